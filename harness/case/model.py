@@ -1,0 +1,205 @@
+"""Case, Variant, Recipe, Expectation: frozen data that says what to build and what is known about it."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+from harness.words import Certainty, Class, Engine, Precision, Role, Typing
+
+if TYPE_CHECKING:
+    import onnx
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
+
+
+@dataclass(frozen=True)
+class Calibrator:
+    """An INT8 calibrator for implicit quantisation; `fault` makes it wrong on purpose (a negative control)."""
+
+    kind: Literal["entropy", "minmax"]
+    batches: int = 4
+    fault: Literal["host_pointer", "float64", "non_contiguous"] | None = None
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """The identity plugin of this project, by the tensor formats that it accepts."""
+
+    op: str
+    formats: Literal["int8_linear", "int8_vectorised", "fp32", "int8_fp32"]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """An optimisation profile's shape range for one network input."""
+
+    input: str
+    minimum: tuple[int, ...]
+    optimum: tuple[int, ...]
+    maximum: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How an engine is asked to build a graph.
+
+    `flags` are BuilderFlag names ("INT8", "FP16"); `parser_flags` are (OnnxParserFlag name, on or off), and what
+    is not listed keeps the version's default; `mark_outputs` are ONNX tensor names made network outputs.
+    """
+
+    typing: Typing = Typing.GRAPH
+    flags: tuple[str, ...] = ()
+    calibrator: Calibrator | None = None
+    parser_flags: tuple[tuple[str, bool], ...] = ()
+    mark_outputs: tuple[str, ...] = ()
+    plugin: Plugin | None = None
+    profiles: tuple[Profile, ...] = ()
+    workspace_mib: int = 1024
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the recipe as plain JSON data."""
+        plain: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(self)))
+        return plain
+
+    def sha256(self) -> str:
+        """Return the hash of everything in the recipe, stable across machines."""
+        return hashlib.sha256(json.dumps(self.as_dict(), sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Link:
+    """A source that a reader can open."""
+
+    url: str
+    title: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.url.startswith("https://"):
+            raise ValueError(f"link {self.url!r}: give an https address")
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """A claim about a variant: on these versions of this engine, on this platform, it ends in this class.
+
+    `versions` is a version specifier such as ">=8.6,<10.2" ("" is every version). `platform` is matched against
+    the target's platform, "linux/amd64", "linux/arm64" or "jetson"; None is every platform. `signature` is the
+    diagnosis id that goes with a failure, where known.
+    """
+
+    outcome: Class
+    versions: str
+    source: Link
+    certainty: Certainty
+    note: str = ""
+    engine: Engine = Engine.TENSORRT
+    platform: str | None = None
+    targets: tuple[str, ...] = ()
+    signature: str | None = None
+
+    def __post_init__(self) -> None:
+        try:
+            SpecifierSet(self.versions)
+        except InvalidSpecifier as error:
+            raise ValueError(
+                f"expectation versions {self.versions!r}: not a version specifier (write \">=8.6,<10.2\")"
+            ) from error
+
+    def covers(self, *, target: str, engine: Engine, version: str, platform: str) -> bool:
+        """Tell whether the claim is about this target."""
+        if self.targets and target not in self.targets:
+            return False
+        return (
+            self.engine is engine
+            and self.platform in (None, platform)
+            and SpecifierSet(self.versions).contains(version, prereleases=True)
+        )
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One graph plus one recipe.
+
+    `precision` names the ONNX nodes (see `effective_name`) and the precision each must run in for the variant to
+    be worth anything; a node not named may run in any. `build` returns the model, the same bytes at every call.
+    `title` is the one-line claim that the report shows. `counterpart` names the variant of the same case that a
+    workaround, control or twin is to be read against.
+    """
+
+    name: str
+    title: str
+    build: Callable[[], onnx.ModelProto]
+    recipe: Recipe = field(default_factory=Recipe)
+    role: Role = Role.REPRODUCER
+    counterpart: str | None = None
+    precision: tuple[tuple[str, Precision], ...] = ()
+    expectations: tuple[Expectation, ...] = ()
+    tags: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise ValueError(f"variant name {self.name!r}: use lower-case letters, digits, '-', '_' and '.'")
+
+    def model_bytes(self) -> bytes:
+        """Return the serialised model; the same bytes on every machine."""
+        return serialise(self.build())
+
+
+@dataclass(frozen=True)
+class Case:
+    """One problem that users met, with every variant that reproduces, avoids or controls for it."""
+
+    name: str
+    title: str
+    summary: str
+    links: tuple[Link, ...]
+    variants: tuple[Variant, ...]
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[a-z][a-z0-9_]*", self.name):
+            raise ValueError(f"case name {self.name!r}: use lower-case letters, digits and '_'")
+        names = [variant.name for variant in self.variants]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"case {self.name}: two variants are called {name!r}")
+        for variant in self.variants:
+            if variant.counterpart is not None and variant.counterpart not in names:
+                raise ValueError(
+                    f"case {self.name}: {variant.name} names the counterpart {variant.counterpart!r}, "
+                    "which is no variant of this case"
+                )
+
+    def __iter__(self) -> Iterator[Variant]:
+        return iter(self.variants)
+
+
+def serialise(model: onnx.ModelProto) -> bytes:
+    """Serialise a model deterministically (protobuf maps and unknown fields do not occur in these models)."""
+    data: bytes = model.SerializeToString(deterministic=True)
+    return data
+
+
+def model_sha256(model: bytes) -> str:
+    """Return the hash that stamps a model."""
+    return hashlib.sha256(model).hexdigest()
+
+
+def effective_name(node: onnx.NodeProto) -> str:
+    """Return the name under which TensorRT reports a node.
+
+    The ONNX parser calls a node without a name `node_of_<first output>` (onnx-tensorrt, getNodeName).
+    """
+    return node.name or f"node_of_{node.output[0]}"
+
+
+def precision_map(variant: Variant) -> Mapping[str, Precision]:
+    """Return the wanted precision by node name."""
+    return dict(variant.precision)

@@ -1,0 +1,64 @@
+"""Finds the case modules and checks what they declare."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.case.model import Case
+from harness.errors import HandledError
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+
+def load_cases(folder: Path) -> tuple[Case, ...]:
+    """Return the cases of a folder, sorted by name: one module a case, each with a module constant `CASE`.
+
+    Raises HandledError, naming the file, for a module that does not import or declares no case.
+    """
+    if not folder.is_dir():
+        raise HandledError(f"{folder}: no such folder of cases; run from the project's top folder or give --cases")
+    cases: dict[str, Case] = {}
+    for path in sorted(folder.glob("*.py")):
+        if path.name.startswith("_"):
+            continue
+        case = getattr(_import(path), "CASE", None)
+        if not isinstance(case, Case):
+            raise HandledError(f"{path}: declares no case; end it with CASE = Case(...)")
+        if case.name in cases:
+            raise HandledError(f"{path}: a case called {case.name!r} exists already; rename one")
+        cases[case.name] = case
+    if not cases:
+        raise HandledError(f"{folder}: holds no case modules")
+    return tuple(cases[name] for name in sorted(cases))
+
+
+def _import(path: Path) -> ModuleType:
+    name = f"_compat_cases.{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise HandledError(f"{path}: not a Python module")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # a case module is user code: anything may come out of it
+        del sys.modules[name]
+        line = _line_in(path, error)
+        raise HandledError(f"{path}{line}: cannot be imported: {type(error).__name__}: {error}") from error
+    return module
+
+
+def _line_in(path: Path, error: BaseException) -> str:
+    if isinstance(error, SyntaxError) and error.lineno:
+        return f":{error.lineno}"
+    line = ""
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == str(path):
+            line = f":{trace.tb_lineno}"
+        trace = trace.tb_next
+    return line

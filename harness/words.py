@@ -1,0 +1,109 @@
+"""The closed vocabularies of the project; docs/architecture.md explains each word."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Word(str, Enum):
+    """A member of a closed vocabulary that prints and serialises as its own value."""
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+class Class(Word):
+    """What a cell's outcome amounts to."""
+
+    OK = "ok"
+    BUILT = "built"
+    PRECISION_LOST = "precision_lost"
+    INACCURATE = "inaccurate"
+    PARSE_FAILED = "parse_failed"
+    BUILD_FAILED = "build_failed"
+    LOAD_FAILED = "load_failed"
+    RUN_FAILED = "run_failed"
+    CRASHED = "crashed"
+    TIMED_OUT = "timed_out"
+    OUT_OF_MEMORY = "out_of_memory"
+    API_REMOVED = "api_removed"
+    NOT_APPLICABLE = "not_applicable"
+    NOT_RUN = "not_run"
+    INFRA_ERROR = "infra_error"
+
+
+#: Classes in which the engine did all that was asked of it on this machine.
+GOOD = frozenset({Class.OK, Class.BUILT})
+#: Classes that say nothing about the engine.
+UNJUDGED = frozenset({Class.NOT_APPLICABLE, Class.NOT_RUN, Class.INFRA_ERROR})
+
+
+class Verdict(Word):
+    """An outcome's class held against what is known about it."""
+
+    EXPECTED = "expected"
+    KNOWN_FAILURE = "known_failure"
+    FIXED = "fixed"
+    REGRESSED = "regressed"
+    NEW = "new"
+    NOT_RUN = "not_run"
+    INFRA = "infra"
+
+
+class Precision(Word):
+    """The data type a node computed in."""
+
+    FP32 = "fp32"
+    TF32 = "tf32"
+    FP16 = "fp16"
+    BF16 = "bf16"
+    FP8 = "fp8"
+    FP4 = "fp4"
+    INT8 = "int8"
+    UINT8 = "uint8"
+    INT4 = "int4"
+    INT32 = "int32"
+    INT64 = "int64"
+    BOOL = "bool"
+    UNKNOWN = "unknown"
+
+
+class Certainty(Word):
+    """How sure a documented claim is."""
+
+    MEASURED = "measured"
+    REPORTED = "reported"
+    SECOND_HAND = "second_hand"
+    INFERRED = "inferred"
+
+
+class Role(Word):
+    """Why a variant is in its case."""
+
+    REPRODUCER = "reproducer"
+    WORKAROUND = "workaround"
+    CONTROL = "control"
+    NEGATIVE_CONTROL = "negative_control"
+    TWIN = "twin"
+
+
+class Engine(Word):
+    """The families of engines the harness drives."""
+
+    TENSORRT = "tensorrt"
+    TENSORRT_RTX = "tensorrt_rtx"
+    ONNXRUNTIME = "onnxruntime"
+
+
+class Typing(Word):
+    """Where a recipe's precision comes from.
+
+    GRAPH: the graph carries it (Q/DQ, Cast, FP16 tensors); versions that need a builder flag to permit
+    the types get the recipe's flags, versions that are always strongly typed get none.
+    WEAK: builder flags and calibration decide; a version without them is `api_removed`.
+    STRONG: a strongly typed network is demanded; a version without it is `api_removed`.
+    """
+
+    GRAPH = "graph"
+    WEAK = "weak"
+    STRONG = "strong"
