@@ -92,12 +92,13 @@ class Expectation:
 
     `versions` is a version specifier such as ">=8.6,<10.2" ("" is every version). `platform` is matched against
     the target's platform, "linux/amd64", "linux/arm64" or "jetson"; None is every platform. `signature` is the
-    diagnosis id that goes with a failure, where known.
+    diagnosis id that goes with a failure, where known. A measured claim has no source but the measurement, which its
+    note names.
     """
 
     outcome: Class
     versions: str
-    source: Link
+    source: Link | None
     certainty: Certainty
     note: str = ""
     engine: Engine = Engine.TENSORRT
@@ -106,6 +107,8 @@ class Expectation:
     signature: str | None = None
 
     def __post_init__(self) -> None:
+        if self.source is None and self.certainty is not Certainty.MEASURED:
+            raise ValueError(f"expectation {self.outcome} on {self.versions!r}: a documented claim needs its source")
         try:
             SpecifierSet(self.versions)
         except InvalidSpecifier as error:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.case.measured import FILE, read, with_measured
 from harness.case.model import Case
 from harness.errors import HandledError
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 def load_cases(folder: Path) -> tuple[Case, ...]:
     """Return the cases of a folder, sorted by name: one module a case, each with a module constant `CASE`.
+
+    What `measured.yaml` in the same folder says is added to the variants' expectations.
 
     Raises HandledError, naming the file, for a module that does not import or declares no case.
     """
@@ -33,7 +36,7 @@ def load_cases(folder: Path) -> tuple[Case, ...]:
         cases[case.name] = case
     if not cases:
         raise HandledError(f"{folder}: holds no case modules")
-    return tuple(cases[name] for name in sorted(cases))
+    return with_measured((cases[name] for name in sorted(cases)), read(folder / FILE))
 
 
 def _import(path: Path) -> ModuleType:

@@ -1,0 +1,38 @@
+# From a fresh clone: `make matrix` runs everything this machine can run and writes reports/;
+# `make test` runs the project's own tests. Both set themselves up; Python >= 3.10 is all they need.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+# More options for the command, as in: make matrix ARGS="-k mish --via venv"
+ARGS ?=
+
+.PHONY: matrix test lint lock clean
+.DEFAULT_GOAL := matrix
+
+$(VENV)/run.stamp: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python 3.10 or newer is needed, this is " + sys.version.split()[0] + "; say make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .
+	touch $@
+
+$(VENV)/dev.stamp: $(VENV)/run.stamp
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+matrix: $(VENV)/run.stamp
+	$(BIN)/python -m harness run $(ARGS)
+
+test: $(VENV)/dev.stamp
+	$(BIN)/python -m pytest tests $(ARGS)
+
+lint: $(VENV)/dev.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+# The exact versions that developers and CI use; users get what pyproject.toml allows.
+lock: $(VENV)/dev.stamp
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --extra dev --no-emit-index-url --no-annotate --no-header --output-file constraints.txt pyproject.toml
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,290 @@
+"""A depthwise convolution in explicit INT8: no implementation on TensorRT 8.6, FP32 in spite of Q/DQ on 10.2.
+
+The report names no channel count and its model is lost, so the graph is rebuilt from the tensors that the
+error names, with 32 channels, and swept: by channels, and by channels per group at 96 channels throughout,
+which separates NVIDIA's documented rule (channels per group a multiple of 4) from the number of channels.
+Where the documentation rules INT8 out, INT8 stays the wanted precision: the Q/DQ nodes ask for it.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Literal
+
+from onnx import TensorProto
+
+from harness.case import (
+    Case,
+    Certainty,
+    Class,
+    Expectation,
+    Graph,
+    Link,
+    Precision,
+    Recipe,
+    Role,
+    Typing,
+    Variant,
+)
+
+if TYPE_CHECKING:
+    import onnx
+
+REPORT = Link("https://github.com/NVIDIA/TensorRT/issues/4060", "TensorRT issue 4060")
+WORKS_WITH_RELU = Link("https://github.com/NVIDIA/TensorRT/issues/3385", "TensorRT issue 3385")
+CHANNEL_RULE = Link("https://github.com/NVIDIA/TensorRT/issues/1556", "TensorRT issue 1556")
+FEW_CHANNELS = Link("https://github.com/NVIDIA/TensorRT/issues/3638", "TensorRT issue 3638")
+GROUP_RULE = Link(
+    "https://github.com/NVIDIA/TensorRT/blob/v8.6.1/include/NvInfer.h",
+    "NvInfer.h, IConvolutionLayer::setNbGroupsNd",
+)
+MIGRATION = Link(
+    "https://docs.nvidia.com/deeplearning/tensorrt/11.0.0/api/migration/tensorrt-10x-to-11x.html",
+    "NVIDIA: migrating from TensorRT 10.x to 11.x",
+)
+
+SIZE = 32
+#: The harness's inputs are uniform in [-1, 1]; the convolutions keep about that magnitude.
+INPUT_SCALE = 0.01
+OUTPUT_SCALE = 0.025
+#: The channel count of every sweep point by channels per group: a multiple of them all.
+SWEPT_CHANNELS = 96
+#: The node has no name; this is what the ONNX parser calls it.
+CONV = "node_of_output"
+FIRST_CONV = "/unet/condition_vae_latent_conv"
+
+
+def _reported(
+    channels: int = 32,
+    *,
+    per_group: int = 1,
+    weights: Literal["per channel", "per tensor", "not"] = "per channel",
+    after: Literal["nothing", "qdq", "relu qdq"] = "nothing",
+) -> onnx.ModelProto:
+    """Build the reported graph: unnamed nodes, a convolution of as many channels out as in.
+
+    `weights` says how these are quantised, `after` what stands between the convolution and the output.
+    """
+    g = Graph("qdq_depthwise_conv")
+    shape = [1, channels, SIZE, SIZE]
+    g.input("input", shape)
+    g.quantize("input", name="", scale=INPUT_SCALE, output="input_quantized")
+    x = g.dequantize(
+        "input_quantized", name="", scale=INPUT_SCALE, output="input_dequantized", prefix="input"
+    )
+    weight = g.weight("weights", (channels, per_group, 3, 3))
+    if weights != "not":
+        scale = g.weight_scale("weights", per_channel=weights == "per channel")
+        g.quantize("weights", name="", scale=scale, axis=0, output="weights_quantized")
+        weight = g.dequantize(
+            "weights_quantized", name="", scale=scale, axis=0, output="weights_dequantized", prefix="weights"
+        )
+    x = g.conv(x, weight, name="", group=channels // per_group, output="output")
+    if after == "relu qdq":
+        x = g.node("Relu", [x], name="", output="output_relu")
+    if after != "nothing":
+        g.quantize(x, name="", scale=OUTPUT_SCALE, output="output_quantized", prefix="output")
+        x = g.dequantize(
+            "output_quantized", name="", scale=OUTPUT_SCALE, output="output_dequantized", prefix="output"
+        )
+    g.output(x, shape)
+    return g.model()
+
+
+def _first_conv() -> onnx.ModelProto:
+    """Build the first convolution of a diffusion model: dense, 4 channels of 64x48 in, 32 out."""
+    g = Graph("qdq_first_conv")
+    x = g.input("latent", [1, 4, 64, 48])
+    x = g.qdq(x, name=f"{FIRST_CONV}/_input_quantizer", scale=INPUT_SCALE)
+    weight = g.weight("unet.condition_vae_latent_conv.weight", (32, 4, 3, 3))
+    weight = g.weight_qdq(weight, name=f"{FIRST_CONV}/_weight_quantizer")
+    g.conv(x, weight, name=f"{FIRST_CONV}/Conv", output="output")
+    g.output("output", [1, 32, 64, 48])
+    return g.model()
+
+
+def _float(dtype: int = TensorProto.FLOAT) -> onnx.ModelProto:
+    """Build the convolution without Q/DQ; in FP16 between two Casts."""
+    g = Graph("depthwise_conv")
+    x = g.input("input", [1, 32, SIZE, SIZE])
+    weight = g.weight("weights", (32, 1, 3, 3), dtype=dtype)
+    if dtype == TensorProto.FLOAT16:
+        x = g.node("Cast", [x], name="", output="input_half", to=dtype)
+    x = g.conv(x, weight, name="", group=32, output="output")
+    if dtype == TensorProto.FLOAT16:
+        x = g.node("Cast", [x], name="", output="output_float", to=TensorProto.FLOAT)
+    g.output(x, [1, 32, SIZE, SIZE])
+    return g.model()
+
+
+def _claim(  # noqa: PLR0913  (the parts of an Expectation)
+    outcome: Class,
+    versions: str,
+    source: Link,
+    certainty: Certainty,
+    note: str = "",
+    *,
+    platform: str | None = None,
+) -> Expectation:
+    signature = "no-implementation" if outcome is Class.BUILD_FAILED else None
+    return Expectation(outcome, versions, source, certainty, note, platform=platform, signature=signature)
+
+
+OK, FAILS, LOST = Class.OK, Class.BUILD_FAILED, Class.PRECISION_LOST
+REPORTED, SECOND_HAND, INFERRED = Certainty.REPORTED, Certainty.SECOND_HAND, Certainty.INFERRED
+X86 = "linux/amd64"
+
+EXPLICIT = Recipe(flags=("INT8",))
+_probe = partial(
+    Variant, recipe=EXPLICIT, role=Role.CONTROL, counterpart="qdq", precision=((CONV, Precision.INT8),)
+)
+
+
+def _by_channels(channels: int) -> Variant:
+    """Return the reported graph with another number of channels."""
+    rule = "users find that the channels must be a multiple of 4"
+    claims = (
+        _claim(FAILS, ">=8.5,<9", CHANNEL_RULE, INFERRED, rule),
+        _claim(LOST, ">=10", CHANNEL_RULE, INFERRED, rule),
+    )
+    # One channel in one group is a dense convolution as well: nothing is known of it.
+    odd = channels % 4 != 0 and channels > 1
+    return _probe(
+        name=f"qdq-c{channels}",
+        title=f"Depthwise with {channels} channel{'s' if channels > 1 else ''}",
+        build=partial(_reported, channels),
+        expectations=claims if odd else (),
+        tags=("sweep:channels",),
+    )
+
+
+def _by_group(per_group: int) -> Variant:
+    """Return a grouped convolution of 96 channels with this many channels in a group."""
+    rule = "channels per group must be a multiple of 4 in INT8"
+    claims: tuple[Expectation, ...] = ()
+    if per_group % 4 == 0:
+        claims = (_claim(OK, ">=8.5", GROUP_RULE, REPORTED, rule),)
+    elif per_group > 1:  # depthwise contradicts the rule: issue 3385 has it in INT8
+        claims = (_claim(LOST, ">=10", GROUP_RULE, INFERRED, rule),)
+    return _probe(
+        name=f"qdq-group{per_group}",
+        title=f"{SWEPT_CHANNELS} channels in groups of {per_group}",
+        build=partial(_reported, SWEPT_CHANNELS, per_group=per_group),
+        expectations=claims,
+        tags=("sweep:group",),
+    )
+
+
+REPORTED_VARIANTS = (
+    _probe(
+        name="qdq",
+        title="Depthwise convolution with Q/DQ on input and weights at the end of the graph, as reported",
+        build=_reported,
+        role=Role.REPRODUCER,
+        counterpart=None,
+        expectations=(
+            _claim(FAILS, ">=8.6,<9", REPORT, REPORTED, "seen on a Quadro T2000 (SM 7.5)", platform=X86),
+            _claim(LOST, ">=10.2,<10.3", REPORT, SECOND_HAND, "builds, computes in FP32", platform=X86),
+        ),
+    ),
+    _probe(
+        name="qdq-after",
+        title="A Q/DQ pair after the convolution lets it end in INT8",
+        build=partial(_reported, after="qdq"),
+        role=Role.WORKAROUND,
+        expectations=(_claim(OK, ">=8.5", WORKS_WITH_RELU, INFERRED),),
+    ),
+    _probe(
+        name="qdq-relu-after",
+        title="ReLU and a Q/DQ pair after a convolution of 144 channels, which users saw work",
+        build=partial(_reported, 144, after="relu qdq"),
+        role=Role.WORKAROUND,
+        expectations=(
+            _claim(OK, ">=8.5,<8.6", WORKS_WITH_RELU, REPORTED, "AGX Orin, BatchNorm", platform="jetson"),
+            _claim(OK, ">=8.5", WORKS_WITH_RELU, INFERRED),
+        ),
+    ),
+    _probe(
+        name="act-qdq",
+        title="Without Q/DQ on the weights it builds, in FP32",
+        build=partial(_reported, weights="not"),
+        role=Role.WORKAROUND,
+        precision=((CONV, Precision.FP32),),
+        expectations=(
+            _claim(OK, ">=8.6,<9", REPORT, SECOND_HAND, "from a summary of the thread", platform=X86),
+            _claim(OK, ">=8.5", REPORT, INFERRED),
+        ),
+    ),
+    _probe(
+        name="qdq-per-tensor",
+        title="One weight scale for all channels in place of one for each",
+        build=partial(_reported, weights="per tensor"),
+    ),
+    _probe(
+        name="qdq-dense",
+        title="A dense convolution in place of the depthwise one",
+        build=partial(_reported, per_group=32),
+        expectations=(_claim(OK, ">=8.5", GROUP_RULE, INFERRED, "one group of 32 channels"),),
+    ),
+    _probe(
+        name="qdq-dense-c4",
+        title="A dense first convolution with 4 channels in has the same failure",
+        build=_first_conv,
+        role=Role.REPRODUCER,
+        precision=((f"{FIRST_CONV}/Conv", Precision.INT8),),
+        expectations=(
+            _claim(FAILS, ">=8.6,<9", FEW_CHANNELS, REPORTED, "seen on a T4 (SM 7.5)", platform=X86),
+        ),
+    ),
+)
+
+FLOAT_VARIANTS = (
+    Variant(
+        name="fp16",
+        title="The convolution without Q/DQ, FP16 permitted by the builder flag",
+        build=_float,
+        recipe=Recipe(Typing.WEAK, flags=("FP16",)),
+        role=Role.CONTROL,
+        counterpart="qdq",
+        expectations=(
+            _claim(OK, ">=8.5,<11", REPORT, INFERRED),
+            Expectation(Class.API_REMOVED, ">=11", MIGRATION, REPORTED, signature="weak-typing-removed"),
+        ),
+    ),
+    Variant(
+        name="fp16-graph",
+        title="The convolution in FP16 by its own tensor types",
+        build=partial(_float, TensorProto.FLOAT16),
+        recipe=Recipe(flags=("FP16",)),
+        role=Role.TWIN,
+        counterpart="fp16",
+        precision=((CONV, Precision.FP16),),
+        expectations=(_claim(OK, ">=8.5", REPORT, INFERRED),),
+    ),
+    Variant(
+        name="fp32",
+        title="The convolution in FP32",
+        build=_float,
+        role=Role.CONTROL,
+        counterpart="qdq",
+        precision=((CONV, Precision.FP32),),
+        expectations=(_claim(OK, ">=8.5", REPORT, INFERRED),),
+    ),
+)
+
+CASE = Case(
+    name="depthwise_qdq",
+    title="Depthwise and grouped convolution in explicit INT8",
+    summary=(
+        "A depthwise convolution with Q/DQ on input and weights runs in ONNX Runtime, does not build on "
+        "TensorRT 8.6 and builds on 10.2 in FP32. NVIDIA's header demands channels per group in multiples "
+        "of 4 for INT8, yet users run depthwise convolutions in INT8; the sweeps show where INT8 is given."
+    ),
+    links=(REPORT, WORKS_WITH_RELU, GROUP_RULE, CHANNEL_RULE, FEW_CHANNELS),
+    variants=(
+        *REPORTED_VARIANTS,
+        *(_by_channels(channels) for channels in (1, 3, 4, 6, 8, 16, 30, 144)),
+        *(_by_group(per_group) for per_group in (1, 2, 3, 4, 6, 8, 12, 16)),
+        *FLOAT_VARIANTS,
+    ),
+)

@@ -1,0 +1,373 @@
+"""A quantised depthwise convolution followed by Mish: "Could not find any implementation" on TensorRT 10.0.
+
+The graphs are the first block of the reported MobileNeXt model (`qdq` and what differs from it by one thing),
+its last convolution with a residual (`residual-*`), and the same hole found earlier with Swish (`swish-*`).
+Weakly typed variants name no wanted precision: there the builder may pick any permitted type by its timings.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from onnx import TensorProto
+
+from harness.case import (
+    Calibrator,
+    Case,
+    Certainty,
+    Class,
+    Expectation,
+    Graph,
+    Link,
+    Precision,
+    Recipe,
+    Role,
+    Typing,
+    Variant,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import onnx
+
+REPORT = Link("https://github.com/NVIDIA/TensorRT/issues/3870", "TensorRT issue 3870")
+SWISH = Link("https://github.com/NVIDIA/TensorRT/issues/3385", "TensorRT issue 3385")
+RESIDUAL = Link("https://github.com/NVIDIA/TensorRT/issues/3579", "TensorRT issue 3579")
+RESIDUAL_FIX = Link("https://github.com/NVIDIA/Model-Optimizer/issues/50", "Model-Optimizer issue 50")
+ADD_ADVICE = Link("https://github.com/NVIDIA/TensorRT/issues/3243", "TensorRT issue 3243")
+PARSER_92 = Link("https://github.com/onnx/onnx-tensorrt/blob/9.2/docs/operators.md", "ONNX parser 9.2")
+PARSER_100 = Link("https://github.com/onnx/onnx-tensorrt/blob/10.0-GA/docs/operators.md", "ONNX parser 10.0")
+HEADER_86 = Link("https://github.com/NVIDIA/TensorRT/blob/v8.6.1/include/NvInfer.h", "NvInfer.h of 8.6.1")
+MIGRATION = Link(
+    "https://docs.nvidia.com/deeplearning/tensorrt/11.0.0/api/migration/tensorrt-10x-to-11x.html",
+    "NVIDIA: migrating from TensorRT 10.x to 11.x",
+)
+
+
+#: The harness's inputs are uniform in [-1, 1]; the layers behind them keep about that magnitude.
+INPUT_SCALE = 0.01
+INNER_SCALE = 0.025
+
+
+def _mish(g: Graph, x: str) -> str:
+    name = "/SandGlass1/SandGlass1.2"
+    softplus = g.node("Softplus", [x], name=f"{name}/Softplus")
+    return g.node("Mul", [x, g.node("Tanh", [softplus], name=f"{name}/Tanh")], name=f"{name}/Mul")
+
+
+def _mish_op(g: Graph, x: str) -> str:
+    return g.node("Mish", [x], name="/SandGlass1/SandGlass1.2/Mish")
+
+
+def _relu(g: Graph, x: str) -> str:
+    return g.node("Relu", [x], name="/SandGlass1/SandGlass1.2/Relu")
+
+
+def _quantised_conv(  # noqa: PLR0913  (what the convolutions differ in)
+    g: Graph,
+    x: str,
+    module: str,
+    shape: tuple[int, int, int, int],
+    *,
+    scale: float = INPUT_SCALE,
+    output: str | None = None,
+) -> str:
+    """Add a Conv with Q/DQ on both inputs, named as PyTorch's quantiser exports `module` of a block.
+
+    One weight channel for more outputs than one makes it depthwise.
+    """
+    name = f"/{module.partition('.')[0]}/{module}"
+    x = g.qdq(x, name=f"{name}/_input_quantizer", scale=scale)
+    weight = g.weight_qdq(g.weight(f"{module}.weight", shape), name=f"{name}/_weight_quantizer")
+    group = shape[0] if shape[1] == 1 else 1
+    return g.conv(x, weight, name=f"{name}/Conv", kernel=shape[2], group=group, output=output)
+
+
+def _block(
+    activation: Callable[[Graph, str], str] = _mish,
+    *,
+    dense: bool = False,
+    qdq_after_norm: bool = False,
+    opset: int = 13,
+) -> onnx.ModelProto:
+    """Build Conv, BatchNormalization, activation and the next convolution, in explicit quantisation."""
+    g = Graph("sandglass1", opset=opset)
+    x = g.input("input", [1, 32, 32, 32])
+    x = _quantised_conv(g, x, "SandGlass1.0", (32, 32 if dense else 1, 3, 3))
+    x = g.batch_norm(x, 32, name="/SandGlass1/SandGlass1.1/BatchNormalization", prefix="SandGlass1.1")
+    if qdq_after_norm:
+        x = g.qdq(x, name="/SandGlass1/SandGlass1.2/_input_quantizer", scale=INNER_SCALE)
+    x = activation(g, x)
+    _quantised_conv(g, x, "SandGlass1.3", (16, 32, 1, 1), scale=INNER_SCALE, output="output")
+    g.output("output", [1, 16, 32, 32])
+    return g.model()
+
+
+def _float_block(dtype: int = TensorProto.FLOAT) -> onnx.ModelProto:
+    """Build the block without Q/DQ; in FP16 between a Cast behind the input and a Cast before the output."""
+    half = dtype == TensorProto.FLOAT16
+    g = Graph("sandglass1_float")
+    x = g.input("input", [1, 32, 32, 32])
+    if half:
+        x = g.node("Cast", [x], name="/input/Cast", to=dtype)
+    weight = g.weight("SandGlass1.0.weight", (32, 1, 3, 3), dtype=dtype)
+    x = g.conv(x, weight, name=CONV, group=32)
+    norm = "/SandGlass1/SandGlass1.1/BatchNormalization"
+    x = _mish(g, g.batch_norm(x, 32, name=norm, prefix="SandGlass1.1", dtype=dtype))
+    weight = g.weight("SandGlass1.3.weight", (16, 32, 1, 1), dtype=dtype)
+    x = g.conv(x, weight, name=NEXT_CONV, kernel=1, output=None if half else "output")
+    if half:
+        g.node("Cast", [x], name="/output/Cast", output="output", to=TensorProto.FLOAT)
+    g.output("output", [1, 16, 32, 32])
+    return g.model()
+
+
+def _swish_tail(*, identity: bool) -> onnx.ModelProto:
+    """Build the earlier report's graph: unnamed nodes, INT8 weights, nothing behind the last Q/DQ."""
+    g = Graph("qdq_dw_bn_swish")
+    g.input("input", [1, 144, 32, 32])
+    scale = INPUT_SCALE
+    g.quantize("input", name="", scale=scale, output="input_quantized")
+    x = g.dequantize("input_quantized", name="", scale=scale, output="input_dequantized", prefix="input")
+    weight = g.int8_weight("w", (144, 1, 3, 3), name="", output="w_dequantized")
+    x = g.conv(x, weight, name="", group=144, output="dqconv.dwconv")
+    x = g.batch_norm(x, 144, name="", prefix="bn", output="bn")
+    sigmoid = g.node("Sigmoid", [x], name="", output="swish.sigmoid")
+    g.node("Mul", [x, sigmoid], name="", output="swish.mul")
+    scale = INNER_SCALE
+    x = g.quantize("swish.mul", name="", scale=scale, output="swish_quantized", prefix="swish")
+    last = "swish_dequantized" if identity else "output"
+    x = g.dequantize(x, name="", scale=scale, output=last, prefix="swish")
+    if identity:
+        g.node("Identity", [x], name="", output="output")
+    g.output("output", [1, 144, 32, 32])
+    return g.model()
+
+
+def _residual(*, quantised: bool) -> onnx.ModelProto:
+    """Build a quantised depthwise convolution and the Add of a residual from elsewhere in the model."""
+    g = Graph("sandglass4_residual")
+    x = g.input("input", [1, 192, 4, 4])
+    residual = g.input("residual", [1, 192, 4, 4])
+    x = _quantised_conv(g, x, "SandGlass4.8", (192, 1, 3, 3))
+    if quantised:
+        residual = g.qdq(residual, name="/_residual_quantizer", scale=INPUT_SCALE)
+    g.node("Add", [x, residual], name="/Add", output="output")
+    g.output("output", [1, 192, 4, 4])
+    return g.model()
+
+
+def _claim(  # noqa: PLR0913  (the parts of an Expectation)
+    outcome: Class,
+    versions: str,
+    source: Link,
+    certainty: Certainty,
+    note: str = "",
+    *,
+    platform: str | None = None,
+) -> Expectation:
+    signature = "no-implementation" if outcome is Class.BUILD_FAILED else None
+    return Expectation(outcome, versions, source, certainty, note, platform=platform, signature=signature)
+
+
+def _removed(signature: str) -> Expectation:
+    return Expectation(Class.API_REMOVED, ">=11", MIGRATION, Certainty.REPORTED, signature=signature)
+
+
+OK, FAILS = Class.OK, Class.BUILD_FAILED
+REPORTED, SECOND_HAND, INFERRED = Certainty.REPORTED, Certainty.SECOND_HAND, Certainty.INFERRED
+CONV = "/SandGlass1/SandGlass1.0/Conv"
+NEXT_CONV = "/SandGlass1/SandGlass1.3/Conv"
+SWISH_CONV = "node_of_dqconv.dwconv"
+RESIDUAL_CONV = "/SandGlass4/SandGlass4.8/Conv"
+
+EXPLICIT = Recipe(flags=("INT8",))
+BOTH_INT8 = ((CONV, Precision.INT8), (NEXT_CONV, Precision.INT8))
+_explicit = partial(Variant, recipe=EXPLICIT, precision=BOTH_INT8, counterpart="qdq")
+
+EXPLICIT_VARIANTS = (
+    _explicit(
+        name="qdq",
+        title="Depthwise convolution, BatchNormalization and Mish in explicit INT8, as reported",
+        build=_block,
+        counterpart=None,
+        expectations=(
+            _claim(
+                FAILS,
+                ">=10.0,<10.1",
+                REPORT,
+                REPORTED,
+                note="seen on Windows with the whole model; the GPU is not named",
+                platform="linux/amd64",
+            ),
+            _claim(FAILS, ">=10.1,<10.2", REPORT, INFERRED, "between the report and the version of the fix"),
+            _claim(OK, ">=10.2,<11", REPORT, SECOND_HAND, "the fix version is from a summary of the thread"),
+            _claim(OK, ">=11", REPORT, INFERRED),
+        ),
+    ),
+    _explicit(
+        name="qdq-strong",
+        title="The reported graph in a strongly typed network",
+        build=_block,
+        recipe=Recipe(typing=Typing.STRONG),
+        role=Role.TWIN,
+        expectations=(
+            Expectation(Class.API_REMOVED, "<9", HEADER_86, REPORTED, signature="strong-typing-missing"),
+            _claim(OK, ">=11", REPORT, INFERRED),
+        ),
+    ),
+    _explicit(
+        name="qdq-after-norm",
+        title="A Q/DQ pair between BatchNormalization and Mish avoids the failure",
+        build=partial(_block, qdq_after_norm=True),
+        role=Role.WORKAROUND,
+        expectations=(
+            _claim(OK, ">=8.5,<10", REPORT, INFERRED),
+            _claim(OK, ">=10,<11", REPORT, SECOND_HAND, "the workaround is from a summary of the thread"),
+            _claim(OK, ">=11", REPORT, INFERRED),
+        ),
+    ),
+    _explicit(
+        name="mish-op",
+        title="The single ONNX operator Mish (opset 18) in place of Softplus, Tanh and Mul",
+        build=partial(_block, _mish_op, opset=18),
+        tags=("opset18",),
+        expectations=(
+            Expectation(
+                Class.PARSE_FAILED,
+                "<10",
+                PARSER_92,
+                REPORTED,
+                note="the ONNX parser imports Mish from 10.0 on",
+                signature="no-importer",
+            ),
+            _claim(FAILS, ">=10.0,<10.2", PARSER_100, INFERRED, "imported as the same three layers"),
+            _claim(OK, ">=10.2", PARSER_100, INFERRED, "imported as the same three layers"),
+        ),
+    ),
+    _explicit(
+        name="qdq-dense",
+        title="The same block with a dense convolution in place of the depthwise one",
+        build=partial(_block, dense=True),
+        role=Role.CONTROL,
+        expectations=(_claim(OK, ">=8.5", SWISH, INFERRED, "a dense one with Swish builds on 8.5.2"),),
+    ),
+    _explicit(
+        name="qdq-relu",
+        title="The same block with ReLU in place of Mish",
+        build=partial(_block, _relu),
+        role=Role.CONTROL,
+        expectations=(
+            _claim(OK, ">=8.5,<8.6", SWISH, REPORTED, "seen with 144 channels", platform="jetson"),
+            _claim(OK, ">=8.5", SWISH, INFERRED),
+        ),
+    ),
+)
+
+EARLIER_VARIANTS = (
+    Variant(
+        name="swish-tail",
+        title="Depthwise convolution, BatchNormalization and Swish in explicit INT8 at the end of the graph",
+        build=partial(_swish_tail, identity=False),
+        recipe=EXPLICIT,
+        precision=((SWISH_CONV, Precision.INT8),),
+        expectations=(
+            _claim(FAILS, ">=8.5,<8.6", SWISH, REPORTED, "seen at 128x128 on AGX Orin", platform="jetson"),
+            _claim(OK, ">=9", SWISH, INFERRED, "a maintainer announced the fix for the release after 8.6"),
+        ),
+    ),
+    Variant(
+        name="swish-tail-identity",
+        title="An Identity behind the last Q/DQ pair avoids the failure of Swish at the end of the graph",
+        build=partial(_swish_tail, identity=True),
+        recipe=EXPLICIT,
+        role=Role.WORKAROUND,
+        counterpart="swish-tail",
+        precision=((SWISH_CONV, Precision.INT8),),
+        expectations=(_claim(OK, ">=8.5", SWISH, INFERRED, "named by a maintainer, confirmed by nobody"),),
+    ),
+    Variant(
+        name="residual-fp32",
+        title="Quantised depthwise convolution plus an FP32 residual",
+        build=partial(_residual, quantised=False),
+        recipe=EXPLICIT,
+        precision=((RESIDUAL_CONV, Precision.INT8),),
+        expectations=(
+            _claim(
+                FAILS,
+                ">=8.6,<9",
+                RESIDUAL_FIX,
+                REPORTED,
+                note="seen with YOLOv10 on 8.6.1; issue 3579 has these node names, its version is not shown",
+                platform="linux/amd64",
+            ),
+            _claim(OK, ">=10,<11", RESIDUAL_FIX, REPORTED, "the reporter confirms the fix in 10"),
+            _claim(OK, ">=11", RESIDUAL_FIX, INFERRED),
+        ),
+    ),
+    Variant(
+        name="residual-qdq",
+        title="A Q/DQ pair on the residual as well avoids the failure",
+        build=partial(_residual, quantised=True),
+        recipe=EXPLICIT,
+        role=Role.WORKAROUND,
+        counterpart="residual-fp32",
+        precision=((RESIDUAL_CONV, Precision.INT8),),
+        expectations=(_claim(OK, ">=8.5", ADD_ADVICE, INFERRED, "the usual advice for residual adds"),),
+    ),
+)
+
+FLOAT_VARIANTS = (
+    Variant(
+        name="int8-entropy",
+        title="The block without Q/DQ, INT8 from the entropy calibrator",
+        build=_float_block,
+        recipe=Recipe(Typing.WEAK, flags=("INT8",), calibrator=Calibrator("entropy")),
+        role=Role.TWIN,
+        counterpart="qdq",
+        expectations=(_removed("implicit-int8-removed"),),
+    ),
+    Variant(
+        name="fp16",
+        title="The block without Q/DQ, FP16 permitted by the builder flag",
+        build=_float_block,
+        recipe=Recipe(Typing.WEAK, flags=("FP16",)),
+        role=Role.CONTROL,
+        counterpart="qdq",
+        expectations=(_claim(OK, ">=8.5,<11", REPORT, INFERRED), _removed("weak-typing-removed")),
+    ),
+    Variant(
+        name="fp16-graph",
+        title="The block in FP16 by its own tensor types",
+        build=partial(_float_block, TensorProto.FLOAT16),
+        recipe=Recipe(flags=("FP16",)),
+        role=Role.TWIN,
+        counterpart="fp16",
+        precision=((CONV, Precision.FP16), (NEXT_CONV, Precision.FP16)),
+        expectations=(_claim(OK, ">=8.5", REPORT, INFERRED),),
+    ),
+    Variant(
+        name="fp32",
+        title="The block in FP32",
+        build=_float_block,
+        role=Role.CONTROL,
+        counterpart="qdq",
+        precision=((CONV, Precision.FP32), (NEXT_CONV, Precision.FP32)),
+        expectations=(_claim(OK, ">=8.5", REPORT, INFERRED),),
+    ),
+)
+
+CASE = Case(
+    name="mish",
+    title="Depthwise convolution with BatchNormalization and Mish in INT8",
+    summary=(
+        "A MobileNeXt model with explicit INT8 Q/DQ does not build on TensorRT 10.0: no implementation is "
+        "found for its first depthwise convolution, which BatchNormalization and Mish follow. Earlier "
+        "reports have the same error for a depthwise convolution with Swish (8.5) and with a residual "
+        "Add (8.6)."
+    ),
+    links=(REPORT, SWISH, RESIDUAL, RESIDUAL_FIX),
+    variants=EXPLICIT_VARIANTS + EARLIER_VARIANTS + FLOAT_VARIANTS,
+)

@@ -1,0 +1,212 @@
+"""ctypes on the CUDA driver API: memory, copies, a stream, events, device facts.
+
+The driver API (libcuda.so.1) comes with the driver itself, on Jetson too, so it is there wherever a GPU is; libcudart is
+missing from package-only installations and changes its name with each CUDA major version. TensorRT uses the device's
+primary context, and so does this module.
+"""
+
+import ctypes
+from ctypes import byref, c_char, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
+from typing import Any, Dict, List, Optional, Sequence
+
+#: CUdevice_attribute numbers, fixed since CUDA 5.
+_ATTRIBUTES = {"compute_major": 75, "compute_minor": 76, "clock_khz": 13, "memory_clock_khz": 36, "multiprocessors": 16}
+
+_SIGNATURES = {
+    "cuInit": [c_uint],
+    "cuDriverGetVersion": [c_void_p],
+    "cuDeviceGetCount": [c_void_p],
+    "cuDeviceGet": [c_void_p, c_int],
+    "cuDeviceGetName": [c_char_p, c_int, c_int],
+    "cuDeviceGetUuid": [c_void_p, c_int],
+    "cuDeviceGetAttribute": [c_void_p, c_int, c_int],
+    "cuDeviceTotalMem_v2": [c_void_p, c_int],
+    "cuDevicePrimaryCtxRetain": [c_void_p, c_int],
+    "cuDevicePrimaryCtxRelease_v2": [c_int],
+    "cuCtxSetCurrent": [c_void_p],
+    "cuMemAlloc_v2": [c_void_p, c_size_t],
+    "cuMemFree_v2": [c_uint64],
+    "cuMemcpyHtoDAsync_v2": [c_uint64, c_void_p, c_size_t, c_void_p],
+    "cuMemcpyDtoHAsync_v2": [c_void_p, c_uint64, c_size_t, c_void_p],
+    "cuMemsetD8_v2": [c_uint64, ctypes.c_ubyte, c_size_t],
+    "cuStreamCreate": [c_void_p, c_uint],
+    "cuStreamDestroy_v2": [c_void_p],
+    "cuStreamSynchronize": [c_void_p],
+    "cuEventCreate": [c_void_p, c_uint],
+    "cuEventRecord": [c_void_p, c_void_p],
+    "cuEventSynchronize": [c_void_p],
+    "cuEventElapsedTime": [c_void_p, c_void_p, c_void_p],
+    "cuEventDestroy_v2": [c_void_p],
+    "cuGetErrorName": [c_int, c_void_p],
+    "cuGetErrorString": [c_int, c_void_p],
+}
+
+_NON_BLOCKING = 1
+
+
+class CudaError(Exception):
+    """A driver call failed; the message names the call, CUDA's error and its text."""
+
+
+class NoDriver(CudaError):
+    """There is no NVIDIA driver here."""
+
+
+class Driver:
+    """libcuda with checked calls; raises NoDriver where there is none."""
+
+    def __init__(self) -> None:
+        try:
+            self._library = ctypes.CDLL("libcuda.so.1")
+        except OSError as error:
+            raise NoDriver("no NVIDIA driver: %s" % error)
+        for name, arguments in _SIGNATURES.items():
+            function = getattr(self._library, name)
+            # Without argtypes ctypes cuts a pointer to 32 bits.
+            function.argtypes = arguments
+            function.restype = c_int
+        self.call("cuInit", 0)
+
+    def call(self, name: str, *arguments: Any) -> None:
+        """Call a driver function; raises CudaError unless it returns success."""
+        code = getattr(self._library, name)(*arguments)
+        if code:
+            raise CudaError("%s: %s" % (name, self._describe(code)))
+
+    def _describe(self, code: int) -> str:
+        name, text = c_char_p(), c_char_p()
+        self._library.cuGetErrorName(code, byref(name))
+        self._library.cuGetErrorString(code, byref(text))
+        return "%s (%s)" % ((name.value or b"error %d" % code).decode(), (text.value or b"unknown").decode())
+
+    def number(self, name: str, *arguments: Any, kind: Any = c_int) -> int:
+        """Call a function whose first parameter receives a number, and return that."""
+        result = kind()
+        self.call(name, byref(result), *arguments)
+        return int(result.value or 0)
+
+    def devices(self) -> List[Dict[str, str]]:
+        """Return name, UUID, compute capability and memory of each device, as text."""
+        version = self.number("cuDriverGetVersion")
+        found = []
+        for index in range(self.number("cuDeviceGetCount")):
+            device = self.number("cuDeviceGet", index)
+            name = ctypes.create_string_buffer(256)
+            self.call("cuDeviceGetName", name, 256, device)
+            uuid = (c_char * 16)()
+            self.call("cuDeviceGetUuid", byref(uuid), device)
+            attributes = {
+                key: self.number("cuDeviceGetAttribute", number, device) for key, number in _ATTRIBUTES.items()
+            }
+            found.append(
+                {
+                    "gpu": name.value.decode(),
+                    "gpu_uuid": _uuid(bytes(uuid)),
+                    "compute_capability": "%d.%d" % (attributes["compute_major"], attributes["compute_minor"]),
+                    "gpu_memory_mib": str(self.number("cuDeviceTotalMem_v2", device, kind=c_size_t) >> 20),
+                    "gpu_clock_mhz": str(attributes["clock_khz"] // 1000),
+                    "cuda_driver_api": "%d.%d" % (version // 1000, version % 1000 // 10),
+                }
+            )
+        return found
+
+
+def _uuid(raw: bytes) -> str:
+    text = raw.hex()
+    return "GPU-" + "-".join([text[:8], text[8:12], text[12:16], text[16:20], text[20:]])
+
+
+class Event:
+    """A point on a stream that can be timed."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+        self._handle = c_void_p()
+        driver.call("cuEventCreate", byref(self._handle), 0)
+
+    def record(self, stream: int) -> None:
+        """Put the event on a stream."""
+        self._driver.call("cuEventRecord", self._handle, stream)
+
+    def synchronize(self) -> None:
+        """Wait until the event has happened."""
+        self._driver.call("cuEventSynchronize", self._handle)
+
+    def milliseconds_since(self, earlier: "Event") -> float:
+        """Return the time from an earlier event to this one; both must have happened."""
+        result = c_float()
+        self._driver.call("cuEventElapsedTime", byref(result), earlier._handle, self._handle)
+        return float(result.value)
+
+    def destroy(self) -> None:
+        """Free the event."""
+        self._driver.call("cuEventDestroy_v2", self._handle)
+
+
+class Device:
+    """A device's primary context, one stream, and all memory taken through it; a context manager that frees them."""
+
+    def __init__(self, index: int = 0, driver: Optional[Driver] = None) -> None:
+        self.driver = driver or Driver()
+        self._device = self.driver.number("cuDeviceGet", index)
+        context, stream = c_void_p(), c_void_p()
+        self.driver.call("cuDevicePrimaryCtxRetain", byref(context), self._device)
+        self.driver.call("cuCtxSetCurrent", context)
+        self.driver.call("cuStreamCreate", byref(stream), _NON_BLOCKING)
+        self.stream = int(stream.value or 0)
+        self._memory = []  # type: List[int]
+
+    def __enter__(self) -> "Device":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Free everything taken through this object."""
+        for address in self._memory:
+            self.driver.call("cuMemFree_v2", address)
+        self._memory = []
+        if self.stream:
+            self.driver.call("cuStreamDestroy_v2", self.stream)
+            self.driver.call("cuDevicePrimaryCtxRelease_v2", self._device)
+            self.stream = 0
+
+    def allocate(self, size: int) -> int:
+        """Return the address of `size` bytes of device memory (at least one, so that empty tensors have an address)."""
+        address = self.driver.number("cuMemAlloc_v2", max(1, size), kind=c_uint64)
+        self._memory.append(address)
+        return address
+
+    def upload(self, address: int, data: bytes) -> None:
+        """Copy bytes to the device and wait."""
+        source = ctypes.create_string_buffer(data, len(data))
+        self.driver.call("cuMemcpyHtoDAsync_v2", address, source, len(data), self.stream)
+        self.synchronize()
+
+    def download(self, address: int, size: int) -> bytes:
+        """Copy bytes from the device and wait."""
+        target = ctypes.create_string_buffer(size)
+        self.driver.call("cuMemcpyDtoHAsync_v2", target, address, size, self.stream)
+        self.synchronize()
+        return target.raw
+
+    def clear(self, address: int, size: int, value: int = 0) -> None:
+        """Set device memory to one byte value."""
+        self.driver.call("cuMemsetD8_v2", address, value, size)
+
+    def synchronize(self) -> None:
+        """Wait for the stream; raises CudaError for what went wrong on it."""
+        self.driver.call("cuStreamSynchronize", self.stream)
+
+    def event(self) -> Event:
+        """Return a new event."""
+        return Event(self.driver)
+
+
+def device_facts() -> Sequence[Dict[str, str]]:
+    """Return the devices, or nothing where there is no driver or no device."""
+    try:
+        return Driver().devices()
+    except (CudaError, AttributeError):
+        return []

@@ -1,0 +1,76 @@
+"""The only modules that import an engine: each has `preload(engine) -> facts` and `run(job, body, emit)`.
+
+`preload` runs once in the agent, `run` in a child for each job. A job reports by `emit(kind, body=b"", **fields)`:
+`phase` (name, seconds, ok), `message` (severity, text), `parser_error`, `missing_api` (name), `failed` (phase, text),
+`plan`, `layers`, `layer_times`, `output`, `latency`, `fact`.
+"""
+
+import contextlib
+import os
+import platform
+import time
+from typing import Any, Callable, Dict, Iterator
+
+Emit = Callable[..., None]
+
+
+class Failed(Exception):
+    """The engine refused; the messages say why."""
+
+
+class MissingApi(Failed):
+    """The recipe asks for something that this version does not have; `name` is its exact name."""
+
+    def __init__(self, name: str) -> None:
+        Failed.__init__(self, "%s does not exist in this version" % name)
+        self.name = name
+
+
+@contextlib.contextmanager
+def phase(emit: Emit, name: str) -> Iterator[None]:
+    """Time a phase and report it, also when it fails."""
+    emit("phase_begin", name=name)
+    start = time.monotonic()
+    try:
+        yield
+    except Exception:
+        emit("phase", name=name, seconds=time.monotonic() - start, ok=False)
+        raise
+    emit("phase", name=name, seconds=time.monotonic() - start, ok=True)
+
+
+def report_failure(emit: Emit, work: Callable[[], None]) -> None:
+    """Run `work`; an engine's refusal becomes events, anything else is a fault of the agent and ends the child."""
+    try:
+        work()
+    except MissingApi as error:
+        emit("missing_api", name=error.name)
+    except Failed as error:
+        emit("failed", text=str(error))
+
+
+def machine_facts() -> Dict[str, str]:
+    """Return what this process can tell of the machine and image without an engine."""
+    facts = {
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "libc": " ".join(platform.libc_ver()),
+        "kernel": platform.release(),
+        "cpu": _cpu_model(),
+        "cpus": str(len(os.sched_getaffinity(0))),
+    }
+    for variable in ("TRT_VERSION", "CUDA_VERSION", "CUDNN_VERSION", "NVIDIA_TENSORRT_VERSION"):
+        if variable in os.environ:
+            facts[variable.lower()] = os.environ[variable]
+    return {key: value for key, value in facts.items() if value.strip()}
+
+
+def _cpu_model() -> str:
+    try:
+        with open("/proc/cpuinfo") as file:
+            for line in file:
+                if line.startswith(("model name", "Model")):
+                    return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor()

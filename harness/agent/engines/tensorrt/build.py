@@ -1,0 +1,140 @@
+"""ONNX bytes and a recipe -> a serialised plan."""
+
+import ctypes
+import glob
+import os
+from typing import Any, Dict, Optional
+
+from harness.agent.calibration import make_calibrator
+from harness.agent.cuda import CudaError, Device
+from harness.agent.engines import Emit, Failed, phase
+from harness.agent.engines.tensorrt import api
+from harness.agent.protocol import Message
+
+#: Where an image keeps this project's compiled plugin.
+PLUGIN_FOLDER = os.environ.get("COMPAT_PLUGIN_DIR", "/opt/compat/plugins")
+
+
+def build(job: Message, parts: Dict[str, bytes], emit: Emit) -> None:
+    """Parse, configure and build; emits the plan as the body of a `plan` event."""
+    trt = api.trt
+    recipe = job["recipe"]
+    api.check_recipe(recipe)
+    logger = api.make_logger(emit)
+    with phase(emit, "parse"):
+        _load_plugins(recipe, logger)
+        builder = trt.Builder(logger)
+        network = builder.create_network(api.network_flags(recipe["typing"]))
+        parser = trt.OnnxParser(network, logger)
+        _set_parser_flags(parser, recipe)
+        _parse(parser, parts["model"], emit)
+        _mark_outputs(network, recipe["mark_outputs"])
+    device = _calibration_device(recipe)
+    try:
+        with phase(emit, "build"):
+            config = _configure(builder, network, job, parts, device)
+            plan = builder.build_serialized_network(network, config)
+            if plan is None:
+                raise Failed("build_serialized_network returned no engine")
+            data = bytes(plan)
+        emit("plan", data)
+        if device is not None and config.int8_calibrator.cache:
+            emit("calibration_cache", config.int8_calibrator.cache)
+    finally:
+        if device is not None:
+            device.close()
+
+
+def _calibration_device(recipe: Dict[str, Any]) -> Optional[Device]:
+    try:
+        return Device() if recipe["calibrator"] else None
+    except CudaError as error:
+        raise Failed("calibration needs a GPU: %s" % error) from error
+
+
+def _load_plugins(recipe: Dict[str, Any], logger: Any) -> None:
+    trt = api.trt
+    if recipe["plugin"] is not None:
+        for path in sorted(glob.glob(os.path.join(PLUGIN_FOLDER, "*.so"))):
+            ctypes.CDLL(path, ctypes.RTLD_GLOBAL)
+    # Without this the parser cannot find InstanceNormalization_TRT when NATIVE_INSTANCENORM is off.
+    if hasattr(trt, "init_libnvinfer_plugins"):
+        trt.init_libnvinfer_plugins(logger, "")
+
+
+def _set_parser_flags(parser: Any, recipe: Dict[str, Any]) -> None:
+    for name, on in recipe["parser_flags"]:
+        flag = api.need(api.need(api.trt, "tensorrt", "OnnxParserFlag"), "OnnxParserFlag", name)
+        (parser.set_flag if on else parser.clear_flag)(flag)
+
+
+def _parse(parser: Any, model: bytes, emit: Emit) -> None:
+    if parser.parse(model):
+        return
+    for index in range(parser.num_errors):
+        error = parser.get_error(index)
+        emit(
+            "parser_error",
+            text=error.desc(),
+            code=str(error.code()).rsplit(".", 1)[-1],
+            node=error.node_name() if hasattr(error, "node_name") else "",
+            operator=error.node_operator() if hasattr(error, "node_operator") else "",
+        )
+    raise Failed("the ONNX parser refused the model")
+
+
+def _mark_outputs(network: Any, names: Any) -> None:
+    tensors = {}
+    for index in range(network.num_layers if names else 0):
+        layer = network.get_layer(index)
+        for output in range(layer.num_outputs):
+            tensor = layer.get_output(output)
+            tensors[tensor.name] = tensor
+    for name in names:
+        if name not in tensors:
+            raise Failed("no tensor called %r to mark as output" % name)
+        network.mark_output(tensors[name])
+
+
+def _configure(builder: Any, network: Any, job: Message, parts: Dict[str, bytes], device: Any) -> Any:
+    trt = api.trt
+    recipe = job["recipe"]
+    config = builder.create_builder_config()
+    config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, recipe["workspace_mib"] << 20)
+    config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED
+    # A tactic remembered from another cell would make this one depend on the order of the run.
+    config.set_flag(trt.BuilderFlag.DISABLE_TIMING_CACHE)
+    _set_precision_flags(config, recipe)
+    if job.get("compute_capability"):
+        _set_compute_capability(config, job["compute_capability"])
+    profile = _add_profiles(builder, config, recipe)
+    if recipe["calibrator"]:
+        inputs = {network.get_input(i).name: parts[network.get_input(i).name] for i in range(network.num_inputs)}
+        config.int8_calibrator = make_calibrator(trt, recipe["calibrator"], inputs, device)
+        if profile is not None:
+            config.set_calibration_profile(profile)
+    return config
+
+
+def _set_precision_flags(config: Any, recipe: Dict[str, Any]) -> None:
+    if recipe["typing"] == "weak" or (recipe["typing"] == "graph" and api.has_weak_typing()):
+        for name in recipe["flags"]:
+            config.set_flag(api.need(api.trt.BuilderFlag, "BuilderFlag", name))
+
+
+def _set_compute_capability(config: Any, capability: str) -> None:
+    api.need(api.trt.IBuilderConfig, "IBuilderConfig", "set_compute_capability")
+    name = "SM" + capability.replace(".", "")
+    config.num_compute_capabilities = 1
+    if not config.set_compute_capability(api.need(api.trt.ComputeCapability, "ComputeCapability", name), 0):
+        raise Failed("the builder refused compute capability %s" % capability)
+
+
+def _add_profiles(builder: Any, config: Any, recipe: Dict[str, Any]) -> Any:
+    if not recipe["profiles"]:
+        return None
+    profile = builder.create_optimization_profile()
+    for entry in recipe["profiles"]:
+        profile.set_shape(entry["input"], entry["minimum"], entry["optimum"], entry["maximum"])
+    config.add_optimization_profile(profile)
+    return profile

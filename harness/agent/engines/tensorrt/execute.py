@@ -1,0 +1,133 @@
+"""A serialised plan -> layers, numbers and latency, on a GPU."""
+
+import time
+from typing import Any, Dict, List, Tuple
+
+from harness.agent.cuda import CudaError, Device, device_facts
+from harness.agent.engines import Emit, Failed, phase
+from harness.agent.engines.tensorrt import api
+from harness.agent.protocol import Message
+
+#: Bytes of one element on the wire.
+_SIZES = {"float32": 4, "float16": 2, "bfloat16": 2, "int8": 1, "uint8": 1, "int32": 4, "int64": 8, "bool": 1}
+
+
+def devices(_job: Message, _parts: Dict[str, bytes], emit: Emit) -> None:
+    """Report the first GPU, if there is one: a job of its own, because a CUDA context does not survive a fork."""
+    for facts in device_facts()[:1]:
+        emit("fact", facts=facts)
+
+
+def run(job: Message, parts: Dict[str, bytes], emit: Emit) -> None:
+    """Load the plan, inspect it, run it once on the given inputs, time it, then profile it."""
+    logger = api.make_logger(emit)
+    try:
+        with Device() as device:
+            with phase(emit, "load"):
+                # Keep the runtime alive as long as the engine: freeing it first crashes.
+                runtime = api.trt.Runtime(logger)
+                engine = runtime.deserialize_cuda_engine(parts["plan"])
+                if engine is None:
+                    raise Failed("the runtime refused the plan")
+                context = engine.create_execution_context()
+                if context is None:
+                    raise Failed("no execution context")
+            with phase(emit, "run"):
+                outputs = _bind(engine, context, device, parts)
+                _execute(context, device)
+                _emit_outputs(outputs, context, device, emit)
+            _inspect(engine, context, emit)
+            with phase(emit, "time"):
+                _time(context, device, job["timing"], emit)
+            with phase(emit, "profile"):
+                _profile(context, device, emit)
+            del context, engine, runtime
+    except CudaError as error:
+        raise Failed(str(error)) from error
+
+
+def _bind(engine: Any, context: Any, device: Device, parts: Dict[str, bytes]) -> List[Tuple[str, str, int]]:
+    trt = api.trt
+    outputs = []
+    names = [engine.get_tensor_name(index) for index in range(engine.num_io_tensors)]
+    for name in names:
+        if engine.get_tensor_mode(name) == trt.TensorIOMode.INPUT:
+            shape = tuple(int(part) for part in parts["shape:" + name].split(b","))
+            if not context.set_input_shape(name, shape):
+                raise Failed("input %s does not take the shape %s" % (name, list(shape)))
+            address = device.allocate(len(parts[name]))
+            device.upload(address, parts[name])
+            context.set_tensor_address(name, address)
+    for name in names:
+        if engine.get_tensor_mode(name) == trt.TensorIOMode.OUTPUT:
+            dtype = api.datatype_name(engine.get_tensor_dtype(name))
+            size = _SIZES[dtype]
+            for extent in context.get_tensor_shape(name):
+                size *= int(extent)
+            address = device.allocate(size)
+            # A kernel that writes nothing must not look right by what the memory held before.
+            device.clear(address, size, 0xFF)
+            context.set_tensor_address(name, address)
+            outputs.append((name, dtype, address))
+    return outputs
+
+
+def _execute(context: Any, device: Device) -> None:
+    if not context.execute_async_v3(device.stream):
+        raise Failed("execute_async_v3 refused")
+    device.synchronize()
+
+
+def _emit_outputs(outputs: List[Tuple[str, str, int]], context: Any, device: Device, emit: Emit) -> None:
+    for name, dtype, address in outputs:
+        shape = [int(extent) for extent in context.get_tensor_shape(name)]
+        size = _SIZES[dtype]
+        for extent in shape:
+            size *= extent
+        emit("output", device.download(address, size), name=name, dtype=dtype, shape=shape)
+
+
+def _inspect(engine: Any, context: Any, emit: Emit) -> None:
+    inspector = engine.create_engine_inspector()
+    inspector.execution_context = context
+    text = inspector.get_engine_information(api.trt.LayerInformationFormat.JSON)
+    emit("layers", text.encode(), source="inspector")
+
+
+def _time(context: Any, device: Device, timing: Dict[str, Any], emit: Emit) -> None:
+    begin, end = device.event(), device.event()
+    warm_until = time.monotonic() + timing["warmup_s"]
+    warmup = 0
+    while warmup < timing["iterations"] and time.monotonic() < warm_until:
+        _execute(context, device)
+        warmup += 1
+    samples = []  # type: List[float]
+    stop = time.monotonic() + timing["budget_s"]
+    while len(samples) < timing["iterations"] and time.monotonic() < stop:
+        begin.record(device.stream)
+        if not context.execute_async_v3(device.stream):
+            raise Failed("execute_async_v3 refused")
+        end.record(device.stream)
+        end.synchronize()
+        samples.append(end.milliseconds_since(begin))
+    begin.destroy()
+    end.destroy()
+    emit("latency", samples_ms=samples, warmup=warmup, clock="cuda_events")
+
+
+def _profile(context: Any, device: Device, emit: Emit, runs: int = 10) -> None:
+    times = {}  # type: Dict[str, List[float]]
+
+    class Profiler(api.trt.IProfiler):  # type: ignore[misc]
+        def __init__(self) -> None:
+            api.trt.IProfiler.__init__(self)
+
+        def report_layer_time(self, layer_name: str, ms: float) -> None:
+            times.setdefault(layer_name, []).append(ms)
+
+    # The context keeps no reference to the profiler.
+    profiler = Profiler()
+    context.profiler = profiler
+    for _ in range(runs):
+        _execute(context, device)
+    emit("layer_times", times=times)

@@ -1,0 +1,8 @@
+"""`python -m harness`: run, list, show, doctor, report, accept, merge, verify.
+
+Exit codes: 0 no regression, 1 regression, 2 a mistake in the command or in matrix.yaml, 3 infrastructure.
+"""
+
+from harness.cli.main import main
+
+__all__ = ["main"]

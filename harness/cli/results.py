@@ -1,0 +1,119 @@
+"""`report`, `merge` and `verify`: work on what is recorded; no engine, no Docker, no GPU."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.case import measured, model_sha256
+from harness.cli.common import EXIT_OK, EXIT_REGRESSION, add_selection, load_project, selected
+from harness.errors import HandledError
+from harness.judged import Judged, judge_cell
+from harness.plan import Cell
+from harness.report import build_report, verify_report
+from harness.store import Store, is_stale
+from harness.words import UNJUDGED
+
+if TYPE_CHECKING:
+    from harness.matrix import Target
+
+
+def add_report_arguments(_command: argparse.ArgumentParser) -> None:
+    """Add nothing: the common options say it all."""
+
+
+def report(options: argparse.Namespace) -> int:
+    """Write the report from the records."""
+    project = load_project(options)
+    _need(options.reports)
+    build_report(project.matrix, project.cases, Store(options.reports), options.reports)
+    print(f"report: {options.reports / 'index.html'}")
+    return EXIT_OK
+
+
+def add_accept_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the selection."""
+    add_selection(command)
+
+
+def accept(options: argparse.Namespace) -> int:
+    """Write the latest measured classes of the selected cells to the cases' measured.yaml, leaving the others' lines."""
+    project = load_project(options)
+    _need(options.reports)
+    fresh = _measured(selected(project, options), Store(options.reports))
+    if not fresh:
+        raise HandledError("nothing measured is recorded for this selection; run it first")
+    path = options.cases / measured.FILE
+    old = {target.target: target for target in measured.read(path)}
+    for target in project.matrix:
+        mine = [result for result in fresh if result.cell.target is target]
+        if mine:
+            old[target.name] = _merged(target, old.get(target.name), mine)
+    order = [target.name for target in project.matrix]
+    measured.write(path, [old[name] for name in order if name in old])
+    print(f"{len(fresh)} cells accepted into {path}; review the diff")
+    return EXIT_OK
+
+
+def _measured(cells: tuple[Cell, ...], store: Store) -> list[Judged]:
+    hashes = {cell.id: (model_sha256(cell.variant.model_bytes()), cell.variant.recipe.sha256()) for cell in cells}
+    recorded = store.latest(hashes)
+    current = [cell for cell in cells if cell.id in recorded and not is_stale(recorded[cell.id], hashes[cell.id])]
+    results = [judge_cell(cell, recorded[cell.id]) for cell in current]
+    return [result for result in results if result.classification.cls not in UNJUDGED]
+
+
+def _merged(target: Target, old: measured.Measured | None, results: list[Judged]) -> measured.Measured:
+    cells = dict(old.cells) if old and old.version == target.version else {}
+    for result in results:
+        cells[_row(result.cell)] = (result.classification.cls, result.signature)
+    latest = max(result.outcome.stamps.when for result in results)
+    return measured.Measured(
+        target=target.name,
+        engine=target.engine,
+        version=target.version,
+        measured=latest[: len("2026-01-01")],
+        cells=dict(sorted(cells.items())),
+    )
+
+
+def _row(cell: Cell) -> str:
+    return f"{cell.case.name}[{cell.variant.name}]"
+
+
+def add_merge_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the folders to merge."""
+    command.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="reports folders of other machines")
+
+
+def merge(options: argparse.Namespace) -> int:
+    """Take the records and logs of other reports folders into this one and write the report anew."""
+    project = load_project(options)
+    store = Store(options.reports)
+    for folder in options.folders:
+        _need(folder)
+        print(f"{folder}: {store.absorb(Store(folder))} records taken in")
+    build_report(project.matrix, project.cases, store, options.reports)
+    print(f"report: {options.reports / 'index.html'}")
+    return EXIT_OK
+
+
+def add_verify_arguments(_command: argparse.ArgumentParser) -> None:
+    """Add nothing: the common options say it all."""
+
+
+def verify(options: argparse.Namespace) -> int:
+    """Check that every record reads, every log is whole and the report follows from the records; 1 if not."""
+    project = load_project(options)
+    _need(options.reports)
+    faults = verify_report(project.matrix, project.cases, Store(options.reports), options.reports)
+    for fault in faults:
+        print(fault)
+    print("consistent" if not faults else f"{len(faults)} faults")
+    return EXIT_REGRESSION if faults else EXIT_OK
+
+
+def _need(folder: Path) -> None:
+    if not (folder / "records").is_dir():
+        raise HandledError(f"{folder}: holds no records; `python -m harness run` makes some, or give --reports")

@@ -1,0 +1,96 @@
+"""A client of the Docker daemon that DOCKER_HOST names, and what the daemon says of itself."""
+
+from __future__ import annotations
+
+import os
+import socket
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import docker
+import requests
+from docker.errors import APIError, DockerException
+
+from harness.errors import InfraError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+#: Seconds a call may take; a pull and a build get their own, as they are silent while a layer is unpacked.
+CALL_TIMEOUT = 60
+_ARCHITECTURES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
+
+
+@dataclass(frozen=True)
+class Daemon:
+    """What the daemon says of its machine: its host name, its architecture (amd64 or arm64)."""
+
+    version: str
+    name: str
+    architecture: str
+    nvidia_runtime: bool
+    address: str
+
+
+def address() -> str:
+    """Return where the daemon is looked for."""
+    return os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
+
+
+def connect(timeout: int = CALL_TIMEOUT) -> docker.DockerClient:
+    """Return a client, to be closed by the caller; raises InfraError when the daemon does not answer."""
+    try:
+        _knock(address())
+        return docker.from_env(timeout=timeout)
+    except ImportError as error:
+        raise InfraError(
+            f"DOCKER_HOST={address()} needs the SDK's SSH half: pip install 'docker[ssh]' ({error})"
+        ) from error
+    except (DockerException, requests.RequestException, OSError) as error:
+        raise InfraError(f"Docker does not answer at {address()}: {innermost(error)}") from error
+
+
+def _knock(where: str) -> None:
+    """Try a Unix socket first: the SDK leaves its own open when nobody listens, and Python warns of it."""
+    if where.startswith("unix://"):
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.connect(where.removeprefix("unix://"))
+
+
+@contextmanager
+def connection(timeout: int = CALL_TIMEOUT) -> Iterator[docker.DockerClient]:
+    """Lend a client and turn whatever the SDK raises meanwhile into an InfraError of one sentence."""
+    client = connect(timeout)
+    try:
+        yield client
+    except (DockerException, requests.RequestException) as error:
+        raise InfraError(f"the Docker daemon at {address()} failed: {explanation(error)}") from error
+    finally:
+        client.close()
+
+
+def explanation(error: Exception) -> str:
+    """Return what the daemon itself said, without the SDK's prose around it."""
+    said = error.explanation if isinstance(error, APIError) and error.explanation else innermost(error)
+    return " ".join(str(said).split())
+
+
+def innermost(error: BaseException) -> str:
+    """Return the text of the first cause: the SDK and its HTTP library wrap it three times over."""
+    while (cause := error.__cause__ or error.__context__) is not None:
+        error = cause
+    return str(error) or type(error).__name__
+
+
+def daemon(timeout: int = 10) -> Daemon:
+    """Ask the daemon who it is; raises InfraError when it does not answer within `timeout` seconds a call."""
+    with connection(timeout) as client:
+        info = client.info()
+    return Daemon(
+        version=str(info.get("ServerVersion", "")),
+        name=str(info.get("Name", "")),
+        architecture=_ARCHITECTURES.get(str(info.get("Architecture", "")), str(info.get("Architecture", ""))),
+        nvidia_runtime="nvidia" in (info.get("Runtimes") or {}),
+        address=address(),
+    )

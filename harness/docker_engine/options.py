@@ -1,0 +1,96 @@
+"""How a container is confined: one description, rendered for the SDK and as a line to paste."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from typing import Any
+
+from docker.types import DeviceRequest, LogConfig, Ulimit
+
+#: Nobody: neither root nor an account that owns anything in an image or on a host that mounts one.
+USER = "65534:65534"
+PIDS = 1024
+ALL_GPUS = ("all",)
+TMPFS_MIB = 1024
+#: The group that owns a Jetson's GPU devices; its number, as an image need not know its name.
+JETSON_VIDEO_GROUP = "44"
+
+
+@dataclass(frozen=True)
+class Options:
+    """One container: `argv` follows the interpreter `python`; `gpus` are UUIDs, or "all" alone.
+
+    `jetson` starts it with the NVIDIA runtime, which is how a Jetson's integrated GPU gets in.
+    """
+
+    image: str
+    platform: str
+    python: str
+    argv: tuple[str, ...]
+    memory_mib: int
+    gpus: tuple[str, ...] = ()
+    jetson: bool = False
+
+    @property
+    def tmpfs(self) -> str:
+        """Mount options of /tmp. `exec`, because a plugin library is loaded from there."""
+        return f"rw,exec,nosuid,nodev,mode=1777,size={TMPFS_MIB}m"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Environment variables beyond the image's own."""
+        jetson = {"NVIDIA_VISIBLE_DEVICES": "all", "NVIDIA_DRIVER_CAPABILITIES": "all"} if self.jetson else {}
+        return {"HOME": "/tmp", "LANG": "C.UTF-8"} | jetson  # noqa: S108  (the only writable place)
+
+
+def create_arguments(options: Options, labels: dict[str, str]) -> dict[str, Any]:
+    """Return the options as arguments of the SDK's `containers.create`."""
+    arguments: dict[str, Any] = {
+        "image": options.image,
+        # NGC images have an entry point that greets on standard output, which is the agent's stream.
+        "entrypoint": [options.python],
+        "command": list(options.argv),
+        "platform": options.platform,
+        "stdin_open": True,
+        "init": True,
+        "network_mode": "none",
+        "read_only": True,
+        "cap_drop": ["ALL"],
+        "security_opt": ["no-new-privileges"],
+        "user": USER,
+        "mem_limit": f"{options.memory_mib}m",
+        "memswap_limit": f"{options.memory_mib}m",
+        "pids_limit": PIDS,
+        "tmpfs": {"/tmp": options.tmpfs},  # noqa: S108
+        "working_dir": "/tmp",  # noqa: S108
+        "ulimits": [Ulimit(name="core", soft=0, hard=0)],
+        "environment": options.environment,
+        # The default driver would write every model and tensor that crosses the stream to the daemon's disk.
+        "log_config": LogConfig(type="none"),
+        "labels": labels,
+    }
+    if options.jetson:
+        arguments |= {"runtime": "nvidia", "group_add": [JETSON_VIDEO_GROUP]}
+    elif options.gpus:
+        chosen = {"count": -1} if options.gpus == ALL_GPUS else {"device_ids": list(options.gpus)}
+        arguments["device_requests"] = [DeviceRequest(capabilities=[["gpu"]], **chosen)]
+    return arguments
+
+
+def command_line(options: Options) -> str:
+    """Return `docker run` with the same options, quoted for a POSIX shell; it removes its container."""
+    words = ["docker", "run", "--rm", "-i", "--platform", options.platform, "--init", "--network", "none"]
+    words += ["--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--user", USER]
+    words += ["--memory", f"{options.memory_mib}m", "--memory-swap", f"{options.memory_mib}m"]
+    words += ["--pids-limit", str(PIDS), "--tmpfs", f"/tmp:{options.tmpfs}", "--workdir", "/tmp"]  # noqa: S108
+    words += ["--ulimit", "core=0:0", "--log-driver", "none"]
+    for name, value in options.environment.items():
+        words += ["--env", f"{name}={value}"]
+    if options.jetson:
+        words += ["--runtime", "nvidia", "--group-add", JETSON_VIDEO_GROUP]
+    elif options.gpus:
+        # The inner quotes are for Docker, which reads the value as comma-separated fields.
+        words += ["--gpus", "all" if options.gpus == ALL_GPUS else f'"device={",".join(options.gpus)}"']
+    words += ["--entrypoint", options.python, options.image, *options.argv]
+    return shlex.join(words)

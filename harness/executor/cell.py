@@ -1,0 +1,55 @@
+"""Observes one cell: build job, then, where there is something to run on, the run job under the device's lock."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.outcome import End
+from harness.provision.cache import locked
+from harness.record import Observation
+from harness.session import AgentLost, Job, Session
+from harness.subject import subject
+from harness.words import Engine
+
+if TYPE_CHECKING:
+    from harness.case import Variant
+    from harness.matrix import Target
+
+#: What the container holds beside the job's child: the agent with the engine's libraries loaded.
+_AGENT_MIB = 512
+
+
+def observe(variant: Variant, target: Target, session: Session, gpu: str | None) -> Observation:
+    """Run one cell's jobs and return all that was heard.
+
+    `gpu` is the UUID of the device to run on, None where there is none: the cell then ends when the engine is built.
+    An agent that was killed at the container's memory limit is the cell's own out-of-memory; any other loss of the
+    agent raises AgentLost.
+    """
+    ready = subject(variant)
+    seen = Observation()
+    try:
+        if target.engine is Engine.ONNXRUNTIME:
+            with locked("cpu"):
+                seen.hear(session.run(_job("run", variant, target, (("model", ready.model), *ready.wire_inputs()))))
+            return seen
+        seen.hear(session.run(_job("build", variant, target, (("model", ready.model), *ready.wire_inputs()))))
+        if seen.succeeded and seen.plan is not None and gpu is not None:
+            with locked(gpu):
+                seen.hear(session.run(_job("run", variant, target, (("plan", seen.plan), *ready.wire_inputs()))))
+    except AgentLost as error:
+        if not error.out_of_memory:
+            raise
+        seen.end = End("out_of_memory", detail=str(error))
+    return seen
+
+
+def _job(kind: str, variant: Variant, target: Target, parts: tuple[tuple[str, bytes], ...]) -> Job:
+    return Job(
+        kind=kind,
+        timeout_s=target.timeout_s,
+        memory_mib=max(_AGENT_MIB, target.memory_mib - _AGENT_MIB),
+        recipe=variant.recipe.as_dict(),
+        compute_capability=target.compute_capability,
+        parts=parts,
+    )

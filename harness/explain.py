@@ -1,0 +1,67 @@
+"""A judged cell in plain text: why it failed, what the engine said, how to see it again."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from harness.case import Recipe
+    from harness.judged import Judged
+
+_MOST_MESSAGES = 8
+_WIDEST = 300
+
+
+def explain(judged: Judged) -> str:
+    """Return the explanation that a failed test prints: verdict, diagnosis, offending messages, recipe, next command."""
+    outcome, cell = judged.outcome, judged.cell
+    lines = [
+        f"{judged.classification.cls} ({judged.judgement.verdict}): {judged.judgement.sentence}",
+        f"  cell     {cell.id}: {cell.variant.title}",
+        f"  why      {judged.classification.reason[:_WIDEST]}",
+    ]
+    if judged.diagnosis:
+        lines += [
+            f"  known as {judged.diagnosis.id}: {judged.diagnosis.title}",
+            f"  cause    {judged.diagnosis.cause}",
+            f"  advice   {judged.diagnosis.advice}",
+        ]
+        lines += [f"  see      {link}" for link in judged.diagnosis.links]
+    offending = [
+        f"[{message.severity}] {message.text}"
+        for message in outcome.messages
+        if message.severity in ("INTERNAL_ERROR", "ERROR")
+    ]
+    offending += [f"[parser] {error.node or error.operator}: {error.text}" for error in outcome.parser_errors]
+    if not offending and outcome.native_output:
+        offending = outcome.native_output.strip().splitlines()[-_MOST_MESSAGES:]
+    if offending:
+        lines.append("  messages")
+        lines += [f"    {line[:_WIDEST]}" for line in offending[:_MOST_MESSAGES]]
+    lines += [f"  recipe   {describe_recipe(cell.variant.recipe)}", "  again    " + shlex.join(pytest_command(cell.id))]
+    lines.append("  more     " + shlex.join(["python", "-m", "harness", "show", cell.id]))
+    return "\n".join(lines)
+
+
+def pytest_command(cell_id: str) -> list[str]:
+    """Return the command that runs one cell again."""
+    return ["pytest", f"matrix.yaml::{cell_id}"]
+
+
+def describe_recipe(recipe: Recipe) -> str:
+    """Return a recipe in one line."""
+    parts = [f"{recipe.typing} typing"]
+    if recipe.flags:
+        parts.append("flags " + "+".join(recipe.flags))
+    if recipe.calibrator:
+        fault = f", wrong on purpose: {recipe.calibrator.fault}" if recipe.calibrator.fault else ""
+        parts.append(f"{recipe.calibrator.kind} calibrator{fault}")
+    parts += [f"{name} {'on' if on else 'off'}" for name, on in recipe.parser_flags]
+    if recipe.mark_outputs:
+        parts.append("outputs marked: " + ", ".join(recipe.mark_outputs))
+    if recipe.plugin:
+        parts.append(f"plugin {recipe.plugin.op} accepting {recipe.plugin.formats}")
+    parts += [f"profile {profile.input} {profile.minimum}..{profile.maximum}" for profile in recipe.profiles]
+    parts.append(f"workspace {recipe.workspace_mib} MiB")
+    return "; ".join(parts)

@@ -1,0 +1,62 @@
+"""One outcome with all that is concluded from it; pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.case.model import precision_map
+from harness.classify import Classification, classify
+from harness.diagnosis import Diagnosis, diagnose
+from harness.layers import node_precision
+from harness.plan import Cell, documented
+from harness.verdict import Judgement, judge
+from harness.words import GOOD, Engine, Precision, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from harness.outcome import Outcome
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A cell's record, the precision each node ran in, its class, diagnosis and verdict."""
+
+    cell: Cell
+    outcome: Outcome
+    precision: dict[str, Precision]
+    classification: Classification
+    diagnosis: Diagnosis | None
+    judgement: Judgement
+
+    @property
+    def signature(self) -> str | None:
+        """Return the diagnosis' id."""
+        return self.diagnosis.id if self.diagnosis else None
+
+    @property
+    def failed(self) -> bool:
+        """Tell whether the engine did not do what the recipe asks, known or not."""
+        verdict = self.judgement.verdict
+        if verdict is Verdict.NEW:
+            return self.classification.cls not in GOOD
+        return verdict in (Verdict.REGRESSED, Verdict.KNOWN_FAILURE)
+
+
+def judge_cell(cell: Cell, outcome: Outcome) -> Judged:
+    """Return a cell's record with its conclusions."""
+    precision = node_precision(outcome.nodes, outcome.layers)
+    classification = classify(outcome, _wanted(cell), precision)
+    diagnosis = diagnose(outcome, classification)
+    judgement = judge(classification, documented(cell), diagnosis.id if diagnosis else None)
+    return Judged(cell, outcome, precision, classification, diagnosis, judgement)
+
+
+def _wanted(cell: Cell) -> Mapping[str, Precision]:
+    """Return the precisions to judge by: none for ONNX Runtime.
+
+    It is the baseline for the graph and its numbers; that it runs a Q/DQ convolution in FP32 unless a
+    QuantizeLinear follows says nothing about TensorRT. What it ran in is recorded and shown.
+    """
+    return {} if cell.target.engine is Engine.ONNXRUNTIME else precision_map(cell.variant)

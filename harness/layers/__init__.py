@@ -1,0 +1,39 @@
+"""Text of an engine -> layers; layers and nodes -> the precision each ONNX node really ran in.
+
+The agent sends what the engine printed, unread; everything here runs on the host, so a better parser re-reads
+old results. Four sources, one result (`LayerReport`):
+
+- verbose_log: the VERBOSE message "Layers:" at the end of a build with ProfilingVerbosity.DETAILED (without
+  DETAILED there is none), which is the inspector's one-line form. TensorRT-RTX 1.4 prints `Format/Datatype:
+  Float`, no `Constants`, and ends with `Bindings:`; 1.5 and later print `Datatype` and `Format` apart,
+  `Strides`, `StrideOrder` and `Constants`, and end with `I/O Tensors:` (measured on 1.4.0.76, 1.5.0.114,
+  1.6.1.120, 1.7.1.116). TensorRT 8.5 .. 10 print `Location` before `Dimensions` and `Weights: {"Type":
+  "Int8", ..}`; 8.x an empty line between layers, and neither `StreamId` nor `Metadata` (read from published
+  logs, not run here).
+- inspector: IEngineInspector.get_engine_information(JSON). 8.5 .. 10: `Format/Datatype` ("Half", or in words,
+  "Thirty-two wide channel vectorized row major Int8 format", or "N/A due to dynamic shapes"), `Weights` and
+  `Bias` with a `Type`, `Bindings`. 11: `Datatype` and `Format` apart, `I/O Tensors`. A build without DETAILED
+  gives plain names. Sources: github.com/NVIDIA/TensorRT/issues/2418 and /4020 (8.x, 10.x); "Migrating
+  IEngineInspector Usage" in the documentation of 11.0. Not run here: it needs a GPU.
+- log_8x: the lines `Layer(CaskConvolution): name, Tactic: 0x.., x[Float(1,3,8,8)] -> y[Int8(..)]` under
+  "Engine Layer Information:" of an 8.x log. No weights, no ONNX nodes. Read from published logs, not run
+  here; the spelling `x (Float[1,3,8,8])` is read too.
+- ort_graph: the optimised model that ONNX Runtime writes (measured on 1.17.3 and 1.31.1).
+
+Metadata separates its `[ONNX Layer: name]` entries by U+001F or U+001E, which a terminal does not show.
+"""
+
+from harness.layers.names import map_names
+from harness.layers.ort import ort_node_times
+from harness.layers.parse import LayerReport, Source, parse_layers
+from harness.layers.precision import int8_coverage, node_precision
+
+__all__ = [
+    "LayerReport",
+    "Source",
+    "int8_coverage",
+    "map_names",
+    "node_precision",
+    "ort_node_times",
+    "parse_layers",
+]

@@ -1,0 +1,98 @@
+"""Which original ONNX nodes each node of ONNX Runtime's optimised model stands for.
+
+Names survive only in part (measured on 1.17.3 and 1.31.1): a fused node keeps the first node's name and the
+last one's output (`FusedConv`); a node in the blocked layout is called `<output tensor>_nchwc` and its
+tensors `reorder_token_1`; `InsertedPrecisionFreeCast_` is put before tensors moved to FP32; a channels-last
+QLinearConv calls its output tensor by the node's name and itself `QLinearConv` (1.17) or `<node>_token_8`
+(1.31); signed activations become unsigned under `qdq_s8_to_u8_quant`; a fused activation is called
+`QuickGelu` (1.17) or after its last node, `<node>/QuickGeluFusion/` (1.31).
+
+So tensors are identified first, by name or through a neighbour whose tensor is known; an optimised node then
+stands for every original node between its outputs and what other optimised nodes produce.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from harness.case.model import effective_name
+
+if TYPE_CHECKING:
+    import onnx
+
+_BLOCKED = "_nchwc"
+_WIDENED = "InsertedPrecisionFreeCast_"
+_SUFFIX = re.compile(r"_token_\d+$|/\w+Fusion/$")
+
+
+class Origins:
+    """The correspondence of one original and one optimised graph."""
+
+    def __init__(self, before: onnx.GraphProto, after: onnx.GraphProto) -> None:
+        self._producers = {output: node for node in before.node for output in node.output if output}
+        self._by_name = {node.name: node for node in before.node if node.name}
+        self._order = {effective_name(node): index for index, node in enumerate(before.node)}
+        self._tensors = {item.name for item in before.input} | set(self._producers)
+        self._renamed: dict[str, str] = {}
+        for node in after.node:
+            self._follow(node)
+        for node in reversed(after.node):
+            self._trace_back(node)
+        self._produced = {
+            tensor for node in after.node for tensor in map(self._original, node.output) if tensor
+        }
+
+    def of(self, node: onnx.NodeProto) -> tuple[str, ...]:
+        """Return original node names in the model's order; none for a node that was put in."""
+        if self._is_inserted(node):
+            return ()
+        found: set[str] = set()
+        pending = [tensor for tensor in map(self._original, node.output) if tensor]
+        while pending:
+            producer = self._producers.get(pending.pop())
+            if producer is not None and effective_name(producer) not in found:
+                found.add(effective_name(producer))
+                pending += [tensor for tensor in producer.input if tensor not in self._produced]
+        return tuple(sorted(found, key=self._order.__getitem__))
+
+    def _original(self, tensor: str) -> str:
+        """Return the original name of a tensor, "" where it has none."""
+        tensor = self._renamed.get(tensor, tensor)
+        return tensor if tensor in self._tensors else ""
+
+    def _is_inserted(self, node: onnx.NodeProto) -> bool:
+        """Tell a node that only changes a tensor's layout or type and is not in the original."""
+        if node.name in self._by_name:
+            return False
+        if node.op_type in ("Transpose", "Cast", "QuantizeLinear", "DequantizeLinear"):
+            producer = self._producers.get(self._original(node.output[0]))
+            return producer is None or producer.op_type != node.op_type
+        return node.op_type in ("ReorderInput", "ReorderOutput")
+
+    def _follow(self, node: onnx.NodeProto) -> None:
+        """Identify a node's output by the output's name or the node's."""
+        output = node.output[0]
+        if output in self._tensors or node.op_type in ("ReorderInput", "ReorderOutput"):
+            return
+        if output.startswith(_WIDENED):
+            self._renamed[output] = output.removeprefix(_WIDENED)
+            return
+        if node.name.endswith(_BLOCKED):
+            self._renamed[output] = node.name.removesuffix(_BLOCKED).removeprefix(_WIDENED)
+            return
+        named = (node.name, _SUFFIX.sub("", node.name), _SUFFIX.sub("", output))
+        origin = next((self._by_name[name] for name in named if name in self._by_name), None)
+        if origin is not None:
+            self._renamed[output] = origin.output[0]
+
+    def _trace_back(self, node: onnx.NodeProto) -> None:
+        """Identify a node's input by its output: of a node put in, of a DequantizeLinear."""
+        after = self._original(node.output[0])
+        if not after or not node.input or self._original(node.input[0]):
+            return
+        producer = self._producers.get(after)
+        if self._is_inserted(node):
+            self._renamed[node.input[0]] = after
+        elif node.op_type == "DequantizeLinear" and producer and producer.op_type == "DequantizeLinear":
+            self._renamed[node.input[0]] = producer.input[0]

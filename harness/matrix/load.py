@@ -1,0 +1,238 @@
+"""matrix.yaml -> Matrix; what is wrong with the file is said in one sentence with file, line and field."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.utils import canonicalize_name
+
+from harness.errors import HandledError
+from harness.matrix.check import schema_problems
+from harness.matrix.document import Document, Place, Problem, read_document
+from harness.matrix.model import Build, Defaults, Matrix, Needs, Platform, Source, Target, versions_agree
+from harness.suggest import did_you_mean
+from harness.words import Engine
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+DEFAULTS = Defaults(timeout_s=600.0, memory_mib=8192, python="3.11", base="python:3.11-slim")
+
+_PRODUCTS = {
+    Engine.TENSORRT: "TensorRT",
+    Engine.TENSORRT_RTX: "TensorRT for RTX",
+    Engine.ONNXRUNTIME: "ONNX Runtime",
+}
+
+
+def load_matrix(path: Path) -> Matrix:
+    """Read and check matrix.yaml.
+
+    Raises HandledError with the first fault in file order, "file:line: field: what is wrong; what to do", and
+    the number of further faults.
+    """
+    document = read_document(path)
+    _stop_at(document, [*document.problems, *schema_problems(document)])
+    _stop_at(document, list(_inheritance_problems(document)))
+    merged = _merged(document.data["targets"])
+    problems = [problem for name, fields in merged.items() for problem in _faults(document, name, fields)]
+    _stop_at(document, problems)
+    defaults = _defaults(document.data.get("defaults", {}))
+    targets = tuple(
+        _target(name, fields, defaults, document.key_line(("targets", name)))
+        for name, fields in merged.items()
+    )
+    return Matrix(targets=targets, defaults=defaults, path=path)
+
+
+def _stop_at(document: Document, problems: list[Problem]) -> None:
+    if not problems:
+        return
+    # A value that could not be read is null in the data, and the schema objects to that too: say it once.
+    first: dict[Place, Problem] = {}
+    for problem in problems:
+        first.setdefault(problem.place, problem)
+    ordered = sorted(first.values())
+    worst = ordered[0]
+    field = f"{_dotted(worst.place)}: " if worst.place else ""
+    more = f" (and {len(ordered) - 1} more)" if len(ordered) > 1 else ""
+    raise HandledError(f"{document.path}:{worst.line}: {field}{worst.sentence}{more}")
+
+
+def _dotted(place: Place) -> str:
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
+    return text.lstrip(".")
+
+
+def _inheritance_problems(document: Document) -> Iterator[Problem]:
+    above: list[str] = []
+    for name, fields in document.data["targets"].items():
+        parent = fields.get("extends")
+        if parent is not None and parent not in above:
+            place = ("targets", name, "extends")
+            if parent in document.data["targets"]:
+                sentence = f"{parent!r} stands further down; move it above {name}"
+            else:
+                sentence = f"there is no target {parent!r} above; {did_you_mean(parent, above)}"
+            yield Problem(document.line(place), place, sentence)
+        above.append(name)
+
+
+def _merged(targets: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Give every target the fields of the one it extends.
+
+    `label` and `group` are not handed down: two columns of the same name tell a reader nothing.
+    """
+    merged: dict[str, dict[str, Any]] = {}
+    for name, fields in targets.items():
+        inherited = {
+            key: value
+            for key, value in merged.get(fields.get("extends", ""), {}).items()
+            if key not in {"label", "group"}
+        }
+        merged[name] = {**inherited, **fields}
+    return merged
+
+
+def _faults(document: Document, name: str, fields: dict[str, Any]) -> Iterator[Problem]:
+    """Yield what is wrong between the fields of one target, after inheritance."""
+
+    def fault(field: str, sentence: str) -> Problem:
+        parts = tuple(int(part) if part.isdigit() else part for part in field.split("."))
+        place: Place = ("targets", name, *parts)
+        line = document.line(place) if place in document.value_lines else document.key_line(place)
+        return Problem(line, place, sentence)
+
+    for field, sentence in (*_bad_image(fields), *_bad_needs(fields), *_bad_pins(fields)):
+        yield fault(field, sentence)
+    if "compute_capability" in fields and fields["engine"] != Engine.TENSORRT_RTX.value:
+        yield fault(
+            "compute_capability",
+            f"is only for tensorrt_rtx; {fields['engine']} builds for the GPU it finds, so delete it",
+        )
+
+
+def _bad_image(fields: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Find what keeps a target from having exactly one image."""
+    build = fields.get("build")
+    if "image" in fields and build:
+        yield "image", "stands beside `build`; keep the one that makes this target's image"
+    if not ("image" in fields or build or "packages" in fields):
+        yield "image", "is missing, and so are `build` and `packages`; give one of them"
+    if build and build["kind"] == "packages" and "packages" not in fields:
+        yield "packages", "is missing; a build of kind packages needs the pins that it holds"
+    if build and build["kind"] != "packages" and "base" not in build:
+        yield "build.base", f"is missing; a build of kind {build['kind']} needs the image it starts from"
+    if fields.get("digest") and not ("image" in fields or (build and "base" in build)):
+        yield "digest", "pins nothing here; it goes with `image` or with the base of `build`"
+
+
+def _bad_needs(fields: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    needs = fields.get("needs", {})
+    for key, example in (("driver", ">=545"), ("compute_capability", ">=7.5,<=9.0"), ("l4t", ">=36.2,<37")):
+        if not _is_specifier(needs.get(key, "")):
+            yield f"needs.{key}", f'{needs[key]!r} is not a version specifier; write it like "{example}"'
+    if needs.get("l4t") and fields.get("platform") != "jetson":
+        yield "needs.l4t", "is only for platform jetson; delete it or set the platform"
+
+
+def _is_specifier(text: str) -> bool:
+    try:
+        SpecifierSet(text)
+    except InvalidSpecifier:
+        return False
+    return True
+
+
+def _bad_pins(fields: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Find a pin of the engine itself to another version: what copying a target and editing half leaves."""
+    module = canonicalize_name(fields["engine"])
+    for index, pin in enumerate(fields.get("packages", [])):
+        try:
+            requirement = Requirement(pin)
+        except InvalidRequirement:
+            yield f"packages.{index}", f"{pin!r} is not a version that pip knows; write it like numpy==1.26.4"
+            continue
+        name = canonicalize_name(requirement.name)
+        # tensorrt-cu12 is the engine tensorrt; tensorrt-rtx-cu12 is not.
+        own = name == module or name.startswith((f"{module}-cu", f"{module}-gpu"))
+        pinned = str(requirement.specifier).removeprefix("==")
+        if own and not versions_agree(fields["version"], pinned):
+            yield f"packages.{index}", f"pins {pin}, but version is {fields['version']!r}; make them agree"
+
+
+def _defaults(fields: dict[str, Any]) -> Defaults:
+    return Defaults(
+        timeout_s=float(fields.get("timeout_s", DEFAULTS.timeout_s)),
+        memory_mib=fields.get("memory_mib", DEFAULTS.memory_mib),
+        python=fields.get("python", DEFAULTS.python),
+        base=fields.get("base", DEFAULTS.base),
+    )
+
+
+def _target(name: str, fields: dict[str, Any], defaults: Defaults, line: int) -> Target:
+    engine = Engine(fields["engine"])
+    platform: Platform = fields.get("platform", "linux/amd64")
+    return Target(
+        name=name,
+        label=fields.get("label") or _label(engine, platform, fields),
+        group=fields.get("group") or _group(engine, platform, fields["version"]),
+        engine=engine,
+        version=fields["version"],
+        platform=platform,
+        image=fields.get("image"),
+        build=_build(fields, defaults),
+        digest=fields.get("digest"),
+        python=fields.get("python", defaults.python),
+        packages=tuple(fields.get("packages", ())),
+        needs=_needs(engine, platform, fields.get("needs", {})),
+        compute_capability=fields.get("compute_capability"),
+        timeout_s=float(fields.get("timeout_s", defaults.timeout_s)),
+        memory_mib=fields.get("memory_mib", defaults.memory_mib),
+        sure=fields.get("sure", "believed"),
+        sources=tuple(Source(source["url"], source.get("says", "")) for source in fields.get("sources", ())),
+        notes=" ".join(fields.get("notes", "").split()),
+        line=line,
+    )
+
+
+def _build(fields: dict[str, Any], defaults: Defaults) -> Build | None:
+    if "image" in fields:
+        return None
+    build = fields.get("build", {"kind": "packages"})
+    args = tuple(sorted(build.get("args", {}).items()))
+    return Build(kind=build["kind"], base=build.get("base", defaults.base), args=args)
+
+
+def _needs(engine: Engine, platform: Platform, fields: dict[str, Any]) -> Needs:
+    return Needs(
+        gpu=fields.get("gpu", engine is Engine.TENSORRT),
+        architecture="x86_64" if platform == "linux/amd64" else "aarch64",
+        driver=fields.get("driver", ""),
+        compute_capability=fields.get("compute_capability", ""),
+        l4t=fields.get("l4t", ""),
+    )
+
+
+def _label(engine: Engine, platform: Platform, fields: dict[str, Any]) -> str:
+    """Name a column: a Jetson by its exact release, everything else by major and minor."""
+    parts = fields["version"].split(".")
+    if platform == "jetson":
+        return f"Jetson, {_PRODUCTS[engine]} {'.'.join(parts[:3])}"
+    label = f"{_PRODUCTS[engine]} {'.'.join(parts[:2])}"
+    if platform == "linux/arm64":
+        label += ", arm64"
+    if "compute_capability" in fields:
+        label += f", SM {fields['compute_capability']}"
+    return label
+
+
+def _group(engine: Engine, platform: Platform, version: str) -> str:
+    if platform == "jetson":
+        return "Jetson"
+    if engine is Engine.TENSORRT:
+        return f"TensorRT {version.partition('.')[0]}"
+    return _PRODUCTS[engine]

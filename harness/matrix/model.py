@@ -1,0 +1,175 @@
+"""Matrix, Target and what they are made of: frozen data, and the rule by which two version strings agree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+from harness.errors import HandledError
+from harness.suggest import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from harness.words import Engine
+
+Platform = Literal["linux/amd64", "linux/arm64", "jetson"]
+BuildKind = Literal["ngc", "tarball", "l4t", "packages"]
+Sure = Literal["verified", "believed"]
+
+#: Fewer components than this say too little: "10" is every release of a major.
+_LEAST_COMPONENTS = 3
+
+
+@dataclass(frozen=True)
+class Build:
+    """An image made here: docker/<kind>.Dockerfile on `base`, with `args` as build arguments."""
+
+    kind: BuildKind
+    base: str
+    args: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a machine must have.
+
+    `driver`, `compute_capability` and `l4t` are version specifiers, "" for any: of the NVIDIA driver, of the
+    GPU, and of Jetson Linux. Where `gpu` is False the target builds without one, and `compute_capability`
+    says which GPU can run what was built.
+    """
+
+    gpu: bool
+    architecture: Literal["x86_64", "aarch64"]
+    driver: str = ""
+    compute_capability: str = ""
+    l4t: str = ""
+
+    def driver_fits(self, driver: str) -> bool:
+        """Tell whether a driver version such as "550.54.15" meets the floor."""
+        return SpecifierSet(self.driver).contains(driver, prereleases=True)
+
+    def compute_capability_fits(self, capability: str) -> bool:
+        """Tell whether a GPU of a compute capability such as "8.9" can run this target."""
+        return SpecifierSet(self.compute_capability).contains(capability, prereleases=True)
+
+    def l4t_fits(self, release: str) -> bool:
+        """Tell whether a Jetson Linux release such as "36.4.3" can host this target's image."""
+        return SpecifierSet(self.l4t).contains(release, prereleases=True)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a fact about the image or the pins was read."""
+
+    url: str
+    says: str = ""
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """What a target gets that does not say otherwise."""
+
+    timeout_s: float
+    memory_mib: int
+    python: str
+    base: str
+
+
+@dataclass(frozen=True)
+class Target:
+    """One engine version on one platform.
+
+    Its container image is `image` (pulled) or `build` (made here); exactly one is set. `packages` are exact
+    pins for Python `python`: what a build of kind "packages" holds, and what a virtual environment gets where
+    Docker is not used; empty where the package index does not carry this engine. `digest` ("sha256:...") pins
+    `image`, or the base of `build`. `compute_capability` is the GPU generation to build for, None for the
+    engine's own default. `sure` is how sure it is that the image holds `version`. `timeout_s` is for one
+    cell, `memory_mib` for the container; `line` is where matrix.yaml declares it.
+    """
+
+    name: str
+    label: str
+    group: str
+    engine: Engine
+    version: str
+    platform: Platform
+    image: str | None
+    build: Build | None
+    digest: str | None
+    python: str
+    packages: tuple[str, ...]
+    needs: Needs
+    compute_capability: str | None
+    timeout_s: float
+    memory_mib: int
+    sure: Sure
+    sources: tuple[Source, ...]
+    notes: str
+    line: int
+
+    @property
+    def module(self) -> str:
+        """Return the name of the Python module to import."""
+        return self.engine.value
+
+    @property
+    def docker_platform(self) -> str:
+        """Return the platform to ask Docker for; a Jetson is linux/arm64."""
+        return "linux/arm64" if self.platform == "jetson" else self.platform
+
+    @property
+    def pull_reference(self) -> str:
+        """Return what to pull: the image, or the base of the build, with the digest where known."""
+        name = self.image if self.build is None else self.build.base
+        return f"{name}@{self.digest}" if self.digest else str(name)
+
+    def runs_version(self, reported: str) -> bool:
+        """Tell whether the version an engine reports is the one declared."""
+        return versions_agree(self.version, reported)
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """All targets, in the order in which matrix.yaml lists them and the report shows them."""
+
+    targets: tuple[Target, ...]
+    defaults: Defaults
+    path: Path
+
+    def __iter__(self) -> Iterator[Target]:
+        return iter(self.targets)
+
+    def target(self, name: str) -> Target:
+        """Return a target by name; raises HandledError, with a guess, for a name that matrix.yaml has not."""
+        for target in self.targets:
+            if target.name == name:
+                return target
+        names = [target.name for target in self.targets]
+        raise HandledError(f"{self.path} has no target {name!r}; {did_you_mean(name, names)}")
+
+
+def versions_agree(declared: str, reported: str) -> bool:
+    """Tell whether two version strings name the same release.
+
+    Equal component by component; where one has more components, those of the other must be its beginning and
+    at least three ("10.2.0" is what the wheel of build 10.2.0.19 reports). Post, dev and local parts are
+    packaging and do not count (the wheel of 9.2.0.5 is 9.2.0.post12.dev5); a pre-release agrees only with
+    its own text.
+    """
+    if declared == reported:
+        return True
+    try:
+        one, other = Version(declared), Version(reported)
+    except InvalidVersion:
+        return False
+    if one.pre or other.pre or one.epoch != other.epoch:
+        return False
+    shorter = min(len(one.release), len(other.release))
+    if one.release == other.release:
+        return True
+    return shorter >= _LEAST_COMPONENTS and one.release[:shorter] == other.release[:shorter]

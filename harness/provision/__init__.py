@@ -1,0 +1,29 @@
+"""Makes a target's environment: a container image pulled or built, or a virtual environment.
+
+`prepare` does it, `Host` and `look_at_host` say what the machine has, `can_run` says what it lacks.
+"""
+
+from harness.provision.cache import cache_dir
+from harness.provision.host import Gpu, Host, look_at_host
+from harness.provision.images import image_command_lines, planned_image
+from harness.provision.lines import command_lines, plan_environment
+from harness.provision.model import Environment, Unavailable, Via
+from harness.provision.prepare import prepare
+from harness.provision.requirements import can_run, fitting_gpus
+
+__all__ = [
+    "Environment",
+    "Gpu",
+    "Host",
+    "Unavailable",
+    "Via",
+    "cache_dir",
+    "can_run",
+    "command_lines",
+    "fitting_gpus",
+    "image_command_lines",
+    "look_at_host",
+    "plan_environment",
+    "planned_image",
+    "prepare",
+]

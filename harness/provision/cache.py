@@ -1,0 +1,90 @@
+"""The folder of finished environments: made once, by one process, completely or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import shutil
+import time
+import uuid
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from platformdirs import user_cache_dir
+
+from harness.errors import InfraError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+#: Where environments are kept, instead of the user's cache folder.
+CACHE_VARIABLE = "HARNESS_CACHE_DIR"
+#: Seconds to wait for another process that makes the same environment: a large image over a slow line.
+LOCK_TIMEOUT = 3600.0
+
+
+def cache_dir() -> Path:
+    """Return the cache folder: HARNESS_CACHE_DIR, or the user's cache folder for this project."""
+    chosen = os.environ.get(CACHE_VARIABLE)
+    return Path(chosen).expanduser().resolve() if chosen else Path(user_cache_dir("trt-compat-matrix"))
+
+
+def make_once(folder: Path, make: Callable[[Path], None], *, lock_timeout: float = LOCK_TIMEOUT) -> Path:
+    """Return `folder`, calling `make` with a scratch path to fill if it does not exist yet.
+
+    Of several processes one makes it and the others wait. `folder` appears by a rename when `make` has
+    returned, so that a process killed meanwhile leaves no half-made one; the next to come clears away what it
+    left.
+    """
+    if folder.exists():
+        return folder
+    with locked(folder.name, timeout=lock_timeout, directory=folder.parent):
+        if folder.exists():
+            return folder
+        for leftover in folder.parent.glob(f"{folder.name}.partial-*"):
+            shutil.rmtree(leftover, ignore_errors=True)
+        # A name of its own: the installer of a harness that was killed may still be writing into the last
+        # one.
+        partial = folder.parent / f"{folder.name}.partial-{uuid.uuid4().hex}"
+        try:
+            make(partial)
+            partial.rename(folder)
+        except OSError as error:
+            if error.errno == errno.ENOSPC:
+                raise InfraError(f"no space left for the environment under {folder.parent}") from error
+            raise
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+    return folder
+
+
+@contextmanager
+def locked(name: str, *, timeout: float = LOCK_TIMEOUT, directory: Path | None = None) -> Iterator[None]:
+    """Hold a lock between processes, which ends with its holder; InfraError after `timeout` seconds."""
+    folder = directory or cache_dir() / "locks"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder / f"{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise InfraError(
+            f"the cache folder {folder} cannot be written: {error}; set {CACHE_VARIABLE}"
+        ) from error
+    try:
+        end = time.monotonic() + timeout
+        while not _try_lock(handle):
+            if time.monotonic() > end:
+                raise InfraError(f"another process has held {folder / name}.lock for {timeout:g} s")
+            time.sleep(0.05)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _try_lock(handle: int) -> bool:
+    with contextlib.suppress(BlockingIOError):
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    return False

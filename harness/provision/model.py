@@ -1,0 +1,33 @@
+"""What provisioning gives, and how it says that it cannot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Via = Literal["docker", "venv", "auto"]
+
+
+class Unavailable(Exception):  # noqa: N818  (an answer, not an error)
+    """The target cannot run here; the text begins with "needs" and names the cure if there is one."""
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Where a target's agent runs.
+
+    `python` is the interpreter: a path, or a name inside the image. `image` and `image_digest` (the
+    registry's digest, or the image's id where it was built here) are empty for a virtual environment.
+    `packages` are the pins `name==version` that were resolved; empty for an image that brought its engine
+    along. `gpus` are the UUIDs of the GPUs that the agent is given ("all" alone: those of a daemon
+    elsewhere). `note` is one sentence that says which way was taken and why.
+    """
+
+    via: Literal["docker", "venv"]
+    target: str
+    python: str
+    image: str = ""
+    image_digest: str = ""
+    packages: tuple[str, ...] = ()
+    gpus: tuple[str, ...] = ()
+    note: str = ""

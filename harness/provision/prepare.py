@@ -1,0 +1,85 @@
+"""Chooses how a target runs here, and makes it ready."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from harness.docker_engine import ALL_GPUS
+from harness.errors import InfraError
+from harness.provision import packages
+from harness.provision.host import Host, look_at_host
+from harness.provision.images import prepare_image
+from harness.provision.model import Environment, Unavailable, Via
+from harness.provision.requirements import architecture, can_run, fitting_gpus
+
+if TYPE_CHECKING:
+    from harness.docker_engine import Daemon
+    from harness.matrix import Target
+
+
+def prepare(
+    target: Target,
+    via: Via = "auto",
+    *,
+    allow_pull: bool = True,
+    allow_build: bool = True,
+    host: Host | None = None,
+) -> Environment:
+    """Make the target's environment, or find it made, and return it.
+
+    What the machine lacks is found out first and offline, so that a machine without a GPU never pulls an
+    image that needs one. "auto" takes Docker where its daemon answers and the image is to be had, else a
+    virtual environment. Raises Unavailable when the target cannot run here, InfraError when the machinery
+    fails. Safe to call from several processes at once: one does the work, the others wait for it.
+    """
+    host = host or look_at_host()
+    lacking = can_run(target, host, via)
+    if lacking is not None:
+        raise Unavailable(lacking)
+    if via == "venv":
+        return _venv(target, host, "as was asked for")
+    if host.docker is None:
+        if via == "docker":
+            raise Unavailable(f"needs Docker; {host.docker_reason}")
+        return _venv(target, host, f"as {host.docker_reason}")
+    try:
+        made = prepare_image(target, allow_pull=allow_pull, allow_build=allow_build)
+    except Unavailable as refusal:
+        if via == "docker" or not _venv_possible(target, host):
+            raise
+        return _venv(target, host, f"as Docker has no image for it ({refusal})")
+    note = f"{made.note[:-1]}: Docker {host.docker.version} answers."
+    return replace(made, gpus=_container_gpus(target, host, host.docker), note=note)
+
+
+def _container_gpus(target: Target, host: Host, docker: Daemon) -> tuple[str, ...]:
+    if host.docker_elsewhere:
+        return ALL_GPUS if target.needs.gpu or docker.nvidia_runtime else ()
+    # Where a GPU is welcome but not needed, a daemon that cannot pass one on is no reason to fail.
+    wanted = target.needs.gpu or docker.nvidia_runtime
+    return tuple(gpu.uuid for gpu in fitting_gpus(target, host)) if wanted else ()
+
+
+def _venv_possible(target: Target, host: Host) -> bool:
+    return bool(target.packages) and architecture(target) == host.architecture and target.platform != "jetson"
+
+
+def _venv(target: Target, host: Host, why: str) -> Environment:
+    if not target.packages:
+        raise Unavailable(
+            f"needs its container image, as the package index does not carry it; {host.docker_reason}"
+        )
+    python, pins = packages.venv(target)
+    if not python.exists():
+        raise InfraError(
+            f"{python} is gone: its Python was removed; delete {python.parents[1]} and run again"
+        )
+    return Environment(
+        via="venv",
+        target=target.name,
+        python=str(python),
+        packages=pins,
+        gpus=tuple(gpu.uuid for gpu in fitting_gpus(target, host)),
+        note=f"{target.name} runs in a virtual environment, {why}.",
+    )

@@ -1,0 +1,258 @@
+"""The only module that knows pytest: matrix.yaml is collected into one item a cell.
+
+`pytest -k rtx17`, `pytest -k "mish and rtx"`, `pytest -m trt86`, `pytest -n 4`. A cell that cannot run here is skipped
+with what it needs (`--require TARGET` makes that a failure), a known failure is an xfail with its link, an unexpected pass
+an XPASS. Infrastructure trouble is an error of the item's set-up, never a failure of the cell.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Generator, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness.case import load_cases
+from harness.errors import HandledError, InfraError
+from harness.explain import explain
+from harness.judged import Judged, judge_cell
+from harness.matrix import load_matrix
+from harness.plan import Cell, plan
+from harness.report import build_report
+from harness.store import Store
+from harness.words import Verdict
+
+if TYPE_CHECKING:
+    from harness.executor import TargetRunner
+
+_RUN = pytest.StashKey["Run"]()
+
+
+class CellFailed(Exception):
+    """The verdict on a cell is not good; carries the judged cell for the explanation."""
+
+    def __init__(self, judged: Judged) -> None:
+        super().__init__(judged.judgement.sentence)
+        self.judged = judged
+
+
+class Run:
+    """What the cells of one pytest process share: the store and the one warm target."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        # Under xdist each worker has its own file in the store, and all of them one run id.
+        worker: dict[str, Any] = getattr(config, "workerinput", {})
+        self.id = str(worker.get("testrunuid") or uuid.uuid4().hex)[:12]
+        self.store = Store(reports_folder(config), run=self.id, worker=worker.get("workerid", "main"))
+        self.via = config.getoption("compat_via")
+        self._runner: TargetRunner | None = None
+
+    def runner(self, cell: Cell) -> TargetRunner:
+        """Return the runner of the cell's target; the one before is closed."""
+        from harness.executor import TargetRunner
+
+        if self._runner is None or self._runner.target is not cell.target:
+            self.close()
+            self._runner = TargetRunner(cell.target, via=self.via, run_id=self.id)
+        return self._runner
+
+    def close(self) -> None:
+        """End the warm target; the store's file is closed too and opens again when needed."""
+        self.store.close()
+        if self._runner is not None:
+            self._runner.close()
+            self._runner = None
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the matrix's options."""
+    group = parser.getgroup("compat", "TensorRT compatibility matrix")
+    group.addoption(
+        "--via",
+        dest="compat_via",
+        choices=("auto", "docker", "venv"),
+        default="auto",
+        help="where engines run: containers, virtual environments, or containers where possible (default: auto)",
+    )
+    group.addoption(
+        "--require",
+        dest="compat_require",
+        metavar="TARGET",
+        action="append",
+        default=[],
+        help="fail, not skip, the cells of this target that cannot run here (may be repeated)",
+    )
+    group.addoption(
+        "--cases", dest="compat_cases", default="cases", help="folder of case modules (default: cases)"
+    )
+    group.addoption(
+        "--reports",
+        dest="compat_reports",
+        default="reports",
+        help="folder for records and the report (default: reports)",
+    )
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Let `-n` keep the cells of a target together, so that each worker warms a target up once."""
+    told = any(argument.startswith("--dist") for argument in config.invocation_params.args)
+    if config.getoption("dist", "no") == "load" and not told:
+        config.option.dist = "loadgroup"
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Collect matrix.yaml."""
+    if file_path.name == "matrix.yaml":
+        return MatrixFile.from_parent(parent, path=file_path)
+    return None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Order cells by target, one warm environment after the other; everything else keeps its place before them."""
+    cells = [item for item in items if isinstance(item, CellItem)]
+    targets = list(dict.fromkeys(item.cell.target.name for item in cells))
+    cells.sort(key=lambda item: targets.index(item.cell.target.name))
+    items[:] = [*(item for item in items if not isinstance(item, CellItem)), *cells]
+
+
+class MatrixFile(pytest.File):
+    """matrix.yaml as a collector."""
+
+    def collect(self) -> Iterable[pytest.Item]:
+        """Yield an item for each cell; a mistake in matrix.yaml or a case is one sentence."""
+        try:
+            matrix = load_matrix(self.path)
+            cases = load_cases(self.config.rootpath / self.config.getoption("compat_cases"))
+            for name in self.config.getoption("compat_require"):
+                matrix.target(name)
+        except HandledError as error:
+            raise self.CollectError(str(error)) from error
+        self.config.stash.setdefault(_RUN, Run(self.config))
+        words = {target.name for target in matrix} | {target.engine.value for target in matrix}
+        for word in sorted(words | {case.name for case in cases}):
+            self.config.addinivalue_line("markers", f"{word}: cells of {word}")
+        for cell in plan(matrix, cases):
+            yield CellItem.from_parent(self, name=cell.id, cell=cell)
+
+
+class CellItem(pytest.Item):
+    """One cell as a test item."""
+
+    def __init__(self, *, cell: Cell, **rest: Any) -> None:  # noqa: ANN401  (pytest's own arguments)
+        super().__init__(**rest)
+        self.cell = cell
+        self.judged: Judged | None = None
+        for mark in (cell.target.name, cell.target.engine.value, cell.case.name):
+            self.add_marker(mark)
+        if self.config.pluginmanager.hasplugin("xdist"):
+            self.add_marker(pytest.mark.xdist_group(cell.target.name))
+
+    def setup(self) -> None:
+        """Run the cell and record it; infrastructure trouble is an error here."""
+        run = self.config.stash[_RUN]
+        runner = run.runner(self.cell)
+        outcome, log = runner.run(self.cell)
+        run.store.append(outcome, log)
+        self.judged = judge_cell(self.cell, outcome)
+        self.user_properties += [
+            ("class", str(self.judged.classification.cls)),
+            ("verdict", str(self.judged.judgement.verdict)),
+            ("signature", self.judged.signature or ""),
+        ]
+        if self.judged.judgement.verdict is Verdict.INFRA:
+            raise InfraError(outcome.reason)
+        if self.judged.judgement.verdict is Verdict.NOT_RUN and not self._required():
+            pytest.skip(outcome.reason)
+
+    def _required(self) -> bool:
+        assert self.judged is not None  # noqa: S101  (set by setup)
+        required = self.cell.target.name in self.config.getoption("compat_require")
+        return required and self.judged.outcome.state == "not_run"
+
+    def runtest(self) -> None:
+        """Fail where the verdict is bad."""
+        assert self.judged is not None  # noqa: S101  (set by setup)
+        if self.judged.failed:
+            raise CellFailed(self.judged)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:  # noqa: ANN401
+        """Explain a failed cell in words; a traceback is for faults of the harness only."""
+        if isinstance(excinfo.value, CellFailed):
+            return explain(excinfo.value.judged)
+        if isinstance(excinfo.value, InfraError):
+            return f"infrastructure, not the engine: {excinfo.value}"
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """Name the cell."""
+        return self.path, self.cell.target.line, self.cell.id
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Turn a known failure into an xfail and an unexpected pass into an XPASS, each with its reason."""
+    report = yield
+    if isinstance(item, CellItem) and call.when == "call" and item.judged is not None:
+        judgement = item.judged.judgement
+        if judgement.verdict is Verdict.KNOWN_FAILURE:
+            report.outcome = "skipped"
+            report.wasxfail = judgement.sentence
+        elif judgement.verdict is Verdict.FIXED:
+            report.wasxfail = judgement.sentence
+    return report
+
+
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """End a target's agent with its last cell."""
+    if isinstance(item, CellItem) and not (isinstance(nextitem, CellItem) and nextitem.cell.target is item.cell.target):
+        item.config.stash[_RUN].close()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Have the process that the user started write the report; xdist's workers only record."""
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Reporter(config), "compat-reporter")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """End what an interrupted run left."""
+    if _RUN in config.stash:
+        config.stash[_RUN].close()
+
+
+def reports_folder(config: pytest.Config) -> Path:
+    """Return the folder that `--reports` names, relative to where pytest was started."""
+    return Path(config.invocation_params.dir, config.getoption("compat_reports"))
+
+
+class Reporter:
+    """Counts the cells that ran, here or in xdist's workers, and writes the one merged report at the end."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._folder = reports_folder(config)
+        self._matrices: set[Path] = set()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note that a cell was recorded."""
+        if report.when == "setup" and "class" in dict(report.user_properties):
+            self._matrices.add(self._config.rootpath / report.nodeid.split("::")[0])
+
+    def pytest_sessionfinish(self) -> None:
+        """Write the report on all that the store holds."""
+        if _RUN in self._config.stash:
+            self._config.stash[_RUN].close()
+        for path in sorted(self._matrices):
+            cases = load_cases(self._config.rootpath / self._config.getoption("compat_cases"))
+            build_report(load_matrix(path), cases, Store(self._folder), self._folder)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Say where the report is."""
+        if self._matrices:
+            terminalreporter.write_line(f"compatibility report: {self._folder / 'index.html'}")

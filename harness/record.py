@@ -1,0 +1,180 @@
+"""Folds what the agent said during a cell into its record: the one place that knows the agent's events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from harness.layers import LayerReport, Source, ort_node_times, parse_layers
+from harness.numbers import Array, compare, from_wire
+from harness.outcome import End, Latency, Message, Outcome, ParserError, Stamps
+
+if TYPE_CHECKING:
+    from harness.plan import Cell
+    from harness.session import Event
+    from harness.subject import Subject
+
+#: Messages of one text kept in the record; the log holds them all.
+_REPEATS = 3
+#: Where layers are read from, the best first: the inspector knows what was loaded, the log what was built.
+_SOURCES: tuple[Source, ...] = ("inspector", "ort_graph", "verbose_log")
+#: Characters of a message kept in the record.
+_LONGEST = 4000
+
+
+@dataclass
+class Observation:
+    """What has been heard so far in one cell; the only mutable thing between an agent and a record."""
+
+    log: list[str] = field(default_factory=list)
+    phases: dict[str, float] = field(default_factory=dict)
+    failed_phase: str | None = None
+    missing_api: str | None = None
+    error: str = ""
+    end: End | None = None
+    plan: bytes | None = None
+    facts: dict[str, str] = field(default_factory=dict)
+    _phase: str | None = None
+    _parser_errors: list[ParserError] = field(default_factory=list)
+    _messages: list[Message] = field(default_factory=list)
+    _native: list[str] = field(default_factory=list)
+    _layers: dict[str, bytes] = field(default_factory=dict)
+    _layer_times: dict[str, list[float]] = field(default_factory=dict)
+    _outputs: dict[str, Array] = field(default_factory=dict)
+    _latency: Latency | None = None
+
+    def hear(self, events: Iterable[Event]) -> None:
+        """Take in the events of one job, as they come."""
+        for event in events:
+            handler = getattr(self, f"_on_{event.type}", None)
+            if handler is not None:
+                handler(event.message, event.body)
+
+    @property
+    def succeeded(self) -> bool:
+        """Tell whether all asked so far was done."""
+        finished = self.end is not None and self.end.kind == "finished"
+        return finished and self.failed_phase is None and self.missing_api is None and not self.error
+
+    def _on_phase_begin(self, message: dict[str, Any], _: bytes) -> None:
+        self._phase = message["name"]
+
+    def _on_phase(self, message: dict[str, Any], _: bytes) -> None:
+        self._phase = None
+        self.phases[message["name"]] = message["seconds"]
+        self.log.append(f"[phase] {message['name']} {message['seconds']:.3f} s")
+        if not message["ok"]:
+            self.failed_phase = message["name"]
+
+    def _on_message(self, message: dict[str, Any], _: bytes) -> None:
+        severity, text = message["severity"], message["text"]
+        self.log.append(f"[{severity}] {text}")
+        if severity == "VERBOSE":
+            if text.startswith("Layers:"):
+                self._layers["verbose_log"] = text.encode()
+            return
+        self._messages.append(Message(severity, text[:_LONGEST]))
+
+    def _on_parser_error(self, message: dict[str, Any], _: bytes) -> None:
+        fields = {key: str(message[key]) for key in ("text", "code", "node", "operator")}
+        self._parser_errors.append(ParserError(**fields))
+        self.log.append(f"[parser error] {fields}")
+
+    def _on_missing_api(self, message: dict[str, Any], _: bytes) -> None:
+        self.missing_api = message["name"]
+
+    def _on_failed(self, message: dict[str, Any], _: bytes) -> None:
+        self.error = message["text"]
+        self.log.append(f"[failed] {self.error}")
+
+    def _on_plan(self, _: dict[str, Any], body: bytes) -> None:
+        self.plan = body
+
+    def _on_layers(self, message: dict[str, Any], body: bytes) -> None:
+        self._layers[message["source"]] = body
+        if message["source"] == "inspector":
+            self.log.append(f"[inspector] {body.decode('utf-8', 'replace')}")
+
+    def _on_layer_times(self, message: dict[str, Any], _: bytes) -> None:
+        self._layer_times = message["times"]
+
+    def _on_profile(self, _: dict[str, Any], body: bytes) -> None:
+        self._layer_times = ort_node_times(body.decode("utf-8", "replace"))
+
+    def _on_output(self, message: dict[str, Any], body: bytes) -> None:
+        self._outputs[message["name"]] = from_wire(message["dtype"], message["shape"], body)
+
+    def _on_latency(self, message: dict[str, Any], _: bytes) -> None:
+        self._latency = Latency(tuple(message["samples_ms"]), message["warmup"], message["clock"])
+
+    def _on_fact(self, message: dict[str, Any], _: bytes) -> None:
+        self.facts.update(message["facts"])
+
+    def _on_native(self, message: dict[str, Any], _: bytes) -> None:
+        self._native.append(message["text"])
+        self.log.append(f"[native] {message['text'].rstrip()}")
+
+    def _on_end(self, message: dict[str, Any], _: bytes) -> None:
+        self.log.append(f"[end] {message['kind']} {message['detail']}")
+        peak = max(message["peak_rss_bytes"], (self.end.peak_rss_bytes or 0) if self.end else 0)
+        self.end = End(
+            kind=message["kind"],
+            detail=message["detail"],
+            exit_code=message.get("exit_code"),
+            signal=message.get("signal"),
+            peak_rss_bytes=peak,
+        )
+        if self._phase is not None:
+            self.failed_phase, self._phase = self._phase, None
+
+    def outcome(self, cell: Cell, subject: Subject, stamps: Stamps) -> Outcome:
+        """Return the record of all that was heard."""
+        report = self._layer_report(subject)
+        expected = subject.reference.outputs
+        return Outcome(
+            cell=cell.id,
+            case=cell.case.name,
+            variant=cell.variant.name,
+            target=cell.target.name,
+            state="done",
+            end=self.end,
+            phases=self.phases,
+            failed_phase=self.failed_phase,
+            missing_api=self.missing_api,
+            error=self.error,
+            parser_errors=tuple(self._parser_errors),
+            messages=_without_repeats(self._messages),
+            native_output="".join(self._native)[-_LONGEST:],
+            nodes=subject.nodes,
+            layers=report.layers if report else (),
+            layer_source=report.source if report else "",
+            unparsed_layers=report.unparsed if report else 0,
+            engine_bytes=len(self.plan) if self.plan is not None else None,
+            ran=bool(self._outputs),
+            accuracy=compare(expected, self._outputs) if expected and self._outputs else (),
+            latency=self._latency,
+            stamps=stamps,
+        )
+
+    def _layer_report(self, subject: Subject) -> LayerReport | None:
+        for source in _SOURCES:
+            if source in self._layers:
+                return parse_layers(
+                    source,
+                    self._layers[source],
+                    nodes=subject.nodes,
+                    model=subject.model,
+                    times_ms=self._layer_times,
+                )
+        return None
+
+
+def _without_repeats(messages: list[Message]) -> tuple[Message, ...]:
+    counts: dict[Message, int] = {}
+    kept = []
+    for message in messages:
+        counts[message] = counts.get(message, 0) + 1
+        if counts[message] <= _REPEATS:
+            kept.append(message)
+    return tuple(kept)

@@ -1,0 +1,64 @@
+"""Counts and clusters: the numbers that the page and the summary agree on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.report.labels import BUCKETS, MARKS, bucket
+from harness.words import GOOD
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from harness.report.model import Advice, CellView, Results
+
+
+def counts(results: Results) -> dict[str, int]:
+    """Return the number of cells by bucket, in the buckets' order; they add up to the number of cells."""
+    found = Counter(bucket(cell) for cell in results.cells)
+    return {key: found[key] for key in BUCKETS}
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Failures of one cause: a diagnosis, or a class where no diagnosis fits.
+
+    `advice` is that of the first cell, None where no diagnosis fits: its texts may name that cell's nodes.
+    """
+
+    title: str
+    advice: Advice | None
+    cells: tuple[CellView, ...]
+
+
+def clusters(results: Results) -> tuple[Cluster, ...]:
+    """Return the measured failures grouped by diagnosis, the largest group first."""
+    return cluster(cell for cell in results.cells if cell.measured and cell.cls not in GOOD)
+
+
+def attention(results: Results) -> dict[str, tuple[Cluster, ...]]:
+    """Return the news by bucket, worst first and only where there is some, each grouped by cause."""
+    news = ("regressed", "new", "fixed")
+    found = {key: [cell for cell in results.cells if bucket(cell) == key] for key in news}
+    return {key: cluster(cells) for key, cells in found.items() if cells}
+
+
+def cluster(cells: Iterable[CellView]) -> tuple[Cluster, ...]:
+    """Return cells grouped by diagnosis or else by class, diagnosed ones first, then the largest group."""
+    groups: dict[str, list[CellView]] = {}
+    for cell in cells:
+        groups.setdefault(cell.signature or f"\0{cell.cls}", []).append(cell)
+    made = [_cluster(found) for _, found in sorted(groups.items())]
+    return tuple(sorted(made, key=lambda made: (made.advice is None, -len(made.cells), made.title)))
+
+
+def _cluster(cells: list[CellView]) -> Cluster:
+    first = cells[0]
+    if first.diagnosis is None:
+        name = MARKS[first.cls].name
+        return Cluster(name if first.cls in GOOD else f"{name}, no known signature", None, tuple(cells))
+    titles = {cell.diagnosis.title for cell in cells if cell.diagnosis}
+    title = first.diagnosis.title if len(titles) == 1 else first.diagnosis.id.replace("-", " ").capitalize()
+    return Cluster(title, first.diagnosis, tuple(cells))

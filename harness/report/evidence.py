@@ -1,0 +1,99 @@
+"""One judged cell -> `CellView`: its conclusions, and its evidence cut to what a page can carry."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import TYPE_CHECKING
+
+from harness.case.model import precision_map
+from harness.diagnosis import notes
+from harness.outcome import Message
+from harness.plan import documented
+from harness.report.model import Advice, CellView, Timing
+from harness.report.ranges import chip
+from harness.report.text import clip, tail
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.diagnosis import Diagnosis, Note
+    from harness.judged import Judged
+    from harness.outcome import Latency
+
+#: Bounds on the evidence of one cell; the store keeps the whole log.
+MOST_MESSAGES = 40
+LONGEST_MESSAGE = 1500
+LONGEST_NATIVE = 4000
+
+_SEVERITIES = ("INTERNAL_ERROR", "ERROR", "WARNING")
+
+
+def cell_view(judged: Judged, *, stale: bool) -> CellView:
+    """Return a cell as the report shows it."""
+    cell, outcome, judgement = judged.cell, judged.outcome, judged.judgement
+    claims = cell.variant.expectations
+    messages, left_out = _messages(outcome.messages)
+    done = outcome.state == "done"
+    return CellView(
+        id=cell.id,
+        case=cell.case.name,
+        variant=cell.variant.name,
+        target=cell.target.name,
+        cls=judged.classification.cls,
+        verdict=judgement.verdict,
+        reason=judged.classification.reason,
+        sentence=judgement.sentence,
+        signature=judged.signature,
+        expectation=claims.index(judgement.expectation) if judgement.expectation else None,
+        documented=tuple(claims.index(claim) for claim in documented(cell)),
+        stale=stale,
+        lost=tuple(f"{node}: {got} instead of {wanted}" for node, wanted, got in judged.classification.lost),
+        diagnosis=_advice(judged.diagnosis) if judged.diagnosis else None,
+        notes=tuple(map(_note, notes(outcome))),
+        chip=chip(
+            precision_map(cell.variant),
+            judged.precision,
+            judged.classification.unverified,
+            outcome.layers,
+        ),
+        phases=outcome.phases,
+        failed_phase=outcome.failed_phase,
+        missing_api=outcome.missing_api,
+        end=outcome.end,
+        error=clip(outcome.error, LONGEST_NATIVE),
+        parser_errors=outcome.parser_errors[:MOST_MESSAGES],
+        messages=messages,
+        messages_left_out=left_out,
+        native_output=tail(outcome.native_output, LONGEST_NATIVE),
+        log_sha256=outcome.log_sha256,
+        precision=judged.precision,
+        layers=outcome.layers,
+        layer_source=outcome.layer_source,
+        unparsed_layers=outcome.unparsed_layers,
+        engine_bytes=outcome.engine_bytes,
+        accuracy=outcome.accuracy,
+        latency=_timing(outcome.latency) if outcome.latency and outcome.latency.samples_ms else None,
+        stamps=outcome.stamps if done or outcome.stamps.when else None,
+    )
+
+
+def _advice(found: Diagnosis) -> Advice:
+    return Advice(found.id, found.title, found.cause, found.advice, found.advice_variants, found.links)
+
+
+def _note(note: Note) -> str:
+    return f"{note.count} times: {clip(note.example, 300)}"
+
+
+def _messages(messages: Sequence[Message]) -> tuple[tuple[Message, ...], int]:
+    """Return each warning and error once, and how many were left out; errors stay before warnings do."""
+    kept = [message for message in dict.fromkeys(messages) if message.severity in _SEVERITIES]
+    severe = sorted(kept, key=lambda message: message.severity == "WARNING")[:MOST_MESSAGES]
+    shown = [Message(entry.severity, clip(entry.text, LONGEST_MESSAGE)) for entry in kept if entry in severe]
+    return tuple(shown), len(kept) - len(shown)
+
+
+def _timing(latency: Latency) -> Timing:
+    ordered = sorted(latency.samples_ms)
+    p95 = ordered[min(len(ordered) - 1, round(0.95 * (len(ordered) - 1)))]
+    return Timing(median(ordered), p95, latency.samples_ms, latency.warmup, latency.clock)

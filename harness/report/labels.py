@@ -1,0 +1,91 @@
+"""How classes and verdicts are called and marked for readers; the page's legend is made from these tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.words import GOOD, Certainty, Class, Role, Verdict
+
+if TYPE_CHECKING:
+    from harness.report.model import CellView
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A class's badge: letters, the style sheet's shape, a name and what it means."""
+
+    letters: str
+    shape: str
+    name: str
+    meaning: str
+
+
+MARKS = {
+    Class.OK: Mark("OK", "circle", "Works", "built, ran, right numbers, wanted precision"),
+    Class.BUILT: Mark("✓", "ring", "Built", "built in the wanted precision; no GPU here to run it on"),
+    Class.PRECISION_LOST: Mark("↓", "drop", "Precision lost", "a node does not run in the precision wanted"),
+    Class.INACCURATE: Mark("≠", "drop", "Wrong numbers", "outputs differ from the ONNX reference"),
+    Class.PARSE_FAILED: Mark("P", "square", "Parse failed", "the ONNX parser refuses the model"),
+    Class.BUILD_FAILED: Mark("B", "square", "Build failed", "the builder makes no engine"),
+    Class.LOAD_FAILED: Mark("L", "square", "Load failed", "the engine does not deserialise"),
+    Class.RUN_FAILED: Mark("R", "square", "Run failed", "the engine does not execute"),
+    Class.CRASHED: Mark("C", "diamond", "Crashed", "the process died"),
+    Class.TIMED_OUT: Mark("T", "diamond", "Timed out", "stopped at the time limit"),
+    Class.OUT_OF_MEMORY: Mark("M", "diamond", "Out of memory", "killed at the memory limit"),
+    Class.API_REMOVED: Mark("A", "pill", "API removed", "the recipe needs what this version no longer has"),
+    Class.NOT_APPLICABLE: Mark("\N{EN DASH}", "none", "Not applicable", "makes no sense on this target"),
+    Class.NOT_RUN: Mark("·", "none", "Not run", "no result, and nothing documented"),
+    Class.INFRA_ERROR: Mark("?", "tab", "Infrastructure", "the harness or machine failed, not the engine"),
+}
+
+#: Where a cell is counted: every cell is in exactly one, worst news first. Key, name, meaning.
+BUCKETS = {
+    "regressed": ("Regressed", "documented as working, fails here"),
+    "new": ("New failure", "fails, and that is not documented, or in another way than documented"),
+    "fixed": ("Fixed", "documented as failing, works here"),
+    "known_failure": ("Known failure", "fails as documented"),
+    "expected": ("As expected", "works, and nothing says it should not"),
+    "news": ("New: works", "works here; until now this was not known, or inferred to be otherwise"),
+    "undecided": ("Undecided", "builds here, and only a run on a GPU would show what is documented"),
+    "infra": ("Infrastructure", "could not be judged: the harness or the machine failed"),
+    "stale": ("Out of date", "the result is of an earlier model or recipe, and is not shown"),
+    "documented": ("Documented only", "not run here; what is shown is what sources say"),
+    "not_run": ("Not run", "not run here, and nothing is documented"),
+    "not_applicable": ("Not applicable", "makes no sense on this target"),
+}
+
+#: The corner mark of a verdict that needs attention.
+CORNERS = {Verdict.REGRESSED: "!", Verdict.FIXED: "★", Verdict.NEW: "+"}
+
+ROLES = {
+    Role.REPRODUCER: "reproducer",
+    Role.WORKAROUND: "workaround",
+    Role.CONTROL: "control",
+    Role.NEGATIVE_CONTROL: "negative control",
+    Role.TWIN: "twin",
+}
+
+CERTAINTIES = {
+    Certainty.MEASURED: "measured",
+    Certainty.REPORTED: "reported by users",
+    Certainty.SECOND_HAND: "second hand",
+    Certainty.INFERRED: "inferred",
+}
+
+
+def bucket(cell: CellView) -> str:
+    """Return the one bucket that a cell is counted in."""
+    if cell.stale:
+        return "stale"
+    if cell.cls is Class.NOT_APPLICABLE:
+        return "not_applicable"
+    if cell.cls is Class.NOT_RUN:
+        return "documented" if cell.documented else "not_run"
+    if cell.cls in GOOD and cell.verdict in _GOOD_BUT:
+        return _GOOD_BUT[cell.verdict]
+    return str(cell.verdict)
+
+
+#: Verdicts that mean something else where the engine did what was asked of it.
+_GOOD_BUT = {Verdict.NEW: "news", Verdict.NOT_RUN: "undecided"}

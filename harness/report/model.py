@@ -1,0 +1,209 @@
+"""What every part of the report is made from: the whole matrix with what is known of each cell.
+
+Plain, frozen data. `Results.to_json` is the contract behind `reports/results.json`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from harness.words import Class
+
+if TYPE_CHECKING:
+    from harness.case import Expectation, Link
+    from harness.outcome import Accuracy, End, Layer, Message, ParserError, Stamps
+    from harness.words import Precision, Role, Verdict
+
+#: Raised when the meaning of a field of results.json changes.
+RESULTS_SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class TargetView:
+    """A column. `family` is the group it stands in; `series` names targets whose versions can be compared.
+
+    `short` is the version as a reader says it ("8.6"); `stamps` are those of the latest run shown, if any.
+    """
+
+    id: str
+    label: str
+    family: str
+    series: str
+    engine: str
+    version: str
+    short: str
+    platform: str
+    image: str
+    needs: str
+    notes: str = ""
+    stamps: Stamps | None = None
+
+
+@dataclass(frozen=True)
+class Span:
+    """One sentence on how a variant fares along one series; `documented` says it was not run."""
+
+    series: str
+    text: str
+    documented: bool = False
+
+
+@dataclass(frozen=True)
+class Change:
+    """What changed for a variant between two versions of a series with none measured between them.
+
+    `what` is "class", "precision" or "layers"; `better` is None where neither side is the better one.
+    """
+
+    case: str
+    variant: str
+    series: str
+    before: str
+    after: str
+    what: str
+    better: bool | None
+    text: str
+
+
+@dataclass(frozen=True)
+class VariantView:
+    """A row."""
+
+    case: str
+    name: str
+    title: str
+    role: Role
+    counterpart: str | None
+    wanted: tuple[tuple[str, Precision], ...]
+    recipe: dict[str, Any]
+    recipe_text: str
+    recipe_sha256: str
+    model_sha256: str
+    expectations: tuple[Expectation, ...]
+    tags: tuple[str, ...]
+    spans: tuple[Span, ...] = ()
+
+
+@dataclass(frozen=True)
+class CaseView:
+    """A section of rows."""
+
+    name: str
+    title: str
+    summary: str
+    links: tuple[Link, ...]
+    variants: tuple[VariantView, ...]
+
+
+@dataclass(frozen=True)
+class Advice:
+    """A diagnosis as the reader sees it: what it is called, why it happens, what to do.
+
+    `proofs` are `case.variant` ids that show that the advice helps.
+    """
+
+    id: str
+    title: str
+    cause: str
+    advice: str
+    proofs: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Latency in milliseconds: median and 95th percentile of all samples, and the samples as taken."""
+
+    median: float
+    p95: float
+    samples: tuple[float, ...]
+    warmup: int
+    clock: str
+
+
+@dataclass(frozen=True)
+class CellView:
+    """One cell: what it amounts to, and the evidence.
+
+    `documented` are indices into the variant's expectations that are about this target. `chip` is the
+    precision in short ("INT8 2/2"). `stale` says that an outcome of another model or recipe exists and is not
+    shown.
+    """
+
+    id: str
+    case: str
+    variant: str
+    target: str
+    cls: Class
+    verdict: Verdict
+    reason: str
+    sentence: str
+    signature: str | None = None
+    expectation: int | None = None
+    documented: tuple[int, ...] = ()
+    stale: bool = False
+    lost: tuple[str, ...] = ()
+    diagnosis: Advice | None = None
+    notes: tuple[str, ...] = ()
+    chip: str = ""
+    phases: dict[str, float] = field(default_factory=dict)
+    failed_phase: str | None = None
+    missing_api: str | None = None
+    end: End | None = None
+    error: str = ""
+    parser_errors: tuple[ParserError, ...] = ()
+    messages: tuple[Message, ...] = ()
+    messages_left_out: int = 0
+    native_output: str = ""
+    log_sha256: str | None = None
+    precision: dict[str, Precision] = field(default_factory=dict)
+    layers: tuple[Layer, ...] = ()
+    layer_source: str = ""
+    unparsed_layers: int = 0
+    engine_bytes: int | None = None
+    accuracy: tuple[Accuracy, ...] = ()
+    latency: Timing | None = None
+    stamps: Stamps | None = None
+
+    @property
+    def measured(self) -> bool:
+        """Tell whether the cell shows what an engine did here."""
+        return self.cls not in (Class.NOT_RUN, Class.NOT_APPLICABLE, Class.INFRA_ERROR)
+
+
+@dataclass(frozen=True)
+class Results:
+    """The whole matrix; cells are in case, variant, target order."""
+
+    targets: tuple[TargetView, ...]
+    cases: tuple[CaseView, ...]
+    cells: tuple[CellView, ...]
+    changes: tuple[Change, ...] = ()
+
+    def cell(self, case: str, variant: str, target: str) -> CellView:
+        """Return one cell; KeyError if the matrix has no such cell."""
+        for cell in self.cells:
+            if (cell.case, cell.variant, cell.target) == (case, variant, target):
+                return cell
+        raise KeyError(f"{case}[{variant}]-{target}")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the contract of results.json as plain JSON data."""
+        return {
+            "schema": RESULTS_SCHEMA,
+            "targets": [dataclasses.asdict(target) for target in self.targets],
+            "cases": [dataclasses.asdict(case) for case in self.cases],
+            "changes": [dataclasses.asdict(change) for change in self.changes],
+            "cells": [_cell(cell) for cell in self.cells],
+        }
+
+
+def _cell(cell: CellView) -> dict[str, Any]:
+    data = dataclasses.asdict(cell)
+    data["class"] = data.pop("cls")
+    data["latency_ms"] = data.pop("latency")
+    if data["stamps"] is None:
+        data["stamps"] = {}
+    return data

@@ -1,0 +1,167 @@
+"""Matrix, cases and outcomes -> `Results`: every cell, judged, and what that says of the versions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from harness.case import model_sha256
+from harness.explain import describe_recipe
+from harness.judged import judge_cell
+from harness.outcome import Outcome
+from harness.plan import applicability, plan
+from harness.report import ranges
+from harness.report.evidence import cell_view
+from harness.report.model import CaseView, CellView, Change, Results, Span, TargetView, VariantView
+from harness.store import is_stale
+from harness.words import Engine
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from harness.case import Case, Variant
+    from harness.matrix import Matrix, Target
+    from harness.outcome import Stamps
+    from harness.plan import Cell
+    from harness.store import Store
+
+    Hashes = Mapping[str, tuple[str, str]]
+
+_PRODUCTS = {Engine.TENSORRT: "TensorRT", Engine.TENSORRT_RTX: "RTX", Engine.ONNXRUNTIME: "ONNX Runtime"}
+
+
+def from_store(matrix: Matrix, cases: Sequence[Case], store: Store) -> Results:
+    """Return the results of the outcomes that speak for each cell of a store."""
+    return assemble(matrix, cases, store.latest(_hashes(matrix, cases)))
+
+
+def assemble(matrix: Matrix, cases: Sequence[Case], outcomes: Mapping[str, Outcome]) -> Results:
+    """Return every cell of the matrix, judged; `outcomes` are by cell id.
+
+    A cell without an outcome is `not_run` or `not_applicable`. An outcome of another model or recipe than
+    today's is not shown: its cell is `not_run` and marked stale. Cells are in case, variant and target order.
+    """
+    hashes = _hashes(matrix, cases)
+    cells = tuple(_cell(cell, outcomes.get(cell.id), hashes[cell.id]) for cell in plan(matrix, cases))
+    targets = _targets(matrix, cells)
+    views = tuple(_case(case, hashes, targets) for case in cases)
+    return _with_ranges(Results(targets, views, cells))
+
+
+def _hashes(matrix: Matrix, cases: Sequence[Case]) -> dict[str, tuple[str, str]]:
+    """Return today's model and recipe hash by cell id."""
+    by_variant = {(case.name, variant.name): _hashes_of(variant) for case in cases for variant in case}
+    return {cell.id: by_variant[cell.case.name, cell.variant.name] for cell in plan(matrix, cases)}
+
+
+def _hashes_of(variant: Variant) -> tuple[str, str]:
+    return model_sha256(variant.model_bytes()), variant.recipe.sha256()
+
+
+def _cell(cell: Cell, outcome: Outcome | None, hashes: tuple[str, str]) -> CellView:
+    stale = outcome is not None and is_stale(outcome, hashes)
+    if outcome is None or stale:
+        outcome = _blank(cell, "the model or the recipe has changed since it ran" if stale else "not run yet")
+    return cell_view(judge_cell(cell, outcome), stale=stale)
+
+
+def _blank(cell: Cell, reason: str) -> Outcome:
+    meaningless = applicability(cell)
+    return Outcome(
+        cell=cell.id,
+        case=cell.case.name,
+        variant=cell.variant.name,
+        target=cell.target.name,
+        state="not_applicable" if meaningless else "not_run",
+        reason=meaningless or reason,
+    )
+
+
+def _targets(matrix: Matrix, cells: Sequence[CellView]) -> tuple[TargetView, ...]:
+    versions: dict[str, set[str]] = {}
+    for target in matrix:
+        versions.setdefault(_series(target), set()).add(target.version)
+    short = {series: ranges.short_versions(every) for series, every in versions.items()}
+    return tuple(_target(target, short[_series(target)][target.version], cells) for target in matrix)
+
+
+def _target(target: Target, short: str, cells: Sequence[CellView]) -> TargetView:
+    found = [cell.stamps for cell in cells if cell.target == target.name and cell.measured and cell.stamps]
+    latest: Stamps | None = max(found, key=lambda stamps: stamps.when, default=None)
+    return TargetView(
+        id=target.name,
+        label=target.label,
+        family=target.group,
+        series=_series(target),
+        engine=str(target.engine),
+        version=target.version,
+        short=short,
+        platform=target.platform,
+        image=target.pull_reference if target.image or target.needs.gpu else " ".join(target.packages),
+        needs=_needs(target),
+        notes=target.notes,
+        stamps=latest,
+    )
+
+
+def _series(target: Target) -> str:
+    """Name what can be compared: one product on one platform, for one GPU generation where that is chosen."""
+    parts = ["Jetson" if target.platform == "jetson" else _PRODUCTS[target.engine]]
+    if target.platform == "linux/arm64":
+        parts.append("arm64")
+    if target.compute_capability:
+        parts.append(f"SM {target.compute_capability}")
+    return ", ".join(parts)
+
+
+def _needs(target: Target) -> str:
+    needs = target.needs
+    parts: list[str] = ["a Jetson" if target.platform == "jetson" else needs.architecture]
+    if needs.l4t:
+        parts.append(f"Jetson Linux {needs.l4t}")
+    if needs.gpu and target.platform != "jetson":
+        generation = f" of compute capability {needs.compute_capability}" if needs.compute_capability else ""
+        parts.append(f"an NVIDIA GPU{generation}")
+    if needs.driver:
+        parts.append(f"driver {needs.driver}")
+    return ", ".join(parts)
+
+
+def _case(case: Case, hashes: Hashes, targets: Sequence[TargetView]) -> CaseView:
+    def variant_view(variant: Variant) -> VariantView:
+        model, recipe = hashes[f"{case.name}[{variant.name}]-{targets[0].id}"] if targets else ("", "")
+        return VariantView(
+            case=case.name,
+            name=variant.name,
+            title=variant.title,
+            role=variant.role,
+            counterpart=variant.counterpart,
+            wanted=variant.precision,
+            recipe=variant.recipe.as_dict(),
+            recipe_text=describe_recipe(variant.recipe),
+            recipe_sha256=recipe,
+            model_sha256=model,
+            expectations=variant.expectations,
+            tags=variant.tags,
+        )
+
+    return CaseView(case.name, case.title, case.summary, case.links, tuple(map(variant_view, case)))
+
+
+def _with_ranges(results: Results) -> Results:
+    """Add to every variant how it fares along the versions, and to the results what changed between them."""
+    by_row: dict[tuple[str, str], list[tuple[TargetView, CellView]]] = {}
+    targets = {target.id: target for target in results.targets}
+    for cell in results.cells:
+        by_row.setdefault((cell.case, cell.variant), []).append((targets[cell.target], cell))
+    changes: list[Change] = []
+    cases = []
+    for case in results.cases:
+        variants = []
+        for variant in case.variants:
+            runs = ranges.by_series(by_row.get((variant.case, variant.name), []))
+            found: list[Span] = ranges.spans(variant, runs)
+            changes += [change for run in runs.values() for change in ranges.changes(variant, run)]
+            variants.append(replace(variant, spans=tuple(found)))
+        cases.append(replace(case, variants=tuple(variants)))
+    return replace(results, cases=tuple(cases), changes=tuple(changes))

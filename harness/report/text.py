@@ -1,0 +1,39 @@
+"""Text that strangers wrote (names, logs) made safe to show: nothing invisible, nothing endless."""
+
+from __future__ import annotations
+
+import re
+
+#: What a reader cannot see or what turns text around: controls but tab and newline, bidirectional marks,
+#: zero-width characters, byte-order mark, tags; and lone surrogates, which UTF-8 cannot hold.
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e007f\ud800-\udfff]"
+)
+#: ANSI colour sequences, which native libraries write to their standard error.
+_ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+
+
+def visible(text: str) -> str:
+    """Return the text with every hidden character written out as ⟨U+202E⟩, without colour sequences."""
+    text = _ANSI.sub("", text.replace("\r\n", "\n"))
+    return _HIDDEN.sub(lambda found: f"⟨U+{ord(found.group()):04X}⟩", text)
+
+
+def capital(text: str) -> str:
+    """Return a sentence with its first letter in capitals, unless it begins with a name or path."""
+    return text[:1].upper() + text[1:] if re.match(r"[a-z]+[ ,;:]", text) else text
+
+
+def clip(text: str, limit: int) -> str:
+    """Return the text with no more than `limit` characters, its end replaced by … where it is longer."""
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def tail(text: str, limit: int) -> str:
+    """Return the last `limit` characters, from the start of a line where that is possible."""
+    if len(text) <= limit:
+        return text
+    kept = text[-limit:]
+    _, newline, rest = kept.partition("\n")
+    return "…\n" + (rest if newline else kept)

@@ -1,0 +1,50 @@
+"""A variant made ready for any engine: its model, nodes, inputs and reference numbers."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import onnx
+
+from harness.case import effective_name, model_sha256
+from harness.numbers import Array, Reference, make_inputs, reference, to_wire
+from harness.outcome import Node
+
+if TYPE_CHECKING:
+    from harness.case import Variant
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What every target is given for a variant, and held to."""
+
+    model: bytes
+    sha256: str
+    nodes: tuple[Node, ...]
+    inputs: dict[str, Array]
+    reference: Reference
+
+    def wire_inputs(self) -> tuple[tuple[str, bytes], ...]:
+        """Return the inputs as a job's parts: the raw bytes under their name, the shape under `shape:<name>`."""
+        parts = []
+        for name, array in self.inputs.items():
+            _, shape, data = to_wire(array)
+            parts += [(name, data), (f"shape:{name}", ",".join(map(str, shape)).encode())]
+        return tuple(parts)
+
+
+@functools.cache
+def subject(variant: Variant) -> Subject:
+    """Build a variant's model and numbers once in this process."""
+    data = variant.model_bytes()
+    model = onnx.load_model_from_string(data)
+    inputs = make_inputs(model, variant.recipe.profiles)
+    return Subject(
+        model=data,
+        sha256=model_sha256(data),
+        nodes=tuple(Node(effective_name(node), node.op_type) for node in model.graph.node),
+        inputs=inputs,
+        reference=reference(model, inputs, also=variant.recipe.mark_outputs),
+    )

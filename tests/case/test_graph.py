@@ -1,0 +1,132 @@
+"""The graph builder: names, quantiser spelling, and numbers that the reference evaluator confirms."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, numpy_helper
+
+from harness.case import Graph
+from harness.numbers import make_inputs, reference
+
+pytestmark = pytest.mark.unit
+
+
+def arrays(model: onnx.ModelProto) -> dict[str, np.ndarray]:
+    return {entry.name: numpy_helper.to_array(entry) for entry in model.graph.initializer}
+
+
+def attributes(model: onnx.ModelProto, op: str) -> dict[str, object]:
+    node = next(node for node in model.graph.node if node.op_type == op)
+    return {entry.name: onnx.helper.get_attribute_value(entry) for entry in node.attribute}
+
+
+def test_output_is_named_after_its_node() -> None:
+    """A node's output is `<name>_output_0` unless told; a nameless node needs telling."""
+    g = Graph("g")
+    x = g.input("x", [1])
+    assert g.node("Relu", [x], name="/act") == "/act_output_0"
+    assert g.node("Relu", [x], name="", output="y") == "y"
+    with pytest.raises(ValueError, match="needs its output named"):
+        g.node("Relu", [x], name="")
+
+
+def test_weights_depend_on_name_and_shape_alone() -> None:
+    """The same name and shape give the same values in any graph, another name gives others."""
+
+    def values(name: str, *, first: str = "") -> np.ndarray:
+        g = Graph("g")
+        if first:
+            g.weight(first, (4, 4))
+        g.weight(name, (2, 3))
+        g.input("x", [1])
+        g.node("Relu", ["x"], name="", output="y")
+        g.output("y", [1])
+        return arrays(g.model())[name]
+
+    assert np.array_equal(values("a"), values("a", first="b"))
+    assert not np.array_equal(values("a"), values("b"))
+
+
+@pytest.mark.parametrize(("per_channel", "axis"), [(True, {"axis": 0}), (False, {})])
+def test_weight_quantiser_reaches_the_ends_of_int8(
+    per_channel: bool, axis: dict[str, int]  # noqa: FBT001  (a parameter of the test)
+) -> None:
+    """The scale is the largest magnitude over 127, so that the largest weight becomes 127 or -127."""
+    g = Graph("g")
+    x = g.input("x", [1, 2, 4, 4])
+    weight = g.weight_qdq(g.weight("w", (3, 2, 3, 3)), name="/wq", per_channel=per_channel)
+    g.conv(x, weight, name="/conv", output="y")
+    g.output("y", [1, 3, 4, 4])
+    model = g.model()
+    given = arrays(model)
+    whole = np.abs(given["w"] / given["/wq_scale"].reshape((-1, 1, 1, 1))).reshape(3, -1)
+    assert whole.max() == pytest.approx(127, rel=1e-6)
+    if per_channel:
+        assert whole.max(axis=1) == pytest.approx(127, rel=1e-6)
+    assert attributes(model, "QuantizeLinear") == axis
+    assert given["/wq_zero_point"].dtype == np.int8
+
+
+def test_stored_int8_weight_is_the_rounded_weight() -> None:
+    """`int8_weight` stores what quantising `weight` of the same name gives, with a scale a channel."""
+    shape = (3, 2, 3, 3)
+    plain, stored = Graph("g"), Graph("g")
+    for g in (plain, stored):
+        g.input("x", [1, 2, 4, 4])
+    plain.weight("w", shape)
+    plain.conv("x", "w", name="/conv", output="y")
+    read = stored.int8_weight("w", shape, name="/dq")
+    stored.conv("x", read, name="/conv", output="y")
+    for g in (plain, stored):
+        g.output("y", [1, 3, 4, 4])
+    exact, whole = arrays(plain.model())["w"], arrays(stored.model())
+    assert whole["w"].dtype == np.int8
+    assert np.abs(whole["w"]).max() == 127
+    error = np.abs(whole["w"] * whole["w_scale"].reshape((-1, 1, 1, 1)) - exact)
+    assert np.all(error <= whole["w_scale"].reshape((-1, 1, 1, 1)) * 0.500001)
+
+
+@pytest.mark.parametrize(("kernel", "stride", "size"), [(1, 1, 8), (3, 1, 8), (3, 2, 4)])
+def test_conv_pads_by_half_its_kernel(kernel: int, stride: int, size: int) -> None:
+    """The output is the input's size over the stride; the model's own shape check holds it to that."""
+    g = Graph("g")
+    x = g.input("x", [1, 2, 8, 8])
+    g.conv(x, g.weight("w", (4, 2, kernel, kernel)), name="/conv", kernel=kernel, stride=stride, output="y")
+    g.output("y", [1, 4, size, size])
+    assert attributes(g.model(), "Conv")["strides"] == [stride, stride]
+
+
+@pytest.mark.parametrize("opset", [13, 17])
+def test_batch_norm_is_that_of_inference(opset: int) -> None:
+    """The reference uses the stored mean and variance, at every opset."""
+    g = Graph("g", opset=opset)
+    x = g.input("x", [1, 3, 8, 8])
+    y = g.batch_norm(x, 3, name="/bn", prefix="bn")
+    g.output(y, [1, 3, 8, 8])
+    model = g.model()
+    inputs = make_inputs(model)
+    given = {name: array.reshape((1, 3, 1, 1)) for name, array in arrays(model).items()}
+    normal = (inputs["x"] - given["bn.running_mean"]) / np.sqrt(given["bn.running_var"] + 1e-5)
+    result = reference(model, inputs).outputs
+    assert result is not None
+    assert result[y] == pytest.approx(normal * given["bn.weight"] + given["bn.bias"], abs=1e-5)
+
+
+def test_a_wrong_output_shape_is_refused() -> None:
+    """The checker infers shapes, so that a stated shape that is not the graph's raises."""
+    g = Graph("g")
+    g.node("Relu", [g.input("x", [1, 2])], name="/act", output="y")
+    g.output("y", [1, 3])
+    with pytest.raises(onnx.shape_inference.InferenceError):
+        g.model()
+
+
+def test_fp16_weights_are_fp16() -> None:
+    """`dtype` reaches the initialiser."""
+    g = Graph("g")
+    x = g.input("x", [1, 2, 4, 4], TensorProto.FLOAT16)
+    g.conv(x, g.weight("w", (2, 2, 3, 3), dtype=TensorProto.FLOAT16), name="/conv", output="y")
+    g.output("y", [1, 2, 4, 4], TensorProto.FLOAT16)
+    assert arrays(g.model())["w"].dtype == np.float16

@@ -1,0 +1,287 @@
+"""What every variant of every case module must keep to."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import onnx
+import pytest
+
+from harness.case import (
+    Case,
+    Class,
+    Engine,
+    Expectation,
+    Role,
+    Typing,
+    Variant,
+    effective_name,
+    load_cases,
+    model_sha256,
+)
+from harness.numbers import make_inputs, reference
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+pytestmark = pytest.mark.unit
+
+ROOT = Path(__file__).resolve().parents[2]
+CASES = load_cases(ROOT / "cases")
+PLATFORMS = ("linux/amd64", "linux/arm64", "jetson")
+VERSIONS = {
+    Engine.TENSORRT: (
+        *("8.5.2", "8.5.2.2", "8.6.1", "8.6.1.6", "8.6.2", "9.2.0.5", "9.3.0.1", "10.0.1.6", "10.1.0.27"),
+        *("10.2.0.19", "10.3.0.26", "10.7.0.23", "10.16.1.11", "11.0.0.114", "11.2.1.2", "11.4.0.106"),
+    ),
+    Engine.TENSORRT_RTX: ("1.4.0.76", "1.5.0.114", "1.6.1.120", "1.7.1.116"),
+    Engine.ONNXRUNTIME: ("1.20.0", "1.31.1"),
+}
+#: A newer opset than the oldest targets parse has to be announced by this tag.
+NEW_OPSET = "opset18"
+#: A model that the checker refuses on purpose, because users have such models.
+INVALID = "invalid-onnx"
+#: A model of standard operators that the reference evaluator cannot run all the same.
+NO_REFERENCE = "no-reference"
+
+IN_CASES = {f"{case.name}[{variant.name}]": (case, variant) for case in CASES for variant in case}
+every_variant = pytest.mark.parametrize(
+    "variant", [variant for _, variant in IN_CASES.values()], ids=list(IN_CASES)
+)
+
+
+def produced(model: onnx.ModelProto) -> set[str]:
+    """Return the names of all tensors that a model's nodes produce."""
+    return {name for node in model.graph.node for name in node.output}
+
+
+@every_variant
+def test_passes_the_onnx_checker(variant: Variant) -> None:
+    """The serialised model is valid ONNX, its stated shapes included, unless a tag says that it is not."""
+    model = onnx.load_from_string(variant.model_bytes())
+    if INVALID in variant.tags:
+        with pytest.raises((onnx.checker.ValidationError, onnx.shape_inference.InferenceError)):
+            onnx.checker.check_model(model, full_check=True)
+    else:
+        onnx.checker.check_model(model, full_check=True)
+
+
+@every_variant
+def test_builds_the_same_bytes_again(variant: Variant) -> None:
+    """Two calls give one model, byte for byte."""
+    assert variant.model_bytes() == variant.model_bytes()
+
+
+def test_bytes_do_not_hang_on_the_hash_seed() -> None:
+    """Another process with another PYTHONHASHSEED builds the same models."""
+    program = (
+        "from pathlib import Path\n"
+        "from harness.case import load_cases, model_sha256\n"
+        "for case in load_cases(Path('cases')):\n"
+        "    for variant in case:\n"
+        "        print(case.name, variant.name, model_sha256(variant.model_bytes()))\n"
+    )
+    seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONHASHSEED": seed},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    here = [
+        f"{case.name} {variant.name} {model_sha256(variant.model_bytes())}"
+        for case in CASES
+        for variant in case
+    ]
+    assert done.stdout.splitlines() == here
+
+
+@every_variant
+def test_old_parsers_read_it(variant: Variant) -> None:
+    """IR and opset are ones that TensorRT 8.5 reads, unless a tag announces a newer opset."""
+    model = variant.build()
+    opset = max(entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx"))
+    assert model.ir_version <= 8
+    if NEW_OPSET in variant.tags:
+        assert opset == 18
+    else:
+        assert opset <= 17
+
+
+@every_variant
+def test_wanted_precisions_name_nodes(variant: Variant) -> None:
+    """Every node in `precision` is in the graph, once, under the name that TensorRT reports."""
+    names = [effective_name(node) for node in variant.build().graph.node]
+    assert len(names) == len(set(names))
+    wanted = [name for name, _ in variant.precision]
+    assert len(wanted) == len(set(wanted))
+    assert set(wanted) <= set(names)
+
+
+@every_variant
+def test_recipe_names_tensors_of_the_graph(variant: Variant) -> None:
+    """Marked outputs are tensors of the graph that are no outputs yet; profiles are for its inputs."""
+    model = variant.build()
+    outputs = {value.name for value in model.graph.output}
+    assert set(variant.recipe.mark_outputs) <= produced(model) - outputs
+    assert {profile.input for profile in variant.recipe.profiles} <= {
+        value.name for value in model.graph.input
+    }
+
+
+@every_variant
+def test_has_a_finite_reference_that_varies(variant: Variant) -> None:
+    """On the harness's inputs the reference evaluator gives finite outputs, none saturated to a constant."""
+    model = variant.build()
+    inputs = make_inputs(model, variant.recipe.profiles)
+    result = reference(model, inputs, also=variant.recipe.mark_outputs)
+    if NO_REFERENCE in variant.tags or any(node.domain for node in model.graph.node):
+        assert result.outputs is None, f"it has a reference: drop the tag {NO_REFERENCE}"
+        pytest.skip(result.reason)
+    assert result.outputs is not None, f"{result.reason}; if that is a limit of it, tag it {NO_REFERENCE}"
+    for name, values in result.outputs.items():
+        assert np.all(np.isfinite(values)), name
+        assert np.unique(values).size > min(16, values.size // 2), name
+
+
+@every_variant
+def test_relations_are_stated(variant: Variant) -> None:
+    """A workaround, control or twin says what it is to be read against, and that is another variant."""
+    if variant.role in (Role.WORKAROUND, Role.CONTROL, Role.TWIN):
+        assert variant.counterpart is not None
+    assert variant.counterpart != variant.name
+
+
+def has_twin(case: Case, weak: Variant) -> bool:
+    """Tell whether a variant with its precision in the graph is the twin of a weakly typed one.
+
+    One twin serves all weak variants that ask the same of the same graph: other calibrators and parser flags
+    need no twin of their own.
+    """
+
+    def question(variant: Variant) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+        return model_sha256(variant.model_bytes()), variant.recipe.flags, variant.recipe.mark_outputs
+
+    alike = {
+        variant.name
+        for variant in case
+        if variant.recipe.typing is Typing.WEAK and question(variant) == question(weak)
+    }
+    strong = {variant.name for variant in case if variant.recipe.typing is not Typing.WEAK}
+    pairs = [(variant.name, variant.counterpart) for variant in case if variant.role is Role.TWIN]
+    return any(
+        (one in alike and other in strong) or (other in alike and one in strong) for one, other in pairs
+    )
+
+
+@pytest.mark.parametrize("name", IN_CASES)
+def test_weak_variants_have_a_twin(name: str) -> None:
+    """What lives in builder flags has a twin with its precision in the graph, for versions without flags."""
+    case, variant = IN_CASES[name]
+    if variant.recipe.typing is Typing.WEAK:
+        assert has_twin(case, variant)
+
+
+@every_variant
+def test_typing_and_recipe_agree(variant: Variant) -> None:
+    """A calibrator wants weak typing, the INT8 flag and no Q/DQ; strong typing takes no flags."""
+    recipe = variant.recipe
+    quantised = any(node.op_type == "QuantizeLinear" for node in variant.build().graph.node)
+    if recipe.calibrator is not None:
+        assert recipe.typing is Typing.WEAK
+        assert "INT8" in recipe.flags
+        assert not quantised, "the builder ignores a calibrator where the graph has Q/DQ"
+    if recipe.typing is Typing.STRONG:
+        assert not recipe.flags
+    if recipe.typing is Typing.GRAPH and quantised:
+        assert "INT8" in recipe.flags
+
+
+def conflicts(expectations: Iterable[Expectation]) -> list[str]:
+    """Return a line for each target for which two expectations claim different classes."""
+    claims = list(expectations)
+    named = {target for claim in claims for target in claim.targets} | {""}
+    places = (
+        (engine, version, platform, target)
+        for engine, versions in VERSIONS.items()
+        for version, platform, target in itertools.product(versions, PLATFORMS, sorted(named))
+    )
+    found = []
+    for engine, version, platform, target in places:
+        covering = {
+            claim.outcome
+            for claim in claims
+            if claim.covers(target=target, engine=engine, version=version, platform=platform)
+        }
+        if len(covering) > 1:
+            found.append(f"{engine} {version} on {platform} {target}: {', '.join(sorted(covering))}")
+    return found
+
+
+@every_variant
+def test_expectations_agree(variant: Variant) -> None:
+    """No target is claimed to end in two classes."""
+    assert conflicts(variant.expectations) == []
+
+
+@every_variant
+def test_expectations_are_about_something(variant: Variant) -> None:
+    """Each claim names versions, covers one that exists, and has a titled source or a measurement."""
+    for claim in variant.expectations:
+        assert claim.versions or claim.targets
+        assert claim.platform in (None, *PLATFORMS)
+        if claim.source is not None:
+            assert claim.source.url.startswith("https://")
+            assert claim.source.title
+        else:
+            assert claim.note, "a measured claim says in its note what was measured"
+        assert any(
+            claim.covers(target=target, engine=claim.engine, version=version, platform=platform)
+            for version in VERSIONS[claim.engine]
+            for platform in PLATFORMS
+            for target in (claim.targets or ("",))
+        ), claim
+        if claim.outcome is Class.OK:
+            assert claim.signature is None
+
+
+@every_variant
+def test_removed_interfaces_are_expected(variant: Variant) -> None:
+    """A weakly typed recipe is claimed to find its interface removed in TensorRT 11."""
+    if variant.recipe.typing is not Typing.WEAK:
+        return
+    for version in ("11.0.0.114", "11.2.1.2"):
+        outcomes = {
+            claim.outcome
+            for claim in variant.expectations
+            if claim.covers(target="", engine=Engine.TENSORRT, version=version, platform="linux/amd64")
+        }
+        assert outcomes == {Class.API_REMOVED}
+
+
+@every_variant
+def test_title_is_one_line(variant: Variant) -> None:
+    """A title is one plain line that fits a table row."""
+    assert variant.title == variant.title.strip()
+    assert 10 <= len(variant.title) <= 110
+    assert "\n" not in variant.title
+    assert not variant.title.endswith(".")
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_case_has_a_reproducer_and_sources(case: Case) -> None:
+    """A case shows the problem, says what it is and where it was met; its variants' titles differ."""
+    assert any(variant.role is Role.REPRODUCER for variant in case)
+    assert case.summary
+    assert case.links
+    assert all(link.title for link in case.links)
+    titles = [variant.title for variant in case]
+    assert len(titles) == len(set(titles))

@@ -1,0 +1,169 @@
+"""The graphs of the conv_silu case carry the names and shapes of the reports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import pytest
+from onnx import TensorProto
+
+from harness.case import Class, Engine, Precision, Role, Typing, load_cases
+
+pytestmark = pytest.mark.unit
+
+CASES = {case.name: case for case in load_cases(Path(__file__).resolve().parents[2] / "cases")}
+VARIANTS = {variant.name: variant for variant in CASES["conv_silu"]}
+SILU = ["/model.0/conv/Conv", "/model.0/act/Sigmoid", "/model.0/act/Mul"]
+
+
+def names(variant: str) -> list[str]:
+    return [node.name for node in VARIANTS[variant].build().graph.node]
+
+
+def claims(variant: str, version: str, platform: str) -> set[tuple[Class, str | None]]:
+    """Return what is claimed of a variant on one version of TensorRT."""
+    return {
+        (claim.outcome, claim.signature)
+        for claim in VARIANTS[variant].expectations
+        if claim.covers(target="", engine=Engine.TENSORRT, version=version, platform=platform)
+    }
+
+
+def test_the_reproducer_is_the_first_convolution_of_the_report() -> None:
+    """Nodes, tensors and strides are those of the exported YOLOv8: `Conv + PWN(PWN(Sigmoid), Mul)`."""
+    graph = VARIANTS["int8-entropy"].build().graph
+    conv, sigmoid, mul = graph.node
+    assert [node.name for node in graph.node] == SILU
+    assert list(conv.input) == ["images", "model.0.conv.weight", "model.0.conv.bias"]
+    assert list(conv.output) == ["/model.0/conv/Conv_output_0"]
+    assert list(sigmoid.input) == list(conv.output)
+    assert sorted(mul.input) == sorted([*conv.output, *sigmoid.output])
+    assert [value.name for value in graph.output] == list(mul.output)
+    attributes = {entry.name: onnx.helper.get_attribute_value(entry) for entry in conv.attribute}
+    assert attributes["strides"] == [2, 2]
+    assert attributes["pads"] == [1, 1, 1, 1]
+    assert attributes["group"] == 1
+
+
+def test_the_reproducer_asks_for_implicit_int8_alone() -> None:
+    """No Q/DQ in the graph, the entropy calibrator and no FP16 flag."""
+    recipe = VARIANTS["int8-entropy"].recipe
+    assert recipe.typing is Typing.WEAK
+    assert recipe.flags == ("INT8",)
+    assert recipe.calibrator is not None
+    assert recipe.calibrator.kind == "entropy"
+
+
+def test_min_max_differs_by_the_calibrator_alone() -> None:
+    """Same graph, same flags: what the user changed was the calibrator."""
+    reported, other = VARIANTS["int8-entropy"], VARIANTS["int8-minmax"]
+    assert other.model_bytes() == reported.model_bytes()
+    assert other.recipe.calibrator is not None
+    assert other.recipe.calibrator.kind == "minmax"
+    assert {**other.recipe.as_dict(), "calibrator": None} == {**reported.recipe.as_dict(), "calibrator": None}
+
+
+@pytest.mark.parametrize("prefix", ["int8", "qdq"])
+@pytest.mark.parametrize(
+    ("mark", "tensor"),
+    [("conv", "/model.0/conv/Conv_output_0"), ("sigmoid", "/model.0/act/Sigmoid_output_0")],
+)
+def test_marked_outputs_are_tensors(prefix: str, mark: str, tensor: str) -> None:
+    """The maintainer names nodes; the recipe marks the tensors that those make."""
+    assert VARIANTS[f"{prefix}-mark-{mark}"].recipe.mark_outputs == (tensor,)
+
+
+def test_two_convolutions_in_a_row() -> None:
+    """The second convolution is the one that the report on the RTX 3090 names."""
+    second = [name.replace("model.0", "model.1") for name in SILU]
+    assert names("int8-two") == SILU + second
+
+
+def test_the_tail_ends_in_a_network_output() -> None:
+    """The mask prototypes: a 1x1 convolution to 32 channels whose SiLU is the graph's output."""
+    graph = VARIANTS["int8-tail"].build().graph
+    assert [node.name for node in graph.node][-3:] == [
+        "/model.22/proto/cv3/conv/Conv",
+        "/model.22/proto/cv3/act/Sigmoid",
+        "/model.22/proto/cv3/act/Mul",
+    ]
+    assert graph.output[0].name == graph.node[-1].output[0]
+    weights = {entry.name: list(entry.dims) for entry in graph.initializer}
+    assert weights["model.22.proto.cv3.conv.weight"] == [32, 64, 1, 1]
+
+
+@pytest.mark.parametrize("size", ["", "-two", "-tail"])
+def test_explicit_twins_keep_the_float_graph(size: str) -> None:
+    """But for the quantisers an explicit twin has the nodes of its implicit counterpart, in their order."""
+    twin = VARIANTS[f"qdq{size}"]
+    assert twin.role is Role.TWIN
+    assert twin.counterpart is not None
+    kept = [name for name in names(twin.name) if "_quantizer/" not in name]
+    assert kept == names(twin.counterpart)
+
+
+def test_explicit_twin_quantises_input_weight_and_output() -> None:
+    """Both inputs of the convolution come out of a DequantizeLinear, and a Q/DQ pair ends the graph."""
+    graph = VARIANTS["qdq"].build().graph
+    makers = {tensor: node.op_type for node in graph.node for tensor in node.output}
+    conv = next(node for node in graph.node if node.op_type == "Conv")
+    assert [makers.get(tensor) for tensor in conv.input] == ["DequantizeLinear", "DequantizeLinear", None]
+    assert makers[graph.output[0].name] == "DequantizeLinear"
+    assert names("qdq-identity") == [*names("qdq"), "/Identity"]
+
+
+@pytest.mark.parametrize("variant", ["int8-relu", "qdq-relu"])
+def test_relu_controls_have_no_silu(variant: str) -> None:
+    """ReLU stands where Sigmoid and Mul stood."""
+    assert "/model.0/act/Relu" in names(variant)
+    assert not {"/model.0/act/Sigmoid", "/model.0/act/Mul"} & set(names(variant))
+
+
+def test_mixed_twin_computes_silu_in_fp16() -> None:
+    """Between the two Casts the activation's tensors are FP16."""
+    model = onnx.shape_inference.infer_shapes(VARIANTS["qdq-fp16"].build())
+    types = {value.name: value.type.tensor_type.elem_type for value in model.graph.value_info}
+    assert types["/model.0/act/Sigmoid_output_0"] == TensorProto.FLOAT16
+    assert types["/model.0/act/Mul_output_0"] == TensorProto.FLOAT16
+    assert types["/model.0/conv/Conv_output_0"] == TensorProto.FLOAT
+
+
+def test_wanted_precision_is_that_of_the_graph() -> None:
+    """Convolutions between Q/DQ want INT8, those of the FP16 graph FP16; weak typing promises none."""
+    assert VARIANTS["qdq"].precision == (("/model.0/conv/Conv", Precision.INT8),)
+    assert VARIANTS["fp16-graph"].precision == (("/model.0/conv/Conv", Precision.FP16),)
+    for variant in VARIANTS.values():
+        if variant.recipe.typing is Typing.WEAK:
+            assert variant.precision == ()
+
+
+FAILS = (Class.BUILD_FAILED, "no-implementation")
+REMOVED = (Class.API_REMOVED, "implicit-int8-removed")
+
+
+@pytest.mark.parametrize(
+    ("variant", "version", "platform", "wanted"),
+    [
+        ("int8-entropy", "8.5.2", "jetson", {FAILS}),
+        ("int8-entropy", "8.5.2", "linux/amd64", set()),
+        ("int8-entropy", "8.6.1", "linux/amd64", {FAILS}),
+        ("int8-entropy", "8.6.2", "jetson", {FAILS}),
+        ("int8-entropy", "9.2.0.5", "linux/amd64", {(Class.OK, None)}),
+        ("int8-entropy", "10.0.1.6", "linux/amd64", {(Class.OK, None)}),
+        ("int8-entropy", "10.2.0.19", "linux/amd64", set()),
+        ("int8-entropy", "10.3.0.26", "jetson", set()),
+        ("int8-entropy", "11.2.1.2", "linux/amd64", {REMOVED}),
+        ("int8-minmax", "8.6.1", "linux/amd64", {(Class.OK, None)}),
+        ("int8-minmax", "8.6.2", "jetson", {(Class.OK, None)}),
+        ("int8-tail", "8.6.1", "linux/amd64", {FAILS}),
+        ("int8-fp16", "8.6.1", "linux/amd64", {(Class.BUILD_FAILED, None)}),
+        ("qdq", "8.5.2", "jetson", {(Class.OK, None)}),
+        ("fp16", "11.0.0.114", "linux/amd64", {(Class.API_REMOVED, "weak-typing-removed")}),
+    ],
+)
+def test_claims_are_those_of_the_reports(
+    variant: str, version: str, platform: str, wanted: set[tuple[Class, str | None]]
+) -> None:
+    """The documented outcome of a version and platform is the one that the sources give, and no more."""
+    assert claims(variant, version, platform) == wanted

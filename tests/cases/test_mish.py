@@ -1,0 +1,168 @@
+"""The graphs of the mish case carry the names and shapes of the reports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import pytest
+from onnx import TensorProto
+
+from harness.case import Class, Engine, Typing, Variant, effective_name, load_cases
+
+pytestmark = pytest.mark.unit
+
+CASES = {case.name: case for case in load_cases(Path(__file__).resolve().parents[2] / "cases")}
+VARIANTS = {variant.name: variant for variant in CASES["mish"]}
+
+
+def shapes(model: onnx.ModelProto) -> dict[str, tuple[list[int], int]]:
+    return {entry.name: (list(entry.dims), entry.data_type) for entry in model.graph.initializer}
+
+
+def operators(variant: Variant) -> list[str]:
+    return [node.op_type for node in variant.build().graph.node]
+
+
+def classes(name: str, version: str, platform: str = "linux/amd64") -> set[tuple[Class, str | None]]:
+    """Return what is claimed of a variant on one version of TensorRT."""
+    return {
+        (claim.outcome, claim.signature)
+        for claim in VARIANTS[name].expectations
+        if claim.covers(target="", engine=Engine.TENSORRT, version=version, platform=platform)
+    }
+
+
+def test_the_reproducer_has_the_names_of_the_error() -> None:
+    """The weight, its quantiser and the convolution are there, by which the report's fused node is called."""
+    model = VARIANTS["qdq"].build()
+    names = [node.name for node in model.graph.node]
+    assert shapes(model)["SandGlass1.0.weight"] == ([32, 1, 3, 3], TensorProto.FLOAT)
+    assert [name for name in names if "SandGlass1.3" not in name] == [
+        "/SandGlass1/SandGlass1.0/_input_quantizer/QuantizeLinear",
+        "/SandGlass1/SandGlass1.0/_input_quantizer/DequantizeLinear",
+        "/SandGlass1/SandGlass1.0/_weight_quantizer/QuantizeLinear",
+        "/SandGlass1/SandGlass1.0/_weight_quantizer/DequantizeLinear",
+        "/SandGlass1/SandGlass1.0/Conv",
+        "/SandGlass1/SandGlass1.1/BatchNormalization",
+        "/SandGlass1/SandGlass1.2/Softplus",
+        "/SandGlass1/SandGlass1.2/Tanh",
+        "/SandGlass1/SandGlass1.2/Mul",
+    ]
+    assert names[-1] == "/SandGlass1/SandGlass1.3/Conv"
+
+
+def test_the_reproducer_is_depthwise_with_a_scale_a_channel() -> None:
+    """32 groups of one channel; 32 weight scales along axis 0; zero points are INT8."""
+    model = VARIANTS["qdq"].build()
+    nodes = {node.name: node for node in model.graph.node}
+    conv = nodes["/SandGlass1/SandGlass1.0/Conv"]
+    attributes = {entry.name: onnx.helper.get_attribute_value(entry) for entry in conv.attribute}
+    assert attributes == {
+        "group": 32,
+        "kernel_shape": [3, 3],
+        "pads": [1, 1, 1, 1],
+        "strides": [1, 1],
+    }
+    quantise = nodes["/SandGlass1/SandGlass1.0/_weight_quantizer/QuantizeLinear"]
+    assert [onnx.helper.get_attribute_value(entry) for entry in quantise.attribute] == [0]
+    assert shapes(model)[quantise.input[1]] == ([32], TensorProto.FLOAT)
+    assert shapes(model)[quantise.input[2]] == ([32], TensorProto.INT8)
+
+
+@pytest.mark.parametrize(
+    ("name", "difference"),
+    [
+        ("qdq-strong", ([], [])),
+        ("qdq-dense", ([], [])),
+        ("qdq-after-norm", (["QuantizeLinear", "DequantizeLinear"], [])),
+        ("qdq-relu", (["Relu"], ["Softplus", "Tanh", "Mul"])),
+        ("mish-op", (["Mish"], ["Softplus", "Tanh", "Mul"])),
+    ],
+)
+def test_controls_differ_by_one_thing(name: str, difference: tuple[list[str], list[str]]) -> None:
+    """The operators of a control are those of the reproducer but for the one that its title names."""
+    added, gone = difference
+    kept = [operator for operator in operators(VARIANTS["qdq"]) if operator not in gone]
+    assert sorted(operators(VARIANTS[name])) == sorted(kept + added)
+
+
+def test_the_workaround_quantises_between_norm_and_activation() -> None:
+    """Q and DQ stand right behind BatchNormalization and before Softplus."""
+    wanted = ["BatchNormalization", "QuantizeLinear", "DequantizeLinear", "Softplus"]
+    found = operators(VARIANTS["qdq-after-norm"])
+    start = found.index("BatchNormalization")
+    assert found[start : start + 4] == wanted
+
+
+def test_the_dense_control_has_one_group() -> None:
+    """The weight of the dense control sees all 32 input channels."""
+    assert shapes(VARIANTS["qdq-dense"].build())["SandGlass1.0.weight"][0] == [32, 32, 3, 3]
+
+
+def test_the_swish_report_has_unnamed_nodes_and_int8_weights() -> None:
+    """Its fused node reads `w + node_of_dqconv.dwconv + PWN(node_of_swish.sigmoid, node_of_swish.mul)`."""
+    model = VARIANTS["swish-tail"].build()
+    assert not any(node.name for node in model.graph.node)
+    assert {"node_of_dqconv.dwconv", "node_of_swish.sigmoid", "node_of_swish.mul"} <= {
+        effective_name(node) for node in model.graph.node
+    }
+    assert shapes(model)["w"] == ([144, 1, 3, 3], TensorProto.INT8)
+    assert operators(VARIANTS["swish-tail"])[-2:] == ["QuantizeLinear", "DequantizeLinear"]
+
+
+def test_identity_is_all_that_the_swish_workaround_adds() -> None:
+    """The workaround ends in an Identity and is otherwise the reported graph."""
+    reported = operators(VARIANTS["swish-tail"])
+    assert operators(VARIANTS["swish-tail-identity"]) == [*reported, "Identity"]
+
+
+def test_the_residual_report_adds_an_unquantised_tensor() -> None:
+    """`/Add` takes the convolution's result and a network input; in the workaround, that input after Q/DQ."""
+    model = VARIANTS["residual-fp32"].build()
+    add = next(node for node in model.graph.node if node.name == "/Add")
+    assert list(add.input) == ["/SandGlass4/SandGlass4.8/Conv_output_0", "residual"]
+    assert shapes(model)["SandGlass4.8.weight"] == ([192, 1, 3, 3], TensorProto.FLOAT)
+    other = next(node for node in VARIANTS["residual-qdq"].build().graph.node if node.name == "/Add")
+    assert other.input[1] == "/_residual_quantizer/DequantizeLinear_output_0"
+
+
+def test_fp16_graph_computes_in_fp16_between_fp32_edges() -> None:
+    """Weights are FP16, the network's own input and output stay FP32."""
+    model = VARIANTS["fp16-graph"].build()
+    assert {dtype for _, dtype in shapes(model).values()} == {TensorProto.FLOAT16}
+    edges = [*model.graph.input, *model.graph.output]
+    assert {value.type.tensor_type.elem_type for value in edges} == {TensorProto.FLOAT}
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "platform", "wanted"),
+    [
+        ("qdq", "8.6.1", "linux/amd64", set()),
+        ("qdq", "10.0.1.6", "linux/amd64", {(Class.BUILD_FAILED, "no-implementation")}),
+        ("qdq", "10.1.0.27", "linux/amd64", {(Class.BUILD_FAILED, "no-implementation")}),
+        ("qdq", "10.2.0.19", "linux/amd64", {(Class.OK, None)}),
+        ("qdq", "11.0.0.114", "linux/amd64", {(Class.OK, None)}),
+        ("qdq-strong", "8.6.1", "linux/amd64", {(Class.API_REMOVED, "strong-typing-missing")}),
+        ("mish-op", "9.2.0.5", "linux/amd64", {(Class.PARSE_FAILED, "no-importer")}),
+        ("swish-tail", "8.5.2", "jetson", {(Class.BUILD_FAILED, "no-implementation")}),
+        ("swish-tail", "8.5.2", "linux/amd64", set()),
+        ("residual-fp32", "8.6.1", "linux/amd64", {(Class.BUILD_FAILED, "no-implementation")}),
+        ("residual-fp32", "10.0.1.6", "linux/amd64", {(Class.OK, None)}),
+        ("int8-entropy", "11.0.0.114", "linux/amd64", {(Class.API_REMOVED, "implicit-int8-removed")}),
+        ("fp16", "11.0.0.114", "linux/amd64", {(Class.API_REMOVED, "weak-typing-removed")}),
+    ],
+)
+def test_claims_are_those_of_the_reports(
+    name: str, version: str, platform: str, wanted: set[tuple[Class, str | None]]
+) -> None:
+    """The documented outcome of a version is the one that the sources give, and no more."""
+    assert classes(name, version, platform) == wanted
+
+
+def test_typing_of_the_variants() -> None:
+    """Explicit quantisation is typed by its graph; the strong twin demands strong typing; flags are weak."""
+    assert VARIANTS["qdq"].recipe.typing is Typing.GRAPH
+    assert VARIANTS["qdq"].recipe.flags == ("INT8",)
+    assert VARIANTS["qdq-strong"].recipe.typing is Typing.STRONG
+    assert VARIANTS["int8-entropy"].recipe.typing is Typing.WEAK

@@ -1,0 +1,210 @@
+"""Every node gets the precision of the layer that really computes it, or UNKNOWN, and never a guess."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from harness.layers import int8_coverage, node_precision, parse_layers
+from harness.layers.datatype import multiplied_in, precision_of
+from harness.layers.judge import layer_precision
+from harness.outcome import Layer, TensorUse
+from harness.words import Precision
+from tests.layers.samples import nodes, text, verbose
+
+pytestmark = pytest.mark.unit
+
+SILU = nodes(
+    "QuantizeLinear /conv/in/QuantizeLinear",
+    "DequantizeLinear /conv/in/DequantizeLinear",
+    "QuantizeLinear /conv/w/QuantizeLinear",
+    "DequantizeLinear /conv/w/DequantizeLinear",
+    "Conv /conv",
+    "Sigmoid /act/Sigmoid",
+    "Mul /act/Mul",
+)
+
+
+def found(sample: str, *pairs: str) -> dict[str, str]:
+    precision = node_precision(nodes(*pairs), verbose(sample).layers)
+    return {name: str(value) for name, value in precision.items()}
+
+
+def test_a_convolution_is_judged_where_it_multiplies_and_its_activation_where_it_runs() -> None:
+    layers = verbose("rtx-1.7.1.116-int8-silu-sm89").layers
+    assert node_precision(SILU, layers) == {
+        "/conv": Precision.INT8,
+        "/act/Sigmoid": Precision.FP32,
+        "/act/Mul": Precision.FP32,
+    }
+    assert int8_coverage(SILU, layers) == (1, 1)
+
+
+def test_the_same_graph_for_turing_multiplies_in_fp32_though_its_weights_are_stored_as_int8() -> None:
+    layers = verbose("rtx-1.7.1.116-int8-silu-sm75").layers
+    assert node_precision(SILU, layers)["/conv"] is Precision.FP32
+    assert int8_coverage(SILU, layers) == (0, 1)
+
+
+def test_the_kernel_that_only_quantises_a_depthwise_input_does_not_answer_for_the_convolution() -> None:
+    sample = "rtx-1.7.1.116-int8-depthwise-sm89"
+    assert "/conv" in verbose(sample).layers[0].onnx_nodes
+    assert found(sample, "Conv /conv") == {"/conv": "int8"}
+
+
+def test_a_kernel_that_prepares_weights_does_not_answer_for_the_activation_behind_the_convolution() -> None:
+    sample = "rtx-1.7.1.116-int8-depthwise-relu-sm75"
+    assert "/act/Relu" in verbose(sample).layers[0].onnx_nodes
+    assert found(sample, "Conv /conv", "Relu /act/Relu") == {"/conv": "fp32", "/act/Relu": "fp32"}
+
+
+def test_a_convolution_inside_a_generated_kernel_is_found_by_the_kernels_name() -> None:
+    sample = "rtx-1.6.1.120-two-convs-sm89"
+    wanted = ("Conv /model.0/conv/Conv", "Mul /model.0/act/Mul", "Conv /model.1/conv/Conv")
+    assert set(found(sample, *wanted).values()) == {"fp32"}
+    assert int8_coverage(nodes(*wanted), verbose(sample).layers) == (0, 2)
+
+
+def test_a_matmul_is_judged_by_both_its_matrices_and_not_by_alpha_and_beta() -> None:
+    assert found("rtx-1.7.1.116-int8-matmul-sm89", "MatMul /mm/MatMul", "Softmax /Softmax") == {
+        "/mm/MatMul": "int8",
+        "/Softmax": "fp32",
+    }
+
+
+def test_a_kernel_that_ends_in_a_cast_works_in_the_type_before_it() -> None:
+    sample = "rtx-1.4.0.76-fp16-mish-sm89"
+    assert found(sample, "Conv /conv", "Softplus /act/Softplus", "Mul /act/Mul", "Cast /out") == {
+        "/conv": "fp16",
+        "/act/Softplus": "fp16",
+        "/act/Mul": "fp16",
+    }
+
+
+def test_a_float_type_that_exists_only_inside_a_kernel_is_unknown() -> None:
+    sample = "rtx-1.7.1.116-int8-fp16-inside-sm89"
+    assert found(sample, "Conv /model.0/conv/Conv", "Sigmoid /model.0/act/Sigmoid") == {
+        "/model.0/conv/Conv": "int8",
+        "/model.0/act/Sigmoid": "unknown",
+    }
+
+
+def test_a_normalisation_has_the_type_of_its_kernels_edges() -> None:
+    assert found("rtx-1.5.0.114-instance-norm-sm89", "InstanceNormalization /in") == {"/in": "fp32"}
+
+
+def test_a_node_that_no_layer_names_is_absent() -> None:
+    assert found("rtx-1.7.1.116-int8-silu-sm89", "Conv /other", "Reshape /gone") == {}
+
+
+def layer(kind: str, *, data: str, names: tuple[str, ...], **rest: object) -> Layer:
+    shaped = {
+        "inputs": (TensorUse("x", data),),
+        "outputs": (TensorUse("y", data),),
+        "onnx_nodes": names,
+        **rest,
+    }
+    return dataclasses.replace(Layer("l", kind, data), **shaped)  # type: ignore[arg-type]
+
+
+def test_a_convolution_with_no_layer_that_multiplies_is_unknown() -> None:
+    assert node_precision(nodes("Conv c"), [layer("kgen", data="fp32", names=("c",))]) == {
+        "c": Precision.UNKNOWN
+    }
+
+
+def test_a_bias_is_not_taken_for_weights_that_another_kernel_prepared() -> None:
+    convolution = Layer(
+        name="c",
+        type="correlation",
+        precision="",
+        inputs=(TensorUse("x", "int8", (1, 32, 8, 8)), TensorUse("w", "int8", (16, 32, 3, 3))),
+        weights=(TensorUse("alpha", "fp32", (1,)), TensorUse("bias", "fp32", (1, 16, 1, 1))),
+        outputs=(TensorUse("y", "fp32", (1, 16, 8, 8)),),
+    )
+    assert layer_precision(convolution) is Precision.INT8
+    assert layer_precision(dataclasses.replace(convolution, inputs=())) is Precision.UNKNOWN
+
+
+def test_layers_that_disagree_on_a_node_give_unknown() -> None:
+    layers = [layer("kgen", data="fp32", names=("r",)), layer("kgen", data="fp16", names=("r",))]
+    assert node_precision(nodes("Relu r"), layers) == {"r": Precision.UNKNOWN}
+
+
+def test_a_node_folded_into_a_convolution_gets_its_precision() -> None:
+    layers = [layer("CaskConvolution", data="int8", names=("c", "bn"))]
+    assert node_precision(nodes("Conv c", "BatchNormalization bn"), layers)["bn"] is Precision.INT8
+
+
+def test_an_activation_is_judged_in_its_own_kernel_though_the_convolution_lists_it_too() -> None:
+    layers = [
+        layer("CaskConvolution", data="int8", names=("c", "r")),
+        dataclasses.replace(layer("kgen", data="fp16", names=("c", "r")), outputs=()),
+    ]
+    assert node_precision(nodes("Conv c", "Relu r"), layers) == {"c": Precision.INT8, "r": Precision.FP16}
+
+
+def test_coverage_counts_a_hidden_region_that_holds_a_convolution_as_not_int8() -> None:
+    layers = [
+        layer("CaskConvolution", data="int8", names=("a",)),
+        layer("Myelin", data="int8", names=("b", "c")),
+        layer("Myelin", data="int8", names=("r",)),
+    ]
+    assert int8_coverage(nodes("Conv a", "Conv b", "MatMul c", "Relu r"), layers) == (1, 2)
+
+
+def test_without_printed_constants_the_data_decides_and_a_residual_is_no_weight() -> None:
+    said = text("rtx-1.4.0.76-fp16-mish-sm89").replace(
+        "Inputs: [ { Name: /conv_output_0.1_2_myl0, Dimensions: [1,32,32,32], Format/Datatype: Half }]",
+        "Inputs: [ { Name: d, Dimensions: [1,32,32,32], Format/Datatype: Int8 }, "
+        "{ Name: residual, Dimensions: [1,32,32,32], Format/Datatype: Half }]",
+    )
+    (convolution,) = (item for item in parse_layers("verbose_log", said).layers if item.type == "correlation")
+    assert len(convolution.inputs) == 2
+    assert convolution.precision == "int8"
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("Float", "fp32"),
+        ("Row major linear FP32", "fp32"),
+        ("Half", "fp16"),
+        ("Channel major FP16 format where channel % 8 == 0", "fp16"),
+        ("BFloat16", "bf16"),
+        ("BF16", "bf16"),
+        ("Thirty-two wide channel vectorized row major Int8 format.", "int8"),
+        ("UInt8", "uint8"),
+        ("FP8", "fp8"),
+        ("Float8E4M3FN", "fp8"),
+        ("FP4", "fp4"),
+        ("Int4", "int4"),
+        ("Int32", "int32"),
+        ("Int64", "int64"),
+        ("Bool", "bool"),
+        ("N/A due to dynamic shapes", "unknown"),
+        ("", "unknown"),
+    ],
+)
+def test_a_type_is_known_by_any_of_its_spellings(said: str, expected: str) -> None:
+    assert precision_of(said) == expected
+
+
+@pytest.mark.parametrize(
+    ("data", "weights", "expected"),
+    [
+        ("int8", "int8", "int8"),
+        ("uint8", "int8", "int8"),
+        ("uint8", "uint8", "uint8"),
+        ("fp16", "int8", "fp16"),
+        ("int8", "fp32", "fp32"),
+        ("fp16", "fp32", "fp32"),
+        ("bf16", "fp16", "unknown"),
+        ("unknown", "int8", "int8"),
+        ("fp32", "unknown", "fp32"),
+        ("int32", "fp32", "unknown"),
+    ],
+)
+def test_operands_say_what_is_multiplied_in(data: str, weights: str, expected: str) -> None:
+    assert multiplied_in(Precision(data), Precision(weights)) == expected

@@ -1,0 +1,158 @@
+"""The inspector's JSON and the lines of an 8.x log become the same layers as everything else.
+
+The samples are written by hand after published ones: no GPU, no inspector.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from harness.layers import LayerReport, parse_layers
+from harness.outcome import TensorUse
+from tests.layers.samples import DATA, nodes
+
+pytestmark = pytest.mark.unit
+
+VECTORISED = "Thirty-two wide channel vectorized row major Int8 format."
+
+
+def tensor(name: str, said: str, *dimensions: int) -> dict[str, Any]:
+    return {"Name": name, "Location": "Device", "Dimensions": list(dimensions), "Format/Datatype": said}
+
+
+def convolution(**changes: object) -> dict[str, Any]:
+    """Return the layer of issue 2418's kind."""
+    return {
+        "Name": "w + w_quant + conv + PWN(PWN(sigmoid), mul)",
+        "LayerType": "CaskConvolution",
+        "Inputs": [tensor("x", VECTORISED, 1, 32, 8, 8)],
+        "Outputs": [tensor("y", VECTORISED, 1, 32, 8, 8)],
+        "ParameterType": "Convolution",
+        "Weights": {"Type": "Int8", "Count": 9216},
+        "Bias": {"Type": "Float", "Count": 32},
+        "TacticName": "sm80_xmma_fprop_implicit_gemm_i8i8_i8i32_f32",
+        **changes,
+    }
+
+
+def inspect(*layers: object, **rest: object) -> LayerReport:
+    return parse_layers(
+        "inspector",
+        json.dumps({"Layers": layers, "Bindings": ["x", "y"], **rest}),
+        nodes=nodes("Conv conv", "Sigmoid sigmoid", "Mul mul"),
+    )
+
+
+def test_a_convolution_of_8_x_is_judged_by_its_data_and_declared_weights() -> None:
+    (layer,) = inspect(convolution()).layers
+    assert layer.precision == "int8"
+    assert layer.weights == (TensorUse("Weights", "int8"), TensorUse("Bias", "fp32"))
+    assert layer.inputs[0].format == VECTORISED
+    assert layer.onnx_nodes == ("conv", "sigmoid", "mul")
+
+
+def test_int8_data_without_int8_weights_is_no_int8_convolution() -> None:
+    half = [tensor("x", "Row major linear FP16 format", 1, 32, 8, 8)]
+    (layer,) = inspect(convolution(Inputs=half)).layers
+    assert layer.precision == "fp16"
+    (layer,) = inspect(convolution(Weights={"Type": "Float", "Count": 9216})).layers
+    assert layer.precision == "fp32"
+
+
+def test_a_dynamic_shape_that_hides_the_type_leaves_it_to_the_weights() -> None:
+    hidden = [tensor("x", "N/A due to dynamic shapes")]
+    (layer,) = inspect(convolution(Inputs=hidden)).layers
+    assert layer.precision == "int8"
+    (layer,) = inspect(convolution(Inputs=hidden, Weights=None)).layers
+    assert layer.precision == "unknown"
+
+
+def test_metadata_names_the_nodes_where_there_is_some() -> None:
+    (layer,) = inspect(
+        convolution(Metadata="[ONNX Layer: /a]\x1e[ONNX Layer: /b [x]]\x1f[ONNX Layer: /a]")
+    ).layers
+    assert layer.onnx_nodes == ("/a", "/b [x]")
+
+
+def test_the_schema_of_11_keeps_type_and_format_apart() -> None:
+    entry = convolution(
+        Inputs=[
+            {"Name": "x", "Dimensions": [1, 4], "Datatype": "BFloat16", "Format": "(Linear) Row major linear"}
+        ],
+        Weights=None,
+        Constants=[{"Name": "c", "Dimensions": [4, 4], "Datatype": "BFloat16", "Format": "(Linear)"}],
+    )
+    (layer,) = inspect(entry, **{"I/O Tensors": []}).layers
+    assert layer.inputs == (TensorUse("x", "bf16", (1, 4), "(Linear) Row major linear"),)
+    assert layer.precision == "bf16"
+
+
+def test_a_tf32_tactic_is_told_from_fp32() -> None:
+    single = [tensor("x", "Row major linear FP32", 1, 32, 8, 8)]
+    floats = {"Type": "Float", "Count": 9216}
+    (layer,) = inspect(
+        convolution(Inputs=single, Weights=floats, TacticName="fprop_tf32f32_tf32f32_f32")
+    ).layers
+    assert layer.precision == "tf32"
+
+
+def test_a_compiled_region_of_8_x_tells_nothing_of_its_inside() -> None:
+    edge = [tensor("x", "Half", 1, 8)]
+    (layer,) = inspect(
+        {"Name": "{ForeignNode[sigmoid...mul]}", "LayerType": "Myelin", "Inputs": edge, "Outputs": edge}
+    ).layers
+    assert layer.precision == "unknown"
+    assert layer.onnx_nodes == ("sigmoid", "mul")
+
+
+def test_an_engine_that_tells_names_alone_gives_layers_of_unknown_precision() -> None:
+    (layer,) = inspect("conv + PWN(sigmoid)").layers
+    assert (layer.precision, layer.type, layer.onnx_nodes) == ("unknown", "", ("conv", "sigmoid"))
+
+
+@pytest.mark.parametrize(
+    ("said", "layers", "unparsed"),
+    [
+        ("", 0, 0),
+        ("{", 0, 1),
+        ("[]", 0, 1),
+        ('{"Layers": [{"LayerType": "x"}, 3, {"Name": "a", "Inputs": [{}]}, {"Name": "b"}]}', 1, 3),
+        ('{"Layers": [{"Name": "a\tb"}]}', 1, 0),
+    ],
+)
+def test_what_is_not_understood_is_counted(said: str, layers: int, unparsed: int) -> None:
+    report = parse_layers("inspector", said)
+    assert (len(report.layers), report.unparsed) == (layers, unparsed)
+
+
+LOG = (DATA / "written-8.x-build.log").read_text()
+
+
+def test_the_lines_of_an_8_x_log_are_read_in_both_spellings_of_a_tensor() -> None:
+    report = parse_layers("log_8x", LOG, nodes=nodes("Conv conv", "Sigmoid sigmoid", "Mul mul", "MatMul mm"))
+    assert report.unparsed == 0
+    reformat, convolved, constant, multiplied = report.layers
+    assert (reformat.onnx_nodes, reformat.outputs[0].name) == ((), "Reformatted Input Tensor 0 to conv")
+    assert convolved.precision == "int8"
+    assert convolved.onnx_nodes == ("conv", "sigmoid", "mul")
+    assert convolved.tactic == "-37215280111360163"
+    assert convolved.outputs == (TensorUse("(Unnamed Layer* 1) [Activation]_output", "int8", (-1, 32, 8, 8)),)
+    assert constant.inputs == ()
+    assert [item.name for item in multiplied.inputs] == ["a", "b -> c"]
+    assert multiplied.precision == "fp16"
+
+
+@pytest.mark.parametrize(
+    ("said", "unparsed"),
+    [
+        ("", 0),
+        ("nothing of the kind", 1),
+        ("Layer(X): no tactic, a[Float(1)] -> b[Float(1)]\nLayer(Y): cut, Tac", 2),
+    ],
+)
+def test_lines_that_are_not_understood_are_counted(said: str, unparsed: int) -> None:
+    report = parse_layers("log_8x", said)
+    assert (report.layers, report.unparsed) == ((), unparsed)

@@ -1,0 +1,131 @@
+"""What a test needs of the machine: each helper returns, or skips the test and says why.
+
+HARNESS_TEST_REQUIRE turns such a skip into a failure, so that a CI job that is meant to have Docker does not
+pass without it. It is a comma-separated list of the names below, or "all":
+
+    docker       a Docker daemon answers base         the base image that HARNESS_BASE_IMAGE names is there
+    (see docker/README.md; it may hold {arch}) emulation    the daemon starts containers of another
+    architecture network      the package index answers `uv` chromium     a Chromium: HARNESS_CHROMIUM,
+    Playwright's own, or one on the PATH gpu          an NVIDIA GPU NAME         a program of that name, for
+    `needs.program("NAME")`
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import pytest
+import uv
+
+from harness import docker_engine
+from harness.errors import InfraError
+from harness.provision import look_at_host
+
+if TYPE_CHECKING:
+    from harness.docker_engine import Daemon
+
+REQUIRE = "HARNESS_TEST_REQUIRE"
+
+
+def docker() -> Daemon:
+    """Need a Docker daemon; returns what it says of itself."""
+    found = _daemon()
+    return found if not isinstance(found, str) else _missing("docker", found)
+
+
+def base_image(architecture: str = "amd64", python: str = "3.11") -> str:
+    """Need the base image that HARNESS_BASE_IMAGE names; returns its reference."""
+    docker()
+    pattern = os.environ.get("HARNESS_BASE_IMAGE")
+    if not pattern:
+        _missing("base", "HARNESS_BASE_IMAGE names no base image for tests")
+    reference = pattern.format(arch=architecture, python=python)
+    if not _present(reference, f"linux/{architecture}"):
+        _missing("base", f"the daemon has no {reference} for linux/{architecture}")
+    return reference
+
+
+def emulation(architecture: str) -> None:
+    """Need a daemon that starts containers of this architecture, its own or an emulated one."""
+    if architecture not in (docker().architecture, *look_at_host().emulated):
+        _missing("emulation", f"no emulation of {architecture} is registered")
+
+
+def network() -> None:
+    """Need a package index that answers."""
+    said = _index()
+    if said:
+        _missing("network", f"the package index does not answer: {said}")
+
+
+def chromium() -> str:
+    """Need a Chromium; returns the path of its executable."""
+    return _chromium() or _missing(
+        "chromium", "no Chromium: set HARNESS_CHROMIUM or `playwright install chromium`"
+    )
+
+
+def gpu() -> None:
+    """Need an NVIDIA GPU."""
+    host = look_at_host()
+    if not host.gpus:
+        _missing("gpu", f"no NVIDIA GPU: {host.gpu_reason}")
+
+
+def program(name: str) -> str:
+    """Need a program on the PATH; returns where it is."""
+    return shutil.which(name) or _missing(name, f"{name} is not installed")
+
+
+def _missing(name: str, reason: str) -> NoReturn:
+    required = {word.strip() for word in os.environ.get(REQUIRE, "").split(",")}
+    if required & {name, "all"}:
+        pytest.fail(f"{reason} ({REQUIRE} demands {name})", pytrace=False)
+    pytest.skip(reason)
+
+
+@functools.lru_cache(maxsize=1)
+def _daemon() -> Daemon | str:
+    try:
+        return docker_engine.daemon()
+    except InfraError as error:
+        return str(error)
+
+
+@functools.lru_cache
+def _present(reference: str, platform: str) -> bool:
+    return docker_engine.find_image(reference, platform) is not None
+
+
+@functools.lru_cache(maxsize=1)
+def _index() -> str:
+    command = [uv.find_uv_bin(), "pip", "compile", "--quiet", "--no-cache", "--no-deps", "--no-header", "-"]
+    try:
+        done = subprocess.run(
+            command, input="packaging", capture_output=True, text=True, timeout=60, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return "no answer in 60 s"
+    return " ".join(done.stderr.split())[-300:] if done.returncode else ""
+
+
+@functools.lru_cache(maxsize=1)
+def _chromium() -> str | None:
+    chosen = os.environ.get("HARNESS_CHROMIUM")
+    if chosen:
+        return chosen
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        return None
+    with sync_playwright() as playwright:
+        own = playwright.chromium.executable_path
+    if Path(own).exists():
+        return own
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    return next((path for path in map(shutil.which, names) if path), None)

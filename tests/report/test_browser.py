@@ -1,0 +1,322 @@
+"""The page in a real browser: no request, no error, mouse, keyboard, filters, scripts off, widths, print."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness.report import write_report
+from tests import needs
+from tests.report import factory
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.browser
+
+CELL = "conv_silu[qdq]-rtx17"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    executable = needs.chromium()
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        # Chromium's sandbox refuses to run as root, as CI containers do.
+        flags = ["--no-sandbox"] if os.geteuid() == 0 else []
+        running = playwright.chromium.launch(executable_path=executable, args=flags)
+        yield running
+        running.close()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("report")
+    write_report(factory.results(), made)
+    return made
+
+
+class Opened:
+    """A page with all that it asked for and complained of."""
+
+    def __init__(self, browser: Browser, file: Path, **options: Any) -> None:
+        self.context = browser.new_context(**options)
+        self.page: Page = self.context.new_page()
+        self.requests: list[str] = []
+        self.complaints: list[str] = []
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.goto(file.as_uri())
+
+
+@pytest.fixture
+def opened(browser: Browser, folder: Path) -> Iterator[Opened]:
+    made = Opened(browser, folder / "index.html")
+    yield made
+    assert made.complaints == []
+    assert made.requests == [(folder / "index.html").as_uri()]
+    made.context.close()
+
+
+def cell(page: Page, name: str = "qdq", on: str = "rtx17") -> Any:
+    return page.locator(f'#grid td a[aria-label^="{name} on {on}."]')
+
+
+def panel(page: Page) -> str:
+    found = page.locator("#panel")
+    return found.inner_text() if found.is_visible() else ""
+
+
+def rows(page: Page) -> list[str]:
+    return page.locator("#grid tr.variant:visible .head > code").all_inner_texts()
+
+
+def test_nothing_is_requested_and_nothing_complained_of(opened: Opened) -> None:
+    """Opening the file is all; the fixture checks requests and console after each test."""
+    assert opened.page.title() == "TensorRT compatibility matrix"
+    assert opened.page.locator("#grid td").count() == 32
+
+
+def test_mouse_opens_the_panel_with_the_evidence(opened: Opened) -> None:
+    """Verdict, diagnosis, messages, phases, recipe and how to reproduce are a click away."""
+    cell(opened.page).click()
+    text = panel(opened.page)
+    assert "Regressed: build failed" in text
+    assert factory.COULD_NOT in text
+    for part in ("What to do.", "Documented", "Phases", "Messages", "Recipe", "Reproduce", "Measured with"):
+        assert part in text
+    assert f"python -m harness show '{CELL}'" in text
+    opened.page.get_by_role("button", name="Close").click()
+    assert panel(opened.page) == ""
+
+
+def test_panel_shows_layers_precision_accuracy_and_samples(opened: Opened) -> None:
+    """What ran in which precision, how wrong and how fast."""
+    cell(opened.page, "qdq", "ort131").click()
+    text = panel(opened.page)
+    assert "Layers (1)" in text
+    assert factory.CONV in text
+    assert "median 43 µs" in text
+    assert "Accuracy against the ONNX reference" in text
+    assert opened.page.locator("#panel svg.spark circle").count() == 100
+
+
+def test_keyboard_walks_opens_and_closes(opened: Opened) -> None:
+    """Arrows move, Enter opens, Escape closes and gives the focus back to the cell."""
+    page = opened.page
+    cell(page, "qdq", "rtx16").focus()
+    for key in ("ArrowRight", "ArrowDown", "ArrowUp"):
+        page.keyboard.press(key)
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')").startswith("qdq on rtx17.")
+    page.keyboard.press("Enter")
+    page.locator("#panel").wait_for(state="visible")
+    assert CELL in panel(page)
+    page.keyboard.press("Escape")
+    assert panel(page) == ""
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')").startswith("qdq on rtx17.")
+
+
+def test_arrows_stop_at_the_edges(opened: Opened) -> None:
+    """No key leads out of the table or into nothing."""
+    page = opened.page
+    cell(page, "qdq", "trt86").focus()
+    for key in ("ArrowLeft", "ArrowUp", "ArrowLeft"):
+        page.keyboard.press(key)
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')").startswith("qdq on trt86.")
+    page.keyboard.press("End")
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')").startswith("qdq on ort131.")
+
+
+def test_only_one_cell_is_a_tab_stop(opened: Opened) -> None:
+    """Tab does not have to pass thousands of cells."""
+    assert opened.page.locator('#grid td a[tabindex="0"]').count() == 1
+
+
+def test_an_address_opens_its_cell(browser: Browser, folder: Path) -> None:
+    """A link to a cell can be put into a bug report."""
+    made = Opened(browser, folder / "index.html")
+    made.page.goto((folder / "index.html").as_uri() + "#conv_silu%5Bqdq%5D-rtx17")
+    made.page.reload()
+    assert CELL in panel(made.page)
+    assert made.complaints == []
+    made.context.close()
+
+
+def test_links_in_the_lists_open_the_cell(opened: Opened) -> None:
+    """The regression at the top leads to its evidence, again after it was closed."""
+    for _ in range(2):
+        opened.page.locator(".attention a", has_text=CELL).click()
+        opened.page.locator("#panel").wait_for(state="visible")
+        assert CELL in panel(opened.page)
+        opened.page.keyboard.press("Escape")
+
+
+def test_text_filter_keeps_the_rows_that_match(opened: Opened) -> None:
+    """All words must occur; an empty result says so."""
+    search = opened.page.get_by_role("searchbox")
+    search.fill("int8 calibrated")
+    assert rows(opened.page) == ["int8-entropy"]
+    assert opened.page.locator("#f-count").inner_text() == "1 of 4 rows"
+    search.fill("nothing has this")
+    assert rows(opened.page) == []
+    assert opened.page.locator("#empty").is_visible()
+    search.fill("")
+    assert len(rows(opened.page)) == 4
+
+
+def test_family_filter_hides_columns_and_their_heading(opened: Opened) -> None:
+    """Only the family that one may upgrade to is of interest."""
+    page = opened.page
+    for family in ("Jetson", "ONNX Runtime", "TensorRT"):
+        page.locator(".chips label", has_text=family).first.click()
+    assert page.locator("#grid .targets th:visible").all_inner_texts() == [
+        "rtx14\n1.4",
+        "rtx15\n1.5",
+        "rtx16\n1.6",
+        "rtx17\n1.7",
+    ]
+    assert page.locator("#grid .families th:visible").all_inner_texts() == ["Case and variant", "TensorRT for RTX"]
+
+
+def test_state_filter_and_tally_agree(opened: Opened) -> None:
+    """A click on a count shows the rows that it counts."""
+    page = opened.page
+    page.locator('[data-bucket="regressed"]').click()
+    assert rows(page) == ["qdq"]
+    assert page.locator("#f-state").input_value() == "b-regressed"
+    page.locator('[data-bucket="regressed"]').click()
+    assert len(rows(page)) == 4
+    page.locator("#f-state").select_option("k-api_removed")
+    assert rows(page) == ["int8-entropy"]
+
+
+def test_differs_filter_keeps_rows_that_changed_between_versions(opened: Opened) -> None:
+    """A control that is the same everywhere is noise when one looks for changes."""
+    opened.page.get_by_label("differs between versions").check()
+    assert rows(opened.page) == ["qdq", "qdq-between", "fp32"]
+
+
+def test_measured_filter_hides_targets_that_were_not_run(opened: Opened) -> None:
+    """What is only documented can be put aside."""
+    opened.page.get_by_label("only targets run here").check()
+    heads = opened.page.locator("#grid .targets th:visible a").all_inner_texts()
+    assert heads == ["rtx14", "rtx15", "rtx16", "rtx17", "ort131"]
+
+
+def test_matrix_legend_and_ranges_are_there_with_scripts_off(browser: Browser, folder: Path) -> None:
+    """Mail clients and strict browsers run no script."""
+    made = Opened(browser, folder / "index.html", java_script_enabled=False)
+    text = made.page.locator("body").inner_text()
+    assert "fails to build on 1.4; builds on 1.5 to 1.6, INT8 1/1" in text
+    assert "the builder makes no engine" in text
+    assert made.page.locator("#grid td .badge").count() == 32
+    assert not made.page.locator("#filters").is_visible()
+    assert made.page.locator("#panel").is_hidden()
+    assert made.requests == [(folder / "index.html").as_uri()]
+    made.context.close()
+
+
+@pytest.mark.parametrize("width", [390, 900, 1440])
+def test_page_itself_never_scrolls_sideways(browser: Browser, folder: Path, width: int) -> None:
+    """The matrix scrolls in its own box, with its first column and header in view."""
+    made = Opened(browser, folder / "index.html", viewport={"width": width, "height": 800})
+    assert made.page.evaluate("document.documentElement.scrollWidth") <= width
+    cell(made.page, "fp32", "ort131").click()
+    box = made.page.locator("#panel").bounding_box()
+    assert box is not None
+    assert box["x"] >= 0
+    assert box["width"] <= width
+    assert made.page.evaluate("document.querySelector('#panel').scrollWidth") <= width
+    made.context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_has_contrast(browser: Browser, folder: Path, scheme: Any) -> None:
+    """Every badge and the small text of cells have 4.5:1 on what they stand on, in both schemes."""
+    made = Opened(browser, folder / "index.html", color_scheme=scheme)
+    low = made.page.evaluate(CONTRAST)
+    assert low == []
+    made.context.close()
+
+
+def test_forced_colours_keep_shape_and_letters(browser: Browser, folder: Path) -> None:
+    """With the user's own colours a badge still has an outline and letters."""
+    made = Opened(browser, folder / "index.html", forced_colors="active")
+    style = made.page.evaluate(
+        "getComputedStyle(document.querySelector('#grid td.k-build_failed .badge'), '::before').borderTopStyle"
+    )
+    assert style in ("solid", "dashed")
+    assert cell(made.page).locator(".badge").inner_text() == "B"
+    made.context.close()
+
+
+def test_print_shows_the_whole_matrix_without_controls(browser: Browser, folder: Path) -> None:
+    """On paper nothing scrolls and nothing can be clicked."""
+    made = Opened(browser, folder / "index.html")
+    made.page.emulate_media(media="print")
+    assert not made.page.locator("#filters").is_visible()
+    assert made.page.evaluate("getComputedStyle(document.querySelector('.scroller')).overflowY") == "visible"
+    assert made.page.pdf(prefer_css_page_size=True).startswith(b"%PDF")
+    made.context.close()
+
+
+def test_reduced_motion_has_none(browser: Browser, folder: Path) -> None:
+    """Who asked for no motion gets none."""
+    made = Opened(browser, folder / "index.html", reduced_motion="reduce")
+    cell(made.page).click()
+    assert made.page.evaluate("getComputedStyle(document.querySelector('#panel')).animationName") == "none"
+    made.context.close()
+
+
+def test_hostile_text_runs_nothing_and_is_shown_as_text(browser: Browser, tmp_path: Path) -> None:
+    """Names and logs are shown letter by letter, in the table and in the panel."""
+    hostile = "<img src=x onerror=alert(1)></script><script>document.title='owned'</script>\u202eevil"
+    write_report(factory.results(hostile=hostile), tmp_path)
+    made = Opened(browser, tmp_path / "index.html")
+    made.page.on("dialog", lambda _: pytest.fail("a script ran"))
+    cell(made.page).click()
+    assert "<img src=x onerror=alert(1)></script>" in panel(made.page)
+    assert "⟨U+202E⟩evil" in panel(made.page)
+    assert made.page.locator("img").count() == 0
+    assert "owned" not in made.page.title()
+    assert made.complaints == []
+    assert made.requests == [(tmp_path / "index.html").as_uri()]
+    made.context.close()
+
+
+#: WCAG 2.x contrast of each badge's letters and each small text against the first opaque colour behind it.
+CONTRAST = """() => {
+  const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+  const rgba = (colour) => {
+    canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1);
+    return [...canvas.getImageData(0, 0, 1, 1).data];
+  };
+  const luminance = (colour) => {
+    const [r, g, b] = colour.slice(0, 3).map((v) => v / 255).map((v) => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const over = (top, under) => top.slice(0, 3).map((v, i) => v * top[3] / 255 + under[i] * (1 - top[3] / 255)).concat(255);
+  const behind = (element) => {
+    const layers = [];
+    for (let node = element; node; node = node.parentElement) {
+      if (node.classList.contains('badge')) layers.push(rgba(getComputedStyle(node, '::before').backgroundColor));
+      layers.push(rgba(getComputedStyle(node).backgroundColor));
+    }
+    return layers.reverse().reduce((under, top) => over(top, under), rgba(getComputedStyle(document.documentElement).backgroundColor || 'white'));
+  };
+  const low = [];
+  for (const element of document.querySelectorAll('.badge, #grid i, #grid small, .role, .span, .claim, .meta, .tally .l, .what')) {
+    if (!element.textContent.trim() || !element.checkVisibility()) continue;
+    const [a, b] = [luminance(rgba(getComputedStyle(element).color)), luminance(behind(element))];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5) low.push(`${element.className} ${element.textContent}: ${ratio.toFixed(2)}`);
+  }
+  return [...new Set(low)];
+}"""

@@ -1,0 +1,280 @@
+"""The three files: true, bounded, escaped, the same bytes for the same results, whole or not at all."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness.errors import HandledError
+from harness.report import build_report, verify_report, writer, write_report
+from harness.report.counts import clusters, counts
+from harness.report.html import render
+from harness.report.labels import BUCKETS, MARKS
+from harness.report.markdown import LIMIT_BYTES, summary
+from harness.report.pagedata import page_data
+from harness.report.text import clip, tail, visible
+from harness.store import Store
+from harness.words import Class
+from tests.report import factory
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.unit
+
+HOSTILE = {
+    "markup": "</script><script>alert(1)</script><img src=x onerror=alert(1)>",
+    "attribute": "\" onmouseover=\"alert(1)\" x='",
+    "template": "{{ 7 * 7 }} {% raw %} ${7*7}",
+    "bidi": "abc\u202etxt.exe\u2066",
+    "controls": "a\x00b\x07c\x1b[31mred\x1b[0m",
+    "surrogate": "x\udcffy",
+    "long": "n" * 10_000,
+    "emoji": "\U0001f468\u200d\U0001f469 \u4f60\u597d",
+    "markdown": "](https://evil.example) `|` # @everyone <b>",
+}
+
+
+class Page(HTMLParser):
+    """Collects what matters of a page: elements, attributes, scripts."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[tuple[dict[str, str | None], str]] = []
+        self.styles: list[str] = []
+        self._in = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        self._in = tag
+
+    def handle_endtag(self, tag: str) -> None:
+        self._in = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._in == "script":
+            self.scripts.append((self.elements[-1][1], data))
+        if self._in == "style":
+            self.styles.append(data)
+
+
+def page_of(text: str) -> Any:
+    """Return the drill-down data of a page with its references resolved."""
+    (found,) = (body for attributes, body in Page(text).scripts if attributes.get("type") == "application/json")
+    data = json.loads(found)
+
+    def resolve(value: Any) -> Any:
+        if isinstance(value, list):
+            return [resolve(entry) for entry in value]
+        if isinstance(value, dict):
+            return resolve(data["table"][value["$"]]) if "$" in value else {k: resolve(v) for k, v in value.items()}
+        return value
+
+    return {key: resolve(value) for key, value in data.items() if key != "table"}
+
+
+def test_page_refers_to_nothing_outside_but_links() -> None:
+    """One file, readable from a disk with no network."""
+    for tag, attributes in Page(render(factory.results())).elements:
+        assert tag not in ("link", "iframe", "object", "embed", "img", "base")
+        assert "src" not in attributes
+        assert not [name for name in attributes if name.startswith("on") or name == "style"]
+        address = attributes.get("href") or ""
+        assert address.startswith(("#", "https://")) or address in ("", "results.json", "summary.md")
+
+
+def test_policy_names_the_hashes_of_the_style_and_the_script() -> None:
+    """The browser runs what was written here and nothing else."""
+    page = Page(render(factory.results()))
+    policy = next(a["content"] for _, a in page.elements if a.get("http-equiv") == "Content-Security-Policy")
+    assert policy is not None
+    (script,) = (body for attributes, body in page.scripts if "type" not in attributes)
+    for body, directive in ((script, "script-src"), ("".join(page.styles), "style-src")):
+        digest = base64.b64encode(hashlib.sha256(body.encode()).digest()).decode()
+        assert f"{directive} 'sha256-{digest}'" in policy
+    assert policy.startswith("default-src 'none';")
+    assert "unsafe" not in policy
+
+
+@pytest.mark.parametrize("kind", sorted(HOSTILE))
+def test_hostile_text_adds_no_element_and_no_attribute(kind: str) -> None:
+    """Whatever a name or a log says, the page has the same elements with the same attributes."""
+    shape = [(tag, sorted(a)) for tag, a in Page(render(factory.results(hostile="plain"))).elements]
+    text = render(factory.results(hostile=HOSTILE[kind]))
+    assert [(tag, sorted(a)) for tag, a in Page(text).elements] == shape
+    text.encode()
+    assert not re.search("[\x00-\x08\x0b-\x1f\u202a-\u202e\u2066-\u2069]", text)
+
+
+@pytest.mark.parametrize("kind", sorted(HOSTILE))
+def test_hostile_text_is_still_there_to_read(kind: str) -> None:
+    """Escaped is not deleted: the panel has the whole message."""
+    data = page_of(render(factory.results(hostile=HOSTILE[kind])))
+    wanted = visible(clip(HOSTILE[kind], 4000))
+    assert any(cell.get("error") == wanted for row in data["cells"] for cell in row)
+
+
+@pytest.mark.parametrize("kind", sorted(HOSTILE))
+def test_hostile_text_leaves_the_other_files_well_formed(kind: str) -> None:
+    """results.json parses, and the summary is bounded and has no live markup."""
+    results = factory.results(hostile=HOSTILE[kind])
+    json.loads(writer.results_json(results))
+    text = summary(results)
+    assert len(text.encode()) <= LIMIT_BYTES
+    assert not re.search(r"(?<!\\)<\w|(?<!\\)\]\(|@\w", re.sub("`[^`\n]*`", "", text))
+
+
+def test_keys_that_strangers_chose_are_no_keys_of_the_data() -> None:
+    """An environment variable called __proto__ cannot become a property of the page's objects."""
+    assert '"__proto__":' not in page_data(factory.results(hostile="x"))
+
+
+def test_every_cell_is_in_the_table_with_its_state_in_words() -> None:
+    """With scripts off, and for a screen reader, the table alone tells."""
+    results = factory.results()
+    titles = [a["title"] for tag, a in Page(render(results)).elements if tag == "td" and "title" in a]
+    assert len(titles) == len(results.cells)
+    by_id = dict(zip((cell.id for cell in results.cells), titles, strict=True))
+    assert by_id["conv_silu[qdq]-trt86"] == "Not run here. Documented: build failed (reported)"
+    assert (by_id["conv_silu[qdq]-rtx17"] or "").startswith("Regressed: build failed. ")
+    assert by_id["conv_silu[qdq]-rtx15"] == "As expected: built. INT8 1/1"
+    assert "median 43 µs" in (by_id["conv_silu[fp32]-ort131"] or "")
+
+
+def test_documented_cells_look_unlike_measured_ones() -> None:
+    """A claim must not be taken for a measurement."""
+    text = render(factory.results())
+    assert 'class="badge square k-build_failed b-documented">B</b><i>doc</i>' in text
+    assert 'class="badge square k-build_failed b-known_failure">B</b></a>' in text
+
+
+def test_counts_add_up_to_the_cells() -> None:
+    """No cell is lost between verdicts."""
+    results = factory.results()
+    assert sum(counts(results).values()) == len(results.cells) == 32
+
+
+def test_page_shows_ranges_and_which_version_changed_it() -> None:
+    """The two sentences that an upgrade is decided by."""
+    text = render(factory.results())
+    assert "<b>RTX</b> fails to build on 1.4; builds on 1.5 to 1.6, INT8 1/1; fails to build on 1.7" in text
+    assert "1.4 to 1.5: fails to build before, builds after, INT8 1/1" in text
+
+
+def test_clusters_hold_each_measured_failure_once() -> None:
+    """One line for a cause, however many cells it hit."""
+    results = factory.results()
+    found = clusters(results)
+    ids = [cell.id for cluster in found for cell in cluster.cells]
+    assert len(ids) == len(set(ids)) == 6
+    assert found[0].advice is not None
+    assert found[0].advice.id == "no-implementation"
+    assert len(found[0].cells) == 2
+
+
+def test_every_class_has_its_own_letters_and_shape() -> None:
+    """States can be told apart with no colour at all."""
+    looks = [(mark.letters, mark.shape) for mark in MARKS.values()]
+    assert set(MARKS) == set(Class)
+    assert len({letters for letters, _ in looks}) == len(looks)
+
+
+def test_legend_explains_every_state() -> None:
+    """Nothing is shown that the page does not explain."""
+    text = render(factory.results())
+    assert all(mark.meaning in text for mark in MARKS.values())
+    assert all(meaning in text for _, meaning in BUCKETS.values())
+
+
+def test_summary_leads_with_the_regression_and_its_counts_add_up() -> None:
+    """A reader of a CI job sees the worst first."""
+    text = summary(factory.results())
+    assert "**Regressed: 1.**" in text.splitlines()[2]
+    numbers = [int(found) for found in re.findall(r"^\| [A-Z][^|*]* \| (\d+) \|$", text, re.MULTILINE)]
+    assert sum(numbers) == 32
+    assert "`conv_silu[qdq]-rtx17`" in text.partition("## Regressed (1)")[2].partition("##")[0]
+
+
+def test_summary_says_so_when_nothing_is_wrong() -> None:
+    """Green is told in words too."""
+    from harness.report.results import assemble
+
+    fine = factory.outcome("qdq", "rtx15")
+    text = summary(assemble(factory.matrix(), (factory.case(),), {fine.cell: fine}))
+    assert "**No regression and no new failure.**" in text
+
+
+def test_summary_is_cut_where_it_would_grow_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A CI system that refuses a long summary would show none."""
+    monkeypatch.setattr("harness.report.markdown.LIMIT_BYTES", 900)
+    text = summary(factory.results())
+    assert len(text.encode()) <= 900
+    assert text.endswith("*Cut here; the rest is in index.html and results.json.*\n")
+
+
+def test_same_results_same_files(tmp_path: Path) -> None:
+    """No clock, no random order, nothing of this machine."""
+    for name in ("a", "b"):
+        write_report(factory.results(), tmp_path / name)
+    for file in ("index.html", "results.json", "summary.md"):
+        assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
+
+
+def test_a_failing_write_leaves_the_old_report_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk must not publish half a page."""
+    write_report(factory.results(), tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    def refuse(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.replace", refuse)
+    with pytest.raises(HandledError, match="No space left on device"):
+        write_report(factory.results(hostile="x"), tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path: Path) -> None:
+    """The user gets what is wrong and what to do, not a traceback."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(HandledError, match="give another folder"):
+        write_report(factory.results(), tmp_path / "file")
+
+
+def test_report_of_a_store_verifies_until_it_is_touched(tmp_path: Path) -> None:
+    """`verify` finds a report that does not follow from the records, a file that is missing and a lost log."""
+    matrix, cases = factory.matrix(), (factory.case(),)
+    with Store(tmp_path) as store:
+        for outcome in factory.outcomes().values():
+            store.append(outcome, "the log")
+    build_report(matrix, cases, store, tmp_path)
+    assert verify_report(matrix, cases, store, tmp_path) == []
+    page = tmp_path / "index.html"
+    page.write_text(page.read_text().replace("Regressed", "Perfect"))
+    (tmp_path / "summary.md").unlink()
+    next((tmp_path / "logs").rglob("*.gz")).unlink()
+    faults = "\n".join(verify_report(matrix, cases, store, tmp_path))
+    assert "index.html: does not follow from the records" in faults
+    assert "summary.md: missing" in faults
+    assert "the log cannot be read" in faults
+
+
+def test_visible_writes_out_what_cannot_be_seen() -> None:
+    """A reader sees that something is there, and what."""
+    assert visible("a\u202eb\x00c\udcff") == "a⟨U+202E⟩b⟨U+0000⟩c⟨U+DCFF⟩"
+    assert visible("\x1b[1;31mred\x1b[0m\r\nplain\ttext") == "red\nplain\ttext"
+
+
+def test_tail_keeps_the_end_from_a_line_start() -> None:
+    """The end of a log is where it says why."""
+    assert tail("one\ntwo\nthree", 8) == "…\nthree"
+    assert tail("short", 8) == "short"
+    assert tail("x" * 20, 8) == "…\n" + "x" * 8

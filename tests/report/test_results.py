@@ -1,0 +1,142 @@
+"""`assemble`: the whole matrix is there, judged, in order, and nothing out of date is passed off as current."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from harness.outcome import Latency
+from harness.plan import plan
+from harness.report.labels import BUCKETS, bucket
+from harness.report.results import assemble
+from harness.report.writer import results_json
+from harness.words import Class, Verdict
+from tests.report import factory
+
+pytestmark = pytest.mark.unit
+
+
+def test_every_cell_of_the_matrix_is_there_in_the_order_of_the_plan() -> None:
+    """No outcome is needed for a cell to be shown, and recorded order has no influence."""
+    wanted = [cell.id for cell in plan(factory.matrix(), (factory.case(),))]
+    reversed_outcomes = dict(reversed(factory.outcomes().items()))
+    found = assemble(factory.matrix(), (factory.case(),), reversed_outcomes)
+    assert [cell.id for cell in found.cells] == wanted
+    assert [cell.id for cell in assemble(factory.matrix(), (factory.case(),), {}).cells] == wanted
+
+
+def test_a_cell_without_an_outcome_is_not_run_and_keeps_what_is_documented() -> None:
+    """The reader learns what sources say, marked as not measured."""
+    cell = factory.results().cell("conv_silu", "qdq", "trt86")
+    assert (cell.cls, cell.verdict, cell.reason) == (Class.NOT_RUN, Verdict.NOT_RUN, "not run yet")
+    assert cell.documented == (0,)
+    assert not cell.measured
+    assert bucket(cell) == "documented"
+
+
+def test_a_cell_that_means_nothing_says_why() -> None:
+    """A calibrated recipe on ONNX Runtime is not applicable, and no outcome is needed to know."""
+    cell = factory.results().cell("conv_silu", "int8-entropy", "ort131")
+    assert cell.cls is Class.NOT_APPLICABLE
+    assert "calibration" in cell.reason
+
+
+def test_an_outcome_of_another_model_is_stale_and_not_shown() -> None:
+    """Its class, layers and stamps must not appear as today's result."""
+    cell = factory.results().cell("conv_silu", "fp32", "rtx14")
+    assert cell.stale
+    assert cell.cls is Class.NOT_RUN
+    assert not cell.layers
+    assert cell.stamps is None
+    assert bucket(cell) == "stale"
+
+
+def test_an_outcome_of_another_recipe_is_stale() -> None:
+    """The recipe counts as much as the model."""
+    outcome = factory.outcome("qdq", "rtx15")
+    old = replace(outcome, stamps=replace(outcome.stamps, recipe_sha256="f" * 64))
+    found = assemble(factory.matrix(), (factory.case(),), {old.cell: old})
+    assert found.cell("conv_silu", "qdq", "rtx15").stale
+
+
+def test_verdict_expectation_and_diagnosis_reach_the_cell() -> None:
+    """What was concluded, and by what, is on the page's side of the border."""
+    cell = factory.results().cell("conv_silu", "qdq", "rtx17")
+    assert (cell.cls, cell.verdict) == (Class.BUILD_FAILED, Verdict.REGRESSED)
+    assert cell.expectation == 3
+    assert cell.diagnosis is not None
+    assert cell.signature == cell.diagnosis.id == "no-implementation"
+
+
+def test_every_cell_is_in_exactly_one_bucket() -> None:
+    """The counts on the page add up."""
+    results = factory.results()
+    assert all(bucket(cell) in BUCKETS for cell in results.cells)
+    shown = {bucket(cell) for cell in results.cells}
+    assert {"regressed", "new", "known_failure", "expected", "infra", "stale", "documented", "not_run"} <= shown
+
+
+def test_precision_by_node_is_what_the_layers_say() -> None:
+    """A convolution that ran in FP32 is not reported in the precision that was wanted."""
+    cell = factory.results().cell("conv_silu", "qdq-between", "rtx14")
+    assert cell.precision[factory.CONV] == "fp32"
+    assert (cell.cls, cell.chip) == (Class.PRECISION_LOST, "INT8 0/1")
+    assert cell.lost == (f"{factory.CONV}: fp32 instead of int8",)
+
+
+@pytest.mark.parametrize(
+    ("samples", "median", "p95"),
+    [((1.0, 2.0, 3.0), 2.0, 3.0), (tuple(map(float, range(1, 101))), 50.5, 95.0), ((7.0,), 7.0, 7.0)],
+)
+def test_median_and_95th_percentile_are_of_the_samples(
+    samples: tuple[float, ...], median: float, p95: float
+) -> None:
+    """Nearest rank, no interpolation beyond what was measured."""
+    outcome = factory.ran("fp32", "ort131", latency=Latency(samples, 1, "monotonic"))
+    timing = assemble(factory.matrix(), (factory.case(),), {outcome.cell: outcome}).cell(
+        "conv_silu", "fp32", "ort131"
+    ).latency
+    assert timing is not None
+    assert (timing.median, timing.p95) == (median, p95)
+    assert timing.samples == samples
+
+
+def test_results_json_keeps_its_contract() -> None:
+    """Scripts rely on these names."""
+    data = json.loads(results_json(factory.results()))
+    assert data["schema"] == 1
+    assert {"id", "version", "platform"} <= data["targets"][0].keys()
+    promised = {"id", "case", "variant", "target", "class", "verdict", "signature", "phases", "precision", "layers"}
+    for cell in data["cells"]:
+        assert promised | {"latency_ms", "reason", "stamps"} <= cell.keys()
+    cells: dict[str, dict[str, Any]] = {cell["id"]: cell for cell in data["cells"]}
+    timed = cells["conv_silu[fp32]-ort131"]["latency_ms"]
+    assert {"median", "p95", "samples"} <= timed.keys()
+    assert cells["conv_silu[qdq]-rtx15"]["latency_ms"] is None
+    assert cells["conv_silu[qdq]-rtx14"]["signature"] == "no-implementation"
+    assert cells["conv_silu[qdq]-rtx15"]["precision"][factory.CONV] == "int8"
+
+
+def test_same_results_same_bytes() -> None:
+    """Diffs and hashes of published results mean something."""
+    assert results_json(factory.results()) == results_json(factory.results())
+
+
+def test_results_json_has_a_cell_a_line() -> None:
+    """A diff of two runs shows one line for a cell that changed."""
+    lines = results_json(factory.results()).splitlines()
+    one = next(line for line in lines if '"id": "conv_silu[qdq]-rtx15"' in line)
+    assert json.loads(one.rstrip(","))["class"] == "built"
+
+
+def test_figures_that_are_not_finite_become_null() -> None:
+    """JSON has no NaN, and a reader's parser must not fail on one."""
+    outcome = factory.ran("fp32", "ort131")
+    broken = replace(outcome, accuracy=(replace(outcome.accuracy[0], max_abs=float("nan"), not_finite=3),))
+    text = results_json(assemble(factory.matrix(), (factory.case(),), {broken.cell: broken}))
+    data = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} in results.json"))
+    cell = next(entry for entry in data["cells"] if entry["id"] == broken.cell)
+    assert cell["accuracy"][0]["max_abs"] is None

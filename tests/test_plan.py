@@ -1,0 +1,291 @@
+"""Cells are all variants on all targets; picking and applicability are pure and say why."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+from _pytest.mark.expression import Expression
+
+from harness.case import (
+    Calibrator,
+    Case,
+    Certainty,
+    Class,
+    Engine,
+    Expectation,
+    Graph,
+    Link,
+    Plugin,
+    Recipe,
+    Typing,
+    Variant,
+)
+from harness.errors import HandledError
+from harness.matrix import Matrix, load_matrix
+from harness.plan import Cell, applicability, documented, find, plan, select
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    import onnx
+
+pytestmark = pytest.mark.unit
+
+MATRIX = """
+schema: 1
+targets:
+  trt86: {engine: tensorrt, version: "8.6.1", image: "a:b"}
+  trt110: {engine: tensorrt, version: "11.0.0.114", image: "a:b"}
+  l4t85: {engine: tensorrt, version: "8.5.2", platform: jetson, image: "a:b"}
+  rtx17: {engine: tensorrt_rtx, version: "1.7.1.116", packages: [tensorrt-rtx-cu12==1.7.1.116]}
+  rtx17-sm75: {extends: rtx17, compute_capability: "7.5"}
+  ort131: {engine: onnxruntime, version: "1.31.1", packages: [onnxruntime==1.31.1]}
+"""
+TARGETS = ["trt86", "trt110", "l4t85", "rtx17", "rtx17-sm75", "ort131"]
+
+CALIBRATED = Recipe(typing=Typing.WEAK, flags=("INT8", "FP16"), calibrator=Calibrator("entropy"))
+LINK = Link("https://github.com/NVIDIA/TensorRT/issues/3870")
+
+
+def relu() -> onnx.ModelProto:
+    graph = Graph("relu")
+    graph.node("Relu", [graph.input("x", (1, 4))], name="act", output="y")
+    graph.output("y", (1, 4))
+    return graph.model()
+
+
+def sigmoid() -> onnx.ModelProto:
+    graph = Graph("sigmoid")
+    graph.node("Sigmoid", [graph.input("x", (1, 4))], name="act", output="y")
+    graph.output("y", (1, 4))
+    return graph.model()
+
+
+def case(name: str, *variants: Variant) -> Case:
+    return Case(name, title=name, summary="", links=(), variants=variants)
+
+
+def variant(name: str, recipe: Recipe | None = None, expectations: tuple[Expectation, ...] = ()) -> Variant:
+    return Variant(name, title=name, build=relu, recipe=recipe or Recipe(), expectations=expectations)
+
+
+@pytest.fixture(scope="module")
+def matrix(tmp_path_factory: pytest.TempPathFactory) -> Matrix:
+    path: Path = tmp_path_factory.mktemp("plan") / "matrix.yaml"
+    path.write_text(MATRIX, encoding="utf-8")
+    return load_matrix(path)
+
+
+@pytest.fixture(scope="module")
+def cells(matrix: Matrix) -> tuple[Cell, ...]:
+    silu = case("conv_silu", variant("int8-entropy", CALIBRATED), variant("fp32"))
+    return plan(matrix, [silu, case("mish", variant("qdq"))])
+
+
+def cell_of(matrix: Matrix, target: str, *variants: Variant) -> Cell:
+    """Return the cell of the first of these variants on a target."""
+    return plan(Matrix((matrix.target(target),), matrix.defaults, matrix.path), [case("a_case", *variants)])[
+        0
+    ]
+
+
+def test_cells_come_by_case_then_variant_then_target(cells: tuple[Cell, ...]) -> None:
+    variants = ["conv_silu[int8-entropy]", "conv_silu[fp32]", "mish[qdq]"]
+    assert [cell.id for cell in cells] == [f"{one}-{target}" for one in variants for target in TARGETS]
+
+
+def test_a_cell_holds_what_its_id_says(cells: tuple[Cell, ...]) -> None:
+    for cell in cells:
+        assert cell.id == f"{cell.case.name}[{cell.variant.name}]-{cell.target.name}"
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        cells[0].id = "x"  # type: ignore[misc]
+
+
+def test_find_returns_the_cell_and_guesses_at_a_mistyped_id(cells: tuple[Cell, ...]) -> None:
+    assert find(cells, "mish[qdq]-rtx17").target.name == "rtx17"
+    with pytest.raises(HandledError) as caught:
+        find(cells, "mish[qdp]-rtx17")
+    assert str(caught.value) == "there is no cell 'mish[qdp]-rtx17'; did you mean 'mish[qdq]-rtx17'?"
+
+
+@pytest.mark.parametrize(
+    ("expression", "ids"),
+    [
+        ("mish and rtx17", ["mish[qdq]-rtx17", "mish[qdq]-rtx17-sm75"]),
+        ("MISH and (trt86 or ort)", ["mish[qdq]-trt86", "mish[qdq]-ort131"]),
+        ("mish and not rtx and not trt1 and not l4t", ["mish[qdq]-trt86", "mish[qdq]-ort131"]),
+        ("fp32]-ort or qdq]-l4t85", ["conv_silu[fp32]-ort131", "mish[qdq]-l4t85"]),
+        ("conv_silu[int8-entropy]-rtx17-sm75", ["conv_silu[int8-entropy]-rtx17-sm75"]),
+        ("not (conv_silu or rtx17 or l or trt)", ["mish[qdq]-ort131"]),
+        ("\tort131 and\tmish ", ["mish[qdq]-ort131"]),
+        ("nothing", []),
+    ],
+)
+def test_select_picks_by_expression(cells: tuple[Cell, ...], expression: str, ids: list[str]) -> None:
+    assert [cell.id for cell in select(cells, expression)] == ids
+
+
+def test_an_empty_expression_picks_everything(cells: tuple[Cell, ...]) -> None:
+    assert select(cells, " ") == cells
+
+
+def pytest_meaning(cells: Sequence[Cell], text: str) -> list[Cell]:
+    """Return what pytest's own evaluator picks by the cells' ids."""
+    compiled = Expression.compile(text)
+
+    def matcher(cell: Cell) -> Callable[..., bool]:
+        return lambda name, /, **_: name in cell.id
+
+    return [cell for cell in cells if compiled.evaluate(matcher(cell))]
+
+
+def test_select_refuses_what_pytest_refuses(cells: tuple[Cell, ...]) -> None:
+    """Every sequence of up to four of these words means the same here as under -k, or is refused by both."""
+    refused = 0
+    for length in range(1, 5):
+        for words in itertools.product(["mish", "trt86", "and", "or", "not", "(", ")"], repeat=length):
+            text = " ".join(words)
+            try:
+                picked = pytest_meaning(cells, text)
+            except SyntaxError:
+                refused += 1
+                with pytest.raises(HandledError):
+                    select(cells, text)
+            else:
+                assert list(select(cells, text)) == picked, text
+    assert refused > 2000
+
+
+def random_expression(generator: random.Random, depth: int) -> str:
+    kind = generator.choice(["name", "not", "group", "and", "or"]) if depth else "name"
+    one = random_expression(generator, depth - 1) if depth else ""
+    if kind == "name":
+        return generator.choice(["mish", "conv_silu", "trt86", "rtx17", "sm75", "int8-entropy]-l", "ort"])
+    if kind in ("and", "or"):
+        return f"{one} {kind} {random_expression(generator, depth - 1)}"
+    return f"not {one}" if kind == "not" else f"({one})"
+
+
+def test_select_means_what_pytest_means(cells: tuple[Cell, ...]) -> None:
+    """Precedence, nesting and negation are pytest's, over three hundred long expressions."""
+    generator = random.Random(20)  # noqa: S311  (an expression, not a secret)
+    sizes = set()
+    for _ in range(300):
+        text = random_expression(generator, 5)
+        picked = pytest_meaning(cells, text)
+        sizes.add(len(picked))
+        assert list(select(cells, text)) == picked, text
+    assert len(sizes) > 8
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        ("mish and", "column 9: a name is missing at the end"),
+        ("mish and or trt86", "column 10: a name is missing before 'or'"),
+        ("(mish", "column 6: a closing parenthesis is missing at the end"),
+        ("(mish trt86", "column 7: a closing parenthesis is missing before 'trt86'"),
+        ("mish trt86", "column 6: 'trt86' follows without `and` or `or` before it"),
+        ("mish)", "column 5: ')' follows without `and` or `or` before it"),
+        ("()", "column 2: a name is missing before ')'"),
+        ("mish & trt86", "column 6: the character '&' means nothing here"),
+        ("mish, trt86", "column 5: the character ',' means nothing here"),
+    ],
+)
+def test_a_bad_expression_gets_one_sentence_with_its_column(
+    cells: tuple[Cell, ...], expression: str, said: str
+) -> None:
+    with pytest.raises(HandledError) as caught:
+        select(cells, expression)
+    assert str(caught.value) == f"expression {expression!r}, {said}; write it like 'mish and not trt86'"
+
+
+@pytest.mark.parametrize(
+    ("recipe", "asks"),
+    [
+        (Recipe(typing=Typing.WEAK), "weak typing"),
+        (Recipe(typing=Typing.WEAK, flags=("FP16",)), "weak typing (FP16)"),
+        (CALIBRATED, "weak typing (INT8, FP16) and entropy calibration"),
+        (Recipe(typing=Typing.STRONG), "a strongly typed network"),
+        (Recipe(calibrator=Calibrator("minmax")), "minmax calibration"),
+        (
+            Recipe(parser_flags=(("NATIVE_INSTANCENORM", True),)),
+            "parser flags (NATIVE_INSTANCENORM)",
+        ),
+        (
+            dataclasses.replace(CALIBRATED, mark_outputs=("y",)),
+            "weak typing (INT8, FP16), entropy calibration and inner tensors marked as outputs",
+        ),
+        (Recipe(mark_outputs=("y",)), "inner tensors marked as outputs"),
+        (Recipe(plugin=Plugin("LayerNormInt8", "int8_linear")), "the plugin LayerNormInt8"),
+    ],
+)
+def test_onnx_runtime_runs_only_what_the_graph_says(matrix: Matrix, recipe: Recipe, asks: str) -> None:
+    assert applicability(cell_of(matrix, "ort131", variant("v", recipe))) == (
+        f"ONNX Runtime takes precision from the graph alone, and this recipe asks for {asks}"
+    )
+
+
+def test_flags_that_only_permit_what_the_graph_says_keep_a_recipe_applicable(matrix: Matrix) -> None:
+    recipe = Recipe(typing=Typing.GRAPH, flags=("INT8",), workspace_mib=64)
+    assert applicability(cell_of(matrix, "ort131", variant("v", recipe))) is None
+
+
+def test_the_reason_names_the_variant_with_the_same_graph(matrix: Matrix) -> None:
+    other_graph = Variant("sigmoid", title="", build=sigmoid)
+    also_weak = variant("fp16", Recipe(typing=Typing.WEAK, flags=("FP16",)))
+    reason = applicability(
+        cell_of(matrix, "ort131", variant("int8", CALIBRATED), other_graph, also_weak, variant("fp32"))
+    )
+    assert reason is not None
+    assert reason.endswith("entropy calibration; a_case[fp32] is the same graph without that")
+
+
+def test_a_variant_of_another_graph_is_not_named(matrix: Matrix) -> None:
+    other_graph = Variant("sigmoid", title="", build=sigmoid)
+    reason = applicability(cell_of(matrix, "ort131", variant("int8", CALIBRATED), other_graph))
+    assert reason is not None
+    assert "same graph" not in reason
+
+
+@pytest.mark.parametrize("target", [name for name in TARGETS if name != "ort131"])
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        CALIBRATED,
+        Recipe(typing=Typing.STRONG),
+        Recipe(plugin=Plugin("LayerNormInt8", "int8_linear")),
+        Recipe(mark_outputs=("y",)),
+    ],
+)
+def test_tensorrt_is_asked_and_not_second_guessed(matrix: Matrix, target: str, recipe: Recipe) -> None:
+    """Strong typing on 8.x, weak typing on 11 and plugins on RTX are run: the agent says what is missing."""
+    assert applicability(cell_of(matrix, target, variant("v", recipe))) is None
+
+
+def test_documented_keeps_the_claims_about_this_target_in_order(matrix: Matrix) -> None:
+    def claim(versions: str, **more: object) -> Expectation:
+        known = Expectation(Class.BUILD_FAILED, versions, LINK, Certainty.REPORTED)
+        return dataclasses.replace(known, **more)  # type: ignore[arg-type]
+
+    eight = claim(">=8.6,<10.2", note="eight")
+    jetson = claim("<8.6", note="jetson", platform="jetson")
+    everywhere = claim("", note="everywhere")
+    rtx = claim("", note="rtx", engine=Engine.TENSORRT_RTX)
+    turing = claim("", note="turing", engine=Engine.TENSORRT_RTX, targets=("rtx17-sm75",))
+    all_claims = (eight, jetson, everywhere, rtx, turing)
+    wanted = {
+        "trt86": (eight, everywhere),
+        "trt110": (everywhere,),
+        "l4t85": (jetson, everywhere),
+        "rtx17": (rtx,),
+        "rtx17-sm75": (rtx, turing),
+        "ort131": (),
+    }
+    for target, claims in wanted.items():
+        assert documented(cell_of(matrix, target, variant("v", expectations=all_claims))) == claims
