@@ -128,14 +128,16 @@ def classify(
     outcome: Outcome,
     variant_precision: Mapping[str, Precision],
     got: Mapping[str, Precision] | None = None,
+    *,
+    demanded: bool = True,
 ) -> Classification:
     """Return the class of an outcome.
 
-    `variant_precision` is what the variant wants by ONNX node name; `got` what each node ran in, read from
-    the outcome's layers unless given.
+    `variant_precision` is what the variant wants by ONNX node name; `got` what each node ran in, read from the
+    outcome's layers unless given. With `demanded` False the wish only sets how far numbers may be off.
     """
     early = _not_judged(outcome) or _removed(outcome) or _ended_badly(outcome) or _failed(outcome)
-    return early or _finished(outcome, variant_precision, _read(outcome) if got is None else got)
+    return early or _finished(outcome, variant_precision, _read(outcome) if got is None else got, demanded=demanded)
 
 
 def _read(outcome: Outcome) -> Mapping[str, Precision]:
@@ -188,14 +190,15 @@ def _failed(outcome: Outcome) -> Classification | None:
 
 
 def _finished(
-    outcome: Outcome, wanted: Mapping[str, Precision], got: Mapping[str, Precision]
+    outcome: Outcome, wanted: Mapping[str, Precision], got: Mapping[str, Precision], *, demanded: bool
 ) -> Classification:
+    demands = wanted if demanded else {}
     lost = tuple(
         Lost(node, precision, got[node])
-        for node, precision in wanted.items()
+        for node, precision in demands.items()
         if got.get(node, Precision.UNKNOWN) is not Precision.UNKNOWN and not _reached(precision, got[node])
     )
-    unverified = _unverified(outcome, wanted, got)
+    unverified = _unverified(outcome, demands, got)
     wrong = _wrong_numbers(outcome, wanted, got)
     if wrong:
         return Classification(Class.INACCURATE, wrong, lost, unverified)

@@ -14,8 +14,6 @@ from harness.verdict import Judgement, judge
 from harness.words import GOOD, Engine, Precision, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from harness.outcome import Outcome
 
 
@@ -47,16 +45,10 @@ class Judged:
 def judge_cell(cell: Cell, outcome: Outcome) -> Judged:
     """Return a cell's record with its conclusions."""
     precision = node_precision(outcome.nodes, outcome.layers)
-    classification = classify(outcome, _wanted(cell), precision)
+    # ONNX Runtime is the baseline for the graph and its numbers: that it runs a Q/DQ convolution in FP32 unless a
+    # QuantizeLinear follows says nothing about TensorRT. What it ran in is recorded and shown.
+    demanded = cell.target.engine is not Engine.ONNXRUNTIME
+    classification = classify(outcome, precision_map(cell.variant), precision, demanded=demanded)
     diagnosis = diagnose(outcome, classification)
     judgement = judge(classification, documented(cell), diagnosis.id if diagnosis else None)
     return Judged(cell, outcome, precision, classification, diagnosis, judgement)
-
-
-def _wanted(cell: Cell) -> Mapping[str, Precision]:
-    """Return the precisions to judge by: none for ONNX Runtime.
-
-    It is the baseline for the graph and its numbers; that it runs a Q/DQ convolution in FP32 unless a
-    QuantizeLinear follows says nothing about TensorRT. What it ran in is recorded and shown.
-    """
-    return {} if cell.target.engine is Engine.ONNXRUNTIME else precision_map(cell.variant)

@@ -95,7 +95,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-@pytest.hookimpl(trylast=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
     """Let `-n` keep the cells of a target together, so that each worker warms a target up once."""
     told = any(argument.startswith("--dist") for argument in config.invocation_params.args)
@@ -176,6 +175,8 @@ class CellItem(pytest.Item):
     def runtest(self) -> None:
         """Fail where the verdict is bad."""
         assert self.judged is not None  # noqa: S101  (set by setup)
+        if self._required():
+            pytest.fail(f"required to run here, and it {self.judged.outcome.reason}", pytrace=False)
         if self.judged.failed:
             raise CellFailed(self.judged)
 
@@ -239,8 +240,10 @@ class Reporter:
         self._folder = reports_folder(config)
         self._matrices: set[Path] = set()
 
+    @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note that a cell was recorded."""
+        _mend_id(report)
         if report.when == "setup" and "class" in dict(report.user_properties):
             self._matrices.add(self._config.rootpath / report.nodeid.split("::")[0])
 
@@ -256,3 +259,15 @@ class Reporter:
         """Say where the report is."""
         if self._matrices:
             terminalreporter.write_line(f"compatibility report: {self._folder / 'index.html'}")
+
+
+def _mend_id(report: pytest.TestReport) -> None:
+    """Let a report from an xdist worker print its id as it is.
+
+    pytest 9.2 reads an id that comes over the wire as if its first bracket opened the parameters and the last
+    character closed them: a cell's id, which goes on behind the bracket, was printed with one bracket too many.
+    """
+    node = getattr(report, "id", None)
+    if node is not None and f"{node.path}::{node.rest}" != report.nodeid and "::" in report.nodeid:
+        path, _, rest = report.nodeid.partition("::")
+        report._id = type(node)(path=path, names=(rest,))  # noqa: SLF001  (there is no public way)

@@ -1,7 +1,7 @@
 """The lines under "Engine Layer Information:" of a TensorRT 8.x verbose log.
 
 `Layer(<type>): <name>, Tactic: <hex or signed decimal>, <inputs> -> <outputs>`. A tensor is
-`x[Float(1,3,8,8)]`, later `x (Float[1,3,8,8])`; a dimension may be dynamic (negative) and a layer may have no
+`x[Float(1,3,8,8)]` or `x (Float[1,3,8,8])`; a dimension may be dynamic (negative) and a layer may have no
 inputs.
 """
 

@@ -4,8 +4,7 @@ Which layer answers for a node:
 
 - A node that multiplies (Conv, ConvTranspose, Gemm, MatMul) is answered for by the layer that multiplies, not
   by the kernels that prepare its weights, quantise its input or add its bias, though metadata lists it there
-  too. Of several, those named after the node. A convolution folded into a layer of another kind has no layer
-  that multiplies: UNKNOWN.
+  too. A convolution folded into a layer of another kind has no layer that multiplies: UNKNOWN.
 - Any other node is answered for by the layers that are not a multiplication (its activation kernel); where
   there are none, by the multiplication that absorbed it (BatchNormalization folded into a Conv). A kernel
   that feeds such a multiplication prepares its operands and does not answer: TensorRT-RTX for SM75 lists a

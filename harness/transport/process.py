@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _CHUNK = 1 << 20
+#: Seconds a wait lasts before it looks whether it should go on.
+_TICK = 0.25
 #: What of the caller's environment an engine needs. No Python variable, so that the host's packages stay out.
 _KEPT = (
     "PATH",
@@ -94,7 +96,7 @@ class ProcessTransport:
             ready.register(self._process.stdout, selectors.EVENT_READ, self._inbox.put)
             ready.register(self._process.stderr, selectors.EVENT_READ, self._tail.add)
             while ready.get_map():
-                events = ready.select(timeout=0.25)
+                events = ready.select(_TICK)
                 # A grandchild may outlive the agent and hold these pipes open: silence then is the end.
                 if not events and not self._running():
                     break
@@ -110,21 +112,24 @@ class ProcessTransport:
 
     def send(self, data: bytes, timeout: float = SEND_TIMEOUT) -> None:
         """See `Transport.send`."""
-        if self._closed:
-            raise AgentGoneError("the transport is closed")
         deadline, left = Deadline(timeout), memoryview(data)
         with selectors.DefaultSelector() as ready:
-            ready.register(self._stdin, selectors.EVENT_WRITE)
             while left:
-                if not ready.select(deadline.left()):
-                    raise AgentGoneError(f"the agent read nothing for {timeout:g} s")
                 try:
-                    written = os.write(self._stdin.fileno(), left[:_CHUNK])
+                    if not ready.get_map():
+                        ready.register(self._stdin, selectors.EVENT_WRITE)
+                    writable = ready.select(min(_TICK, deadline.left()))
+                    written = os.write(self._stdin.fileno(), left[:_CHUNK]) if writable else 0
                 except BlockingIOError:
                     continue
-                except BrokenPipeError as error:
+                except (BrokenPipeError, ValueError) as error:  # ValueError: closed here, by another thread
                     raise AgentGoneError("the agent is gone") from error
-                left, deadline = left[written:], Deadline(timeout)
+                if self._closed:
+                    raise AgentGoneError("the transport is closed")
+                if written:
+                    left, deadline = left[written:], Deadline(timeout)
+                elif deadline.passed():
+                    raise AgentGoneError(f"the agent read nothing for {timeout:g} s")
 
     def receive(self, timeout: float | None = None) -> bytes:
         """See `Transport.receive`."""

@@ -44,6 +44,7 @@ status = dict(line.split(":", 1) for line in open("/proc/self/status"))
 print(json.dumps({
     "uid": os.getuid(), "gid": os.getgid(), "capabilities": int(status["CapEff"], 16),
     "no_new_privileges": status["NoNewPrivs"].strip(), "init": open("/proc/1/comm").read().strip(),
+    "read_only_root": bool(os.statvfs("/").f_flag & os.ST_RDONLY),
     "writes_root": can(lambda: open("/scratch", "w")), "writes_tmp": can(lambda: open("/tmp/scratch", "w")),
     "interfaces": [name for _, name in socket.if_nameindex()],
     "exec_tmp": "noexec" not in next(line for line in open("/proc/mounts") if " /tmp " in line),
@@ -93,6 +94,7 @@ def test_the_agent_finds_itself_confined(transport: DockerTransport) -> None:
         "capabilities": 0,
         "no_new_privileges": "1",
         "init": "docker-init",
+        "read_only_root": True,
         "writes_root": False,
         "writes_tmp": True,
         "interfaces": ["lo"],
@@ -194,8 +196,10 @@ def test_the_reaper_removes_what_a_killed_harness_left_and_nothing_else() -> Non
     with subprocess.Popen([sys.executable, "-c", orphan_maker], stdout=subprocess.PIPE, cwd=ROOT) as harness:
         assert harness.stdout is not None
         orphan = harness.stdout.readline().decode().strip()
-        assert orphan not in docker_engine.reap()
-        harness.kill()
+        try:
+            assert orphan not in docker_engine.reap()
+        finally:
+            harness.kill()
     assert inspect(orphan)["State"]["Running"]
     removed = docker_engine.reap()
     try:

@@ -169,6 +169,27 @@ def test_closing_wakes_a_thread_that_waits_for_output(run: Starter) -> None:
     assert got == [b""]
 
 
+def test_closing_wakes_a_thread_that_is_stuck_sending(run: Starter) -> None:
+    """As an interrupted run does: it closes the transport under a cell that is in the middle of a job."""
+    transport = run("import time; print('up', flush=True); time.sleep(600)")
+    transport.receive(20)
+    failed: list[Exception] = []
+
+    def send() -> None:
+        try:
+            transport.send(b"x" * (64 << 20), timeout=100)
+        except AgentGoneError as error:
+            failed.append(error)
+
+    stuck = threading.Thread(target=send)
+    stuck.start()
+    time.sleep(0.5)
+    transport.close()
+    stuck.join(timeout=5)
+    assert not stuck.is_alive()
+    assert len(failed) == 1
+
+
 def test_the_callers_python_variables_stay_out(run: Starter, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", "/somewhere")
     monkeypatch.setenv("HARNESS_SECRET", "1")
