@@ -14,7 +14,7 @@ _WIDEST = 300
 
 
 def explain(judged: Judged) -> str:
-    """Return the explanation that a failed test prints: verdict, diagnosis, offending messages, recipe, next command."""
+    """Return what a failed test prints: verdict, diagnosis, offending messages, recipe, the next command."""
     outcome, cell = judged.outcome, judged.cell
     lines = [
         f"{judged.classification.cls} ({judged.judgement.verdict}): {judged.judgement.sentence}",
@@ -39,7 +39,10 @@ def explain(judged: Judged) -> str:
     if offending:
         lines.append("  messages")
         lines += [f"    {line[:_WIDEST]}" for line in offending[:_MOST_MESSAGES]]
-    lines += [f"  recipe   {describe_recipe(cell.variant.recipe)}", "  again    " + shlex.join(pytest_command(cell.id))]
+    lines += [
+        f"  recipe   {describe_recipe(cell.variant.recipe)}",
+        "  again    " + shlex.join(pytest_command(cell.id)),
+    ]
     lines.append("  more     " + shlex.join(["python", "-m", "harness", "show", cell.id]))
     return "\n".join(lines)
 

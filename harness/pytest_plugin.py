@@ -1,8 +1,8 @@
 """The only module that knows pytest: matrix.yaml is collected into one item a cell.
 
-`pytest -k rtx17`, `pytest -k "mish and rtx"`, `pytest -m trt86`, `pytest -n 4`. A cell that cannot run here is skipped
-with what it needs (`--require TARGET` makes that a failure), a known failure is an xfail with its link, an unexpected pass
-an XPASS. Infrastructure trouble is an error of the item's set-up, never a failure of the cell.
+`pytest -k rtx17`, `pytest -k "mish and rtx"`, `pytest -m trt86`, `pytest -n 4`. A cell that cannot run here is
+skipped with what it needs (`--require TARGET` makes that a failure), a known failure is an xfail with its link, an
+unexpected pass an XPASS. Infrastructure trouble is an error of the item's set-up, never a failure of the cell.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ from __future__ import annotations
 import uuid
 from collections.abc import Generator, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from harness.case import load_cases
 from harness.errors import HandledError, InfraError
+from harness.executor import TargetRunner, reap_orphans
 from harness.explain import explain
 from harness.judged import Judged, judge_cell
 from harness.matrix import load_matrix
@@ -23,9 +24,6 @@ from harness.plan import Cell, plan
 from harness.report import build_report
 from harness.store import Store
 from harness.words import Verdict
-
-if TYPE_CHECKING:
-    from harness.executor import TargetRunner
 
 _RUN = pytest.StashKey["Run"]()
 
@@ -51,8 +49,8 @@ class Run:
 
     def runner(self, cell: Cell) -> TargetRunner:
         """Return the runner of the cell's target; the one before is closed."""
-        from harness.executor import TargetRunner
-
+        if self._runner is None:
+            reap_orphans()
         if self._runner is None or self._runner.target is not cell.target:
             self.close()
             self._runner = TargetRunner(cell.target, via=self.via, run_id=self.id)
@@ -211,7 +209,9 @@ def pytest_runtest_makereport(
 
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     """End a target's agent with its last cell."""
-    if isinstance(item, CellItem) and not (isinstance(nextitem, CellItem) and nextitem.cell.target is item.cell.target):
+    if isinstance(item, CellItem) and not (
+        isinstance(nextitem, CellItem) and nextitem.cell.target is item.cell.target
+    ):
         item.config.stash[_RUN].close()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 #: Messages of one text kept in the record; the log holds them all.
 _REPEATS = 3
 #: Where layers are read from, the best first: the inspector knows what was loaded, the log what was built.
-_SOURCES: tuple[Source, ...] = ("inspector", "ort_graph", "verbose_log")
+_SOURCES: tuple[Source, ...] = ("inspector", "ort_graph", "verbose_log", "log_8x")
+#: The messages that list an engine's layers, by how they begin.
+_LOGGED_LAYERS: dict[str, Source] = {"Layers:": "verbose_log", "Engine Layer Information:": "log_8x"}
 #: Characters of a message kept in the record.
 _LONGEST = 4000
 
@@ -39,7 +42,7 @@ class Observation:
     _parser_errors: list[ParserError] = field(default_factory=list)
     _messages: list[Message] = field(default_factory=list)
     _native: list[str] = field(default_factory=list)
-    _layers: dict[str, bytes] = field(default_factory=dict)
+    _layers: dict[Source, bytes] = field(default_factory=dict)
     _layer_times: dict[str, list[float]] = field(default_factory=dict)
     _outputs: dict[str, Array] = field(default_factory=dict)
     _latency: Latency | None = None
@@ -71,8 +74,9 @@ class Observation:
         severity, text = message["severity"], message["text"]
         self.log.append(f"[{severity}] {text}")
         if severity == "VERBOSE":
-            if text.startswith("Layers:"):
-                self._layers["verbose_log"] = text.encode()
+            for start, source in _LOGGED_LAYERS.items():
+                if text.startswith(start):
+                    self._layers[source] = text.encode()
             return
         self._messages.append(Message(severity, text[:_LONGEST]))
 
@@ -100,7 +104,9 @@ class Observation:
         self._layer_times = message["times"]
 
     def _on_profile(self, _: dict[str, Any], body: bytes) -> None:
-        self._layer_times = ort_node_times(body.decode("utf-8", "replace"))
+        # A crash can cut the profile short; the layers are then without times.
+        with contextlib.suppress(ValueError):
+            self._layer_times = ort_node_times(body.decode("utf-8", "replace"))
 
     def _on_output(self, message: dict[str, Any], body: bytes) -> None:
         self._outputs[message["name"]] = from_wire(message["dtype"], message["shape"], body)

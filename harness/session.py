@@ -143,7 +143,9 @@ class Session:
             try:
                 self._events += [Event(*frame) for frame in self._decoder.feed(data)]
             except ProtocolError as error:
-                raise AgentLost(f"the agent's stream is broken while {doing}: {error}{self._tail()}") from error
+                raise AgentLost(
+                    f"the agent's stream is broken while {doing}: {error}{self._tail()}"
+                ) from error
         return self._events.pop(0)
 
     def _lost(self, doing: str) -> AgentLost:

@@ -127,7 +127,7 @@ class Store:
             while self._open is None:
                 try:
                     self._open = (folder / f"{name}.jsonl").open("xb")
-                except FileExistsError:  # noqa: PERF203  (the loop is about this)
+                except FileExistsError:
                     name = f"{self._name}.{next(numbers)}"
         return self._open
 

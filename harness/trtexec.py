@@ -27,7 +27,14 @@ def trtexec_lines(cell: Cell, model: str) -> list[str]:
         return [save]
     program = "tensorrt_rtx" if cell.target.engine is Engine.TENSORRT_RTX else "trtexec"
     options, unsaid = _options(cell.variant.recipe, cell)
-    command = [program, f"--onnx={model}", *options, "--verbose", "--profilingVerbosity=detailed", "--dumpLayerInfo"]
+    command = [
+        program,
+        f"--onnx={model}",
+        *options,
+        "--verbose",
+        "--profilingVerbosity=detailed",
+        "--dumpLayerInfo",
+    ]
     return [save, shlex.join(command), *(f"# {text}" for text in unsaid)]
 
 
@@ -41,15 +48,7 @@ def _options(recipe: Recipe, cell: Cell) -> tuple[list[str], list[str]]:
         options += [f"--{flag.lower()}" for flag in recipe.flags]
     elif recipe.typing is Typing.WEAK and recipe.flags:
         unsaid.append(f"this version has no {', '.join(recipe.flags)} flag")
-    if recipe.calibrator:
-        unsaid.append(
-            f"trtexec calibrates with random data or --calib=CACHE; the cell uses a {recipe.calibrator.kind} calibrator"
-        )
-    for name, on in recipe.parser_flags:
-        if name == "NATIVE_INSTANCENORM" and not on:
-            unsaid.append("trtexec always sets NATIVE_INSTANCENORM; the cell clears it")
-    if recipe.mark_outputs:
-        unsaid.append(f"trtexec cannot mark outputs; use polygraphy run --trt-outputs {' '.join(recipe.mark_outputs)}")
+    unsaid += _beyond_trtexec(recipe)
     if recipe.plugin:
         options.append("--staticPlugins=libcompat_plugin.so")
     for profile in recipe.profiles:
@@ -59,3 +58,19 @@ def _options(recipe: Recipe, cell: Cell) -> tuple[list[str], list[str]]:
     if not cell.target.needs.gpu:
         options.append("--skipInference")
     return options, unsaid
+
+
+def _beyond_trtexec(recipe: Recipe) -> list[str]:
+    unsaid = []
+    if recipe.calibrator:
+        unsaid.append(
+            f"trtexec calibrates with random data or --calib=CACHE; the cell uses a {recipe.calibrator.kind} calibrator"
+        )
+    for name, on in recipe.parser_flags:
+        if name == "NATIVE_INSTANCENORM" and not on:
+            unsaid.append("trtexec always sets NATIVE_INSTANCENORM; the cell clears it")
+    if recipe.mark_outputs:
+        unsaid.append(
+            f"trtexec cannot mark outputs; use polygraphy run --trt-outputs {' '.join(recipe.mark_outputs)}"
+        )
+    return unsaid

@@ -1,8 +1,8 @@
 """ctypes on the CUDA driver API: memory, copies, a stream, events, device facts.
 
-The driver API (libcuda.so.1) comes with the driver itself, on Jetson too, so it is there wherever a GPU is; libcudart is
-missing from package-only installations and changes its name with each CUDA major version. TensorRT uses the device's
-primary context, and so does this module.
+The driver API (libcuda.so.1) comes with the driver itself, on Jetson too, so it is there wherever a GPU is; libcudart
+is missing from package-only installations and changes its name with each CUDA major version. TensorRT uses the
+device's primary context, and so does this module.
 """
 
 import ctypes
@@ -10,7 +10,13 @@ from ctypes import byref, c_char, c_char_p, c_float, c_int, c_size_t, c_uint, c_
 from typing import Any, Dict, List, Optional, Sequence
 
 #: CUdevice_attribute numbers, fixed since CUDA 5.
-_ATTRIBUTES = {"compute_major": 75, "compute_minor": 76, "clock_khz": 13, "memory_clock_khz": 36, "multiprocessors": 16}
+_ATTRIBUTES = {
+    "compute_major": 75,
+    "compute_minor": 76,
+    "clock_khz": 13,
+    "memory_clock_khz": 36,
+    "multiprocessors": 16,
+}
 
 _SIGNATURES = {
     "cuInit": [c_uint],
@@ -59,7 +65,7 @@ class Driver:
         try:
             self._library = ctypes.CDLL("libcuda.so.1")
         except OSError as error:
-            raise NoDriver("no NVIDIA driver: %s" % error)
+            raise NoDriver("no NVIDIA driver: %s" % error) from error
         for name, arguments in _SIGNATURES.items():
             function = getattr(self._library, name)
             # Without argtypes ctypes cuts a pointer to 32 bits.
@@ -96,13 +102,15 @@ class Driver:
             uuid = (c_char * 16)()
             self.call("cuDeviceGetUuid", byref(uuid), device)
             attributes = {
-                key: self.number("cuDeviceGetAttribute", number, device) for key, number in _ATTRIBUTES.items()
+                key: self.number("cuDeviceGetAttribute", number, device)
+                for key, number in _ATTRIBUTES.items()
             }
             found.append(
                 {
                     "gpu": name.value.decode(),
                     "gpu_uuid": _uuid(bytes(uuid)),
-                    "compute_capability": "%d.%d" % (attributes["compute_major"], attributes["compute_minor"]),
+                    "compute_capability": "%d.%d"
+                    % (attributes["compute_major"], attributes["compute_minor"]),
                     "gpu_memory_mib": str(self.number("cuDeviceTotalMem_v2", device, kind=c_size_t) >> 20),
                     "gpu_clock_mhz": str(attributes["clock_khz"] // 1000),
                     "cuda_driver_api": "%d.%d" % (version // 1000, version % 1000 // 10),
@@ -121,26 +129,26 @@ class Event:
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
-        self._handle = c_void_p()
-        driver.call("cuEventCreate", byref(self._handle), 0)
+        self.handle = c_void_p()
+        driver.call("cuEventCreate", byref(self.handle), 0)
 
     def record(self, stream: int) -> None:
         """Put the event on a stream."""
-        self._driver.call("cuEventRecord", self._handle, stream)
+        self._driver.call("cuEventRecord", self.handle, stream)
 
     def synchronize(self) -> None:
         """Wait until the event has happened."""
-        self._driver.call("cuEventSynchronize", self._handle)
+        self._driver.call("cuEventSynchronize", self.handle)
 
     def milliseconds_since(self, earlier: "Event") -> float:
         """Return the time from an earlier event to this one; both must have happened."""
         result = c_float()
-        self._driver.call("cuEventElapsedTime", byref(result), earlier._handle, self._handle)
+        self._driver.call("cuEventElapsedTime", byref(result), earlier.handle, self.handle)
         return float(result.value)
 
     def destroy(self) -> None:
         """Free the event."""
-        self._driver.call("cuEventDestroy_v2", self._handle)
+        self._driver.call("cuEventDestroy_v2", self.handle)
 
 
 class Device:
@@ -154,12 +162,12 @@ class Device:
         self.driver.call("cuCtxSetCurrent", context)
         self.driver.call("cuStreamCreate", byref(stream), _NON_BLOCKING)
         self.stream = int(stream.value or 0)
-        self._memory = []  # type: List[int]
+        self._memory: List[int] = []
 
     def __enter__(self) -> "Device":
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

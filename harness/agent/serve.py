@@ -58,7 +58,7 @@ class Host:
         self.inward = inward
         self.outward = outward
         self._decoder = Decoder()
-        self._frames = []  # type: List[Tuple[Message, bytes]]
+        self._frames: List[Tuple[Message, bytes]] = []
 
     def send(self, message: Message, body: bytes = b"") -> None:
         """Write one frame; a host that has gone ends this process."""
@@ -137,7 +137,7 @@ class Watch:
 
     def end(self, status: int, usage: "resource.struct_rusage") -> Message:
         """Return the message that says how the child ended."""
-        message = {"type": "end", "peak_rss_bytes": max(self.peak, usage.ru_maxrss * 1024)}  # type: Dict[str, Any]
+        message: Dict[str, Any] = {"type": "end", "peak_rss_bytes": max(self.peak, usage.ru_maxrss * 1024)}
         if os.WIFSIGNALED(status):
             name = signal.Signals(os.WTERMSIG(status)).name
             message.update(kind="signalled", signal=name, detail="killed by %s" % name)
@@ -151,7 +151,9 @@ class Watch:
         elif self.killed == "out_of_memory":
             message.update(kind="out_of_memory", detail="used more than %d MiB" % (self.memory >> 20))
         elif message.get("signal") == "SIGKILL" and oom_kills() > self._oom_kills:
-            message.update(kind="out_of_memory", detail="killed by the kernel at the container's memory limit")
+            message.update(
+                kind="out_of_memory", detail="killed by the kernel at the container's memory limit"
+            )
         return message
 
 
@@ -262,7 +264,7 @@ def oom_kills() -> int:
     ):
         try:
             with open(path) as file:
-                pairs = dict(line.split() for line in file if len(line.split()) == 2)
+                pairs = dict(line.split() for line in file if line.count(" ") == 1)
         except OSError:
             continue
         if key in pairs:

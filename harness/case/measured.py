@@ -80,7 +80,9 @@ def _target(path: Path, name: str, entry: dict[str, Any]) -> Measured:
     for row, text in entry["cells"].items():
         cls, _, signature = text.partition(" ")
         if cls not in set(Class):
-            raise HandledError(f"{path}: {name}.cells.{row}: {cls!r} is no class; write it anew with `accept`")
+            raise HandledError(
+                f"{path}: {name}.cells.{row}: {cls!r} is no class; write it anew with `accept`"
+            )
         cells[row] = (Class(cls), signature or None)
     return Measured(name, Engine(entry["engine"]), str(entry["version"]), str(entry["measured"]), cells)
 
@@ -93,7 +95,9 @@ def write(path: Path, targets: Iterable[Measured]) -> None:
             "engine": str(target.engine),
             "version": target.version,
             "measured": target.measured,
-            "cells": {row: " ".join(filter(None, map(str, claim))) for row, claim in _strings(target).items()},
+            "cells": {
+                row: " ".join(filter(None, map(str, claim))) for row, claim in _strings(target).items()
+            },
         }
     path.write_text(_HEAD + yaml.safe_dump(data, sort_keys=False, width=110), encoding="utf-8")
 

@@ -108,12 +108,14 @@ class Expectation:
 
     def __post_init__(self) -> None:
         if self.source is None and self.certainty is not Certainty.MEASURED:
-            raise ValueError(f"expectation {self.outcome} on {self.versions!r}: a documented claim needs its source")
+            raise ValueError(
+                f"expectation {self.outcome} on {self.versions!r}: a documented claim needs its source"
+            )
         try:
             SpecifierSet(self.versions)
         except InvalidSpecifier as error:
             raise ValueError(
-                f"expectation versions {self.versions!r}: not a version specifier (write \">=8.6,<10.2\")"
+                f'expectation versions {self.versions!r}: not a version specifier (write ">=8.6,<10.2")'
             ) from error
 
     def covers(self, *, target: str, engine: Engine, version: str, platform: str) -> bool:

@@ -23,7 +23,9 @@ def load_cases(folder: Path) -> tuple[Case, ...]:
     Raises HandledError, naming the file, for a module that does not import or declares no case.
     """
     if not folder.is_dir():
-        raise HandledError(f"{folder}: no such folder of cases; run from the project's top folder or give --cases")
+        raise HandledError(
+            f"{folder}: no such folder of cases; run from the project's top folder or give --cases"
+        )
     cases: dict[str, Case] = {}
     for path in sorted(folder.glob("*.py")):
         if path.name.startswith("_"):

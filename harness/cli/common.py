@@ -39,7 +39,12 @@ def add_selection(command: argparse.ArgumentParser) -> None:
     """Add `-k` and `--target`."""
     command.add_argument("-k", dest="expression", default="", metavar="EXPRESSION", help="as pytest's -k")
     command.add_argument(
-        "--target", dest="targets", action="append", default=[], metavar="NAME", help="only this target (repeatable)"
+        "--target",
+        dest="targets",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="only this target (repeatable)",
     )
 
 

@@ -86,7 +86,9 @@ def _show_graph(model: onnx.ModelProto) -> None:
     for value in model.graph.input:
         print(f"  input   {value.name} {_type(value)}")
     for node in model.graph.node:
-        print(f"  {node.op_type:<20} {effective_name(node)}\n{'':<22} {', '.join(node.input)} -> {', '.join(node.output)}")
+        print(
+            f"  {node.op_type:<20} {effective_name(node)}\n{'':<22} {', '.join(node.input)} -> {', '.join(node.output)}"
+        )
     for value in model.graph.output:
         print(f"  output  {value.name} {_type(value)}")
 
@@ -101,14 +103,18 @@ def _show_claims(cell: Cell) -> None:
     claims = documented(cell)
     print(f"\nknown about this cell{'' if claims else ': nothing'}")
     for claim in claims:
-        print(f"  {claim.outcome} on {cell.target.engine} {claim.versions or 'every version'} ({claim.certainty})")
+        print(
+            f"  {claim.outcome} on {cell.target.engine} {claim.versions or 'every version'} ({claim.certainty})"
+        )
         _show_note(claim)
     others = [claim for claim in cell.variant.expectations if claim not in claims]
     if others:
         print("known about other targets")
     for claim in others:
         where = f", {claim.platform}" if claim.platform else ""
-        print(f"  {claim.outcome} on {claim.engine} {claim.versions or 'every version'}{where} ({claim.certainty})")
+        print(
+            f"  {claim.outcome} on {claim.engine} {claim.versions or 'every version'}{where} ({claim.certainty})"
+        )
 
 
 def _show_note(claim: Expectation) -> None:

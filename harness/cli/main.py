@@ -72,12 +72,28 @@ def _verbs() -> dict[str, _Verb]:
     return {
         "run": (run.add_arguments, run.run, "run cells here, record them and write the report"),
         "list": (listing.add_list_arguments, listing.list_cells, "list cells, cases or targets"),
-        "show": (listing.add_show_arguments, listing.show, "show one cell: graph, recipe, what is known, commands"),
-        "doctor": (doctor.add_arguments, doctor.doctor, "say what this machine can run, and why not the rest"),
+        "show": (
+            listing.add_show_arguments,
+            listing.show,
+            "show one cell: graph, recipe, what is known, commands",
+        ),
+        "doctor": (
+            doctor.add_arguments,
+            doctor.doctor,
+            "say what this machine can run, and why not the rest",
+        ),
         "report": (results.add_report_arguments, results.report, "write the report from what is recorded"),
-        "accept": (results.add_accept_arguments, results.accept, "take what was measured as what to expect from now on"),
+        "accept": (
+            results.add_accept_arguments,
+            results.accept,
+            "take what was measured as what to expect from now on",
+        ),
         "merge": (results.add_merge_arguments, results.merge, "take in the records of other machines"),
-        "verify": (results.add_verify_arguments, results.verify, "check records, logs and report for consistency"),
+        "verify": (
+            results.add_verify_arguments,
+            results.verify,
+            "check records, logs and report for consistency",
+        ),
     }
 
 

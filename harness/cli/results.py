@@ -38,7 +38,7 @@ def add_accept_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def accept(options: argparse.Namespace) -> int:
-    """Write the latest measured classes of the selected cells to the cases' measured.yaml, leaving the others' lines."""
+    """Write the latest measured classes of the selected cells to the cases' measured.yaml; other lines stay."""
     project = load_project(options)
     _need(options.reports)
     fresh = _measured(selected(project, options), Store(options.reports))
@@ -57,9 +57,13 @@ def accept(options: argparse.Namespace) -> int:
 
 
 def _measured(cells: tuple[Cell, ...], store: Store) -> list[Judged]:
-    hashes = {cell.id: (model_sha256(cell.variant.model_bytes()), cell.variant.recipe.sha256()) for cell in cells}
+    hashes = {
+        cell.id: (model_sha256(cell.variant.model_bytes()), cell.variant.recipe.sha256()) for cell in cells
+    }
     recorded = store.latest(hashes)
-    current = [cell for cell in cells if cell.id in recorded and not is_stale(recorded[cell.id], hashes[cell.id])]
+    current = [
+        cell for cell in cells if cell.id in recorded and not is_stale(recorded[cell.id], hashes[cell.id])
+    ]
     results = [judge_cell(cell, recorded[cell.id]) for cell in current]
     return [result for result in results if result.classification.cls not in UNJUDGED]
 
@@ -84,7 +88,9 @@ def _row(cell: Cell) -> str:
 
 def add_merge_arguments(command: argparse.ArgumentParser) -> None:
     """Add the folders to merge."""
-    command.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="reports folders of other machines")
+    command.add_argument(
+        "folders", nargs="+", type=Path, metavar="FOLDER", help="reports folders of other machines"
+    )
 
 
 def merge(options: argparse.Namespace) -> int:
@@ -116,4 +122,6 @@ def verify(options: argparse.Namespace) -> int:
 
 def _need(folder: Path) -> None:
     if not (folder / "records").is_dir():
-        raise HandledError(f"{folder}: holds no records; `python -m harness run` makes some, or give --reports")
+        raise HandledError(
+            f"{folder}: holds no records; `python -m harness run` makes some, or give --reports"
+        )

@@ -15,13 +15,12 @@ from harness.cli.common import (
     EXIT_INFRA,
     EXIT_OK,
     EXIT_REGRESSION,
-    Project,
     add_selection,
     load_project,
     selected,
 )
 from harness.errors import HandledError
-from harness.executor import run_cells
+from harness.executor import TargetRunner, run_cells
 from harness.judged import Judged, judge_cell
 from harness.provision import plan_environment
 from harness.report import build_report
@@ -29,9 +28,9 @@ from harness.store import Store
 from harness.words import GOOD, Class, Verdict
 
 if TYPE_CHECKING:
-    from harness.provision import Via
     from harness.outcome import Outcome
     from harness.plan import Cell
+    from harness.provision import Via
 
 #: Lines of a list in the closing summary; the report has them all.
 _MOST_LISTED = 15
@@ -40,12 +39,23 @@ _MOST_LISTED = 15
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the options of `run`."""
     add_selection(command)
-    command.add_argument("--via", choices=("auto", "docker", "venv"), default="auto", help="where engines run")
     command.add_argument(
-        "-j", "--jobs", type=_positive, default=os.cpu_count() or 1, metavar="N", help="targets run at the same time"
+        "--via", choices=("auto", "docker", "venv"), default="auto", help="where engines run"
     )
     command.add_argument(
-        "--require", action="append", default=[], metavar="TARGET", help="a target that must run here: else exit 3"
+        "-j",
+        "--jobs",
+        type=_positive,
+        default=os.cpu_count() or 1,
+        metavar="N",
+        help="targets run at the same time",
+    )
+    command.add_argument(
+        "--require",
+        action="append",
+        default=[],
+        metavar="TARGET",
+        help="a target that must run here: else exit 3",
     )
     command.add_argument("--dry-run", action="store_true", help="print what would run, and where, and stop")
 
@@ -59,11 +69,11 @@ def run(options: argparse.Namespace) -> int:
         raise HandledError("the selection matches no cell; `python -m harness list` shows them all")
     if options.dry_run:
         return _dry_run(cells, options.via)
-    with Store(options.reports, run=_run_id()) as store:
-        judged = _run(cells, store, options)
-        results = build_report(project.matrix, project.cases, store, options.reports)
-    del results
-    return _close(project, judged, required, options)
+    run_id = uuid.uuid4().hex[:12]
+    with Store(options.reports, run=run_id) as store:
+        judged = _run(cells, store, run_id, options)
+        build_report(project.matrix, project.cases, store, options.reports)
+    return _close(judged, required, options)
 
 
 def _positive(text: str) -> int:
@@ -72,11 +82,7 @@ def _positive(text: str) -> int:
     return int(text)
 
 
-def _run_id() -> str:
-    return uuid.uuid4().hex[:12]
-
-
-def _run(cells: tuple[Cell, ...], store: Store, options: argparse.Namespace) -> list[Judged]:
+def _run(cells: tuple[Cell, ...], store: Store, run_id: str, options: argparse.Namespace) -> list[Judged]:
     judged: list[Judged] = []
     console = Console(stderr=True)
     noted: set[str] = set()
@@ -95,16 +101,22 @@ def _run(cells: tuple[Cell, ...], store: Store, options: argparse.Namespace) -> 
             judged.append(result)
             if note and cell.target.name not in noted:
                 noted.add(cell.target.name)
-                console.print(note, highlight=False, markup=False)
+                console.print(note, highlight=False, markup=False, soft_wrap=True)
             if result.judgement.verdict in (Verdict.REGRESSED, Verdict.FIXED):
                 text = f"{result.judgement.verdict}: {cell.id}: {result.judgement.sentence}"
-                console.print(text, highlight=False, markup=False)
+                console.print(text, highlight=False, markup=False, soft_wrap=True)
             progress.update(task, advance=1, description=cell.target.name)
             if not console.is_terminal and len(judged) % 100 == 0:
-                console.print(f"{len(judged)} of {len(cells)} cells", highlight=False, markup=False)
+                console.print(
+                    f"{len(judged)} of {len(cells)} cells", highlight=False, markup=False, soft_wrap=True
+                )
 
         run_cells(
-            cells, store=store, via=options.via, run_id=_run_id(), workers=options.jobs, report=report
+            cells,
+            make_runner=lambda cell: TargetRunner(cell.target, via=options.via, run_id=run_id),
+            store=store,
+            workers=options.jobs,
+            report=report,
         )
     return judged
 
@@ -121,7 +133,7 @@ def _dry_run(cells: tuple[Cell, ...], via: Via) -> int:
     return EXIT_OK
 
 
-def _close(project: Project, judged: list[Judged], required: set[str], options: argparse.Namespace) -> int:
+def _close(judged: list[Judged], required: set[str], options: argparse.Namespace) -> int:
     classes = Counter(result.classification.cls for result in judged)
     verdicts = Counter(result.judgement.verdict for result in judged)
     print("  ".join(f"{cls} {classes[cls]}" for cls in Class if classes[cls]))

@@ -24,7 +24,7 @@ TRANSFER_TIMEOUT = 900
 _DISK_FULL = "no space left on device"
 
 
-class ImageRefused(Exception):  # noqa: N818  (an answer, not an error)
+class ImageRefused(Exception):
     """The registry or the build said no; the text is its own, on one line."""
 
 

@@ -31,12 +31,16 @@ def observe(variant: Variant, target: Target, session: Session, gpu: str | None)
     try:
         if target.engine is Engine.ONNXRUNTIME:
             with locked("cpu"):
-                seen.hear(session.run(_job("run", variant, target, (("model", ready.model), *ready.wire_inputs()))))
+                seen.hear(
+                    session.run(_job("run", variant, target, (("model", ready.model), *ready.wire_inputs())))
+                )
             return seen
         seen.hear(session.run(_job("build", variant, target, (("model", ready.model), *ready.wire_inputs()))))
         if seen.succeeded and seen.plan is not None and gpu is not None:
             with locked(gpu):
-                seen.hear(session.run(_job("run", variant, target, (("plan", seen.plan), *ready.wire_inputs()))))
+                seen.hear(
+                    session.run(_job("run", variant, target, (("plan", seen.plan), *ready.wire_inputs())))
+                )
     except AgentLost as error:
         if not error.out_of_memory:
             raise

@@ -2,98 +2,102 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from harness import docker_engine
+from harness.errors import InfraError
 from harness.executor.target import Aborted, TargetRunner
 
 if TYPE_CHECKING:
     from harness.outcome import Outcome
     from harness.plan import Cell
-    from harness.provision import Via
     from harness.store import Store
 
-#: Called after each cell, under a lock, with the cell, its record and the runner's note on its environment.
+#: Called after each cell, one at a time, with the cell, its record and the sentence on its environment.
 Report = Callable[["Cell", "Outcome", str], None]
+MakeRunner = Callable[["Cell"], TargetRunner]
 
 
 def run_cells(
-    cells: Sequence[Cell],
-    *,
-    store: Store,
-    via: Via,
-    run_id: str,
-    workers: int,
-    report: Report,
+    cells: Sequence[Cell], *, make_runner: MakeRunner, store: Store, workers: int, report: Report
 ) -> None:
     """Run the cells, each target's in one environment, and append every record to the store as it comes.
 
-    Emulated platforms go first: they take longest. An interrupt ends the agents and leaves what is recorded.
+    `make_runner` makes a target's runner from its first cell. Emulated platforms go first: they take longest. An
+    interrupt ends the agents and leaves what is recorded.
     """
-    waiting: queue.SimpleQueue[list[Cell]] = queue.SimpleQueue()
-    for batch in sorted(_by_target(cells), key=lambda batch: batch[0].target.platform == "linux/amd64"):
-        waiting.put(batch)
-    stop = threading.Event()
-    lock = threading.Lock()
-    failures: list[BaseException] = []
-    runners: list[TargetRunner] = []
+    reap_orphans()
+    _LocalRun(cells, make_runner, store, report).run(workers)
 
-    def work() -> None:
+
+def reap_orphans() -> None:
+    """Remove the containers of harness processes that were killed; nothing where no daemon answers."""
+    with contextlib.suppress(InfraError):
+        docker_engine.reap()
+
+
+class _LocalRun:
+    def __init__(self, cells: Sequence[Cell], make_runner: MakeRunner, store: Store, report: Report) -> None:
+        self._make_runner = make_runner
+        self._store = store
+        self._report = report
+        self._waiting: queue.SimpleQueue[list[Cell]] = queue.SimpleQueue()
+        self._runners: list[TargetRunner] = []
+        self._stop = threading.Event()
+        self._lock = threading.Lock()
+        self._failures: list[BaseException] = []
+        for batch in sorted(_by_target(cells), key=lambda batch: batch[0].target.platform == "linux/amd64"):
+            self._waiting.put(batch)
+
+    def run(self, workers: int) -> None:
+        threads = [threading.Thread(target=self._work, name=f"worker-{index}") for index in range(workers)]
+        for thread in threads:
+            thread.start()
         try:
-            while not stop.is_set():
-                batch = waiting.get_nowait()
-                runner = TargetRunner(batch[0].target, via=via, run_id=run_id)
-                runners.append(runner)
-                _run_batch(batch, runner, stop, done)
+            for thread in threads:
+                thread.join()
+        finally:
+            self._stop.set()
+            for runner in self._runners:
+                runner.abort()
+            for thread in threads:
+                thread.join()
+        if self._failures:
+            raise self._failures[0]
+
+    def _work(self) -> None:
+        try:
+            while not self._stop.is_set():
+                self._run_batch(self._waiting.get_nowait())
         except queue.Empty:
             return
-        except BaseException as error:  # noqa: BLE001  (handed to the caller's thread)
-            failures.append(error)
-            stop.set()
+        except BaseException as error:  # noqa: BLE001  (raised again in the caller's thread)
+            self._failures.append(error)
+            self._stop.set()
 
-    def done(cell: Cell, outcome: Outcome, log: str, note: str) -> None:
-        with lock:
-            store.append(outcome, log)
-            report(cell, outcome, note)
-
-    threads = [threading.Thread(target=work, name=f"worker-{index}") for index in range(workers)]
-    for thread in threads:
-        thread.start()
-    try:
-        for thread in threads:
-            thread.join()
-    finally:
-        stop.set()
-        for runner in runners:
-            runner.abort()
-        for thread in threads:
-            thread.join()
-    if failures:
-        raise failures[0]
+    def _run_batch(self, batch: Sequence[Cell]) -> None:
+        runner = self._make_runner(batch[0])
+        self._runners.append(runner)
+        try:
+            for cell in batch:
+                if self._stop.is_set():
+                    return
+                outcome, log = runner.run(cell)
+                with self._lock:
+                    self._store.append(outcome, log)
+                    self._report(cell, outcome, runner.note)
+        except Aborted:
+            return
+        finally:
+            runner.close()
 
 
-def _by_target(cells: Iterable[Cell]) -> list[list[Cell]]:
+def _by_target(cells: Sequence[Cell]) -> list[list[Cell]]:
     batches: dict[str, list[Cell]] = {}
     for cell in cells:
         batches.setdefault(cell.target.name, []).append(cell)
     return list(batches.values())
-
-
-def _run_batch(
-    batch: Sequence[Cell],
-    runner: TargetRunner,
-    stop: threading.Event,
-    done: Callable[[Cell, Outcome, str, str], None],
-) -> None:
-    try:
-        for cell in batch:
-            if stop.is_set():
-                return
-            outcome, log = runner.run(cell)
-            done(cell, outcome, log, runner.note)
-    except Aborted:
-        return
-    finally:
-        runner.close()

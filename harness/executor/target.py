@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 from typing import TYPE_CHECKING
 
 from harness import __version__
@@ -102,9 +102,7 @@ class TargetRunner:
                 self._environment = prepare(self.target, self._via)
             transport = start(self._environment, self.target, argv=ARGUMENTS, run=self._run_id)
             try:
-                session = Session(
-                    transport, engine=self.target.module, adapter=ADAPTERS[self.target.engine]
-                )
+                session = Session(transport, engine=self.target.module, adapter=ADAPTERS[self.target.engine])
                 self._check(session)
             except BaseException:
                 transport.close()
@@ -141,7 +139,7 @@ class TargetRunner:
             image_digest=environment.image_digest if environment else "",
             packages=environment.packages if environment else (),
             harness_version=__version__,
-            when=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds"),
+            when=dt.datetime.now(dt.timezone.utc).isoformat(timespec="milliseconds"),
             run=self._run_id,
             environment=self._facts,
         )

@@ -8,7 +8,7 @@ from typing import Literal
 Via = Literal["docker", "venv", "auto"]
 
 
-class Unavailable(Exception):  # noqa: N818  (an answer, not an error)
+class Unavailable(Exception):
     """The target cannot run here; the text begins with "needs" and names the cure if there is one."""
 
 

@@ -34,6 +34,7 @@ def cell_view(judged: Judged, *, stale: bool) -> CellView:
     claims = cell.variant.expectations
     messages, left_out = _messages(outcome.messages)
     done = outcome.state == "done"
+    covering = sorted(documented(cell), key=lambda claim: claim is not judgement.expectation)
     return CellView(
         id=cell.id,
         case=cell.case.name,
@@ -45,7 +46,7 @@ def cell_view(judged: Judged, *, stale: bool) -> CellView:
         sentence=judgement.sentence,
         signature=judged.signature,
         expectation=claims.index(judgement.expectation) if judgement.expectation else None,
-        documented=tuple(claims.index(claim) for claim in documented(cell)),
+        documented=tuple(claims.index(claim) for claim in covering),
         stale=stale,
         lost=tuple(f"{node}: {got} instead of {wanted}" for node, wanted, got in judged.classification.lost),
         diagnosis=_advice(judged.diagnosis) if judged.diagnosis else None,

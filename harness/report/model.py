@@ -127,9 +127,9 @@ class Timing:
 class CellView:
     """One cell: what it amounts to, and the evidence.
 
-    `documented` are indices into the variant's expectations that are about this target. `chip` is the
-    precision in short ("INT8 2/2"). `stale` says that an outcome of another model or recipe exists and is not
-    shown.
+    `documented` are indices into the variant's expectations that are about this target, the one that is
+    judged first. `chip` is the precision in short ("INT8 2/2"). `stale` says that an outcome of another model
+    or recipe exists and is not shown.
     """
 
     id: str

@@ -2,14 +2,18 @@
 
 import pytest
 
-from harness.agent.protocol import Decoder, ProtocolError, encode, join_parts, split_parts
+from harness.agent.protocol import Decoder, Frame, ProtocolError, encode, join_parts, split_parts
 
 pytestmark = pytest.mark.unit
 
 
 @pytest.mark.parametrize("step", [1, 2, 3, 7, 12, 1000])
 def test_frames_survive_any_cut_of_the_stream(step: int) -> None:
-    frames = [({"type": "a", "n": 1}, b""), ({"type": "b", "text": "Ünï\n"}, b"\x00" * 50), ({}, b"TCM1")]
+    frames: list[Frame] = [
+        ({"type": "a", "n": 1}, b""),
+        ({"type": "b", "text": "Ünï\n"}, b"\x00" * 50),
+        ({}, b"TCM1"),
+    ]
     stream = b"".join(encode(message, body) for message, body in frames)
     decoder = Decoder()
     heard = [frame for at in range(0, len(stream), step) for frame in decoder.feed(stream[at : at + step])]

@@ -71,7 +71,7 @@ def native(events: list[Event]) -> str:
     ],
 )
 def test_a_failing_child_is_named_for_what_it_did_and_the_next_job_runs(
-    session: Session, do: str, limits: dict[str, int], kind: str, detail: str
+    session: Session, do: str, limits: dict[str, Any], kind: str, detail: str
 ) -> None:
     events = ask(session, do, **limits)
     assert (end(events)["kind"], end(events)["detail"]) == (kind, detail)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harness.errors import HandledError
-from harness.report import build_report, verify_report, writer, write_report
+from harness.report import build_report, verify_report, write_report, writer
 from harness.report.counts import clusters, counts
 from harness.report.html import render
 from harness.report.labels import BUCKETS, MARKS
@@ -57,7 +57,7 @@ class Page(HTMLParser):
         self.elements.append((tag, dict(attrs)))
         self._in = tag
 
-    def handle_endtag(self, tag: str) -> None:
+    def handle_endtag(self, _tag: str) -> None:
         self._in = ""
 
     def handle_data(self, data: str) -> None:
@@ -69,14 +69,16 @@ class Page(HTMLParser):
 
 def page_of(text: str) -> Any:
     """Return the drill-down data of a page with its references resolved."""
-    (found,) = (body for attributes, body in Page(text).scripts if attributes.get("type") == "application/json")
-    data = json.loads(found)
+    scripts = {attributes.get("id"): body for attributes, body in Page(text).scripts}
+    data = json.loads(scripts["data"])
 
     def resolve(value: Any) -> Any:
         if isinstance(value, list):
             return [resolve(entry) for entry in value]
         if isinstance(value, dict):
-            return resolve(data["table"][value["$"]]) if "$" in value else {k: resolve(v) for k, v in value.items()}
+            if "$" in value:
+                return resolve(data["table"][value["$"]])
+            return {key: resolve(entry) for key, entry in value.items()}
         return value
 
     return {key: resolve(value) for key, value in data.items() if key != "table"}
@@ -251,7 +253,7 @@ def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path: Path) -> None:
 
 
 def test_report_of_a_store_verifies_until_it_is_touched(tmp_path: Path) -> None:
-    """`verify` finds a report that does not follow from the records, a file that is missing and a lost log."""
+    """`verify` finds a page that does not follow from the records, a missing file and a lost log."""
     matrix, cases = factory.matrix(), (factory.case(),)
     with Store(tmp_path) as store:
         for outcome in factory.outcomes().values():

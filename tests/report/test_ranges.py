@@ -74,7 +74,8 @@ def test_a_side_series_is_told_only_where_it_differs() -> None:
     same = replace(main, target="rtx17-sm75", cell="conv_silu[qdq]-rtx17-sm75")
     assert ("RTX, SM 7.5", False) not in spans(of(main, same, extra=(side,)), "qdq")
     other = replace(same, layers=(factory.conv_layer("fp32"),))
-    assert spans(of(main, other, extra=(side,)), "qdq")["RTX, SM 7.5", False] == "loses precision on 1.7, INT8 0/1"
+    found = spans(of(main, other, extra=(side,)), "qdq")
+    assert found["RTX, SM 7.5", False] == "loses precision on 1.7, INT8 0/1"
 
 
 def test_class_change_names_the_two_versions_and_the_direction() -> None:
@@ -125,7 +126,8 @@ def test_precision_change_of_a_wanted_node_is_told() -> None:
     """The same class, but a node that matters moved."""
     case = factory.case()
     loose = replace(case, variants=(replace(case.variants[3], precision=((factory.CONV, Precision.FP16),)),))
-    made = [factory.outcome("fp32", "rtx14"), factory.outcome("fp32", "rtx15", layers=(factory.conv_layer("fp32"),))]
+    in_fp32 = factory.outcome("fp32", "rtx15", layers=(factory.conv_layer("fp32"),))
+    made = [factory.outcome("fp32", "rtx14"), in_fp32]
     results = assemble(factory.matrix(), (loose,), {entry.cell: entry for entry in made})
     (change,) = results.changes
     assert (change.what, change.better) == ("precision", None)

@@ -9,7 +9,7 @@ import contextlib
 import os
 import platform
 import time
-from typing import Any, Callable, Dict, Iterator
+from typing import Callable, Dict, Iterator
 
 Emit = Callable[..., None]
 

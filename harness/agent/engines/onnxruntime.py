@@ -1,6 +1,5 @@
 """ONNX Runtime: the baseline that says whether a failure is the model's or TensorRT's."""
 
-import glob
 import importlib
 import os
 import tempfile
@@ -10,8 +9,10 @@ from typing import Any, Dict, List
 from harness.agent.engines import Emit, Failed, machine_facts, phase, report_failure
 from harness.agent.protocol import Message, split_parts
 
-ort = None  # type: Any
-numpy = None  # type: Any
+_PROFILED_RUNS = 10
+
+ort: Any = None
+numpy: Any = None
 
 
 def preload(engine: str) -> Dict[str, str]:
@@ -44,15 +45,14 @@ def _run(job: Message, parts: Dict[str, bytes], emit: Emit) -> None:
             feeds = _feeds(session, parts)
             names = [output.name for output in session.get_outputs()]
             for name, value in zip(names, session.run(names, feeds)):
-                value = numpy.ascontiguousarray(value)
                 emit("output", value.tobytes(), name=name, dtype=str(value.dtype), shape=list(value.shape))
         with phase(emit, "time"):
             _time(session, names, feeds, job["timing"], emit)
         with phase(emit, "profile"):
-            _profile(model, names, feeds, folder, emit)
+            _profile(_session(model, profile_to=os.path.join(folder, "profile")), names, feeds, emit)
 
 
-def _session(model: bytes, optimise: bool = True, save_to: str = "", profile_to: str = "") -> Any:
+def _session(model: bytes, *, optimise: bool = True, save_to: str = "", profile_to: str = "") -> Any:
     options = ort.SessionOptions()
     levels = ort.GraphOptimizationLevel
     options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimise else levels.ORT_DISABLE_ALL
@@ -73,7 +73,12 @@ def _session(model: bytes, optimise: bool = True, save_to: str = "", profile_to:
 
 
 def _feeds(session: Any, parts: Dict[str, bytes]) -> Dict[str, Any]:
-    kinds = {"tensor(float)": "float32", "tensor(float16)": "float16", "tensor(int64)": "int64", "tensor(int8)": "int8"}
+    kinds = {
+        "tensor(float)": "float32",
+        "tensor(float16)": "float16",
+        "tensor(int64)": "int64",
+        "tensor(int8)": "int8",
+    }
     feeds = {}
     for entry in session.get_inputs():
         shape = [int(part) for part in parts["shape:" + entry.name].split(b",")]
@@ -82,7 +87,7 @@ def _feeds(session: Any, parts: Dict[str, bytes]) -> Dict[str, Any]:
 
 
 def _time(session: Any, names: List[str], feeds: Dict[str, Any], timing: Dict[str, Any], emit: Emit) -> None:
-    samples = []  # type: List[float]
+    samples: List[float] = []
     warm_until = time.perf_counter() + timing["warmup_s"]
     warmup = 0
     while warmup < timing["iterations"] and time.perf_counter() < warm_until:
@@ -96,11 +101,8 @@ def _time(session: Any, names: List[str], feeds: Dict[str, Any], timing: Dict[st
     emit("latency", samples_ms=samples, warmup=warmup, clock="monotonic")
 
 
-def _profile(model: bytes, names: List[str], feeds: Dict[str, Any], folder: str, emit: Emit, runs: int = 10) -> None:
-    session = _session(model, profile_to=os.path.join(folder, "profile"))
-    for _ in range(runs):
+def _profile(session: Any, names: List[str], feeds: Dict[str, Any], emit: Emit) -> None:
+    for _ in range(_PROFILED_RUNS):
         session.run(names, feeds)
-    session.end_profiling()
-    for path in glob.glob(os.path.join(folder, "profile*.json")):
-        with open(path, "rb") as file:
-            emit("profile", file.read(), source="ort_profile")
+    with open(session.end_profiling(), "rb") as file:
+        emit("profile", file.read())

@@ -6,7 +6,7 @@ from typing import Any, Dict, Optional
 from harness.agent.engines import Emit, MissingApi, machine_facts
 
 #: The imported module; set once by `load`, before any fork.
-trt = None  # type: Any
+trt: Any = None
 
 
 def load(engine: str) -> Dict[str, str]:
@@ -17,7 +17,7 @@ def load(engine: str) -> Dict[str, str]:
 
 
 def need(owner: Any, label: str, name: str) -> Any:
-    """Return an attribute of the API; raises MissingApi("IBuilderConfig.int8_calibrator") when this version lacks it."""
+    """Return an attribute of the API; raises MissingApi("IBuilderConfig.int8_calibrator") where it is not."""
     if not hasattr(owner, name):
         raise MissingApi("%s.%s" % (label, name))
     return getattr(owner, name)

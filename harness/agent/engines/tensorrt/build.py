@@ -109,7 +109,9 @@ def _configure(builder: Any, network: Any, job: Message, parts: Dict[str, bytes]
         _set_compute_capability(config, job["compute_capability"])
     profile = _add_profiles(builder, config, recipe)
     if recipe["calibrator"]:
-        inputs = {network.get_input(i).name: parts[network.get_input(i).name] for i in range(network.num_inputs)}
+        inputs = {
+            network.get_input(i).name: parts[network.get_input(i).name] for i in range(network.num_inputs)
+        }
         config.int8_calibrator = make_calibrator(trt, recipe["calibrator"], inputs, device)
         if profile is not None:
             config.set_calibration_profile(profile)

@@ -101,7 +101,7 @@ def _time(context: Any, device: Device, timing: Dict[str, Any], emit: Emit) -> N
     while warmup < timing["iterations"] and time.monotonic() < warm_until:
         _execute(context, device)
         warmup += 1
-    samples = []  # type: List[float]
+    samples: List[float] = []
     stop = time.monotonic() + timing["budget_s"]
     while len(samples) < timing["iterations"] and time.monotonic() < stop:
         begin.record(device.stream)
@@ -116,7 +116,7 @@ def _time(context: Any, device: Device, timing: Dict[str, Any], emit: Emit) -> N
 
 
 def _profile(context: Any, device: Device, emit: Emit, runs: int = 10) -> None:
-    times = {}  # type: Dict[str, List[float]]
+    times: Dict[str, List[float]] = {}
 
     class Profiler(api.trt.IProfiler):  # type: ignore[misc]
         def __init__(self) -> None:
