@@ -137,7 +137,9 @@ def classify(
     outcome's layers unless given. With `demanded` False the wish only sets how far numbers may be off.
     """
     early = _not_judged(outcome) or _removed(outcome) or _ended_badly(outcome) or _failed(outcome)
-    return early or _finished(outcome, variant_precision, _read(outcome) if got is None else got, demanded=demanded)
+    return early or _finished(
+        outcome, variant_precision, _read(outcome) if got is None else got, demanded=demanded
+    )
 
 
 def _read(outcome: Outcome) -> Mapping[str, Precision]:

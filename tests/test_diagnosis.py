@@ -25,6 +25,7 @@ TEXTS = [
     # measured
     ("no-int8-convolution", "errors", "IBuilder::buildSerializedNetwork: Error Code 1: Myelin ([myelin_graph.h:1250: attachExceptionMsgToGraph] MyelinCheckException: cudnn_impl.cpp:1040: CHECK(dtype == myelinTypeFloat || dtype == myelinTypeHalf || dtype == myelinTypeBF16 || dtype == myelinTypeFP8E4M3) failed.  In compileGraph at /_src/optimizer/myelin/codeGenerator.cpp:1783)"),
     ("no-int8-convolution", "native", "Internal Error: MyelinCheckException: cudnn_impl.cpp:89: CHECK(dtype == myelinTypeFloat || dtype == myelinTypeHalf || dtype == myelinTypeBF16 || dtype == myelinTypeFP8E4M3) failed. "),
+    ("not-on-this-generation", "errors", "IBuilder::buildSerializedNetwork: Error Code 1: Myelin ([pass.cpp:347: check_turing_op_compatibility] Cannot compile operation '/block1/conv/Conv' for Turing (SM75): FP32 3D convolution is not supported. In compileGraph at /_src/optimizer/myelin/codeGenerator.cpp:2012)"),
     ("implicit-int8-removed", "errors", "IBuilder::buildSerializedNetwork: Error Code 3: API Usage Error (Parameter check failed, condition: !config.getFlag(BuilderFlag::kINT8).  In createNetworkBuildConfig at /_src/optimizer/api/builder.cpp:890)"),
     ("weak-typing-removed", "errors", "IBuilder::buildSerializedNetwork: Error Code 3: API Usage Error (Parameter check failed, condition: !config.getFlag(BuilderFlag::kFP16).  In createNetworkBuildConfig at /_src/optimizer/api/builder.cpp:893)"),
     ("plugin-not-found", "parser", 'creator && "Plugin not found, are the plugin name, version, and namespace correct?"'),
@@ -158,7 +159,9 @@ def test_real_texts_are_known(name: str, place: str, text: str) -> None:
     assert found_id((place, text)) == name
     noise = "[checkMacros.cpp::catchCudaError::229] Error Code 1: Cuda Runtime (In catchCudaError at /_src/x.cpp:229)"
     around = ("errors", noise), ("errors", "Engine could not be created from network")
-    said = found_id(("errors", noise), (place, text), *around, error="build_serialized_network returned no engine")
+    said = found_id(
+        ("errors", noise), (place, text), *around, error="build_serialized_network returned no engine"
+    )
     assert said == name
 
 
@@ -210,7 +213,10 @@ def test_an_onnx_operator_without_importer_is_told_from_a_missing_plugin() -> No
 
 
 def test_a_cuda_error_outside_the_build_is_no_calibrators() -> None:
-    text = ("errors", "1: [x.cpp::y::1] Error Code 1: Cuda Runtime (an illegal memory access was encountered)")
+    text = (
+        "errors",
+        "1: [x.cpp::y::1] Error Code 1: Cuda Runtime (an illegal memory access was encountered)",
+    )
     assert found_id(text) == "calibrator-cuda-error"
     assert found_id(text, failed_phase="run") == "cuda-error"
 

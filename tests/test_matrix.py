@@ -624,7 +624,7 @@ def test_an_alias_that_ends_is_no_fault(tmp_path: Path) -> None:
         ("unknown", "unknown", True),
     ],
 )
-def test_versions_agree(declared: str, reported: str, agree: bool) -> None:  # noqa: FBT001
+def test_versions_agree(declared: str, reported: str, agree: bool) -> None:
     assert versions_agree(declared, reported) is agree
     assert versions_agree(reported, declared) is agree
 

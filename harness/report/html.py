@@ -38,21 +38,27 @@ def render(results: Results) -> str:
     by_row: dict[tuple[str, str], list[CellView]] = {}
     for cell in results.cells:
         by_row.setdefault((cell.case, cell.variant), []).append(cell)
-    return _environment().get_template("index.html.j2").render(
-        results=results,
-        style=Markup(style),  # noqa: S704  (a file of this package, under the hash that the policy names)
-        script=Markup(script),  # noqa: S704
-        policy=_policy(style, script),
-        data=Markup(page_data(results)),  # noqa: S704  (no "<" is left in it)
-        tally=tally,
-        total=len(results.cells),
-        groups=[(name, list(found)) for name, found in groupby(results.targets, lambda each: each.family)],
-        row_cells=by_row,
-        attention=attention(results),
-        changes=_changes(results),
-        clusters=clusters(results),
-        runs=_runs(results),
-        differing={(change.case, change.variant) for change in results.changes},
+    return (
+        _environment()
+        .get_template("index.html.j2")
+        .render(
+            results=results,
+            style=Markup(style),  # noqa: S704  (a file of this package, under the hash that the policy names)
+            script=Markup(script),  # noqa: S704
+            policy=_policy(style, script),
+            data=Markup(page_data(results)),  # noqa: S704  (no "<" is left in it)
+            tally=tally,
+            total=len(results.cells),
+            groups=[
+                (name, list(found)) for name, found in groupby(results.targets, lambda each: each.family)
+            ],
+            row_cells=by_row,
+            attention=attention(results),
+            changes=_changes(results),
+            clusters=clusters(results),
+            runs=_runs(results),
+            differing={(change.case, change.variant) for change in results.changes},
+        )
     )
 
 

@@ -144,8 +144,6 @@ def test_workarounds_end_quantised(name: str, operators: list[str]) -> None:
         ("fp16-graph", "11.0.0.114", "linux/amd64", {Class.OK}),
     ],
 )
-def test_claims_are_those_of_the_reports(
-    name: str, version: str, platform: str, wanted: set[Class]
-) -> None:
+def test_claims_are_those_of_the_reports(name: str, version: str, platform: str, wanted: set[Class]) -> None:
     """The documented outcome of a version is the one that the sources give, and no more."""
     assert claims(name, version, platform) == wanted

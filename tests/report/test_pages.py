@@ -31,7 +31,7 @@ pytestmark = pytest.mark.unit
 HOSTILE = {
     "markup": "</script><script>alert(1)</script><img src=x onerror=alert(1)>",
     "closing": "</script x><!--<script>",
-    "attribute": "\" onmouseover=\"alert(1)\" x='",
+    "attribute": '" onmouseover="alert(1)" x=\'',
     "template": "{{ 7 * 7 }} {% raw %} ${7*7}",
     "bidi": "abc\u202etxt.exe\u2066",
     "controls": "a\x00b\x07c\x1b[31mred\x1b[0m",

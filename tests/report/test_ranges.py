@@ -88,7 +88,7 @@ def test_class_change_names_the_two_versions_and_the_direction() -> None:
 
 
 def test_change_over_a_gap_names_the_versions_that_were_not_run() -> None:
-    """"Changed by 1.7" is no claim about 1.5 and 1.6."""
+    """ "Changed by 1.7" is no claim about 1.5 and 1.6."""
     results = of(factory.build_failure("qdq", "rtx14"), factory.outcome("qdq", "rtx17"))
     (change,) = results.changes
     assert change.text == "1.4 to 1.7 (1.5, 1.6 not run): fails to build before, builds after, INT8 1/1"

@@ -106,9 +106,11 @@ def test_median_and_95th_percentile_are_of_the_samples(
 ) -> None:
     """Nearest rank, no interpolation beyond what was measured."""
     outcome = factory.ran("fp32", "ort131", latency=Latency(samples, 1, "monotonic"))
-    timing = assemble(factory.matrix(), (factory.case(),), {outcome.cell: outcome}).cell(
-        "conv_silu", "fp32", "ort131"
-    ).latency
+    timing = (
+        assemble(factory.matrix(), (factory.case(),), {outcome.cell: outcome})
+        .cell("conv_silu", "fp32", "ort131")
+        .latency
+    )
     assert timing is not None
     assert (timing.median, timing.p95) == (median, p95)
     assert timing.samples == samples
