@@ -1,0 +1,169 @@
+"""The import rules of docs/architecture.md hold in the code."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.unit
+
+ROOT = Path(__file__).resolve().parents[1]
+HARNESS = sorted((ROOT / "harness").rglob("*.py"))
+AGENT = sorted((ROOT / "harness" / "agent").rglob("*.py"))
+CASES = sorted((ROOT / "cases").glob("*.py"))
+#: Importable from every room but the agent.
+EVERYWHERE = {"words", "errors", "suggest", "__init__"}
+#: Conclusions, and what they are made of: computed from records alone.
+RIGHT_OF_THE_STORE = {
+    *("outcome", "store", "layers", "complaints", "classify", "diagnosis", "verdict"),
+    *("judged", "explain", "report"),
+}
+MACHINERY = {"transport", "docker_engine", "provision", "session", "executor", "agent", "record"}
+#: Standard modules of this Python that 3.8 does not have.
+SINCE_38 = {"graphlib", "zoneinfo", "tomllib", "_zoneinfo"}
+
+
+def parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+def imports(tree: ast.Module) -> set[str]:
+    """Return the dotted names that a module imports anywhere in it, for type checkers too."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def tops(path: Path) -> set[str]:
+    return {name.partition(".")[0] for name in imports(parse(path))}
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(ROOT / "harness").parts[0].removesuffix(".py")
+
+
+def imported_room(name: str) -> str:
+    """Return the room of `harness.room.module.name`; a name of the package itself is in `__init__`."""
+    part = name.split(".")[1]
+    there = (ROOT / "harness" / part).is_dir() or (ROOT / "harness" / f"{part}.py").is_file()
+    return part if there else "__init__"
+
+
+def rooms_imported_by(room: str) -> set[str]:
+    return {
+        imported_room(name)
+        for path in HARNESS
+        if room_of(path) == room
+        for name in imports(parse(path))
+        if name.startswith("harness.")
+    } - {room}
+
+
+def documented_rooms() -> dict[str, tuple[set[str], set[str]]]:
+    """Return the table of rooms: name -> rooms and other packages that it may import."""
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    table = text.partition("| room | what it does |")[2].partition("\n\n")[0].splitlines()[2:]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
+    return {row[0]: (words(row[2]), words(row[3])) for row in rows}
+
+
+def words(cell: str) -> set[str]:
+    return set(re.findall(r"\w+", cell))
+
+
+TABLE = documented_rooms()
+ROOMS = sorted({room_of(path) for path in HARNESS} - EVERYWHERE - {"__main__"})
+
+
+def test_the_table_names_every_room() -> None:
+    """Each module or folder of harness/ has its row in docs/architecture.md, and a room that is gone has none."""
+    assert sorted(TABLE) == ROOMS
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_imports_no_more_than_the_table_says(room: str) -> None:
+    """What a room imports of this project and of others is in its row of the table."""
+    allowed, others = TABLE[room]
+    assert rooms_imported_by(room) <= allowed | (EVERYWHERE if room != "agent" else set())
+    foreign = {name for path in HARNESS if room_of(path) == room for name in tops(path)}
+    assert foreign - sys.stdlib_module_names - {"harness", "__future__"} <= others
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.name)
+def test_a_case_imports_only_onnx_and_harness_case(path: Path) -> None:
+    """A case module needs onnx, harness.case and the standard library, nothing else."""
+    names = imports(parse(path))
+    allowed = sys.stdlib_module_names | {"onnx", "__future__"}
+    for name in names:
+        assert name.startswith("harness.case.") or name.partition(".")[0] in allowed, name
+
+
+@pytest.mark.parametrize(
+    ("package", "room"),
+    [("pytest", "pytest_plugin"), ("docker", "docker_engine"), ("uv", "provision"), ("rich", "cli")],
+)
+def test_one_room_knows_it(package: str, room: str) -> None:
+    """pytest, the Docker SDK, uv and the terminal are each known to one room."""
+    assert {room_of(path) for path in HARNESS if package in tops(path)} == {room}
+
+
+def _imports_by_name(path: Path) -> bool:
+    """Tell whether a module imports something whose name is not written in it as a module of this project."""
+    for node in ast.walk(parse(path)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("import_module", "__import__")):
+            what = ast.unparse(node.args[0])
+            if not what.startswith(("'harness.", '"harness.')):
+                return True
+    return False
+
+
+def test_only_the_engine_modules_import_an_engine() -> None:
+    """TensorRT and ONNX Runtime are imported in harness/agent/engines and nowhere else, by whatever spelling."""
+    engines = {"tensorrt", "tensorrt_rtx", "onnxruntime"}
+    found = [path for path in (*HARNESS, *CASES) if tops(path) & engines or _imports_by_name(path)]
+    assert found, "the engines are imported somewhere"
+    assert all(path.is_relative_to(ROOT / "harness" / "agent" / "engines") for path in found), found
+
+
+@pytest.mark.parametrize("path", AGENT, ids=lambda path: path.relative_to(ROOT / "harness").as_posix())
+def test_the_agent_stands_alone_on_python_38(path: Path) -> None:
+    """An agent module parses as Python 3.8 and imports harness.agent and 3.8's standard library, nothing else."""
+    tree = ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 8))
+    for name in imports(tree):
+        top = name.partition(".")[0]
+        assert name.startswith("harness.agent.") or top in sys.stdlib_module_names - SINCE_38, name
+
+
+@pytest.mark.parametrize("path", AGENT, ids=lambda path: path.relative_to(ROOT / "harness").as_posix())
+def test_the_agent_uses_no_newer_builtins(path: Path) -> None:
+    """No `list[int]`, `X | None` or `str.removeprefix` in an agent module: 3.8 parses those and fails on them."""
+    tree = parse(path)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+            assert node.value.id not in {"list", "dict", "tuple", "set", "frozenset", "type"}, node.lineno
+        if isinstance(node, ast.Attribute):
+            assert node.attr not in {"removeprefix", "removesuffix"}, node.lineno
+        annotation = getattr(node, "annotation", None) or getattr(node, "returns", None)
+        if isinstance(annotation, ast.AST):
+            unions = [each for each in ast.walk(annotation) if isinstance(each, ast.BinOp)]
+            assert not unions, annotation
+
+
+def test_nothing_right_of_the_store_reaches_the_machinery() -> None:
+    """No conclusion imports, itself or through others, what runs cells."""
+    reached, waiting = set(), list(RIGHT_OF_THE_STORE)
+    while waiting:
+        room = waiting.pop()
+        if room not in reached:
+            reached.add(room)
+            waiting += rooms_imported_by(room)
+    assert not reached & MACHINERY
