@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from harness.case import Recipe
     from harness.judged import Judged
+    from harness.outcome import Outcome
 
 _MOST_MESSAGES = 8
 _WIDEST = 300
@@ -15,36 +16,46 @@ _WIDEST = 300
 
 def explain(judged: Judged) -> str:
     """Return what a failed test prints: verdict, diagnosis, offending messages, recipe, the next command."""
-    outcome, cell = judged.outcome, judged.cell
+    cell = judged.cell
     lines = [
         f"{judged.classification.cls} ({judged.judgement.verdict}): {judged.judgement.sentence}",
         f"  cell     {cell.id}: {cell.variant.title}",
         f"  why      {judged.classification.reason[:_WIDEST]}",
     ]
-    if judged.diagnosis:
-        lines += [
-            f"  known as {judged.diagnosis.id}: {judged.diagnosis.title}",
-            f"  cause    {judged.diagnosis.cause}",
-            f"  advice   {judged.diagnosis.advice}",
-        ]
-        lines += [f"  see      {link}" for link in judged.diagnosis.links]
-    offending = [
-        f"[{message.severity}] {message.text}"
-        for message in outcome.messages
-        if message.severity in ("INTERNAL_ERROR", "ERROR")
-    ]
-    offending += [f"[parser] {error.node or error.operator}: {error.text}" for error in outcome.parser_errors]
-    if not offending and outcome.native_output:
-        offending = outcome.native_output.strip().splitlines()[-_MOST_MESSAGES:]
-    if offending:
-        lines.append("  messages")
-        lines += [f"    {line[:_WIDEST]}" for line in offending[:_MOST_MESSAGES]]
+    lines += [f"  {line}" for line in evidence(judged)]
     lines += [
         f"  recipe   {describe_recipe(cell.variant.recipe)}",
         "  again    " + shlex.join(pytest_command(cell.id)),
     ]
     lines.append("  more     " + shlex.join(["python", "-m", "harness", "show", cell.id]))
     return "\n".join(lines)
+
+
+def evidence(judged: Judged) -> list[str]:
+    """Return the diagnosis and what the engine complained of; messages only of a cell that failed."""
+    lines = []
+    if judged.diagnosis:
+        lines += [
+            f"known as {judged.diagnosis.id}: {judged.diagnosis.title}",
+            f"cause    {judged.diagnosis.cause}",
+            f"advice   {judged.diagnosis.advice}",
+        ]
+        lines += [f"see      {link}" for link in judged.diagnosis.links]
+    said = _offending(judged.outcome) if judged.failed else []
+    if said:
+        lines.append("messages")
+        lines += [f"  {' '.join(line.split())[:_WIDEST]}" for line in said[:_MOST_MESSAGES]]
+    return lines
+
+
+def _offending(outcome: Outcome) -> list[str]:
+    said = [
+        f"[{message.severity}] {message.text}"
+        for message in outcome.messages
+        if message.severity in ("INTERNAL_ERROR", "ERROR")
+    ]
+    said += [f"[parser] {error.node or error.operator}: {error.text}" for error in outcome.parser_errors]
+    return said or outcome.native_output.strip().splitlines()[-_MOST_MESSAGES:]
 
 
 def pytest_command(cell_id: str) -> list[str]:

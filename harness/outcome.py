@@ -6,10 +6,11 @@ Records are immutable and round-trip through JSON. Everything right of the store
 from __future__ import annotations
 
 import dataclasses
+import functools
 import types
 import typing
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 #: Raised when the meaning of a field changes; the store refuses records of another number.
 RECORD_SCHEMA = 1
@@ -99,11 +100,20 @@ class Accuracy:
 
 @dataclass(frozen=True)
 class Latency:
-    """All samples of the timed run, in milliseconds, in the order taken; `clock` says by what they were taken."""
+    """All samples of the timed run, in milliseconds, in the order taken.
+
+    `clock` says by what they were taken and `scope`, in words, what lies between its two readings. `upload_ms` are
+    samples of copying all inputs from page-locked host memory to the device, which is no part of `samples_ms`.
+    `before` and `after` are what the GPU's sensors said, by name with unit, and are empty where none can be read.
+    """
 
     samples_ms: tuple[float, ...]
     warmup: int
     clock: Literal["cuda_events", "monotonic"]
+    scope: str = ""
+    upload_ms: tuple[float, ...] = ()
+    before: dict[str, str] = field(default_factory=dict)
+    after: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -177,29 +187,44 @@ class Outcome:
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> Outcome:
-        """Rebuild a record; raises ValueError for another schema, TypeError for a missing field."""
+        """Rebuild a record; raises ValueError for another schema, TypeError for a missing or wrong field."""
         if data.get("schema") != RECORD_SCHEMA:
             raise ValueError(f"record schema {data.get('schema')!r}, this harness reads {RECORD_SCHEMA}")
-        return _rebuild(Outcome, data)
+        outcome: Outcome = _rebuild(Outcome, data)
+        return outcome
 
 
-T = TypeVar("T")
+@functools.cache
+def _hints(kind: Any) -> dict[str, Any]:  # noqa: ANN401  (a class is no Hashable to mypy)
+    # Resolving the hints of a class costs more than building it, and a store holds tens of thousands of objects.
+    return typing.get_type_hints(kind)
 
 
-def _rebuild(kind: type[T], data: dict[str, Any]) -> T:
-    hints = typing.get_type_hints(kind)
-    known = {name: _value(hints[name], value) for name, value in data.items() if name in hints}
+def _rebuild(kind: Any, data: Any) -> Any:  # noqa: ANN401  (a dataclass, JSON)
+    if not isinstance(data, dict):
+        raise TypeError(f"{data!r:.60} is no {kind.__name__}")
+    hints = _hints(kind)
+    known = {name: _value(name, hints[name], value) for name, value in data.items() if name in hints}
     return kind(**known)
 
 
-def _value(hint: Any, value: Any) -> Any:  # noqa: ANN401  (walks type hints)
-    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+def _value(name: str, hint: Any, value: Any) -> Any:  # noqa: ANN401, PLR0911  (walks type hints)
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
         if value is None:
             return None
-        hint = next(option for option in typing.get_args(hint) if option is not type(None))
-    if typing.get_origin(hint) is tuple:
-        item = typing.get_args(hint)[0]
-        return tuple(_value(item, entry) for entry in value)
-    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
-        return _rebuild(hint, value)
-    return value
+        return _value(name, next(option for option in arguments if option is not type(None)), value)
+    if origin is tuple and isinstance(value, list | tuple):
+        return tuple(_value(name, arguments[0], entry) for entry in value)
+    if origin is dict and isinstance(value, dict):
+        return value
+    if origin is Literal and value in arguments:
+        return value
+    if isinstance(hint, type) and origin is None:
+        if dataclasses.is_dataclass(hint):
+            return _rebuild(hint, value)
+        # JSON writes the float 2.0 as it likes, and Python holds True for an integer.
+        fits = isinstance(value, int | float if hint is float else hint)
+        if fits and (hint is bool or not isinstance(value, bool)):
+            return value
+    raise TypeError(f"{name}: {value!r:.60} is not what belongs there")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import onnx
 
 from harness.case import effective_name, model_sha256
+from harness.errors import HandledError
 from harness.numbers import Array, Reference, make_inputs, reference, to_wire
 from harness.outcome import Node
 
@@ -37,10 +38,13 @@ class Subject:
 
 @functools.cache
 def subject(variant: Variant) -> Subject:
-    """Build a variant's model and numbers once in this process."""
+    """Build a variant's model and numbers once in this process; raises HandledError where it cannot be done."""
     data = variant.model_bytes()
     model = onnx.load_model_from_string(data)
-    inputs = make_inputs(model, variant.recipe.profiles)
+    try:
+        inputs = make_inputs(model, variant.recipe.profiles)
+    except ValueError as error:
+        raise HandledError(f"variant {variant.name!r}: {error}") from error
     return Subject(
         model=data,
         sha256=model_sha256(data),

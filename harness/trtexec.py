@@ -1,7 +1,8 @@
 """The trtexec line that does by hand what a cell does, for a bug report: maintainers ask for it.
 
 trtexec's options moved with the API: the precision flags are gone in 11, where every network is strongly typed.
-Source: samples/common/sampleOptions.cpp of NVIDIA/TensorRT at the release tags.
+Source: samples/common/sampleOptions.cpp and sampleEngines.cpp of NVIDIA/TensorRT at the release tags 8.5.2 to 11.1. The
+counterpart of TensorRT for RTX is closed source; NVIDIA's documentation of it names the options that differ.
 """
 
 from __future__ import annotations
@@ -18,59 +19,73 @@ if TYPE_CHECKING:
     from harness.plan import Cell
 
 _NO_WEAK_TYPING = Version("11.0")
+#: Where the image keeps this project's compiled plugin.
+_PLUGIN = "/opt/compat/plugins/libcompat_identity.so"
 
 
 def trtexec_lines(cell: Cell, model: str) -> list[str]:
-    """Return the lines: how to save the model, the trtexec command, and what trtexec cannot express, as comments."""
-    save = f"python -m harness show {shlex.quote(cell.id)} --save {shlex.quote(model)}"
-    if cell.target.engine is Engine.ONNXRUNTIME:
-        return [save]
-    program = "tensorrt_rtx" if cell.target.engine is Engine.TENSORRT_RTX else "trtexec"
+    """Return the command on the saved `model`, then as comments what it cannot express; nothing for ONNX Runtime."""
+    target = cell.target
+    if target.engine is Engine.ONNXRUNTIME:
+        return []
+    program = "tensorrt_rtx" if target.engine is Engine.TENSORRT_RTX else "trtexec"
     options, unsaid = _options(cell.variant.recipe, cell)
-    command = [
-        program,
-        f"--onnx={model}",
-        *options,
-        "--verbose",
-        "--profilingVerbosity=detailed",
-        "--dumpLayerInfo",
-    ]
-    return [save, shlex.join(command), *(f"# {text}" for text in unsaid)]
+    words = [program, f"--onnx={model}", *options]
+    words += ["--verbose", "--profilingVerbosity=detailed", "--dumpLayerInfo"]
+    return [shlex.join(words), *(f"# {text}" for text in unsaid)]
 
 
 def _options(recipe: Recipe, cell: Cell) -> tuple[list[str], list[str]]:
-    options: list[str] = []
-    unsaid: list[str] = []
-    weak = cell.target.engine is Engine.TENSORRT and Version(cell.target.version) < _NO_WEAK_TYPING
-    if recipe.typing is Typing.STRONG and weak:
-        options.append("--stronglyTyped")
-    elif weak:
-        options += [f"--{flag.lower()}" for flag in recipe.flags]
-    elif recipe.typing is Typing.WEAK and recipe.flags:
-        unsaid.append(f"this version has no {', '.join(recipe.flags)} flag")
-    unsaid += _beyond_trtexec(recipe)
-    if recipe.plugin:
-        options.append("--staticPlugins=libcompat_plugin.so")
+    target = cell.target
+    options, unsaid = _precision(recipe, cell)
+    for name, on in recipe.parser_flags:
+        found = _parser_flag(name, cell, on=on)
+        (options if found.startswith("--") else unsaid).append(found)
+    if recipe.calibrator and "--int8" in options:
+        unsaid.append(
+            "trtexec calibrates with random data or --calib=CACHE, the cell with a calibrator of its own"
+        )
+    if recipe.mark_outputs:
+        tensors = shlex.join(recipe.mark_outputs)
+        unsaid.append(f"trtexec cannot mark outputs; polygraphy run --trt-outputs {tensors} can")
+    if recipe.plugin and target.engine is Engine.TENSORRT:
+        old = Version(target.version) < Version("8.6")
+        options.append(f"{'--plugins' if old else '--staticPlugins'}={_PLUGIN}")
     for profile in recipe.profiles:
         for word, shape in (("min", profile.minimum), ("opt", profile.optimum), ("max", profile.maximum)):
             options.append(f"--{word}Shapes={profile.input}:{'x'.join(map(str, shape))}")
     options.append(f"--memPoolSize=workspace:{recipe.workspace_mib}M")
-    if not cell.target.needs.gpu:
+    if target.compute_capability:
+        options.append(f"--computeCapabilities={target.compute_capability.replace('.', '')}")
+    if not target.needs.gpu:
         options.append("--skipInference")
-    return options, unsaid
+    return [option for option in options if option], unsaid
 
 
-def _beyond_trtexec(recipe: Recipe) -> list[str]:
-    unsaid = []
-    if recipe.calibrator:
-        unsaid.append(
-            f"trtexec calibrates with random data or --calib=CACHE; the cell uses a {recipe.calibrator.kind} calibrator"
-        )
-    for name, on in recipe.parser_flags:
-        if name == "NATIVE_INSTANCENORM" and not on:
-            unsaid.append("trtexec always sets NATIVE_INSTANCENORM; the cell clears it")
-    if recipe.mark_outputs:
-        unsaid.append(
-            f"trtexec cannot mark outputs; use polygraphy run --trt-outputs {' '.join(recipe.mark_outputs)}"
-        )
-    return unsaid
+def _precision(recipe: Recipe, cell: Cell) -> tuple[list[str], list[str]]:
+    version = Version(cell.target.version)
+    if cell.target.engine is not Engine.TENSORRT or version >= _NO_WEAK_TYPING:
+        gone = recipe.typing is Typing.WEAK and recipe.flags
+        return [], [f"this version has no {', '.join(recipe.flags)} flag"] if gone else []
+    if recipe.typing is not Typing.STRONG:
+        return [f"--{flag.lower()}" for flag in recipe.flags], []
+    if version < Version("10.0"):
+        return [], ["this trtexec has no --stronglyTyped"]
+    return ["--stronglyTyped"], []
+
+
+def _parser_flag(name: str, cell: Cell, *, on: bool) -> str:
+    """Return trtexec's option for a parser flag, or else what it does instead."""
+    version = Version(cell.target.version)
+    wanted = f"the cell has {name} {'on' if on else 'off'}"
+    if name != "NATIVE_INSTANCENORM":
+        return f"{wanted}, for which trtexec has no option"
+    if cell.target.engine is Engine.TENSORRT_RTX:
+        return f"{wanted}; parsers have it on since TensorRT 10"
+    if version >= Version("10.0"):
+        return f"{wanted}, as is the default" if on else "--pluginInstanceNorm"
+    if not on:
+        return f"{wanted}, as is the default"
+    if version >= Version("9.0"):
+        return "--nativeInstanceNorm"
+    return f"{wanted}, for which this trtexec has no option"

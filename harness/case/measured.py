@@ -22,10 +22,12 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from packaging.version import InvalidVersion, Version
 
 from harness.case.model import Case, Expectation
 from harness.errors import HandledError
-from harness.words import Certainty, Class, Engine
+from harness.suggest import did_you_mean
+from harness.words import UNJUDGED, Certainty, Class, Engine
 
 FILE = "measured.yaml"
 _SCHEMA = 1
@@ -68,27 +70,59 @@ def read(path: Path) -> tuple[Measured, ...]:
         return ()
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
-        if data.pop("schema") != _SCHEMA:
-            raise HandledError(f"{path}: schema: this harness reads {_SCHEMA}; write it anew with `accept`")
-        return tuple(_target(path, name, entry) for name, entry in data.items())
-    except (yaml.YAMLError, UnicodeDecodeError, AttributeError, KeyError, TypeError, ValueError) as error:
-        raise HandledError(f"{path}: not as `python -m harness accept` writes it: {error}") from error
+        return _targets(data)
+    except _Wrong as error:
+        raise HandledError(f"{path}: {error}; {_MEND}") from error
+    except yaml.MarkedYAMLError as error:
+        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise HandledError(f"{path}{line}: not YAML: {error.problem}; {_MEND}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise HandledError(f"{path}: not YAML: {error}; {_MEND}") from error
+    except OSError as error:
+        raise HandledError(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def _target(path: Path, name: str, entry: dict[str, Any]) -> Measured:
-    cells = {}
-    for row, text in entry["cells"].items():
-        cls, _, signature = text.partition(" ")
-        if cls not in set(Class):
-            raise HandledError(
-                f"{path}: {name}.cells.{row}: {cls!r} is no class; write it anew with `accept`"
-            )
-        cells[row] = (Class(cls), signature or None)
-    return Measured(name, Engine(entry["engine"]), str(entry["version"]), str(entry["measured"]), cells)
+#: What to do about a file that cannot be read.
+_MEND = "mend it, or delete that part and write it anew with `python -m harness accept`"
+
+
+class _Wrong(Exception):
+    """What is wrong with the file, and where in it."""
+
+
+def _targets(data: Any) -> tuple[Measured, ...]:  # noqa: ANN401  (YAML)
+    if not isinstance(data, dict) or data.pop("schema", None) != _SCHEMA:
+        raise _Wrong(f"it does not begin with `schema: {_SCHEMA}`")
+    return tuple(_target(str(name), entry) for name, entry in data.items())
+
+
+def _target(name: str, entry: Any) -> Measured:  # noqa: ANN401  (YAML)
+    if not isinstance(entry, dict) or not isinstance(entry.get("cells"), dict):
+        raise _Wrong(f"{name}: holds no `cells`")
+    for field in ("engine", "version", "measured"):
+        if field not in entry:
+            raise _Wrong(f"{name}: has no `{field}`")
+    if entry["engine"] not in set(Engine):
+        raise _Wrong(f"{name}.engine: {entry['engine']!r} is none of {', '.join(map(str, Engine))}")
+    version = str(entry["version"])
+    try:
+        Version(version)
+    except InvalidVersion as error:
+        raise _Wrong(f"{name}.version: {version!r} is no version") from error
+    cells = {str(row): _claim(f"{name}.cells.{row}", text) for row, text in entry["cells"].items()}
+    return Measured(name, Engine(entry["engine"]), version, str(entry["measured"]), cells)
+
+
+def _claim(where: str, text: Any) -> tuple[Class, str | None]:  # noqa: ANN401  (YAML)
+    cls, _, signature = str(text).partition(" ")
+    known = [str(word) for word in Class if word not in UNJUDGED]
+    if cls not in known:
+        raise _Wrong(f"{where}: {cls!r} is nothing that can be measured; {did_you_mean(cls, known)}")
+    return Class(cls), signature.strip() or None
 
 
 def write(path: Path, targets: Iterable[Measured]) -> None:
-    """Write the file, the same bytes for the same measurements."""
+    """Write the file, the same bytes for the same measurements; raises HandledError where it cannot be written."""
     data: dict[str, Any] = {"schema": _SCHEMA}
     for target in targets:
         data[target.target] = {
@@ -99,7 +133,11 @@ def write(path: Path, targets: Iterable[Measured]) -> None:
                 row: " ".join(filter(None, map(str, claim))) for row, claim in _strings(target).items()
             },
         }
-    path.write_text(_HEAD + yaml.safe_dump(data, sort_keys=False, width=110), encoding="utf-8")
+    text = _HEAD + yaml.safe_dump(data, sort_keys=False, width=110)
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise HandledError(f"{path}: cannot be written: {error.strerror}") from error
 
 
 def _strings(target: Measured) -> dict[str, tuple[str, str]]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import json
 import re
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
+from harness.errors import HandledError
 from harness.words import Certainty, Class, Engine, Precision, Role, Typing
 
 if TYPE_CHECKING:
@@ -154,8 +157,15 @@ class Variant:
             raise ValueError(f"variant name {self.name!r}: use lower-case letters, digits, '-', '_' and '.'")
 
     def model_bytes(self) -> bytes:
-        """Return the serialised model; the same bytes on every machine."""
-        return serialise(self.build())
+        """Return the serialised model, the same bytes on every machine; raises HandledError where `build` fails."""
+        try:
+            return serialise(self.build())
+        except Exception as error:
+            # A case module is user code: anything may come out of it.
+            raise HandledError(
+                f"{_where(error, self.build)}: the model of variant {self.name!r} cannot be built: "
+                f"{type(error).__name__}: {error}"
+            ) from error
 
 
 @dataclass(frozen=True)
@@ -184,6 +194,18 @@ class Case:
 
     def __iter__(self) -> Iterator[Variant]:
         return iter(self.variants)
+
+
+def _where(error: Exception, build: Callable[[], onnx.ModelProto]) -> str:
+    """Return file and line of the innermost frame in the module that a builder comes from."""
+    while isinstance(build, functools.partial):
+        build = build.func
+    code = getattr(build, "__code__", None)
+    if code is None:
+        return repr(build)
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == code.co_filename]
+    return f"{code.co_filename}:{lines[-1] if lines else code.co_firstlineno}"
 
 
 def serialise(model: onnx.ModelProto) -> bytes:

@@ -50,20 +50,22 @@ def _import(path: Path) -> ModuleType:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # a case module is user code: anything may come out of it
+    except (Exception, SystemExit) as error:  # a case module is user code: anything may come out of it
         del sys.modules[name]
-        line = _line_in(path, error)
-        raise HandledError(f"{path}{line}: cannot be imported: {type(error).__name__}: {error}") from error
+        said = error.msg if isinstance(error, SyntaxError) else error
+        raise HandledError(
+            f"{path}{_line_in(path, error)}: cannot be imported: {type(error).__name__}: {said}"
+        ) from error
     return module
 
 
 def _line_in(path: Path, error: BaseException) -> str:
-    if isinstance(error, SyntaxError) and error.lineno:
+    if isinstance(error, SyntaxError) and error.lineno and error.filename == str(path.absolute()):
         return f":{error.lineno}"
     line = ""
     trace = error.__traceback__
     while trace is not None:
-        if trace.tb_frame.f_code.co_filename == str(path):
+        if trace.tb_frame.f_code.co_filename == str(path.absolute()):
             line = f":{trace.tb_lineno}"
         trace = trace.tb_next
     return line

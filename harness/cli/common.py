@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import shlex
+import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.case import Case, load_cases
+from harness.errors import HandledError
 from harness.matrix import Matrix, load_matrix
 from harness.plan import Cell, plan, select
 
@@ -17,6 +21,9 @@ EXIT_OK = 0
 EXIT_REGRESSION = 1
 EXIT_USAGE = 2
 EXIT_INFRA = 3
+
+#: Where records and report are, unless --reports says otherwise.
+REPORTS = "reports"
 
 
 @dataclass(frozen=True)
@@ -37,7 +44,9 @@ def load_project(options: argparse.Namespace) -> Project:
 
 def add_selection(command: argparse.ArgumentParser) -> None:
     """Add `-k` and `--target`."""
-    command.add_argument("-k", dest="expression", default="", metavar="EXPRESSION", help="as pytest's -k")
+    command.add_argument(
+        "-k", dest="expression", default="", metavar="EXPRESSION", help="as pytest's -k: 'mish and not trt86'"
+    )
     command.add_argument(
         "--target",
         dest="targets",
@@ -49,7 +58,43 @@ def add_selection(command: argparse.ArgumentParser) -> None:
 
 
 def selected(project: Project, options: argparse.Namespace) -> tuple[Cell, ...]:
-    """Return the cells that the options select."""
+    """Return the cells that the options select; raises HandledError where that is none."""
     cells: Iterable[Cell] = select(project.cells, options.expression) if options.expression else project.cells
     names = {project.matrix.target(name).name for name in options.targets}
-    return tuple(cell for cell in cells if not names or cell.target.name in names)
+    chosen = tuple(cell for cell in cells if not names or cell.target.name in names)
+    if not chosen:
+        on = f" on {', '.join(sorted(names))}" if names else ""
+        raise HandledError(
+            f"-k {options.expression!r} matches no cell{on}; `python -m harness list` shows them all"
+        )
+    return chosen
+
+
+def command_line(verb: str, options: argparse.Namespace) -> str:
+    """Return a command line for another verb on the same selection and the same places, to paste."""
+    words = ["python", "-m", "harness", verb]
+    if options.expression:
+        words += ["-k", options.expression]
+    for name in options.targets:
+        words += ["--target", name]
+    return shlex.join([*words, *places(options)])
+
+
+def places(options: argparse.Namespace, *, reports: bool = True) -> list[str]:
+    """Return the options that name other places than the usual ones."""
+    given = {"--matrix": ("matrix.yaml", options.matrix), "--cases": ("cases", options.cases)}
+    if reports:
+        given["--reports"] = (REPORTS, options.reports)
+    return [word for name, (usual, path) in given.items() if str(path) != usual for word in (name, str(path))]
+
+
+def writable(folder: Path) -> Path:
+    """Return a folder, made if missing; raises HandledError where nothing can be written into it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise HandledError(
+            f"{folder}: cannot be written: {error.strerror}; give another folder with --reports"
+        ) from error
+    return folder

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from typing import TYPE_CHECKING
 
-from harness.cli.common import EXIT_OK, load_project
+from harness.cli.common import EXIT_OK, Project, load_project, places
+from harness.plan import applicability
 from harness.provision import can_run, look_at_host
 from harness.provision.cache import CACHE_VARIABLE, cache_dir
+from harness.provision.requirements import architecture
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from harness.matrix import Target
     from harness.provision import Host
 
 
@@ -20,20 +24,50 @@ def add_arguments(_command: argparse.ArgumentParser) -> None:
 
 
 def doctor(options: argparse.Namespace) -> int:
-    """Print the facts of this machine and, for each target, whether it can run here and if not what it needs."""
+    """Print the facts of this machine, which targets can run on it and how, and what each of the others needs."""
     project = load_project(options)
     host = look_at_host()
     print("this machine")
     for line in _describe(host):
         print(f"  {line}")
-    print("targets")
-    able = 0
+    lacking: dict[str, list[Target]] = {}
+    able: list[Target] = []
     for target in project.matrix:
         reason = can_run(target, host)
-        able += reason is None
-        print(f"  {'can run' if reason is None else 'cannot '}  {target.name:<12} {reason or target.label}")
-    print(f"{able} of {len(project.matrix.targets)} targets can run here; {len(project.cells)} cells in all")
+        if reason is None:
+            able.append(target)
+        else:
+            lacking.setdefault(reason, []).append(target)
+    print(f"can run here: {len(able)} of {len(project.matrix.targets)} targets")
+    for target in able:
+        print(f"  {target.name:<12} {target.label:<30} {' or '.join(ways(target, host))}")
+    if lacking:
+        print(f"cannot run here: {len(project.matrix.targets) - len(able)}")
+    for reason, targets in lacking.items():
+        print(f"  {reason}")
+        print(f"    {', '.join(target.name for target in targets)}")
+    print(_what_next(project, able, options))
     return EXIT_OK
+
+
+def ways(target: Target, host: Host) -> list[str]:
+    """Return how a target can run on a host, the preferred way first; an image may yet turn out not to be had."""
+    found = []
+    if host.docker is not None and can_run(target, host, "docker") is None:
+        foreign = architecture(target) != host.docker.architecture
+        found.append("container, emulated" if foreign else "container")
+    if target.packages and target.platform != "jetson" and can_run(target, host, "venv") is None:
+        found.append("virtual environment")
+    return found
+
+
+def _what_next(project: Project, able: list[Target], options: argparse.Namespace) -> str:
+    names = {target.name for target in able}
+    cells = [c for c in project.cells if c.target.name in names and applicability(c) is None]
+    run = shlex.join(["python", "-m", "harness", "run", *places(options)])
+    if not cells:
+        return f"nothing of the matrix can run here; {run} would report what is documented"
+    return f"next: {run} (it runs {len(cells)} of {len(project.cells)} cells here and says why not the rest)"
 
 
 def _describe(host: Host) -> Iterator[str]:
@@ -44,6 +78,11 @@ def _describe(host: Host) -> Iterator[str]:
         yield f"GPU           {gpu.name}, compute capability {gpu.compute_capability}, driver {gpu.driver} ({gpu.uuid})"
     if host.jetson:
         yield f"Jetson        L4T {host.jetson}"
-    yield f"Docker        {host.docker.version}" if host.docker else f"Docker        no: {host.docker_reason}"
+    if host.docker is None:
+        yield f"Docker        no: {host.docker_reason}; engines run in virtual environments"
+    else:
+        where = f" at {host.docker.address}, another machine" if host.docker_elsewhere else ""
+        gpus = "" if host.docker.nvidia_runtime else ", without the NVIDIA runtime"
+        yield f"Docker        {host.docker.version}{where}{gpus}"
     yield f"emulated      {', '.join(sorted(host.emulated)) or 'no other architecture'}"
     yield f"cache         {cache_dir()} ({host.free_disk_mib >> 10} GiB free; {CACHE_VARIABLE} moves it)"

@@ -9,40 +9,54 @@ from typing import TYPE_CHECKING
 import onnx
 
 from harness.case import effective_name, model_sha256
-from harness.cli.common import EXIT_OK, add_selection, load_project, selected
+from harness.cli.common import EXIT_OK, add_selection, load_project, places, selected
 from harness.errors import HandledError
-from harness.explain import describe_recipe, pytest_command
+from harness.explain import describe_recipe, evidence, pytest_command
 from harness.judged import judge_cell
 from harness.plan import applicability, documented, find
 from harness.provision import command_lines
-from harness.store import Store
+from harness.store import Store, is_stale
 from harness.trtexec import trtexec_lines
+from harness.words import Certainty
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from harness.case import Expectation
+    from harness.matrix import Target
+    from harness.outcome import Outcome
     from harness.plan import Cell
+
+
+_KINDS = ("cells", "variants", "targets")
 
 
 def add_list_arguments(command: argparse.ArgumentParser) -> None:
     """Add the options of `list`."""
     add_selection(command)
     command.add_argument(
-        "what", nargs="?", choices=("cells", "variants", "targets"), default="cells", help="default: cells"
+        "what",
+        nargs="?",
+        type=_what,
+        metavar="WHAT",
+        default="cells",
+        help="cells (default), variants or targets",
     )
+
+
+def _what(text: str) -> str:
+    if text not in _KINDS:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is none of {', '.join(_KINDS)} (and quote a -k expression that holds spaces)"
+        )
+    return text
 
 
 def list_cells(options: argparse.Namespace) -> int:
     """Print one line for each selected cell, variant or target."""
     project = load_project(options)
     cells = selected(project, options)
-    if not cells:
-        raise HandledError("the selection matches no cell; `python -m harness list` shows them all")
     if options.what == "targets":
         for target in {cell.target.name: cell.target for cell in cells}.values():
-            where = target.pull_reference if target.image else " ".join(target.packages)
-            print(f"{target.name:<12} {target.label:<36} {target.platform:<12} {where}")
+            print(f"{target.name:<12} {target.label:<30} {target.platform:<12} {_origin(target)}")
     elif options.what == "variants":
         for cell in {(cell.case.name, cell.variant.name): cell for cell in cells}.values():
             print(f"{cell.case.name + '[' + cell.variant.name + ']':<44} {cell.variant.title}")
@@ -50,6 +64,14 @@ def list_cells(options: argparse.Namespace) -> int:
         for cell in cells:
             print(cell.id)
     return EXIT_OK
+
+
+def _origin(target: Target) -> str:
+    if target.build is None:
+        return target.pull_reference
+    if target.build.kind == "packages":
+        return " ".join(target.packages)
+    return f"docker/{target.build.kind}.Dockerfile on {target.pull_reference}"
 
 
 def add_show_arguments(command: argparse.ArgumentParser) -> None:
@@ -61,22 +83,28 @@ def add_show_arguments(command: argparse.ArgumentParser) -> None:
 def show(options: argparse.Namespace) -> int:
     """Print a cell's graph, recipe, documented claims, last result and the lines that run it by hand."""
     project = load_project(options)
-    cell = find(project.cells, options.cell)
+    # Copied from pytest's output, an id has the file before it.
+    cell = find(project.cells, options.cell.rpartition("::")[2])
     data = cell.variant.model_bytes()
-    print(f"{cell.id}\n  {cell.variant.title}\n  {cell.case.title}")
+    hashes = (model_sha256(data), cell.variant.recipe.sha256())
+    recorded = Store(options.reports).latest({cell.id: hashes}).get(cell.id)
+    if options.save:
+        _save(options.save, data)
+    print(f"{cell.id}\n  {cell.variant.title}\n  case: {cell.case.title}\n  target: {cell.target.label}")
     _show_graph(onnx.load_model_from_string(data))
     print(f"\nrecipe\n  {describe_recipe(cell.variant.recipe)}")
-    print(f"  model  sha256 {model_sha256(data)}\n  recipe sha256 {cell.variant.recipe.sha256()}")
+    print(f"  model  sha256 {hashes[0]}\n  recipe sha256 {hashes[1]}")
     for node, precision in cell.variant.precision:
         print(f"  wants  {node} in {precision}")
     reason = applicability(cell)
     if reason:
         print(f"  not applicable: {reason}")
     _show_claims(cell)
-    _show_result(cell, options.reports)
-    _show_commands(cell, options.save)
-    if options.save:
-        _save(options.save, data)
+    if recorded is None:
+        print(f"\nlast result: none is recorded in {options.reports}")
+    else:
+        _show_result(cell, recorded, stale=is_stale(recorded, hashes))
+    _show_commands(cell, options)
     return EXIT_OK
 
 
@@ -103,47 +131,59 @@ def _show_claims(cell: Cell) -> None:
     claims = documented(cell)
     print(f"\nknown about this cell{'' if claims else ': nothing'}")
     for claim in claims:
-        print(
-            f"  {claim.outcome} on {cell.target.engine} {claim.versions or 'every version'} ({claim.certainty})"
-        )
-        _show_note(claim)
+        print(f"  {claim.outcome} on {_range(claim)} ({claim.certainty})")
+        if claim.note:
+            print(f"    {claim.note}")
+        if claim.source:
+            print(f"    {claim.source.url}")
     others = [claim for claim in cell.variant.expectations if claim not in claims]
     if others:
         print("known about other targets")
     for claim in others:
-        where = f", {claim.platform}" if claim.platform else ""
-        print(
-            f"  {claim.outcome} on {claim.engine} {claim.versions or 'every version'}{where} ({claim.certainty})"
-        )
+        if claim.certainty is not Certainty.MEASURED:
+            print(f"  {claim.outcome} on {_range(claim)} ({claim.certainty})")
+    measured: dict[str, list[str]] = {}
+    for claim in others:
+        if claim.certainty is Certainty.MEASURED:
+            measured.setdefault(str(claim.outcome), []).extend(claim.targets)
+    for outcome, targets in measured.items():
+        print(f"  {outcome} on {', '.join(targets)} (measured)")
 
 
-def _show_note(claim: Expectation) -> None:
-    if claim.note:
-        print(f"    {claim.note}")
-    if claim.source:
-        print(f"    {claim.source.url}")
+def _range(claim: Expectation) -> str:
+    where = f", {claim.platform}" if claim.platform else ""
+    return f"{claim.engine} {claim.versions or 'every version'}{where}"
 
 
-def _show_result(cell: Cell, reports: Path) -> None:
-    outcome = Store(reports).latest().get(cell.id) if reports.is_dir() else None
-    if outcome is None:
-        print("\nlast result: none is recorded")
+def _show_result(cell: Cell, outcome: Outcome, *, stale: bool) -> None:
+    via = f", {outcome.stamps.via}" if outcome.stamps.via else ""
+    print(f"\nlast result ({outcome.stamps.when}{via})")
+    if stale:
+        print("  of an earlier model or recipe than today's; run it again")
         return
     judged = judge_cell(cell, outcome)
-    print(f"\nlast result ({outcome.stamps.when}, {outcome.stamps.via or 'nowhere'})")
-    print(f"  {judged.classification.cls} ({judged.judgement.verdict}): {judged.judgement.sentence}")
-    if judged.diagnosis:
-        print(f"  {judged.diagnosis.id}: {judged.diagnosis.title}\n  advice: {judged.diagnosis.advice}")
+    cls, verdict = str(judged.classification.cls), str(judged.judgement.verdict)
+    print(f"  {cls if cls == verdict else f'{cls} ({verdict})'}: {judged.judgement.sentence}")
+    for line in evidence(judged):
+        print(f"  {line}")
     for node, precision in judged.precision.items():
         print(f"  {node} ran in {precision}")
 
 
-def _show_commands(cell: Cell, saved: str | None) -> None:
-    print("\ncommands")
-    print(f"  {shlex.join(pytest_command(cell.id))}")
+def _show_commands(cell: Cell, options: argparse.Namespace) -> None:
+    print("\ncommands, for the project's top folder")
+    print(f"  # this cell again\n  {shlex.join(pytest_command(cell.id))}")
+    print("  # the engine in a container, confined as for a cell: prints its version")
     for line in command_lines(cell.target):
         print(f"  {line}")
-    for line in trtexec_lines(cell, saved or f"{cell.case.name}-{cell.variant.name}.onnx"):
+    if cell.target.packages:
+        print(f"  # the engine in a virtual environment, on a {cell.target.docker_platform} machine")
+        for line in command_lines(cell.target, "venv"):
+            print(f"  {line}")
+    print("  # by hand, as a bug report needs it")
+    saved = options.save or f"{cell.case.name}-{cell.variant.name}.onnx"
+    save = ["python", "-m", "harness", "show", cell.id, "--save", saved, *places(options, reports=False)]
+    for line in (shlex.join(save), *trtexec_lines(cell, saved)):
         print(f"  {line}")
 
 

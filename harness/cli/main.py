@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import errno
+import io
 import os
 import signal
 import sys
@@ -12,48 +15,93 @@ from typing import NoReturn
 
 from harness import __version__
 from harness.cli import doctor, listing, results, run
-from harness.cli.common import EXIT_INFRA, EXIT_USAGE
+from harness.cli.common import EXIT_INFRA, EXIT_USAGE, REPORTS
 from harness.errors import HandledError, InfraError
 from harness.suggest import did_you_mean
 
 _PROGRAM = "python -m harness"
+#: What the machine is short of, wherever it shows: no fault of the program that a traceback would help to find.
+_SHORT_OF = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE})
 
 
 class Parser(argparse.ArgumentParser):
     """A parser whose complaint is one sentence."""
 
     def error(self, message: str) -> NoReturn:
-        """Raise the complaint as a HandledError, with a guess where a verb or option was mistyped."""
+        """Raise the complaint as a HandledError."""
         raise HandledError(f"{message}; see {self.prog} --help")
+
+    def refuse(self, word: str) -> NoReturn:
+        """Raise a HandledError about a word that nothing asked for, with a guess where an option was mistyped."""
+        if not word.startswith("-"):
+            raise HandledError(
+                f"{word!r} is one word too many; quote what holds spaces or brackets; see {self.prog} --help"
+            )
+        name = word.partition("=")[0]
+        known = [option for option in self._option_string_actions if option.startswith("--")]
+        raise HandledError(f"{self.prog} has no option {name!r}; {did_you_mean(name, known)}")
+
+
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM came: a terminated run must end its agents as an interrupted one does."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    # A terminated run must end its containers as an interrupted one does.
-    signal.signal(signal.SIGTERM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+    for stream in (sys.stdout, sys.stderr):
+        # What an engine says may hold bytes that are no text.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    before = signal.signal(signal.SIGTERM, _terminate)
     try:
-        options = _parse(words)
-        return int(options.verb(options))
+        return _run(words)
     except HandledError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return EXIT_USAGE
+        return _complain("error", error, EXIT_USAGE)
     except InfraError as error:
-        print(f"infrastructure: {error}", file=sys.stderr)
-        return EXIT_INFRA
-    except KeyboardInterrupt:
-        print("interrupted; what was recorded is kept", file=sys.stderr)
-        return 128 + signal.SIGINT
+        return _complain("infrastructure", error, EXIT_INFRA)
+    except KeyboardInterrupt as interrupt:
+        print("interrupted", file=sys.stderr)
+        return 128 + (signal.SIGTERM if isinstance(interrupt, _Terminated) else signal.SIGINT)
     except BrokenPipeError:
-        # `list | head`: the reader has enough.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # `list | head`: the reader has enough. What is still buffered must have somewhere to go at exit.
+        for stream in (sys.stdout, sys.stderr):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         return 128 + signal.SIGPIPE
+    except OSError as error:
+        if error.errno not in _SHORT_OF:
+            raise
+        return _complain(
+            "infrastructure", f"{error.filename or 'this machine'}: {error.strerror}", EXIT_INFRA
+        )
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _run(words: list[str]) -> int:
+    options = _parse(words)
+    code = int(options.verb(options))
+    # A reader that has gone is to be noticed here, not while the interpreter ends.
+    sys.stdout.flush()
+    return code
+
+
+def _complain(kind: str, what: object, code: int) -> int:
+    with contextlib.suppress(BrokenPipeError):
+        print(f"{kind}: {' '.join(str(what).split())}", file=sys.stderr)
+    return code
+
+
+def _terminate(*_: object) -> NoReturn:
+    raise _Terminated
 
 
 def _parse(words: list[str]) -> argparse.Namespace:
     verbs = _verbs()
     if words and not words[0].startswith("-") and words[0] not in verbs:
         raise HandledError(f"no verb {words[0]!r}; {did_you_mean(words[0], verbs)}")
+    if words and words[0].startswith("-") and words[0] not in ("-h", "--help", "--version"):
+        raise HandledError(f"{words[0]!r} comes before the verb; write `{_PROGRAM} VERB {words[0]} ...`")
     parser = Parser(prog=_PROGRAM, description="TensorRT compatibility matrix.", allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"trt-compat-matrix {__version__}")
     commands = parser.add_subparsers(required=True, metavar="VERB")
@@ -61,8 +109,11 @@ def _parse(words: list[str]) -> argparse.Namespace:
         command = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
         _add_places(command)
         add(command)
-        command.set_defaults(verb=verb)
-    return parser.parse_args(words)
+        command.set_defaults(verb=verb, parser=command)
+    options, unknown = parser.parse_known_args(words)
+    if unknown:
+        options.parser.refuse(unknown[0])
+    return options
 
 
 _Verb = tuple[Callable[[argparse.ArgumentParser], None], Callable[[argparse.Namespace], int], str]
@@ -71,7 +122,7 @@ _Verb = tuple[Callable[[argparse.ArgumentParser], None], Callable[[argparse.Name
 def _verbs() -> dict[str, _Verb]:
     return {
         "run": (run.add_arguments, run.run, "run cells here, record them and write the report"),
-        "list": (listing.add_list_arguments, listing.list_cells, "list cells, cases or targets"),
+        "list": (listing.add_list_arguments, listing.list_cells, "list cells, variants or targets"),
         "show": (
             listing.add_show_arguments,
             listing.show,
@@ -98,6 +149,11 @@ def _verbs() -> dict[str, _Verb]:
 
 
 def _add_places(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--matrix", type=Path, default=Path("matrix.yaml"), metavar="FILE")
-    command.add_argument("--cases", type=Path, default=Path("cases"), metavar="FOLDER")
-    command.add_argument("--reports", type=Path, default=Path("reports"), metavar="FOLDER")
+    for option, default, metavar, text in (
+        ("--matrix", "matrix.yaml", "FILE", "the targets"),
+        ("--cases", "cases", "FOLDER", "the case modules and measured.yaml"),
+        ("--reports", REPORTS, "FOLDER", "records and report"),
+    ):
+        command.add_argument(
+            option, type=Path, default=Path(default), metavar=metavar, help=f"{text} (default: {default})"
+        )

@@ -1,4 +1,4 @@
-"""`report`, `merge` and `verify`: work on what is recorded; no engine, no Docker, no GPU."""
+"""`report`, `accept`, `merge` and `verify`: work on what is recorded; no engine, no Docker, no GPU."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.case import measured, model_sha256
-from harness.cli.common import EXIT_OK, EXIT_REGRESSION, add_selection, load_project, selected
+from harness.cli.common import EXIT_OK, EXIT_REGRESSION, add_selection, load_project, selected, writable
 from harness.errors import HandledError
 from harness.judged import Judged, judge_cell
 from harness.plan import Cell
@@ -26,7 +26,7 @@ def add_report_arguments(_command: argparse.ArgumentParser) -> None:
 def report(options: argparse.Namespace) -> int:
     """Write the report from the records."""
     project = load_project(options)
-    _need(options.reports)
+    _need_records(options.reports)
     build_report(project.matrix, project.cases, Store(options.reports), options.reports)
     print(f"report: {options.reports / 'index.html'}")
     return EXIT_OK
@@ -40,7 +40,7 @@ def add_accept_arguments(command: argparse.ArgumentParser) -> None:
 def accept(options: argparse.Namespace) -> int:
     """Write the latest measured classes of the selected cells to the cases' measured.yaml; other lines stay."""
     project = load_project(options)
-    _need(options.reports)
+    _need_records(options.reports)
     fresh = _measured(selected(project, options), Store(options.reports))
     if not fresh:
         raise HandledError("nothing measured is recorded for this selection; run it first")
@@ -50,7 +50,8 @@ def accept(options: argparse.Namespace) -> int:
         mine = [result for result in fresh if result.cell.target is target]
         if mine:
             old[target.name] = _merged(target, old.get(target.name), mine)
-    order = [target.name for target in project.matrix]
+    # Targets of another matrix file keep their place behind those of this one.
+    order = dict.fromkeys([*(target.name for target in project.matrix), *old])
     measured.write(path, [old[name] for name in order if name in old])
     print(f"{len(fresh)} cells accepted into {path}; review the diff")
     return EXIT_OK
@@ -96,11 +97,13 @@ def add_merge_arguments(command: argparse.ArgumentParser) -> None:
 def merge(options: argparse.Namespace) -> int:
     """Take the records and logs of other reports folders into this one and write the report anew."""
     project = load_project(options)
-    store = Store(options.reports)
     for folder in options.folders:
-        _need(folder)
-        print(f"{folder}: {store.absorb(Store(folder))} records taken in")
-    build_report(project.matrix, project.cases, store, options.reports)
+        if not (folder / "records").is_dir():
+            raise HandledError(f"{folder}: holds no records; give the --reports folder of another run")
+    with Store(writable(options.reports)) as store:
+        for folder in options.folders:
+            print(f"{folder}: {store.absorb(Store(folder))} records taken in")
+        build_report(project.matrix, project.cases, store, options.reports)
     print(f"report: {options.reports / 'index.html'}")
     return EXIT_OK
 
@@ -112,15 +115,15 @@ def add_verify_arguments(_command: argparse.ArgumentParser) -> None:
 def verify(options: argparse.Namespace) -> int:
     """Check that every record reads, every log is whole and the report follows from the records; 1 if not."""
     project = load_project(options)
-    _need(options.reports)
+    _need_records(options.reports)
     faults = verify_report(project.matrix, project.cases, Store(options.reports), options.reports)
     for fault in faults:
         print(fault)
-    print("consistent" if not faults else f"{len(faults)} faults")
+    print(f"{options.reports}: {f'{len(faults)} faults' if faults else 'consistent'}")
     return EXIT_REGRESSION if faults else EXIT_OK
 
 
-def _need(folder: Path) -> None:
+def _need_records(folder: Path) -> None:
     if not (folder / "records").is_dir():
         raise HandledError(
             f"{folder}: holds no records; `python -m harness run` makes some, or give --reports"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import os
+import shlex
+import sys
 import uuid
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -15,32 +17,38 @@ from harness.cli.common import (
     EXIT_INFRA,
     EXIT_OK,
     EXIT_REGRESSION,
+    Project,
     add_selection,
+    command_line,
     load_project,
+    places,
     selected,
+    writable,
 )
+from harness.cli.summary import advice, missing, summarise
 from harness.errors import HandledError
 from harness.executor import TargetRunner, run_cells
 from harness.judged import Judged, judge_cell
-from harness.provision import plan_environment
+from harness.plan import applicability
+from harness.provision import look_at_host, plan_environment
 from harness.report import build_report
 from harness.store import Store
-from harness.words import GOOD, Class, Verdict
+from harness.words import Class, Verdict
 
 if TYPE_CHECKING:
     from harness.outcome import Outcome
     from harness.plan import Cell
     from harness.provision import Via
 
-#: Lines of a list in the closing summary; the report has them all.
-_MOST_LISTED = 15
+#: Cells between two progress lines where no bar can be drawn.
+_EVERY = 100
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the options of `run`."""
     add_selection(command)
     command.add_argument(
-        "--via", choices=("auto", "docker", "venv"), default="auto", help="where engines run"
+        "--via", choices=("auto", "docker", "venv"), default="auto", help="where engines run (default: auto)"
     )
     command.add_argument(
         "-j",
@@ -48,7 +56,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         type=_positive,
         default=os.cpu_count() or 1,
         metavar="N",
-        help="targets run at the same time",
+        help="targets run at the same time (default: one a processor)",
     )
     command.add_argument(
         "--require",
@@ -63,28 +71,52 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the selected cells and write the report; returns the exit code."""
     project = load_project(options)
-    required = {project.matrix.target(name).name for name in options.require}
     cells = selected(project, options)
-    if not cells:
-        raise HandledError("the selection matches no cell; `python -m harness list` shows them all")
+    required = _required(project, cells, options)
     if options.dry_run:
         return _dry_run(cells, options.via)
     run_id = uuid.uuid4().hex[:12]
-    with Store(options.reports, run=run_id) as store:
-        judged = _run(cells, store, run_id, options)
+    judged: list[Judged] = []
+    with Store(writable(options.reports), run=run_id) as store:
+        try:
+            _run(cells, store, run_id, options, judged)
+        except KeyboardInterrupt:
+            again = shlex.join(["python", "-m", "harness", "report", *places(options)])
+            print(f"{len(judged)} of {len(cells)} cells are recorded; {again} shows them", file=sys.stderr)
+            raise
         build_report(project.matrix, project.cases, store, options.reports)
-    return _close(judged, required, options)
+    order = {cell.id: number for number, cell in enumerate(cells)}
+    return _close(sorted(judged, key=lambda result: order[result.cell.id]), required, options)
+
+
+def _required(project: Project, cells: tuple[Cell, ...], options: argparse.Namespace) -> set[str]:
+    required = {project.matrix.target(name).name for name in options.require}
+    absent = required - {cell.target.name for cell in cells}
+    if absent:
+        raise HandledError(
+            f"--require {min(absent)}: the selection holds no cell of that target, so it would not run"
+        )
+    return required
 
 
 def _positive(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
+    if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of workers; give 1 or more")
     return int(text)
 
 
-def _run(cells: tuple[Cell, ...], store: Store, run_id: str, options: argparse.Namespace) -> list[Judged]:
-    judged: list[Judged] = []
-    console = Console(stderr=True)
+class _Console(Console):
+    """Rich answers a reader that has gone with exit code 1, which here means a regression."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
+def _run(
+    cells: tuple[Cell, ...], store: Store, run_id: str, options: argparse.Namespace, judged: list[Judged]
+) -> None:
+    console = _Console(stderr=True)
+    say = functools.partial(console.print, highlight=False, markup=False, soft_wrap=True)
     noted: set[str] = set()
     with Progress(
         TextColumn("{task.description}"),
@@ -101,15 +133,12 @@ def _run(cells: tuple[Cell, ...], store: Store, run_id: str, options: argparse.N
             judged.append(result)
             if note and cell.target.name not in noted:
                 noted.add(cell.target.name)
-                console.print(note, highlight=False, markup=False, soft_wrap=True)
+                say(note)
             if result.judgement.verdict in (Verdict.REGRESSED, Verdict.FIXED):
-                text = f"{result.judgement.verdict}: {cell.id}: {result.judgement.sentence}"
-                console.print(text, highlight=False, markup=False, soft_wrap=True)
+                say(f"{result.judgement.verdict}: {cell.id}")
             progress.update(task, advance=1, description=cell.target.name)
-            if not console.is_terminal and len(judged) % 100 == 0:
-                console.print(
-                    f"{len(judged)} of {len(cells)} cells", highlight=False, markup=False, soft_wrap=True
-                )
+            if not console.is_terminal and len(judged) % _EVERY == 0:
+                say(f"{len(judged)} of {len(cells)} cells")
 
         run_cells(
             cells,
@@ -118,46 +147,30 @@ def _run(cells: tuple[Cell, ...], store: Store, run_id: str, options: argparse.N
             workers=options.jobs,
             report=report,
         )
-    return judged
 
 
 def _dry_run(cells: tuple[Cell, ...], via: Via) -> int:
-    targets = {cell.target.name: cell.target for cell in cells}
-    for name, target in targets.items():
-        mine = [cell for cell in cells if cell.target.name == name]
-        print(f"{name} ({target.label}): {len(mine)} cells")
-        for line in plan_environment(target, via):
+    host = look_at_host()
+    for target in {cell.target.name: cell.target for cell in cells}.values():
+        mine = [cell for cell in cells if cell.target is target]
+        print(f"{target.name} ({target.label}): {len(mine)} cells")
+        lines = plan_environment(target, via, host)
+        for line in lines:
             print(f"  {line}")
-        for cell in mine:
-            print(f"    {cell.id}")
+        if len(lines) > 1:
+            for cell in mine:
+                print(f"    {cell.id}{' (not applicable)' if applicability(cell) else ''}")
     return EXIT_OK
 
 
 def _close(judged: list[Judged], required: set[str], options: argparse.Namespace) -> int:
-    classes = Counter(result.classification.cls for result in judged)
-    verdicts = Counter(result.judgement.verdict for result in judged)
-    print("  ".join(f"{cls} {classes[cls]}" for cls in Class if classes[cls]))
-    for verdict in (Verdict.REGRESSED, Verdict.FIXED, Verdict.NEW):
-        _list(str(verdict), [r for r in judged if r.judgement.verdict is verdict and _worth_a_line(r)])
-    infra = [result for result in judged if result.judgement.verdict is Verdict.INFRA]
-    _list("infrastructure", infra)
-    missed = [r for r in judged if r.cell.target.name in required and r.outcome.state == "not_run"]
-    _list("required and not run", missed)
+    missed = [r for r in judged if r.cell.target.name in required and r.classification.cls is Class.NOT_RUN]
+    for line in (*summarise(judged), *missing(missed)):
+        print(line)
     print(f"report: {options.reports / 'index.html'}")
-    if verdicts[Verdict.REGRESSED]:
+    for line in advice(judged, command_line("accept", options), places(options)):
+        print(line)
+    verdicts = {result.judgement.verdict for result in judged}
+    if Verdict.REGRESSED in verdicts:
         return EXIT_REGRESSION
-    return EXIT_INFRA if infra or missed else EXIT_OK
-
-
-def _worth_a_line(result: Judged) -> bool:
-    return result.judgement.verdict is not Verdict.NEW or result.classification.cls not in GOOD
-
-
-def _list(title: str, results: list[Judged]) -> None:
-    if not results:
-        return
-    print(f"{title}: {len(results)}")
-    for result in results[:_MOST_LISTED]:
-        print(f"  {result.cell.id}: {result.judgement.sentence[:200]}")
-    if len(results) > _MOST_LISTED:
-        print(f"  and {len(results) - _MOST_LISTED} more in the report")
+    return EXIT_INFRA if Verdict.INFRA in verdicts or missed else EXIT_OK

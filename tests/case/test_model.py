@@ -1,0 +1,132 @@
+"""Case data refuses what makes no sense, and hashes all that a result depends on."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any
+
+import onnx
+import pytest
+
+from harness.case import Case, Expectation, Graph, Link, Recipe, Typing, Variant, effective_name
+from harness.case.model import Calibrator, Plugin, Profile, precision_map
+from harness.errors import HandledError
+from harness.words import Certainty, Class, Engine, Precision
+
+pytestmark = pytest.mark.unit
+
+LINK = Link("https://github.com/NVIDIA/TensorRT/issues/1")
+
+
+def variant(name: str = "v", **fields: Any) -> Variant:
+    return Variant(name, "V", Graph("g").model, **fields)
+
+
+def claim(versions: str = "", **fields: Any) -> Expectation:
+    plain: dict[str, Any] = {"outcome": Class.OK, "source": LINK, "certainty": Certainty.REPORTED}
+    return Expectation(versions=versions, **(plain | fields))
+
+
+def test_every_field_of_a_recipe_changes_its_hash() -> None:
+    """A record is stale when its recipe's hash differs: no field may be left out of it."""
+    changes: dict[str, Any] = {
+        "typing": Typing.WEAK,
+        "flags": ("INT8",),
+        "calibrator": Calibrator("entropy"),
+        "parser_flags": (("NATIVE_INSTANCENORM", True),),
+        "mark_outputs": ("y",),
+        "plugin": Plugin("P", "fp32"),
+        "profiles": (Profile("x", (1,), (2,), (3,)),),
+        "workspace_mib": 1,
+    }
+    assert changes.keys() == {field.name for field in dataclasses.fields(Recipe)}
+    hashes = {dataclasses.replace(Recipe(), **{name: value}).sha256() for name, value in changes.items()}
+    assert len(hashes | {Recipe().sha256()}) == len(changes) + 1
+    assert Recipe().sha256() == Recipe().sha256()
+
+
+def test_a_recipe_is_plain_json() -> None:
+    plain = Recipe(Typing.WEAK, flags=("INT8",), calibrator=Calibrator("entropy")).as_dict()
+    assert plain["typing"] == "weak"
+    assert plain["flags"] == ["INT8"]
+    assert plain["calibrator"] == {"kind": "entropy", "batches": 4, "fault": None}
+
+
+@pytest.mark.parametrize(
+    ("versions", "version", "covered"),
+    [
+        ("", "8.6.1", True),
+        (">=8.6,<10.2", "8.6.1", True),
+        (">=8.6,<10.2", "10.2.0.19", False),
+        (">=9.2,<11,!=10.2.*", "10.2.0.19", False),
+        (">=9.2,<11,!=10.2.*", "10.16.1.11", True),
+        (">=10", "10.0.0b6", False),
+        (">=10.0.0b1", "10.0.0b6", True),
+    ],
+)
+def test_a_claim_covers_its_versions(versions: str, version: str, covered: bool) -> None:
+    where = {"target": "t", "engine": Engine.TENSORRT, "platform": "linux/amd64"}
+    assert claim(versions).covers(version=version, **where) is covered  # type: ignore[arg-type]
+
+
+def test_a_claim_is_about_its_engine_platform_and_targets_alone() -> None:
+    here: dict[str, Any] = {
+        "target": "t",
+        "engine": Engine.TENSORRT,
+        "version": "8.6",
+        "platform": "linux/amd64",
+    }
+    assert claim(platform="linux/amd64", targets=("t", "u")).covers(**here)
+    assert not claim(platform="jetson").covers(**here)
+    assert not claim(targets=("u",)).covers(**here)
+    assert not claim(engine=Engine.TENSORRT_RTX).covers(**here)
+
+
+def test_what_makes_no_sense_is_refused() -> None:
+    with pytest.raises(ValueError, match=r'write ">=8\.6,<10\.2"'):
+        claim("8.6 to 10.2")
+    with pytest.raises(ValueError, match="a documented claim needs its source"):
+        claim(source=None)
+    assert claim(source=None, certainty=Certainty.MEASURED).source is None
+    with pytest.raises(ValueError, match="give an https address"):
+        Link("http://example.org")
+    with pytest.raises(ValueError, match="variant name 'Two Words'"):
+        variant("Two Words")
+    with pytest.raises(ValueError, match="case name 'my-case'"):
+        Case("my-case", "", "", (), ())
+    with pytest.raises(ValueError, match="case c: two variants are called 'v'"):
+        Case("c", "", "", (), (variant(), variant()))
+    with pytest.raises(ValueError, match="v names the counterpart 'w', which is no variant"):
+        Case("c", "", "", (), (variant(counterpart="w"),))
+
+
+def test_a_case_is_its_variants_in_order() -> None:
+    case = Case("c", "", "", (), (variant("b"), variant("a", counterpart="b")))
+    assert [each.name for each in case] == ["b", "a"]
+
+
+def test_nodes_without_a_name_are_called_as_the_parser_calls_them() -> None:
+    named = onnx.helper.make_node("Relu", ["x"], ["y"], name="/act")
+    nameless = onnx.helper.make_node("Relu", ["x"], ["y"])
+    assert (effective_name(named), effective_name(nameless)) == ("/act", "node_of_y")
+
+
+def test_wanted_precision_is_looked_up_by_node() -> None:
+    assert precision_map(variant(precision=(("/a", Precision.INT8),))) == {"/a": Precision.INT8}
+
+
+def broken(_: int) -> onnx.ModelProto:
+    raise RuntimeError("nothing here")
+
+
+@pytest.mark.parametrize(
+    "build", [functools.partial(broken, 1), lambda: broken(2)], ids=["partial", "lambda"]
+)
+def test_a_builder_that_fails_is_named_with_its_line(build: Any) -> None:
+    with pytest.raises(HandledError) as refused:
+        Variant("v", "V", build).model_bytes()
+    line = broken.__code__.co_firstlineno + 1
+    assert str(refused.value) == (
+        f"{__file__}:{line}: the model of variant 'v' cannot be built: RuntimeError: nothing here"
+    )

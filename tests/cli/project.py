@@ -1,0 +1,79 @@
+"""A small project of its own for the command line's tests: two targets, one case of three variants."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+TOP = Path(__file__).resolve().parents[2]
+TARGETS = yaml.safe_load((TOP / "matrix.yaml").read_text(encoding="utf-8"))
+
+#: `relu` works everywhere; `weak` makes no sense on ONNX Runtime; `foreign` has an operator that nobody knows.
+CASE = '''
+"""A case for tests."""
+
+from harness.case import Case, Graph, Link, Recipe, Typing, Variant
+
+
+def relu():
+    g = Graph("relu")
+    g.node("Relu", [g.input("x", [1, 4])], name="/act", output="y")
+    g.output("y", [1, 4])
+    return g.model()
+
+
+def foreign():
+    g = Graph("foreign")
+    g.node("Nonsense", [g.input("x", [1, 4])], name="/nonsense", output="y", domain="nobody.knows")
+    g.output("y", [1, 4])
+    return g.model()
+
+
+CASE = Case(
+    name="toy",
+    title="A toy",
+    summary="For tests.",
+    links=(Link("https://example.org/1", "one"),),
+    variants=(
+        Variant("relu", "A Relu", relu),
+        Variant("weak", "A Relu in weak typing", relu, recipe=Recipe(Typing.WEAK, flags=("INT8",))),
+        Variant("foreign", "An operator of nobody's", foreign),
+    ),
+)
+'''
+
+#: The only two that the tests need: one that runs on any machine, one that needs a GPU.
+MATRIX = {
+    "schema": 1,
+    "targets": {name: TARGETS["targets"][name] for name in ("trt86", "ort131")},
+}
+
+
+def make(folder: Path) -> Path:
+    """Write the project into a folder and return it."""
+    (folder / "cases").mkdir(parents=True)
+    (folder / "cases" / "toy.py").write_text(CASE, encoding="utf-8")
+    (folder / "matrix.yaml").write_text(yaml.safe_dump(MATRIX, sort_keys=False), encoding="utf-8")
+    return folder
+
+
+def harness(folder: Path, *words: str, environment: Iterable[tuple[str, str]] = ()) -> subprocess.Popen[str]:
+    """Start `python -m harness` in a folder, as a shell would."""
+    # Buffered as it is for users: a reader that goes away shows only then.
+    plain = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    return subprocess.Popen(
+        [sys.executable, "-m", "harness", *words],
+        cwd=folder,
+        env=plain | {"PYTHONPATH": str(TOP)} | dict(environment),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )

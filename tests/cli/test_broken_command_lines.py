@@ -1,0 +1,301 @@
+"""Whatever is wrong with a command line, or with the files it names, is one sentence and exit code 2."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from harness.cli import main
+from harness.outcome import Outcome, Stamps
+from harness.store import Store
+from tests.cli import project
+
+pytestmark = pytest.mark.unit
+
+Prepare = Callable[[Path], object]
+
+
+def nothing(_: Path) -> None:
+    """Leave the project as it is."""
+
+
+def recorded(folder: Path) -> None:
+    """Leave one record."""
+    outcome = Outcome("toy[relu]-ort131", "toy", "relu", "ort131", "not_run", stamps=Stamps(when="2026"))
+    with Store(folder / "reports") as store:
+        store.append(outcome, "a log")
+
+
+def recorded_beside_a_file(folder: Path) -> None:
+    """Leave one record, and a file called `out`."""
+    recorded(folder)
+    (folder / "out").write_text("")
+
+
+def damaged(text: str) -> Prepare:
+    """Put a line that is no record before a good one."""
+
+    def prepare(folder: Path) -> None:
+        recorded(folder)
+        path = next((folder / "reports" / "records").iterdir())
+        path.write_text(f"{text}\n{path.read_text()}")
+
+    return prepare
+
+
+def one_field(name: str, value: object) -> Prepare:
+    """Put another value into one field of a record."""
+
+    def prepare(folder: Path) -> None:
+        recorded(folder)
+        path = next((folder / "reports" / "records").iterdir())
+        path.write_text(json.dumps(json.loads(path.read_text()) | {name: value}) + "\n")
+
+    return prepare
+
+
+def case(text: str) -> Prepare:
+    return lambda folder: (folder / "cases" / "toy.py").write_text(text)
+
+
+def measured(text: str) -> Prepare:
+    return lambda folder: (folder / "cases" / "measured.yaml").write_text(text)
+
+
+def matrix(old: str, new: str) -> Prepare:
+    """Change the matrix file's text."""
+
+    def prepare(folder: Path) -> None:
+        path = folder / "matrix.yaml"
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new, 1))
+
+    return prepare
+
+
+def a_file(name: str) -> Prepare:
+    return lambda folder: (folder / name).write_text("")
+
+
+BUILDER = project.CASE.replace('g = Graph("relu")\n', 'g = Graph("relu")\n    g.missing()\n')
+RTX = "rtx17:\n  engine: tensorrt_rtx\n  version: {}\n  measured: 2026-01-01\n  cells: {}\n"
+
+#: What is prepared, what is typed, and what is said.
+BROKEN: dict[str, tuple[Prepare, list[str], str]] = {
+    "no verb": (nothing, [], "required: VERB"),
+    "unknown verb": (nothing, ["lst"], "no verb 'lst'; did you mean 'list'?"),
+    "option before the verb": (nothing, ["--reports", "x", "run"], "'--reports' comes before the verb"),
+    "unknown option": (
+        nothing,
+        ["run", "--targt", "ort131"],
+        "no option '--targt'; did you mean '--target'?",
+    ),
+    "unknown option with value": (nothing, ["run", "--report=x"], "'--report'; did you mean '--reports'?"),
+    "one word too many": (nothing, ["doctor", "please"], "'please' is one word too many"),
+    "unquoted expression": (nothing, ["list", "-k", "toy", "and", "ort131"], "quote a -k expression"),
+    "missing argument": (nothing, ["run", "--target"], "--target: expected one argument"),
+    "missing positional": (nothing, ["show"], "required: cell"),
+    "merge of nothing": (nothing, ["merge"], "required: FOLDER"),
+    "jobs 0": (nothing, ["run", "--jobs", "0"], "'0' is not a number of workers; give 1 or more"),
+    "jobs word": (nothing, ["run", "-j", "many"], "'many' is not a number of workers"),
+    "jobs superscript": (nothing, ["run", "-j", "²"], "'²' is not a number of workers"),
+    "via podman": (nothing, ["run", "--via", "podman"], "invalid choice: 'podman'"),
+    "list what": (nothing, ["list", "cels"], "'cels' is none of cells, variants, targets"),
+    "expression": (nothing, ["list", "-k", "toy and (ort131"], "column 16: a closing parenthesis is missing"),
+    "expression character": (
+        nothing,
+        ["run", "-k", "toy & ort"],
+        "column 5: the character '&' means nothing",
+    ),
+    "unknown target": (nothing, ["list", "--target", "ort13"], "did you mean 'ort131'?"),
+    "unknown required target": (nothing, ["run", "--require", "trt68"], "did you mean 'trt86'?"),
+    "required, not selected": (
+        nothing,
+        ["run", "--target", "ort131", "--require", "trt86"],
+        "--require trt86: the selection holds no cell of that target",
+    ),
+    "unknown cell": (nothing, ["show", "toy[rely]-ort131"], "did you mean 'toy[relu]-ort131'?"),
+    "empty selection": (nothing, ["run", "-k", "nowhere"], "-k 'nowhere' matches no cell"),
+    "empty selection on a target": (
+        nothing,
+        ["list", "-k", "nowhere", "--target", "trt86"],
+        "-k 'nowhere' matches no cell on trt86",
+    ),
+    "matrix missing": (nothing, ["list", "--matrix", "nowhere.yaml"], "nowhere.yaml"),
+    "matrix is a folder": (nothing, ["list", "--matrix", "cases"], "cases"),
+    "cases missing": (nothing, ["list", "--cases", "nowhere"], "nowhere: no such folder of cases"),
+    "cases empty": (
+        lambda folder: (folder / "cases" / "toy.py").unlink(),
+        ["list"],
+        "cases: holds no case modules",
+    ),
+    "case syntax": (
+        case("import onnx\nx = (\n"),
+        ["list"],
+        "cases/toy.py:2: cannot be imported: SyntaxError",
+    ),
+    "case raises": (
+        case("import onnx\n\nraise ValueError('two\\nlines')\n"),
+        ["list"],
+        "cases/toy.py:3: cannot be imported: ValueError: two lines",
+    ),
+    "case leaves": (
+        case("import sys\n\nsys.exit(0)\n"),
+        ["list"],
+        "cases/toy.py:3: cannot be imported: SystemExit",
+    ),
+    "case deep in the harness": (
+        case(project.CASE.replace('"https://example.org/1"', '"ftp://x"')),
+        ["list"],
+        "cannot be imported: ValueError: link 'ftp://x'",
+    ),
+    "case without CASE": (case("x = 1\n"), ["list"], "cases/toy.py: declares no case"),
+    "case twice": (
+        lambda folder: (folder / "cases" / "twin.py").write_text(project.CASE),
+        ["list"],
+        "cases/twin.py: a case called 'toy' exists already",
+    ),
+    "case that cannot build": (
+        case(BUILDER),
+        ["show", "toy[relu]-ort131"],
+        "cases/toy.py:9: the model of variant 'relu' cannot be built: AttributeError",
+    ),
+    "run of a case that cannot build": (
+        case(BUILDER),
+        ["run", "-k", "relu and trt86"],
+        "cases/toy.py:9: the model of variant 'relu' cannot be built: AttributeError",
+    ),
+    "reports on a file": (a_file("out"), ["run", "--reports", "out"], "out: cannot be written"),
+    "reports below a file": (a_file("out"), ["run", "--reports", "out/x"], "out/x: cannot be written"),
+    "reports nowhere": (nothing, ["run", "--reports", "/proc/nowhere"], "/proc/nowhere: cannot be written"),
+    "merge into a file": (
+        recorded_beside_a_file,
+        ["merge", "reports", "--reports", "out"],
+        "out: cannot be written",
+    ),
+    "save nowhere": (
+        nothing,
+        ["show", "toy[relu]-ort131", "--save", "nowhere/x.onnx"],
+        "nowhere/x.onnx: cannot be written: No such file",
+    ),
+    "save on a folder": (
+        nothing,
+        ["show", "toy[relu]-ort131", "--save", "cases"],
+        "cases: cannot be written",
+    ),
+    "report of nothing": (nothing, ["report"], "reports: holds no records"),
+    "verify of nothing": (nothing, ["verify", "--reports", "nowhere"], "nowhere: holds no records"),
+    "accept of nothing": (nothing, ["accept"], "reports: holds no records"),
+    "accept of what did not run": (recorded, ["accept"], "nothing measured is recorded for this selection"),
+    "merge of a folder that is none": (
+        recorded,
+        ["merge", "reports", "nowhere"],
+        "nowhere: holds no records",
+    ),
+    "record that is no JSON": (damaged("{"), ["report"], "run-main.jsonl:1: not a record"),
+    "record of another schema": (damaged('{"schema": 99}'), ["verify"], "run-main.jsonl:1"),
+    "record that is a number": (damaged("3"), ["show", "toy[relu]-ort131"], "run-main.jsonl:1"),
+    "record with a field gone wrong": (
+        one_field("layers", 3),
+        ["report"],
+        "jsonl:1: not a record this harness reads",
+    ),
+    "record with a state of its own": (one_field("state", "asleep"), ["report"], "state: 'asleep'"),
+    "record with a time of its own": (one_field("stamps", {"when": None}), ["report"], "when: None"),
+    "measured is no YAML": (measured("schema: 1\nrtx17: {\n"), ["list"], "cases/measured.yaml:3: not YAML"),
+    "measured is empty": (measured(""), ["list"], "cases/measured.yaml: it does not begin with `schema: 1`"),
+    "measured of another schema": (measured("schema: 2\n"), ["list"], "does not begin with `schema: 1`"),
+    "measured without cells": (measured("schema: 1\nrtx17: {}\n"), ["list"], "rtx17: holds no `cells`"),
+    "measured class": (
+        measured("schema: 1\n" + RTX.format("1.7", "{'toy[relu]': bilt}")),
+        ["list"],
+        "rtx17.cells.toy[relu]: 'bilt' is nothing that can be measured; did you mean 'built'?",
+    ),
+    "measured class that is none": (
+        measured("schema: 1\n" + RTX.format("1.7", "{'toy[relu]': not_run}")),
+        ["list"],
+        "'not_run' is nothing that can be measured",
+    ),
+    "measured version": (
+        measured("schema: 1\n" + RTX.format("newest", "{}")),
+        ["list"],
+        "rtx17.version: 'newest' is no version",
+    ),
+    "measured is a folder": (
+        lambda folder: (folder / "cases" / "measured.yaml").mkdir(),
+        ["list"],
+        "cases/measured.yaml: cannot be read",
+    ),
+    # Of the broken matrix files, whose sentences tests/test_matrix.py holds to the word.
+    "matrix is no YAML": (matrix("targets:", "targets: ["), ["run"], "matrix.yaml"),
+    "matrix of another schema": (matrix("schema: 1", "schema: 7"), ["run"], "schema"),
+    "matrix with an unknown field": (matrix("engine: onnx", "engin: onnx"), ["list"], "engin"),
+    "matrix with an unknown engine": (
+        matrix("engine: onnxruntime", "engine: openvino"),
+        ["doctor"],
+        "openvino",
+    ),
+    "matrix with a bad name": (matrix("ort131:", "Ort 131:"), ["show", "x"], "Ort 131"),
+}
+
+
+@pytest.mark.parametrize(("prepare", "words", "said"), BROKEN.values(), ids=BROKEN)
+def test_a_mistake_is_one_sentence_and_exit_code_2(
+    toy: Path, capsys: pytest.CaptureFixture[str], prepare: Prepare, words: list[str], said: str
+) -> None:
+    prepare(toy)
+    assert main(words) == 2
+    out, err = capsys.readouterr()
+    assert said in err
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
+    assert not out
+
+
+@pytest.mark.parametrize("words", [["lst"], ["show", "toy[rely]-ort131"], ["run", "--jobs", "0"]])
+def test_the_program_itself_ends_with_code_2_and_one_line(toy: Path, words: list[str]) -> None:
+    with project.harness(toy, *words) as process:
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err.count("\n")) == (2, "", 1)
+
+
+def test_a_usage_mistake_records_nothing(toy: Path) -> None:
+    """A run that is refused leaves no folder behind."""
+    assert main(["run", "-k", "nowhere"]) == 2
+    assert main(["run", "--require", "trt86", "--target", "ort131"]) == 2
+    assert sorted(path.name for path in toy.iterdir()) == ["cases", "matrix.yaml"]
+
+
+@pytest.mark.usefixtures("toy")
+def test_a_full_disk_is_infrastructure(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device", "reports/records/x.jsonl")
+
+    monkeypatch.setattr("harness.store.os.fsync", full)
+    assert main(["run", "--target", "trt86", "-k", "relu"]) == 3
+    err = capsys.readouterr().err
+    assert err.endswith("infrastructure: reports/records/x.jsonl: No space left on device\n")
+    assert "Traceback" not in err
+
+
+def test_help_and_version_end_with_code_0(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["--help"], ["--version"], ["run", "--help"], ["show", "--help"]):
+        with pytest.raises(SystemExit) as ended:
+            main(words)
+        assert ended.value.code == 0
+    assert "usage: python -m harness show" in capsys.readouterr().out
+
+
+def test_the_toy_project_itself_is_sound(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Else every test above could pass for the wrong reason."""
+    assert yaml.safe_load((toy / "matrix.yaml").read_text())["targets"].keys() == {"trt86", "ort131"}
+    assert main(["list"]) == 0
+    assert capsys.readouterr().out.splitlines()[:2] == ["toy[relu]-trt86", "toy[relu]-ort131"]

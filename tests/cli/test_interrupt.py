@@ -1,0 +1,136 @@
+"""A run that is interrupted, terminated or no longer read keeps its records and leaves no process behind."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from harness.cli import main
+from harness.docker_engine import PROJECT_LABEL
+from harness.store import Store
+from tests import needs
+from tests.cli import project
+
+pytestmark = pytest.mark.integration
+
+#: Enough cells that the run is still under way when it is interrupted.
+MANY = """
+VARIANTS = tuple(Variant(f"v{number}", "A Relu", relu) for number in range(500))
+CASE = Case("toy", "A toy", "For tests.", (Link("https://example.org/1"),), VARIANTS)
+"""
+
+
+@pytest.fixture
+def many(toy: Path) -> Path:
+    """Return the folder of the toy project, with five hundred cells on each target."""
+    path = toy / "cases" / "toy.py"
+    path.write_text(project.CASE.partition("CASE = ")[0] + MANY)
+    return toy
+
+
+def descendants(pid: int) -> set[int]:
+    """Return the processes below one, by /proc."""
+    found: set[int] = set()
+    waiting = [pid]
+    while waiting:
+        for task in Path(f"/proc/{waiting.pop()}/task").glob("*/children"):
+            children = {int(word) for word in task.read_text().split()}
+            found |= children
+            waiting += children
+    return found
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def started(folder: Path, *words: str) -> tuple[subprocess.Popen[str], set[int]]:
+    """Start a run; return it, once it has recorded some cells, with the processes below it."""
+    process = project.harness(folder, "run", "--target", "ort131", "-j", "1", *words)
+    end = time.monotonic() + 60
+    while time.monotonic() < end and process.poll() is None:
+        if sum(1 for _ in Store(folder / "reports").outcomes()) > 3:
+            return process, descendants(process.pid)
+        time.sleep(0.05)
+    process.kill()
+    raise AssertionError(f"it recorded nothing: {process.communicate()}")
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_keeps_the_records_and_ends_the_agent(
+    many: Path, capsys: pytest.CaptureFixture[str], number: signal.Signals, code: int
+) -> None:
+    """The exit code names the signal, nothing is left running, and `report` works with what was recorded."""
+    needs.network()
+    process, below = started(many, "--via", "venv")
+    assert below, "no agent was seen"
+    process.send_signal(number)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == code
+    assert "Traceback" not in err
+    kept = sum(1 for _ in Store(many / "reports").outcomes())
+    assert 3 < kept < 500
+    *_, told, last = err.splitlines()
+    assert told == f"{kept} of 500 cells are recorded; python -m harness report shows them"
+    assert last == "interrupted"
+    end = time.monotonic() + 5
+    while any(map(alive, below)) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not [pid for pid in below if alive(pid)]
+    assert main(["report"]) == 0
+    assert main(["verify"]) == 0
+    assert "reports: consistent" in capsys.readouterr().out
+
+
+def test_a_signal_removes_the_container(many: Path) -> None:
+    needs.base_image()
+    needs.network()
+    process, _ = started(many, "--via", "docker")
+    mine = f"{PROJECT_LABEL}.run={next((many / 'reports' / 'records').iterdir()).name.partition('-')[0]}"
+    assert containers(mine)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    assert process.returncode == 143
+    assert not containers(mine)
+
+
+def containers(label: str) -> list[str]:
+    import docker
+
+    client = docker.from_env()
+    try:
+        return [str(found.id) for found in client.containers.list(all=True, filters={"label": label})]
+    finally:
+        client.close()
+
+
+@pytest.mark.parametrize("words", [("list",), ("run", "--via", "venv", "--target", "ort131", "-k", "relu")])
+def test_a_reader_that_goes_away_is_no_fault(toy: Path, words: tuple[str, ...]) -> None:
+    """As in `| head`: the exit code is that of a broken pipe, and nothing is said about it."""
+    needs.network()
+    with project.harness(toy, *words) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        err = process.stderr.read()
+        process.wait(timeout=60)
+    assert process.returncode == 128 + signal.SIGPIPE
+    assert "Traceback" not in err
+    assert "BrokenPipe" not in err
+
+
+def test_a_reader_of_errors_that_goes_away_is_no_regression(toy: Path) -> None:
+    """As in `2>&1 | head`: Rich would end the program with code 1, which means a regression here."""
+    needs.network()
+    with project.harness(toy, "run", "--via", "venv", "--target", "ort131", "-k", "relu") as process:
+        assert process.stderr is not None
+        process.stderr.close()
+        process.wait(timeout=60)
+    assert process.returncode == 128 + signal.SIGPIPE

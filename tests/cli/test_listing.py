@@ -1,0 +1,226 @@
+"""`doctor`, `list` and `show` print what a person needs, and every line they offer can be pasted."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shlex
+import subprocess
+from pathlib import Path
+
+import onnx
+import pytest
+
+from harness.case import load_cases, model_sha256
+from harness.cli import doctor, main
+from harness.docker_engine import Daemon
+from harness.matrix import load_matrix
+from harness.outcome import End, Message, Outcome, Stamps
+from harness.plan import plan
+from harness.provision import Gpu, Host
+from harness.store import Store
+from tests import needs
+from tests.cli import project
+
+pytestmark = pytest.mark.unit
+
+BARE = Host(
+    "amd64", gpu_reason="nvidia-smi is not installed", docker_reason="nobody listens", free_disk_mib=2048
+)
+DOCKER = Daemon("28.0", "here", "amd64", nvidia_runtime=False, address="unix:///x")
+GPU = Gpu("GPU Nine", "GPU-9", "8.9", "600.1", 24000)
+
+
+def show_doctor(host: Host, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """Return what `doctor` prints of the whole matrix on a host."""
+    monkeypatch.chdir(project.TOP)
+    monkeypatch.setattr(doctor, "look_at_host", lambda: host)
+    assert main(["doctor"]) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+def test_doctor_groups_what_cannot_run_by_what_it_needs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line a reason, then the targets it holds back; every target is named exactly once."""
+    lines = show_doctor(BARE, monkeypatch, capsys)
+    needs_gpu = [line for line in lines if line.strip().startswith("needs an NVIDIA GPU")]
+    assert len(needs_gpu) == 1
+    behind = lines[lines.index(needs_gpu[0]) + 1]
+    assert {"trt86", "trt92", "trt112"} <= set(behind.strip().split(", "))
+    start = next(number for number, line in enumerate(lines) if line.startswith("can run here"))
+    words = [word.strip(",") for line in lines[start:-1] for word in line.split()]
+    for target in load_matrix(project.TOP / "matrix.yaml"):
+        assert words.count(target.name) == 1, target.name
+    assert "  Docker        no: nobody listens; engines run in virtual environments" in lines
+
+
+def test_doctor_says_how_a_target_can_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def way(lines: list[str], name: str) -> str:
+        return next(line for line in lines if line.split()[:1] == [name])
+
+    without = show_doctor(BARE, monkeypatch, capsys)
+    assert way(without, "rtx17").endswith("  virtual environment")
+    within = show_doctor(
+        dataclasses.replace(BARE, docker=DOCKER, emulated=frozenset({"arm64"})), monkeypatch, capsys
+    )
+    assert way(within, "rtx17").endswith("  container or virtual environment")
+    assert way(within, "rtx17-arm64").endswith("  container, emulated")
+
+
+def test_a_target_of_images_alone_needs_docker(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With a GPU and no Docker, 8.6 runs from its packages and 9.2, which has none, does not."""
+    lines = show_doctor(dataclasses.replace(BARE, gpus=(GPU,), gpu_reason=""), monkeypatch, capsys)
+    assert any(line.split()[0] == "trt86" and line.endswith("virtual environment") for line in lines if line)
+    reason = lines[lines.index("    trt92") - 1]
+    assert reason == "  needs its container image, as the package index does not carry it; nobody listens"
+
+
+@pytest.mark.usefixtures("toy")
+def test_doctor_ends_with_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--reports", "out here"]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith("next: python -m harness run --reports 'out here' (it runs 2 of 6 cells here")
+
+
+@pytest.mark.usefixtures("toy")
+def test_list_names_cells_variants_and_targets(capsys: pytest.CaptureFixture[str]) -> None:
+    def listed(*words: str) -> list[str]:
+        assert main(["list", *words]) == 0
+        return capsys.readouterr().out.splitlines()
+
+    assert listed("--target", "ort131") == ["toy[relu]-ort131", "toy[weak]-ort131", "toy[foreign]-ort131"]
+    assert listed("-k", "relu and not trt86") == ["toy[relu]-ort131"]
+    assert [line.split()[0] for line in listed("variants")] == ["toy[relu]", "toy[weak]", "toy[foreign]"]
+    targets = listed("targets")
+    assert targets[0].split()[0] == "trt86"
+    assert targets[0].endswith("nvcr.io/nvidia/tensorrt:23.06-py3")
+    assert "onnxruntime==1.31.1" in targets[1]
+
+
+def test_every_listed_target_says_where_it_comes_from(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(project.TOP)
+    assert main(["list", "targets"]) == 0
+    for line in capsys.readouterr().out.splitlines():
+        platform = next(word for word in ("linux/amd64", "linux/arm64", "jetson") if f" {word} " in line)
+        assert line.partition(platform)[2].strip(), line
+
+
+def commands(cell: str, capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
+    """Return the lines below "commands" of `show`, without comments."""
+    assert main(["show", cell, *words]) == 0
+    lines = capsys.readouterr().out.partition("\ncommands")[2].splitlines()[1:]
+    return [line.strip() for line in lines if not line.strip().startswith("#")]
+
+
+def test_show_prints_the_cell_whole(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Graph, recipe, claims with their links, and commands, of the cell that the README shows."""
+    monkeypatch.chdir(project.TOP)
+    assert main(["show", "conv_silu[int8-entropy]-trt86", "--reports", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    for said in (
+        "Conv                 /model.0/conv/Conv",
+        "input   images float[1,3,64,64]",
+        "weak typing; flags INT8; entropy calibrator",
+        "build_failed on tensorrt",
+        "https://github.com/NVIDIA/TensorRT/issues/",
+        f"last result: none is recorded in {tmp_path}",
+        "pytest 'matrix.yaml::conv_silu[int8-entropy]-trt86'",
+        "nvcr.io/nvidia/tensorrt:23.06-py3",
+        "docker run --rm -i --platform linux/amd64",
+        "--gpus all",
+        "uv venv",
+        "trtexec --onnx=conv_silu-int8-entropy.onnx --int8",
+        "--save conv_silu-int8-entropy.onnx",
+    ):
+        assert said in out, said
+
+
+@pytest.mark.usefixtures("toy")
+def test_show_takes_an_id_as_pytest_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "matrix.yaml::toy[relu]-ort131"]) == 0
+    assert capsys.readouterr().out.startswith("toy[relu]-ort131\n")
+
+
+def test_every_printed_line_is_one_that_a_shell_can_read(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """One cell of each target: `bash -n` takes the lines, and none names a folder of the cache."""
+    monkeypatch.chdir(project.TOP)
+    cache = str(tmp_path / "cache")
+    monkeypatch.setenv("HARNESS_CACHE_DIR", cache)
+    script = []
+    for target in load_matrix(project.TOP / "matrix.yaml"):
+        script += commands(f"conv_silu[int8-mark-conv]-{target.name}", capsys, "--reports", str(tmp_path))
+    assert not subprocess.run(["bash", "-n"], input="\n".join(script), text=True, check=False).returncode
+    assert not [line for line in script if cache in line]
+
+
+def test_the_saved_model_is_the_cells(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The --save line that `show` prints writes the bytes whose hash it prints."""
+    line = next(line for line in commands("toy[relu]-trt86", capsys) if "--save" in line)
+    assert main(shlex.split(line)[3:]) == 0
+    out = capsys.readouterr().out
+    data = (toy / "toy-relu.onnx").read_bytes()
+    assert f"sha256 {model_sha256(data)}" in out
+    onnx.checker.check_model(onnx.load_model_from_string(data))
+    assert any("trtexec --onnx=toy-relu.onnx" in line for line in out.splitlines())
+
+
+def test_show_tells_the_last_result_and_whether_it_is_of_today(
+    toy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cells = plan(load_matrix(toy / "matrix.yaml"), load_cases(toy / "cases"))
+    cell = next(cell for cell in cells if cell.id == "toy[relu]-trt86")
+    outcome = Outcome(
+        cell.id,
+        "toy",
+        "relu",
+        "trt86",
+        "done",
+        end=End("finished"),
+        failed_phase="build",
+        messages=(Message("ERROR", "it will\nnot build"),),
+        stamps=Stamps(when="2026-01-02", via="docker", recipe_sha256=cell.variant.recipe.sha256()),
+    )
+    with Store(toy / "reports") as store:
+        store.append(outcome)
+    assert main(["show", cell.id]) == 0
+    out = capsys.readouterr().out
+    assert "last result (2026-01-02, docker)\n  build_failed (new): " in out
+    assert "[ERROR] it will not build" in out
+    with Store(toy / "reports") as store:
+        stamps = dataclasses.replace(outcome.stamps, when="2026-01-03", recipe_sha256="0" * 64)
+        store.append(dataclasses.replace(outcome, stamps=stamps))
+    path = toy / "reports" / "records" / "run-main.jsonl"
+    path.unlink()
+    assert main(["show", cell.id]) == 0
+    assert "of an earlier model or recipe than today's" in capsys.readouterr().out
+
+
+@pytest.mark.integration
+@pytest.mark.usefixtures("toy")
+def test_the_virtual_environment_lines_work_as_pasted_twice(capsys: pytest.CaptureFixture[str]) -> None:
+    needs.network()
+    needs.program("uv")
+    lines = [line for line in commands("toy[relu]-ort131", capsys) if "/venv" in line]
+    assert len(lines) == 3
+    for _ in range(2):
+        done = subprocess.run(
+            ["bash", "-e"],
+            input="\n".join(lines),
+            text=True,
+            capture_output=True,
+            check=False,
+            env=os.environ,
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.strip() == "1.31.1"

@@ -1,0 +1,294 @@
+"""`run` ends with the right exit code and says what happened; `accept`, `report`, `merge` and `verify` follow on it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from harness.cli import main, run
+from harness.matrix import Target
+from harness.outcome import End, Outcome, Stamps
+from harness.plan import Cell
+from harness.store import Store
+from harness.subject import subject
+from tests import needs
+
+#: Variant to what becomes of it: changes to an outcome that went well.
+Script = dict[str, dict[str, Any]]
+
+WELL: dict[str, Any] = {}
+FAILS: dict[str, Any] = {"failed_phase": "build", "ran": False}
+LOST: dict[str, Any] = {"state": "infra_error", "reason": "the agent went away"}
+ABSENT: dict[str, Any] = {"state": "not_run", "reason": "needs an NVIDIA GPU; none found"}
+MEANINGLESS: dict[str, Any] = {"state": "not_applicable", "reason": "precision comes from the graph alone"}
+
+
+class Scripted:
+    """Stands for the runner of a target and gives each cell the outcome that a script holds for it."""
+
+    note = "as the script says"
+
+    def __init__(self, target: Target, script: Script) -> None:
+        self.target = target
+        self._script = script
+
+    def run(self, cell: Cell) -> tuple[Outcome, str]:
+        stamps = Stamps(
+            model_sha256=subject(cell.variant).sha256,
+            recipe_sha256=cell.variant.recipe.sha256(),
+            engine_version=cell.target.version,
+            when=f"2026-01-01T00:00:0{len(self._script)}",
+        )
+        outcome = Outcome(
+            cell.id,
+            cell.case.name,
+            cell.variant.name,
+            cell.target.name,
+            "done",
+            end=End("finished"),
+            ran=True,
+            stamps=stamps,
+        )
+        return dataclasses.replace(outcome, **self._script[cell.variant.name]), f"the log of {cell.id}"
+
+    def abort(self) -> None:
+        """Nothing is under way."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+Play = Callable[..., int]
+
+
+@pytest.fixture
+def play(toy: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
+    """Return a function that runs the toy project by a script and returns the exit code."""
+
+    def played(*words: str, **script: dict[str, Any]) -> int:
+        assert Path.cwd() == toy
+        monkeypatch.setattr(run, "TargetRunner", lambda target, **_: Scripted(target, script))
+        return main(["run", "--target", "ort131", *words])
+
+    return played
+
+
+def claim(folder: Path, **cells: str) -> None:
+    """Write measured.yaml by hand."""
+    entry = {
+        "engine": "onnxruntime",
+        "version": "1.31.1",
+        "measured": "2026-01-01",
+        "cells": {f"toy[{name}]": text for name, text in cells.items()},
+    }
+    (folder / "cases" / "measured.yaml").write_text(yaml.safe_dump({"schema": 1, "ort131": entry}))
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("claims", "script", "code", "said"),
+    [
+        ({}, {"relu": WELL}, 0, "1 cell on 1 target: 1 as expected"),
+        ({}, {"relu": FAILS}, 0, "1 new failure"),
+        ({"relu": "ok"}, {"relu": WELL}, 0, "1 as expected"),
+        ({"relu": "ok"}, {"relu": FAILS}, 1, "regressed: 1\n  toy[relu]-ort131: ended as build_failed"),
+        ({"relu": "build_failed"}, {"relu": FAILS}, 0, "1 known failure"),
+        ({"relu": "build_failed"}, {"relu": WELL}, 0, "fixed: 1\n  toy[relu]-ort131: works"),
+        ({}, {"relu": ABSENT}, 0, "not run: 1\n     1  needs an NVIDIA GPU; none found: ort131"),
+        ({}, {"relu": MEANINGLESS}, 0, "1 not applicable"),
+        ({}, {"relu": LOST}, 3, "infrastructure trouble: 1\n     1  the agent went away: ort131"),
+    ],
+)
+def test_exit_code_and_summary_tell_what_happened(  # noqa: PLR0913, PLR0917  (fixtures and parameters)
+    toy: Path,
+    play: Play,
+    capsys: pytest.CaptureFixture[str],
+    claims: dict[str, str],
+    script: Script,
+    code: int,
+    said: str,
+) -> None:
+    if claims:
+        claim(toy, **claims)
+    assert play("-k", "relu", **script) == code
+    out = capsys.readouterr().out
+    assert said in out
+    assert "report: reports/index.html" in out
+
+
+@pytest.mark.unit
+def test_a_regression_comes_before_infrastructure(toy: Path, play: Play) -> None:
+    """A run with both is red for the regression: 1, not 3."""
+    claim(toy, relu="ok", weak="ok")
+    assert play(relu=LOST, weak=FAILS, foreign=WELL) == 1
+    assert play(relu=LOST, weak=WELL, foreign=WELL) == 3
+
+
+@pytest.mark.unit
+def test_a_required_target_that_cannot_run_is_infrastructure(
+    play: Play, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert play("-k", "relu", "--require", "ort131", relu=ABSENT) == 3
+    assert "required and not run: 1\n     1  needs an NVIDIA GPU" in capsys.readouterr().out
+    assert play("-k", "relu", "--require", "ort131", relu=WELL) == 0
+
+
+@pytest.mark.unit
+def test_the_summary_ends_with_what_to_do_and_it_can_be_pasted(
+    play: Play, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The `accept` line of a run takes the run's own selection and places, and turns new into expected."""
+    assert play("-k", "relu or weak", "--reports", "out here", relu=FAILS, weak=ABSENT) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "look into one: python -m harness show 'toy[relu]-ort131' --reports 'out here'" in lines
+    told = "python -m harness accept -k 'relu or weak' --target ort131 --reports 'out here'"
+    assert lines[-1] == f"once that is understood, make it what is expected: {told}"
+    words = ["accept", "-k", "relu or weak", "--target", "ort131", "--reports", "out here"]
+    assert main(words) == 0
+    capsys.readouterr()
+    assert play("-k", "relu", relu=FAILS) == 0
+    assert "1 known failure" in capsys.readouterr().out
+    assert play("-k", "relu", relu=WELL) == 0
+    assert "fixed: 1" in capsys.readouterr().out
+
+
+@pytest.mark.unit
+def test_accept_changes_its_own_lines_alone(toy: Path, play: Play) -> None:
+    """Other cells of the target, and targets of another matrix file, keep what was measured of them."""
+    claim(toy, weak="crashed", relu="build_failed")
+    path = toy / "cases" / "measured.yaml"
+    other = {
+        "engine": "tensorrt_rtx",
+        "version": "1.7.1.116",
+        "measured": "2026-01-01",
+        "cells": {"a[b]": "ok"},
+    }
+    path.write_text(path.read_text() + yaml.safe_dump({"rtx17": other}))
+    assert play("-k", "relu", relu=WELL) == 0
+    assert main(["accept", "-k", "relu"]) == 0
+    data = yaml.safe_load(path.read_text())
+    assert data["ort131"]["cells"] == {"toy[relu]": "ok", "toy[weak]": "crashed"}
+    assert data["rtx17"] == other
+
+
+@pytest.mark.unit
+def test_accept_takes_no_result_of_another_recipe(
+    toy: Path, play: Play, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert play("-k", "relu", relu=WELL) == 0
+    path = toy / "cases" / "toy.py"
+    path.write_text(
+        path.read_text().replace('"A Relu", relu', '"A Relu", relu, recipe=Recipe(flags=("FP16",))')
+    )
+    assert main(["accept", "-k", "relu"]) == 2
+    assert "nothing measured is recorded" in capsys.readouterr().err
+
+
+@pytest.mark.unit
+def test_a_dry_run_executes_and_writes_nothing(
+    toy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It tells where each target would run, its cells, and which of them mean nothing there."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a dry run runs nothing")
+
+    monkeypatch.setattr(run, "TargetRunner", refuse)
+    monkeypatch.setattr(run, "run_cells", refuse)
+    monkeypatch.setattr(sys.modules["harness.provision.packages"], "_uv", refuse)
+    before = sorted(toy.rglob("*"))
+    assert main(["run", "--dry-run", "--via", "venv"]) == 0
+    assert [path for path in sorted(toy.rglob("*")) if "__pycache__" not in path.parts] == before
+    out = capsys.readouterr().out
+    assert "ort131 (ONNX Runtime 1.31): 3 cells\n  virtual environment, " in out
+    assert "    toy[relu]-ort131\n    toy[weak]-ort131 (not applicable)\n" in out
+
+
+@pytest.mark.unit
+def test_verify_finds_a_changed_report_and_a_missing_log(
+    toy: Path, play: Play, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is silent after `run` and after `report`, and names what was tampered with."""
+    assert play("-k", "relu", relu=WELL) == 0
+    assert main(["verify"]) == 0
+    results = toy / "reports" / "results.json"
+    results.write_text(results.read_text().replace('"class": "ok"', '"class": "crashed"', 1))
+    capsys.readouterr()
+    assert main(["verify"]) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "reports/results.json: does not follow from the records; run `python -m harness report`",
+        "reports: 1 faults",
+    ]
+    assert main(["report"]) == 0
+    assert main(["verify"]) == 0
+    next((toy / "reports" / "logs").rglob("*.gz")).unlink()
+    (toy / "reports" / "index.html").unlink()
+    capsys.readouterr()
+    assert main(["verify"]) == 1
+    out = capsys.readouterr().out
+    assert "toy[relu]-ort131: " in out
+    assert "the log cannot be read" in out
+    assert "reports/index.html: missing" in out
+
+
+@pytest.mark.unit
+def test_merge_takes_in_other_stores_once(toy: Path, play: Play, capsys: pytest.CaptureFixture[str]) -> None:
+    """The merged report holds the cells of both, their logs came along, and merging again adds nothing."""
+    assert play("-k", "relu", "--reports", "a", relu=WELL) == 0
+    assert play("-k", "foreign", "--reports", "b", foreign=FAILS) == 0
+    capsys.readouterr()
+    assert main(["merge", "a", "b", "--reports", "both"]) == 0
+    assert capsys.readouterr().out.splitlines()[:2] == ["a: 1 records taken in", "b: 1 records taken in"]
+    assert main(["merge", "b", "both", "--reports", "both"]) == 0
+    assert capsys.readouterr().out.splitlines()[:2] == ["b: 0 records taken in", "both: 0 records taken in"]
+    shutil.rmtree(toy / "a")
+    shutil.rmtree(toy / "b")
+    assert main(["verify", "--reports", "both"]) == 0
+    cells = json.loads((toy / "both" / "results.json").read_text())["cells"]
+    ended = {cell["id"]: cell["class"] for cell in cells}
+    assert (ended["toy[relu]-ort131"], ended["toy[foreign]-ort131"]) == ("ok", "build_failed")
+    assert len(list(Store(toy / "both").outcomes())) == 2
+
+
+@pytest.mark.unit
+def test_a_merge_that_names_a_wrong_folder_takes_in_nothing(toy: Path, play: Play) -> None:
+    assert play("-k", "relu", "--reports", "a", relu=WELL) == 0
+    assert main(["merge", "a", "nowhere", "--reports", "both"]) == 2
+    assert not (toy / "both").exists()
+
+
+@pytest.mark.integration
+def test_a_real_run_from_nothing_to_accepted(
+    toy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The whole way on a real engine: run, accept, expected; a claim changed by hand is a regression, or fixed."""
+    needs.network()
+    words = ["run", "--via", "venv"]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert main(words) == 0
+    out = capsys.readouterr().out
+    assert "6 cells on 2 targets: 1 new failure, 1 as expected, 3 not run, 1 not applicable" in out
+    assert "not run: 3\n     3  needs an NVIDIA GPU; none found" in out
+    assert main(["accept", "--target", "ort131"]) == 0
+    assert "2 cells accepted into cases/measured.yaml" in capsys.readouterr().out
+    assert main([*words, "--target", "ort131"]) == 0
+    assert "3 cells on 1 target: 1 known failure, 1 as expected, 1 not applicable" in capsys.readouterr().out
+    path = toy / "cases" / "measured.yaml"
+    data = yaml.safe_load(path.read_text())
+    cells = data["ort131"]["cells"]
+    assert cells["toy[relu]"] == "ok"
+    cells["toy[relu]"], cells["toy[foreign]"] = "build_failed", "ok"
+    path.write_text(yaml.safe_dump(data))
+    assert main([*words, "-k", "relu", "--target", "ort131"]) == 0
+    assert "fixed: 1\n  toy[relu]-ort131: works; measured 2" in capsys.readouterr().out
+    assert main([*words, "-k", "foreign", "--target", "ort131"]) == 1
+    assert "regressed: 1\n  toy[foreign]-ort131: ended as " in capsys.readouterr().out
+    assert main(["verify"]) == 0
