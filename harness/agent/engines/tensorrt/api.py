@@ -3,7 +3,7 @@
 import importlib
 from typing import Any, Dict, Optional
 
-from harness.agent.engines import Emit, MissingApi, machine_facts
+from harness.agent.engines import Emit, Failed, MissingApi, machine_facts
 
 #: The imported module; set once by `load`, before any fork.
 trt: Any = None
@@ -16,11 +16,24 @@ def load(engine: str) -> Dict[str, str]:
     return dict(machine_facts(), engine=engine, engine_version=str(trt.__version__))
 
 
-def need(owner: Any, label: str, name: str) -> Any:
-    """Return an attribute of the API; raises MissingApi("IBuilderConfig.int8_calibrator") where it is not."""
-    if not hasattr(owner, name):
-        raise MissingApi("%s.%s" % (label, name))
-    return getattr(owner, name)
+def has(path: str) -> bool:
+    """Tell whether this version has a name of the API, such as "IBuilderConfig.int8_calibrator"."""
+    owner = trt
+    for part in path.split("."):
+        if not hasattr(owner, part):
+            return False
+        owner = getattr(owner, part)
+    return True
+
+
+def need(path: str) -> Any:
+    """Return what the API has under a name, such as "BuilderFlag.INT8"; raises MissingApi with it where it is not."""
+    if not has(path):
+        raise MissingApi(path)
+    owner = trt
+    for part in path.split("."):
+        owner = getattr(owner, part)
+    return owner
 
 
 def has_weak_typing() -> bool:
@@ -29,20 +42,22 @@ def has_weak_typing() -> bool:
     TensorRT 11 has lost `BuilderFlag.INT8`; TensorRT for RTX 1.4 still lists it and refuses to build with it, but has
     never had a calibrator to go with it.
     """
-    return hasattr(trt.BuilderFlag, "INT8") and hasattr(trt.IBuilderConfig, "int8_calibrator")
+    return has("BuilderFlag.INT8") and has("IBuilderConfig.int8_calibrator")
 
 
 def check_recipe(recipe: Dict[str, Any]) -> None:
     """Raise MissingApi for the first thing the recipe needs that this version lacks, before any work is done."""
-    if recipe["typing"] == "strong":
-        need(trt.NetworkDefinitionCreationFlag, "NetworkDefinitionCreationFlag", "STRONGLY_TYPED")
+    if recipe["typing"] == "strong" and has_weak_typing():
+        need("NetworkDefinitionCreationFlag.STRONGLY_TYPED")
     if recipe["typing"] == "weak":
         for name in recipe["flags"]:
-            need(trt.BuilderFlag, "BuilderFlag", name)
+            need("BuilderFlag." + name)
     if recipe["calibrator"]:
-        need(trt.IBuilderConfig, "IBuilderConfig", "int8_calibrator")
+        need("IBuilderConfig.int8_calibrator")
+        if recipe["profiles"]:
+            need("IBuilderConfig.set_calibration_profile")
     for name, _ in recipe["parser_flags"]:
-        need(need(trt, trt.__name__, "OnnxParserFlag"), "OnnxParserFlag", name)
+        need("OnnxParserFlag." + name)
 
 
 def make_logger(emit: Emit) -> Any:
@@ -59,20 +74,20 @@ def make_logger(emit: Emit) -> Any:
 
 
 def network_flags(typing: str) -> int:
-    """Return the flags of `create_network`: by name, because their numbers moved between 9.2, 10 and 11."""
-    names = trt.NetworkDefinitionCreationFlag
-    flags = 0
-    if hasattr(names, "EXPLICIT_BATCH"):
-        flags |= 1 << int(names.EXPLICIT_BATCH)
-    if typing == "strong":
-        flags |= 1 << int(need(names, "NetworkDefinitionCreationFlag", "STRONGLY_TYPED"))
-    elif typing == "graph" and not has_weak_typing() and hasattr(names, "STRONGLY_TYPED"):
-        flags |= 1 << int(names.STRONGLY_TYPED)
-    return flags
+    """Return the flags of `create_network`: by name, because their numbers moved between 9.2, 10 and 11.
+
+    Where there is no weak typing every network is strongly typed, whether or not the flag that says so is still there.
+    """
+    # Without it a network of 8.x and 9.x has an implicit batch, which the ONNX parser refuses.
+    wanted = ["EXPLICIT_BATCH"]
+    if typing == "strong" or (typing == "graph" and not has_weak_typing()):
+        wanted.append("STRONGLY_TYPED")
+    flags = trt.NetworkDefinitionCreationFlag
+    return sum(1 << int(getattr(flags, name)) for name in wanted if hasattr(flags, name))
 
 
 def datatype_name(datatype: Any) -> str:
-    """Return a DataType as the wire's word ("float32", "int8"); raises MissingApi for one the wire cannot carry."""
+    """Return a DataType as the wire's word ("float32", "int8"); raises Failed for one the wire cannot carry."""
     words = {
         "FLOAT": "float32",
         "HALF": "float16",
@@ -85,5 +100,5 @@ def datatype_name(datatype: Any) -> str:
     }
     name: Optional[str] = words.get(datatype.name)
     if name is None:
-        raise MissingApi("a wire form of DataType.%s" % datatype.name)
+        raise Failed("the harness has no means to carry DataType.%s" % datatype.name)
     return name

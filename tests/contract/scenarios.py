@@ -1,0 +1,200 @@
+"""The jobs that the contract test gives to the adapter: every distinct recipe of the cases, and every way to fail."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.case import Calibrator, Plugin, Profile, Recipe, Typing, load_cases
+from harness.matrix import load_matrix
+from harness.session import Timing
+
+ROOT = Path(__file__).resolve().parents[2]
+
+#: One network input: float32 of shape [1, 2].
+INPUT = {"x": "\0" * 8, "shape:x": "1,2"}
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One job, what the engine answers in it, and how it has to end where every API that it needs is there.
+
+    `ends` is done, failed, unavailable or agent_fault; `lacking` is a name and the end of versions that do not have it.
+    `answers` are by "Class.member" and replace what the engine says, one after the other where it is a list. `without`
+    takes away the CUDA "driver" or "numpy", `fails` is a function of the driver that fails, and `plugins` the image's
+    folder of compiled plugins.
+    """
+
+    name: str
+    job: dict[str, Any]
+    ends: str = "done"
+    lacking: tuple[str, str] = ("", "")
+    parts: dict[str, str] = field(default_factory=lambda: {"model": "onnx", "plan": "plan", **INPUT})
+    answers: dict[str, Any] = field(default_factory=dict)
+    without: tuple[str, ...] = ()
+    fails: str = ""
+    plugins: str = "/nonexistent"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the scenario as plain JSON data."""
+        return asdict(self)
+
+
+def _build(recipe: Recipe, capability: str | None = None) -> dict[str, Any]:
+    return {"kind": "build", "recipe": recipe.as_dict(), "compute_capability": capability}
+
+
+def _run(recipe: Recipe = Recipe()) -> dict[str, Any]:  # noqa: B008  (frozen)
+    timing = {**vars(Timing()), "warmup_s": 0.0, "budget_s": 0.0}
+    return {"kind": "run", "recipe": recipe.as_dict(), "compute_capability": None, "timing": timing}
+
+
+def _of_cases(plugin_library: str) -> list[Scenario]:
+    """Return a build for every distinct recipe of the cases, and a run where it loads a plugin, which is compiled."""
+    recipes: dict[str, tuple[str, Recipe]] = {}
+    for case in load_cases(ROOT / "cases"):
+        for variant in case:
+            recipes.setdefault(variant.recipe.sha256(), (f"{case.name}[{variant.name}]", variant.recipe))
+    found = []
+    for name, recipe in recipes.values():
+        # The stub has one tensor, which is the input, what a layer puts out, and what is to be marked.
+        tensor = recipe.mark_outputs[0] if recipe.mark_outputs else "x"
+        parts = {"model": "onnx", tensor: INPUT["x"], f"shape:{tensor}": INPUT["shape:x"]}
+        answers = {"ITensor.name": tensor}
+        build = Scenario(
+            f"build {name}", _build(recipe), parts=parts, answers=answers, plugins=plugin_library
+        )
+        found.append(build)
+        if recipe.plugin is not None:
+            found.append(Scenario(f"run {name}", _run(recipe), plugins=plugin_library))
+    return found
+
+
+#: A job for a compute capability that no version can build for.
+NOWHERE = "build for 1.0"
+
+
+def _of_targets() -> list[Scenario]:
+    """Return a build for every compute capability that the matrix asks for, and NOWHERE."""
+    targets = load_matrix(ROOT / "matrix.yaml").targets
+    wanted = {target.compute_capability for target in targets if target.compute_capability}
+    builds = [Scenario(f"build for {number}", _build(Recipe(), number)) for number in sorted(wanted)]
+    return [*builds, Scenario(NOWHERE, _build(Recipe(), "1.0"))]
+
+
+#: One recipe for each thing that a recipe can ask for, whether or not a case does: the rows of docs/capabilities.md.
+FEATURES = {
+    "strongly typed network": Recipe(Typing.STRONG),
+    "precision of the graph (Q/DQ, Cast)": Recipe(flags=("INT8",)),
+    **{
+        f"weak typing, builder flag {flag}": Recipe(Typing.WEAK, flags=(flag,))
+        for flag in ("FP16", "BF16", "INT8", "FP8", "OBEY_PRECISION_CONSTRAINTS")
+    },
+    "entropy calibrator": Recipe(Typing.WEAK, flags=("INT8",), calibrator=Calibrator("entropy")),
+    "min-max calibrator": Recipe(Typing.WEAK, flags=("INT8",), calibrator=Calibrator("minmax")),
+    "NATIVE_INSTANCENORM set": Recipe(parser_flags=(("NATIVE_INSTANCENORM", True),)),
+    "NATIVE_INSTANCENORM cleared": Recipe(parser_flags=(("NATIVE_INSTANCENORM", False),)),
+    "ENABLE_PLUGIN_OVERRIDE set": Recipe(parser_flags=(("ENABLE_PLUGIN_OVERRIDE", True),)),
+    "tensors marked as output": Recipe(mark_outputs=("x",)),
+    "optimisation profile": Recipe(profiles=(Profile("x", (1, 2), (1, 2), (4, 2)),)),
+    "optimisation profile and calibrator": Recipe(
+        Typing.WEAK,
+        flags=("INT8",),
+        calibrator=Calibrator("entropy"),
+        profiles=(Profile("x", (1, 2), (1, 2), (4, 2)),),
+    ),
+}
+
+_ENTROPY = FEATURES["entropy calibrator"]
+
+
+def _faults() -> list[Scenario]:
+    """Return what can go wrong by the engine's answer."""
+
+    def build(name: str, recipe: Recipe = Recipe(), **changes: Any) -> Scenario:  # noqa: B008  (frozen)
+        return Scenario(
+            f"build, {name}", _build(recipe, changes.pop("capability", None)), "failed", **changes
+        )
+
+    def run(name: str, **answers: Any) -> Scenario:
+        return Scenario(
+            f"run, {name}", _run(), "failed", answers={k.replace("__", "."): v for k, v in answers.items()}
+        )
+
+    return [
+        build("parser refuses", answers={"OnnxParser.parse": False}),
+        build("no engine", answers={"Builder.build_serialized_network": None}),
+        build("no tensor of the name", Recipe(mark_outputs=("nowhere",))),
+        build("calibrator and no driver", _ENTROPY, without=("driver",)),
+        build(
+            "compute capability refused",
+            capability="8.9",
+            answers={"IBuilderConfig.set_compute_capability": False},
+        ),
+        run("plan refused", Runtime__deserialize_cuda_engine=None),
+        run("no context", ICudaEngine__create_execution_context=None),
+        run("shape refused", IExecutionContext__set_input_shape=False),
+        run("run refused", IExecutionContext__execute_async_v3=False),
+        run("timed run refused", IExecutionContext__execute_async_v3=[True, False]),
+        run("another size than was given", ICudaEngine__get_tensor_dtype={"enum": "DataType.HALF"}),
+        run("a type that the wire has not", ICudaEngine__get_tensor_dtype={"enum": "DataType.FP8"}),
+        Scenario("run, no driver", _run(), "failed", without=("driver",)),
+        # TensorRT goes on as if the batches had ended, and may build an engine all the same.
+        Scenario("build, calibrator and CUDA error", _build(_ENTROPY), fails="cuMemcpyHtoDAsync_v2"),
+        Scenario(
+            "build, calibrator and half a number",
+            _build(_ENTROPY),
+            "agent_fault",
+            parts={"model": "onnx", "x": "\0" * 7, "shape:x": "1,2"},
+        ),
+    ]
+
+
+def _plugins(folder: Path) -> list[Scenario]:
+    """Return the ways of a plugin; `folder` has a subfolder for each state in which an image can be."""
+    build = _build(Recipe(plugin=Plugin("CompatIdentity", "int8_linear")))
+    # TensorRT for RTX takes no plugin, and so nothing is loaded for it.
+    untaken = ("INetworkDefinition.add_plugin_v2", "done")
+    broken, absent = str(folder / "broken"), str(folder / "absent")
+    return [
+        Scenario("plugin in Python", build, lacking=("IPluginV2DynamicExt", "unavailable")),
+        Scenario("plugin in C++", build, plugins=str(folder / "good")),
+        Scenario("plugin in C++ that does not load", build, "unavailable", untaken, plugins=broken),
+        Scenario("no plugin", build, "unavailable", untaken, without=("numpy",), plugins=absent),
+    ]
+
+
+def scenarios(folder: Path) -> list[Scenario]:
+    """Return every job; `folder` is `plugin_folders`'."""
+    features = [Scenario(f"feature {name}", _build(recipe)) for name, recipe in FEATURES.items()]
+    others = [
+        Scenario("devices", {"kind": "devices"}),
+        Scenario("run", _run()),
+        Scenario("build, calibrator and no flag", _build(Recipe(calibrator=Calibrator("entropy")))),
+        # The bindings of 8.x know no INT64: their parser makes it INT32, and the host sends what the model says.
+        Scenario(
+            "run, INT64 input made INT32",
+            _run(),
+            parts={"plan": "plan", "x": "\0" * 16, "shape:x": "1,2"},
+            answers={"ICudaEngine.get_tensor_dtype": {"enum": "DataType.INT32"}},
+        ),
+    ]
+    return [
+        *_of_cases(str(folder / "good")),
+        *_of_targets(),
+        *features,
+        *_plugins(folder),
+        *others,
+        *_faults(),
+    ]
+
+
+def plugin_folders(folder: Path, library: Path) -> Path:
+    """Make a folder for each state of an image's plugins, with `library` for a plugin; returns `folder`."""
+    for name in ("good", "broken", "absent"):
+        (folder / name).mkdir(parents=True)
+    (folder / "good" / "plugin.so").symlink_to(library)
+    (folder / "broken" / "plugin.so").write_text("not a library", encoding="ascii")
+    (folder / "absent" / "absent").write_text("no headers here", encoding="ascii")
+    return folder

@@ -1,0 +1,206 @@
+"""The agent's TensorRT adapter touches only what each version's API has, or asks first.
+
+The adapter runs, job by job, on the real Python bindings of every version, which stand on a stub of NVIDIA's libraries
+(`stub.c`). The bindings themselves look every attribute up, choose the overload and convert the arguments: what they
+refuse here they refuse everywhere. Every recipe of the cases is built, and every line of the adapter runs in some job
+on some version, so nothing it touches goes unseen; the list of it in docs/capabilities.md is what the wrapped bindings
+noted.
+
+What this cannot prove: what TensorRT does behind a call, who keeps which object alive, and that the real libraries
+load. 8.5 and 9.2 have no published bindings: they are the next version's without what their public sources do not
+define.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+import pytest
+
+from harness.matrix import load_matrix
+from harness.words import Engine
+from tests.contract import bindings, capabilities
+from tests.contract.bindings import ROOT, VERSIONS, Bindings
+from tests.contract.conftest import Probe
+from tests.contract.findings import findings
+from tests.contract.scenarios import NOWHERE, Scenario
+
+pytestmark = pytest.mark.contract
+
+EVERY_VERSION = pytest.mark.parametrize("version", VERSIONS, ids=lambda version: version.id.replace(" ", ""))
+
+
+@EVERY_VERSION
+def test_adapter_keeps_to_the_api(version: Bindings, probe: Probe, jobs: Mapping[str, Scenario]) -> None:
+    """Every job ends as it should, or with the exact name of an API that this version really lacks."""
+    report = probe(version, ROOT)
+    assert len(report["results"]) == len(jobs)
+    assert findings(report, jobs) == []
+
+
+@EVERY_VERSION
+def test_bindings_are_those_of_the_version(version: Bindings, probe: Probe) -> None:
+    """What was installed and imported calls itself by the version that its column names."""
+    if version.sources is None:
+        assert f"{probe(version, ROOT)['version']}.".startswith(f"{version.version}.")
+    else:
+        assert bindings.source_names(version.sources)["version"].startswith(version.version)
+
+
+@pytest.mark.parametrize(
+    "version", [version for version in VERSIONS if version.sources], ids=lambda version: version.id
+)
+def test_calls_have_the_arguments_of_the_sources(version: Bindings, probe: Probe) -> None:
+    """Where bindings stand in for 8.5 and 9.2, each call that is made has the same arguments in the older sources."""
+    arguments = bindings.source_names(version.sources or "")["arguments"]
+    compared, differing = 0, {}
+    for path, signature in probe(version, ROOT)["signatures"].items():
+        named = [names for names in arguments.get(path, []) if names]
+        compared += bool(named)
+        if named and not any(_overloads_name(signature, names) for names in named):
+            differing[path] = (named, signature)
+    assert differing == {}
+    assert compared > 10
+
+
+def _overloads_name(signature: str, names: list[str]) -> bool:
+    """Tell whether an overload in a pybind11 docstring has these arguments after `self`."""
+    heads = [line for line in signature.splitlines() if re.match(r"(\d+\. )?\w+\(", line)]
+    return any(re.findall(r"(\w+): ", head.partition(") ->")[0])[1:] == names for head in heads)
+
+
+def test_missing_names_are_names(probe: Probe) -> None:
+    """What is reported as missing on one version is there on another: a misspelt guard would be missing everywhere."""
+    reports = [probe(version, ROOT) for version in VERSIONS]
+    somewhere = {name for report in reports for name in report["names"]}
+    asked = {
+        (job, result["detail"])
+        for report in reports
+        for job, result in report["results"].items()
+        if result["end"] == "missing_api" and job != NOWHERE
+    }
+    assert len(asked) > 10
+    assert {(job, name) for job, name in asked if name not in somewhere} == set()
+
+
+def test_every_line_of_the_adapter_runs(probe: Probe) -> None:
+    """Every line of the adapter runs in some job on some version: what did not run was not checked."""
+    ran: dict[str, set[int]] = {}
+    for version in VERSIONS:
+        for file, lines in probe(version, ROOT)["lines"].items():
+            ran.setdefault(file, set()).update(lines)
+    silent = {
+        f"{path.relative_to(ROOT)}:{line}"
+        for path in bindings.adapter_files()
+        for line in set(_lines(compile(path.read_text(encoding="utf-8"), str(path), "exec"))) - ran[str(path)]
+    }
+    assert silent == set()
+
+
+def _lines(code: CodeType) -> Iterator[int]:
+    yield from (line for _, _, line in code.co_lines() if line)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _lines(constant)
+
+
+def test_only_the_adapter_touches_the_engine() -> None:
+    """No other file of the agent imports TensorRT or takes the module that the adapter holds."""
+    adapter = set(bindings.adapter_files())
+    for path in (ROOT / "harness").rglob("*.py"):
+        if path in adapter:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            imported = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            assert not {"tensorrt", "tensorrt_rtx"} & set(imported), path
+
+
+def test_every_target_of_the_matrix_is_checked() -> None:
+    """Each TensorRT of matrix.yaml has its release among the versions that are checked."""
+    checked = {(version.engine, version.version) for version in VERSIONS}
+    for target in load_matrix(ROOT / "matrix.yaml").targets:
+        if target.engine is not Engine.ONNXRUNTIME:
+            release = ".".join(target.version.split(".")[:2])
+            assert (target.module, release) in checked, target.name
+
+
+# Each fault takes one guard away: the file, the guarded text, the unguarded text, and a version that must object.
+FAULTS = {
+    "calibrator unguarded on 11": (
+        "api.py",
+        '    if recipe["calibrator"]:\n        need("IBuilderConfig.int8_calibrator")',
+        '    if recipe["calibrator"]:\n        trt.IBuilderConfig.int8_calibrator',
+        "11.0",
+        "has no attribute 'int8_calibrator'",
+    ),
+    "explicit batch unguarded on 11": (
+        "api.py",
+        "for name in wanted if hasattr(flags, name))",
+        "for name in wanted)",
+        "11.4",
+        "has no attribute 'EXPLICIT_BATCH'",
+    ),
+    "node name unguarded on 8.6": (
+        "build.py",
+        'node=error.node_name() if hasattr(error, "node_name") else "",',
+        "node=error.node_name(),",
+        "8.6",
+        "has no attribute 'node_name'",
+    ),
+    "compute capability unguarded on rtx 1.7": (
+        "build.py",
+        'api.need("ComputeCapability.SM" + capability.replace(".", ""))',
+        'getattr(api.trt.ComputeCapability, "SM" + capability.replace(".", ""))',
+        "rtx 1.7",
+        "has no attribute 'SM10'",
+    ),
+    "parser flag unguarded on 8.5": (
+        "api.py",
+        'need("OnnxParserFlag." + name)',
+        "getattr(trt.OnnxParserFlag, name)",
+        "8.5",
+        "no attribute 'OnnxParserFlag'",
+    ),
+    "argument of the wrong type on 10.0": (
+        "build.py",
+        'recipe["workspace_mib"] << 20',
+        'recipe["workspace_mib"] * 1e6',
+        "10.0",
+        "incompatible function arguments",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_guard_that_is_taken_away_is_missed(
+    name: str, probe: Probe, jobs: Mapping[str, Scenario], tmp_path: Path
+) -> None:
+    """The check finds each seeded fault, on a copy of the agent that differs from the real one in that alone."""
+    file, guarded, unguarded, version, said = FAULTS[name]
+    code = tmp_path / "code"
+    shutil.copytree(
+        ROOT / "harness" / "agent", code / "harness" / "agent", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    shutil.copy(ROOT / "harness" / "__init__.py", code / "harness")
+    path = code / "harness" / "agent" / "engines" / "tensorrt" / file
+    text = path.read_text(encoding="utf-8")
+    assert text.count(guarded) == 1, "the adapter has changed: seed the fault anew"
+    path.write_text(text.replace(guarded, unguarded), encoding="utf-8")
+    target = next(each for each in VERSIONS if each.id == version)
+    found = findings(probe(target, code), jobs)
+    assert found
+    assert any(said in sentence for sentence in found), found
+
+
+def test_documented_capabilities_are_current(probe: Probe) -> None:
+    """docs/capabilities.md is what `python -m tests.contract.capabilities` writes."""
+    reports: list[tuple[Bindings, dict[str, Any]]] = [(version, probe(version, ROOT)) for version in VERSIONS]
+    assert capabilities.PAGE.read_text(encoding="utf-8") == capabilities.page(reports), (
+        "run `python -m tests.contract.capabilities` and commit docs/capabilities.md"
+    )
