@@ -29,10 +29,12 @@ lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/hadolint docker/*.Dockerfile
+	$(BIN)/shellcheck docker/plugin/build.sh .ci/run .ci/machine
 
 # The exact versions that developers and CI use; users get what pyproject.toml allows.
 lock: $(VENV)/dev.stamp
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --extra dev --no-emit-index-url --no-annotate --no-header --output-file constraints.txt pyproject.toml
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache

@@ -15,7 +15,7 @@ from harness.layers import node_precision
 from harness.words import Class, Precision
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from harness.outcome import Accuracy, Outcome
 
@@ -130,16 +130,20 @@ def classify(
     got: Mapping[str, Precision] | None = None,
     *,
     demanded: bool = True,
+    permitted: Collection[Precision] = (),
 ) -> Classification:
     """Return the class of an outcome.
 
     `variant_precision` is what the variant wants by ONNX node name; `got` what each node ran in, read from the
-    outcome's layers unless given. With `demanded` False the wish only sets how far numbers may be off.
+    outcome's layers unless given. With `demanded` False the wish only sets how far numbers may be off. `permitted`
+    are the precisions that the recipe lets the engine choose, which set that where the layers do not tell.
     """
     early = _not_judged(outcome) or _removed(outcome) or _ended_badly(outcome) or _failed(outcome)
-    return early or _finished(
-        outcome, variant_precision, _read(outcome) if got is None else got, demanded=demanded
-    )
+    if early is not None:
+        return early
+    ran = _read(outcome) if got is None else got
+    coarsest = coarsest_precision(outcome, variant_precision, ran, permitted)
+    return _finished(outcome, variant_precision if demanded else {}, ran, coarsest)
 
 
 def _read(outcome: Outcome) -> Mapping[str, Precision]:
@@ -192,16 +196,15 @@ def _failed(outcome: Outcome) -> Classification | None:
 
 
 def _finished(
-    outcome: Outcome, wanted: Mapping[str, Precision], got: Mapping[str, Precision], *, demanded: bool
+    outcome: Outcome, demands: Mapping[str, Precision], got: Mapping[str, Precision], coarsest: Precision
 ) -> Classification:
-    demands = wanted if demanded else {}
     lost = tuple(
         Lost(node, precision, got[node])
         for node, precision in demands.items()
         if got.get(node, Precision.UNKNOWN) is not Precision.UNKNOWN and not _reached(precision, got[node])
     )
     unverified = _unverified(outcome, demands, got)
-    wrong = _wrong_numbers(outcome, wanted, got)
+    wrong = _wrong_numbers(outcome, coarsest)
     if wrong:
         return Classification(Class.INACCURATE, wrong, lost, unverified)
     if lost:
@@ -233,8 +236,7 @@ def _unverified(
     )
 
 
-def _wrong_numbers(outcome: Outcome, wanted: Mapping[str, Precision], got: Mapping[str, Precision]) -> str:
-    coarsest = coarsest_precision(outcome, wanted, got)
+def _wrong_numbers(outcome: Outcome, coarsest: Precision) -> str:
     tolerance = TOLERANCES.get(coarsest, Tolerance(0.0, 1.0))
     findings = (_finding(accuracy, tolerance, coarsest) for accuracy in outcome.accuracy)
     return "; ".join(finding for finding in findings if finding)
@@ -260,10 +262,19 @@ def _finding(accuracy: Accuracy, tolerance: Tolerance, precision: Precision) -> 
 
 
 def coarsest_precision(
-    outcome: Outcome, wanted: Mapping[str, Precision], got: Mapping[str, Precision]
+    outcome: Outcome,
+    wanted: Mapping[str, Precision],
+    got: Mapping[str, Precision],
+    permitted: Collection[Precision] = (),
 ) -> Precision:
-    """Return the coarsest precision that anything ran in, was quantised to or was meant to run in."""
-    seen = {_word(layer.precision) for layer in outcome.layers} | set(got.values()) | set(wanted.values())
+    """Return the coarsest precision that anything ran in, was quantised to or was meant to run in.
+
+    Where a layer does not tell, or none is listed, it may have run in any that is permitted.
+    """
+    told = {_word(layer.precision) for layer in outcome.layers}
+    seen = told | set(got.values()) | set(wanted.values())
+    if not told or Precision.UNKNOWN in told or outcome.unparsed_layers:
+        seen |= set(permitted)
     if any(node.op == "QuantizeLinear" for node in outcome.nodes):
         seen.add(Precision.INT8)
     order = list(TOLERANCES)

@@ -14,6 +14,7 @@ from harness.verdict import Judgement, judge
 from harness.words import GOOD, Engine, Precision, Verdict
 
 if TYPE_CHECKING:
+    from harness.case import Recipe
     from harness.outcome import Outcome
 
 
@@ -48,7 +49,16 @@ def judge_cell(cell: Cell, outcome: Outcome) -> Judged:
     # ONNX Runtime is the baseline for the graph and its numbers: that it runs a Q/DQ convolution in FP32 unless a
     # QuantizeLinear follows says nothing about TensorRT. What it ran in is recorded and shown.
     demanded = cell.target.engine is not Engine.ONNXRUNTIME
-    classification = classify(outcome, precision_map(cell.variant), precision, demanded=demanded)
+    permitted = _permitted(cell.variant.recipe) if demanded else frozenset()
+    classification = classify(
+        outcome, precision_map(cell.variant), precision, demanded=demanded, permitted=permitted
+    )
     diagnosis = diagnose(outcome, classification)
     judgement = judge(classification, documented(cell), diagnosis.id if diagnosis else None)
     return Judged(cell, outcome, precision, classification, diagnosis, judgement)
+
+
+def _permitted(recipe: Recipe) -> frozenset[Precision]:
+    """Return the precisions that the recipe's builder flags let the engine choose."""
+    words = {str(precision) for precision in Precision}
+    return frozenset(Precision(flag.lower()) for flag in recipe.flags if flag.lower() in words)

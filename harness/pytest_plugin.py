@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.junitxml import xml_key
+from xdist.scheduler import LoadScopeScheduling
 
 from harness.case import load_cases
-from harness.errors import HandledError, InfraError
+from harness.errors import HandledError
 from harness.executor import TargetRunner, reap_orphans
 from harness.explain import explain
 from harness.judged import Judged, judge_cell
@@ -23,7 +25,10 @@ from harness.matrix import load_matrix
 from harness.plan import Cell, plan
 from harness.report import build_report
 from harness.store import Store
-from harness.words import Verdict
+from harness.words import Class, Verdict
+
+#: What is collected.
+FILE = "matrix.yaml"
 
 _RUN = pytest.StashKey["Run"]()
 
@@ -82,27 +87,44 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=[],
         help="fail, not skip, the cells of this target that cannot run here (may be repeated)",
     )
+    # pytest looks for its settings before it has heard of these options, and takes a folder that exists for one of
+    # tests: outside the project it is to be written with "=".
     group.addoption(
-        "--cases", dest="compat_cases", default="cases", help="folder of case modules (default: cases)"
+        "--cases",
+        dest="compat_cases",
+        default="cases",
+        help='folder of case modules (default: cases); with "=" where it is outside the project',
     )
     group.addoption(
         "--reports",
         dest="compat_reports",
         default="reports",
-        help="folder for records and the report (default: reports)",
+        help='folder for records and the report (default: reports); with "=" where it is outside the project',
     )
 
 
-def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Let `-n` keep the cells of a target together, so that each worker warms a target up once."""
+class ByTarget(LoadScopeScheduling):  # type: ignore[misc]
+    """Keeps the cells of a target on one worker, which warms it up once, and other tests by their module.
+
+    xdist's own groups will not do: it marks them in an attribute that pytest 9.2 no longer reads.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        path, _, name = nodeid.partition("::")
+        target = name.rpartition("]-")[2] if Path(path).name == FILE else ""
+        return f"{path}::{target}"
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByTarget | None:  # noqa: ANN401
+    """Let `-n` keep the cells of a target together, unless `--dist` says otherwise."""
     told = any(argument.startswith("--dist") for argument in config.invocation_params.args)
-    if config.getoption("dist", "no") == "load" and not told:
-        config.option.dist = "loadgroup"
+    return ByTarget(config, log) if config.getoption("dist") == "load" and not told else None
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """Collect matrix.yaml."""
-    if file_path.name == "matrix.yaml":
+    if file_path.name == FILE:
         return MatrixFile.from_parent(parent, path=file_path)
     return None
 
@@ -145,36 +167,40 @@ class CellItem(pytest.Item):
         self.judged: Judged | None = None
         for mark in (cell.target.name, cell.target.engine.value, cell.case.name):
             self.add_marker(mark)
-        if self.config.pluginmanager.hasplugin("xdist"):
-            self.add_marker(pytest.mark.xdist_group(cell.target.name))
 
     def setup(self) -> None:
         """Run the cell and record it; infrastructure trouble is an error here."""
         run = self.config.stash[_RUN]
         runner = run.runner(self.cell)
-        outcome, log = runner.run(self.cell)
-        run.store.append(outcome, log)
+        try:
+            outcome, log = runner.run(self.cell)
+            run.store.append(outcome, log)
+        except HandledError as error:
+            # Of a model that cannot be built, or a folder that cannot be written.
+            pytest.fail(str(error), pytrace=False)
         self.judged = judge_cell(self.cell, outcome)
         self.user_properties += [
             ("class", str(self.judged.classification.cls)),
             ("verdict", str(self.judged.judgement.verdict)),
             ("signature", self.judged.signature or ""),
         ]
-        if self.judged.judgement.verdict is Verdict.INFRA:
-            raise InfraError(outcome.reason)
-        if self.judged.judgement.verdict is Verdict.NOT_RUN and not self._required():
-            pytest.skip(outcome.reason)
+        judgement = self.judged.judgement
+        if judgement.verdict is Verdict.INFRA:
+            # Not by `repr_failure`: pytest asks that of the call alone, and prints a traceback for any other exception.
+            pytest.fail(f"infrastructure, not the engine: {judgement.sentence}", pytrace=False)
+        if judgement.verdict is Verdict.NOT_RUN and not self._required():
+            pytest.skip(judgement.sentence)
 
     def _required(self) -> bool:
         assert self.judged is not None  # noqa: S101  (set by setup)
         required = self.cell.target.name in self.config.getoption("compat_require")
-        return required and self.judged.outcome.state == "not_run"
+        return required and self.judged.classification.cls is Class.NOT_RUN
 
     def runtest(self) -> None:
         """Fail where the verdict is bad."""
         assert self.judged is not None  # noqa: S101  (set by setup)
         if self._required():
-            pytest.fail(f"required to run here, and it {self.judged.outcome.reason}", pytrace=False)
+            pytest.fail(f"required to run here, and it {self.judged.judgement.sentence}", pytrace=False)
         if self.judged.failed:
             raise CellFailed(self.judged)
 
@@ -182,8 +208,6 @@ class CellItem(pytest.Item):
         """Explain a failed cell in words; a traceback is for faults of the harness only."""
         if isinstance(excinfo.value, CellFailed):
             return explain(excinfo.value.judged)
-        if isinstance(excinfo.value, InfraError):
-            return f"infrastructure, not the engine: {excinfo.value}"
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int, str]:
@@ -225,6 +249,9 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     """End what an interrupted run left."""
     if _RUN in config.stash:
         config.stash[_RUN].close()
+    if config.getoption("dist", "no") != "no":
+        # xdist kills a worker that is in the middle of a cell; its container has nobody else to remove it.
+        reap_orphans()
 
 
 def reports_folder(config: pytest.Config) -> Path:
@@ -239,25 +266,33 @@ class Reporter:
         self._config = config
         self._folder = reports_folder(config)
         self._matrices: set[Path] = set()
+        self._complaint = ""
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note that a cell was recorded."""
         _mend_id(report)
+        _mend_junit_name(report, self._config)
         if report.when == "setup" and "class" in dict(report.user_properties):
             self._matrices.add(self._config.rootpath / report.nodeid.split("::")[0])
 
-    def pytest_sessionfinish(self) -> None:
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Write the report on all that the store holds."""
         if _RUN in self._config.stash:
             self._config.stash[_RUN].close()
-        for path in sorted(self._matrices):
-            cases = load_cases(self._config.rootpath / self._config.getoption("compat_cases"))
-            build_report(load_matrix(path), cases, Store(self._folder), self._folder)
+        try:
+            for path in sorted(self._matrices):
+                cases = load_cases(self._config.rootpath / self._config.getoption("compat_cases"))
+                build_report(load_matrix(path), cases, Store(self._folder), self._folder)
+        except HandledError as error:
+            self._complaint = str(error)
+            session.exitstatus = pytest.ExitCode.USAGE_ERROR
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Say where the report is."""
-        if self._matrices:
+        """Say where the report is, or why there is none."""
+        if self._complaint:
+            terminalreporter.write_line(f"no compatibility report: {self._complaint}", red=True)
+        elif self._matrices:
             terminalreporter.write_line(f"compatibility report: {self._folder / 'index.html'}")
 
 
@@ -271,3 +306,11 @@ def _mend_id(report: pytest.TestReport) -> None:
     if node is not None and f"{node.path}::{node.rest}" != report.nodeid and "::" in report.nodeid:
         path, _, rest = report.nodeid.partition("::")
         report._id = type(node)(path=path, names=(rest,))  # noqa: SLF001  (there is no public way)
+
+
+def _mend_junit_name(report: pytest.TestReport, config: pytest.Config) -> None:
+    """Let `--junitxml` name a cell as it is called: it reads the id as in `_mend_id`, also without xdist."""
+    xml = config.stash.get(xml_key, None)
+    path, _, name = report.nodeid.partition("::")
+    if xml is not None and Path(path).name == FILE:
+        xml.node_reporter(report).add_attribute("name", name)

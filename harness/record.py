@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from harness.layers import LayerReport, Source, ort_node_times, parse_layers
@@ -34,6 +34,8 @@ class Observation:
     phases: dict[str, float] = field(default_factory=dict)
     failed_phase: str | None = None
     missing_api: str | None = None
+    unavailable: str = ""
+    fault: str = ""
     error: str = ""
     end: End | None = None
     plan: bytes | None = None
@@ -58,7 +60,8 @@ class Observation:
     def succeeded(self) -> bool:
         """Tell whether all asked so far was done."""
         finished = self.end is not None and self.end.kind == "finished"
-        return finished and self.failed_phase is None and self.missing_api is None and not self.error
+        refused = self.failed_phase is not None or self.missing_api is not None
+        return finished and not (refused or self.unavailable or self.fault or self.error)
 
     def _on_phase_begin(self, message: dict[str, Any], _: bytes) -> None:
         self._phase = message["name"]
@@ -88,6 +91,10 @@ class Observation:
     def _on_missing_api(self, message: dict[str, Any], _: bytes) -> None:
         self.missing_api = message["name"]
 
+    def _on_unavailable(self, message: dict[str, Any], _: bytes) -> None:
+        self.unavailable = message["text"]
+        self.log.append(f"[unavailable] {self.unavailable}")
+
     def _on_failed(self, message: dict[str, Any], _: bytes) -> None:
         self.error = message["text"]
         self.log.append(f"[failed] {self.error}")
@@ -112,7 +119,22 @@ class Observation:
         self._outputs[message["name"]] = from_wire(message["dtype"], message["shape"], body)
 
     def _on_latency(self, message: dict[str, Any], _: bytes) -> None:
-        self._latency = Latency(tuple(message["samples_ms"]), message["warmup"], message["clock"])
+        self._latency = Latency(
+            samples_ms=tuple(message["samples_ms"]),
+            warmup=message["warmup"],
+            clock=message["clock"],
+            scope=message["scope"],
+            upload_ms=tuple(message.get("upload_ms", ())),
+            before=message.get("before", {}),
+            after=message.get("after", {}),
+        )
+
+    def _on_calibration_cache(self, _: dict[str, Any], body: bytes) -> None:
+        self.log.append(f"[calibration cache]\n{body.decode('ascii', 'replace').rstrip()}")
+
+    def _on_agent_fault(self, message: dict[str, Any], _: bytes) -> None:
+        self.fault = message["text"]
+        self.log.append(f"[agent fault] {self.fault}")
 
     def _on_fact(self, message: dict[str, Any], _: bytes) -> None:
         self.facts.update(message["facts"])
@@ -123,13 +145,13 @@ class Observation:
 
     def _on_end(self, message: dict[str, Any], _: bytes) -> None:
         self.log.append(f"[end] {message['kind']} {message['detail']}")
-        peak = max(message["peak_rss_bytes"], (self.end.peak_rss_bytes or 0) if self.end else 0)
+        peaks = (message["peak_rss_bytes"], self.end.peak_rss_bytes if self.end else None)
         self.end = End(
             kind=message["kind"],
             detail=message["detail"],
             exit_code=message.get("exit_code"),
             signal=message.get("signal"),
-            peak_rss_bytes=peak,
+            peak_rss_bytes=max((peak for peak in peaks if peak is not None), default=None),
         )
         if self._phase is not None:
             self.failed_phase, self._phase = self._phase, None
@@ -143,7 +165,8 @@ class Observation:
             case=cell.case.name,
             variant=cell.variant.name,
             target=cell.target.name,
-            state="done",
+            state="infra_error" if self.fault else "not_run" if self.unavailable else "done",
+            reason=self.fault or self.unavailable,
             end=self.end,
             phases=self.phases,
             failed_phase=self.failed_phase,
@@ -160,7 +183,7 @@ class Observation:
             ran=bool(self._outputs),
             accuracy=compare(expected, self._outputs) if expected and self._outputs else (),
             latency=self._latency,
-            stamps=stamps,
+            stamps=replace(stamps, environment={**stamps.environment, **self.facts}),
         )
 
     def _layer_report(self, subject: Subject) -> LayerReport | None:

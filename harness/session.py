@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from harness.agent.bootstrap import pack
 from harness.agent.protocol import Decoder, ProtocolError, encode, join_parts
 from harness.errors import InfraError
+from harness.transport import AgentGoneError
 from harness.words import Engine
 
 if TYPE_CHECKING:
@@ -51,22 +52,32 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True)
 class Timing:
-    """How the timed run is made: seconds of warm-up, most iterations, most seconds."""
+    """How the timed run is made.
+
+    `warmup_s` seconds of warm-up, then at least `iterations` samples and `window_s` seconds of them; at most `most`
+    samples and `budget_s` seconds, whichever comes first.
+    """
 
     warmup_s: float = 0.2
     iterations: int = 100
-    budget_s: float = 1.0
+    window_s: float = 0.1
+    most: int = 500
+    budget_s: float = 10.0
 
 
 @dataclass(frozen=True)
 class Job:
-    """What the agent is asked to do in one child process: "devices", "build" or "run"."""
+    """What the agent is asked to do in one child process: "devices", "build" or "run".
+
+    `provider` is where ONNX Runtime is to run, "cpu" or "cuda"; "" for the other engines.
+    """
 
     kind: str
     timeout_s: float
     memory_mib: int
     recipe: Mapping[str, Any] = field(default_factory=dict)
     compute_capability: str | None = None
+    provider: str = ""
     timing: Timing = field(default_factory=Timing)
     parts: tuple[tuple[str, bytes], ...] = ()
 
@@ -80,6 +91,7 @@ class Job:
             "memory_mib": self.memory_mib,
             "recipe": dict(self.recipe),
             "compute_capability": self.compute_capability,
+            "provider": self.provider,
             "timing": vars(self.timing),
             "parts": index,
         }
@@ -90,7 +102,7 @@ class Session:
     """A live agent behind a transport.
 
     Starting it sends the agent's code and waits until the engine is loaded; `facts` is what the agent then says of
-    engine, image and machine. Raises InfraError when no agent comes up.
+    engine, image and machine; `lost` turns True when the agent goes away. Raises InfraError when no agent comes up.
     """
 
     def __init__(
@@ -105,9 +117,11 @@ class Session:
         self._transport = transport
         self._decoder = Decoder()
         self._events: list[Event] = []
+        self._limit_hit = False
+        self.lost = False
         try:
             transport.send(pack(extra) + encode({"type": "start", "engine": engine, "adapter": adapter}))
-        except (BrokenPipeError, TimeoutError):
+        except AgentGoneError:
             raise self._lost("starting") from None
         hello = self._next(time.monotonic() + hello_timeout, "loading the engine")
         if hello.type != "hello":
@@ -119,11 +133,13 @@ class Session:
         doing = f"a {job.kind} job"
         try:
             self._transport.send(job.frame())
-        except (BrokenPipeError, TimeoutError):
+        except AgentGoneError:
             raise self._lost(doing) from None
         deadline = time.monotonic() + job.timeout_s + GRACE
         while True:
             event = self._next(deadline, doing)
+            if event.type == "end":
+                self._limit_hit = self._limit_hit or event.message["kind"] == "out_of_memory"
             yield event
             if event.type == "end":
                 return
@@ -137,27 +153,29 @@ class Session:
             try:
                 data = self._transport.receive(max(0.0, deadline - time.monotonic()))
             except TimeoutError:
+                self.lost = True
                 raise AgentLost(f"the agent did not answer in time while {doing}{self._tail()}") from None
             if not data:
                 raise self._lost(doing)
             try:
                 self._events += [Event(*frame) for frame in self._decoder.feed(data)]
             except ProtocolError as error:
+                self.lost = True
                 raise AgentLost(
                     f"the agent's stream is broken while {doing}: {error}{self._tail()}"
                 ) from error
         return self._events.pop(0)
 
     def _lost(self, doing: str) -> AgentLost:
+        self.lost = True
         # The stream ends a moment before the process does.
         patience = time.monotonic() + _EXIT_WAIT
         while (status := self._transport.exit_status()) is None and time.monotonic() < patience:
             time.sleep(0.01)
         how = f" ({status})" if status else ""
-        return AgentLost(
-            f"the agent went away while {doing}{how}{self._tail()}",
-            out_of_memory=bool(status and status.out_of_memory),
-        )
+        # Docker's flag says that the limit was ever hit: once a job has hit it, it says nothing of the agent's end.
+        out_of_memory = bool(status and status.out_of_memory) and not self._limit_hit
+        return AgentLost(f"the agent went away while {doing}{how}{self._tail()}", out_of_memory=out_of_memory)
 
     def _tail(self) -> str:
         tail = self._transport.stderr_tail().strip()

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import pytest
-import uv
 
 from harness import docker_engine
 from harness.errors import InfraError
@@ -104,6 +103,8 @@ def _present(reference: str, platform: str) -> bool:
 
 @functools.lru_cache(maxsize=1)
 def _index() -> str:
+    import uv
+
     command = [uv.find_uv_bin(), "pip", "compile", "--quiet", "--no-cache", "--no-deps", "--no-header", "-"]
     try:
         done = subprocess.run(

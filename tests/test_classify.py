@@ -260,3 +260,23 @@ def test_q_in_the_graph_means_int8_tolerance_and_no_layers_mean_tf32() -> None:
 def test_integers_are_exact() -> None:
     record = outcome(layers=(layer("/a", "int64"),), accuracy=(accuracy(max_abs=1.0, max_rel=1e-6),))
     assert classify(record, {}).cls is Class.INACCURATE
+
+
+@pytest.mark.parametrize(
+    ("layers", "tolerance"),
+    [
+        ((), INT8),
+        ((layer("/a", "int8"), layer("/b", "fp32")), INT8),
+        ((layer("/a", "fp32"), layer("/b", "unknown")), INT8),
+        ((layer("/a", "fp32"), layer("/b", "fp32")), FP32),
+    ],
+)
+def test_a_calibrated_model_is_held_to_fp32_numbers_at_int8_tolerance_unless_all_ran_in_fp32(
+    layers: tuple[Layer, ...], tolerance: Precision
+) -> None:
+    """Its graph has no Q/DQ, so the reference is not quantised; the recipe says what the engine may choose."""
+    nodes = (Node("/a", "Conv"), Node("/b", "InstanceNormalization"))
+    for off, cls in ((0.9, Class.OK), (1.1, Class.INACCURATE)):
+        accuracy = (Accuracy("y", 0.1, off * TOLERANCES[tolerance].max_rel, 1.0),)
+        record = outcome(nodes=nodes, layers=layers, accuracy=accuracy)
+        assert classify(record, {"/b": FP32}, demanded=False, permitted={INT8}).cls is cls

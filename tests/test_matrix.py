@@ -42,6 +42,7 @@ VERSIONS = {
     "rtx17-arm64": "1.7.1.116",
     "ort117": "1.17.3",
     "ort131": "1.31.1",
+    "ort131-cuda": "1.31.1",
 }
 
 
@@ -101,6 +102,7 @@ def test_columns_of_one_group_stand_together_and_no_label_is_used_twice(shipped:
         ("rtx17-sm89", "TensorRT for RTX 1.7, SM 8.9", "TensorRT for RTX"),
         ("rtx17-arm64", "TensorRT for RTX 1.7, arm64", "TensorRT for RTX"),
         ("ort131", "ONNX Runtime 1.31", "ONNX Runtime"),
+        ("ort131-cuda", "ONNX Runtime 1.31, CUDA", "ONNX Runtime"),
     ],
 )
 def test_labels_are_made_of_engine_version_and_platform(
@@ -128,10 +130,15 @@ def test_the_generations_of_rtx17_differ_from_it_in_nothing_else(shipped: Matrix
         assert same == base
 
 
-def test_only_tensorrt_itself_needs_a_gpu(shipped: Matrix) -> None:
+def test_only_tensorrt_itself_and_the_cuda_provider_need_a_gpu(shipped: Matrix) -> None:
     for target in shipped:
-        assert target.needs.gpu is (target.engine is Engine.TENSORRT)
+        assert target.needs.gpu is (target.engine is Engine.TENSORRT or target.provider == "cuda")
         assert target.module == target.engine.value
+
+
+def test_a_provider_is_of_onnxruntime_alone(shipped: Matrix) -> None:
+    providers = {target.name: target.provider for target in shipped if target.provider}
+    assert providers == {"ort117": "cpu", "ort131": "cpu", "ort131-cuda": "cuda"}
 
 
 def test_a_jetson_is_arm64_to_docker(shipped: Matrix) -> None:
@@ -360,6 +367,24 @@ BROKEN: list[tuple[str, str | bytes, str]] = [
         "an image without a tag",
         target_text(GOOD.replace(":23.06-py3", "")),
         "matrix.yaml:6: targets.trt86.image: 'nvcr.io/nvidia/tensorrt' is not in the right form; give image",
+    ),
+    (
+        "a provider of TensorRT",
+        target_text(f"{GOOD}\nprovider: cuda"),
+        "matrix.yaml:7: targets.trt86.provider: is only for onnxruntime; tensorrt has none, so delete it",
+    ),
+    (
+        "a provider that does not exist",
+        target_text('engine: onnxruntime\nversion: "1.2.3"\npackages: [onnxruntime==1.2.3]\nprovider: cudo'),
+        "matrix.yaml:7: targets.trt86.provider: 'cudo' is not one of cpu, cuda; did you mean 'cuda'",
+    ),
+    (
+        "CUDA without a GPU",
+        target_text(
+            'engine: onnxruntime\nversion: "1.2.3"\npackages: [onnxruntime==1.2.3]\nprovider: cuda\n'
+            "needs: {gpu: false}"
+        ),
+        "matrix.yaml:8: targets.trt86.needs.gpu: is false, but provider cuda runs on a GPU alone; delete one",
     ),
     (
         "a digest of nothing",

@@ -1,16 +1,24 @@
 """INT8 calibrators for implicit quantisation, right ones and ones that are wrong on purpose.
 
-The batches are the cell's own input followed by scaled copies of it, so that calibration is deterministic and needs
-no data set. A calibrator hands over device addresses, one for each network input, of contiguous float32.
+The batches are the cell's own inputs followed by scaled copies of them, so that calibration is deterministic and needs
+no data set; with dynamic shapes they have the profile's optimum, which is the calibration profile too. A calibrator
+hands over device addresses, one for each network input, of contiguous float32.
+
+TensorRT's bindings catch what Python raises in a calibrator, print it and go on as if the batches had ended
+(https://github.com/NVIDIA/TensorRT/issues/3871). The build that then fails is not the product's failure: `blame` says
+whose it is.
 """
 
 import array
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from harness.agent.cuda import Device
+from harness.agent.cuda import CudaError, Device
 
 _SCALES = (1.0, 0.5, 0.75, 0.25)
 _PARENTS = {"entropy": "IInt8EntropyCalibrator2", "minmax": "IInt8MinMaxCalibrator"}
+
+#: What calibrators of this process have raised; a process builds one engine.
+raised: List[BaseException] = []
 
 
 class Batches:
@@ -24,12 +32,12 @@ class Batches:
         self._fault = recipe.get("fault")
         self._inputs = inputs
         self._device = device
-        self._left = list(_SCALES[: recipe["batches"]])
+        self._left = [_SCALES[index % len(_SCALES)] for index in range(recipe["batches"])]
         self._addresses: Dict[str, int] = {}
         self._keep: List[Any] = []
 
     def next(self, names: Sequence[str]) -> Optional[List[int]]:
-        """Return the addresses of the next batch, None after the last."""
+        """Return the address of each named input's next batch, in the order of the names; None after the last."""
         if not self._left:
             return None
         scale = self._left.pop(0)
@@ -50,33 +58,54 @@ class Batches:
         return self._addresses[name]
 
 
-def make_calibrator(trt: Any, recipe: Dict[str, Any], inputs: Dict[str, bytes], device: Device) -> Any:
+def make_calibrator(
+    trt: Any, recipe: Dict[str, Any], inputs: Dict[str, bytes], device: Device, cache: Optional[bytes] = None
+) -> Any:
     """Return a calibrator of the recipe's kind; `inputs` are raw float32 by network input name.
 
-    Its `cache` holds what the builder wrote as the calibration cache, None before.
+    Its `cache` is the calibration cache: the one given here, which the builder then uses instead of calibrating, or
+    what it wrote, None before. Nothing is given from one cell to another: a cache would hide which calibrator and
+    which version the ranges come from.
     """
     parent = getattr(trt, _PARENTS[recipe["kind"]])
     batches = Batches(recipe, inputs, device)
 
     class Calibrator(parent):  # type: ignore[misc,valid-type]
         def __init__(self) -> None:
+            # pybind11 wants the base's own constructor called by name.
             parent.__init__(self)
-            self.cache: Optional[bytes] = None
+            self.cache = cache
 
         def get_batch_size(self) -> int:
+            # The network has an explicit batch dimension; it is in the inputs' own shape.
             return 1
 
         def get_batch(self, names: Sequence[str], *_: Any) -> Optional[List[int]]:
-            return batches.next(names)
+            try:
+                return batches.next(names)
+            except Exception as error:
+                raised.append(error)
+                return None
 
         def read_calibration_cache(self) -> Optional[bytes]:
-            # A cache would hide which calibrator the ranges come from.
-            return None
+            return self.cache
 
         def write_calibration_cache(self, cache: Any) -> None:
             self.cache = bytes(cache)
 
     return Calibrator()
+
+
+def blame(errors: Sequence[BaseException]) -> Optional[Tuple[str, str]]:
+    """Return ("engine" or "agent", one sentence) for what calibrators raised, None where they raised nothing.
+
+    A CUDA error while a batch is copied comes of the work before it on the device: the engine's own, or that of a
+    wrong calibrator, whose recipe says so. Anything else is a fault of this program.
+    """
+    for error in errors:
+        if not isinstance(error, CudaError):
+            return "agent", "the calibrator failed: %s: %s" % (type(error).__name__, error)
+    return ("engine", "calibration could not go on: %s" % errors[0]) if errors else None
 
 
 def _scaled(data: bytes, scale: float) -> "array.array[float]":

@@ -7,14 +7,15 @@ device's primary context, and so does this module.
 
 import ctypes
 from ctypes import byref, c_char, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence
+
+from harness.agent import sensors
 
 #: CUdevice_attribute numbers, fixed since CUDA 5.
 _ATTRIBUTES = {
     "compute_major": 75,
     "compute_minor": 76,
     "clock_khz": 13,
-    "memory_clock_khz": 36,
     "multiprocessors": 16,
 }
 
@@ -34,7 +35,10 @@ _SIGNATURES = {
     "cuMemFree_v2": [c_uint64],
     "cuMemcpyHtoDAsync_v2": [c_uint64, c_void_p, c_size_t, c_void_p],
     "cuMemcpyDtoHAsync_v2": [c_void_p, c_uint64, c_size_t, c_void_p],
-    "cuMemsetD8_v2": [c_uint64, ctypes.c_ubyte, c_size_t],
+    "cuMemcpyDtoDAsync_v2": [c_uint64, c_uint64, c_size_t, c_void_p],
+    "cuMemHostAlloc": [c_void_p, c_size_t, c_uint],
+    "cuMemFreeHost": [c_void_p],
+    "cuMemsetD8Async": [c_uint64, ctypes.c_ubyte, c_size_t, c_void_p],
     "cuStreamCreate": [c_void_p, c_uint],
     "cuStreamDestroy_v2": [c_void_p],
     "cuStreamSynchronize": [c_void_p],
@@ -91,6 +95,13 @@ class Driver:
         self.call(name, byref(result), *arguments)
         return int(result.value or 0)
 
+    def uuid(self, device: int) -> str:
+        """Return a device's UUID as nvidia-smi writes it."""
+        raw = (c_char * 16)()
+        self.call("cuDeviceGetUuid", byref(raw), device)
+        text = bytes(raw).hex()
+        return "GPU-" + "-".join([text[:8], text[8:12], text[12:16], text[16:20], text[20:]])
+
     def devices(self) -> List[Dict[str, str]]:
         """Return name, UUID, compute capability and memory of each device, as text."""
         version = self.number("cuDriverGetVersion")
@@ -99,8 +110,6 @@ class Driver:
             device = self.number("cuDeviceGet", index)
             name = ctypes.create_string_buffer(256)
             self.call("cuDeviceGetName", name, 256, device)
-            uuid = (c_char * 16)()
-            self.call("cuDeviceGetUuid", byref(uuid), device)
             attributes = {
                 key: self.number("cuDeviceGetAttribute", number, device)
                 for key, number in _ATTRIBUTES.items()
@@ -108,20 +117,19 @@ class Driver:
             found.append(
                 {
                     "gpu": name.value.decode(),
-                    "gpu_uuid": _uuid(bytes(uuid)),
+                    "gpu_uuid": self.uuid(device),
                     "compute_capability": "%d.%d"
                     % (attributes["compute_major"], attributes["compute_minor"]),
                     "gpu_memory_mib": str(self.number("cuDeviceTotalMem_v2", device, kind=c_size_t) >> 20),
                     "gpu_clock_mhz": str(attributes["clock_khz"] // 1000),
                     "cuda_driver_api": "%d.%d" % (version // 1000, version % 1000 // 10),
+                    "multiprocessors": str(attributes["multiprocessors"]),
                 }
             )
+            driver = sensors.driver_version()
+            if driver:
+                found[-1]["driver"] = driver
         return found
-
-
-def _uuid(raw: bytes) -> str:
-    text = raw.hex()
-    return "GPU-" + "-".join([text[:8], text[8:12], text[12:16], text[16:20], text[20:]])
 
 
 class Event:
@@ -163,6 +171,7 @@ class Device:
         self.driver.call("cuStreamCreate", byref(stream), _NON_BLOCKING)
         self.stream = int(stream.value or 0)
         self._memory: List[int] = []
+        self._pinned: List[int] = []
 
     def __enter__(self) -> "Device":
         return self
@@ -171,20 +180,41 @@ class Device:
         self.close()
 
     def close(self) -> None:
-        """Free everything taken through this object."""
-        for address in self._memory:
-            self.driver.call("cuMemFree_v2", address)
-        self._memory = []
+        """Free everything taken through this object; never raises.
+
+        A context that a kernel has broken refuses to free too, and what broke it was reported where it happened.
+        """
+        frees = [("cuMemFree_v2", address) for address in self._memory]
+        frees += [("cuMemFreeHost", address) for address in self._pinned]
         if self.stream:
-            self.driver.call("cuStreamDestroy_v2", self.stream)
-            self.driver.call("cuDevicePrimaryCtxRelease_v2", self._device)
-            self.stream = 0
+            frees += [("cuStreamDestroy_v2", self.stream), ("cuDevicePrimaryCtxRelease_v2", self._device)]
+        self._memory, self._pinned, self.stream = [], [], 0
+        for name, what in frees:
+            try:
+                self.driver.call(name, what)
+            except CudaError:
+                continue
+
+    def uuid(self) -> str:
+        """Return the device's UUID."""
+        return self.driver.uuid(self._device)
 
     def allocate(self, size: int) -> int:
         """Return the address of `size` bytes of device memory (at least one, so that empty tensors have an address)."""
         address = self.driver.number("cuMemAlloc_v2", max(1, size), kind=c_uint64)
         self._memory.append(address)
         return address
+
+    def pin(self, data: bytes) -> int:
+        """Return the address of a copy of `data` in page-locked host memory, from which the device copies by itself."""
+        address = self.driver.number("cuMemHostAlloc", max(1, len(data)), 0, kind=c_void_p)
+        self._pinned.append(address)
+        ctypes.memmove(address, data, len(data))
+        return address
+
+    def copy_pinned(self, address: int, pinned: int, size: int) -> None:
+        """Put a copy from page-locked host memory to the device on the stream, and do not wait for it."""
+        self.driver.call("cuMemcpyHtoDAsync_v2", address, pinned, size, self.stream)
 
     def upload(self, address: int, data: bytes) -> None:
         """Copy bytes to the device and wait."""
@@ -200,8 +230,9 @@ class Device:
         return target.raw
 
     def clear(self, address: int, size: int, value: int = 0) -> None:
-        """Set device memory to one byte value."""
-        self.driver.call("cuMemsetD8_v2", address, value, size)
+        """Put setting device memory to one byte value on the stream."""
+        # On this stream and not the default one, with which a non-blocking stream keeps no order.
+        self.driver.call("cuMemsetD8Async", address, value, size, self.stream)
 
     def synchronize(self) -> None:
         """Wait for the stream; raises CudaError for what went wrong on it."""
@@ -210,6 +241,29 @@ class Device:
     def event(self) -> Event:
         """Return a new event."""
         return Event(self.driver)
+
+
+class Stopwatch:
+    """Two events on a device's stream around some work; a context manager that frees them."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._begin, self._end = device.event(), device.event()
+
+    def __enter__(self) -> "Stopwatch":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._begin.destroy()
+        self._end.destroy()
+
+    def time(self, work: Callable[[], None]) -> float:
+        """Return the milliseconds that what `work` puts on the stream took there, and wait for its end."""
+        self._begin.record(self._device.stream)
+        work()
+        self._end.record(self._device.stream)
+        self._end.synchronize()
+        return self._end.milliseconds_since(self._begin)
 
 
 def device_facts() -> Sequence[Dict[str, str]]:

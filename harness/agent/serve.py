@@ -10,8 +10,10 @@ import importlib
 import os
 import resource
 import select
+import shutil
 import signal
 import sys
+import tempfile
 import time
 import traceback
 from typing import Any, Dict, List, Optional, Tuple
@@ -139,7 +141,7 @@ class Watch:
         """Return the message that says how the child ended."""
         message: Dict[str, Any] = {"type": "end", "peak_rss_bytes": max(self.peak, usage.ru_maxrss * 1024)}
         if os.WIFSIGNALED(status):
-            name = signal.Signals(os.WTERMSIG(status)).name
+            name = signal_name(os.WTERMSIG(status))
             message.update(kind="signalled", signal=name, detail="killed by %s" % name)
         elif os.WEXITSTATUS(status):
             message.update(kind="exited", exit_code=os.WEXITSTATUS(status))
@@ -159,6 +161,16 @@ class Watch:
 
 def run_job(host: Host, engine: Any, job: Message, body: bytes) -> bool:
     """Run one job in a child and report on it; False when the host has gone meanwhile."""
+    # What a job leaves in a container's memory-backed /tmp would count against the memory of those after it.
+    scratch = tempfile.mkdtemp(prefix="job-")
+    try:
+        return run_in(scratch, host, engine, job, body)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def run_in(scratch: str, host: Host, engine: Any, job: Message, body: bytes) -> bool:
+    """Run one job in a child that has `scratch` as its current and its temporary folder."""
     events_in, events_out = os.pipe()
     native_in, native_out = os.pipe()
     sys.stdout.flush()
@@ -168,6 +180,8 @@ def run_job(host: Host, engine: Any, job: Message, body: bytes) -> bool:
         # The child must not be able to write into the stream to the host.
         for descriptor in (events_in, native_in, host.inward, host.outward):
             os.close(descriptor)
+        os.chdir(scratch)
+        os.environ["TMPDIR"] = tempfile.tempdir = scratch
         child(engine, job, body, events_out, native_out)
     os.close(events_out)
     os.close(native_out)
@@ -227,6 +241,14 @@ def child(engine: Any, job: Message, body: bytes, events: int, native: int) -> N
         finally:
             # Engines leave threads and global destructors behind that abort at exit: not this job's outcome.
             os._exit(code)
+
+
+def signal_name(number: int) -> str:
+    """Return the name of a signal, or "signal 40" for one that has none."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "signal %d" % number
 
 
 def signal_group(pid: int, number: int) -> None:

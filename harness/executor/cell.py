@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from harness.outcome import End
+from harness.errors import InfraError
 from harness.provision.cache import locked
 from harness.record import Observation
-from harness.session import AgentLost, Job, Session
+from harness.session import AgentLost, Event, Job, Session
 from harness.subject import subject
 from harness.words import Engine
 
@@ -19,10 +20,13 @@ if TYPE_CHECKING:
 _AGENT_MIB = 512
 
 
-def observe(variant: Variant, target: Target, session: Session, gpu: str | None) -> Observation:
+def observe(
+    variant: Variant, target: Target, session: Session, gpu: str | None, *, wanted: Callable[[], bool]
+) -> Observation:
     """Run one cell's jobs and return all that was heard.
 
     `gpu` is the UUID of the device to run on, None where there is none: the cell then ends when the engine is built.
+    A cell waits for its device as long as `wanted` says so.
     An agent that was killed at the container's memory limit is the cell's own out-of-memory; any other loss of the
     agent raises AgentLost.
     """
@@ -30,22 +34,39 @@ def observe(variant: Variant, target: Target, session: Session, gpu: str | None)
     seen = Observation()
     try:
         if target.engine is Engine.ONNXRUNTIME:
-            with locked("cpu"):
+            with locked(_device(target, gpu), wanted=wanted):
                 seen.hear(
                     session.run(_job("run", variant, target, (("model", ready.model), *ready.wire_inputs())))
                 )
             return seen
         seen.hear(session.run(_job("build", variant, target, (("model", ready.model), *ready.wire_inputs()))))
         if seen.succeeded and seen.plan is not None and gpu is not None:
-            with locked(gpu):
+            with locked(gpu, wanted=wanted):
                 seen.hear(
                     session.run(_job("run", variant, target, (("plan", seen.plan), *ready.wire_inputs())))
                 )
     except AgentLost as error:
         if not error.out_of_memory:
             raise
-        seen.end = End("out_of_memory", detail=str(error))
+        seen.hear([_killed_with_its_agent(error)])
     return seen
+
+
+def _device(target: Target, gpu: str | None) -> str:
+    """Return the device whose lock ONNX Runtime holds while it is timed."""
+    if target.provider != "cuda":
+        return "cpu"
+    if gpu is None:
+        raise InfraError(
+            f"{target.name} needs a GPU, and its agent sees none: the driver's library is missing there"
+        )
+    return gpu
+
+
+def _killed_with_its_agent(error: AgentLost) -> Event:
+    """Return the end that the agent did not live to report."""
+    message = {"type": "end", "kind": "out_of_memory", "detail": str(error), "peak_rss_bytes": None}
+    return Event(message, b"")
 
 
 def _job(kind: str, variant: Variant, target: Target, parts: tuple[tuple[str, bytes], ...]) -> Job:
@@ -55,5 +76,6 @@ def _job(kind: str, variant: Variant, target: Target, parts: tuple[tuple[str, by
         memory_mib=max(_AGENT_MIB, target.memory_mib - _AGENT_MIB),
         recipe=variant.recipe.as_dict(),
         compute_capability=target.compute_capability,
+        provider=target.provider,
         parts=parts,
     )

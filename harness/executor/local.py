@@ -6,6 +6,7 @@ import contextlib
 import queue
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING
 
 from harness import docker_engine
@@ -49,35 +50,28 @@ class _LocalRun:
         self._runners: list[TargetRunner] = []
         self._stop = threading.Event()
         self._lock = threading.Lock()
-        self._failures: list[BaseException] = []
         for batch in sorted(_by_target(cells), key=lambda batch: batch[0].target.platform == "linux/amd64"):
             self._waiting.put(batch)
 
     def run(self, workers: int) -> None:
-        threads = [threading.Thread(target=self._work, name=f"worker-{index}") for index in range(workers)]
-        for thread in threads:
-            thread.start()
-        try:
-            for thread in threads:
-                thread.join()
-        finally:
-            self._stop.set()
-            for runner in self._runners:
-                runner.abort()
-            for thread in threads:
-                thread.join()
-        if self._failures:
-            raise self._failures[0]
+        with ThreadPoolExecutor(workers, thread_name_prefix="worker") as pool:
+            futures = [pool.submit(self._work) for _ in range(workers)]
+            try:
+                # Not Thread.join: when a signal interrupts it, Python before 3.13 takes the live thread for ended
+                # (https://github.com/python/cpython/issues/90882), and nobody waits for the container it is starting.
+                wait(futures, return_when=FIRST_EXCEPTION)
+            finally:
+                # A cell of another worker may have ten minutes to go, for a run that has failed or was interrupted.
+                self._stop.set()
+                for runner in tuple(self._runners):
+                    runner.abort()
+        for future in futures:
+            future.result()
 
     def _work(self) -> None:
-        try:
+        with contextlib.suppress(queue.Empty):
             while not self._stop.is_set():
                 self._run_batch(self._waiting.get_nowait())
-        except queue.Empty:
-            return
-        except BaseException as error:  # noqa: BLE001  (raised again in the caller's thread)
-            self._failures.append(error)
-            self._stop.set()
 
     def _run_batch(self, batch: Sequence[Cell]) -> None:
         runner = self._make_runner(batch[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import threading
 from typing import TYPE_CHECKING
 
 from harness import __version__
@@ -12,7 +13,7 @@ from harness.executor.cell import observe
 from harness.outcome import Outcome, Stamps, State
 from harness.plan import applicability
 from harness.provision import Environment, Unavailable, prepare
-from harness.session import ADAPTERS, AgentLost, Job, Session
+from harness.session import ADAPTERS, Job, Session
 from harness.subject import subject
 from harness.transport import start
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from harness.matrix import Target
     from harness.plan import Cell
     from harness.provision import Via
+    from harness.transport import Transport
 
 #: How often a cell, and the start of an agent, is tried when the machinery and not the engine is what fails.
 _TRIES = 2
@@ -32,8 +34,9 @@ class Aborted(Exception):
 class TargetRunner:
     """Runs cells of one target in one warm environment; made ready at the first cell that needs it.
 
-    A target that cannot run here gives `not_run` with the reason; an agent that does not come up, or is lost twice on
-    the same cell, gives `infra_error`. Nothing is raised for either: each cell gets a record.
+    A target that cannot run here gives `not_run` with the reason; one whose agent does not come up, however it fails
+    to, gives `infra_error` for all its cells; an agent lost twice on the same cell gives `infra_error` for that one.
+    Nothing is raised for any of these: each cell gets a record.
     """
 
     def __init__(self, target: Target, *, via: Via, run_id: str) -> None:
@@ -41,12 +44,13 @@ class TargetRunner:
         self._via = via
         self._run_id = run_id
         self._environment: Environment | None = None
+        self._transport: Transport | None = None
         self._session: Session | None = None
         self._gpu: str | None = None
         self._facts: dict[str, str] = {}
         self._given_up: tuple[State, str] | None = None
-        self._failed_starts = 0
         self._aborted = False
+        self._closing = threading.Lock()
 
     @property
     def note(self) -> str:
@@ -54,33 +58,25 @@ class TargetRunner:
         return self._environment.note if self._environment else ""
 
     def run(self, cell: Cell) -> tuple[Outcome, str]:
-        """Return the record of a cell and its whole log."""
+        """Return the record of a cell and its whole log; raises Aborted after `abort`."""
         reason = applicability(cell)
         if reason is not None:
             return self._blank(cell, "not_applicable", reason), ""
         lost = ""
         for _ in range(_TRIES):
-            if self._aborted or self._given_up is not None:
+            session = self._ready_session()
+            if session is None:
                 break
             try:
-                return self._try(cell)
-            except Unavailable as error:
-                self._given_up = ("not_run", str(error))
-            except AgentLost as error:
-                self._drop_session()
-                lost = str(error)
+                return self._observe(cell, session)
             except InfraError as error:
                 self._drop_session()
+                self._refuse_aborted()
                 lost = str(error)
-                self._failed_starts += 1
-                if self._failed_starts >= _TRIES:
-                    self._given_up = ("infra_error", lost)
-        if self._aborted:
-            raise Aborted
         return self._blank(cell, *(self._given_up or ("infra_error", lost))), ""
 
     def abort(self) -> None:
-        """End the agent from another thread, in the middle of a cell; `run` then raises Aborted."""
+        """End the agent from another thread, in the middle of a cell or a start; `run` then raises Aborted."""
         self._aborted = True
         self._drop_session()
 
@@ -88,27 +84,53 @@ class TargetRunner:
         """End the agent."""
         self._drop_session()
 
-    def _try(self, cell: Cell) -> tuple[Outcome, str]:
-        session = self._ready_session()
+    def _refuse_aborted(self) -> None:
+        if self._aborted:
+            self._drop_session()
+            raise Aborted
+
+    def _observe(self, cell: Cell, session: Session) -> tuple[Outcome, str]:
         ready = subject(cell.variant)
-        seen = observe(cell.variant, self.target, session, self._gpu)
+        seen = observe(cell.variant, self.target, session, self._gpu, wanted=lambda: not self._aborted)
+        if session.lost:
+            # It died at the container's memory limit: that is this cell's outcome, and the next gets a new agent.
+            self._drop_session()
         stamps = self._stamps(cell, ready.sha256)
         outcome = seen.outcome(cell, ready, stamps)
         return outcome, "\n".join(seen.log)
 
-    def _ready_session(self) -> Session:
-        if self._session is None:
-            if self._environment is None:
-                self._environment = prepare(self.target, self._via)
-            transport = start(self._environment, self.target, argv=ARGUMENTS, run=self._run_id)
+    def _ready_session(self) -> Session | None:
+        """Return the live agent, started if there is none; None where none is to be had."""
+        self._refuse_aborted()
+        failure = ""
+        for _ in range(_TRIES):
+            if self._session is not None or self._given_up is not None:
+                return self._session
             try:
-                session = Session(transport, engine=self.target.module, adapter=ADAPTERS[self.target.engine])
-                self._check(session)
+                self._session = self._start()
+            except Unavailable as refusal:
+                self._refuse_aborted()
+                self._given_up = ("not_run", str(refusal))
+            except InfraError as error:
+                self._drop_session()
+                self._refuse_aborted()
+                failure = str(error)
             except BaseException:
-                transport.close()
+                self._drop_session()
                 raise
-            self._session = session
+        if self._session is None and self._given_up is None:
+            self._given_up = ("infra_error", failure)
         return self._session
+
+    def _start(self) -> Session:
+        if self._environment is None:
+            self._environment = prepare(self.target, self._via)
+        # Kept before anything is asked of it, so that `abort` finds it; an `abort` just before found nothing.
+        self._transport = start(self._environment, self.target, argv=ARGUMENTS, run=self._run_id)
+        self._refuse_aborted()
+        session = Session(self._transport, engine=self.target.module, adapter=ADAPTERS[self.target.engine])
+        self._check(session)
+        return session
 
     def _check(self, session: Session) -> None:
         reported = session.facts["engine_version"]
@@ -118,15 +140,20 @@ class TargetRunner:
                 "correct the version, image or packages in matrix.yaml"
             )
         self._facts = dict(session.facts)
-        for event in session.run(Job("devices", timeout_s=60, memory_mib=4096)):
+        for event in session.run(
+            Job("devices", timeout_s=60, memory_mib=4096, provider=self.target.provider)
+        ):
             if event.type == "fact":
                 self._facts.update(event.message["facts"])
         self._gpu = self._facts.get("gpu_uuid")
 
     def _drop_session(self) -> None:
-        if self._session is not None:
-            session, self._session = self._session, None
-            session.close()
+        # Who comes second, as the worker does after an abort, waits until the agent has ended.
+        with self._closing:
+            self._session = None
+            transport, self._transport = self._transport, None
+            if transport is not None:
+                transport.close()
 
     def _stamps(self, cell: Cell, model: str) -> Stamps:
         environment = self._environment

@@ -11,7 +11,17 @@ from packaging.utils import canonicalize_name
 from harness.errors import HandledError
 from harness.matrix.check import schema_problems
 from harness.matrix.document import Document, Place, Problem, read_document
-from harness.matrix.model import Build, Defaults, Matrix, Needs, Platform, Source, Target, versions_agree
+from harness.matrix.model import (
+    Build,
+    Defaults,
+    Matrix,
+    Needs,
+    Platform,
+    Provider,
+    Source,
+    Target,
+    versions_agree,
+)
 from harness.suggest import did_you_mean
 from harness.words import Engine
 
@@ -106,13 +116,26 @@ def _faults(document: Document, name: str, fields: dict[str, Any]) -> Iterator[P
         line = document.line(place) if place in document.value_lines else document.key_line(place)
         return Problem(line, place, sentence)
 
-    for field, sentence in (*_bad_image(fields), *_bad_needs(fields), *_bad_pins(fields)):
+    for field, sentence in (
+        *_bad_image(fields),
+        *_bad_needs(fields),
+        *_bad_pins(fields),
+        *_bad_provider(fields),
+    ):
         yield fault(field, sentence)
     if "compute_capability" in fields and fields["engine"] != Engine.TENSORRT_RTX.value:
         yield fault(
             "compute_capability",
             f"is only for tensorrt_rtx; {fields['engine']} builds for the GPU it finds, so delete it",
         )
+
+
+def _bad_provider(fields: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    provider = fields.get("provider")
+    if provider and fields["engine"] != Engine.ONNXRUNTIME.value:
+        yield "provider", f"is only for onnxruntime; {fields['engine']} has none, so delete it"
+    if provider == "cuda" and fields.get("needs", {}).get("gpu") is False:
+        yield "needs.gpu", "is false, but provider cuda runs on a GPU alone; delete one of them"
 
 
 def _bad_image(fields: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -188,8 +211,9 @@ def _target(name: str, fields: dict[str, Any], defaults: Defaults, line: int) ->
         digest=fields.get("digest"),
         python=fields.get("python", defaults.python),
         packages=tuple(fields.get("packages", ())),
-        needs=_needs(engine, platform, fields.get("needs", {})),
+        needs=_needs(engine, platform, fields),
         compute_capability=fields.get("compute_capability"),
+        provider=_provider(engine, fields),
         timeout_s=float(fields.get("timeout_s", defaults.timeout_s)),
         memory_mib=fields.get("memory_mib", defaults.memory_mib),
         sure=fields.get("sure", "believed"),
@@ -207,9 +231,17 @@ def _build(fields: dict[str, Any], defaults: Defaults) -> Build | None:
     return Build(kind=build["kind"], base=build.get("base", defaults.base), args=args)
 
 
-def _needs(engine: Engine, platform: Platform, fields: dict[str, Any]) -> Needs:
+def _provider(engine: Engine, fields: dict[str, Any]) -> Provider:
+    if engine is not Engine.ONNXRUNTIME:
+        return ""
+    provider: Provider = fields.get("provider", "cpu")
+    return provider
+
+
+def _needs(engine: Engine, platform: Platform, target: dict[str, Any]) -> Needs:
+    fields = target.get("needs", {})
     return Needs(
-        gpu=fields.get("gpu", engine is Engine.TENSORRT),
+        gpu=fields.get("gpu", engine is Engine.TENSORRT or _provider(engine, target) == "cuda"),
         architecture="x86_64" if platform == "linux/amd64" else "aarch64",
         driver=fields.get("driver", ""),
         compute_capability=fields.get("compute_capability", ""),
@@ -227,6 +259,8 @@ def _label(engine: Engine, platform: Platform, fields: dict[str, Any]) -> str:
         label += ", arm64"
     if "compute_capability" in fields:
         label += f", SM {fields['compute_capability']}"
+    if _provider(engine, fields) == "cuda":
+        label += ", CUDA"
     return label
 
 

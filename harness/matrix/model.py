@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 Platform = Literal["linux/amd64", "linux/arm64", "jetson"]
 BuildKind = Literal["ngc", "tarball", "l4t", "packages"]
+#: Where ONNX Runtime runs; "" for the other engines.
+Provider = Literal["", "cpu", "cuda"]
 Sure = Literal["verified", "believed"]
 
 #: Fewer components than this say too little: "10" is every release of a major.
@@ -88,8 +90,9 @@ class Target:
     pins for Python `python`: what a build of kind "packages" holds, and what a virtual environment gets where
     Docker is not used; empty where the package index does not carry this engine. `digest` ("sha256:...") pins
     `image`, or the base of `build`. `compute_capability` is the GPU generation to build for, None for the
-    engine's own default. `sure` is how sure it is that the image holds `version`. `timeout_s` is for one
-    cell, `memory_mib` for the container; `line` is where matrix.yaml declares it.
+    engine's own default; `provider` is where ONNX Runtime runs, "" for the other engines. `sure` is how sure it
+    is that the image holds `version`. `timeout_s` is for one cell, `memory_mib` for the container; `line` is
+    where matrix.yaml declares it.
     """
 
     name: str
@@ -111,6 +114,7 @@ class Target:
     sources: tuple[Source, ...]
     notes: str
     line: int
+    provider: Provider = ""
 
     @property
     def module(self) -> str:

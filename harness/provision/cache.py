@@ -62,8 +62,17 @@ def make_once(folder: Path, make: Callable[[Path], None], *, lock_timeout: float
 
 
 @contextmanager
-def locked(name: str, *, timeout: float = LOCK_TIMEOUT, directory: Path | None = None) -> Iterator[None]:
-    """Hold a lock between processes, which ends with its holder; InfraError after `timeout` seconds."""
+def locked(
+    name: str,
+    *,
+    timeout: float = LOCK_TIMEOUT,
+    directory: Path | None = None,
+    wanted: Callable[[], bool] = lambda: True,
+) -> Iterator[None]:
+    """Hold a lock between processes, which ends with its holder.
+
+    Raises InfraError after `timeout` seconds, and when `wanted` says that nobody waits for it any more.
+    """
     folder = directory or cache_dir() / "locks"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -77,6 +86,8 @@ def locked(name: str, *, timeout: float = LOCK_TIMEOUT, directory: Path | None =
         while not _try_lock(handle):
             if time.monotonic() > end:
                 raise InfraError(f"another process has held {folder / name}.lock for {timeout:g} s")
+            if not wanted():
+                raise InfraError(f"the wait for {folder / name}.lock was given up")
             time.sleep(0.05)
         yield
     finally:

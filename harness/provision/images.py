@@ -13,7 +13,7 @@ from harness import docker_engine
 from harness.docker_engine import PROJECT_LABEL, Image, ImageRefused
 from harness.errors import HandledError, InfraError
 from harness.provision import packages
-from harness.provision.cache import cache_dir, locked
+from harness.provision.cache import locked
 from harness.provision.model import Environment, Unavailable
 from harness.provision.requirements import architecture
 
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 #: and {python} (3.11). For a machine that reaches no public registry.
 BASE_VARIABLE = "HARNESS_BASE_IMAGE"
 _DOCKERFILES = Path(__file__).resolve().parents[2] / "docker"
+#: The plugin's sources: every image but those of packages compiles them.
+_PLUGIN = _DOCKERFILES / "plugin"
 _BASE_LABEL = f"{PROJECT_LABEL}.base"
+_BASE_DIGEST_LABEL = f"{PROJECT_LABEL}.base-digest"
 _PRINT_VERSION = "import sys; print('python', '%d.%d' % sys.version_info[:2])"
 
 
@@ -48,10 +51,17 @@ def prepare_image(target: Target, *, allow_pull: bool, allow_build: bool) -> Env
         target=target.name,
         python="python3",
         image=reference,
-        image_digest=image.digest,
+        image_digest=_digest(target, image),
         packages=pins,
         note=f"{target.name} {why}.",
     )
+
+
+def _digest(target: Target, image: Image) -> str:
+    if target.build is None or target.build.kind == "packages":
+        return image.digest
+    # The engine is the base's, whose digest is the same on every machine; the id of what was built on it is not.
+    return image.labels.get(_BASE_DIGEST_LABEL, image.digest)
 
 
 def base_image(target: Target) -> str:
@@ -76,11 +86,21 @@ def planned_image(target: Target) -> str:
     if target.build is None:
         return target.pull_reference
     text = _dockerfile(target.build).read_text(encoding="utf-8")
-    what = [text, base_image(target), target.docker_platform, sorted(target.build.args)]
+    what = [text, target.docker_platform, sorted(build_arguments(target).items())]
     if target.build.kind == "packages":
         what.append(packages.key(target))
+    else:
+        what += [path.read_text(encoding="utf-8") for path in sorted(_PLUGIN.iterdir())]
     tag = hashlib.sha256(json.dumps(what).encode()).hexdigest()[:16]
     return f"{PROJECT_LABEL}/{target.build.kind}:{architecture(target)}-{tag}"
+
+
+def build_arguments(target: Target) -> dict[str, str]:
+    """Return the build arguments of the target's Dockerfile, {} where its image is pulled."""
+    if target.build is None:
+        return {}
+    python = {"PYTHON": target.python} if target.build.kind == "packages" else {}
+    return {"BASE": base_image(target), "ENGINE_VERSION": target.version, **python, **dict(target.build.args)}
 
 
 def image_command_lines(target: Target) -> tuple[str, ...]:
@@ -89,11 +109,11 @@ def image_command_lines(target: Target) -> tuple[str, ...]:
         return (shlex.join(["docker", "pull", "--platform", target.docker_platform, target.pull_reference]),)
     build = ["docker", "build", "--platform", target.docker_platform, "-t", planned_image(target)]
     build += ["-f", f"docker/{target.build.kind}.Dockerfile"]
-    for name, value in _arguments(target, target.build).items():
+    for name, value in build_arguments(target).items():
         build += ["--build-arg", f"{name}={value}"]
     if target.build.kind != "packages":
         return (shlex.join([*build, "docker"]),)
-    context = cache_dir() / "sites" / packages.key(target)
+    context = packages.by_hand(target, "image")
     fill = ["uv", *packages.site_command(target, str(context / "site"))]
     path_file = f"echo {packages.ENGINE_FOLDER} > {shlex.quote(str(context / 'engine.pth'))}"
     return (shlex.join(fill), path_file, shlex.join([*build, str(context)]))
@@ -107,7 +127,7 @@ def _built(
     image = docker_engine.find_image(tag, target.docker_platform)
     # A base that was made anew under its old name outdates the image; a base that is gone does not.
     current = image is not None and (present is None or image.labels.get(_BASE_LABEL) == present.id)
-    context, pins = packages.site(target) if build.kind == "packages" else (None, ())
+    context, pins = packages.site(target) if build.kind == "packages" else (_DOCKERFILES, ())
     if image is not None and current:
         return image, pins
     if not allow_build:
@@ -118,8 +138,8 @@ def _built(
             tag,
             _dockerfile(build),
             platform=target.docker_platform,
-            arguments=_arguments(target, build),
-            labels={PROJECT_LABEL: "image", _BASE_LABEL: under.id},
+            arguments=build_arguments(target),
+            labels={PROJECT_LABEL: "image", _BASE_LABEL: under.id, _BASE_DIGEST_LABEL: under.digest},
             context=context,
         )
     except ImageRefused as error:
@@ -153,11 +173,6 @@ def _have(reference: str, platform: str, *, allow_pull: bool) -> Image:
         return docker_engine.pull_image(reference, platform)
     except ImageRefused as error:
         raise Unavailable(f"needs image {reference}, which cannot be pulled: {error}") from error
-
-
-def _arguments(target: Target, build: Build) -> dict[str, str]:
-    python = {"PYTHON": target.python} if build.kind == "packages" else {}
-    return {"BASE": base_image(target), **python, **dict(build.args)}
 
 
 def _dockerfile(build: Build) -> Path:

@@ -25,7 +25,7 @@ def command_lines(target: Target, via: Via = "docker") -> tuple[str, ...]:
     """
     if via != "venv":
         return (*image_command_lines(target), docker_command_line(target, planned_image(target)))
-    folder = packages.venv_folder(target)
+    folder = packages.by_hand(target, "venv")
     python = str(folder / "bin" / "python")
     return (
         *(shlex.join(["uv", *arguments]) for arguments in packages.venv_commands(target, folder)),

@@ -17,7 +17,8 @@ class Environment:
     """Where a target's agent runs.
 
     `python` is the interpreter: a path, or a name inside the image. `image` and `image_digest` (the
-    registry's digest, or the image's id where it was built here) are empty for a virtual environment.
+    registry's digest of it, or of the base that brought the engine; the image's id where it came from neither) are
+    empty for a virtual environment.
     `packages` are the pins `name==version` that were resolved; empty for an image that brought its engine
     along. `gpus` are the UUIDs of the GPUs that the agent is given ("all" alone: those of a daemon
     elsewhere). `note` is one sentence that says which way was taken and why.

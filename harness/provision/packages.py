@@ -12,9 +12,9 @@ import hashlib
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-import uv
 from packaging.utils import canonicalize_name
 
 from harness.errors import InfraError
@@ -24,7 +24,6 @@ from harness.provision.requirements import architecture
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from harness.matrix import Target
 
@@ -59,6 +58,14 @@ def site(target: Target) -> tuple[Path, tuple[str, ...]]:
     return root, _pins(root)
 
 
+def by_hand(target: Target, what: str) -> Path:
+    """Return the folder, relative to the repository's root, that lines to paste make their environment in.
+
+    It is not the cache: what is half made there by hand would be taken for finished.
+    """
+    return Path("build", target.name, what)
+
+
 def key(target: Target) -> str:
     """Return what names the environment: targets with the same platform, Python and pins share one."""
     what = [_LAYOUT, target.docker_platform, target.python, sorted(target.packages)]
@@ -68,7 +75,7 @@ def key(target: Target) -> str:
 def venv_commands(target: Target, folder: Path) -> tuple[list[str], ...]:
     """Return the arguments of each call of `uv` that makes the target's virtual environment in `folder`."""
     # Relocatable, as it is made under another name than it is used by.
-    create = ["venv", "--relocatable", "--python", target.python, str(folder)]
+    create = ["venv", "--relocatable", "--allow-existing", "--python", target.python, str(folder)]
     return create, ["pip", "install", "--python", str(folder / "bin" / "python"), *target.packages]
 
 
@@ -109,6 +116,8 @@ def _refuse_foreign(target: Target, folder: Path) -> None:
 
 
 def _uv(target: Target, arguments: Sequence[str]) -> None:
+    import uv  # noqa: PLC0415  (a host whose engines are installed already needs none)
+
     command = [uv.find_uv_bin(), "--no-progress", "--color", "never", *arguments]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT, check=False)

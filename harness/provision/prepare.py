@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.docker_engine import ALL_GPUS
 from harness.errors import InfraError
-from harness.provision import packages
+from harness.provision import interpreter, packages
 from harness.provision.host import Host, look_at_host
 from harness.provision.images import prepare_image
 from harness.provision.model import Environment, Unavailable, Via
@@ -66,20 +66,27 @@ def _venv_possible(target: Target, host: Host) -> bool:
 
 
 def _venv(target: Target, host: Host, why: str) -> Environment:
-    if not target.packages:
-        raise Unavailable(
-            f"needs its container image, as the package index does not carry it; {host.docker_reason}"
-        )
+    own = interpreter.chosen()
+    if own is not None:
+        python, pins = own, interpreter.pins_in(own, target)
+        note = f"{target.name} runs in {own}, as {interpreter.VARIABLE} says, with what is installed there."
+    else:
+        python, pins = _made(target)
+        note = f"{target.name} runs in a virtual environment, {why}."
+    return Environment(
+        via="venv",
+        target=target.name,
+        python=python,
+        packages=pins,
+        gpus=tuple(gpu.uuid for gpu in fitting_gpus(target, host)),
+        note=note,
+    )
+
+
+def _made(target: Target) -> tuple[str, tuple[str, ...]]:
     python, pins = packages.venv(target)
     if not python.exists():
         raise InfraError(
             f"{python} is gone: its Python was removed; delete {python.parents[1]} and run again"
         )
-    return Environment(
-        via="venv",
-        target=target.name,
-        python=str(python),
-        packages=pins,
-        gpus=tuple(gpu.uuid for gpu in fitting_gpus(target, host)),
-        note=f"{target.name} runs in a virtual environment, {why}.",
-    )
+    return str(python), pins

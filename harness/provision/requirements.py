@@ -17,7 +17,7 @@ def can_run(target: Target, host: Host, via: Via = "auto") -> str | None:
     if target.platform == "jetson":
         return _jetson(target, host)
     gpu = _gpu(target, host, via) if target.needs.gpu else None
-    return gpu or _architecture(target, host, via)
+    return gpu or _architecture(target, host, via) or _packages(target, host, via)
 
 
 def fitting_gpus(target: Target, host: Host) -> tuple[Gpu, ...]:
@@ -63,6 +63,13 @@ def _gpu(target: Target, host: Host, via: Via) -> str | None:
         return f"needs a GPU of compute capability {needs.compute_capability}; found {found}"
     fits = any(needs.driver_fits(gpu.driver) for gpu in capable)
     return None if fits else f"needs NVIDIA driver {needs.driver}; this machine has {capable[0].driver}"
+
+
+def _packages(target: Target, host: Host, via: Via) -> str | None:
+    if target.packages or via == "docker" or (via == "auto" and host.docker is not None):
+        return None
+    why = "" if via == "venv" else f"; {host.docker_reason}"
+    return f"needs its container image, as the package index does not carry it{why}"
 
 
 def _architecture(target: Target, host: Host, via: Via) -> str | None:

@@ -12,6 +12,7 @@ from harness.plan import documented
 from harness.report.model import Advice, CellView, Timing
 from harness.report.ranges import chip
 from harness.report.text import clip, tail
+from harness.timing import statistics
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,6 +96,17 @@ def _messages(messages: Sequence[Message]) -> tuple[tuple[Message, ...], int]:
 
 
 def _timing(latency: Latency) -> Timing:
-    ordered = sorted(latency.samples_ms)
-    p95 = ordered[min(len(ordered) - 1, round(0.95 * (len(ordered) - 1)))]
-    return Timing(median(ordered), p95, latency.samples_ms, latency.warmup, latency.clock)
+    found = statistics(latency.samples_ms)
+    return Timing(
+        median=found.median,
+        p95=found.p95,
+        samples=latency.samples_ms,
+        warmup=latency.warmup,
+        clock=latency.clock,
+        spread=found.spread,
+        noise=found.noise,
+        scope=latency.scope,
+        upload=median(latency.upload_ms) if latency.upload_ms else None,
+        before=latency.before,
+        after=latency.after,
+    )

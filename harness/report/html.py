@@ -19,7 +19,7 @@ from harness.report.text import capital, clip, visible
 from harness.words import Class
 
 if TYPE_CHECKING:
-    from harness.report.model import CellView, Results, TargetView, VariantView
+    from harness.report.model import CellView, Results, TargetView, Timing, VariantView
 
 _PAGE = Path(__file__).parent / "page"
 #: A name longer than this is cut in the table; the panel shows it whole.
@@ -115,7 +115,7 @@ def _look(cell: CellView, variant: VariantView) -> dict[str, str]:
         "classes": f"{mark.shape} k-{shown} b-{where}",
         "corner": CORNERS.get(cell.verdict, "") if cell.measured else "",
         "under": "doc" if where == "documented" else "old" if where == "stale" else cell.chip,
-        "time": _milliseconds(cell.latency.median) if cell.latency else "",
+        "time": _time(cell.latency) if cell.latency else "",
     }
 
 
@@ -130,10 +130,17 @@ def _words(cell: CellView, variant: VariantView) -> str:
         return f"{BUCKETS[where][0]}: {clip(cell.reason or cell.sentence, 200)}"
     parts = [f"{BUCKETS[where][0]}: {MARKS[cell.cls].name.lower()}", cell.chip]
     if cell.latency:
-        parts.append(f"median {_milliseconds(cell.latency.median)}")
+        parts.append(
+            f"median {_milliseconds(cell.latency.median)}{', too noisy' if cell.latency.noise else ''}"
+        )
     if cell.diagnosis:
         parts.append(cell.diagnosis.title)
     return ". ".join(part for part in parts if part)
+
+
+def _time(latency: Timing) -> str:
+    """Return the median, marked as approximate where the samples are too noisy to compare."""
+    return f"{'≈' if latency.noise else ''}{_milliseconds(latency.median)}"
 
 
 def _milliseconds(value: float) -> str:

@@ -114,13 +114,24 @@ class Advice:
 
 @dataclass(frozen=True)
 class Timing:
-    """Latency in milliseconds: median and 95th percentile of all samples, and the samples as taken."""
+    """Latency in milliseconds: median and 95th percentile of all samples, and the samples as taken.
+
+    `spread` is the interquartile range over the median; `noise` says why the samples carry no comparison, and is
+    empty where they do. `upload` is the median of copying the inputs to the device, apart from the samples. `before`
+    and `after` are what the GPU's sensors said.
+    """
 
     median: float
     p95: float
     samples: tuple[float, ...]
     warmup: int
     clock: str
+    spread: float
+    noise: str = ""
+    scope: str = ""
+    upload: float | None = None
+    before: dict[str, str] = field(default_factory=dict)
+    after: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

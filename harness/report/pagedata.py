@@ -139,6 +139,11 @@ def _latency(cell: CellView) -> dict[str, Any] | None:
         "samples": [float(f"{sample:.5g}") for sample in timing.samples[::step]],
         "warmup": timing.warmup,
         "clock": timing.clock,
+        "spread": float(f"{timing.spread:.3g}"),
+        "noise": timing.noise,
+        "scope": timing.scope,
+        "upload": timing.upload,
+        "sensors": [[name, value, timing.after.get(name, "")] for name, value in timing.before.items()],
     }
 
 

@@ -111,6 +111,8 @@ def _series(target: Target) -> str:
         parts.append("arm64")
     if target.compute_capability:
         parts.append(f"SM {target.compute_capability}")
+    if target.provider == "cuda":
+        parts.append("CUDA")
     return ", ".join(parts)
 
 

@@ -1,9 +1,11 @@
 """An engine that fails in the way a job asks for; sent to the agent in place of a real one. Python 3.8."""
 
 import ctypes
+import mmap
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from typing import Any, Callable, Dict
 
@@ -18,10 +20,15 @@ def preload(engine: str) -> Dict[str, str]:
 
 
 def run(job: Dict[str, Any], body: bytes, emit: Emit) -> None:
-    """Do what the job's recipe says."""
-    do = job["recipe"]["do"]
+    """Do what the job's recipe says: by `do`, or by its only flag where it is the recipe of a variant."""
+    if job["kind"] == "devices":
+        return
+    recipe = job["recipe"]
+    do = recipe["do"] if "do" in recipe else recipe["flags"][0]
     emit("message", severity="INFO", text="about to " + do)
+    emit("phase_begin", name="build")
     globals()["do_" + do](body, emit)
+    emit("phase", name="build", seconds=0.0, ok=True)
 
 
 def do_echo(body: bytes, emit: Emit) -> None:
@@ -54,6 +61,48 @@ def do_eat(_body: bytes, _emit: Emit) -> None:
     kept = []
     while True:
         kept.append(os.urandom(1 << 20) * 8)
+
+
+def do_gulp(_body: bytes, _emit: Emit) -> None:
+    """Take 4 GiB at once, faster than anyone can watch."""
+    populate = 0x8000  # MAP_POPULATE, which Python names from 3.10 on
+    mmap.mmap(-1, 4 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | populate)
+
+
+def do_betray(body: bytes, emit: Emit) -> None:
+    """Take all memory, with the agent as the kernel's first choice to kill."""
+    for process, score in (("%d" % os.getppid(), "1000"), ("self", "0")):
+        with open("/proc/%s/oom_score_adj" % process, "w") as file:
+            file.write(score)
+    do_gulp(body, emit)
+
+
+def do_litter(_body: bytes, _emit: Emit) -> None:
+    """Leave 64 MiB in the temporary folder and die."""
+    handle, _ = tempfile.mkstemp()
+    os.write(handle, bytes(64 << 20))
+    os.abort()
+
+
+def do_look(_body: bytes, emit: Emit) -> None:
+    """Tell what is in the temporary folders, one's own and that of all jobs."""
+    own = tempfile.gettempdir()
+    emit("seen", own=os.listdir(own), all=os.listdir(os.path.dirname(own)), here=os.getcwd() == own)
+
+
+def do_nap(_body: bytes, _emit: Emit) -> None:
+    """Take a second."""
+    time.sleep(1)
+
+
+def do_suicide(_body: bytes, _emit: Emit) -> None:
+    """Die as if killed by somebody."""
+    os.kill(os.getpid(), 9)
+
+
+def do_odd_signal(_body: bytes, _emit: Emit) -> None:
+    """Die of a signal that has no name."""
+    os.kill(os.getpid(), 40)
 
 
 def do_raise(_body: bytes, _emit: Emit) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import time
 from collections.abc import Iterator
 
 import pytest
 
-from harness.agent import cuda
+from harness.agent import cuda, gpu, sensors
+from harness.timing import statistics
 
 needs_gpu = pytest.mark.gpu
 
@@ -32,6 +34,9 @@ def test_facts_name_the_device_in_the_fields_terms() -> None:
     assert re.fullmatch(r"\d+\.\d", facts["compute_capability"])
     assert int(facts["gpu_memory_mib"]) > 1000
     assert facts["gpu"]
+    assert int(facts["multiprocessors"]) > 0
+    assert re.fullmatch(r"\d+\.\d+(\.\d+)?", facts["driver"])
+    assert re.fullmatch(r"\d+\.\d", facts["cuda_driver_api"])
 
 
 @needs_gpu
@@ -88,6 +93,107 @@ def test_a_second_context_manager_in_the_same_process_works() -> None:
         address = other.allocate(4)
         other.upload(address, b"1234")
         assert other.download(address, 4) == b"1234"
+
+
+@needs_gpu
+@pytest.mark.parametrize("size", [0, 1, 4096, 64 << 20])
+def test_page_locked_copies_carry_their_bytes(device: cuda.Device, size: int) -> None:
+    data = os.urandom(size)
+    address, pinned = device.allocate(size), device.pin(data)
+    assert ctypes.string_at(pinned, size) == data
+    if size:
+        device.copy_pinned(address, pinned, size)
+    device.synchronize()
+    assert device.download(address, size) == data
+
+
+@needs_gpu
+def test_a_copy_from_page_locked_memory_is_not_waited_for(device: cuda.Device) -> None:
+    """That it returns at once is what makes the events around it measure the bus and not the caller."""
+    size = 1 << 30
+    address, pinned = device.allocate(size), device.pin(bytes(size))
+    start = time.perf_counter()
+    device.copy_pinned(address, pinned, size)
+    put = time.perf_counter() - start
+    device.synchronize()
+    done = time.perf_counter() - start
+    assert put < done / 4
+
+
+@needs_gpu
+def test_the_stopwatch_reads_a_known_duration(device: cuda.Device) -> None:
+    """Filling memory takes time in proportion to its size, at a rate that some memory has; the host's clock agrees."""
+    size = 2 << 30
+    address = device.allocate(size)
+    with cuda.Stopwatch(device) as watch:
+        times = {}
+        for part in (size // 2, size):
+            taken = [watch.time(lambda part=part: device.clear(address, part)) for _ in range(20)]  # type: ignore[misc]
+            times[part] = sorted(taken)[10]
+        start = time.perf_counter()
+        inside = sum(watch.time(lambda: device.clear(address, size)) for _ in range(20))
+        outside = (time.perf_counter() - start) * 1000
+    assert times[size] / times[size // 2] == pytest.approx(2, rel=0.2)
+    assert 20 < size / 1e6 / times[size] < 20_000  # GB/s: an old Jetson, and more than any GPU has
+    assert inside < outside < inside + 50
+
+
+@needs_gpu
+def test_the_timed_loop_times_a_known_workload_steadily(device: cuda.Device) -> None:
+    """At least a hundred samples of one fill, steady enough to compare, sensors on both sides, copies apart."""
+    size = 512 << 20
+    address = device.allocate(size)
+    rule = {"warmup_s": 0.2, "iterations": 100, "window_s": 0.1, "most": 500, "budget_s": 10.0}
+    with cuda.Stopwatch(device) as watch:
+        fields = gpu.latency(
+            lambda: watch.time(lambda: device.clear(address, size)), device, rule, [bytes(1 << 20), bytes(64)]
+        )
+    found = statistics(fields["samples_ms"])
+    assert found.count >= 100
+    assert found.noise == "", found
+    assert fields["warmup"] >= 1
+    assert len(fields["upload_ms"]) == 20
+    assert 0 < sorted(fields["upload_ms"])[10] < 50
+    for side in ("before", "after"):
+        assert 10 <= float(fields[side]["temperature_c"]) <= 110
+        assert int(fields[side]["sm_clock_mhz"]) > 0
+
+
+@needs_gpu
+def test_the_sensors_know_the_device_that_cuda_names(device: cuda.Device) -> None:
+    facts = sensors.read(device.uuid())
+    assert {"sm_clock_mhz", "memory_clock_mhz", "temperature_c", "power_w", "throttle"} <= facts.keys()
+    assert device.uuid() == cuda.device_facts()[0]["gpu_uuid"]
+    assert sensors.read("GPU-00000000-0000-0000-0000-000000000000").keys() <= {
+        "temperature_c",
+        "sm_clock_mhz",
+    }
+
+
+@needs_gpu
+def test_clear_keeps_its_place_on_the_stream(device: cuda.Device) -> None:
+    """A fill on the default stream could pass a copy on this one."""
+    size = 256 << 20
+    address, pinned = device.allocate(size), device.pin(b"\x01" * size)
+    for _ in range(5):
+        device.copy_pinned(address, pinned, size)
+        device.clear(address, size, 0xFF)
+    assert device.download(address, 4096) == b"\xff" * 4096
+
+
+@needs_gpu
+def test_closing_twice_and_after_a_failure_raises_nothing() -> None:
+    if not cuda.device_facts():
+        from tests import needs
+
+        needs.gpu()
+    device = cuda.Device()
+    device.allocate(16)
+    device.pin(b"1234")
+    with pytest.raises(cuda.CudaError):
+        device.allocate(1 << 45)
+    device.close()
+    device.close()
 
 
 @pytest.mark.unit

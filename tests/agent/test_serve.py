@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -12,12 +13,14 @@ from typing import Any
 import pytest
 
 from harness.agent.bootstrap import ARGUMENTS, pack
+from harness.docker_engine import DockerTransport, Options
 from harness.errors import InfraError
 from harness.session import AgentLost, Event, Job, Session
 from harness.transport import Transport
 from harness.transport.process import ProcessTransport
+from tests import needs
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
 
 FAULTY = {"harness/agent/engines/faulty.py": (Path(__file__).parent / "faulty.py").read_bytes()}
 
@@ -26,12 +29,45 @@ def start_session(transport: Transport, engine: str = "fake") -> Session:
     return Session(transport, engine=engine, adapter="faulty", extra=FAULTY, hello_timeout=60)
 
 
+#: The container's limit; the jobs of these tests ask for more or less than it.
+CONTAINER_MIB = 1024
+
+
+def open_transport(via: str) -> Transport:
+    if via == "process":
+        return ProcessTransport([sys.executable, *ARGUMENTS])
+    options = Options(needs.base_image(), "linux/amd64", "python3", ARGUMENTS, CONTAINER_MIB)
+    return DockerTransport(options, target="faulty")
+
+
+@pytest.fixture(params=["process", "docker"])
+def via(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
 @pytest.fixture
-def session() -> Iterator[Session]:
-    transport = ProcessTransport([sys.executable, *ARGUMENTS])
-    session = start_session(transport)
+def session(via: str) -> Iterator[Session]:
+    session = start_session(open_transport(via))
     yield session
     session.close()
+
+
+def identity(session: Session) -> str | int:
+    """Name the container or process that the agent is in."""
+    transport = session._transport
+    if isinstance(transport, DockerTransport):
+        return transport.name
+    assert isinstance(transport, ProcessTransport)
+    return transport.pid
+
+
+def kill(session: Session) -> None:
+    """Kill the agent from outside."""
+    who = identity(session)
+    if isinstance(who, int):
+        os.kill(who, 9)
+    else:
+        subprocess.run(["docker", "kill", who], check=True, capture_output=True)
 
 
 def ask(session: Session, do: str, body: bytes = b"", **limits: Any) -> list[Event]:
@@ -68,18 +104,71 @@ def native(events: list[Event]) -> str:
         ("raise", {}, "exited", "the process ended with exit code 1"),
         ("exit", {}, "exited", "the process ended with exit code 7"),
         ("half", {}, "exited", "the process ended with exit code 9"),
+        ("odd_signal", {}, "signalled", "killed by signal 40"),
     ],
 )
 def test_a_failing_child_is_named_for_what_it_did_and_the_next_job_runs(
     session: Session, do: str, limits: dict[str, Any], kind: str, detail: str
 ) -> None:
+    before = identity(session)
     events = ask(session, do, **limits)
     assert (end(events)["kind"], end(events)["detail"]) == (kind, detail)
     # What it said before it died is kept.
     assert heard(events, "message")[0].message["text"] == f"about to {do}"
+    assert_still_serving(session, before)
+
+
+def assert_still_serving(session: Session, before: str | int) -> None:
     after = ask(session, "echo", b"still here")
     assert end(after)["kind"] == "finished"
     assert heard(after, "echo")[0].body == b"still here"
+    assert identity(session) == before
+    assert not session.lost
+
+
+@pytest.mark.parametrize("via", ["docker"], indirect=True)
+def test_the_kernel_takes_the_child_and_not_the_agent_at_the_containers_limit(session: Session) -> None:
+    """The job may use more than the container has, so that the agent's own watch cannot come first."""
+    before = identity(session)
+    for _ in range(2):
+        said = end(ask(session, "gulp", memory_mib=4 * CONTAINER_MIB))
+        assert said["kind"] == "out_of_memory"
+        assert said["detail"] == "killed by the kernel at the container's memory limit"
+        assert_still_serving(session, before)
+
+
+@pytest.mark.parametrize("via", ["docker"], indirect=True)
+def test_a_sigkill_from_elsewhere_is_no_memory_limit_even_after_one(session: Session) -> None:
+    """The kernel's count of what it killed at the limit is compared with the one before the job."""
+    ask(session, "gulp", memory_mib=4 * CONTAINER_MIB)
+    said = end(ask(session, "suicide"))
+    assert (said["kind"], said["detail"]) == ("signalled", "killed by SIGKILL")
+
+
+@pytest.mark.parametrize("via", ["docker"], indirect=True)
+def test_an_agent_that_the_kernel_takes_too_is_lost_for_want_of_memory(session: Session) -> None:
+    with pytest.raises(AgentLost, match="killed by the kernel: out of memory") as caught:
+        ask(session, "betray", memory_mib=4 * CONTAINER_MIB)
+    assert caught.value.out_of_memory
+    assert session.lost
+
+
+@pytest.mark.parametrize("via", ["docker"], indirect=True)
+def test_a_limit_that_a_job_hit_earlier_is_not_blamed_for_the_agents_end(session: Session) -> None:
+    """Docker's flag says only that the limit was ever hit in this container."""
+    ask(session, "gulp", memory_mib=4 * CONTAINER_MIB)
+    kill(session)
+    with pytest.raises(AgentLost) as caught:
+        ask(session, "echo")
+    assert not caught.value.out_of_memory
+
+
+def test_what_a_job_leaves_in_the_temporary_folder_is_gone_with_it(session: Session) -> None:
+    assert end(ask(session, "litter"))["kind"] == "signalled"
+    (seen,) = heard(ask(session, "look"), "seen")
+    assert seen.message["own"] == []
+    assert len([name for name in seen.message["all"] if name.startswith("job-")]) == 1
+    assert seen.message["here"]
 
 
 def test_what_a_native_library_prints_is_captured_and_does_not_break_the_stream(session: Session) -> None:
@@ -123,19 +212,27 @@ def test_peak_memory_is_the_childs_own(session: Session) -> None:
     assert small < 200 << 20 < 500 << 20 < large
 
 
-def test_an_engine_that_does_not_load_is_infrastructure_with_its_own_words() -> None:
-    transport = ProcessTransport([sys.executable, *ARGUMENTS])
+def test_an_engine_that_does_not_load_is_infrastructure_with_its_own_words(via: str) -> None:
+    transport = open_transport(via)
     with pytest.raises(InfraError, match="no engine called absent"):
         start_session(transport, engine="absent")
     transport.close()
 
 
 def test_an_agent_killed_from_outside_is_lost_not_a_crash_of_the_engine(session: Session) -> None:
-    transport = session._transport
-    assert isinstance(transport, ProcessTransport)
-    os.kill(transport.pid, 9)
-    with pytest.raises(AgentLost, match="killed by SIGKILL"):
+    kill(session)
+    with pytest.raises(AgentLost, match="killed by SIGKILL") as caught:
         ask(session, "echo")
+    assert not caught.value.out_of_memory
+    assert session.lost
+
+
+def test_an_agent_long_dead_is_lost_too(session: Session) -> None:
+    """Sending to it fails, where to one just killed only receiving does."""
+    kill(session)
+    time.sleep(1)
+    with pytest.raises(AgentLost, match="killed by SIGKILL"):
+        ask(session, "echo", b"x" * (8 << 20))
 
 
 def test_the_packed_agent_is_the_same_bytes_each_time() -> None:

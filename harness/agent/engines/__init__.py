@@ -1,8 +1,9 @@
 """The only modules that import an engine: each has `preload(engine) -> facts` and `run(job, body, emit)`.
 
 `preload` runs once in the agent, `run` in a child for each job. A job reports by `emit(kind, body=b"", **fields)`:
-`phase` (name, seconds, ok), `message` (severity, text), `parser_error`, `missing_api` (name), `failed` (phase, text),
-`plan`, `layers`, `layer_times`, `output`, `latency`, `fact`.
+`phase` (name, seconds, ok), `message` (severity, text), `parser_error`, `missing_api` (name), `unavailable` (text),
+`failed` (text), `agent_fault` (text: this program's own failure, which the engine is not blamed for), `plan`,
+`calibration_cache`, `layers`, `layer_times`, `output`, `latency`, `fact`.
 """
 
 import contextlib
@@ -26,6 +27,10 @@ class MissingApi(Failed):
         self.name = name
 
 
+class Unavailable(Exception):
+    """This environment lacks something that is no part of the engine; the text says "needs ..." and what."""
+
+
 @contextlib.contextmanager
 def phase(emit: Emit, name: str) -> Iterator[None]:
     """Time a phase and report it, also when it fails."""
@@ -45,6 +50,8 @@ def report_failure(emit: Emit, work: Callable[[], None]) -> None:
         work()
     except MissingApi as error:
         emit("missing_api", name=error.name)
+    except Unavailable as error:
+        emit("unavailable", text=str(error))
     except Failed as error:
         emit("failed", text=str(error))
 

@@ -226,7 +226,10 @@
     if (!timing) return [];
     const low = Math.min(...timing.samples), high = Math.max(...timing.samples, timing.p95), width = high - low || 1;
     const y = (value) => `${92 - ((value - low) / width) * 84}%`;
-    return [make("p", {}, `median ${ms(timing.median)}, 95th percentile ${ms(timing.p95)}; ${timing.count} samples after ${timing.warmup || 0} warm-up runs, ${timing.clock.replace("_", " ")}`),
+    const sensors = (timing.sensors || []).map(([name, before, after]) => `${name.replaceAll("_", " ")} ${before}, then ${after}`);
+    return [make("p", {}, `median ${ms(timing.median)}, 95th percentile ${ms(timing.p95)}, spread ${((timing.spread || 0) * 100).toPrecision(2)} %; ${timing.count} samples after ${timing.warmup || 0} warm-up runs, ${timing.clock.replace("_", " ")}`),
+      timing.noise ? make("p", {}, `Too noisy to compare: ${timing.noise}.`) : null,
+      make("p", { class: "quiet" }, [timing.scope ? `Timed: ${timing.scope}.` : "", timing.upload ? `Copying the inputs to the device takes ${ms(timing.upload)} more.` : "", sensors.length ? `Sensors before and after: ${sensors.join("; ")}.` : ""].filter(Boolean).join(" ")),
       make("svg", { class: "spark", role: "img", "aria-label": `Samples from ${ms(low)} to ${ms(high)}` },
         make("line", { x1: 0, x2: "100%", y1: y(timing.median), y2: y(timing.median) }),
         timing.samples.map((sample, index) => make("circle", { cx: `${1 + (98 * index) / Math.max(1, timing.samples.length - 1)}%`, cy: y(sample), r: 2 })))];

@@ -5,6 +5,7 @@
 
 from typing import Any, Dict
 
+from harness.agent import calibration
 from harness.agent.engines import Emit, report_failure
 from harness.agent.engines.tensorrt import api, build, execute
 from harness.agent.protocol import Message, split_parts
@@ -20,3 +21,10 @@ def run(job: Message, body: bytes, emit: Emit) -> None:
     parts = split_parts(job["parts"], body)
     work: Dict[str, Any] = {"devices": execute.devices, "build": build.build, "run": execute.run}
     report_failure(emit, lambda: work[job["kind"]](job, parts, emit))
+    blamed = calibration.blame(calibration.raised)
+    if blamed is not None:
+        who, sentence = blamed
+        if who == "agent":
+            emit("agent_fault", text=sentence)
+        else:
+            emit("message", severity="ERROR", text=sentence)

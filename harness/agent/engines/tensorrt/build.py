@@ -1,18 +1,12 @@
 """ONNX bytes and a recipe -> a serialised plan."""
 
-import ctypes
-import glob
-import os
 from typing import Any, Dict, Optional
 
 from harness.agent.calibration import make_calibrator
 from harness.agent.cuda import CudaError, Device
 from harness.agent.engines import Emit, Failed, phase
-from harness.agent.engines.tensorrt import api
+from harness.agent.engines.tensorrt import api, plugins
 from harness.agent.protocol import Message
-
-#: Where an image keeps this project's compiled plugin.
-PLUGIN_FOLDER = os.environ.get("COMPAT_PLUGIN_DIR", "/opt/compat/plugins")
 
 
 def build(job: Message, parts: Dict[str, bytes], emit: Emit) -> None:
@@ -21,8 +15,8 @@ def build(job: Message, parts: Dict[str, bytes], emit: Emit) -> None:
     recipe = job["recipe"]
     api.check_recipe(recipe)
     logger = api.make_logger(emit)
+    plugins.load(recipe, logger)
     with phase(emit, "parse"):
-        _load_plugins(recipe, logger)
         builder = trt.Builder(logger)
         network = builder.create_network(api.network_flags(recipe["typing"]))
         parser = trt.OnnxParser(network, logger)
@@ -33,6 +27,7 @@ def build(job: Message, parts: Dict[str, bytes], emit: Emit) -> None:
     try:
         with phase(emit, "build"):
             config = _configure(builder, network, job, parts, device)
+            emit("fact", facts={"timing_cache": "off"})
             plan = builder.build_serialized_network(network, config)
             if plan is None:
                 raise Failed("build_serialized_network returned no engine")
@@ -52,19 +47,9 @@ def _calibration_device(recipe: Dict[str, Any]) -> Optional[Device]:
         raise Failed("calibration needs a GPU: %s" % error) from error
 
 
-def _load_plugins(recipe: Dict[str, Any], logger: Any) -> None:
-    trt = api.trt
-    if recipe["plugin"] is not None:
-        for path in sorted(glob.glob(os.path.join(PLUGIN_FOLDER, "*.so"))):
-            ctypes.CDLL(path, ctypes.RTLD_GLOBAL)
-    # Without this the parser cannot find InstanceNormalization_TRT when NATIVE_INSTANCENORM is off.
-    if hasattr(trt, "init_libnvinfer_plugins"):
-        trt.init_libnvinfer_plugins(logger, "")
-
-
 def _set_parser_flags(parser: Any, recipe: Dict[str, Any]) -> None:
     for name, on in recipe["parser_flags"]:
-        flag = api.need(api.need(api.trt, "tensorrt", "OnnxParserFlag"), "OnnxParserFlag", name)
+        flag = api.need("OnnxParserFlag." + name)
         (parser.set_flag if on else parser.clear_flag)(flag)
 
 
@@ -121,14 +106,14 @@ def _configure(builder: Any, network: Any, job: Message, parts: Dict[str, bytes]
 def _set_precision_flags(config: Any, recipe: Dict[str, Any]) -> None:
     if recipe["typing"] == "weak" or (recipe["typing"] == "graph" and api.has_weak_typing()):
         for name in recipe["flags"]:
-            config.set_flag(api.need(api.trt.BuilderFlag, "BuilderFlag", name))
+            config.set_flag(api.need("BuilderFlag." + name))
 
 
 def _set_compute_capability(config: Any, capability: str) -> None:
-    api.need(api.trt.IBuilderConfig, "IBuilderConfig", "set_compute_capability")
-    name = "SM" + capability.replace(".", "")
+    api.need("IBuilderConfig.set_compute_capability")
+    wanted = api.need("ComputeCapability.SM" + capability.replace(".", ""))
     config.num_compute_capabilities = 1
-    if not config.set_compute_capability(api.need(api.trt.ComputeCapability, "ComputeCapability", name), 0):
+    if not config.set_compute_capability(wanted, 0):
         raise Failed("the builder refused compute capability %s" % capability)
 
 

@@ -1,11 +1,12 @@
 """A serialised plan -> layers, numbers and latency, on a GPU."""
 
-import time
+import array
 from typing import Any, Dict, List, Tuple
 
-from harness.agent.cuda import CudaError, Device, device_facts
+from harness.agent import gpu
+from harness.agent.cuda import CudaError, Device, Stopwatch, device_facts
 from harness.agent.engines import Emit, Failed, phase
-from harness.agent.engines.tensorrt import api
+from harness.agent.engines.tensorrt import api, plugins
 from harness.agent.protocol import Message
 
 #: Bytes of one element on the wire.
@@ -21,6 +22,8 @@ def devices(_job: Message, _parts: Dict[str, bytes], emit: Emit) -> None:
 def run(job: Message, parts: Dict[str, bytes], emit: Emit) -> None:
     """Load the plan, inspect it, run it once on the given inputs, time it, then profile it."""
     logger = api.make_logger(emit)
+    # A new child knows none of those that its plan was built with.
+    plugins.load(job["recipe"], logger)
     try:
         with Device() as device:
             with phase(emit, "load"):
@@ -38,7 +41,7 @@ def run(job: Message, parts: Dict[str, bytes], emit: Emit) -> None:
                 _emit_outputs(outputs, context, device, emit)
             _inspect(engine, context, emit)
             with phase(emit, "time"):
-                _time(context, device, job["timing"], emit)
+                _time(context, device, job["timing"], _inputs(engine, parts), emit)
             with phase(emit, "profile"):
                 _profile(context, device, emit)
             del context, engine, runtime
@@ -55,8 +58,9 @@ def _bind(engine: Any, context: Any, device: Device, parts: Dict[str, bytes]) ->
             shape = tuple(int(part) for part in parts["shape:" + name].split(b","))
             if not context.set_input_shape(name, shape):
                 raise Failed("input %s does not take the shape %s" % (name, list(shape)))
-            address = device.allocate(len(parts[name]))
-            device.upload(address, parts[name])
+            data = _as_taken(name, engine, parts)
+            address = device.allocate(len(data))
+            device.upload(address, data)
             context.set_tensor_address(name, address)
     for name in names:
         if engine.get_tensor_mode(name) == trt.TensorIOMode.OUTPUT:
@@ -70,6 +74,21 @@ def _bind(engine: Any, context: Any, device: Device, parts: Dict[str, bytes]) ->
             context.set_tensor_address(name, address)
             outputs.append((name, dtype, address))
     return outputs
+
+
+def _as_taken(name: str, engine: Any, parts: Dict[str, bytes]) -> bytes:
+    """Return an input's bytes in the element type that the engine takes: up to 8.6 the parser makes INT64 INT32."""
+    count = 1
+    for extent in parts["shape:" + name].split(b","):
+        count *= int(extent)
+    dtype, data = api.datatype_name(engine.get_tensor_dtype(name)), parts[name]
+    if dtype == "int32" and len(data) == _SIZES["int64"] * count:
+        data = array.array("i", array.array("q", data)).tobytes()
+    if len(data) != _SIZES[dtype] * count:
+        raise Failed(
+            "input %s takes %d elements of %s and was given %d bytes" % (name, count, dtype, len(data))
+        )
+    return data
 
 
 def _execute(context: Any, device: Device) -> None:
@@ -94,25 +113,23 @@ def _inspect(engine: Any, context: Any, emit: Emit) -> None:
     emit("layers", text.encode(), source="inspector")
 
 
-def _time(context: Any, device: Device, timing: Dict[str, Any], emit: Emit) -> None:
-    begin, end = device.event(), device.event()
-    warm_until = time.monotonic() + timing["warmup_s"]
-    warmup = 0
-    while warmup < timing["iterations"] and time.monotonic() < warm_until:
-        _execute(context, device)
-        warmup += 1
-    samples: List[float] = []
-    stop = time.monotonic() + timing["budget_s"]
-    while len(samples) < timing["iterations"] and time.monotonic() < stop:
-        begin.record(device.stream)
+def _inputs(engine: Any, parts: Dict[str, bytes]) -> List[bytes]:
+    names = [engine.get_tensor_name(index) for index in range(engine.num_io_tensors)]
+    return [
+        _as_taken(name, engine, parts)
+        for name in names
+        if engine.get_tensor_mode(name) == api.trt.TensorIOMode.INPUT
+    ]
+
+
+def _time(context: Any, device: Device, timing: Dict[str, Any], inputs: List[bytes], emit: Emit) -> None:
+    def enqueue() -> None:
         if not context.execute_async_v3(device.stream):
             raise Failed("execute_async_v3 refused")
-        end.record(device.stream)
-        end.synchronize()
-        samples.append(end.milliseconds_since(begin))
-    begin.destroy()
-    end.destroy()
-    emit("latency", samples_ms=samples, warmup=warmup, clock="cuda_events")
+
+    with Stopwatch(device) as watch:
+        fields = gpu.latency(lambda: watch.time(enqueue), device, timing, inputs)
+    emit("latency", clock="cuda_events", scope="one execute_async_v3, tensors on the device", **fields)
 
 
 def _profile(context: Any, device: Device, emit: Emit, runs: int = 10) -> None:

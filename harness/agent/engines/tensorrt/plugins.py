@@ -1,0 +1,63 @@
+"""Makes known what a recipe's plugin needs: the image's compiled library, or the plugin in Python."""
+
+import ctypes
+import glob
+import os
+from typing import Any, Dict, List
+
+from harness.agent.engines import Unavailable
+from harness.agent.engines.tensorrt import api, identity
+
+#: Where an image keeps the compiled plugin, or a file `absent` that says why it has none.
+FOLDER = os.environ.get("COMPAT_PLUGIN_DIR", "/opt/compat/plugins")
+
+#: What was registered: not every version's registry keeps it alive.
+_registered: List[Any] = []
+
+
+def load(recipe: Dict[str, Any], logger: Any) -> None:
+    """Make the plugins known that come with TensorRT, and CompatIdentity where the recipe needs it.
+
+    Raises Unavailable where the image has none and the version takes none in Python. TensorRT for RTX has no call that
+    adds a plugin: nothing is loaded there, and its parser says that there is no such plugin.
+    """
+    taken = api.has("INetworkDefinition.add_plugin_v2") or api.has("INetworkDefinition.add_plugin_v3")
+    if recipe["plugin"] is not None and taken and not _load_library():
+        _register_python()
+    # Without this the parser cannot find InstanceNormalization_TRT when NATIVE_INSTANCENORM is off.
+    if api.has("init_libnvinfer_plugins"):
+        api.trt.init_libnvinfer_plugins(logger, "")
+
+
+def _load_library() -> bool:
+    """Load what the image has compiled, which registers itself."""
+    paths = sorted(glob.glob(os.path.join(FOLDER, "*.so")))
+    for path in paths:
+        try:
+            ctypes.CDLL(path)
+        except OSError as error:
+            raise Unavailable("needs the image's compiled plugin, which does not load: %s" % error) from error
+    return bool(paths)
+
+
+def _register_python() -> None:
+    if not api.has("IPluginV2DynamicExt"):
+        why = "this version takes none written in Python"
+        raise Unavailable("needs the image's compiled plugin, as %s; %s" % (why, _absent()))
+    if not identity.reads_attributes(api.trt):
+        why = "one in Python cannot read its attributes with the NumPy here, or without it"
+        raise Unavailable("needs the image's compiled plugin, as %s; %s" % (why, _absent()))
+    creators = [identity.creator_v2(api.trt)]
+    if api.has("IPluginV3"):
+        creators.append(identity.creator_v3(api.trt))
+    for creator in creators:
+        api.trt.get_plugin_registry().register_creator(creator, "")
+    _registered.extend(creators)
+
+
+def _absent() -> str:
+    try:
+        with open(os.path.join(FOLDER, "absent")) as file:
+            return " ".join(file.read().split())
+    except OSError:
+        return "%s holds none" % FOLDER

@@ -1,0 +1,103 @@
+"""What samples of a latency amount to: middle, tail, spread, and whether they carry a comparison at all; pure.
+
+The samples of a latency have a long tail to one side: nothing makes a run faster than the hardware lets it be, and
+much makes one slower. So the middle is the median, the spread is the interquartile range over the median, and the tail
+is told apart from both; a mean and a standard deviation would mix the three.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: The smallest change of a median that the report speaks of: below it a user's engine is as fast as it was.
+WORTH_TELLING = 0.05
+#: Samples under which quartiles say nothing; 20 leave five in each quarter.
+_ENOUGH = 20
+#: Standard error of a median in interquartile ranges over the square root of the count, for samples that are near
+#: normal about their middle: 1.2533 (median against mean) / 1.3490 (interquartile range of a normal distribution).
+_MEDIAN_ERROR = 1.2533 / 1.3490
+#: Standard errors by which two medians differ by chance in one of twenty pairs of runs.
+_CONFIDENCE = 1.96
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Median, 95th percentile and quartiles in milliseconds; `drift` is the second half's median over the first's.
+
+    `spread` is the interquartile range over the median. `noise` says why the samples carry no comparison, and is
+    empty where they do.
+    """
+
+    count: int
+    median: float
+    p95: float
+    lower_quartile: float
+    upper_quartile: float
+    spread: float
+    drift: float
+    noise: str = ""
+
+
+def statistics(samples: Sequence[float]) -> Statistics:
+    """Return the statistics of samples in the order taken; raises ValueError where there are none.
+
+    Percentiles are nearest rank: each is a sample that was measured.
+    """
+    if not samples:
+        raise ValueError("no samples")
+    ordered = sorted(samples)
+    middle = median(ordered)
+    low, high = percentile(ordered, 0.25), percentile(ordered, 0.75)
+    half = len(samples) // 2
+    first, second = (median(samples[:half]), median(samples[half:])) if half else (middle, middle)
+    spread, drift = _ratio(high - low, middle), _ratio(second, first, none=1.0)
+    return Statistics(
+        count=len(samples),
+        median=middle,
+        p95=percentile(ordered, 0.95),
+        lower_quartile=low,
+        upper_quartile=high,
+        spread=spread,
+        drift=drift,
+        noise=_noise(len(samples), spread, drift),
+    )
+
+
+def percentile(ordered: Sequence[float], share: float) -> float:
+    """Return the sample of sorted samples that this share of them does not exceed, by nearest rank."""
+    return ordered[max(0, min(len(ordered) - 1, math.ceil(share * len(ordered)) - 1))]
+
+
+def _noise(count: int, spread: float, drift: float) -> str:
+    """Say why a run is too noisy, by what it is for: to show a change of WORTH_TELLING.
+
+    A drift between the halves, beyond what their scatter makes of it, is a change that nothing in the engine made;
+    where it is as large as the one that is looked for, the run was not stationary (clocks, heat, another program) and
+    more samples would not help. Where the middle half of the samples spreads so far that two such runs differ by more
+    than that by chance, there were too few samples for this machine. Samples are taken for independent: a disturbance
+    that outlasts many of them shows as drift or not at all.
+    """
+    if count < _ENOUGH:
+        return f"{count} samples are too few to judge"
+    change = abs(drift - 1)
+    if change > max(WORTH_TELLING, _by_chance(spread, count / 2)):
+        return f"the second half of the samples is {change:.0%} {'slower' if drift > 1 else 'faster'} than the first"
+    least = _by_chance(spread, count)
+    if least > WORTH_TELLING:
+        return f"the samples spread by {spread:.0%}: a change under {least:.0%} would not show"
+    return ""
+
+
+def _by_chance(spread: float, count: float) -> float:
+    """Return the relative difference that the medians of two such runs exceed in one of twenty pairs."""
+    return _CONFIDENCE * math.sqrt(2) * _MEDIAN_ERROR * spread / math.sqrt(count)
+
+
+def _ratio(value: float, base: float, *, none: float = 0.0) -> float:
+    return value / base if base else none

@@ -1,0 +1,170 @@
+"""Which plugin is loaded, and that an image without one is never held against the product."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cases.q_plugin_dq import CASE
+from harness.agent.bootstrap import ARGUMENTS
+from harness.agent.engines import Unavailable
+from harness.agent.engines.tensorrt import api, plugins
+from harness.classify import classify
+from harness.matrix import load_matrix
+from harness.outcome import Stamps
+from harness.plan import find, plan
+from harness.record import Observation
+from harness.session import Job, Session
+from harness.subject import subject
+from harness.transport.process import ProcessTransport
+from harness.words import Class
+
+NEEDED: dict[str, Any] = {"plugin": {"op": "CompatIdentity", "formats": "fp32"}}
+NOT_NEEDED: dict[str, Any] = {"plugin": None}
+
+
+class Registry:
+    """Keeps what is registered."""
+
+    def __init__(self) -> None:
+        self.creators: list[Any] = []
+
+    def register_creator(self, creator: Any, namespace: str) -> None:
+        assert namespace == ""
+        self.creators.append(creator)
+
+
+def version(*classes: str, takes: bool = True, reads: bool = True) -> Any:
+    """Return a stand-in for a version's module: which plugin classes it has, and whether a network takes plugins."""
+
+    class Field:
+        def __init__(self, name: str, data: bytearray, _kind: object) -> None:
+            self.name = name
+            self.data = SimpleNamespace(tobytes=lambda: bytes(data) if reads else b"i" * len(data))
+
+    registry = Registry()
+    made = {name: type(name, (), {"__init__": lambda _: None}) for name in classes}
+    return SimpleNamespace(
+        **made,
+        INetworkDefinition=SimpleNamespace(**({"add_plugin_v2": None} if takes else {})),
+        PluginField=Field,
+        PluginFieldType=SimpleNamespace(CHAR=0),
+        PluginFieldCollection=list,
+        PluginFieldCollection_=list,
+        get_plugin_registry=lambda: registry,
+        registry=registry,
+    )
+
+
+V2 = ("IPluginV2DynamicExt", "IPluginCreator")
+V3 = (*V2, "IPluginV3", "IPluginV3OneCore", "IPluginV3OneBuild", "IPluginV3OneRuntime", "IPluginCreatorV3One")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Point the agent at a folder for compiled plugins, empty at first."""
+    monkeypatch.setattr(plugins, "FOLDER", str(tmp_path))
+    return tmp_path
+
+
+def load(module: Any, recipe: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Load what a recipe needs and return the versions of the Python plugins that are then registered."""
+    monkeypatch.setattr(api, "trt", module)
+    plugins.load(recipe, None)
+    return [creator.plugin_version for creator in module.registry.creators]
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(("classes", "registered"), [(V2, ["1"]), (V3, ["1", "2"])])
+def test_without_a_library_the_plugin_is_the_one_in_python(
+    classes: tuple[str, ...], registered: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """9.x has the one class, 10.0 and later both."""
+    assert load(version(*classes), NEEDED, monkeypatch) == registered
+
+
+@pytest.mark.unit
+def test_the_images_library_goes_first(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "libcompat_identity.so").write_bytes(b"")
+    loaded: list[str] = []
+    monkeypatch.setattr(ctypes, "CDLL", loaded.append)
+    assert load(version(*V3), NEEDED, monkeypatch) == []
+    assert loaded == [str(folder / "libcompat_identity.so")]
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("module", "recipe"),
+    [(version(*V3), NOT_NEEDED), (version(*V3, takes=False), NEEDED), (version(takes=False), NEEDED)],
+    ids=["not needed", "TensorRT for RTX", "TensorRT for RTX without classes"],
+)
+def test_nothing_is_loaded_where_it_is_of_no_use(
+    module: Any, recipe: dict[str, Any], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """TensorRT for RTX has the classes and no call that adds a plugin: its parser has to say so itself."""
+    (folder / "libcompat_identity.so").write_bytes(b"not a library")
+    assert load(module, recipe, monkeypatch) == []
+
+
+@pytest.mark.unit
+def test_an_image_without_it_says_why(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(Unavailable, match=r"takes none written in Python; .* holds none$"):
+        load(version(), NEEDED, monkeypatch)
+    (folder / "absent").write_text("the image it was to be compiled in has no g++\n", encoding="utf-8")
+    with pytest.raises(Unavailable, match=r"^needs the image's compiled plugin, .*; the image .* no g\+\+$"):
+        load(version(), NEEDED, monkeypatch)
+
+
+@pytest.mark.unit
+def test_attributes_that_arrive_spoilt_are_no_fault_of_the_product(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(Unavailable, match="cannot read its attributes with the NumPy here"):
+        load(version(*V3, reads=False), NEEDED, monkeypatch)
+
+
+@pytest.mark.unit
+def test_a_library_that_does_not_load_is_no_fault_of_the_product(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "libcompat_identity.so").write_bytes(b"not a library")
+    with pytest.raises(Unavailable, match=r"compiled plugin, which does not load: .*libcompat_identity\.so"):
+        load(version(*V3), NEEDED, monkeypatch)
+
+
+#: As much of TensorRT 8.6 as a build needs before it parses.
+OLD_TENSORRT = b"""
+__version__ = "8.6.1"
+class ILogger:
+    pass
+class BuilderFlag:
+    INT8 = 0
+class INetworkDefinition:
+    add_plugin_v2 = None
+"""
+
+
+@pytest.mark.integration
+def test_a_cell_whose_image_has_no_plugin_is_not_run() -> None:
+    """From the agent's refusal to the record and its class: not_run with the reason, and no failed phase."""
+    matrix = load_matrix(Path(__file__).parents[2] / "matrix.yaml")
+    cell = find(plan(matrix, [CASE]), "q_plugin_dq[q-plugin-dq-int8]-trt86")
+    transport = ProcessTransport([sys.executable, *ARGUMENTS])
+    session = Session(transport, engine="tensorrt", adapter="tensorrt", extra={"tensorrt.py": OLD_TENSORRT})
+    seen = Observation()
+    try:
+        recipe = cell.variant.recipe.as_dict()
+        seen.hear(session.run(Job(kind="build", timeout_s=30, memory_mib=1024, recipe=recipe)))
+    finally:
+        session.close()
+    assert not seen.succeeded
+    outcome = seen.outcome(cell, subject(cell.variant), Stamps())
+    assert (outcome.state, outcome.failed_phase) == ("not_run", None)
+    judged = classify(outcome, {})
+    assert judged.cls is Class.NOT_RUN
+    assert judged.reason.startswith(
+        "needs the image's compiled plugin, as this version takes none written in Python"
+    )

@@ -1,0 +1,63 @@
+"""Runs cells of the project's own matrix on real engines and judges them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.case import load_cases
+from harness.executor import TargetRunner, run_cells
+from harness.judged import Judged, judge_cell
+from harness.matrix import load_matrix
+from harness.plan import Cell, plan
+from harness.store import Store
+
+if TYPE_CHECKING:
+    from harness.provision import Via
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def project_cells() -> tuple[Cell, ...]:
+    """Return every cell of the project."""
+    return plan(load_matrix(ROOT / "matrix.yaml"), load_cases(ROOT / "cases"))
+
+
+@dataclass(frozen=True)
+class Result:
+    """A judged cell and its whole log."""
+
+    judged: Judged
+    log: str
+
+    @property
+    def cls(self) -> str:
+        """Return the class as a word."""
+        return str(self.judged.classification.cls)
+
+    @property
+    def claim(self) -> str:
+        """Return class and signature as cases/measured.yaml writes them."""
+        return " ".join(filter(None, (self.cls, self.judged.signature)))
+
+
+def run(cells: Iterable[Cell], via: Via, folder: Path) -> dict[str, Result]:
+    """Run cells, two targets at a time, and return what came of each, read back from the store."""
+    chosen = list(cells)
+    by_id = {cell.id: cell for cell in chosen}
+    with Store(folder) as store:
+        run_cells(
+            chosen,
+            make_runner=lambda cell: TargetRunner(cell.target, via=via, run_id="integration"),
+            store=store,
+            workers=2,
+            report=lambda *_: None,
+        )
+        return {
+            name: Result(
+                judge_cell(by_id[name], outcome), store.log(outcome.log_sha256) if outcome.log_sha256 else ""
+            )
+            for name, outcome in store.latest().items()
+        }

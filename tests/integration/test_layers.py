@@ -1,0 +1,78 @@
+"""Every variant on every version of TensorRT for RTX: each layer is read, each wanted precision known."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.case.model import precision_map
+from harness.words import Class, Precision
+from tests import needs
+from tests.integration.runs import Result, project_cells, run
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+
+TARGETS = ("rtx14", "rtx15", "rtx16", "rtx17")
+#: Classes that an engine was built for.
+BUILT = (Class.BUILT, Class.OK, Class.PRECISION_LOST)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
+    """What became of each cell."""
+    needs.network()
+    cells = [cell for cell in project_cells() if cell.target.name in TARGETS]
+    return run(cells, "venv", tmp_path_factory.mktemp("layers"))
+
+
+@pytest.fixture(scope="module")
+def built(results: dict[str, Result]) -> dict[str, Result]:
+    """The cells whose engine was built."""
+    return {name: result for name, result in results.items() if result.judged.classification.cls in BUILT}
+
+
+def test_every_version_builds_a_good_part_of_the_variants(
+    results: dict[str, Result], built: dict[str, Result]
+) -> None:
+    """Else the tests below would look at nothing."""
+    for target in TARGETS:
+        every = [name for name in results if name.endswith(f"]-{target}")]
+        assert len(every) > 50
+        assert len([name for name in built if name.endswith(f"]-{target}")]) > len(every) / 10
+
+
+def test_no_layer_is_left_unread(results: dict[str, Result], built: dict[str, Result]) -> None:
+    unread = {name: result.judged.outcome.unparsed_layers for name, result in results.items()}
+    assert {name for name, count in unread.items() if count} == set()
+    assert {name for name, result in built.items() if not result.judged.outcome.layers} == set()
+
+
+def test_the_precision_of_every_node_that_matters_is_known(built: dict[str, Result]) -> None:
+    """A wanted precision is reached or lost, never open, wherever the engine was built."""
+    unknown = {
+        (name, node)
+        for name, result in built.items()
+        for node in precision_map(result.judged.cell.variant)
+        if result.judged.precision.get(node, Precision.UNKNOWN) is Precision.UNKNOWN
+        and node in (*result.judged.classification.unverified, *result.judged.precision)
+    }
+    assert unknown == set()
+
+
+def test_every_convolution_of_an_engine_has_a_precision(built: dict[str, Result]) -> None:
+    """Also where no variant asks for one: that is what the report's chip shows."""
+    unknown = {
+        (name, node.name)
+        for name, result in built.items()
+        for node in result.judged.outcome.nodes
+        if node.op == "Conv"
+        and result.judged.precision.get(node.name, Precision.UNKNOWN) is Precision.UNKNOWN
+    }
+    assert unknown == set()
+
+
+def test_versions_differ_in_the_precision_of_some_variant(built: dict[str, Result]) -> None:
+    """Why there is a matrix: the same graph does not run in the same precision on every version."""
+    by_row: dict[str, set[tuple[tuple[str, Precision], ...]]] = {}
+    for name, result in built.items():
+        by_row.setdefault(name.rpartition("]-")[0], set()).add(tuple(sorted(result.judged.precision.items())))
+    assert {name for name, precisions in by_row.items() if len(precisions) > 1}

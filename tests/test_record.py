@@ -1,0 +1,86 @@
+"""Events -> record: the timed run, calibration, and whose failure it was."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.case import load_cases
+from harness.classify import classify
+from harness.matrix import load_matrix
+from harness.outcome import Latency, Outcome, Stamps
+from harness.plan import Cell, plan
+from harness.record import Observation
+from harness.session import Event
+from harness.subject import subject
+from harness.words import Class
+
+pytestmark = pytest.mark.unit
+
+ROOT = Path(__file__).resolve().parents[1]
+END = {"kind": "finished", "exit_code": 0, "detail": "", "peak_rss_bytes": 1 << 20}
+LATENCY = {"samples_ms": [0.5, 0.25], "warmup": 3, "clock": "cuda_events", "scope": "one run"}
+
+
+@pytest.fixture(scope="module")
+def cell() -> Cell:
+    cells = plan(load_matrix(ROOT / "matrix.yaml"), load_cases(ROOT / "cases"))
+    return next(each for each in cells if each.id == "conv_silu[int8-entropy]-trt86")
+
+
+def heard(cell: Cell, *said: tuple[str, dict[str, Any], bytes]) -> tuple[Outcome, list[str], Observation]:
+    seen = Observation()
+    seen.hear(Event({"type": kind, **message}, body) for kind, message, body in (*said, ("end", END, b"")))
+    return seen.outcome(cell, subject(cell.variant), Stamps()), seen.log, seen
+
+
+def test_a_timed_run_is_kept_whole(cell: Cell) -> None:
+    """All samples in order, copies apart, sensors on both sides; and through JSON."""
+    sensors = {"before": {"temperature_c": "40"}, "after": {"temperature_c": "43"}}
+    outcome, _, _ = heard(cell, ("latency", {**LATENCY, "upload_ms": [0.02], **sensors}, b""))
+    assert outcome.latency == Latency(
+        (0.5, 0.25), 3, "cuda_events", "one run", (0.02,), {"temperature_c": "40"}, {"temperature_c": "43"}
+    )
+    assert Outcome.from_json(json.loads(json.dumps(outcome.to_json()))) == outcome
+
+
+def test_a_run_on_the_cpu_has_neither_copies_nor_sensors(cell: Cell) -> None:
+    outcome, _, _ = heard(cell, ("latency", {**LATENCY, "clock": "monotonic"}, b""))
+    assert outcome.latency is not None
+    assert (outcome.latency.upload_ms, outcome.latency.before, outcome.latency.after) == ((), {}, {})
+
+
+def test_the_calibration_cache_is_kept_in_the_log(cell: Cell) -> None:
+    """The ranges are what an INT8 engine is made of."""
+    cache = b"TRT-8601-EntropyCalibration2\nx: 3c010a14\n"
+    _, log, _ = heard(cell, ("calibration_cache", {}, cache))
+    assert "[calibration cache]\nTRT-8601-EntropyCalibration2\nx: 3c010a14" in log
+
+
+def test_a_fault_of_the_agent_is_no_failure_of_the_engine(cell: Cell) -> None:
+    """Though the build failed too, as it does without batches."""
+    fault = "the calibrator failed: KeyError: 'x'"
+    outcome, log, seen = heard(
+        cell,
+        ("phase_begin", {"name": "build"}, b""),
+        ("phase", {"name": "build", "seconds": 0.1, "ok": False}, b""),
+        ("failed", {"text": "build_serialized_network returned no engine"}, b""),
+        ("agent_fault", {"text": fault}, b""),
+    )
+    assert (outcome.state, outcome.reason) == ("infra_error", fault)
+    assert classify(outcome, {}).cls is Class.INFRA_ERROR
+    assert not seen.succeeded
+    assert f"[agent fault] {fault}" in log
+
+
+def test_the_same_without_the_fault_is_the_engines(cell: Cell) -> None:
+    outcome, _, _ = heard(
+        cell,
+        ("phase_begin", {"name": "build"}, b""),
+        ("phase", {"name": "build", "seconds": 0.1, "ok": False}, b""),
+        ("failed", {"text": "build_serialized_network returned no engine"}, b""),
+    )
+    assert classify(outcome, {}).cls is Class.BUILD_FAILED
