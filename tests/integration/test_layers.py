@@ -53,7 +53,6 @@ def test_the_precision_of_every_node_that_matters_is_known(built: dict[str, Resu
         for name, result in built.items()
         for node in precision_map(result.judged.cell.variant)
         if result.judged.precision.get(node, Precision.UNKNOWN) is Precision.UNKNOWN
-        and node in (*result.judged.classification.unverified, *result.judged.precision)
     }
     assert unknown == set()
 
@@ -70,9 +69,10 @@ def test_every_convolution_of_an_engine_has_a_precision(built: dict[str, Result]
     assert unknown == set()
 
 
-def test_versions_differ_in_the_precision_of_some_variant(built: dict[str, Result]) -> None:
-    """Why there is a matrix: the same graph does not run in the same precision on every version."""
-    by_row: dict[str, set[tuple[tuple[str, Precision], ...]]] = {}
-    for name, result in built.items():
-        by_row.setdefault(name.rpartition("]-")[0], set()).add(tuple(sorted(result.judged.precision.items())))
-    assert {name for name, precisions in by_row.items() if len(precisions) > 1}
+def test_versions_tell_apart(results: dict[str, Result]) -> None:
+    """Why there is a matrix: of one and the same graph, versions make different engines."""
+    by_row: dict[str, set[object]] = {}
+    for name, result in results.items():
+        found = (result.cls, tuple(sorted(result.judged.precision.items())))
+        by_row.setdefault(name.rpartition("]-")[0], set()).add(found)
+    assert len([row for row, found in by_row.items() if len(found) > 1]) > len(by_row) / 10

@@ -32,7 +32,7 @@ VARIANTS = (
     "instance_norm[fp32-native]",
     "instance_norm[fp16-fp32-scale]",
     "q_plugin_dq[layernorm-native]",
-    "q_plugin_dq[q-plugin-dq-int8-linear]",
+    "q_plugin_dq[q-native-dq]",
 )
 EMULATED = ("conv_silu[fp32]", "mish[qdq]")
 
