@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import onnx
 
+from harness.by_hand import command_lines
 from harness.case import effective_name, model_sha256
 from harness.cli.common import EXIT_OK, add_selection, load_project, places, selected
 from harness.errors import HandledError
 from harness.explain import describe_recipe, evidence, pytest_command
 from harness.judged import judge_cell
 from harness.plan import applicability, documented, find
-from harness.provision import command_lines
 from harness.store import Store, is_stale
 from harness.trtexec import trtexec_lines
 from harness.words import Certainty

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from harness.by_hand import plan_environment
 from harness.cli.common import (
     EXIT_INFRA,
     EXIT_OK,
@@ -30,7 +31,7 @@ from harness.errors import HandledError
 from harness.executor import TargetRunner, run_cells
 from harness.judged import Judged, judge_cell
 from harness.plan import applicability
-from harness.provision import look_at_host, plan_environment
+from harness.provision import look_at_host
 from harness.report import build_report
 from harness.store import Store
 from harness.words import Class, Verdict

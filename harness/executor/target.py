@@ -10,12 +10,12 @@ from harness import __version__
 from harness.agent.bootstrap import ARGUMENTS
 from harness.errors import InfraError
 from harness.executor.cell import observe
+from harness.launch import start
 from harness.outcome import Outcome, Stamps, State
 from harness.plan import applicability
 from harness.provision import Environment, Unavailable, prepare
 from harness.session import ADAPTERS, Job, Session
 from harness.subject import subject
-from harness.transport import start
 
 if TYPE_CHECKING:
     from harness.matrix import Target

@@ -6,7 +6,6 @@
 from harness.provision.cache import cache_dir
 from harness.provision.host import Gpu, Host, look_at_host
 from harness.provision.images import image_command_lines, planned_image
-from harness.provision.lines import command_lines, plan_environment
 from harness.provision.model import Environment, Unavailable, Via
 from harness.provision.prepare import prepare
 from harness.provision.requirements import can_run, fitting_gpus
@@ -19,11 +18,9 @@ __all__ = [
     "Via",
     "cache_dir",
     "can_run",
-    "command_lines",
     "fitting_gpus",
     "image_command_lines",
     "look_at_host",
-    "plan_environment",
     "planned_image",
     "prepare",
 ]

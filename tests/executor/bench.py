@@ -20,9 +20,9 @@ from harness.docker_engine.reaper import OWNER_LABEL
 from harness.executor import TargetRunner
 from harness.executor import target as module
 from harness.executor.cell import observe
+from harness.launch import start
 from harness.plan import Cell
 from harness.provision import Environment
-from harness.transport import start
 from harness.transport.process import ProcessTransport
 from harness.words import Engine
 from tests import needs

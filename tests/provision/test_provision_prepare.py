@@ -9,22 +9,21 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harness import docker_engine
+from harness.by_hand import command_lines, plan_environment
 from harness.errors import HandledError
+from harness.launch import start
 from harness.matrix import Build
 from harness.provision import (
     Environment,
     Gpu,
     Host,
     Unavailable,
-    command_lines,
     look_at_host,
     packages,
-    plan_environment,
     planned_image,
     prepare,
 )
 from harness.provision.images import base_image
-from harness.transport import start
 from tests import needs
 from tests.provision.factory import PIN, arm64, gpu_target, target
 

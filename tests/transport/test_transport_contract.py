@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
+from harness.launch import start
 from harness.provision import Environment
-from harness.transport import AgentGoneError, start
+from harness.transport import AgentGoneError
 from tests import needs
 from tests.provision.factory import target
 

@@ -1,19 +1,15 @@
-"""Chooses the transport that an environment asks for.
-
-The Docker room is imported where it is used: it builds on this one, and a machine without Docker need not
-load its SDK.
-"""
+"""Starts an agent in an environment: chooses the transport, and shows the line that a person would type."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harness.docker_engine import ALL_GPUS, DockerTransport, Options, command_line
 from harness.transport.process import ProcessTransport
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.docker_engine import Options
     from harness.matrix import Target
     from harness.provision import Environment
     from harness.transport.api import Transport
@@ -35,8 +31,6 @@ def start(
     chosen = tuple(environment.gpus if gpus is None else gpus)
     if environment.via == "venv":
         return ProcessTransport([environment.python, *argv], gpus=chosen)
-    from harness.docker_engine import DockerTransport  # noqa: PLC0415  (see above)
-
     options = _options(target, environment.image, environment.python, argv, chosen)
     return DockerTransport(options, target=target.name, run=run)
 
@@ -48,15 +42,11 @@ def docker_command_line(
 
     It gives the container every GPU where the target needs one.
     """
-    from harness.docker_engine import ALL_GPUS, command_line  # noqa: PLC0415  (see above)
-
     shown = argv or ("-c", f"import {target.module} as engine; print(engine.__version__)")
     return command_line(_options(target, image, python, shown, ALL_GPUS if target.needs.gpu else ()))
 
 
 def _options(target: Target, image: str, python: str, argv: Sequence[str], gpus: tuple[str, ...]) -> Options:
-    from harness.docker_engine import Options  # noqa: PLC0415  (see above)
-
     return Options(
         image=image,
         platform=target.docker_platform,

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from harness import docker_engine
 from harness.errors import InfraError
+from harness.launch import docker_command_line
 from harness.provision import packages
 from harness.provision.host import Host, look_at_host
 from harness.provision.images import image_command_lines, planned_image
 from harness.provision.requirements import can_run
-from harness.transport import docker_command_line
 
 if TYPE_CHECKING:
     from harness.matrix import Target
