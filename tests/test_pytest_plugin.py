@@ -20,6 +20,7 @@ import pytest
 from harness.case import load_cases
 from harness.matrix import load_matrix
 from harness.plan import Cell, plan, select
+from harness.provision import look_at_host
 from harness.store import Store
 from tests import needs
 from tests.executor.bench import containers_of, lives, wait_for
@@ -206,6 +207,17 @@ def test_what_cannot_run_here_is_skipped_with_what_it_needs_or_fails_when_requir
     assert failed.returncode == 1
     assert outcomes(failed) == {"failed": 5, "deselected": 15}
     assert "required to run here, and it needs an NVIDIA GPU" in failed.stdout
+
+
+def test_a_cell_that_turns_out_to_need_a_gpu_says_so_too(tmp_path: Path) -> None:
+    """Version 1.4 asks for the GPU in the middle of some builds; such a cell did run, and its reason is another."""
+    needs.network()
+    if look_at_host().gpus:
+        pytest.skip("this machine has a GPU")
+    words = ("matrix.yaml::q_plugin_dq[q-native-dq]-rtx14", f"--reports={tmp_path / 'reports'}")
+    said = short_summary(run(ROOT, *words))
+    assert re.search(r"SKIPPED .*: needs a GPU that this machine does not have, in build: ", said)
+    assert "required to run here, and it needs a GPU" in run(ROOT, *words, "--require", "rtx14").stdout
 
 
 def test_trouble_with_the_machine_is_an_error_in_one_sentence_and_no_failure(project: Path) -> None:
