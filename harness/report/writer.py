@@ -1,4 +1,4 @@
-"""Writes the report's three files; each appears whole or not at all."""
+"""Writes the report's files; each appears whole or not at all."""
 
 from __future__ import annotations
 
@@ -6,25 +6,34 @@ import json
 import math
 import os
 import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import HandledError
+from harness.history import FOLDER, update_history
+from harness.history.record import missing
+from harness.report.badge import badge
 from harness.report.html import render
+from harness.report.junit import junit
 from harness.report.markdown import summary
-from harness.report.results import from_store
+from harness.report.results import from_store, run_records
+from harness.report.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from harness.case import Case
     from harness.matrix import Matrix
     from harness.report.model import Results
     from harness.store import Store
 
+#: The published description of results.json, shipped beside it.
+SCHEMA_FILE = "results.schema.json"
+
 
 def build_report(matrix: Matrix, cases: Sequence[Case], store: Store, folder: Path) -> Results:
-    """Write the report on what a store holds into a folder; return what it was made from."""
+    """Write the history of the runs in a store beside it, and the report into a folder; return what it shows."""
+    update_history(store.path, run_records(matrix, cases, store))
     results = from_store(matrix, cases, store)
     write_report(results, folder)
     return results
@@ -42,6 +51,10 @@ def verify_report(matrix: Matrix, cases: Sequence[Case], store: Store, folder: P
                 store.log(outcome.log_sha256)
             except HandledError as error:
                 faults.append(f"{outcome.cell}: {error}")
+    faults += [
+        f"{store.path / FOLDER / record.file_name}: missing or short; write it with `python -m harness report`"
+        for record in missing(store.path, run_records(matrix, cases, store))
+    ]
     for name, text in _texts(from_store(matrix, cases, store)).items():
         path = folder / name
         if not path.is_file():
@@ -52,7 +65,7 @@ def verify_report(matrix: Matrix, cases: Sequence[Case], store: Store, folder: P
 
 
 def write_report(results: Results, folder: Path) -> tuple[Path, ...]:
-    """Write results.json, summary.md and index.html into a folder, made if missing; return their paths.
+    """Write results.json and all that is made of it into a folder, made if missing; return their paths.
 
     Raises HandledError where the folder cannot be written.
     """
@@ -69,9 +82,18 @@ def write_report(results: Results, folder: Path) -> tuple[Path, ...]:
 def _texts(results: Results) -> dict[str, str]:
     return {
         "results.json": results_json(results),
+        SCHEMA_FILE: schema_text(),
+        "results.csv": table(results),
+        "junit.xml": junit(results),
+        "badge.svg": badge(results),
         "summary.md": summary(results),
         "index.html": render(results),
     }
+
+
+def schema_text() -> str:
+    """Return the JSON Schema of results.json."""
+    return (Path(__file__).parent / SCHEMA_FILE).read_text(encoding="utf-8")
 
 
 def results_json(results: Results) -> str:
