@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from harness import __version__
-from harness.cli import doctor, listing, results, run
+from harness.cli import diff, doctor, listing, results, run
 from harness.cli.common import EXIT_INFRA, EXIT_USAGE
 from harness.errors import HandledError, InfraError
 from harness.suggest import did_you_mean
@@ -83,6 +83,7 @@ def _verbs() -> dict[str, _Verb]:
             "say what this machine can run, and why not the rest",
         ),
         "report": (results.add_report_arguments, results.report, "write the report from what is recorded"),
+        "diff": (diff.add_arguments, diff.diff, "say what changes from one target or report to another"),
         "accept": (
             results.add_accept_arguments,
             results.accept,

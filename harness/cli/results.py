@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from harness.case import measured, model_sha256
 from harness.cli.common import EXIT_OK, EXIT_REGRESSION, add_selection, load_project, selected
 from harness.errors import HandledError
+from harness.history import take_history
 from harness.judged import Judged, judge_cell
 from harness.plan import Cell
 from harness.report import build_report, verify_report
@@ -94,13 +95,17 @@ def add_merge_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def merge(options: argparse.Namespace) -> int:
-    """Take the records and logs of other reports folders into this one and write the report anew."""
+    """Take the records, logs and history of other reports folders into this one and write the report anew."""
     project = load_project(options)
     store = Store(options.reports)
     for folder in options.folders:
         _need(folder)
-        print(f"{folder}: {store.absorb(Store(folder))} records taken in")
-    build_report(project.matrix, project.cases, store, options.reports)
+        taken, past = store.absorb(Store(folder)), take_history(options.reports, folder)
+        print(f"{folder}: {taken} records and {past} runs of the past taken in")
+    results = build_report(project.matrix, project.cases, store, options.reports)
+    for cell in results.cells:
+        if cell.flaky:
+            print(f"flaky: {cell.id}: {', '.join(cell.flaky)} on the same stack")
     print(f"report: {options.reports / 'index.html'}")
     return EXIT_OK
 

@@ -112,7 +112,8 @@ def test_the_table_has_every_cell_in_order_with_its_class_and_figures() -> None:
     assert [row["cell"] for row in found] == [cell.id for cell in results.cells]
     assert [row["class"] for row in found] == [str(cell.cls) for cell in results.cells]
     ran = next(row for row in found if row["cell"] == "conv_silu[qdq]-ort131")
-    assert (ran["samples"], float(ran["median_ms"])) == ("100", pytest.approx(0.043))
+    assert ran["samples"] == "100"
+    assert float(ran["median_ms"]) == pytest.approx(0.043)
     assert tuple(found[0]) == COLUMNS
 
 
