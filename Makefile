@@ -29,6 +29,9 @@ lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/zizmor --offline --quiet .github/workflows
+	$(BIN)/shellcheck .ci/run .ci/machine .ci/nightly-*
 
 # The exact versions that developers and CI use; users get what pyproject.toml allows.
 lock: $(VENV)/dev.stamp

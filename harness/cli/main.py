@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from harness import __version__
-from harness.cli import diff, doctor, listing, results, run
+from harness.cli import ci_matrix, diff, doctor, listing, results, run
 from harness.cli.common import EXIT_INFRA, EXIT_USAGE
 from harness.errors import HandledError, InfraError
 from harness.suggest import did_you_mean
@@ -94,6 +94,11 @@ def _verbs() -> dict[str, _Verb]:
             results.add_verify_arguments,
             results.verify,
             "check records, logs and report for consistency",
+        ),
+        "ci-matrix": (
+            ci_matrix.add_arguments,
+            ci_matrix.ci_matrix,
+            "print the jobs of a nightly workflow as JSON",
         ),
     }
 
