@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import HandledError
-from harness.history import FOLDER, update_history
-from harness.history.record import missing
+from harness.history import update_history
 from harness.report.badge import badge
 from harness.report.html import render
 from harness.report.junit import junit
@@ -39,37 +38,12 @@ def build_report(matrix: Matrix, cases: Sequence[Case], store: Store, folder: Pa
     return results
 
 
-def verify_report(matrix: Matrix, cases: Sequence[Case], store: Store, folder: Path) -> list[str]:
-    """Return a sentence for every log that is damaged and every file that does not follow from the records.
-
-    Raises HandledError for a record that cannot be read.
-    """
-    faults = []
-    for outcome in store.outcomes():
-        if outcome.log_sha256:
-            try:
-                store.log(outcome.log_sha256)
-            except HandledError as error:
-                faults.append(f"{outcome.cell}: {error}")
-    faults += [
-        f"{store.path / FOLDER / record.file_name}: missing or short; write it with `python -m harness report`"
-        for record in missing(store.path, run_records(matrix, cases, store))
-    ]
-    for name, text in _texts(from_store(matrix, cases, store)).items():
-        path = folder / name
-        if not path.is_file():
-            faults.append(f"{path}: missing; write it with `python -m harness report`")
-        elif path.read_bytes() != text.encode():
-            faults.append(f"{path}: does not follow from the records; run `python -m harness report`")
-    return faults
-
-
 def write_report(results: Results, folder: Path) -> tuple[Path, ...]:
     """Write results.json and all that is made of it into a folder, made if missing; return their paths.
 
     Raises HandledError where the folder cannot be written.
     """
-    texts = _texts(results)
+    texts = report_texts(results)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         return tuple(_replace(folder / name, text) for name, text in texts.items())
@@ -79,7 +53,8 @@ def write_report(results: Results, folder: Path) -> tuple[Path, ...]:
         ) from error
 
 
-def _texts(results: Results) -> dict[str, str]:
+def report_texts(results: Results) -> dict[str, str]:
+    """Return the text of every file of the report by its name."""
     return {
         "results.json": results_json(results),
         SCHEMA_FILE: schema_text(),
