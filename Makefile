@@ -30,7 +30,9 @@ lint: $(VENV)/dev.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/hadolint docker/*.Dockerfile
-	$(BIN)/shellcheck docker/plugin/build.sh .ci/run .ci/machine
+	$(BIN)/shellcheck docker/plugin/build.sh .ci/run .ci/machine .ci/nightly-*
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/zizmor --offline --quiet .github/workflows
 
 # The exact versions that developers and CI use; users get what pyproject.toml allows.
 lock: $(VENV)/dev.stamp

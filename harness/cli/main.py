@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from harness import __version__
-from harness.cli import doctor, listing, results, run
+from harness.cli import ci_matrix, diff, doctor, listing, results, run
 from harness.cli.common import EXIT_INFRA, EXIT_USAGE, REPORTS
 from harness.errors import HandledError, InfraError
 from harness.suggest import did_you_mean
@@ -134,6 +134,7 @@ def _verbs() -> dict[str, _Verb]:
             "say what this machine can run, and why not the rest",
         ),
         "report": (results.add_report_arguments, results.report, "write the report from what is recorded"),
+        "diff": (diff.add_arguments, diff.diff, "say what changes from one target or report to another"),
         "accept": (
             results.add_accept_arguments,
             results.accept,
@@ -144,6 +145,11 @@ def _verbs() -> dict[str, _Verb]:
             results.add_verify_arguments,
             results.verify,
             "check records, logs and report for consistency",
+        ),
+        "ci-matrix": (
+            ci_matrix.add_arguments,
+            ci_matrix.ci_matrix,
+            "print the jobs of a nightly workflow as JSON",
         ),
     }
 

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 from harness.case import measured, model_sha256
 from harness.cli.common import EXIT_OK, EXIT_REGRESSION, add_selection, load_project, selected, writable
 from harness.errors import HandledError
+from harness.history import take_history
 from harness.judged import Judged, judge_cell
 from harness.plan import Cell
 from harness.report import build_report, verify_report
+from harness.report.text import clip, visible
 from harness.store import Store, is_stale
-from harness.words import UNJUDGED
+from harness.words import UNJUDGED, Verdict
 
 if TYPE_CHECKING:
     from harness.matrix import Target
@@ -88,24 +90,37 @@ def _row(cell: Cell) -> str:
 
 
 def add_merge_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the folders to merge."""
+    """Add the folders to merge, and `--check`."""
     command.add_argument(
         "folders", nargs="+", type=Path, metavar="FOLDER", help="reports folders of other machines"
     )
+    command.add_argument("--check", action="store_true", help="exit 1 where a cell of the whole regressed")
 
 
 def merge(options: argparse.Namespace) -> int:
-    """Take the records and logs of other reports folders into this one and write the report anew."""
+    """Take the records, logs and history of other reports folders into this one and write the report anew.
+
+    Names the cells that are flaky and, with `--check`, those that regressed: then it returns 1.
+    """
     project = load_project(options)
     for folder in options.folders:
         if not (folder / "records").is_dir():
             raise HandledError(f"{folder}: holds no records; give the --reports folder of another run")
     with Store(writable(options.reports)) as store:
         for folder in options.folders:
-            print(f"{folder}: {store.absorb(Store(folder))} records taken in")
-        build_report(project.matrix, project.cases, store, options.reports)
+            taken, past = store.absorb(Store(folder)), take_history(options.reports, folder)
+            print(f"{folder}: {taken} records and {past} runs of the past taken in")
+        results = build_report(project.matrix, project.cases, store, options.reports)
+    for cell in results.cells:
+        if cell.flaky:
+            print(f"flaky: {cell.id}: {', '.join(cell.flaky)} on the same stack")
     print(f"report: {options.reports / 'index.html'}")
-    return EXIT_OK
+    if not options.check:
+        return EXIT_OK
+    bad = [cell for cell in results.cells if cell.verdict is Verdict.REGRESSED]
+    for cell in bad:
+        print(f"regressed: {cell.id}: {clip(' '.join(visible(cell.sentence).split()), 200)}")
+    return EXIT_REGRESSION if bad else EXIT_OK
 
 
 def add_verify_arguments(_command: argparse.ArgumentParser) -> None:

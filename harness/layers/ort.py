@@ -9,7 +9,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import onnx
-from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from google.protobuf.message import DecodeError
 from onnx import TensorProto
 
 from harness.case.model import effective_name

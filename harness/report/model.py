@@ -13,6 +13,7 @@ from harness.words import Class
 
 if TYPE_CHECKING:
     from harness.case import Expectation, Link
+    from harness.history import CellHistory
     from harness.outcome import Accuracy, End, Layer, Message, ParserError, Stamps
     from harness.words import Precision, Role, Verdict
 
@@ -140,7 +141,7 @@ class CellView:
 
     `documented` are indices into the variant's expectations that are about this target, the one that is
     judged first. `chip` is the precision in short ("INT8 2/2"). `stale` says that an outcome of another model
-    or recipe exists and is not shown.
+    or recipe exists and is not shown. `flaky` are the classes seen where runs on the same stack disagree.
     """
 
     id: str
@@ -177,6 +178,8 @@ class CellView:
     accuracy: tuple[Accuracy, ...] = ()
     latency: Timing | None = None
     stamps: Stamps | None = None
+    flaky: tuple[Class, ...] = ()
+    history: CellHistory | None = None
 
     @property
     def measured(self) -> bool:
@@ -185,13 +188,22 @@ class CellView:
 
 
 @dataclass(frozen=True)
+class RunView:
+    """A run of the past: its id, and the UTC time of its first cell."""
+
+    id: str
+    when: str
+
+
+@dataclass(frozen=True)
 class Results:
-    """The whole matrix; cells are in case, variant, target order."""
+    """The whole matrix; cells are in case, variant, target order, runs from the oldest on."""
 
     targets: tuple[TargetView, ...]
     cases: tuple[CaseView, ...]
     cells: tuple[CellView, ...]
     changes: tuple[Change, ...] = ()
+    runs: tuple[RunView, ...] = ()
 
     def cell(self, case: str, variant: str, target: str) -> CellView:
         """Return one cell; KeyError if the matrix has no such cell."""
@@ -207,6 +219,7 @@ class Results:
             "targets": [dataclasses.asdict(target) for target in self.targets],
             "cases": [dataclasses.asdict(case) for case in self.cases],
             "changes": [dataclasses.asdict(change) for change in self.changes],
+            "runs": [dataclasses.asdict(run) for run in self.runs],
             "cells": [_cell(cell) for cell in self.cells],
         }
 

@@ -7,12 +7,23 @@ from typing import TYPE_CHECKING
 
 from harness.case import model_sha256
 from harness.explain import describe_recipe
+from harness.history import histories, read_history
+from harness.history.record import records, subject_of
 from harness.judged import judge_cell
 from harness.outcome import Outcome
 from harness.plan import applicability, plan
 from harness.report import ranges
 from harness.report.evidence import cell_view
-from harness.report.model import CaseView, CellView, Change, Results, Span, TargetView, VariantView
+from harness.report.model import (
+    CaseView,
+    CellView,
+    Change,
+    Results,
+    RunView,
+    Span,
+    TargetView,
+    VariantView,
+)
 from harness.store import is_stale
 from harness.words import Engine
 
@@ -20,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from harness.case import Case, Variant
+    from harness.history import CellHistory, RunRecord
     from harness.matrix import Matrix, Target
     from harness.outcome import Stamps
     from harness.plan import Cell
@@ -31,21 +43,47 @@ _PRODUCTS = {Engine.TENSORRT: "TensorRT", Engine.TENSORRT_RTX: "RTX", Engine.ONN
 
 
 def from_store(matrix: Matrix, cases: Sequence[Case], store: Store) -> Results:
-    """Return the results of the outcomes that speak for each cell of a store."""
-    return assemble(matrix, cases, store.latest(_hashes(matrix, cases)))
+    """Return the results of the outcomes that speak for each cell of a store, with the history beside it."""
+    outcomes = store.latest(_hashes(matrix, cases))
+    return assemble(matrix, cases, outcomes, read_history(store.path))
 
 
-def assemble(matrix: Matrix, cases: Sequence[Case], outcomes: Mapping[str, Outcome]) -> Results:
-    """Return every cell of the matrix, judged; `outcomes` are by cell id.
+def run_records(matrix: Matrix, cases: Sequence[Case], store: Store) -> tuple[RunRecord, ...]:
+    """Return the history records of the runs in a store, of the cells whose model and recipe are today's."""
+    hashes = _hashes(matrix, cases)
+    cells = {cell.id: cell for cell in plan(matrix, cases)}
+    return records(
+        judge_cell(cells[outcome.cell], outcome)
+        for outcome in store.outcomes()
+        if outcome.state == "done" and outcome.cell in cells and not is_stale(outcome, hashes[outcome.cell])
+    )
+
+
+def assemble(
+    matrix: Matrix,
+    cases: Sequence[Case],
+    outcomes: Mapping[str, Outcome],
+    history: Sequence[RunRecord] = (),
+) -> Results:
+    """Return every cell of the matrix, judged; `outcomes` are by cell id, `history` is the oldest run first.
 
     A cell without an outcome is `not_run` or `not_applicable`. An outcome of another model or recipe than
     today's is not shown: its cell is `not_run` and marked stale. Cells are in case, variant and target order.
     """
     hashes = _hashes(matrix, cases)
-    cells = tuple(_cell(cell, outcomes.get(cell.id), hashes[cell.id]) for cell in plan(matrix, cases))
+    past = histories(history, {key: subject_of(*both) for key, both in hashes.items()})
+    cells = tuple(
+        _with_history(_cell(cell, outcomes.get(cell.id), hashes[cell.id]), past.get(cell.id))
+        for cell in plan(matrix, cases)
+    )
     targets = _targets(matrix, cells)
     views = tuple(_case(case, hashes, targets) for case in cases)
-    return _with_ranges(Results(targets, views, cells))
+    runs = tuple(RunView(record.run, record.when) for record in history)
+    return _with_ranges(Results(targets, views, cells, runs=runs))
+
+
+def _with_history(cell: CellView, past: CellHistory | None) -> CellView:
+    return replace(cell, history=past, flaky=past.flaky) if past else cell
 
 
 def _hashes(matrix: Matrix, cases: Sequence[Case]) -> dict[str, tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Writes the report's three files; each appears whole or not at all."""
+"""Writes the report's files; each appears whole or not at all."""
 
 from __future__ import annotations
 
@@ -6,57 +6,44 @@ import json
 import math
 import os
 import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import HandledError
+from harness.history import update_history
+from harness.report.badge import badge
 from harness.report.html import render
+from harness.report.junit import junit
 from harness.report.markdown import summary
-from harness.report.results import from_store
+from harness.report.results import from_store, run_records
+from harness.report.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from harness.case import Case
     from harness.matrix import Matrix
     from harness.report.model import Results
     from harness.store import Store
 
+#: The published description of results.json, shipped beside it.
+SCHEMA_FILE = "results.schema.json"
+
 
 def build_report(matrix: Matrix, cases: Sequence[Case], store: Store, folder: Path) -> Results:
-    """Write the report on what a store holds into a folder; return what it was made from."""
+    """Write the history of the runs in a store beside it, and the report into a folder; return what it shows."""
+    update_history(store.path, run_records(matrix, cases, store))
     results = from_store(matrix, cases, store)
     write_report(results, folder)
     return results
 
 
-def verify_report(matrix: Matrix, cases: Sequence[Case], store: Store, folder: Path) -> list[str]:
-    """Return a sentence for every log that is damaged and every file that does not follow from the records.
-
-    Raises HandledError for a record that cannot be read.
-    """
-    faults = []
-    for outcome in store.outcomes():
-        if outcome.log_sha256:
-            try:
-                store.log(outcome.log_sha256)
-            except HandledError as error:
-                faults.append(f"{outcome.cell}: {error}")
-    for name, text in _texts(from_store(matrix, cases, store)).items():
-        path = folder / name
-        if not path.is_file():
-            faults.append(f"{path}: missing; write it with `python -m harness report`")
-        elif path.read_bytes() != text.encode():
-            faults.append(f"{path}: does not follow from the records; run `python -m harness report`")
-    return faults
-
-
 def write_report(results: Results, folder: Path) -> tuple[Path, ...]:
-    """Write results.json, summary.md and index.html into a folder, made if missing; return their paths.
+    """Write results.json and all that is made of it into a folder, made if missing; return their paths.
 
     Raises HandledError where the folder cannot be written.
     """
-    texts = _texts(results)
+    texts = report_texts(results)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         return tuple(_replace(folder / name, text) for name, text in texts.items())
@@ -66,12 +53,22 @@ def write_report(results: Results, folder: Path) -> tuple[Path, ...]:
         ) from error
 
 
-def _texts(results: Results) -> dict[str, str]:
+def report_texts(results: Results) -> dict[str, str]:
+    """Return the text of every file of the report by its name."""
     return {
         "results.json": results_json(results),
+        SCHEMA_FILE: schema_text(),
+        "results.csv": table(results),
+        "junit.xml": junit(results),
+        "badge.svg": badge(results),
         "summary.md": summary(results),
         "index.html": render(results),
     }
+
+
+def schema_text() -> str:
+    """Return the JSON Schema of results.json."""
+    return (Path(__file__).parent / SCHEMA_FILE).read_text(encoding="utf-8")
 
 
 def results_json(results: Results) -> str:

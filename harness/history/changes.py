@@ -1,0 +1,145 @@
+"""What the runs of the past say of a cell: since when, whether it is flaky, whether the stack changed; pure.
+
+Results are compared where model, recipe and stack are the same. A class that differs from one run to the next on the
+same stack has no cause that the stamps know: it is flaky until `SETTLED` runs in a row agree again, and as long as it
+went forth and back within the last `WINDOW` runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal
+
+from harness.history.latency import LatencyHistory, Timed, judge_latency
+from harness.words import GOOD, Class
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from harness.history.record import Entry, RunRecord, Stack
+
+#: Runs that the strip of a cell shows.
+STRIP = 20
+#: Runs on one stack in which a class that comes and goes makes a cell flaky.
+WINDOW = 20
+#: Runs in a row of one class after which a change on the same stack counts as a change and no more as flaky.
+SETTLED = 3
+
+Event = Literal["first", "steady", "new_failure", "fixed", "changed", "flaky"]
+
+
+@dataclass(frozen=True)
+class CellHistory:
+    """A cell's past.
+
+    `strip` are its last runs, the oldest first, each (index into the results' `runs`, class). `since` is the time of
+    the first run of the class it has now; `first_seen` that of the first run that ever failed as it fails now, None
+    where it works; `fixed_since` that from which it works, None where it fails or never failed. `stack_since` is the
+    time of the first run on the present stack, None where there was no other; `with_stack` says that the class changed
+    in that run, so that the stack may be the cause. `flaky` are the classes seen on the present stack where they
+    disagree.
+    """
+
+    event: Event
+    strip: tuple[tuple[int, Class], ...]
+    since: str
+    first_seen: str | None = None
+    fixed_since: str | None = None
+    stack_since: str | None = None
+    with_stack: bool = False
+    flaky: tuple[Class, ...] = ()
+    latency: LatencyHistory | None = None
+
+
+@dataclass(frozen=True)
+class _Seen:
+    number: int
+    run: str
+    when: str
+    entry: Entry
+    stack: Stack
+
+
+def histories(runs: Sequence[RunRecord], subjects: Mapping[str, str] | None = None) -> dict[str, CellHistory]:
+    """Return the history of every cell that was ever run, by cell id; `runs` are the oldest first.
+
+    `subjects` are today's model and recipe by cell id; a cell that was only run with others has no history.
+    """
+    by_cell: dict[str, list[_Seen]] = {}
+    for number, run in enumerate(runs):
+        for key, entry in run.cells.items():
+            if subjects is None or subjects.get(key) == entry.subject:
+                by_cell.setdefault(key, []).append(
+                    _Seen(number, run.run, run.when, entry, run.stacks[entry.stack])
+                )
+    return {key: _history(key, seen) for key, seen in by_cell.items()}
+
+
+def _history(key: str, seen: list[_Seen]) -> CellHistory:
+    now = seen[-1]
+    same_subject = [each for each in seen if each.entry.subject == now.entry.subject]
+    own = [each for each in same_subject if each.stack == now.stack]
+    earlier = same_subject[: same_subject.index(own[0])]
+    line = [*earlier, *own]
+    start = _streak(line)
+    flaky = _flaky(own)
+    failing = now.entry.cls not in GOOD
+    failed_before = any(each.entry.cls not in GOOD for each in line)
+    alike = (each.when for each in line if _what(each) == _what(now))
+    return CellHistory(
+        event="flaky" if flaky else _event(line, start),
+        strip=tuple((each.number, each.entry.cls) for each in seen[-STRIP:]),
+        since=line[start].when,
+        first_seen=next(alike) if failing else None,
+        fixed_since=None if failing or not failed_before else line[_works_since(line)].when,
+        stack_since=own[0].when if earlier else None,
+        with_stack=start > 0 and line[start].stack != line[start - 1].stack,
+        flaky=flaky,
+        latency=judge_latency(
+            key,
+            [
+                Timed(each.run, each.when, each.entry.samples_ms)
+                for each in own
+                if each.entry.samples_ms and each.entry.cls is now.entry.cls
+            ],
+        ),
+    )
+
+
+def _what(seen: _Seen) -> tuple[Class, str | None]:
+    return seen.entry.cls, seen.entry.signature
+
+
+def _streak(line: Sequence[_Seen]) -> int:
+    start = len(line) - 1
+    while start and line[start - 1].entry.cls is line[-1].entry.cls:
+        start -= 1
+    return start
+
+
+def _works_since(line: Sequence[_Seen]) -> int:
+    start = len(line) - 1
+    while start and line[start - 1].entry.cls in GOOD:
+        start -= 1
+    return start
+
+
+def _flaky(own: Sequence[_Seen]) -> tuple[Class, ...]:
+    recent = own[-WINDOW:]
+    switches = sum(one.entry.cls is not other.entry.cls for one, other in pairwise(recent))
+    settled = len(own) - _streak(own) >= SETTLED
+    if switches == 0 or (switches == 1 and settled):
+        return ()
+    return tuple(sorted({each.entry.cls for each in recent}))
+
+
+def _event(line: Sequence[_Seen], start: int) -> Event:
+    if len(line) == 1:
+        return "first"
+    if start == 0:
+        return "steady"
+    was, now = line[start - 1].entry.cls, line[start].entry.cls
+    if (was in GOOD) is (now in GOOD):
+        return "changed"
+    return "fixed" if now in GOOD else "new_failure"

@@ -1,0 +1,61 @@
+"""`badge.svg`: the state of the matrix in one line, for a README."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.report.counts import counts
+
+if TYPE_CHECKING:
+    from harness.report.model import Results
+
+_LABEL = "TensorRT matrix"
+#: White text on each of these has a contrast of 4.5 or more.
+_COLOURS = {"red": "#b3261e", "amber": "#8a5a00", "green": "#1a7f37", "grey": "#555555"}
+#: Pixels a character of 11 px Verdana takes; `textLength` fits the text to it whatever font is there.
+_CHARACTER, _MARGIN = 6.6, 6
+
+_SVG = """\
+<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="20" role="img" aria-label="{label}: {message}">
+<title>{label}: {message}</title>
+<rect width="{width}" height="20" rx="3" fill="#333333"/>
+<path fill="{colour}" d="M{left} 0h{right_less}a3 3 0 0 1 3 3v14a3 3 0 0 1-3 3H{left}z"/>
+<g fill="#ffffff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">
+<text x="6" y="14" textLength="{label_length}">{label}</text>
+<text x="{message_x}" y="14" textLength="{message_length}">{message}</text>
+</g>
+</svg>
+"""
+
+
+def badge(results: Results) -> str:
+    """Return the badge: how many cells regressed, else how many newly fail, else how many behave as expected."""
+    message, colour = _message(counts(results))
+    label_length, message_length = _width(_LABEL), _width(message)
+    left, right = label_length + 2 * _MARGIN, message_length + 2 * _MARGIN
+    return _SVG.format(
+        label=_LABEL,
+        message=message,
+        colour=_COLOURS[colour],
+        width=left + right,
+        left=left,
+        right_less=right - 3,
+        label_length=label_length,
+        message_length=message_length,
+        message_x=left + _MARGIN,
+    )
+
+
+def _message(tally: dict[str, int]) -> tuple[str, str]:
+    measured = sum(tally[key] for key in ("regressed", "new", "fixed", "known_failure", "expected", "news"))
+    if tally["regressed"]:
+        return f"{tally['regressed']} regressed", "red"
+    if tally["new"]:
+        return f"{tally['new']} new failures" if tally["new"] > 1 else "1 new failure", "amber"
+    if not measured:
+        return "nothing measured", "grey"
+    return f"no regression in {measured}", "green"
+
+
+def _width(text: str) -> int:
+    return round(len(text) * _CHARACTER)

@@ -1,0 +1,91 @@
+"""`results.csv`: one line a cell, for spreadsheets and data frames."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import TYPE_CHECKING
+
+from harness.report.labels import bucket
+from harness.report.text import visible
+
+if TYPE_CHECKING:
+    from harness.report.model import CellView, Results, TargetView
+
+COLUMNS = (
+    "cell",
+    "case",
+    "variant",
+    "target",
+    "engine",
+    "version",
+    "platform",
+    "class",
+    "verdict",
+    "bucket",
+    "signature",
+    "precision",
+    "flaky",
+    "failed_phase",
+    "build_s",
+    "engine_bytes",
+    "median_ms",
+    "p95_ms",
+    "samples",
+    "gpu",
+    "driver",
+    "image_digest",
+    "when",
+    "reason",
+)
+#: What spreadsheets take for a formula at the start of a field; https://owasp.org/www-community/attacks/CSV_Injection
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def table(results: Results) -> str:
+    """Return the table: a header, then the cells in the report's order, lines ended by CR LF as RFC 4180 has it."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(COLUMNS)
+    targets = {target.id: target for target in results.targets}
+    for cell in results.cells:
+        writer.writerow([_field(value) for value in _row(cell, targets[cell.target])])
+    return text.getvalue()
+
+
+def _row(cell: CellView, target: TargetView) -> tuple[object, ...]:
+    stamps, latency = cell.stamps, cell.latency
+    seen = stamps.environment if stamps else {}
+    return (
+        cell.id,
+        cell.case,
+        cell.variant,
+        cell.target,
+        target.engine,
+        target.version,
+        target.platform,
+        str(cell.cls),
+        str(cell.verdict),
+        bucket(cell),
+        cell.signature,
+        cell.chip,
+        " ".join(cell.flaky),
+        cell.failed_phase,
+        cell.phases.get("build"),
+        cell.engine_bytes,
+        latency.median if latency else None,
+        latency.p95 if latency else None,
+        len(latency.samples) if latency else None,
+        seen.get("gpu"),
+        seen.get("driver"),
+        stamps.image_digest if stamps else None,
+        stamps.when if stamps else None,
+        cell.reason,
+    )
+
+
+def _field(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    text = visible(value)
+    return f"'{text}" if text.startswith(_FORMULA) else text

@@ -1,0 +1,133 @@
+"""Whether a finished reports folder is whole: records, logs, stamps, samples, cells, and every file made of them."""
+
+from __future__ import annotations
+
+import json
+import math
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+
+from harness.errors import HandledError
+from harness.history import FOLDER, read_history
+from harness.history.record import MOST_SAMPLES, missing
+from harness.plan import plan
+from harness.report.results import from_store, run_records
+from harness.report.writer import report_texts, schema_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from harness.case import Case
+    from harness.matrix import Matrix
+    from harness.outcome import Outcome
+    from harness.store import Store
+
+#: What every record of a cell that was run is stamped with.
+_STAMPS = ("model_sha256", "recipe_sha256", "engine_version", "via", "harness_version", "when", "run")
+#: Faults of one kind that are told; a broken file has thousands.
+_MOST_TOLD = 20
+
+
+def verify_report(matrix: Matrix, cases: Sequence[Case], store: Store, folder: Path) -> list[str]:
+    """Return a sentence for every fault: nothing is mended.
+
+    Looked at are: each log against its hash; the stamps and samples of each record; that a run's history is kept; that
+    results.json keeps to its schema and accounts for each cell once; and that every file of the report is, byte for
+    byte, what follows from the records. Raises HandledError for a record that cannot be read.
+    """
+    faults = [fault for outcome in store.outcomes() for fault in _record(store, outcome)]
+    faults += _versions(matrix, store)
+    faults += _history(matrix, cases, store)
+    faults += _results(folder / "results.json", [cell.id for cell in plan(matrix, cases)])
+    for name, text in report_texts(from_store(matrix, cases, store)).items():
+        path = folder / name
+        if not path.is_file():
+            faults.append(f"{path}: missing; write it with `python -m harness report`")
+        elif path.read_bytes() != text.encode():
+            faults.append(f"{path}: does not follow from the records; run `python -m harness report`")
+    return faults
+
+
+def _record(store: Store, outcome: Outcome) -> Iterable[str]:
+    where = f"{outcome.cell} of run {outcome.stamps.run or '?'}"
+    if outcome.log_sha256:
+        try:
+            store.log(outcome.log_sha256)
+        except HandledError as error:
+            yield f"{outcome.cell}: {error}"
+    if outcome.state != "done":
+        if not outcome.reason:
+            yield f"{where}: is {outcome.state} and does not say why"
+        return
+    lacking = [name for name in _STAMPS if not getattr(outcome.stamps, name)]
+    if not outcome.stamps.image_digest and not outcome.stamps.packages:
+        lacking.append("image_digest or packages")
+    if lacking:
+        yield f"{where}: has no {', '.join(lacking)} among its stamps; run the cell again"
+    yield from _samples(where, outcome)
+
+
+def _versions(matrix: Matrix, store: Store) -> Iterable[str]:
+    """Find results that are shown for a version which they are not of; older ones may well be of another."""
+    declared = {target.name: target for target in matrix}
+    for outcome in store.latest().values():
+        target, ran_on = declared.get(outcome.target), outcome.stamps.engine_version
+        if target and ran_on and not target.runs_version(ran_on):
+            yield (
+                f"{outcome.cell}: ran on version {ran_on}, and {matrix.path} declares {target.version}; "
+                "run the cell again, or correct the version"
+            )
+
+
+def _samples(where: str, outcome: Outcome) -> Iterable[str]:
+    timed = "time" in outcome.phases and outcome.failed_phase != "time"
+    samples = outcome.latency.samples_ms if outcome.latency else ()
+    if timed and not samples:
+        yield f"{where}: was timed and has no samples; run the cell again"
+    if samples and not timed:
+        yield f"{where}: has {len(samples)} samples and was not timed; run the cell again"
+    wrong = sum(not (math.isfinite(sample) and sample > 0) for sample in samples)
+    if wrong:
+        yield f"{where}: {wrong} of {len(samples)} samples are no time; run the cell again"
+
+
+def _history(matrix: Matrix, cases: Sequence[Case], store: Store) -> Iterable[str]:
+    fresh = run_records(matrix, cases, store)
+    for record in missing(store.path, fresh):
+        yield f"{store.path / FOLDER / record.file_name}: missing or short; write it with `python -m harness report`"
+    for record in read_history(store.path):
+        path = store.path / FOLDER / record.file_name
+        for key, entry in record.cells.items():
+            if (entry.median_ms is None) is not (not entry.samples_ms) or len(
+                entry.samples_ms
+            ) > MOST_SAMPLES:
+                yield f"{path}: {key} has {len(entry.samples_ms)} samples and the median {entry.median_ms}"
+
+
+def _results(path: Path, planned: Sequence[str]) -> list[str]:
+    """Return the faults of results.json by itself: schema, and each cell of the matrix once."""
+    if not path.is_file():
+        return []
+    try:
+        data: Any = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        return [f"{path}: not JSON ({error}); run `python -m harness report`"]
+    validator = jsonschema.Draft202012Validator(json.loads(schema_text()))
+    faults = [
+        f"{path}: {fault.json_path}: {fault.message[:200]}"
+        for fault in islice(validator.iter_errors(data), _MOST_TOLD)
+    ]
+    if faults:
+        return faults
+    found = [cell["id"] for cell in data["cells"]]
+    lost, added = sorted(set(planned) - set(found)), sorted(set(found) - set(planned))
+    twice = sorted({key for key in found if found.count(key) > 1}) if len(found) != len(set(found)) else []
+    for what, keys in (("lacks", lost), ("has twice", twice), ("has, and the matrix has not,", added)):
+        if keys:
+            faults.append(
+                f"{path}: {what} {len(keys)} cells: {', '.join(keys[:3])}; run `python -m harness report`"
+            )
+    return faults

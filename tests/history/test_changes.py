@@ -1,0 +1,129 @@
+"""Classes over time: a new failure, a fix, a flaky cell and a changed stack are each told for what they are."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from harness.history import CellHistory, histories
+from harness.history.latency import NEEDED
+from harness.history.record import Entry, RunRecord
+from harness.words import Class
+from tests.history.seeded import CELL, OTHER, STACK, day, runs, timed
+
+pytestmark = pytest.mark.unit
+
+OK, BUILD, CRASH = Class.OK, Class.BUILD_FAILED, Class.CRASHED
+
+
+def past(records: tuple[RunRecord, ...]) -> CellHistory:
+    """Return the history of the one cell."""
+    return histories(records)[CELL]
+
+
+def test_a_first_run_has_no_past() -> None:
+    """Nothing can be said to have changed."""
+    found = past(runs([BUILD]))
+    assert (found.event, found.since, found.first_seen) == ("first", day(0), day(0))
+
+
+def test_a_failure_that_comes_and_stays_is_new_from_its_first_run_on() -> None:
+    """On the same stack it takes three runs to believe it."""
+    found = past(runs([OK] * 5 + [BUILD] * 3))
+    assert (found.event, found.since, found.first_seen, found.flaky) == ("new_failure", day(5), day(5), ())
+    assert not found.with_stack
+    assert past(runs([OK] * 5 + [BUILD] * 2)).event == "flaky"
+
+
+def test_a_fix_says_since_when() -> None:
+    """And that there was something to fix."""
+    found = past(runs([BUILD] * 4 + [OK] * 3))
+    assert (found.event, found.fixed_since, found.first_seen) == ("fixed", day(4), None)
+    assert past(runs([OK] * 4)).fixed_since is None
+
+
+def test_one_failure_after_another_is_a_change() -> None:
+    """It is neither new that the cell fails, nor fixed; but this failure is new."""
+    found = past(runs([BUILD] * 4 + [CRASH] * 3))
+    assert (found.event, found.first_seen) == ("changed", day(4))
+
+
+def test_a_failure_that_was_there_before_says_when_first() -> None:
+    """It was fixed in between, on another stack."""
+    stacks = [STACK] * 6 + [OTHER] * 3
+    found = past(runs([BUILD, BUILD, BUILD, OK, OK, OK, BUILD, BUILD, BUILD], stacks))
+    assert (found.event, found.since, found.first_seen) == ("new_failure", day(6), day(0))
+
+
+def test_what_comes_and_goes_on_one_stack_is_flaky() -> None:
+    """Also while it happens to hold still."""
+    found = past(runs([OK, BUILD, OK, OK, BUILD, OK, OK, OK, OK]))
+    assert (found.event, found.flaky) == ("flaky", (BUILD, OK))
+
+
+def test_what_was_flaky_long_ago_is_no_more() -> None:
+    """Twenty runs that agree outweigh it."""
+    assert past(runs([OK, BUILD, *[OK] * 20])).event != "flaky"
+
+
+def test_a_class_that_changes_with_the_stack_is_not_flaky() -> None:
+    """The stack may be the cause, and one run is enough to say so."""
+    found = past(runs([OK] * 5 + [BUILD], [STACK] * 5 + [OTHER]))
+    assert (found.event, found.with_stack, found.stack_since, found.flaky) == (
+        "new_failure",
+        True,
+        day(5),
+        (),
+    )
+
+
+def test_a_stack_that_changes_alone_is_told() -> None:
+    """Latency before it is not compared with latency after."""
+    found = past(runs([OK] * 8, [STACK] * 5 + [OTHER] * 3))
+    assert (found.event, found.stack_since, found.with_stack) == ("steady", day(5), False)
+
+
+def test_two_machines_of_two_stacks_do_not_make_a_cell_flaky() -> None:
+    """One has a newer driver; each agrees with itself."""
+    driver = dataclasses.replace(STACK, driver="580.1")
+    found = past(runs([OK, BUILD] * 4, [STACK, driver] * 4))
+    assert (found.event, found.flaky) == ("new_failure", ())
+
+
+def test_another_model_or_recipe_begins_anew() -> None:
+    """A failure of last year's model says nothing of this one, and does not make it flaky."""
+    old, new = runs([BUILD] * 4, subject="old"), runs([OK] * 6, subject="new")[4:]
+    found = past((*old, *new))
+    assert (found.event, found.since, found.fixed_since) == ("steady", day(4), None)
+    assert histories(old, {CELL: "new"}) == {}
+
+
+def test_the_strip_names_the_last_runs_by_their_place() -> None:
+    """Runs without the cell are passed over."""
+    empty = RunRecord("other", day(1))
+    records = runs([OK] * 30)
+    found = past((records[0], empty, *records[1:]))
+    assert len(found.strip) == 20
+    assert found.strip[-1] == (30, OK)
+
+
+def _timed_runs(count: int, changed: int) -> tuple[RunRecord, ...]:
+    series = timed(11, count, lambda number: 1.3 if number >= changed else 1.0)
+    return tuple(
+        RunRecord(
+            each.run,
+            each.when,
+            (STACK if number < changed else OTHER,),
+            {CELL: Entry(OK, "m-r", 0, None, 0.05, each.samples_ms)},
+        )
+        for number, each in enumerate(series)
+    )
+
+
+def test_latency_is_compared_on_one_stack_alone() -> None:
+    """A step that comes with another image is the image's and no regression of the cell."""
+    found = past(_timed_runs(2 * NEEDED, NEEDED))
+    assert found.latency is not None
+    assert (found.latency.verdict, found.latency.runs) == ("steady", NEEDED)
+    assert found.stack_since == day(NEEDED)

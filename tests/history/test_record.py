@@ -1,0 +1,165 @@
+"""One compact record a run: complete, readable again, never written twice."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from harness.errors import HandledError
+from harness.history import read_history, take_history, update_history
+from harness.history.record import MOST_SAMPLES, RunRecord, from_text, records, stack_of, to_text
+from harness.judged import judge_cell
+from harness.outcome import Latency, Outcome
+from harness.plan import find, plan
+from harness.report import build_report, verify_report
+from harness.report.results import assemble
+from harness.report.writer import results_json, schema_text
+from harness.store import Store
+from harness.words import Class
+from tests.history.seeded import CELL, OTHER, STACK, runs
+from tests.report import factory
+
+pytestmark = pytest.mark.unit
+
+
+def made(*outcomes: Outcome) -> tuple[RunRecord, ...]:
+    """Return the records of outcomes."""
+    cells = plan(factory.matrix(), (factory.case(),))
+    return records(judge_cell(find(cells, outcome.cell), outcome) for outcome in outcomes)
+
+
+def in_run(outcome: Outcome, run: str, when: str, **environment: str) -> Outcome:
+    """Return an outcome as of another run and machine."""
+    seen = {**outcome.stamps.environment, **environment}
+    return dataclasses.replace(
+        outcome, stamps=dataclasses.replace(outcome.stamps, run=run, when=when, environment=seen)
+    )
+
+
+def test_a_record_reads_back_as_it_was_written() -> None:
+    """All that it says is in the file."""
+    record = made(*factory.outcomes().values())[0]
+    assert from_text(to_text(record)) == record
+    assert record.file_name == "2026-11-20-r1.json"
+
+
+def test_cells_that_say_nothing_of_an_engine_are_left_out() -> None:
+    """Neither what was not run, nor what the machinery broke."""
+    record = made(*factory.outcomes().values())[0]
+    assert "conv_silu[fp32]-trt86" not in record.cells
+    assert "conv_silu[fp32]-rtx17" not in record.cells
+    assert record.cells["conv_silu[qdq]-rtx17"].cls is Class.BUILD_FAILED
+    assert record.cells["conv_silu[qdq]-rtx17"].signature == "no-implementation"
+
+
+def test_samples_are_capped_and_keep_their_order() -> None:
+    """Evenly spread over the run, so that a slow start is still one."""
+    latency = Latency(tuple(float(number) for number in range(1000)), 0, "monotonic")
+    entry = made(factory.ran("fp32", "ort131", latency=latency))[0].cells["conv_silu[fp32]-ort131"]
+    assert len(entry.samples_ms) == MOST_SAMPLES
+    assert entry.samples_ms[:3] == (0.0, 20.0, 40.0)
+
+
+def test_an_image_built_here_is_known_by_what_it_is_made_of() -> None:
+    """Its digest differs each time it is built, and would start the history anew every night."""
+    stamps = factory.outcome("qdq", "rtx17").stamps
+    tag = "trt-compat-matrix/packages:amd64-0123456789abcdef"
+    one, other = (
+        stack_of(dataclasses.replace(stamps, image=tag, image_digest=f"sha256:{digit}")) for digit in "12"
+    )
+    assert one == other
+    pulled = dataclasses.replace(stamps, image="nvcr.io/nvidia/tensorrt:24.05-py3", image_digest="sha256:1")
+    assert stack_of(pulled).image == "sha256:1"
+    assert "engine==1.7.1.116" in stack_of(stamps).image
+
+
+def test_what_is_kept_is_not_written_again_and_a_short_record_is(tmp_path: Path) -> None:
+    """`report` may run while a run is under way, and any number of times after."""
+    whole = made(*factory.outcomes().values())
+    part = made(factory.outcome("qdq", "rtx15"))
+    assert len(update_history(tmp_path, part)) == 1
+    assert len(update_history(tmp_path, whole)) == 1
+    assert update_history(tmp_path, whole) == update_history(tmp_path, part) == ()
+    assert read_history(tmp_path) == whole
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"schema": 2}', '{"schema": 1}', '{"schema": 1, "stacks": 3}'])
+def test_a_record_that_is_none_is_named(tmp_path: Path, text: str) -> None:
+    """It is one sentence with the file in it."""
+    (tmp_path / "history").mkdir()
+    (tmp_path / "history" / "2026-01-01-r.json").write_text(text)
+    with pytest.raises(HandledError, match=r"2026-01-01-r\.json: not a history record"):
+        read_history(tmp_path)
+
+
+def test_a_record_under_another_name_is_refused(tmp_path: Path) -> None:
+    """A copy would count a run twice."""
+    update_history(tmp_path, runs([Class.OK]))
+    path = next((tmp_path / "history").iterdir())
+    path.with_name("2026-01-02-copy.json").write_bytes(path.read_bytes())
+    with pytest.raises(HandledError, match=r"2026-01-01-r0\.json"):
+        read_history(tmp_path)
+
+
+def test_records_of_another_machine_are_taken_once(tmp_path: Path) -> None:
+    """`merge` brings the past of the other machine along."""
+    update_history(tmp_path / "there", runs([Class.OK] * 3))
+    update_history(tmp_path / "here", runs([Class.OK]))
+    assert take_history(tmp_path / "here", tmp_path / "there") == 2
+    assert take_history(tmp_path / "here", tmp_path / "there") == 0
+
+
+def test_the_report_carries_the_past_and_its_schema_describes_it(tmp_path: Path) -> None:
+    """Every cell that ever ran has a history, and a run is in the results' list."""
+    with Store(tmp_path, run="r1") as store:
+        for outcome in factory.outcomes().values():
+            store.append(outcome)
+        for number in range(2, 16):
+            again = factory.ran("fp32", "ort131")
+            store.append(
+                in_run(again, f"r{number}", f"2026-11-{20 + number // 2}T0{number % 2}:00:00.000+00:00")
+            )
+    results = build_report(factory.matrix(), (factory.case(),), Store(tmp_path), tmp_path)
+    assert len(results.runs) == 15
+    found = results.cell("conv_silu", "fp32", "ort131").history
+    assert found is not None
+    assert (len(found.strip), found.event) == (15, "steady")
+    assert found.latency is not None
+    assert found.latency.verdict == "steady"
+    assert results.cell("conv_silu", "fp32", "trt86").history is None
+    data = json.loads(results_json(results))
+    jsonschema.Draft202012Validator(json.loads(schema_text())).validate(data)
+    assert data["cells"][-1]["history"]["strip"][-1] == [14, "ok"]
+    assert verify_report(factory.matrix(), (factory.case(),), Store(tmp_path), tmp_path) == []
+
+
+def test_machines_of_one_stack_that_disagree_make_a_cell_flaky(tmp_path: Path) -> None:
+    """The later result does not hide the earlier one, also where no third run decides."""
+    ok, bad = factory.outcome("qdq", "rtx15"), factory.build_failure("qdq", "rtx15")
+    with Store(tmp_path, run="a") as store:
+        store.append(in_run(ok, "a", "2026-11-20T01:00:00.000+00:00"))
+        store.append(in_run(bad, "b", "2026-11-20T02:00:00.000+00:00"))
+    results = build_report(factory.matrix(), (factory.case(),), Store(tmp_path), tmp_path)
+    assert results.cell("conv_silu", "qdq", "rtx15").flaky == (Class.BUILD_FAILED, Class.BUILT)
+
+
+def test_machines_of_two_stacks_may_disagree(tmp_path: Path) -> None:
+    """Another driver may well behave otherwise."""
+    ok, bad = factory.outcome("qdq", "rtx15"), factory.build_failure("qdq", "rtx15")
+    with Store(tmp_path, run="a") as store:
+        store.append(in_run(ok, "a", "2026-11-20T01:00:00.000+00:00", driver="575.1"))
+        store.append(in_run(bad, "b", "2026-11-20T02:00:00.000+00:00", driver="580.1"))
+    results = build_report(factory.matrix(), (factory.case(),), Store(tmp_path), tmp_path)
+    assert results.cell("conv_silu", "qdq", "rtx15").flaky == ()
+
+
+def test_the_past_outlives_the_records() -> None:
+    """A cell keeps its history where today's store has nothing of it."""
+    results = assemble(factory.matrix(), (factory.case(),), {}, runs([Class.OK] * 2, [STACK, OTHER]))
+    assert len(results.runs) == 2
+    assert results.cell("conv_silu", "qdq", "rtx17").history is None  # another model
+    assert CELL in {cell.id for cell in results.cells}

@@ -1,0 +1,190 @@
+"""The files beside the page: the schema describes results.json, and table, JUnit file and badge say the same."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import json
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from harness.case import load_cases
+from harness.judged import judge_cell
+from harness.matrix import load_matrix
+from harness.outcome import Outcome
+from harness.plan import find, plan
+from harness.report.badge import badge
+from harness.report.counts import counts
+from harness.report.evidence import cell_view
+from harness.report.junit import junit
+from harness.report.labels import bucket
+from harness.report.model import Results
+from harness.report.table import COLUMNS, table
+from harness.report.writer import results_json, schema_text
+from tests.report import factory
+
+pytestmark = pytest.mark.unit
+
+REAL = Path(__file__).parent / "data" / "real.jsonl"
+HOSTILE = "=cmd|'/c calc'!A0 <b>&amp;\x00\x1b[31m\u202e\ufffe\ud800 ]]> \" \N{PILE OF POO}"
+
+
+def schema() -> Any:
+    """Return the published schema."""
+    return json.loads(schema_text())
+
+
+def faults(data: Any) -> list[str]:
+    """Return what the schema finds wrong."""
+    validator = jsonschema.Draft202012Validator(schema())
+    return [f"{fault.json_path}: {fault.message}" for fault in validator.iter_errors(data)]
+
+
+def real_results() -> Results:
+    """Return results whose cells are records of real engines, whatever the cases are by now."""
+    root = Path(__file__).parents[2]
+    cells = plan(load_matrix(root / "matrix.yaml"), load_cases(root / "cases"))
+    made = []
+    for line in REAL.read_text(encoding="utf-8").splitlines():
+        outcome = Outcome.from_json(json.loads(line))
+        made.append(cell_view(judge_cell(find(cells, outcome.cell), outcome), stale=False))
+    return dataclasses.replace(factory.results(), cells=tuple(made))
+
+
+def test_the_schema_is_one() -> None:
+    """It keeps to the draft that it names."""
+    jsonschema.Draft202012Validator.check_schema(schema())
+
+
+@pytest.mark.parametrize("make", [factory.results, real_results, lambda: factory.results(hostile=HOSTILE)])
+def test_results_keep_to_the_published_schema(make: Any) -> None:
+    """Hand-made cells of every state, records of real engines, and strings that nobody expects."""
+    assert faults(json.loads(results_json(make()))) == []
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("class", "fine"), ("phases", {"build": "long"}), ("latency_ms", 3), ("id", None)]
+)
+def test_the_schema_tells_a_wrong_value_from_a_right_one(field: str, value: Any) -> None:
+    """A schema that lets everything pass describes nothing."""
+    data = json.loads(results_json(factory.results()))
+    data["cells"][0][field] = value
+    assert any(field in fault for fault in faults(data))
+
+
+def test_the_schema_misses_no_field_and_names_none_that_is_not_there() -> None:
+    """A field that is added to the results is described, or this fails."""
+
+    def compare(data: Any, part: dict[str, Any], where: str) -> None:
+        if "$ref" in part:
+            part = schema()["$defs"][part["$ref"].rsplit("/", 1)[1]]
+        for option in part.get("anyOf", ()):
+            if data is not None and data != {}:
+                compare(data, option, where)
+                return
+        if isinstance(data, dict) and "properties" in part:
+            assert set(data) == set(part["properties"]), where
+            for key, value in data.items():
+                compare(value, part["properties"][key], f"{where}.{key}")
+        elif isinstance(data, list):
+            for value in data:
+                compare(value, part.get("items", {}), f"{where}[]")
+
+    for results in (factory.results(), real_results()):
+        compare(json.loads(results_json(results)), schema(), "")
+
+
+def rows(results: Results) -> list[dict[str, str]]:
+    """Return the table as a reader gets it."""
+    return list(csv.DictReader(io.StringIO(table(results), newline="")))
+
+
+def test_the_table_has_every_cell_in_order_with_its_class_and_figures() -> None:
+    """A spreadsheet shows what the page shows."""
+    results = factory.results()
+    found = rows(results)
+    assert [row["cell"] for row in found] == [cell.id for cell in results.cells]
+    assert [row["class"] for row in found] == [str(cell.cls) for cell in results.cells]
+    ran = next(row for row in found if row["cell"] == "conv_silu[qdq]-ort131")
+    assert ran["samples"] == "100"
+    assert float(ran["median_ms"]) == pytest.approx(0.043)
+    assert tuple(found[0]) == COLUMNS
+
+
+def test_no_field_of_the_table_is_a_formula_or_hides_something() -> None:
+    """What an engine says in its log must not run in a spreadsheet."""
+    found = rows(factory.results(hostile=HOSTILE))
+    assert len(found) == len(factory.results().cells)
+    texts = [row["reason"] for row in found]
+    assert any(text.startswith("'=cmd") for text in texts)
+    assert not any(text.startswith(("=", "+", "-", "@")) for row in found for text in row.values())
+    assert "\x00" not in table(factory.results(hostile=HOSTILE))
+
+
+def cases_of(results: Results) -> dict[str, ET.Element]:
+    """Return the JUnit test cases by name."""
+    return {entry.attrib["name"]: entry for entry in ET.fromstring(junit(results)).iter("testcase")}  # noqa: S314
+
+
+def test_junit_is_red_where_pytest_is_and_nowhere_else() -> None:
+    """Regressed and new failures are failures; known ones are skipped and say why."""
+    results = factory.results()
+    found = cases_of(results)
+    for cell in results.cells:
+        tags = {child.tag for child in found[cell.id]}
+        assert ("failure" in tags) is (bucket(cell) in ("regressed", "new")), cell.id
+        assert ("error" in tags) is (bucket(cell) == "infra"), cell.id
+    known = found["conv_silu[qdq]-rtx14"].find("skipped")
+    assert known is not None
+    assert known.attrib["message"].startswith("Known failure: ends as build_failed, as Measured on")
+    broken = found["conv_silu[qdq]-rtx17"].find("failure")
+    assert broken is not None
+    assert factory.COULD_NOT in str(broken.text)
+
+
+def test_junit_totals_add_up() -> None:
+    """CI services show the totals and not the cases."""
+    root = ET.fromstring(junit(factory.results()))  # noqa: S314
+    for element in (root, *root.iter("testsuite")):
+        for total, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+            assert int(element.attrib[total]) == len(list(element.iter(tag)))
+        assert int(element.attrib["tests"]) == len(list(element.iter("testcase")))
+    assert int(root.attrib["tests"]) == len(factory.results().cells)
+
+
+def test_junit_is_well_formed_whatever_a_log_says() -> None:
+    """XML has no spelling at all for some characters, and a service that cannot read the file shows nothing."""
+    found = cases_of(factory.results(hostile=HOSTILE))
+    assert len(found) == len(factory.results().cells)
+    texts = [child.attrib.get("message", "") for entry in found.values() for child in entry]
+    assert any("\N{PILE OF POO}" in text and "<b>&amp;" in text for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("dropped", "colour", "message"),
+    [
+        ((), "#b3261e", r"\d+ regressed"),
+        (("regressed",), "#8a5a00", r"\d+ new failures?"),
+        (("regressed", "new"), "#1a7f37", r"no regression in \d+"),
+        (("regressed", "new", "known_failure", "expected", "news", "fixed"), "#555555", "nothing measured"),
+    ],
+)
+def test_the_badge_says_the_worst_in_words_and_colour(
+    dropped: tuple[str, ...], colour: str, message: str
+) -> None:
+    """It is a picture that parses, with its text in it for those who cannot see it."""
+    whole = factory.results()
+    results = dataclasses.replace(
+        whole, cells=tuple(cell for cell in whole.cells if bucket(cell) not in dropped)
+    )
+    root = ET.fromstring(badge(results))  # noqa: S314
+    assert re.fullmatch(f"TensorRT matrix: {message}", root.attrib["aria-label"])
+    assert colour in badge(results)
+    if not dropped:
+        assert f"{counts(results)['regressed']} regressed" in badge(results)

@@ -1,0 +1,137 @@
+"""`verify`: a finished folder is whole, and each thing that can be wrong with it is named."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness.outcome import Latency
+from harness.report import build_report, verify_report
+from harness.store import Store
+from tests.report import factory
+
+if TYPE_CHECKING:
+    from harness.outcome import Outcome
+
+pytestmark = pytest.mark.unit
+
+
+def faults(folder: Path) -> str:
+    """Return what is wrong with a folder, a line each."""
+    return "\n".join(verify_report(factory.matrix(), (factory.case(),), Store(folder), folder))
+
+
+def finished(folder: Path, *outcomes: Outcome) -> Path:
+    """Write a report on outcomes."""
+    with Store(folder) as store:
+        for outcome in outcomes or factory.outcomes().values():
+            store.append(outcome, "the log")
+    build_report(factory.matrix(), (factory.case(),), Store(folder), folder)
+    return folder
+
+
+def test_a_finished_folder_has_no_fault(tmp_path: Path) -> None:
+    """Also where cells failed, crashed, were not run or are out of date."""
+    assert faults(finished(tmp_path)) == ""
+
+
+@pytest.mark.parametrize(
+    "name", ["results.json", "results.schema.json", "results.csv", "junit.xml", "badge.svg", "summary.md"]
+)
+def test_every_file_is_held_against_the_records(tmp_path: Path, name: str) -> None:
+    """One byte more, or no file at all."""
+    path = finished(tmp_path) / name
+    path.write_bytes(path.read_bytes() + b"\n")
+    assert f"{name}: does not follow from the records" in faults(tmp_path)
+    path.unlink()
+    assert f"{name}: missing" in faults(tmp_path)
+
+
+@pytest.mark.parametrize("stamp", ["model_sha256", "engine_version", "via", "when", "run", "harness_version"])
+def test_a_record_without_a_stamp_is_named(tmp_path: Path, stamp: str) -> None:
+    """It could not be compared with anything."""
+    outcome = factory.outcome("qdq", "rtx15")
+    changed: dict[str, Any] = {stamp: ""}
+    bare = replace(outcome, stamps=replace(outcome.stamps, **changed))
+    assert f"has no {stamp} among its stamps" in faults(finished(tmp_path, bare))
+
+
+def test_a_record_of_no_known_environment_is_named(tmp_path: Path) -> None:
+    """Neither an image nor packages."""
+    outcome = factory.outcome("qdq", "rtx15")
+    bare = replace(outcome, stamps=replace(outcome.stamps, packages=()))
+    assert "has no image_digest or packages" in faults(finished(tmp_path, bare))
+
+
+def test_a_result_of_another_version_than_it_is_shown_for_is_named(tmp_path: Path) -> None:
+    """As after matrix.yaml was changed; once the cell is run again the old record is history."""
+    outcome = factory.outcome("qdq", "rtx15")
+    old = replace(outcome, stamps=replace(outcome.stamps, engine_version="1.4.0.76"))
+    assert "ran on version 1.4.0.76, and matrix.yaml declares 1.5.0.114" in faults(finished(tmp_path, old))
+    later = replace(outcome, stamps=replace(outcome.stamps, when="2026-11-21T00:00:00.000+00:00", run="r2"))
+    assert faults(finished(tmp_path, later)) == ""
+
+
+@pytest.mark.parametrize(
+    ("samples", "said"),
+    [
+        ((), "was timed and has no samples"),
+        ((0.1, 0.0), "1 of 2 samples are no time"),
+        ((0.1, -1.0), "1 of 2 samples are no time"),
+    ],
+)
+def test_samples_that_are_none_are_named(tmp_path: Path, samples: tuple[float, ...], said: str) -> None:
+    """A median of nothing must not be a figure."""
+    bad = factory.ran("fp32", "ort131", latency=Latency(samples, 10, "monotonic"))
+    assert said in faults(finished(tmp_path, bad))
+
+
+def test_samples_without_a_timed_run_are_named(tmp_path: Path) -> None:
+    """Nobody knows what they are of."""
+    bad = factory.ran("fp32", "ort131", phases={"build": 0.1})
+    assert "100 samples and was not timed" in faults(finished(tmp_path, bad))
+
+
+def test_a_cell_that_was_not_run_says_why(tmp_path: Path) -> None:
+    """The reader would be left to guess."""
+    bad = factory.outcome("fp32", "trt86", state="not_run", reason="", layers=(), end=None)
+    assert "is not_run and does not say why" in faults(finished(tmp_path, bad))
+
+
+def test_every_cell_is_accounted_for_once(tmp_path: Path) -> None:
+    """A cell that is gone from results.json, is there twice, or belongs to no target."""
+    path = finished(tmp_path) / "results.json"
+    data = json.loads(path.read_text())
+    gone = data["cells"].pop(0)
+    data["cells"].append(data["cells"][-1])
+    data["cells"].append({**gone, "id": "another"})
+    path.write_text(json.dumps(data))
+    said = faults(tmp_path)
+    assert f"lacks 1 cells: {gone['id']}" in said
+    assert f"has twice 1 cells: {data['cells'][-2]['id']}" in said
+    assert "the matrix has not, 1 cells: another" in said
+
+
+def test_results_that_break_the_schema_are_named_by_place(tmp_path: Path) -> None:
+    """Field and value; and a file that is no JSON is one sentence."""
+    path = finished(tmp_path) / "results.json"
+    data = json.loads(path.read_text())
+    data["cells"][2]["class"] = "fine"
+    path.write_text(json.dumps(data))
+    assert "results.json: $.cells[2].class: 'fine' is not one of" in faults(tmp_path)
+    path.write_text("{")
+    assert "results.json: not JSON" in faults(tmp_path)
+
+
+def test_a_run_without_its_history_is_named(tmp_path: Path) -> None:
+    """Its records may be deleted one day."""
+    (record,) = (finished(tmp_path) / "history").glob("*.json")
+    whole = record.read_text()
+    record.write_text(whole.replace('"median_ms": 0.043, ', "", 1))
+    assert "samples and the median None" in faults(tmp_path)
+    record.unlink()
+    assert f"{record.name}: missing or short" in faults(tmp_path)
