@@ -225,32 +225,31 @@ def _sure(sides: _Sides, old: Side, new: Side) -> str:
 
 
 def _instead(sides: _Sides, variant: VariantView, new: Side) -> str:
-    """Name the workarounds that hold on the new target: of this variant, then of its cause, then of its case."""
-    works = [
-        other
-        for other in _candidates(sides, variant, new)
-        if (state := sides.new(other)).cls in GOOD and state.sure == "measured"
-    ]
-    if works:
-        return "; ".join(_use(sides, other) for other in works[:_INSTEAD])
-    claimed = [other for other in _candidates(sides, variant, new) if sides.new(other).cls in GOOD]
-    if claimed:
-        return "; ".join(_use(sides, other) for other in claimed[:_INSTEAD])
-    return f"no workaround here works on {sides.after}"
+    """Name the workarounds that hold on the new target: measured ones, or else those documented to."""
+    every = _candidates(sides, variant, new)
+    if not every:
+        return "no workaround of it is known here"
+    good = [other for other in every if sides.new(other).cls in GOOD]
+    works = [other for other in good if sides.new(other).sure == "measured"]
+    if good:
+        return "; ".join(_use(sides, other) for other in (works or good)[:_INSTEAD])
+    return f"none of {len(every)} known here works on {sides.after}"
 
 
 def _candidates(sides: _Sides, variant: VariantView, new: Side) -> Sequence[VariantView]:
-    own = [other for other in sides.variants if other.case == variant.case and other is not variant]
-    around = [other for other in own if other.role is Role.WORKAROUND]
-    names = {variant.name, variant.counterpart} - {None}
-    near = [other for other in around if other.counterpart in names or other.name == variant.counterpart]
-    proofs = [
+    """Return the workarounds of a variant or of what it is read against, then what its diagnosis is proven by."""
+    own = {other.name: other for other in sides.variants if other.case == variant.case}
+    family = [variant.name]
+    while (name := own[family[-1]].counterpart) in own and name not in family:
+        family.append(name)
+    near = [
         other
-        for proof in new.proofs
-        for other in sides.variants
-        if f"{other.case}.{other.name}" == proof and other is not variant
+        for other in own.values()
+        if other.role is Role.WORKAROUND and (other.counterpart in family or other.name in family)
     ]
-    found = {(other.case, other.name): other for other in (*near, *proofs, *around)}
+    by_id = {f"{other.case}.{other.name}": other for other in sides.variants}
+    proofs = [by_id[proof] for proof in new.proofs if proof in by_id]
+    found = {(other.case, other.name): other for other in (*near, *proofs) if other is not variant}
     return list(found.values())
 
 

@@ -102,7 +102,13 @@ def test_broken_names_cause_and_a_workaround_that_works_after() -> None:
     assert row.cause.startswith("No implementation for ")
     assert row.instead == "conv_silu[qdq-between] builds (INT8 1/1)"
     works_only_before = step(*broken, factory.outcome(FREE, "rtx16"))
-    assert only(works_only_before, "qdq").instead == "no workaround here works on rtx17"
+    assert only(works_only_before, "qdq").instead == "none of 1 known here works on rtx17"
+
+
+def test_a_variant_without_a_workaround_says_so() -> None:
+    """A workaround of another problem of the case is none."""
+    found = step(factory.outcome("fp32", "rtx16"), factory.build_failure("fp32", "rtx17"))
+    assert only(found, "fp32").instead == "no workaround of it is known here"
 
 
 def test_fixed_names_the_cause_that_is_gone() -> None:

@@ -1,5 +1,5 @@
 // ---- the reproducer as a picture: ONNX nodes top-down, filled and labelled by the precision they ran in ----------
-const BOX = { width: 132, height: 50, across: 152, down: 84 };
+const BOX = { width: 150, height: 50, across: 164, down: 84 };
 const HATCH = { int8: "M0 6L6 0", uint8: "M0 6L6 0", int4: "M0 6L6 0", fp16: "M0 3H6", bf16: "M0 3H6", fp8: "M3 0V6", fp4: "M3 0V6" };
 let patterns = 0;
 const precisionMark = (kind) => (HATCH[kind] ? kind : ["fp32", "tf32"].includes(kind) ? "fp32" : kind === "" ? "none" : "other");
@@ -63,7 +63,7 @@ const drawGraph = (graph, ran, layers, wanted, label) => {
       make("title", {}, words + weights.map(([name, type]) => `\nconstant ${name}: ${type}`).join("")),
       make("rect", { class: "body", width: BOX.width, height: BOX.height, rx: 5 }),
       make("rect", { class: "band", width: 12, height: BOX.height - 2, x: 1, y: 1, rx: 4, fill: HATCH[mark] ? `url(#${prefix}-${mark})` : null }),
-      make("text", { x: 18, y: 16, class: "op" }, short(node[1], 17)), make("text", { x: 18, y: 29, class: "name" }, short(node[0], 19)),
+      make("text", { x: 18, y: 16, class: "op" }, short(node[1], 18)), make("text", { x: 18, y: 29, class: "name" }, short(node[0], 20)),
       make("text", { x: 18, y: 43, class: "kind" }, word + (lost ? ` ≠ ${want.toUpperCase()}` : "")));
   });
   return make("svg", { class: "graph", viewBox: `0 0 ${width} ${height}`, width, height, role: "group", "aria-label": label }, defs(prefix), edges, boxes, ends);

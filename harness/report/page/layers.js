@@ -18,8 +18,8 @@ const layerTable = (cell) => {
   cell.unparsedLayers ? make("p", { class: "quiet" }, `${cell.unparsedLayers} more layers could not be read.`) : null,
   cell.layerSource ? make("p", { class: "quiet" }, `Read from: ${cell.layerSource}.`) : null];
 };
-// Pairs layers that came from the same ONNX nodes, then those that share most of them, then, of those that came
-// from none, the ones of one type in order. What has no partner is paired with null.
+// Pairs layers that came from the same ONNX nodes, then those that share some of them (of one type before others, then
+// the most), then, of those that came from none, the ones of one type in order. What has no partner is paired with null.
 const alignLayers = (left, right) => {
   const partner = new Map();
   const taken = new Set();
@@ -38,7 +38,7 @@ const alignLayers = (left, right) => {
     let [best, most] = [-1, 0];
     right.forEach((other, two) => {
       const shared = layer[7].filter((node) => other[7].includes(node)).length;
-      const score = shared / (layer[7].length + other[7].length - shared || 1) + (shared && other[1] === layer[1] ? 0.01 : 0);
+      const score = shared / (layer[7].length + other[7].length - shared || 1) + (shared && other[1] === layer[1] ? 1 : 0);
       if (!taken.has(two) && score > most) [best, most] = [two, score];
     });
     if (best >= 0) pair(one, best);

@@ -16,7 +16,7 @@ const ROLES = [...new Set(rows.map((row) => row.role))];
 const PRECISIONS = ["fp32", "tf32", "fp16", "bf16", "fp8", "fp4", "int8", "uint8", "int4", "int32", "int64", "bool"];
 class BadQuery extends Error {}
 
-const nearest = (word, words) => words.find((other) => other.startsWith(word.slice(0, 3)));
+const nearest = (word, words) => words.find((other) => other.startsWith(word.slice(0, 3))) || words.find((other) => word.length > 1 && other.startsWith(word.slice(0, 2)));
 const check = (key, value, words) => {
   if (words.includes(value)) return;
   const hint = nearest(value, words);

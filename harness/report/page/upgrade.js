@@ -38,17 +38,17 @@ const lostNodes = (row, now) => {
   return lost.slice(0, 3).join(", ") + (lost.length > 3 ? ` and ${lost.length - 3} more` : "");
 };
 const instead = (row, now, column) => {
-  const own = rows.filter((other) => other.case === row.case && other !== row);
-  const around = own.filter((other) => other.role === "workaround");
-  const near = around.filter((other) => (other.counterpart !== null && [row.name, row.counterpart].includes(other.counterpart))
-    || other.name === row.counterpart);
-  const proofs = now.proofs.flatMap((proof) => rows.filter((other) => `${other.case.name}.${other.name}` === proof && other !== row));
-  const all = [...new Set([...near, ...proofs, ...around])].map((other) => [other, lookOf(other.index, column)])
-    .filter(([, side]) => GOOD.has(side.known));
-  const works = all.filter(([, side]) => side.sure === "measured");
-  const found = (works.length ? works : all).slice(0, 2);
-  return found.length ? found.map(([other, side]) => `${other.full} ${said(side)}`).join("; ")
-    : `no workaround here works on ${targets[column].id}`;
+  const own = new Map(rows.filter((other) => other.case === row.case).map((other) => [other.name, other]));
+  const family = [row.name];
+  for (let name = row.counterpart; own.has(name) && !family.includes(name); name = own.get(name).counterpart) family.push(name);
+  const near = [...own.values()].filter((other) => other.role === "workaround" && (family.includes(other.counterpart) || family.includes(other.name)));
+  const proofs = now.proofs.flatMap((proof) => rows.filter((other) => `${other.case.name}.${other.name}` === proof));
+  const every = [...new Set([...near, ...proofs])].filter((other) => other !== row).map((other) => [other, lookOf(other.index, column)]);
+  if (!every.length) return "no workaround of it is known here";
+  const good = every.filter(([, side]) => GOOD.has(side.known));
+  const works = good.filter(([, side]) => side.sure === "measured");
+  if (good.length) return (works.length ? works : good).slice(0, 2).map(([other, side]) => `${other.full} ${said(side)}`).join("; ");
+  return `none of ${every.length} known here works on ${targets[column].id}`;
 };
 const stepRow = (row, kind, before, after, old, now) => {
   const known = [[before, old], [after, now]].filter(([, side]) => side.known !== null);
