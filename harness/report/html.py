@@ -112,7 +112,7 @@ def _environment() -> jinja2.Environment:
     made.globals.update(MARKS=MARKS, BUCKETS=BUCKETS, CORNERS=CORNERS, ROLES=ROLES)
     made.globals.update(Class=Class, NAMED=_NAMED_CELLS, FEW=_FEW_CELLS)
     made.globals.update(KINDS=KINDS, STEP_ROWS=_STEP_ROWS, MOST_STEP_ROWS=_MOST_STEP_ROWS)
-    made.filters.update(brief=_brief, capital=capital, name=_name, cut=_cut)
+    made.filters.update(brief=_brief, capital=capital, name=_name, cut=_cut, brief_name=_brief_name)
     made.globals.update(look_of=look, words_of=spoken, used=_used)
     return made
 
@@ -123,6 +123,10 @@ def _name(text: str) -> str:
 
 def _brief(text: str) -> str:
     return clip(text, _BRIEF)
+
+
+def _brief_name(text: str) -> str:
+    return clip(visible(text), 60)
 
 
 def _used(rows: Sequence[Row]) -> list[str]:

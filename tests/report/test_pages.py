@@ -163,7 +163,7 @@ def test_every_cell_is_in_the_table_with_its_state_in_words() -> None:
 def test_documented_cells_look_unlike_measured_ones() -> None:
     """A claim must not be taken for a measurement."""
     text = render(factory.results())
-    assert 'class="badge square k-build_failed b-documented">B</b><i>doc</i>' in text
+    assert 'class="badge square k-build_failed b-documented">B</b> <i>doc</i>' in text
     assert 'class="badge square k-build_failed b-known_failure">B</b></a>' in text
 
 

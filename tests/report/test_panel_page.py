@@ -19,7 +19,8 @@ pytestmark = pytest.mark.browser
 
 def nodes(opened: Opened, figure: int = 0) -> list[str]:
     found = opened.page.locator("#panel figure").nth(figure).locator("g.node")
-    return found.evaluate_all("nodes => nodes.map((node) => node.getAttribute('aria-label'))")
+    labels: list[str] = found.evaluate_all("nodes => nodes.map((node) => node.getAttribute('aria-label'))")
+    return labels
 
 
 def test_graph_tells_each_node_and_its_precision(opened: Opened) -> None:

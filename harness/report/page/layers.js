@@ -4,7 +4,6 @@ const table = (headings, lines, rowClass) => make("table", {},
   make("thead", {}, make("tr", {}, headings.map((text) => make("th", { scope: "col", class: kindOf(text) }, text.replace("#", ""))))),
   make("tbody", {}, lines.map((line) => make("tr", { class: rowClass ? rowClass(line) : null },
     line.map((entry, index) => make("td", { class: kindOf(headings[index]) }, entry instanceof Node ? entry : String(entry ?? "")))))));
-const inWide = (label, ...content) => make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": label }, ...content);
 const joined = (uses) => make("span", {}, (uses || []).map(([, text], index) => (index ? [make("br"), text] : [text])).flat());
 const layerTold = ([name, type, , , , , tactic, nodes]) => make("span", {}, name, make("br"),
   make("span", { class: "quiet" }, [type, nodes.length ? "from " + nodes.join(" + ") : "", tactic].filter(Boolean).join("; ")));
@@ -12,7 +11,7 @@ const layerTable = (cell) => {
   if (!cell.layers) return [];
   const timed = cell.layers.some((layer) => layer[8] !== null);
   const headings = ["Layer", "Precision", "Inputs", "Weights", "Outputs", ...(timed ? ["#Time"] : [])];
-  return [inWide("Layers", table(headings, cell.layers.map((layer) => [
+  return [region("Layers", table(headings, cell.layers.map((layer) => [
     layerTold(layer), layer[2], joined(layer[3]), joined(layer[4]), joined(layer[5]), ...(timed ? [ms(layer[8])] : [])]))),
   timed ? make("p", { class: "quiet" }, "Layer times are from a profiled run; with the events between layers they add up to more than the latency.") : null,
   cell.unparsedLayers ? make("p", { class: "quiet" }, `${cell.unparsedLayers} more layers could not be read.`) : null,
@@ -58,5 +57,5 @@ const alignedTable = (one, two, names) => {
     left && right && typeof left[8] === "number" && typeof right[8] === "number" ? `${ms(left[8])} → ${ms(right[8])}` : ""]);
   const headings = [names[0], "Precision", names[1], "Precision", ...(lines.some((line) => line[4]) ? ["#Time"] : [])];
   return [make("p", { class: "quiet" }, "Matched by the ONNX nodes that layers came from, then by type; marked where precision differs or one side has no such layer."),
-    inWide("Layers side by side", table(headings, lines.map((line) => line.slice(0, headings.length)), (line) => (line[1] === line[3] ? null : "lostrow")))];
+    region("Layers side by side", table(headings, lines.map((line) => line.slice(0, headings.length)), (line) => (line[1] === line[3] ? null : "lostrow")))];
 };

@@ -53,6 +53,7 @@ const apply = () => {
     shownPair = pair.join();
     drawStep(...pair);
     stepLinks();
+    byId("pair-said").replaceChildren("From ", make("b", {}, targets[pair[0]].id), " to ", make("b", {}, targets[pair[1]].id));
     byId("pick-a").value = targets[pair[0]].id;
     byId("pick-b").value = targets[pair[1]].id;
     for (const [id, index] of [["on-a", pair[0]], ["on-b", pair[1]]]) byId(id).textContent = targetSaid(targets[index]);
@@ -81,18 +82,18 @@ const go = (changes) => {
   state = wanted;
   apply();
 };
-const targetSaid = (target) => `${target.label}${target.run ? "" : `; not run here, needs ${target.needs}`}`;
+const targetSaid = (target) => cut(`${target.label}${target.run ? "" : `; not run here, needs ${target.needs}`}`, 300);
 const stepLinks = () => byId("step").querySelectorAll("a.cellref").forEach((anchor) => { anchor.dataset.vs = targets[number(state.a, data.pair[0])].id; });
 
 const filters = byId("filters");
 filters.hidden = false;
 byId("pair").hidden = false;
-byId("pair-said").hidden = true;
+byId("pair-said").classList.add("on-paper");
 for (const [id, key] of [["pick-a", "a"], ["pick-b", "b"]]) {
   const pick = byId(id);
   for (const family of new Set(targets.map((target) => target.family))) {
-    pick.append(make("optgroup", { label: family }, targets.filter((target) => target.family === family)
-      .map((target) => make("option", { value: target.id }, `${target.id} – ${target.short}${target.run ? "" : " (documented)"}`))));
+    pick.append(make("optgroup", { label: cut(family, 60) }, targets.filter((target) => target.family === family)
+      .map((target) => make("option", { value: target.id }, `${target.id} – ${cut(target.short, 40)}${target.run ? "" : " (documented)"}`))));
   }
   pick.addEventListener("change", () => go({ [key]: pick.value }));
 }
@@ -163,4 +164,5 @@ addEventListener("keydown", (event) => {
 byId("f-help").addEventListener("click", () => byId("help").showModal());
 follow();
 if (!shownPair) apply();
+performance.mark("ready");
 document.documentElement.dataset.ready = "";

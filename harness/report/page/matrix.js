@@ -1,6 +1,7 @@
 // ---- the matrix: rows are static where the page has them, else made as far as they are scrolled to --------------
 const STATIC = !grid.hasAttribute("data-drawn");
-const BATCH = 30;
+const BATCH = 10;
+let watch = () => {};
 const scroller = grid.closest(".scroller");
 const families = [...grid.querySelectorAll(".families th[data-family]")];
 const heads = [...grid.querySelectorAll(".targets th")];
@@ -16,14 +17,14 @@ let drawn = 0;
 const badge = (look) => make("b", { class: `badge ${look.classes}` }, look.letters);
 const dress = (anchor, row, column) => {
   anchor.href = "#" + encodeURIComponent(idOf(row, column));
-  anchor.setAttribute("aria-label", `${cut(rows[row].name)} on ${targets[column].id}. ${spoken(row, column)}`);
+  anchor.setAttribute("aria-label", `${cut(rows[row].name)} on ${targets[column].id}. ${spoken(row, column)}. Shown: ${anchor.textContent.trim()}`);
   anchor.tabIndex = -1;
 };
 const tableCell = (row, column) => {
   const look = lookOf(row, column);
   const time = timeOf(row, column);
-  const anchor = make("a", {}, badge(look), look.corner ? make("sup", {}, look.corner) : null,
-    look.under ? make("i", {}, look.under) : null, time ? make("i", {}, time) : null);
+  const anchor = make("a", {}, badge(look), look.corner ? [" ", make("sup", {}, look.corner)] : null,
+    look.under ? [" ", make("i", {}, look.under)] : null, time ? [" ", make("i", {}, time)] : null);
   return make("td", { class: (firsts.has(column) ? "first " : "") + look.classes, title: spoken(row, column) }, anchor);
 };
 const spanLine = ([series, text]) => make("div", { class: "span" }, make("b", {}, series), " ", text);
@@ -66,8 +67,14 @@ const drawMore = (many) => {
 if (STATIC) {
   [...grid.querySelectorAll("tr.variant")].forEach((element, row) => adopt(row, element));
 } else {
-  const more = new IntersectionObserver((entries) => { if (entries.some((entry) => entry.isIntersecting)) drawMore(BATCH); }, { root: scroller, rootMargin: "600px" });
-  more.observe(byId("more"));
+  const sentinel = byId("more");
+  const more = new IntersectionObserver((entries) => {
+    if (!entries.some((entry) => entry.isIntersecting) || drawn === matching.length) return;
+    drawMore(BATCH);
+    watch();
+  }, { root: scroller, rootMargin: "600px" });
+  // An observer speaks when a crossing changes; observed anew it speaks of a sentinel that is still in view.
+  watch = () => { more.unobserve(sentinel); more.observe(sentinel); };
   byId("matrix-off").remove();
 }
 const drawHeads = () => {
@@ -87,6 +94,7 @@ const drawRows = () => {
     }
     drawn = 0;
     drawMore(BATCH);
+    watch();
     return;
   }
   const kept = new Set(matching);

@@ -54,12 +54,12 @@ const latency = (cell) => {
       make("line", { x1: 0, x2: "100%", y1: y(found.median), y2: y(found.median) }),
       found.samples.map((sample, index) => make("circle", { cx: `${1 + (98 * index) / Math.max(1, found.samples.length - 1)}%`, cy: y(sample), r: 2 })))];
 };
-const accuracy = (cell) => (cell.accuracy ? [inWide("Accuracy", table(["Output", "#Largest error", "#relative", "#Cosine", "Shape"], cell.accuracy.map(
+const accuracy = (cell) => (cell.accuracy ? [region("Accuracy", table(["Output", "#Largest error", "#relative", "#Cosine", "Shape"], cell.accuracy.map(
   ([output, most, relative, cosine, bad, shape]) => [output, figure(most), figure(relative), figure(cosine) + (bad ? `, ${bad} not finite` : ""), shape ? "same" : "differs"])))] : []);
 const boxed = (text) => make("pre", { tabindex: "0" }, text);
 const log = (cell) => [
   cell.error ? boxed(cell.error) : null,
-  cell.parserErrors ? inWide("Parser errors", table(["Code", "Node", "Operator", "Parser error"], cell.parserErrors)) : null,
+  cell.parserErrors ? region("Parser errors", table(["Code", "Node", "Operator", "Parser error"], cell.parserErrors)) : null,
   cell.messages ? table(["Severity", "Message"], cell.messages) : null,
   cell.messagesLeftOut ? make("p", { class: "quiet" }, `${cell.messagesLeftOut} more messages are in the whole log.`) : null,
   cell.native ? fold("What the native library wrote", boxed(cell.native)) : null,

@@ -10,15 +10,16 @@ const stepTable = (found, after) => {
       make("th", { scope: "row" }, cellLink(`${row.case}[${row.variant}]-${after}`, cut(`${row.case}[${row.variant}]`))),
       shown.map(([head, field]) => make("td", { "data-head": head, class: row[field] ? null : "nil" }, cut(row[field], 600)))))));
 };
+const region = (label, ...content) => make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": label }, ...content);
 const stepKinds = (step) => data.kinds.flatMap(([kind, name, meaning]) => {
   const found = step.rows.filter((row) => row.kind === kind);
   if (!found.length) return [];
   const rest = found.slice(STEP_ROWS, MOST_STEP_ROWS);
   return [make("div", { class: `kind u-${kind}`, id: `u-${kind}` },
     make("h3", {}, name, " ", make("span", { class: "count" }, String(found.length)), " ", make("small", {}, meaning)),
-    make("div", { class: "wide" }, stepTable(found.slice(0, STEP_ROWS), step.after)),
+    region(`${name}, rows`, stepTable(found.slice(0, STEP_ROWS), step.after)),
     rest.length ? make("details", {}, make("summary", {}, `${rest.length} more${found.length > MOST_STEP_ROWS ? ` of ${found.length - STEP_ROWS}; results.json has all` : ""}`),
-      make("div", { class: "wide" }, stepTable(rest, step.after))) : null)];
+      region(`${name}, more rows`, stepTable(rest, step.after))) : null)];
 });
 const tiles = (step) => make("ul", { class: "tiles", "aria-label": "What the step does" }, data.kinds.map(([kind, name]) => {
   const untimed = (kind === "slower" || kind === "faster") && !step.timed;
@@ -42,7 +43,7 @@ const nodesTable = (before, after) => {
 const drawStep = (before, after) => {
   const step = upgrade(before, after);
   const nodes = make("details", { id: "nodes" }, make("summary", {}, `Node by node: what each should run in, and does on ${step.before} and ${step.after}`));
-  nodes.addEventListener("toggle", () => { if (nodes.open && nodes.children.length === 1) nodes.append(make("div", { class: "wide" }, nodesTable(before, after))); });
+  nodes.addEventListener("toggle", () => { if (nodes.open && nodes.children.length === 1) nodes.append(region("Node by node", nodesTable(before, after))); });
   byId("step").replaceChildren(
     make("p", { class: "headline" }, step.headline),
     step.basis ? make("p", { class: "basis" }, step.basis) : "",
