@@ -6,6 +6,7 @@ The page's script computes the same from the same `Side`s (page/upgrade.js); a b
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -284,22 +285,21 @@ def _basis(results: Results, before: str, after: str) -> str:
 
 
 def _coverage(sides: _Sides) -> str:
-    """Count the wanted INT8 nodes and, for each side that was measured at all, those that run in it."""
+    """Count, by operator, the wanted INT8 nodes that run in it, for each side on which any was built."""
     wanted = [
-        (variant, index)
+        (variant, at, variant.ops.get(node, ""))
         for variant in sides.variants
-        for index, (_, want) in enumerate(variant.wanted)
+        for at, (node, want) in enumerate(variant.wanted)
         if want is Precision.INT8
     ]
 
     def told(name: str, look: Callable[[VariantView], Side]) -> str:
-        found = [look(variant).nodes for variant, _ in wanted]
-        if not any(found):
+        found = [(look(variant).nodes, at, op) for variant, at, op in wanted]
+        if not any(nodes for nodes, _, _ in found):
             return f"not told on {name}"
-        count = sum(
-            len(nodes) > at and nodes[at] == "int8" for nodes, (_, at) in zip(found, wanted, strict=True)
-        )
-        return f"{count} on {name}"
+        ops = Counter(op or "?" for nodes, at, op in found if len(nodes) > at and nodes[at] == "int8")
+        by_op = ", ".join(f"{op} {count}" for op, count in sorted(ops.items()))
+        return f"{sum(ops.values())} on {name}{f' ({by_op})' if by_op else ''}"
 
     if not wanted:
         return ""

@@ -135,6 +135,14 @@ def test_documented_sides_are_said_to_be_documented() -> None:
     assert found.basis.startswith("Not run here: trt86 and trt102.")
 
 
+def test_int8_nodes_are_counted_by_operator_and_only_where_told() -> None:
+    """A build that failed has no precision, which is neither kept nor lost."""
+    found = step(factory.build_failure("qdq", "rtx16"), factory.outcome("qdq", "rtx17"))
+    assert found.coverage == (
+        "Of 2 nodes that should run in INT8, in INT8 are: not told on rtx16, 1 on rtx17 (Conv 1)."
+    )
+
+
 def test_nothing_known_on_both_is_said() -> None:
     """An empty comparison is no green light."""
     alone = replace(factory.case().variants[1], counterpart=None)

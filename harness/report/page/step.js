@@ -18,7 +18,7 @@ const stepKinds = (step) => data.kinds.flatMap(([kind, name, meaning]) => {
   return [make("div", { class: `kind u-${kind}`, id: `u-${kind}` },
     make("h3", {}, name, " ", make("span", { class: "count" }, String(found.length)), " ", make("small", {}, meaning)),
     region(`${name}, rows`, stepTable(found.slice(0, STEP_ROWS), step.after)),
-    rest.length ? make("details", {}, make("summary", {}, `${rest.length} more${found.length > MOST_STEP_ROWS ? ` of ${found.length - STEP_ROWS}; results.json has all` : ""}`),
+    rest.length ? make("details", {}, make("summary", {}, `${rest.length} more${found.length > MOST_STEP_ROWS ? ` of ${found.length - STEP_ROWS}; the matrix below has all` : ""}`),
       region(`${name}, more rows`, stepTable(rest, step.after))) : null)];
 });
 const tiles = (step) => make("ul", { class: "tiles", "aria-label": "What the step does" }, data.kinds.map(([kind, name]) => {

@@ -92,11 +92,13 @@ const headline = (pairs, made, a, b) => {
   return `Nothing that works on ${a} breaks or loses precision on ${b}, of ${compared} variants known on both.`;
 };
 const coverage = (pairs, a, b) => {
-  const wanted = rows.flatMap((row) => row.wanted.flatMap(([, want], at) => (want === "int8" ? [[row.index, at]] : [])));
+  const wanted = rows.flatMap((row) => row.wanted.flatMap(([, want, op], at) => (want === "int8" ? [[row.index, at, op || "?"]] : [])));
   const told = (name, which) => {
-    const found = wanted.map(([row, at]) => [pairs[row][which].nodes, at]);
+    const found = wanted.map(([row, at, op]) => [pairs[row][which].nodes, at, op]);
     if (!found.some(([nodes]) => nodes.length)) return `not told on ${name}`;
-    return `${found.filter(([nodes, at]) => nodes[at] === "int8").length} on ${name}`;
+    const ops = found.filter(([nodes, at]) => nodes[at] === "int8").map(([, , op]) => op);
+    const byOp = [...new Set(ops)].sort().map((op) => `${op} ${ops.filter((one) => one === op).length}`).join(", ");
+    return `${ops.length} on ${name}${byOp ? ` (${byOp})` : ""}`;
   };
   return wanted.length ? `Of ${wanted.length} nodes that should run in INT8, in INT8 are: ${told(a, 0)}, ${told(b, 1)}.` : "";
 };
