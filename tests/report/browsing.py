@@ -35,3 +35,9 @@ def panel(page: Page) -> str:
 
 def rows(page: Page) -> list[str]:
     return page.locator("#grid tr.variant:visible .head > code").all_inner_texts()
+
+
+def open_cell(page: Page, name: str = "qdq", on: str = "rtx17") -> None:
+    """Click a cell and wait for its evidence, which is unpacked meanwhile."""
+    cell(page, name, on).click()
+    page.locator("#panel-title", has_text=f"[{name}]-{on}").wait_for()

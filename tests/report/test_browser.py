@@ -9,7 +9,7 @@ import pytest
 
 from harness.report import write_report
 from tests.report import factory
-from tests.report.browsing import Opened, cell, panel, rows
+from tests.report.browsing import Opened, cell, open_cell, panel, rows
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -28,7 +28,7 @@ def test_nothing_is_requested_and_nothing_complained_of(opened: Opened) -> None:
 
 def test_mouse_opens_the_panel_with_the_evidence(opened: Opened) -> None:
     """Verdict, diagnosis, messages, phases, recipe and how to reproduce are a click away."""
-    cell(opened.page).click()
+    open_cell(opened.page)
     text = panel(opened.page)
     assert "Regressed: build failed" in text
     assert factory.COULD_NOT in text
@@ -41,7 +41,7 @@ def test_mouse_opens_the_panel_with_the_evidence(opened: Opened) -> None:
 
 def test_panel_shows_layers_precision_accuracy_and_samples(opened: Opened) -> None:
     """What ran in which precision, how wrong and how fast."""
-    cell(opened.page, "qdq", "ort131").click()
+    open_cell(opened.page, "qdq", "ort131")
     text = panel(opened.page)
     assert "Layers (1)" in text
     assert factory.CONV in text
@@ -88,7 +88,7 @@ def test_an_address_opens_its_cell(browser: Browser, folder: Path) -> None:
     made = Opened(browser, folder / "index.html")
     made.page.goto((folder / "index.html").as_uri() + "#conv_silu%5Bqdq%5D-rtx17")
     made.page.reload()
-    assert CELL in panel(made.page)
+    made.page.locator("#panel-title", has_text=CELL).wait_for()
     assert made.complaints == []
     made.context.close()
 
@@ -174,7 +174,7 @@ def test_page_itself_never_scrolls_sideways(browser: Browser, folder: Path, widt
     """The matrix scrolls in its own box, with its first column and header in view."""
     made = Opened(browser, folder / "index.html", viewport={"width": width, "height": 800})
     assert made.page.evaluate("document.documentElement.scrollWidth") <= width
-    cell(made.page, "fp32", "ort131").click()
+    open_cell(made.page, "fp32", "ort131")
     box = made.page.locator("#panel").bounding_box()
     assert box is not None
     assert box["x"] >= 0
@@ -215,7 +215,7 @@ def test_print_shows_the_whole_matrix_without_controls(browser: Browser, folder:
 def test_reduced_motion_has_none(browser: Browser, folder: Path) -> None:
     """Who asked for no motion gets none."""
     made = Opened(browser, folder / "index.html", reduced_motion="reduce")
-    cell(made.page).click()
+    open_cell(made.page)
     assert made.page.evaluate("getComputedStyle(document.querySelector('#panel')).animationName") == "none"
     made.context.close()
 
@@ -229,7 +229,7 @@ def test_hostile_text_runs_nothing_and_is_shown_as_text(browser: Browser, tmp_pa
     write_report(factory.results(hostile=hostile), tmp_path)
     made = Opened(browser, tmp_path / "index.html")
     made.page.on("dialog", lambda _: pytest.fail("a script ran"))
-    cell(made.page).click()
+    open_cell(made.page)
     assert "<img src=x onerror=alert(1)></script>" in panel(made.page)
     assert "⟨U+202E⟩evil" in panel(made.page)
     assert made.page.locator("img").count() == 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.report import factory
-from tests.report.browsing import Opened, cell, panel
+from tests.report.browsing import Opened, open_cell, panel
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +25,7 @@ def nodes(opened: Opened, figure: int = 0) -> list[str]:
 
 def test_graph_tells_each_node_and_its_precision(opened: Opened) -> None:
     """Colour, pattern and letters say the same."""
-    cell(opened.page, "qdq", "rtx15").click()
+    open_cell(opened.page, "qdq", "rtx15")
     assert nodes(opened) == [
         f"Conv {factory.CONV}: INT8, wanted int8",
         "Sigmoid /model.0/act/Sigmoid: INT8",
@@ -40,7 +40,7 @@ def test_graph_tells_each_node_and_its_precision(opened: Opened) -> None:
 
 def test_a_node_that_lost_its_precision_is_marked(opened: Opened) -> None:
     """Not by colour alone."""
-    cell(opened.page, "qdq-between", "rtx14").click()
+    open_cell(opened.page, "qdq-between", "rtx14")
     lost = opened.page.locator("#panel g.node.lost")
     assert lost.count() == 1
     assert "FP32 ≠ INT8" in (lost.text_content() or "")
@@ -48,14 +48,14 @@ def test_a_node_that_lost_its_precision_is_marked(opened: Opened) -> None:
 
 def test_graph_of_a_failed_cell_says_not_told(opened: Opened) -> None:
     """A model that was not built has no precision, and none is made up."""
-    cell(opened.page, "qdq", "rtx17").click()
+    open_cell(opened.page, "qdq", "rtx17")
     assert all(label.endswith(("not told", "not told, wanted int8")) for label in nodes(opened))
 
 
 def test_two_targets_stand_side_by_side(opened: Opened) -> None:
     """The same model, in the precision that each version chose."""
     page = opened.page
-    cell(page, "qdq-between", "rtx14").click()
+    open_cell(page, "qdq-between", "rtx14")
     page.locator("#p-vs").select_option("rtx15")
     page.locator("#panel figure").nth(1).wait_for()
     assert nodes(opened, 0)[0] == f"Conv {factory.CONV}: FP32, wanted int8"
@@ -69,7 +69,7 @@ def test_two_targets_stand_side_by_side(opened: Opened) -> None:
 
 def test_an_arrow_tells_its_tensor_on_focus(opened: Opened) -> None:
     """Type and shape of the model, and what the engine made of it."""
-    cell(opened.page, "qdq", "rtx15").click()
+    open_cell(opened.page, "qdq", "rtx15")
     edge = opened.page.locator("#panel g.edge").first
     label = edge.get_attribute("aria-label") or ""
     assert label == "images: float32 1x1x4x4; in the engine int8, 1 1 4 4, NC/32HW32"
@@ -83,7 +83,7 @@ def test_an_arrow_tells_its_tensor_on_focus(opened: Opened) -> None:
 def test_layers_are_aligned_by_their_nodes_and_the_unmatched_shown(opened: Opened) -> None:
     """The fused layer meets the convolution it came from; the activation has no partner and says so."""
     page = opened.page
-    cell(page, "qdq", "rtx15").click()
+    open_cell(page, "qdq", "rtx15")
     page.locator("#p-vs").select_option("rtx16")
     page.get_by_text("Matched by the ONNX nodes").wait_for()
     table = page.get_by_role("region", name="Layers side by side")
