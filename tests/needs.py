@@ -19,6 +19,7 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+import platformdirs
 import pytest
 
 from harness import docker_engine
@@ -67,6 +68,16 @@ def chromium() -> str:
     return _chromium() or _missing(
         "chromium", "no Chromium: set HARNESS_CHROMIUM or `playwright install chromium`"
     )
+
+
+def axe() -> str:
+    """Need axe-core, the accessibility checker: HARNESS_AXE, or from the user's cache; returns the script's path."""
+    named = os.environ.get("HARNESS_AXE")
+    cached = platformdirs.user_cache_path("trt-compat-matrix") / "node_modules/axe-core/axe.min.js"
+    script = Path(named) if named else cached
+    if script.is_file():
+        return str(script)
+    return _missing("axe", f"no axe-core at {script}: `npm install --prefix {cached.parents[2]} axe-core`")
 
 
 def gpu() -> None:

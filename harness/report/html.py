@@ -13,13 +13,18 @@ import jinja2
 from markupsafe import Markup
 
 from harness.report.counts import attention, clusters, counts
-from harness.report.labels import BUCKETS, CORNERS, MARKS, ROLES, bucket
+from harness.report.facts import look, spoken
+from harness.report.labels import BUCKETS, CORNERS, KINDS, MARKS, ROLES
 from harness.report.pagedata import page_data
 from harness.report.text import capital, clip, visible
+from harness.report.upgrade import default_pair, upgrade
 from harness.words import Class
 
 if TYPE_CHECKING:
-    from harness.report.model import CellView, Results, TargetView, Timing, VariantView
+    from collections.abc import Sequence
+
+    from harness.report.model import CellView, Results, TargetView
+    from harness.report.upgrade import Row
 
 _PAGE = Path(__file__).parent / "page"
 #: A name longer than this is cut in the table; the panel shows it whole.
@@ -29,11 +34,20 @@ _NAMED_CELLS = 12
 _FEW_CELLS = 4
 #: An engine message in a list of news is cut; the panel shows it whole.
 _BRIEF = 240
+#: A matrix of more cells is drawn by the script, as far as it is scrolled to.
+_STATIC_CELLS = 3000
+_MOST_CHANGES = 400
+#: Rows of one kind shown before "more".
+_STEP_ROWS = 8
+_MOST_STEP_ROWS = 100
+_STYLES = ("style.css", "matrix.css", "panel.css", "media.css")
+#: In the order in which they rely on one another.
+_SCRIPTS = ("base", "upgrade", "step", "query", "matrix", "graph", "layers", "panel", "main")
 
 
 def render(results: Results) -> str:
     """Return the page; the same bytes for the same results."""
-    style, script = _asset("style.css"), _asset("page.js")
+    style, script = "".join(map(_asset, _STYLES)), _script()
     tally = counts(results)
     by_row: dict[tuple[str, str], list[CellView]] = {}
     for cell in results.cells:
@@ -55,6 +69,9 @@ def render(results: Results) -> str:
             row_cells=by_row,
             attention=attention(results),
             changes=_changes(results),
+            changes_left=max(0, len(results.changes) - _MOST_CHANGES),
+            step=upgrade(results, *default_pair(results)),
+            static=len(results.cells) <= _STATIC_CELLS,
             clusters=clusters(results),
             runs=_runs(results),
             differing={(change.case, change.variant) for change in results.changes},
@@ -64,6 +81,11 @@ def render(results: Results) -> str:
 
 def _asset(name: str) -> str:
     return (_PAGE / name).read_text(encoding="utf-8")
+
+
+def _script() -> str:
+    bodies = [_asset(f"{name}.js") for name in _SCRIPTS]
+    return '"use strict";\n(() => {\n' + "".join(bodies) + "})();\n"
 
 
 def _policy(style: str, script: str) -> str:
@@ -89,7 +111,9 @@ def _environment() -> jinja2.Environment:
     )
     made.globals.update(MARKS=MARKS, BUCKETS=BUCKETS, CORNERS=CORNERS, ROLES=ROLES)
     made.globals.update(Class=Class, NAMED=_NAMED_CELLS, FEW=_FEW_CELLS)
-    made.filters.update(brief=_brief, capital=capital, name=_name, look=_look, words=_words)
+    made.globals.update(KINDS=KINDS, STEP_ROWS=_STEP_ROWS, MOST_STEP_ROWS=_MOST_STEP_ROWS)
+    made.filters.update(brief=_brief, capital=capital, name=_name, cut=_cut, brief_name=_brief_name)
+    made.globals.update(look_of=look, words_of=spoken, used=_used)
     return made
 
 
@@ -101,56 +125,25 @@ def _brief(text: str) -> str:
     return clip(text, _BRIEF)
 
 
+def _brief_name(text: str) -> str:
+    return clip(visible(text), 60)
+
+
+def _used(rows: Sequence[Row]) -> list[str]:
+    """Return the columns in which one of the rows says something."""
+    return [name for name in ("text", "cause", "instead", "sure") if any(getattr(row, name) for row in rows)]
+
+
+def _cut(text: str) -> str:
+    return clip(text, 600)
+
+
 def _shown(value: Any) -> Any:  # noqa: ANN401  (whatever the template prints)
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def _look(cell: CellView, variant: VariantView) -> dict[str, str]:
-    """Return what the table cell shows: badge, class names, chip, time."""
-    where = bucket(cell)
-    shown = variant.expectations[cell.documented[0]].outcome if where == "documented" else cell.cls
-    mark = MARKS[shown]
-    return {
-        "letters": mark.letters,
-        "classes": f"{mark.shape} k-{shown} b-{where}",
-        "corner": CORNERS.get(cell.verdict, "") if cell.measured else "",
-        "under": "doc" if where == "documented" else "old" if where == "stale" else cell.chip,
-        "time": _time(cell.latency) if cell.latency else "",
-    }
-
-
-def _words(cell: CellView, variant: VariantView) -> str:
-    """Return the cell in full words, for the tooltip and for screen readers."""
-    where = bucket(cell)
-    if where == "documented":
-        claims = [variant.expectations[index] for index in cell.documented]
-        told = "; ".join(f"{MARKS[claim.outcome].name.lower()} ({claim.certainty})" for claim in claims)
-        return f"Not run here. Documented: {told}"
-    if not cell.measured:
-        return f"{BUCKETS[where][0]}: {clip(cell.reason or cell.sentence, 200)}"
-    parts = [f"{BUCKETS[where][0]}: {MARKS[cell.cls].name.lower()}", cell.chip]
-    if cell.latency:
-        parts.append(
-            f"median {_milliseconds(cell.latency.median)}{', too noisy' if cell.latency.noise else ''}"
-        )
-    if cell.diagnosis:
-        parts.append(cell.diagnosis.title)
-    return ". ".join(part for part in parts if part)
-
-
-def _time(latency: Timing) -> str:
-    """Return the median, marked as approximate where the samples are too noisy to compare."""
-    return f"{'≈' if latency.noise else ''}{_milliseconds(latency.median)}"
-
-
-def _milliseconds(value: float) -> str:
-    if value < 0.1:  # noqa: PLR2004
-        return f"{value * 1000:.3g} µs"
-    return f"{value:.3g} ms" if value < 1000 else f"{value:.0f} ms"  # noqa: PLR2004
-
-
 def _changes(results: Results) -> list[tuple[str, str, list[Any]]]:
-    rows = groupby(results.changes, lambda change: (change.case, change.variant))
+    rows = groupby(results.changes[:_MOST_CHANGES], lambda change: (change.case, change.variant))
     return [(case, variant, list(found)) for (case, variant), found in rows]
 
 

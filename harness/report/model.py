@@ -9,6 +9,7 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from harness.report.graph import GraphView
 from harness.words import Class
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class TargetView:
 
 @dataclass(frozen=True)
 class Span:
-    """One sentence on how a variant fares along one series; `documented` says it was not run."""
+    """One sentence on how a variant fares along one series; `documented` says that nothing in it was measured."""
 
     series: str
     text: str
@@ -85,6 +86,12 @@ class VariantView:
     expectations: tuple[Expectation, ...]
     tags: tuple[str, ...]
     spans: tuple[Span, ...] = ()
+    graph: GraphView = field(default_factory=GraphView)
+
+    @property
+    def ops(self) -> dict[str, str]:
+        """Return the operator by node name."""
+        return {node.name: node.op for node in self.graph.nodes}
 
 
 @dataclass(frozen=True)

@@ -1,169 +1,96 @@
-"""The drill-down data inside the page: compact, shared, and with no key that a stranger chose.
+"""The data inside the page: facts of every cell as plain JSON, and the evidence packed, with no key of a stranger's.
 
-`table` holds what occurs more than once; `{"$": n}` stands for its entry n. Maps keyed by names are lists of
-pairs.
+Evidence comes in chunks of a few rows: JSON in which `table` holds what occurs more than once (`{"$": n}` stands for
+its entry n), compressed and in Base64. Maps keyed by names are lists of pairs.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import math
+import re
+import zlib
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from harness.report.labels import BUCKETS, CERTAINTIES, MARKS, ROLES, bucket
+from harness.report.drilldown import cell_evidence, variant_evidence
+from harness.report.facts import facts, grid_of, rows_of
 from harness.report.text import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Sequence
 
-    from harness.case import Expectation
-    from harness.outcome import Layer, Stamps, TensorUse
     from harness.report.model import CaseView, CellView, Results, VariantView
+
+    Rows = Sequence[tuple[tuple[CaseView, VariantView], Sequence[CellView]]]
 
 #: A repeated piece shorter than this costs less than the reference to it.
 _WORTH_SHARING = 24
-#: Samples drawn for one cell; results.json has them all.
-_SAMPLES = 160
+#: Rows that are unpacked together: more compress better, fewer open faster.
+_CHUNK_ROWS = 16
+#: Bytes of packed evidence: so much in any page, and so much more for each cell. What does not fit is left out,
+#: the rows in which all is as expected first; results.json has it.
+_EVIDENCE_BYTES, _EVIDENCE_BYTES_A_CELL = 400_000, 36
+_PACKED = re.compile(r'"evidence":\[(?:\[[^\[\]]*\],?)*\]')
+_BASE64 = re.compile(r'(?<=\[")[A-Za-z0-9+/=]+(?=")')
 
 
 def page_data(results: Results) -> str:
-    """Return the JSON text, safe inside a <script> element; the same bytes for the same results."""
-    columns = {target.id: index for index, target in enumerate(results.targets)}
-    rows = [(case, variant) for case in results.cases for variant in case.variants]
-    row_of = {(case.name, variant.name): index for index, (case, variant) in enumerate(rows)}
-    grid: list[list[Any]] = [[0] * len(columns) for _ in rows]
-    for cell in results.cells:
-        grid[row_of[cell.case, cell.variant]][columns[cell.target]] = _cell(cell)
-    data = {
-        "targets": [{"id": target.id, "label": target.label} for target in results.targets],
-        "variants": [_variant(case, variant) for case, variant in rows],
-        "cells": grid,
-    }
-    text = json.dumps(_share(_clean(data)), separators=(",", ":"))
+    """Return the JSON text, safe inside a <script> element; the same bytes for the same results and zlib."""
+    rows = list(zip(rows_of(results), grid_of(results), strict=True))
+    data = {**_clean(facts(results)), "evidence": _evidence(rows, len(results.cells))}
+    text = json.dumps(data, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def _variant(case: CaseView, variant: VariantView) -> dict[str, Any]:
-    return _slim(
-        {
-            "case": case.name,
-            "caseTitle": case.title,
-            "name": variant.name,
-            "title": variant.title,
-            "role": ROLES[variant.role],
-            "counterpart": variant.counterpart,
-            "wanted": [[node, str(precision)] for node, precision in variant.wanted],
-            "recipe": variant.recipe_text,
-            "hashes": [["model", variant.model_sha256], ["recipe", variant.recipe_sha256]],
-            "expectations": [_expectation(entry) for entry in variant.expectations],
-            "tags": list(variant.tags),
-        }
+def unpacked(page: str) -> str:
+    """Return a page with its evidence in plain: another build of zlib packs the same evidence into other bytes."""
+    return _PACKED.sub(lambda found: _BASE64.sub(_plain, found.group()), page)
+
+
+def _plain(packed: re.Match[str]) -> str:
+    try:
+        return zlib.decompress(base64.b64decode(packed.group())).decode()
+    except (ValueError, zlib.error):
+        return packed.group()
+
+
+def _evidence(rows: Rows, cells: int) -> list[list[Any]]:
+    """Return chunks: packed rows, and then the numbers of the rows in it; rows with news come first."""
+    budget = _EVIDENCE_BYTES + _EVIDENCE_BYTES_A_CELL * cells
+    order = (
+        sorted(range(len(rows)), key=lambda index: (not _news(rows[index][1]), index))
+        if cells > _MANY
+        else range(len(rows))
     )
+    chunks: list[list[Any]] = []
+    for start in range(0, len(rows), _CHUNK_ROWS):
+        numbers = list(order[start : start + _CHUNK_ROWS])
+        packed = _pack([_row(*rows[index]) for index in numbers])
+        budget -= len(packed)
+        if budget < 0:
+            break
+        chunks.append([packed, *numbers])
+    return chunks
 
 
-def _expectation(entry: Expectation) -> dict[str, Any]:
-    where = [str(entry.engine), entry.versions or "every version", entry.platform or "", *entry.targets]
-    return _slim(
-        {
-            "outcome": MARKS[entry.outcome].name,
-            "where": " ".join(part for part in where if part),
-            "certainty": CERTAINTIES[entry.certainty],
-            "url": entry.source.url if entry.source else "",
-            "source": (entry.source.title or entry.source.url) if entry.source else "",
-            "note": entry.note,
-        }
-    )
+#: Below this many cells everything fits, and neighbours in the table are best packed together.
+_MANY = 5000
+_NO_NEWS = frozenset({"expected", "known_failure", "not_run"})
 
 
-def _cell(cell: CellView) -> dict[str, Any]:
-    """Return what the panel shows of a cell, leaving out what is empty."""
-    end = cell.end
-    return _slim(
-        {
-            "class": MARKS[cell.cls].name,
-            "letters": MARKS[cell.cls].letters,
-            "bucket": BUCKETS[bucket(cell)][0],
-            "reason": cell.reason,
-            "sentence": cell.sentence,
-            "expectation": cell.expectation,
-            "documented": list(cell.documented),
-            "lost": list(cell.lost),
-            "diagnosis": vars(cell.diagnosis) if cell.diagnosis else None,
-            "notes": list(cell.notes),
-            "phases": _pairs(cell.phases),
-            "failedPhase": cell.failed_phase,
-            "missingApi": cell.missing_api,
-            "end": end.detail or end.kind if end and end.kind != "finished" else None,
-            "peakRss": end.peak_rss_bytes if end else None,
-            "error": cell.error,
-            "parserErrors": [[one.code, one.node, one.operator, one.text] for one in cell.parser_errors],
-            "messages": [[entry.severity, entry.text] for entry in cell.messages],
-            "messagesLeftOut": cell.messages_left_out,
-            "native": cell.native_output,
-            "precision": [[node, str(precision)] for node, precision in cell.precision.items()],
-            "layers": [_layer(layer) for layer in cell.layers],
-            "layerSource": cell.layer_source,
-            "unparsedLayers": cell.unparsed_layers,
-            "engineBytes": cell.engine_bytes,
-            "accuracy": [
-                [one.output, one.max_abs, one.max_rel, one.cosine, one.not_finite, one.shape_matches]
-                for one in cell.accuracy
-            ],
-            "latency": _latency(cell),
-            "stamps": _stamps(cell.stamps) if cell.stamps else None,
-        }
-    )
+def _news(cells: Sequence[CellView]) -> bool:
+    return any(str(cell.verdict) not in _NO_NEWS for cell in cells)
 
 
-def _layer(layer: Layer) -> list[Any]:
-    edges = [_tensors(layer.inputs), _tensors(layer.weights), _tensors(layer.outputs)]
-    head = [layer.name, layer.type, str(layer.precision)]
-    return [*head, *edges, layer.tactic, list(layer.onnx_nodes), layer.time_ms]
+def _row(names: tuple[CaseView, VariantView], cells: Sequence[CellView]) -> dict[str, Any]:
+    return {"variant": variant_evidence(*names), "cells": [cell_evidence(cell) for cell in cells]}
 
 
-def _tensors(tensors: Iterable[TensorUse]) -> list[str]:
-    said = [(str(use.precision), " ".join(map(str, use.dimensions)), use.format) for use in tensors]
-    return [", ".join(filter(None, parts)) for parts in said]
-
-
-def _latency(cell: CellView) -> dict[str, Any] | None:
-    timing = cell.latency
-    if timing is None:
-        return None
-    step = max(1, math.ceil(len(timing.samples) / _SAMPLES))
-    return {
-        "median": timing.median,
-        "p95": timing.p95,
-        "count": len(timing.samples),
-        "samples": [float(f"{sample:.5g}") for sample in timing.samples[::step]],
-        "warmup": timing.warmup,
-        "clock": timing.clock,
-        "spread": float(f"{timing.spread:.3g}"),
-        "noise": timing.noise,
-        "scope": timing.scope,
-        "upload": timing.upload,
-        "sensors": [[name, value, timing.after.get(name, "")] for name, value in timing.before.items()],
-    }
-
-
-#: Stamps that are told beside the recipe: a result that is shown is of today's model and recipe.
-_WITH_THE_RECIPE = frozenset({"model_sha256", "recipe_sha256"})
-
-
-def _stamps(stamps: Stamps) -> list[list[str]]:
-    texts = {key: value for key, value in vars(stamps).items() if isinstance(value, str)}
-    plain = {key: value for key, value in texts.items() if value and key not in _WITH_THE_RECIPE}
-    packages = [["packages", " ".join(stamps.packages)]] if stamps.packages else []
-    return [*_pairs(plain), *packages, *_pairs(dict(sorted(stamps.environment.items())))]
-
-
-def _pairs(mapping: Mapping[str, Any]) -> list[list[Any]]:
-    return [[key, value] for key, value in mapping.items()]
-
-
-def _slim(data: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in data.items() if value or key == "expectation"}
+def _pack(rows: list[dict[str, Any]]) -> str:
+    text = json.dumps(_share(_clean({"rows": rows})), separators=(",", ":"))
+    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
 
 def _clean(value: Any) -> Any:  # noqa: ANN401  (walks JSON)

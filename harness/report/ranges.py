@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from packaging.version import Version
 
-from harness.report.model import Change, Span
-from harness.words import GOOD, Class, Precision
+from harness.report.model import Change, Span, TargetView
+from harness.words import GOOD, UNJUDGED, Class, Precision
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from harness.outcome import Layer
-    from harness.report.model import CellView, TargetView, VariantView
+    from harness.report.model import CellView, VariantView
 
     Run = Sequence[tuple[TargetView, CellView]]
 
@@ -100,58 +100,112 @@ def by_series(row: Run) -> dict[str, Run]:
 
 
 def spans(variant: VariantView, runs: Mapping[str, Run]) -> list[Span]:
-    """Return a sentence for each series: what was measured, then what is only documented.
+    """Return a sentence for each series of which something is known, every bound marked measured or documented.
 
-    A side series ("RTX, SM 7.5") is told only where it differs from its main one at the same version.
+    A side series ("RTX, SM 7.5") is told only where it was measured to differ from its main one at the same version.
     """
     found = []
-    measured_cells = [pair for run in runs.values() for pair in run if pair[1].measured]
-    states = {(target.series, target.version): _state(cell) for target, cell in measured_cells}
+    every = [pair for run in runs.values() for pair in run if pair[1].measured]
+    states = {(target.series, target.version): _state(cell) for target, cell in every}
     for series, run in runs.items():
         main = series.partition(",")[0]
-        measured = [
-            (target, _state(cell))
-            for target, cell in run
-            if cell.measured and (main == series or states.get((main, target.version)) != _state(cell))
+        points = [
+            _point(variant, target, cell) for target, cell in run if cell.cls is not Class.NOT_APPLICABLE
         ]
-        claimed = [
-            (target, _claim(variant, cell))
-            for target, cell in run
-            if not cell.measured and cell.documented and cell.cls is not Class.NOT_APPLICABLE
-        ]
-        if measured:
-            found.append(Span(series, _sentence(measured)))
-        if claimed and main == series:
-            found.append(Span(series, _sentence(claimed), documented=True))
+        if main != series:
+            points = [
+                point
+                for point in points
+                if point.mark == "measured"
+                and states.get((main, point.target.version)) != (point.state, point.chip)
+            ]
+        if any(point.state for point in points):
+            measured = any(point.mark == "measured" for point in points)
+            found.append(Span(series, _sentence(points), documented=not measured))
     return found
 
 
-def _state(cell: CellView) -> str:
-    return f"{PREDICATE[cell.cls]}, {cell.chip}" if cell.chip else PREDICATE[cell.cls]
+class _Point(NamedTuple):
+    """What is known of one version; `state` is None where nothing is."""
+
+    target: TargetView
+    state: Class | None
+    chip: str
+    mark: str
 
 
-def _claim(variant: VariantView, cell: CellView) -> str:
-    return PREDICATE[variant.expectations[cell.documented[0]].outcome]
+def _point(variant: VariantView, target: TargetView, cell: CellView) -> _Point:
+    if cell.measured:
+        return _Point(target, cell.cls, cell.chip, "measured")
+    claimed = variant.expectations[cell.documented[0]].outcome if cell.documented else None
+    if claimed is None or claimed in UNJUDGED:
+        return _Point(target, None, "", "")
+    return _Point(target, claimed, "", "documented")
 
 
-def _sentence(points: Sequence[tuple[TargetView, str]]) -> str:
-    runs: list[tuple[str, str, str]] = []
-    for target, state in points:
-        if runs and runs[-1][0] == state:
-            runs[-1] = (state, runs[-1][1], target.short)
+def _state(cell: CellView) -> tuple[Class, str]:
+    return cell.cls, cell.chip
+
+
+def _sentence(points: Sequence[_Point]) -> str:
+    """Say the clauses in version order, then which versions nobody tested."""
+    runs: list[list[_Point]] = []
+    for point in points:
+        if point.state is None:
+            continue
+        if runs and runs[-1][-1][1:] == point[1:]:
+            runs[-1].append(point)
         else:
-            runs.append((state, target.short, target.short))
-    last = len(runs) - 1
-    return "; ".join(_clause(*entry, open_end=index == last > 0) for index, entry in enumerate(runs))
+            runs.append([point])
+    order = [point.target.id for point in points]
+    clauses = []
+    for index, run in enumerate(runs):
+        before = runs[index - 1][-1] if index else None
+        gap = before is not None and order.index(run[0].target.id) - order.index(before.target.id) > 1
+        clauses.append(_clause(run, before, gap=gap, open_end=index == len(runs) - 1))
+    untested = _untested(points)
+    return "; ".join([*clauses, f"{untested} not tested"] if untested else clauses)
 
 
-def _clause(state: str, first: str, last: str, *, open_end: bool) -> str:
-    predicate, comma, precision = state.partition(", ")
-    if open_end:
-        where = f"from {first}" if first != last else f"on {first}"
-    else:
-        where = f"on {first}" if first == last else f"on {first} to {last}"
-    return f"{predicate} {where}{comma}{precision}"
+def _clause(run: Sequence[_Point], before: _Point | None, *, gap: bool, open_end: bool) -> str:
+    first, last = run[0].target.short, run[-1].target.short
+    state, chip_, mark = run[0].state, run[0].chip, run[0].mark
+    kept = f", {chip_}" if chip_ else ""
+    if state is None:
+        return ""
+    turn = _turn(before, run[0])
+    if turn:
+        return f"{turn} {'by' if gap else 'in'} {first} ({mark}): {PREDICATE[state]}{kept}"
+    where = (
+        f"on {first}"
+        if first == last
+        else f"from {first}"
+        if open_end and before
+        else f"on {first} to {last}"
+    )
+    return f"{PREDICATE[state]} {where} ({mark}){kept}"
+
+
+def _turn(before: _Point | None, now: _Point) -> str:
+    """Name the turn for the better or the worse; from a lost precision to a failure is neither."""
+    if before is None or (before.state in GOOD) == (now.state in GOOD):
+        return ""
+    return "fixed" if now.state in GOOD else "broken" if now.state is not Class.PRECISION_LOST else ""
+
+
+def _untested(points: Sequence[_Point]) -> str:
+    """Name the versions of which nothing is known, neighbours as a range."""
+    groups: list[list[str]] = []
+    previous = False
+    for point in points:
+        if point.state is None:
+            groups = (
+                [*groups[:-1], [*groups[-1], point.target.short]]
+                if previous
+                else [*groups, [point.target.short]]
+            )
+        previous = point.state is None
+    return ", ".join(group[0] if len(group) == 1 else f"{group[0]} to {group[-1]}" for group in groups)
 
 
 def changes(variant: VariantView, run: Run) -> tuple[Change, ...]:

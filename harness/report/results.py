@@ -14,6 +14,7 @@ from harness.outcome import Outcome
 from harness.plan import applicability, plan
 from harness.report import ranges
 from harness.report.evidence import cell_view
+from harness.report.graph import graph_of
 from harness.report.model import (
     CaseView,
     CellView,
@@ -183,6 +184,7 @@ def _case(case: Case, hashes: Hashes, targets: Sequence[TargetView]) -> CaseView
             model_sha256=model,
             expectations=variant.expectations,
             tags=variant.tags,
+            graph=graph_of(variant.model_bytes()),
         )
 
     return CaseView(case.name, case.title, case.summary, case.links, tuple(map(variant_view, case)))

@@ -37,3 +37,10 @@ def tail(text: str, limit: int) -> str:
     kept = text[-limit:]
     _, newline, rest = kept.partition("\n")
     return "…\n" + (rest if newline else kept)
+
+
+def milliseconds(value: float) -> str:
+    """Return a time as a reader says it, to three digits: 43 µs, 1.25 ms, 1500 ms."""
+    if value < 0.1:  # noqa: PLR2004
+        return f"{value * 1000:.3g} µs"
+    return f"{value:.3g} ms" if value < 1000 else f"{value:.0f} ms"  # noqa: PLR2004

@@ -13,6 +13,7 @@ from harness.errors import HandledError
 from harness.history import FOLDER, read_history
 from harness.history.record import MOST_SAMPLES, missing
 from harness.plan import plan
+from harness.report.pagedata import unpacked
 from harness.report.results import from_store, run_records
 from harness.report.writer import report_texts, schema_text
 
@@ -35,8 +36,9 @@ def verify_report(matrix: Matrix, cases: Sequence[Case], store: Store, folder: P
     """Return a sentence for every fault: nothing is mended.
 
     Looked at are: each log against its hash; the stamps and samples of each record; that a run's history is kept; that
-    results.json keeps to its schema and accounts for each cell once; and that every file of the report is, byte for
-    byte, what follows from the records. Raises HandledError for a record that cannot be read.
+    results.json keeps to its schema and accounts for each cell once; and that every file of the report is what
+    follows from the records (byte for byte, but for how the page's evidence is packed). Raises HandledError for a
+    record that cannot be read.
     """
     faults = [fault for outcome in store.outcomes() for fault in _record(store, outcome)]
     faults += _versions(matrix, store)
@@ -46,9 +48,16 @@ def verify_report(matrix: Matrix, cases: Sequence[Case], store: Store, folder: P
         path = folder / name
         if not path.is_file():
             faults.append(f"{path}: missing; write it with `python -m harness report`")
-        elif path.read_bytes() != text.encode():
+        elif not _same(path, text):
             faults.append(f"{path}: does not follow from the records; run `python -m harness report`")
     return faults
+
+
+def _same(path: Path, text: str) -> bool:
+    found = path.read_bytes()
+    if found == text.encode():
+        return True
+    return path.suffix == ".html" and unpacked(found.decode("utf-8", "replace")) == unpacked(text)
 
 
 def _record(store: Store, outcome: Outcome) -> Iterable[str]:

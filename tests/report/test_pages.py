@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import re
+import zlib
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from harness.report.counts import clusters, counts
 from harness.report.html import render
 from harness.report.labels import BUCKETS, MARKS
 from harness.report.markdown import LIMIT_BYTES, summary
-from harness.report.pagedata import page_data
+from harness.report.pagedata import page_data, unpacked
 from harness.report.text import clip, tail, visible
 from harness.store import Store
 from harness.words import Class
@@ -68,20 +69,23 @@ class Page(HTMLParser):
 
 
 def page_of(text: str) -> Any:
-    """Return the drill-down data of a page with its references resolved."""
+    """Return the evidence in a page, unpacked and with its references resolved: rows of a variant and its cells."""
     scripts = {attributes.get("id"): body for attributes, body in Page(text).scripts}
-    data = json.loads(scripts["data"])
+    found: dict[int, Any] = {}
+    for packed, *numbers in json.loads(scripts["data"])["evidence"]:
+        chunk = json.loads(zlib.decompress(base64.b64decode(packed)))
+        found |= zip(numbers, _resolved(chunk["rows"], chunk["table"]), strict=True)
+    return [found[number] for number in sorted(found)]
 
-    def resolve(value: Any) -> Any:
-        if isinstance(value, list):
-            return [resolve(entry) for entry in value]
-        if isinstance(value, dict):
-            if "$" in value:
-                return resolve(data["table"][value["$"]])
-            return {key: resolve(entry) for key, entry in value.items()}
-        return value
 
-    return {key: resolve(value) for key, value in data.items() if key != "table"}
+def _resolved(value: Any, table: list[Any]) -> Any:
+    if isinstance(value, list):
+        return [_resolved(entry, table) for entry in value]
+    if isinstance(value, dict):
+        if "$" in value:
+            return _resolved(table[value["$"]], table)
+        return {key: _resolved(entry, table) for key, entry in value.items()}
+    return value
 
 
 def test_page_refers_to_nothing_outside_but_links() -> None:
@@ -122,7 +126,7 @@ def test_hostile_text_is_still_there_to_read(kind: str) -> None:
     """Escaped is not deleted: the panel has the whole message."""
     data = page_of(render(factory.results(hostile=HOSTILE[kind])))
     wanted = visible(clip(HOSTILE[kind], 4000))
-    assert any(cell.get("error") == wanted for row in data["cells"] for cell in row)
+    assert any(cell.get("error") == wanted for row in data for cell in row["cells"])
 
 
 @pytest.mark.parametrize("kind", sorted(HOSTILE))
@@ -137,7 +141,11 @@ def test_hostile_text_leaves_the_other_files_well_formed(kind: str) -> None:
 
 def test_keys_that_strangers_chose_are_no_keys_of_the_data() -> None:
     """An environment variable called __proto__ cannot become a property of the page's objects."""
-    assert '"__proto__":' not in page_data(factory.results(hostile="x"))
+    results = factory.results(hostile="x")
+    assert '"__proto__":' not in page_data(results)
+    plain = unpacked(f"<script>{page_data(results)}</script>")
+    assert '["__proto__","x"]' in plain
+    assert '"__proto__":' not in plain
 
 
 def test_every_cell_is_in_the_table_with_its_state_in_words() -> None:
@@ -155,7 +163,7 @@ def test_every_cell_is_in_the_table_with_its_state_in_words() -> None:
 def test_documented_cells_look_unlike_measured_ones() -> None:
     """A claim must not be taken for a measurement."""
     text = render(factory.results())
-    assert 'class="badge square k-build_failed b-documented">B</b><i>doc</i>' in text
+    assert 'class="badge square k-build_failed b-documented">B</b> <i>doc</i>' in text
     assert 'class="badge square k-build_failed b-known_failure">B</b></a>' in text
 
 
@@ -168,7 +176,10 @@ def test_counts_add_up_to_the_cells() -> None:
 def test_page_shows_ranges_and_which_version_changed_it() -> None:
     """The two sentences that an upgrade is decided by."""
     text = render(factory.results())
-    assert "<b>RTX</b> fails to build on 1.4; builds on 1.5 to 1.6, INT8 1/1; fails to build on 1.7" in text
+    assert (
+        "<b>RTX</b> fails to build on 1.4 (measured); fixed in 1.5 (measured): builds, INT8 1/1; broken in"
+        in text
+    )
     assert "1.4 to 1.5: fails to build before, builds after, INT8 1/1" in text
 
 
@@ -268,6 +279,30 @@ def test_report_of_a_store_verifies_until_it_is_touched(tmp_path: Path) -> None:
     assert "index.html: does not follow from the records" in faults
     assert "summary.md: missing" in faults
     assert "the log cannot be read" in faults
+
+
+def test_another_build_of_zlib_makes_no_other_report(tmp_path: Path) -> None:
+    """`verify` compares what is packed, not how well it was packed."""
+    matrix, cases = factory.matrix(), (factory.case(),)
+    with Store(tmp_path) as store:
+        for outcome in factory.outcomes().values():
+            store.append(outcome, "the log")
+    build_report(matrix, cases, store, tmp_path)
+    page = tmp_path / "index.html"
+    (packed,) = re.findall(r'"evidence":\[\["([^"]+)"', page.read_text())
+    evidence = zlib.decompress(base64.b64decode(packed))
+
+    def put(content: bytes) -> None:
+        again = base64.b64encode(zlib.compress(content, 1)).decode()
+        page.write_text(page.read_text().replace(packed, again))
+
+    untouched = page.read_text()
+    put(evidence)
+    assert page.read_text() != untouched
+    assert verify_report(matrix, cases, store, tmp_path) == []
+    page.write_text(untouched)
+    put(evidence.replace(b"no engine", b"an engine"))
+    assert "does not follow" in "".join(verify_report(matrix, cases, store, tmp_path))
 
 
 def test_visible_writes_out_what_cannot_be_seen() -> None:

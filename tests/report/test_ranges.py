@@ -44,27 +44,58 @@ def test_a_range_is_told_from_first_to_last_and_the_last_is_open() -> None:
         factory.build_failure("qdq", "rtx14"),
         *(factory.outcome("qdq", on) for on in ("rtx15", "rtx16", "rtx17")),
     )
-    assert spans(results, "qdq")["RTX", False] == "fails to build on 1.4; builds from 1.5, INT8 1/1"
+    assert (
+        spans(results, "qdq")["RTX", False]
+        == "fails to build on 1.4 (measured); fixed in 1.5 (measured): builds, INT8 1/1"
+    )
 
 
 def test_one_state_along_all_versions_is_one_clause() -> None:
     """Nothing changed, and the sentence does not suggest that something did."""
     results = of(*(factory.outcome("qdq", on) for on in ("rtx14", "rtx15", "rtx16", "rtx17")))
-    assert spans(results, "qdq")["RTX", False] == "builds on 1.4 to 1.7, INT8 1/1"
+    assert spans(results, "qdq")["RTX", False] == "builds on 1.4 to 1.7 (measured), INT8 1/1"
 
 
 def test_a_state_that_comes_back_is_not_merged() -> None:
     """Broken in between is the case that a reader must not miss."""
     results = factory.results()
-    said = "fails to build on 1.4; builds on 1.5 to 1.6, INT8 1/1; fails to build on 1.7"
+    said = (
+        "fails to build on 1.4 (measured); fixed in 1.5 (measured): builds, INT8 1/1; "
+        "broken in 1.7 (measured): fails to build"
+    )
     assert spans(results, "qdq")["RTX", False] == said
 
 
 def test_documented_claims_are_a_sentence_of_their_own() -> None:
     """What was not run is never mixed with what was."""
     found = spans(factory.results(), "qdq")
-    assert found["TensorRT", True] == "fails to build on 8.6; works on 10.2"
+    assert found["TensorRT", True] == "fails to build on 8.6 (documented); fixed in 10.2 (documented): works"
     assert ("TensorRT", False) not in found
+
+
+def test_a_bound_beside_an_untested_version_says_by_and_names_it() -> None:
+    """ "Fixed in 1.7" would be a claim about 1.5 and 1.6."""
+    results = of(factory.build_failure("qdq-between", "rtx14"), factory.outcome("qdq-between", "rtx17"))
+    assert spans(results, "qdq-between")["RTX", False] == (
+        "fails to build on 1.4 (measured); fixed by 1.7 (measured): builds, INT8 1/1; 1.5 to 1.6 not tested"
+    )
+
+
+def test_measured_and_documented_versions_of_one_series_stand_in_one_sentence_each_marked() -> None:
+    """A reader sees which bound somebody measured and which one somebody wrote down."""
+    results = of(factory.outcome("qdq", "rtx16"))
+    assert spans(results, "qdq")["RTX", False] == (
+        "fails to build on 1.4 (documented); fixed in 1.5 (documented): builds; builds on 1.6 (measured), INT8 1/1; "
+        "builds on 1.7 (documented)"
+    )
+
+
+def test_a_lost_precision_is_no_fix_and_no_break() -> None:
+    """From a refusal to a silent loss nothing is mended."""
+    lost = factory.outcome("qdq-between", "rtx15", layers=(factory.conv_layer("fp32"),))
+    results = of(factory.build_failure("qdq-between", "rtx14"), lost)
+    said = spans(results, "qdq-between")["RTX", False]
+    assert said.startswith("fails to build on 1.4 (measured); loses precision on 1.5 (measured), INT8 0/1")
 
 
 def test_a_side_series_is_told_only_where_it_differs() -> None:
@@ -75,7 +106,7 @@ def test_a_side_series_is_told_only_where_it_differs() -> None:
     assert ("RTX, SM 7.5", False) not in spans(of(main, same, extra=(side,)), "qdq")
     other = replace(same, layers=(factory.conv_layer("fp32"),))
     found = spans(of(main, other, extra=(side,)), "qdq")
-    assert found["RTX, SM 7.5", False] == "loses precision on 1.7, INT8 0/1"
+    assert found["RTX, SM 7.5", False] == "loses precision on 1.7 (measured), INT8 0/1"
 
 
 def test_class_change_names_the_two_versions_and_the_direction() -> None:

@@ -1,0 +1,248 @@
+"""How large and how fast the page is: synthetic matrices of 1 000, 10 000 and 100 000 cells in headless Chromium.
+
+    .venv/bin/python benchmarks/report_scale.py [CELLS ...]
+
+Prints, for each size: bytes of the page, seconds of the generator, milliseconds from the start of the navigation until
+the page answers, and of a filter from the key stroke to the finished layout (the slowest of the queries, the median of
+five rounds each). The cells are made up, in the proportions of a real run: two in five measured, each with four
+layers and stamps, some failing with messages; names differ from variant to variant.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from harness.case import Certainty, Expectation, Link
+from harness.outcome import Layer, Message, Stamps, TensorUse
+from harness.report.graph import GraphView, NodeView
+from harness.report.html import render
+from harness.report.model import Advice, CaseView, CellView, Results, Span, TargetView, Timing, VariantView
+from harness.words import Class, Precision, Role, Verdict
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+_VARIANTS_A_CASE = 20
+_LINK = Link("https://github.com/NVIDIA/TensorRT/issues/3640", "TensorRT issue 3640")
+_ADVICE = Advice(
+    "no-int8-convolution",
+    "This version has no INT8 convolution",
+    "The builder of this version has no kernel that takes quantised data for a convolution of this form.",
+    "Take a version that has one, or leave the convolution out of the quantised part.",
+    ("case0.variant1",),
+)
+_QUERIES = (
+    "state:fail",
+    "precision:int8 -state:lost",
+    "case:case1* variant",
+    "seq:fail,ok",
+    "nothing has this",
+    "",
+)
+_FILTER = """(query) => {
+  const box = document.getElementById('f-text');
+  const start = performance.now();
+  box.value = query;
+  box.dispatchEvent(new Event('input', { bubbles: true }));
+  document.getElementById('grid').getBoundingClientRect();
+  return performance.now() - start;
+}"""
+
+
+def results(cells: int) -> Results:
+    """Return a made-up matrix of about so many cells, the same at every call."""
+    columns = min(50, max(2, cells // 50))
+    count = cells // columns
+    targets = tuple(_target(index) for index in range(columns))
+    variants = [_variant(index) for index in range(count)]
+    cases = tuple(
+        CaseView(
+            f"case{start // _VARIANTS_A_CASE}",
+            f"Problem number {start // _VARIANTS_A_CASE}",
+            "The builder refuses a convolution that stands between two others.",
+            (_LINK,),
+            tuple(variants[start : start + _VARIANTS_A_CASE]),
+        )
+        for start in range(0, count, _VARIANTS_A_CASE)
+    )
+    chance = random.Random(0)  # noqa: S311
+    made = tuple(_cell(variant, target, chance) for variant in variants for target in targets)
+    return Results(targets, cases, made)
+
+
+def _target(index: int) -> TargetView:
+    stamps = Stamps(engine_version=f"10.{index}.0", via="docker", when="2026-01-01T00:00:00+00:00")
+    return TargetView(
+        id=f"trt10{index:02}",
+        label=f"TensorRT 10.{index}",
+        family=f"TensorRT {10 + index // 10}",
+        series="TensorRT",
+        engine="tensorrt",
+        version=f"10.{index}.0",
+        short=f"10.{index}",
+        platform="linux/amd64",
+        image=f"registry.example/tensorrt:{index}",
+        needs="an NVIDIA GPU",
+        stamps=stamps if index % 5 < 2 else None,
+    )
+
+
+def _variant(index: int) -> VariantView:
+    case, name = f"case{index // _VARIANTS_A_CASE}", f"variant{index % _VARIANTS_A_CASE}"
+    nodes = tuple(f"/model.{index}/{op}" for op in ("conv1/Conv", "act/Sigmoid", "act/Mul", "conv2/Conv"))
+    graph = GraphView(
+        tuple(
+            NodeView(node, node.rpartition("/")[2], (before,), (node + "_output_0",))
+            for before, node in zip(("images", *(one + "_output_0" for one in nodes)), nodes, strict=False)
+        ),
+        ("images",),
+        (nodes[-1] + "_output_0",),
+        (),
+        (("images", "float32 1x3x64x64"),),
+    )
+    return VariantView(
+        case=case,
+        name=name,
+        title=f"Convolution {index} and SiLU with Q and DQ around both",
+        role=(Role.REPRODUCER, Role.WORKAROUND, Role.CONTROL)[index % 3],
+        counterpart=None,
+        wanted=((nodes[0], Precision.INT8), (nodes[3], Precision.INT8)),
+        recipe={},
+        recipe_text="graph typing; flags INT8+FP16; workspace 1024 MiB",
+        recipe_sha256=f"{index:064x}",
+        model_sha256=f"{index * 7919:064x}",
+        expectations=(Expectation(Class.BUILD_FAILED, "<10.9", _LINK, Certainty.REPORTED),),
+        tags=("sweep:size",),
+        spans=(
+            Span("TensorRT", "fails to build on 10.0 (measured); fixed in 10.1 (measured): builds, INT8 2/2"),
+        ),
+        graph=graph,
+    )
+
+
+def _cell(variant: VariantView, target: TargetView, chance: random.Random) -> CellView:
+    base: dict[str, Any] = {
+        "id": f"{variant.case}[{variant.name}]-{target.id}",
+        "case": variant.case,
+        "variant": variant.name,
+        "target": target.id,
+    }
+    if target.stamps is None:
+        documented = (0,) if chance.random() < 0.6 else ()
+        return CellView(
+            **base,
+            cls=Class.NOT_RUN,
+            verdict=Verdict.NOT_RUN,
+            reason="not run yet",
+            sentence="not run yet",
+            documented=documented,
+        )
+    stamps = Stamps(
+        engine_version=target.version,
+        via="docker",
+        when=f"2026-01-01T00:{chance.randrange(60):02}:{chance.randrange(60):02}+00:00",
+        environment={"cpu": "x86-64", "gpu": "NVIDIA H200"},
+    )
+    build = chance.random()
+    if chance.random() < 0.35:
+        text = f"Error Code 10: Could not find any implementation for node {variant.wanted[0][0]}."
+        return CellView(
+            **base,
+            cls=Class.BUILD_FAILED,
+            verdict=Verdict.KNOWN_FAILURE,
+            reason=text,
+            sentence="ends as build_failed, as reported",
+            signature=_ADVICE.id,
+            diagnosis=_ADVICE,
+            phases={"parse": 0.002, "build": build},
+            messages=(Message("WARNING", "Missing scale and zero-point"), Message("ERROR", text)),
+            error=text,
+            stamps=stamps,
+        )
+    lost = chance.random() < 0.1
+    kind = Precision.FP32 if lost else Precision.INT8
+    middle = 0.05 + chance.random() / 100
+    return CellView(
+        **base,
+        cls=Class.PRECISION_LOST if lost else Class.OK,
+        verdict=Verdict.EXPECTED,
+        reason="built, ran",
+        sentence="works, and nothing says it should not",
+        chip="INT8 0/2" if lost else "INT8 2/2",
+        phases={"parse": 0.002, "build": build},
+        precision={node: kind for node, _ in variant.wanted},
+        layers=tuple(_layer(node.name, str(kind), target) for node in variant.graph.nodes),
+        layer_source="inspector",
+        latency=Timing(middle, middle * 1.1, (middle, middle * 0.99, middle * 1.02), 10, "cuda_events", spread=0.02),
+        stamps=stamps,
+    )
+
+
+def _layer(node: str, kind: str, target: TargetView) -> Layer:
+    edge = TensorUse(node + "_output_0", kind, (1, 16, 32, 32), "Row major linear format")
+    return Layer(
+        f"{node}_myl0_{target.id}", "convolution", kind, (edge,), (), (edge,), "sm90_xmma_fprop", (node,)
+    )
+
+
+def measure(page: Page, file: Path) -> tuple[float, float, str]:
+    """Return milliseconds to interactive, those of the slowest filter, and which that was."""
+    page.goto(file.as_uri())
+    page.wait_for_function("document.documentElement.dataset.ready === ''")
+    ready = page.evaluate("performance.getEntriesByName('ready')[0].startTime")
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)))")
+    times: dict[str, list[float]] = {query: [] for query in _QUERIES}
+    for _ in range(5):
+        for query in _QUERIES:
+            times[query].append(page.evaluate(_FILTER, query))
+    slowest = max(times, key=lambda query: median(times[query]))
+    return ready, median(times[slowest]), slowest
+
+
+def main() -> int:
+    """Measure each size and print a table."""
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415
+
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("cells", nargs="*", type=int, default=[1000, 10_000, 100_000])
+    sizes = parser.parse_args().cells
+    print("| cells | bytes | rows with evidence | generator | interactive after | slowest filter |")
+    print("| ---: | ---: | ---: | ---: | ---: | ---: |")
+    flags = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=os.environ.get("HARNESS_CHROMIUM"), args=flags)
+        for cells in sizes:
+            made = results(cells)
+            start = time.perf_counter()
+            text = render(made)
+            seconds = time.perf_counter() - start
+            file = Path(folder) / f"{cells}.html"
+            file.write_text(text, encoding="utf-8")
+            page = browser.new_page(viewport={"width": 1440, "height": 900})
+            ready, slowest, query = measure(page, file)
+            kept = page.evaluate("JSON.parse(document.getElementById('data').textContent).evidence")
+            shown = (
+                f"{sum(len(chunk) - 1 for chunk in kept)} of {sum(len(case.variants) for case in made.cases)}"
+            )
+            page.close()
+            print(
+                f"| {len(made.cells)} | {file.stat().st_size} | {shown} | {seconds:.2f} s | {ready:.0f} ms "
+                f"| {slowest:.0f} ms (`{query or 'empty'}`) |",
+                flush=True,
+            )
+        browser.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,188 @@
+"""What the page knows of every cell before one is opened: a few bytes each, enough to draw, filter and compare.
+
+Cells point into `looks`; a matrix has a few hundred different ones, however many cells it has.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from harness.report.labels import BUCKETS, CORNERS, KINDS, MARKS, ROLES, bucket
+from harness.report.ranges import PREDICATE
+from harness.report.sides import STACK, side
+from harness.report.text import clip, milliseconds, visible
+from harness.report.upgrade import default_pair
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.report.model import CaseView, CellView, Results, Timing, VariantView
+
+#: Precisions that say nothing of how a node computes.
+_UNTOLD = ("", "unknown")
+
+
+def rows_of(results: Results) -> list[tuple[CaseView, VariantView]]:
+    """Return the variants with their cases, in the order of the page's rows."""
+    return [(case, variant) for case in results.cases for variant in case.variants]
+
+
+def grid_of(results: Results) -> list[list[CellView]]:
+    """Return the cells by row and column."""
+    found: dict[tuple[str, str], list[CellView]] = {
+        (variant.case, variant.name): [] for _, variant in rows_of(results)
+    }
+    for cell in results.cells:
+        found[cell.case, cell.variant].append(cell)
+    return list(found.values())
+
+
+def facts(results: Results) -> dict[str, Any]:
+    """Return targets, rows, looks and timings as plain data."""
+    rows = rows_of(results)
+    differing = {(change.case, change.variant) for change in results.changes}
+    looks, stacks = _Numbered(), _Numbered()
+    grid, boxes = [], []
+    for (_, variant), cells in zip(rows, grid_of(results), strict=True):
+        sides = [side(cell, variant) for cell in cells]
+        grid.append([looks.number(_look(cell, variant)) for cell in cells])
+        timed = [(column, one.box) for column, one in enumerate(sides) if one.box]
+        boxes.append([[at, box.median, box.low, box.high, stacks.number(box.stack)] for at, box in timed])
+    measured = {target.id for target in results.targets if target.stamps}
+    return {
+        "targets": [
+            {
+                "id": target.id,
+                "label": target.label,
+                "family": target.family,
+                "series": target.series,
+                "version": target.version,
+                "short": target.short,
+                "engine": target.engine,
+                "platform": target.platform,
+                "run": int(target.id in measured),
+                "needs": target.needs,
+            }
+            for target in results.targets
+        ],
+        "pair": default_pair(results),
+        "cases": [
+            [case.name, case.title, case.summary, [[link.url, link.title or link.url] for link in case.links]]
+            for case in results.cases
+        ],
+        "rows": [
+            _row(results.cases.index(case), variant, (case.name, variant.name) in differing)
+            for case, variant in rows
+        ],
+        "looks": looks.entries,
+        "grid": grid,
+        "boxes": boxes,
+        "stacks": stacks.entries,
+        "stackFields": ["clock", *STACK],
+        "marks": {str(cls): [mark.letters, mark.shape, mark.name] for cls, mark in MARKS.items()},
+        "buckets": {key: name for key, (name, _) in BUCKETS.items()},
+        "kinds": [[key, name, meaning] for key, (name, meaning) in KINDS.items()],
+        "predicates": {str(cls): said for cls, said in PREDICATE.items()},
+    }
+
+
+class _Numbered:
+    """Different values, numbered in the order they come."""
+
+    def __init__(self) -> None:
+        self.entries: list[Any] = []
+        self._number: dict[str, int] = {}
+
+    def number(self, value: Any) -> int:  # noqa: ANN401  (JSON)
+        key = json.dumps(value)
+        if key not in self._number:
+            self._number[key] = len(self.entries)
+            self.entries.append(value)
+        return self._number[key]
+
+
+def _row(case: int, variant: VariantView, differs: bool) -> list[Any]:  # noqa: FBT001
+    return [
+        case,
+        variant.name,
+        variant.title,
+        str(variant.role),
+        ROLES[variant.role],
+        variant.counterpart,
+        list(variant.tags),
+        [[node, str(precision), variant.ops.get(node, "")] for node, precision in variant.wanted],
+        [[span.series, span.text, int(span.documented)] for span in variant.spans],
+        int(differs),
+    ]
+
+
+def look(cell: CellView, variant: VariantView) -> dict[str, str]:
+    """Return what the table cell shows: badge, class names, chip, time."""
+    where = bucket(cell)
+    shown = variant.expectations[cell.documented[0]].outcome if where == "documented" else cell.cls
+    mark = MARKS[shown]
+    return {
+        "letters": mark.letters,
+        "classes": f"{mark.shape} k-{shown} b-{where}",
+        "corner": CORNERS.get(cell.verdict, "") if cell.measured else "",
+        "under": "doc" if where == "documented" else "old" if where == "stale" else cell.chip,
+        "time": _time(cell.latency) if cell.latency else "",
+    }
+
+
+def _time(latency: Timing) -> str:
+    """Return the median, marked as approximate where the samples are too noisy to compare."""
+    return f"{'≈' if latency.noise else ''}{milliseconds(latency.median)}"
+
+
+def words(cell: CellView, variant: VariantView) -> str:
+    """Return the cell in full words but for its time, for the tooltip and for screen readers."""
+    where = bucket(cell)
+    if where == "documented":
+        claims = [variant.expectations[index] for index in cell.documented]
+        told = "; ".join(f"{MARKS[claim.outcome].name.lower()} ({claim.certainty})" for claim in claims)
+        return f"Not run here. Documented: {told}"
+    if not cell.measured:
+        return f"{BUCKETS[where][0]}: {clip(cell.reason or cell.sentence, 200)}"
+    parts = [f"{BUCKETS[where][0]}: {MARKS[cell.cls].name.lower()}", cell.chip]
+    if cell.diagnosis:
+        parts.append(cell.diagnosis.title)
+    return ". ".join(part for part in parts if part)
+
+
+def spoken(cell: CellView, variant: VariantView) -> str:
+    """Return the cell in full words with its time."""
+    noise = ", too noisy" if cell.latency and cell.latency.noise else ""
+    timed = f". median {milliseconds(cell.latency.median)}{noise}" if cell.latency else ""
+    return words(cell, variant) + timed
+
+
+def _look(cell: CellView, variant: VariantView) -> list[Any]:
+    one = side(cell, variant)
+    shown = look(cell, variant)
+    return [
+        str(cell.cls),
+        bucket(cell),
+        shown["letters"],
+        shown["classes"],
+        shown["corner"],
+        shown["under"],
+        visible(words(cell, variant)),
+        str(one.cls) if one.cls else None,
+        one.sure,
+        one.chip,
+        list(one.nodes),
+        one.why,
+        one.signature,
+        list(one.proofs),
+        _ran_in(cell, variant, one.nodes),
+        int(cell.measured),
+    ]
+
+
+def _ran_in(cell: CellView, variant: VariantView, nodes: Sequence[str]) -> list[str]:
+    """Return the precisions that the nodes that matter ran in; where the variant names none, those of all layers."""
+    if variant.wanted:
+        return sorted(set(nodes) - set(_UNTOLD))
+    return sorted({str(layer.precision) for layer in cell.layers} - set(_UNTOLD))

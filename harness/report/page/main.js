@@ -1,0 +1,168 @@
+// ---- what the page shows is what the address says ---------------------------------------------------------------
+const KEYS_OF_STATE = ["a", "b", "q", "state", "hide", "only", "cell", "vs"];
+const fresh = () => ({ a: data.pair[0], b: data.pair[1], q: "", state: "", hide: "", only: "", cell: "", vs: "" });
+let state = fresh();
+const hashOf = (wanted) => {
+  const plain = fresh();
+  const said = KEYS_OF_STATE.filter((key) => wanted[key] !== plain[key] && wanted[key]);
+  if (!said.length) return "";
+  // The pair is always said: the default moves on when a newer version is measured.
+  return "#" + ["a", "b", ...said.filter((key) => key !== "a" && key !== "b")].map((key) => `${key}=${encodeURIComponent(wanted[key])}`).join("&");
+};
+const readHash = () => {
+  const text = location.hash.slice(1);
+  const found = fresh();
+  if (!text) return found;
+  try {
+    if (/^(?:a|b|q|state|hide|only|cell|vs)=/.test(text)) {
+      for (const piece of text.split("&")) {
+        const [key, ...rest] = piece.split("=");
+        if (KEYS_OF_STATE.includes(key)) found[key] = decodeURIComponent(rest.join("="));
+      }
+    } else if (placeOf(decodeURIComponent(text))) found.cell = decodeURIComponent(text);
+    else return null;
+  } catch { return null; }
+  return found;
+};
+const number = (id, otherwise) => (byTarget.get(id) || byTarget.get(otherwise))?.index ?? 0;
+const problem = (text) => {
+  byId("f-problem").textContent = text;
+  byId("f-problem").hidden = !text;
+  byId("f-text").setAttribute("aria-invalid", String(Boolean(text)));
+};
+let shownPair = "";
+let shownFilter = null;
+const filterAgain = () => {
+  const filter = JSON.stringify([state.q, state.state, state.hide, state.only]);
+  if (filter === shownFilter) return;
+  let query;
+  try {
+    query = parseQuery(state.q);
+    problem("");
+  } catch (error) {
+    if (!(error instanceof BadQuery)) throw error;
+    problem(error.message);
+    return;
+  }
+  shownFilter = filter;
+  filterRows({ query, hide: state.hide.split("|"), state: state.state, differs: state.only.includes("d"), measured: state.only.includes("m") });
+};
+const apply = () => {
+  const pair = [number(state.a, data.pair[0]), number(state.b, data.pair[1])];
+  if (targets.length && shownPair !== pair.join()) {
+    shownPair = pair.join();
+    drawStep(...pair);
+    stepLinks();
+    byId("pair-said").replaceChildren("From ", make("b", {}, targets[pair[0]].id), " to ", make("b", {}, targets[pair[1]].id));
+    byId("pick-a").value = targets[pair[0]].id;
+    byId("pick-b").value = targets[pair[1]].id;
+    for (const [id, index] of [["on-a", pair[0]], ["on-b", pair[1]]]) byId(id).textContent = targetSaid(targets[index]);
+  }
+  if (byId("f-text").value !== state.q) byId("f-text").value = state.q;
+  byId("f-state").value = state.state;
+  byId("f-differs").checked = state.only.includes("d");
+  byId("f-measured").checked = state.only.includes("m");
+  const hidden = state.hide.split("|");
+  for (const box of filters.querySelectorAll("[name=family]")) box.checked = !hidden.includes(families[box.value].dataset.name);
+  filterAgain();
+  for (const button of document.querySelectorAll("[data-bucket]")) button.setAttribute("aria-pressed", String(state.state === "b-" + button.dataset.bucket));
+  const place = state.cell ? placeOf(state.cell) : null;
+  if (place) {
+    const other = byTarget.get(state.vs);
+    const wanted = [...place, other && other.index !== place[1] ? other.index : null];
+    if (String(current) !== String(wanted)) openCell(...wanted);
+  } else shutCell();
+};
+// A step to another cell is one that the browser's Back undoes; typing in a filter is not.
+const go = (changes) => {
+  const wanted = { ...state, ...changes };
+  if (JSON.stringify(wanted) === JSON.stringify(state)) return;
+  const address = location.pathname + location.search + hashOf(wanted);
+  history["cell" in changes || "a" in changes || "b" in changes ? "pushState" : "replaceState"](null, "", address);
+  state = wanted;
+  apply();
+};
+const targetSaid = (target) => cut(`${target.label}${target.run ? "" : `; not run here, needs ${target.needs}`}`, 300);
+const stepLinks = () => byId("step").querySelectorAll("a.cellref").forEach((anchor) => { anchor.dataset.vs = targets[number(state.a, data.pair[0])].id; });
+
+const filters = byId("filters");
+filters.hidden = false;
+byId("pair").hidden = false;
+byId("pair-said").classList.add("on-paper");
+for (const [id, key] of [["pick-a", "a"], ["pick-b", "b"]]) {
+  const pick = byId(id);
+  for (const family of new Set(targets.map((target) => target.family))) {
+    pick.append(make("optgroup", { label: cut(family, 60) }, targets.filter((target) => target.family === family)
+      .map((target) => make("option", { value: target.id }, `${target.id} – ${cut(target.short, 40)}${target.run ? "" : " (documented)"}`))));
+  }
+  pick.addEventListener("change", () => go({ [key]: pick.value }));
+}
+byId("swap").addEventListener("click", () => go({ a: state.b, b: state.a }));
+byId("copy").hidden = !navigator.clipboard;
+byId("copy").addEventListener("click", () => {
+  navigator.clipboard.writeText(location.href.split("#")[0] + (hashOf(state) || `#a=${encodeURIComponent(state.a)}&b=${encodeURIComponent(state.b)}`)).then(() => { byId("copy").textContent = "Copied"; });
+});
+const only = (letter, on) => [...new Set([...state.only].filter((one) => one !== letter).concat(on ? [letter] : []))].sort().join("");
+byId("f-text").addEventListener("input", () => go({ q: byId("f-text").value }));
+byId("f-state").addEventListener("change", () => go({ state: byId("f-state").value }));
+byId("f-differs").addEventListener("change", (event) => go({ only: only("d", event.target.checked) }));
+byId("f-measured").addEventListener("change", (event) => go({ only: only("m", event.target.checked) }));
+byId("f-pair").addEventListener("click", () => go({ q: `target:${state.a},${state.b}` }));
+for (const box of filters.querySelectorAll("[name=family]")) {
+  box.addEventListener("change", () => go({ hide: [...filters.querySelectorAll("[name=family]:not(:checked)")].map((one) => families[one.value].dataset.name).join("|") }));
+}
+filters.addEventListener("submit", (event) => event.preventDefault());
+for (const button of document.querySelectorAll("[data-bucket]")) {
+  button.disabled = !button.querySelector(".n").textContent.trim().match(/[1-9]/);
+  button.addEventListener("click", () => {
+    const value = "b-" + button.dataset.bucket;
+    go({ state: state.state === value ? "" : value });
+    byId("matrix").scrollIntoView();
+  });
+}
+for (const reference of document.querySelectorAll("a[data-cell]")) {
+  const [inCase, variant, target] = reference.dataset.cell.split("|");
+  reference.href = "#" + encodeURIComponent(`${inCase}[${variant}]-${target}`);
+}
+// Links within the page keep what the address says: a cell is opened, a section is scrolled to.
+document.addEventListener("click", (event) => {
+  const anchor = event.target.closest?.("a[href^='#']");
+  if (!anchor || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+  event.preventDefault();
+  let id = "";
+  try { id = decodeURIComponent(anchor.getAttribute("href").slice(1)); } catch { return; }
+  if (placeOf(id)) {
+    go({ cell: id, vs: anchor.dataset.vs || "" });
+    return;
+  }
+  const section = byId(id);
+  if (section) {
+    section.scrollIntoView();
+    if (anchor.classList.contains("skip")) scroller.focus({ preventScroll: true });
+  }
+});
+const follow = () => {
+  const found = readHash();
+  if (!found) return;
+  state = found;
+  apply();
+};
+addEventListener("hashchange", follow);
+addEventListener("popstate", follow);
+addEventListener("keydown", (event) => {
+  const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement.tagName);
+  if (event.key === "Escape" && byId("help").open) return;
+  if (event.key === "Escape" && state.cell) go({ cell: "", vs: "" });
+  if (typing || event.altKey || event.ctrlKey || event.metaKey) return;
+  if (event.key === "/") {
+    event.preventDefault();
+    byId("f-text").focus();
+    byId("f-text").scrollIntoView({ block: "nearest" });
+  }
+  if (event.key === "?") byId("help").showModal();
+});
+byId("f-help").addEventListener("click", () => byId("help").showModal());
+follow();
+if (!shownPair) apply();
+performance.mark("ready");
+document.documentElement.dataset.ready = "";

@@ -1,0 +1,182 @@
+// ---- the matrix: rows are static where the page has them, else made as far as they are scrolled to --------------
+const STATIC = !grid.hasAttribute("data-drawn");
+const BATCH = 10;
+let watch = () => {};
+const scroller = grid.closest(".scroller");
+const families = [...grid.querySelectorAll(".families th[data-family]")];
+const heads = [...grid.querySelectorAll(".targets th")];
+const firsts = new Set(heads.map((head, index) => (head.classList.contains("first") ? index : -1)));
+const bodies = new Map();
+const elements = [];
+const links = [];
+let columns = targets.map(() => true);
+let matching = rows.map((row) => row.index);
+let hits = null;
+let drawn = 0;
+
+const badge = (look) => make("b", { class: `badge ${look.classes}` }, look.letters);
+const dress = (anchor, row, column) => {
+  anchor.href = "#" + encodeURIComponent(idOf(row, column));
+  anchor.setAttribute("aria-label", `${cut(rows[row].name)} on ${targets[column].id}. ${spoken(row, column)}. Shown: ${anchor.textContent.trim()}`);
+  anchor.tabIndex = -1;
+};
+const tableCell = (row, column) => {
+  const look = lookOf(row, column);
+  const time = timeOf(row, column);
+  const anchor = make("a", {}, badge(look), look.corner ? [" ", make("sup", {}, look.corner)] : null,
+    look.under ? [" ", make("i", {}, look.under)] : null, time ? [" ", make("i", {}, time)] : null);
+  return make("td", { class: (firsts.has(column) ? "first " : "") + look.classes, title: spoken(row, column) }, anchor);
+};
+const spanLine = ([series, text]) => make("div", { class: "span" }, make("b", {}, series), " ", text);
+const rowElement = (row) => {
+  const documented = row.spans.filter((span) => span[2]);
+  return make("tr", { class: "variant" }, make("th", { scope: "row" }, make("div", { class: "row" },
+    make("div", { class: "head" }, make("code", {}, cut(row.name)), " ",
+      make("span", { class: `role r-${row.role}` }, row.roleName + (row.counterpart ? ` of ${cut(row.counterpart)}` : "")),
+      documented.length ? make("details", { class: "doc" }, make("summary", { title: "Documented, not run here" }, "doc"), documented.map(spanLine)) : null),
+    make("div", { class: "claim" }, cut(row.title)), row.spans.filter((span) => !span[2]).map(spanLine))),
+  targets.map((_, column) => tableCell(row.index, column)));
+};
+const caseElement = (found) => make("tbody", {}, make("tr", { class: "case" }, make("th", { scope: "rowgroup", colspan: targets.length + 1 },
+  make("div", {}, make("h3", {}, cut(found.title)), " ", make("code", {}, cut(found.name)),
+    make("p", {}, cut(found.summary, 1000), found.links.map(([url, title]) => [" ", link(url, cut(title))]))))));
+const adopt = (row, element) => {
+  elements[row] = element;
+  links[row] = [...element.querySelectorAll("td > a")];
+  links[row].forEach((anchor, column) => dress(anchor, row, column));
+};
+const show = (row) => {
+  links[row].forEach((anchor, column) => {
+    anchor.parentElement.hidden = !columns[column];
+    anchor.parentElement.classList.toggle("hit", Boolean(hits && columns[column] && hits(lookOf(row, column))));
+  });
+};
+const drawMore = (many) => {
+  const until = Math.min(matching.length, drawn + many);
+  for (; drawn < until; drawn += 1) {
+    const row = rows[matching[drawn]];
+    if (!elements[row.index]) adopt(row.index, rowElement(row));
+    if (!bodies.has(row.case)) bodies.set(row.case, caseElement(row.case));
+    const body = bodies.get(row.case);
+    if (body.parentElement !== grid) grid.append(body);
+    body.append(elements[row.index]);
+    body.rows[0].cells[0].colSpan = columns.filter(Boolean).length + 1;
+    show(row.index);
+  }
+};
+if (STATIC) {
+  [...grid.querySelectorAll("tr.variant")].forEach((element, row) => adopt(row, element));
+} else {
+  const sentinel = byId("more");
+  const more = new IntersectionObserver((entries) => {
+    if (!entries.some((entry) => entry.isIntersecting) || drawn === matching.length) return;
+    drawMore(BATCH);
+    watch();
+  }, { root: scroller, rootMargin: "600px" });
+  // An observer speaks when a crossing changes; observed anew it speaks of a sentinel that is still in view.
+  watch = () => { more.unobserve(sentinel); more.observe(sentinel); };
+  byId("matrix-off").remove();
+}
+const drawHeads = () => {
+  heads.forEach((head, index) => { head.hidden = !columns[index]; });
+  families.forEach((head) => {
+    const left = heads.filter((entry) => entry.dataset.family === head.dataset.family && !entry.hidden).length;
+    head.hidden = left === 0;
+    head.colSpan = Math.max(1, left);
+  });
+};
+const drawRows = () => {
+  drawHeads();
+  if (!STATIC) {
+    for (const body of bodies.values()) {
+      body.remove();
+      body.replaceChildren(body.rows[0]);
+    }
+    drawn = 0;
+    drawMore(BATCH);
+    watch();
+    return;
+  }
+  const kept = new Set(matching);
+  elements.forEach((element, row) => {
+    element.hidden = !kept.has(row);
+    if (!element.hidden) show(row);
+  });
+  for (const body of grid.tBodies) {
+    body.hidden = !body.querySelector("tr.variant:not([hidden])");
+    body.rows[0].cells[0].colSpan = columns.filter(Boolean).length + 1;
+  }
+};
+// Sets what is shown; `only` are families left out, `state` a class or verdict, `query` a parsed query.
+const filterRows = ({ query, hide, state, differs, measured }) => {
+  columns = targets.map((target) => !hide.includes(target.family) && !(measured && !target.run) && query.columns.every((fits) => fits(target)));
+  const shown = targets.map((_, column) => column).filter((column) => columns[column]);
+  const tests = [...query.cells, ...(state ? [(look) => look.bucket === state.slice(2) && state[0] === "b" || (look.cls === state.slice(2) && state[0] === "k")] : [])];
+  const fits = looks.map((look) => tests.every((test) => test(look)));
+  const banned = looks.map((look) => query.none.some((test) => test(look)));
+  hits = tests.length ? (look) => tests.every((test) => test(look)) : null;
+  matching = rows.filter((row) => {
+    if (differs && !row.differs) return false;
+    if (!query.rows.every((test) => test(row))) return false;
+    const cells = data.grid[row.index];
+    if (tests.length && !shown.some((column) => fits[cells[column]])) return false;
+    if (query.none.length && shown.some((column) => banned[cells[column]])) return false;
+    return query.sequences.every(([states, not]) => sequence(row, columns, states) !== not);
+  }).map((row) => row.index);
+  drawRows();
+  byId("f-count").value = matching.length === rows.length ? `${rows.length} rows` : `${matching.length} of ${rows.length} rows`;
+  byId("empty").hidden = matching.length > 0;
+  if (!home || !seen(home)) {
+    const first = links[matching[0]]?.[shown[0]];
+    if (first) setHome(first);
+  }
+};
+
+// ---- keyboard -------------------------------------------------------------------------------------------------
+let home = null;
+const seen = (element) => element.isConnected && !element.closest("[hidden]");
+const setHome = (anchor) => {
+  if (home) home.tabIndex = -1;
+  home = anchor;
+  anchor.tabIndex = 0;
+};
+const step = (list, now, by) => list[Math.min(list.length - 1, Math.max(0, list.indexOf(now) + by))];
+const shownColumns = () => targets.map((_, index) => index).filter((index) => columns[index]);
+const MOVES = {
+  ArrowRight: (row, column) => [row, step(shownColumns(), column, 1)],
+  ArrowLeft: (row, column) => [row, step(shownColumns(), column, -1)],
+  ArrowDown: (row, column) => [step(matching, row, 1), column],
+  ArrowUp: (row, column) => [step(matching, row, -1), column],
+  Home: (row) => [row, shownColumns()[0]],
+  End: (row) => [row, shownColumns().at(-1)],
+};
+const whereIs = (anchor) => {
+  const row = elements.indexOf(anchor.closest("tr"));
+  return [row, links[row].indexOf(anchor)];
+};
+// A cell that is focused must not hide behind the sticky header or the sticky first column.
+const reveal = (anchor) => {
+  const view = scroller.getBoundingClientRect();
+  const box = anchor.getBoundingClientRect();
+  const top = view.top + grid.tHead.getBoundingClientRect().height;
+  const left = view.left + anchor.closest("tr").cells[0].getBoundingClientRect().width;
+  if (box.top < top) scroller.scrollTop -= top - box.top;
+  else if (box.bottom > view.bottom) scroller.scrollTop += box.bottom - view.bottom + 12;
+  if (box.left < left) scroller.scrollLeft -= left - box.left;
+  else if (box.right > view.right) scroller.scrollLeft += box.right - view.right + 12;
+};
+grid.addEventListener("keydown", (event) => {
+  const anchor = event.target.closest("td > a");
+  const move = MOVES[event.key];
+  if (!anchor || !move || event.altKey || event.ctrlKey || event.metaKey) return;
+  event.preventDefault();
+  const [row, column] = move(...whereIs(anchor));
+  if (!links[row]) drawMore(matching.indexOf(row) - drawn + BATCH);
+  setHome(links[row][column]);
+  home.focus({ preventScroll: true });
+  reveal(home);
+});
+grid.addEventListener("focusin", (event) => {
+  const anchor = event.target.closest("td > a");
+  if (anchor) setHome(anchor);
+});

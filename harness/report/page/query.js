@@ -1,0 +1,118 @@
+// ---- the query language of the filter box ---------------------------------------------------------------------
+const STATES = {
+  fail: (look) => look.known !== null && !GOOD.has(look.known),
+  ok: (look) => GOOD.has(look.known),
+  lost: (look) => look.known === "precision_lost",
+  known: (look) => look.known !== null,
+  unknown: (look) => look.known === null,
+  measured: (look) => Boolean(look.measured),
+  documented: (look) => look.bucket === "documented",
+};
+const STATE_WORDS = [...new Set([...Object.keys(STATES), ...Object.keys(data.marks), ...Object.keys(data.buckets)])];
+const isState = (look, word) => (STATES[word] ? STATES[word](look) : look.known === word || look.cls === word || look.bucket === word);
+const ENGINES = { trt: "tensorrt", rtx: "tensorrt_rtx", ort: "onnxruntime" };
+const KEYS = ["state", "case", "variant", "tag", "role", "op", "precision", "target", "trt", "rtx", "ort", "version", "seq"];
+const ROLES = [...new Set(rows.map((row) => row.role))];
+const PRECISIONS = ["fp32", "tf32", "fp16", "bf16", "fp8", "fp4", "int8", "uint8", "int4", "int32", "int64", "bool"];
+class BadQuery extends Error {}
+
+const nearest = (word, words) => words.find((other) => other.startsWith(word.slice(0, 3))) || words.find((other) => word.length > 1 && other.startsWith(word.slice(0, 2)));
+const check = (key, value, words) => {
+  if (words.includes(value)) return;
+  const hint = nearest(value, words);
+  throw new BadQuery(`${key}:${value} – ${hint ? `did you mean ${hint}? ` : ""}${key}: takes ${words.slice(0, 24).join(", ")}`);
+};
+const tokens = (text) => {
+  const found = [];
+  const pattern = /\s*(-?)(?:([a-z]+):)?(?:"([^"]*)(")?|([^\s"]*))/giy;
+  while (pattern.lastIndex < text.length) {
+    const start = pattern.lastIndex;
+    const match = pattern.exec(text);
+    if (!match || pattern.lastIndex === start) break;
+    const [, minus, key, quoted, closed, plain] = match;
+    if (quoted !== undefined && !closed) throw new BadQuery(`the quote before “${cut(quoted, 30)}” is not closed`);
+    const value = quoted ?? plain;
+    if (!key && !value && !minus) continue;
+    if (!value) throw new BadQuery(key ? `${key}: wants a value, as in ${key}:${key === "state" ? "fail" : "x"}` : "a - stands before a word, with no space");
+    found.push({ not: minus === "-", key: key ? key.toLowerCase() : null, value });
+  }
+  return found;
+};
+const versionFits = (version, value) => version === value || version.startsWith(value + ".");
+const glob = (text, value) => {
+  const parts = value.toLowerCase().split("*").map((part) => part.replace(/[.+?^${}()|[\]\\]/g, "\\$&"));
+  return new RegExp(`^${parts.join(".*")}$`).test(text.toLowerCase());
+};
+const columnTerm = (key, values) => {
+  const fits = (target) => values.some((value) => (key === "target" ? glob(target.id, value)
+    : (key === "version" || target.engine === ENGINES[key]) && versionFits(target.version, value)));
+  if (!targets.some(fits)) throw new BadQuery(`${key}:${values.join(",")} – no target of this report fits; it has ${targets.map((target) => (key === "target" ? target.id : target.version)).slice(0, 30).join(", ")}`);
+  return fits;
+};
+const rowTerm = (key, values) => {
+  const any = (test) => (row) => values.some((value) => test(row, value));
+  if (key === "role") values.forEach((value) => check(key, value, ROLES));
+  return {
+    case: any((row, value) => glob(row.case.name, value)),
+    variant: any((row, value) => glob(row.name, value)),
+    tag: any((row, value) => row.tags.some((tag) => glob(tag, value))),
+    role: any((row, value) => row.role === value),
+    op: any((row, value) => row.wanted.some(([, , op]) => op.toLowerCase() === value.toLowerCase())),
+  }[key];
+};
+const haystacks = new Map();
+const haystack = (row) => {
+  if (!haystacks.has(row.index)) {
+    const parts = [row.full, row.name, row.title, row.roleName, ...row.tags, row.case.title, row.case.summary,
+      ...row.wanted.map(([node]) => node), ...row.spans.map(([series, text]) => `${series} ${text}`), ...row.case.links.map(([, title]) => title)];
+    haystacks.set(row.index, parts.join(" ").toLowerCase());
+  }
+  return haystacks.get(row.index);
+};
+// Returns what rows, columns and cells are asked for; throws BadQuery with a sentence.
+const parseQuery = (text) => {
+  const made = { rows: [], columns: [], cells: [], none: [], sequences: [] };
+  for (const { not, key, value } of tokens(text)) {
+    if (!key) {
+      const word = value.toLowerCase();
+      made.rows.push((row) => haystack(row).includes(word) !== not);
+      continue;
+    }
+    if (!KEYS.includes(key)) throw new BadQuery(`“${key}:” is no filter; there are ${KEYS.map((one) => one + ":").join(" ")} – put text with a colon into quotes`);
+    const values = value.split(",").filter(Boolean);
+    if (!values.length) throw new BadQuery(`${key}: wants a value`);
+    if (key === "seq") {
+      if (values.length < 2) throw new BadQuery("seq: wants two states or more, as in seq:fail,ok");
+      values.forEach((one) => check(key, one, STATE_WORDS));
+      made.sequences.push([values, not]);
+    } else if (["target", "trt", "rtx", "ort", "version"].includes(key)) {
+      const fits = columnTerm(key, values);
+      made.columns.push((target) => fits(target) !== not);
+    } else if (key === "state") {
+      values.forEach((one) => check(key, one, STATE_WORDS));
+      (not ? made.none : made.cells).push((look) => values.some((one) => isState(look, one)));
+    } else if (key === "precision") {
+      values.forEach((one) => check(key, one.toLowerCase(), PRECISIONS));
+      (not ? made.none : made.cells).push((look) => values.some((one) => look.ran.includes(one.toLowerCase())));
+    } else {
+      const fits = rowTerm(key, values);
+      made.rows.push((row) => fits(row) !== not);
+    }
+  }
+  return made;
+};
+// Versions of one series in order, as the sequence of a row is read along them.
+const part = (version) => version.split(/[^0-9]+/).map(Number);
+const older = (one, two) => {
+  const [a, b] = [part(one.version), part(two.version)];
+  for (let at = 0; at < Math.max(a.length, b.length); at += 1) {
+    if ((a[at] || 0) !== (b[at] || 0)) return (a[at] || 0) - (b[at] || 0);
+  }
+  return one.index - two.index;
+};
+const seriesOf = [...new Set(targets.map((target) => target.series))]
+  .map((series) => targets.filter((target) => target.series === series).sort(older).map((target) => target.index));
+const sequence = (row, columns, states) => seriesOf.some((series) => {
+  const known = series.filter((column) => columns[column]).map((column) => lookOf(row.index, column)).filter((look) => look.measured);
+  return known.some((_, at) => at + states.length <= known.length && states.every((state, step) => isState(known[at + step], state)));
+});

@@ -1,0 +1,126 @@
+"""The opened cell in a real browser: the graph by precision and the layers, alone and beside another target."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.report import factory
+from tests.report.browsing import Opened, open_cell, panel
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playwright.sync_api import Browser
+
+pytestmark = pytest.mark.browser
+
+
+def nodes(opened: Opened, figure: int = 0) -> list[str]:
+    found = opened.page.locator("#panel figure").nth(figure).locator("g.node")
+    labels: list[str] = found.evaluate_all("nodes => nodes.map((node) => node.getAttribute('aria-label'))")
+    return labels
+
+
+def test_graph_tells_each_node_and_its_precision(opened: Opened) -> None:
+    """Colour, pattern and letters say the same."""
+    open_cell(opened.page, "qdq", "rtx15")
+    assert nodes(opened) == [
+        f"Conv {factory.CONV}: INT8, wanted int8",
+        "Sigmoid /model.0/act/Sigmoid: INT8",
+        "Mul /model.0/act/Mul: INT8",
+    ]
+    body = opened.page.locator("#panel g.node").first
+    assert "INT8" in (body.text_content() or "")
+    band = body.locator(".band").evaluate("band => getComputedStyle(band).fill")
+    assert "url(" in band
+    assert "INT8" in opened.page.locator(".graph-legend").inner_text()
+
+
+def test_a_node_that_lost_its_precision_is_marked(opened: Opened) -> None:
+    """Not by colour alone."""
+    open_cell(opened.page, "qdq-between", "rtx14")
+    lost = opened.page.locator("#panel g.node.lost")
+    assert lost.count() == 1
+    assert "FP32 ≠ INT8" in (lost.text_content() or "")
+
+
+def test_graph_of_a_failed_cell_says_not_told(opened: Opened) -> None:
+    """A model that was not built has no precision, and none is made up."""
+    open_cell(opened.page, "qdq", "rtx17")
+    assert all(label.endswith(("not told", "not told, wanted int8")) for label in nodes(opened))
+
+
+def test_two_targets_stand_side_by_side(opened: Opened) -> None:
+    """The same model, in the precision that each version chose."""
+    page = opened.page
+    open_cell(page, "qdq-between", "rtx14")
+    page.locator("#p-vs").select_option("rtx15")
+    page.locator("#panel figure").nth(1).wait_for()
+    assert nodes(opened, 0)[0] == f"Conv {factory.CONV}: FP32, wanted int8"
+    assert nodes(opened, 1)[0] == f"Conv {factory.CONV}: INT8, wanted int8"
+    captions = page.locator("#panel figcaption").all_inner_texts()
+    assert [caption.split()[0] for caption in captions] == ["rtx14", "rtx15"]
+    assert "vs=rtx15" in page.evaluate("location.hash")
+    page.locator("#p-vs").select_option("")
+    page.locator("#panel figure").nth(1).wait_for(state="detached")
+
+
+def test_an_arrow_tells_its_tensor_on_focus(opened: Opened) -> None:
+    """Type and shape of the model, and what the engine made of it."""
+    open_cell(opened.page, "qdq", "rtx15")
+    edge = opened.page.locator("#panel g.edge").first
+    label = edge.get_attribute("aria-label") or ""
+    assert label == "images: float32 1x1x4x4; in the engine int8, 1 1 4 4, NC/32HW32"
+    text = edge.locator(".edge-text")
+    assert text.evaluate("text => getComputedStyle(text).opacity") == "0"
+    edge.focus()
+    assert text.evaluate("text => getComputedStyle(text).opacity") == "1"
+    assert text.text_content() == "float32 1x1x4x4"
+
+
+def test_layers_are_aligned_by_their_nodes_and_the_unmatched_shown(opened: Opened) -> None:
+    """The fused layer meets the convolution it came from; the activation has no partner and says so."""
+    page = opened.page
+    open_cell(page, "qdq", "rtx15")
+    page.locator("#p-vs").select_option("rtx16")
+    page.get_by_text("Matched by the ONNX nodes").wait_for()
+    table = page.get_by_role("region", name="Layers side by side")
+    lines = [line.split("\t") for line in table.locator("tbody tr").all_inner_texts()]
+    assert [line[1] for line in lines] == ["int8", ""]
+    assert lines[0][0].startswith(f"{factory.CONV} + act")
+    assert lines[0][2].startswith(factory.CONV)
+    assert lines[0][3] == "int8"
+    assert lines[1][0] == "no such layer on rtx15"
+    assert lines[1][2].startswith("PWN(act)")
+    assert table.locator("tr.lostrow").count() == 1
+    assert "Layers (1 and 2)" in panel(page)
+
+
+def test_graph_is_drawn_the_same_every_time(browser: Browser, folder: Path) -> None:
+    """Two readers talk of the same picture."""
+    drawn = []
+    for _ in range(2):
+        made = Opened(browser, folder / "index.html", "#conv_silu%5Bqdq%5D-rtx15")
+        made.page.locator("#panel svg.graph").wait_for()
+        drawn.append(made.page.locator("#panel svg.graph").inner_html())
+        made.context.close()
+    assert drawn[0] == drawn[1]
+
+
+def test_panel_links_to_the_whole_log_beside_the_page(browser: Browser, tmp_path: Path) -> None:
+    """The page carries what fits; the file has everything."""
+    from harness.report import build_report
+    from harness.store import Store
+
+    with Store(tmp_path) as store:
+        for outcome in factory.outcomes().values():
+            store.append(outcome, "the log")
+    build_report(factory.matrix(), (factory.case(),), store, tmp_path)
+    made = Opened(browser, tmp_path / "index.html", "#conv_silu%5Bqdq%5D-rtx17")
+    made.page.locator("#panel").wait_for(state="visible")
+    address = made.page.get_by_role("link", name=".txt.gz").get_attribute("href")
+    assert address is not None
+    assert (tmp_path / address).is_file()
+    made.context.close()

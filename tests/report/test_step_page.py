@@ -1,0 +1,322 @@
+"""The first screen, the address and the query in a real browser."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness.report import write_report
+from harness.report.results import assemble
+from harness.report.upgrade import Kind, upgrade
+from tests.report import factory
+from tests.report.browsing import Opened, panel, rows
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, Page
+
+    from harness.report import Results
+
+pytestmark = pytest.mark.browser
+
+STEP = """() => ({
+  headline: document.querySelector('#step .headline').textContent,
+  basis: document.querySelector('#step .basis')?.textContent ?? '',
+  quiet: document.querySelector('#step > .quiet').textContent,
+  counts: Object.fromEntries([...document.querySelectorAll('.tiles li')].map((tile) =>
+    [tile.className.split(' ')[0].slice(2), tile.querySelector('.n').textContent])),
+  rows: [...document.querySelectorAll('#step .kind tbody tr')].map((row) => ({
+    kind: row.closest('.kind').id.slice(2), variant: row.querySelector('th').textContent,
+    ...Object.fromEntries([...row.querySelectorAll('td')].map((cell) => [cell.dataset.head, cell.textContent])) })),
+})"""
+
+
+def shown(results: Results, before: str, after: str) -> dict[str, Any]:
+    """Return what the page should say of a step, from the Python function alone."""
+    step = upgrade(results, before, after)
+    data = step.to_json()
+    untimed = () if step.timed else (Kind.SLOWER, Kind.FASTER)
+    heads = {"What changes": "text", "Cause": "cause", "Meanwhile": "instead", "How sure": "sure"}
+    same = f"{step.same} variants are the same on both"
+    same += f", {step.unknown} known on neither." if step.unknown else "."
+
+    def columns(kind: str) -> dict[str, str]:
+        of_kind = [row for row in data["rows"] if row["kind"] == kind]
+        return {head: name for head, name in heads.items() if any(row[name] for row in of_kind)}
+
+    return {
+        "headline": step.headline,
+        "basis": step.basis,
+        "quiet": " ".join(filter(None, [same, step.coverage, step.timing])),
+        "counts": {str(kind): "\N{EN DASH}" if kind in untimed else str(step.count(kind)) for kind in Kind},
+        "rows": [
+            {"kind": row["kind"], "variant": f"{row['case']}[{row['variant']}]"}
+            | {head: row[name] for head, name in columns(row["kind"]).items()}
+            for row in data["rows"]
+        ],
+    }
+
+
+def with_timings() -> Results:
+    """Return results in which two versions were timed on one machine and a third on another."""
+    from dataclasses import replace
+
+    from harness.outcome import Latency
+
+    made = dict(factory.outcomes())
+    narrow = [1 + 0.0017 * (index % 7) for index in range(40)]
+    # The median of rtx17 is 15 % below that of rtx15, which lies inside its quartiles all the same.
+    runs = {
+        "rtx14": (narrow, "x"),
+        "rtx15": ([1.5 * sample for sample in narrow], "x"),
+        "rtx16": (narrow, "y"),
+        "rtx17": ([1.0, 1.2, 1.3, 1.6, 1.7], "x"),
+    }
+    for on, (samples, cpu) in runs.items():
+        entry = factory.ran("qdq-between", on, latency=Latency(tuple(samples), 5, "monotonic"))
+        made[entry.cell] = replace(entry, stamps=replace(entry.stamps, environment={"cpu": cpu}))
+    return assemble(factory.matrix(), (factory.case(),), made)
+
+
+@pytest.mark.parametrize("which", ["plain", "timed"])
+def test_page_and_function_agree_on_every_pair(browser: Browser, tmp_path: Path, which: str) -> None:
+    """What the script says of any two targets is what the tested function says."""
+    results = factory.results() if which == "plain" else with_timings()
+    write_report(results, tmp_path)
+    made = Opened(browser, tmp_path / "index.html")
+    kinds = set()
+    for before in results.targets:
+        made.page.locator("#pick-a").select_option(before.id)
+        for after in results.targets:
+            made.page.locator("#pick-b").select_option(after.id)
+            wanted = shown(results, before.id, after.id)
+            assert made.page.evaluate(STEP) == wanted, f"{before.id} to {after.id}"
+            kinds |= {row["kind"] for row in wanted["rows"]}
+    expected = {"broken", "fixed", "newly_unknown"} | (
+        {"slower", "faster"} if which == "timed" else {"precision_gained"}
+    )
+    assert expected <= kinds
+    assert made.complaints == []
+    made.context.close()
+
+
+def test_page_without_scripts_says_the_same_of_the_default_pair(browser: Browser, folder: Path) -> None:
+    """The static page is made by the function, the live one by the script."""
+    static = Opened(browser, folder / "index.html", java_script_enabled=False)
+    text = static.page.locator("#step").inner_text()
+    static.context.close()
+    live = Opened(browser, folder / "index.html")
+    assert live.page.locator("#step").inner_text().partition("\nNode by node")[0].strip() == text.strip()
+    live.context.close()
+
+
+def test_swap_turns_the_question_round(opened: Opened) -> None:
+    """Downgrades are upgrades too."""
+    opened.page.get_by_role("button", name="Swap").click()
+    assert opened.page.evaluate(STEP)["headline"] == upgrade(factory.results(), "rtx17", "rtx16").headline
+    assert opened.page.evaluate("location.hash") == "#a=rtx17&b=rtx16"
+
+
+def test_documented_targets_can_be_picked_and_are_marked(opened: Opened) -> None:
+    """Nobody has a Jetson at hand, but what is documented of it is known."""
+    page = opened.page
+    assert "(documented)" in page.locator('#pick-a option[value="l4t86"]').inner_text()
+    page.locator("#pick-a").select_option("trt86")
+    page.locator("#pick-b").select_option("trt102")
+    assert page.locator("#step .basis").inner_text().startswith("Not run here: trt86 and trt102.")
+    assert "documented: fails to build → documented: works" in page.locator("#u-fixed").inner_text()
+
+
+def test_node_by_node_table_shows_both_sides(opened: Opened) -> None:
+    """Which convolution runs in INT8 on which."""
+    page = opened.page
+    page.locator("#pick-a").select_option("rtx14")
+    page.locator("#pick-b").select_option("rtx15")
+    page.locator("#nodes summary").click()
+    lines = page.locator("#nodes tbody tr").all_inner_texts()
+    assert [line.split("\t") for line in lines] == [
+        ["conv_silu[qdq]", f"{factory.CONV} (Conv)", "int8", "fails to build", "int8"],
+        ["conv_silu[qdq-between]", f"{factory.CONV} (Conv)", "int8", "fp32", "int8"],
+    ]
+
+
+def test_a_row_of_the_step_opens_its_cell_beside_the_other_target(opened: Opened) -> None:
+    """From the news to the evidence of both sides in one click."""
+    opened.page.locator("#u-broken a").first.click()
+    opened.page.locator("#panel").wait_for(state="visible")
+    assert "conv_silu[qdq]-rtx17" in panel(opened.page)
+    assert opened.page.locator("#p-vs").input_value() == "rtx16"
+    assert opened.page.evaluate("location.hash").endswith("&vs=rtx16")
+
+
+# ---- the address ----------------------------------------------------------------------------------------------------
+
+ADDRESS = "#a=rtx14&b=rtx15&q=state%3Afail%20qdq&cell=conv_silu%5Bqdq%5D-rtx14&vs=rtx15"
+
+
+def test_address_restores_pickers_filter_and_cell(browser: Browser, folder: Path) -> None:
+    """What one saw is what one sends."""
+    made = Opened(browser, folder / "index.html", ADDRESS)
+    made.page.locator("#panel").wait_for(state="visible")
+    assert made.page.locator("#pick-a").input_value() == "rtx14"
+    assert made.page.locator("#f-text").input_value() == "state:fail qdq"
+    assert "conv_silu[qdq]-rtx14" in panel(made.page)
+    assert made.page.locator("#panel figure").count() == 2
+    assert rows(made.page) == ["qdq", "qdq-between"]
+    assert made.page.evaluate("location.hash") == ADDRESS
+    made.context.close()
+
+
+def test_what_is_done_on_the_page_stands_in_the_address(opened: Opened) -> None:
+    """Every filter and the open cell; closing takes the cell out again."""
+    page = opened.page
+    page.locator("#f-text").fill("tag:* -crash")
+    page.get_by_label("differs between versions").check()
+    page.locator(".chips label", has_text="Jetson").click()
+    page.locator("#f-text").fill("")
+    page.locator("#f-state").select_option("b-regressed")
+    page.locator("#grid td.b-regressed a").click()
+    page.locator("#panel").wait_for(state="visible")
+    address = page.evaluate("location.hash")
+    assert address == ("#a=rtx16&b=rtx17&state=b-regressed&hide=Jetson&only=d&cell=conv_silu%5Bqdq%5D-rtx17")
+    page.reload()
+    page.locator("#panel").wait_for(state="visible")
+    assert rows(page) == ["qdq"]
+    page.keyboard.press("Escape")
+    assert "cell=" not in page.evaluate("location.hash")
+    assert not page.get_by_label("Jetson").is_checked()
+    opened.requests[:] = opened.requests[:1]
+
+
+def test_back_returns_to_the_cell_before(opened: Opened) -> None:
+    """Cells are pages to the reader."""
+    page = opened.page
+    for on in ("rtx14", "rtx15"):
+        page.evaluate(f"document.querySelector('#grid a[href*=\"%5Bqdq%5D-{on}\"]').click()")
+        page.locator("#panel-title", has_text=on).wait_for()
+    page.go_back()
+    page.locator("#panel-title", has_text="rtx14").wait_for()
+    page.go_back()
+    page.locator("#panel").wait_for(state="hidden")
+
+
+@pytest.mark.parametrize(
+    "address", ["#a=nobody&b=%zz&q=%", "#cell=x&vs=y", "#%E0%A4%A", "#a=&b=&=&q==", "#nothing"]
+)
+def test_an_address_that_makes_no_sense_breaks_nothing(browser: Browser, folder: Path, address: str) -> None:
+    """Mail programs cut links short."""
+    made = Opened(browser, folder / "index.html", address)
+    assert made.page.locator("#step .headline").is_visible()
+    assert made.complaints == []
+    made.context.close()
+
+
+# ---- the query ------------------------------------------------------------------------------------------------------
+
+QUERIES = {
+    "state:crashed": ["qdq-between"],
+    "state:fail rtx:1.7": ["qdq", "qdq-between", "int8-entropy"],
+    "state:fail state:measured target:rtx14": ["qdq", "qdq-between"],
+    "state:fail trt:8.6": ["qdq", "int8-entropy"],
+    "state:fail trt:8.6 state:measured": [],
+    "target:rtx15 -state:unknown": ["qdq", "qdq-between", "fp32"],
+    "seq:fail,ok": ["qdq", "qdq-between"],
+    "seq:ok,fail,ok": [],
+    "-seq:fail,ok": ["int8-entropy", "fp32"],
+    "seq:ok,ok,fail": ["qdq", "qdq-between"],
+    "precision:int8 target:rtx14": [],
+    "precision:fp32 target:rtx14": ["qdq-between"],
+    "role:workaround": ["qdq-between"],
+    "role:workaround,control": ["qdq-between", "fp32"],
+    "variant:qdq*": ["qdq", "qdq-between"],
+    "-variant:qdq*": ["int8-entropy", "fp32"],
+    "op:conv": ["qdq", "qdq-between"],
+    "case:conv_silu calibrated": ["int8-entropy"],
+    '"as in the report"': ["int8-entropy"],
+    "-quantisation": ["qdq", "qdq-between", "int8-entropy"],
+    'case:"conv_silu" -"around the convolution" -role:control': ["qdq-between", "int8-entropy"],
+    "case:mish": [],
+    "state:regressed,crashed": ["qdq", "qdq-between"],
+}
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_query_keeps_the_rows_it_describes(opened: Opened, query: str) -> None:
+    """Each filter, alone and with others, negated and not."""
+    opened.page.locator("#f-text").fill(query)
+    assert rows(opened.page) == QUERIES[query]
+    assert opened.page.locator("#f-problem").is_hidden()
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("stat:fail", "“stat:” is no filter"),
+        ("state:fale", "did you mean fail?"),
+        ("state:", "state: wants a value"),
+        ('case:"mish', "is not closed"),
+        ("target:rtx99", "no target of this report fits"),
+        ("trt:9.9", "no target of this report fits"),
+        ("seq:fail", "seq: wants two states"),
+        ("precision:int9", "did you mean int8?"),
+        ("role:boss", "role: takes"),
+        ("- x", "a - stands before a word"),
+    ],
+)
+def test_a_bad_query_is_told_what_is_wrong_and_changes_nothing(opened: Opened, query: str, said: str) -> None:
+    """The last good answer stays while one types."""
+    page = opened.page
+    page.locator("#f-text").fill("role:workaround")
+    page.locator("#f-text").fill(query)
+    assert said in page.locator("#f-problem").inner_text()
+    assert page.locator("#f-text").get_attribute("aria-invalid") == "true"
+    assert rows(page) == ["qdq-between"]
+    page.locator("#f-text").fill("")
+    assert page.locator("#f-problem").is_hidden()
+
+
+def heads(page: Page) -> list[str]:
+    return page.locator("#grid .targets th:visible a").all_inner_texts()
+
+
+def test_columns_that_are_asked_for_are_those_shown_and_hits_are_marked(opened: Opened) -> None:
+    """The reader sees which cells answered."""
+    page = opened.page
+    page.locator("#f-text").fill("target:rtx* state:fail")
+    assert heads(page) == ["rtx14", "rtx15", "rtx16", "rtx17"]
+    hit = page.locator("#grid tr:visible td.hit a").evaluate_all(
+        "cells => cells.map((a) => decodeURIComponent(a.hash.slice(1)))"
+    )
+    assert hit[:2] == ["conv_silu[qdq]-rtx14", "conv_silu[qdq]-rtx17"]
+    page.get_by_role("button", name="Only the two above").click()
+    assert heads(page) == ["rtx16", "rtx17"]
+
+
+def test_slash_and_question_mark_lead_to_filter_and_help(opened: Opened) -> None:
+    """The help describes every filter there is."""
+    page = opened.page
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.id") == "f-text"
+    page.locator("#f-text").blur()
+    page.keyboard.press("?")
+    text = page.locator("#help").inner_text()
+    for word in (
+        "state:",
+        "target:",
+        "trt:",
+        "rtx:",
+        "ort:",
+        "version:",
+        "precision:",
+        "seq:",
+        "case:",
+        "variant:",
+        "tag:",
+        "role:",
+        "op:",
+    ):
+        assert word in text
+    page.keyboard.press("Escape")
+    assert page.locator("#help").is_hidden()

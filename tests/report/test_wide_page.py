@@ -1,0 +1,225 @@
+"""The page under strain: an accessibility audit, a matrix too large to draw at once, strangers' text everywhere."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from benchmarks.report_scale import results as many
+from harness.report import write_report
+from harness.report.results import assemble
+from harness.report.upgrade import upgrade
+from tests import needs
+from tests.report import factory
+from tests.report.browsing import Opened, panel
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playwright.sync_api import Browser
+
+    from harness.report import Results
+
+pytestmark = pytest.mark.browser
+
+OPEN = "#a=rtx14&b=rtx15&q=state:fail&cell=conv_silu%5Bqdq%5D-rtx15&vs=rtx16"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1440])
+def test_audit_finds_no_violation(browser: Browser, folder: Path, scheme: Any, width: int) -> None:
+    """axe-core, every rule, on the first screen, with an open cell beside another target, and with the help open."""
+    script = needs.axe()
+    viewport: Any = {"width": width, "height": 900}
+    for address in ("", OPEN):
+        made = Opened(
+            browser, folder / "index.html", address, color_scheme=scheme, bypass_csp=True, viewport=viewport
+        )
+        made.page.wait_for_function("document.documentElement.dataset.ready === ''")
+        if address:
+            made.page.locator("#panel figure").nth(1).wait_for()
+        else:
+            made.page.locator("#f-help").click()
+        made.page.add_script_tag(path=script)
+        found = made.page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
+        said = [(one["id"], [node["html"][:200] for node in one["nodes"][:3]]) for one in found["violations"]]
+        assert said == []
+        made.context.close()
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> tuple[Results, Path]:
+    made = many(5000)
+    folder = tmp_path_factory.mktemp("large")
+    write_report(made, folder)
+    return made, folder / "index.html"
+
+
+def test_a_large_matrix_is_drawn_as_far_as_it_is_scrolled_to(browser: Browser, large: Any) -> None:
+    """Rows come when they are needed, all of them, in order."""
+    results, file = large
+    made = Opened(browser, file, viewport={"width": 1440, "height": 900})
+    page = made.page
+    assert 0 < page.locator("#grid tr.variant").count() < 60
+    names: list[str] = []
+    for _ in range(40):
+        page.evaluate("document.querySelector('.scroller').scrollTop = 1e9")
+        page.wait_for_timeout(30)
+        names = page.locator("#grid tr.variant .head > code").all_inner_texts()
+        if len(names) == 100:
+            break
+    assert names == [variant.name for case in results.cases for variant in case.variants]
+    assert made.complaints == []
+    made.context.close()
+
+
+def test_filter_address_and_keyboard_work_on_rows_not_drawn_yet(browser: Browser, large: Any) -> None:
+    """What is far down is as near as what is on top."""
+    _, file = large
+    made = Opened(browser, file, "#case4%5Bvariant19%5D-trt1001")
+    page = made.page
+    page.locator("#panel").wait_for(state="visible")
+    assert "case4[variant19]-trt1001" in panel(page)
+    assert page.locator("#panel g.node").count() == 4
+    page.keyboard.press("Escape")
+    page.locator("#f-text").fill("case:case4 variant:variant19")
+    assert page.locator("#grid tr.variant").count() == 1
+    page.locator("#f-text").fill("case:case4")
+    page.locator("#grid td a").first.focus()
+    for _ in range(19):
+        page.keyboard.press("ArrowDown")
+    assert "variant19 on trt1000." in page.evaluate("document.activeElement.getAttribute('aria-label')")
+    assert made.complaints == []
+    made.context.close()
+
+
+def test_a_large_matrix_without_scripts_says_where_the_cells_are(browser: Browser, large: Any) -> None:
+    """What changes and what fails is still there to read."""
+    results, file = large
+    made = Opened(browser, file, java_script_enabled=False)
+    text = made.page.locator("body").inner_text()
+    assert "5000 cells are too many for a page without scripts" in text
+    assert upgrade(results, "trt1045", "trt1046").headline in text
+    made.context.close()
+
+
+def test_a_large_page_keeps_within_its_budget() -> None:
+    """Ten thousand cells in a megabyte."""
+    from harness.report.html import render
+
+    assert len(render(many(10_000)).encode()) <= 1_000_000
+
+
+# ---- strangers' text ------------------------------------------------------------------------------------------------
+
+HOSTILE = {
+    "markup": "<img src=x onerror=alert(1)></script><script>document.title='owned'</script><!--<script>",
+    "attribute": "\" onfocus=\"document.title='owned'\" autofocus x='",
+    "bidi": "abc\u202etxt.exe\u2066",
+    "nul": "a\x00b\x1b[31mred",
+    "long": "n" * 10_000,
+    "emoji": "\U0001f468\u200d\U0001f469 \u4f60\u597d",
+    "data": '{"$":0},["]]\\u003c',
+    "proto": "__proto__",
+    "query": 'state:fail "x" -y target:*',
+}
+
+
+def everywhere(text: str) -> Results:
+    """Return results in which a model's nodes, tensors and graph, logs, notes and stamps all hold a stranger's text."""
+    from harness.outcome import TensorUse
+    from harness.report.graph import GraphView, NodeView
+
+    results = factory.results(hostile=text)
+    edge = TensorUse(text, "int8", (1,), text)
+    graph = GraphView(
+        (NodeView(text, text, (text, "w"), ("t",)), NodeView(text + "2", text, ("t",), (text + "o",))),
+        (text,),
+        (text + "o",),
+        ("w",),
+        ((text, f"float32 {text}"), ("w", text)),
+    )
+    cells = tuple(
+        replace(
+            cell,
+            layers=tuple(
+                replace(layer, inputs=(edge,), outputs=(edge,), weights=(edge,), onnx_nodes=(text,))
+                for layer in cell.layers
+            ),
+            precision=dict.fromkeys((text, *cell.precision), next(iter(cell.precision.values()), "unknown")),  # type: ignore[arg-type]
+            reason=text if cell.reason else "",
+            sentence=text,
+            chip=text if cell.chip else "",
+            notes=(text,),
+            missing_api=text,
+        )
+        for cell in results.cells
+    )
+    targets = tuple(
+        replace(one, image=text, needs=text, family=f"{one.family} {text}") for one in results.targets
+    )
+    (case,) = results.cases
+    variants = tuple(
+        replace(one, graph=graph, recipe_text=text, wanted=tuple((text, kind) for _, kind in one.wanted))
+        for one in case.variants
+    )
+    return replace(results, cells=cells, targets=targets, cases=(replace(case, variants=variants),))
+
+
+@pytest.mark.parametrize("kind", sorted(HOSTILE))
+def test_hostile_text_in_every_field_is_text(browser: Browser, tmp_path: Path, kind: str) -> None:
+    """Every view is opened: nothing runs, nothing is complained of, nothing overflows the page."""
+    write_report(everywhere(HOSTILE[kind]), tmp_path)
+    made = Opened(browser, tmp_path / "index.html", viewport={"width": 900, "height": 800})
+    page = made.page
+    page.on("dialog", lambda _: pytest.fail("a script ran"))
+    page.wait_for_function("document.documentElement.dataset.ready === ''")
+    assert page.locator("#grid tr.variant").count() == 4
+    page.locator("#pick-a").select_option("rtx14")
+    page.locator("#pick-b").select_option("rtx15")
+    page.locator("#nodes summary").click()
+    page.locator("#f-text").fill(HOSTILE["query"])
+    page.locator("#f-text").fill("")
+    for on, beside in (("rtx15", "rtx16"), ("rtx17", "")):
+        page.evaluate(f"location.hash = '#cell=conv_silu%5Bqdq%5D-{on}&vs={beside}'")
+        page.locator("#panel-title", has_text=on).wait_for()
+        assert page.locator("#panel g.node").count() == (4 if beside else 2)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 900
+    assert page.title() == "conv_silu[qdq]-rtx17 \N{EN DASH} TensorRT compatibility matrix"
+    assert page.locator("img, iframe, object, [onfocus], [onerror]").count() == 0
+    assert page.locator("script").count() == 2
+    assert made.complaints == []
+    assert len(made.requests) == 1
+    json.loads((tmp_path / "results.json").read_text())
+    made.context.close()
+
+
+def test_print_has_the_step_and_repeats_the_header(browser: Browser, folder: Path) -> None:
+    """Landscape paper, no controls, what is compared said in words."""
+    made = Opened(browser, folder / "index.html", "#a=rtx14&b=rtx15")
+    page = made.page
+    page.emulate_media(media="print")
+    assert page.locator("#pair-said").inner_text() == "From rtx14 to rtx15"
+    assert page.locator("#pair").is_hidden()
+    assert (
+        page.evaluate("getComputedStyle(document.querySelector('#grid thead')).display")
+        == "table-header-group"
+    )
+    pdf = page.pdf(prefer_css_page_size=True)
+    boxes = {box for box in pdf.split(b"/MediaBox")[1:] for box in [box[: box.index(b"]")]]}
+    width, height = map(float, boxes.pop().split()[-2:])
+    assert width > height
+    made.context.close()
+
+
+def test_results_of_one_target_alone_make_a_page(browser: Browser, tmp_path: Path) -> None:
+    """The first run of a new project has nothing to compare with."""
+    matrix = replace(factory.matrix(), targets=factory.matrix().targets[-1:])
+    write_report(assemble(matrix, (factory.case(),), {}), tmp_path)
+    made = Opened(browser, tmp_path / "index.html")
+    assert made.complaints == []
+    assert made.page.locator("#step .headline").is_visible()
+    made.context.close()
