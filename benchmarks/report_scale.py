@@ -181,7 +181,9 @@ def _cell(variant: VariantView, target: TargetView, chance: random.Random) -> Ce
         precision={node: kind for node, _ in variant.wanted},
         layers=tuple(_layer(node.name, str(kind), target) for node in variant.graph.nodes),
         layer_source="inspector",
-        latency=Timing(middle, middle * 1.1, (middle, middle * 0.99, middle * 1.02), 10, "cuda_events", spread=0.02),
+        latency=Timing(
+            middle, middle * 1.1, (middle, middle * 0.99, middle * 1.02), 10, "cuda_events", spread=0.02
+        ),
         stamps=stamps,
     )
 
