@@ -23,7 +23,7 @@ matrix: $(VENV)/run.stamp
 	$(BIN)/python -m harness run $(ARGS)
 
 test: $(VENV)/dev.stamp
-	$(BIN)/python -m pytest tests $(ARGS)
+	$(BIN)/python -m pytest tests -n auto $(ARGS)
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from harness.case import Case, Precision, load_cases
+from harness.case import Case, Precision, load_cases, model_sha256
 from harness.cli import main
 from harness.matrix import load_matrix
 from harness.outcome import End, Outcome, Stamps
@@ -92,14 +92,25 @@ def checkout(tmp_path: Path) -> Path:
     shutil.copytree(ROOT / "cases", folder / "cases", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "matrix.yaml", folder)
     end = End("signalled", signal="SIGSEGV")
+    case = next(case for case in load_cases(ROOT / "cases") if case.name == "mish")
+    variant = next(variant for variant in case if variant.name == "fp32")
     for target, path in (
         ("rtx17", folder / "reports"),
         ("ort131", tmp_path / OTHER_MACHINE.removeprefix("../")),
     ):
-        when = Stamps(when="2026-01-02T03:04:05.678+00:00")
+        stamps = Stamps(
+            model_sha256=model_sha256(variant.model_bytes()),
+            recipe_sha256=variant.recipe.sha256(),
+            engine_version=load_matrix(ROOT / "matrix.yaml").target(target).version,
+            via="venv",
+            packages=("onnxruntime==1.31.1",),
+            harness_version="0.1.0",
+            when="2026-01-02T03:04:05.678+00:00",
+            run="a-run",
+        )
         with Store(path) as store:
             store.append(
-                Outcome(f"mish[fp32]-{target}", "mish", "fp32", target, state="done", end=end, stamps=when)
+                Outcome(f"mish[fp32]-{target}", "mish", "fp32", target, state="done", end=end, stamps=stamps)
             )
     return folder
 
@@ -184,7 +195,7 @@ def test_a_command_on_records_works(line: Line, checkout: Path) -> None:
     done = program(line.words[3:], checkout)
     assert (done.returncode, done.stderr) == (0, "")
     if verb(line) == "merge":
-        assert "1 records taken in" in done.stdout
+        assert "1 records and 0 runs of the past taken in" in done.stdout
     if verb(line) == "accept":
         written = yaml.safe_load((checkout / "cases" / "measured.yaml").read_text(encoding="utf-8"))
         assert written["rtx17"]["cells"] == CELLS_BEFORE | {"mish[fp32]": "crashed"}

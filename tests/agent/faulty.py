@@ -85,9 +85,17 @@ def do_litter(_body: bytes, _emit: Emit) -> None:
 
 
 def do_look(_body: bytes, emit: Emit) -> None:
-    """Tell what is in the temporary folders, one's own and that of all jobs."""
+    """Tell what is in the temporary folders, one's own and that of all jobs, and whom the kernel kills first."""
     own = tempfile.gettempdir()
-    emit("seen", own=os.listdir(own), all=os.listdir(os.path.dirname(own)), here=os.getcwd() == own)
+    with open("/proc/self/oom_score_adj") as file:
+        score = int(file.read())
+    emit(
+        "seen",
+        own=os.listdir(own),
+        all=os.listdir(os.path.dirname(own)),
+        here=os.getcwd() == own,
+        score=score,
+    )
 
 
 def do_nap(_body: bytes, _emit: Emit) -> None:

@@ -137,6 +137,12 @@ def test_the_kernel_takes_the_child_and_not_the_agent_at_the_containers_limit(se
         assert_still_serving(session, before)
 
 
+def test_a_child_is_the_kernels_first_choice_however_small_it_is(session: Session) -> None:
+    """The agent may have grown larger by then; 1000 is the most that a process can be offered with."""
+    (seen,) = heard(ask(session, "look"), "seen")
+    assert seen.message["score"] == 1000
+
+
 @pytest.mark.parametrize("via", ["docker"], indirect=True)
 def test_a_sigkill_from_elsewhere_is_no_memory_limit_even_after_one(session: Session) -> None:
     """The kernel's count of what it killed at the limit is compared with the one before the job."""

@@ -45,6 +45,10 @@ class Scripted:
             model_sha256=subject(cell.variant).sha256,
             recipe_sha256=cell.variant.recipe.sha256(),
             engine_version=cell.target.version,
+            via="venv",
+            packages=("toy==1.0",),
+            harness_version="0.1.0",
+            run="a-run",
             when=f"2026-01-01T00:00:0{len(self._script)}",
         )
         outcome = Outcome(
@@ -246,9 +250,15 @@ def test_merge_takes_in_other_stores_once(toy: Path, play: Play, capsys: pytest.
     assert play("-k", "foreign", "--reports", "b", foreign=FAILS) == 0
     capsys.readouterr()
     assert main(["merge", "a", "b", "--reports", "both"]) == 0
-    assert capsys.readouterr().out.splitlines()[:2] == ["a: 1 records taken in", "b: 1 records taken in"]
+    assert capsys.readouterr().out.splitlines()[:2] == [
+        "a: 1 records and 1 runs of the past taken in",
+        "b: 1 records and 0 runs of the past taken in",
+    ]
     assert main(["merge", "b", "both", "--reports", "both"]) == 0
-    assert capsys.readouterr().out.splitlines()[:2] == ["b: 0 records taken in", "both: 0 records taken in"]
+    assert capsys.readouterr().out.splitlines()[:2] == [
+        "b: 0 records and 0 runs of the past taken in",
+        "both: 0 records and 0 runs of the past taken in",
+    ]
     shutil.rmtree(toy / "a")
     shutil.rmtree(toy / "b")
     assert main(["verify", "--reports", "both"]) == 0
