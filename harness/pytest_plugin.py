@@ -249,9 +249,6 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     """End what an interrupted run left."""
     if _RUN in config.stash:
         config.stash[_RUN].close()
-    if config.getoption("dist", "no") != "no":
-        # xdist kills a worker that is in the middle of a cell; its container has nobody else to remove it.
-        reap_orphans()
 
 
 def reports_folder(config: pytest.Config) -> Path:

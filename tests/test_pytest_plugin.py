@@ -370,10 +370,10 @@ SLOW = """\
 def test_an_interrupt_keeps_what_was_recorded_and_leaves_no_agent(
     project: Path, via: str, workers: tuple[str, ...], *, group: bool
 ) -> None:
-    """Ctrl-C in a terminal reaches every process, `kill -INT` one: xdist then kills its workers after a while."""
+    """Ctrl-C in a terminal reaches every process, `kill -INT` one: xdist then interrupts its workers."""
     if via == "docker":
         needs.base_image()
-        # A cell that takes longer than the ten seconds that xdist grants a worker to end.
+        # A cell that takes longer than the ten seconds that xdist waits for its workers.
         (project / "cases" / "tiny.py").write_text(CASE.replace("    (\n        Variant(", SLOW))
     every = {cell.id for cell in cells_of(project) if cell.target.name in ("ort", "ort-slow")}
 

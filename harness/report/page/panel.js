@@ -101,7 +101,7 @@ const bodyOf = (row, column, other, found) => {
     make("p", { class: "say" }, capital(cell.sentence || cell.reason)),
     cell.sentence && cell.reason && !cell.sentence.includes(cell.reason) ? make("p", {}, cell.reason) : "",
     ...diagnosis(cell, column), ...(cell.notes || []).map((note) => make("p", { class: "quiet" }, note)),
-    ...chapter("Documented", claims(cell, variant)),
+    ...chapter("What is known", claims(cell, variant)),
     ...chapter("Precision of the nodes that matter", precision(cell, variant)),
     ...chapter("The model, by the precision each node ran in", graphView(variant, sides)),
     ...chapter("Latency", latency(cell)), ...chapter("Accuracy against the ONNX reference", accuracy(cell)),
