@@ -32,7 +32,15 @@ def test_mouse_opens_the_panel_with_the_evidence(opened: Opened) -> None:
     text = panel(opened.page)
     assert "Regressed: build failed" in text
     assert factory.COULD_NOT in text
-    for part in ("What to do.", "What is known", "Phases", "Messages", "Recipe", "Reproduce", "Measured with"):
+    for part in (
+        "What to do.",
+        "What is known",
+        "Phases",
+        "Messages",
+        "Recipe",
+        "Reproduce",
+        "Measured with",
+    ):
         assert part in text
     assert f"python -m harness show '{CELL}'" in text
     opened.page.get_by_role("button", name="Close").click()
