@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from harness.errors import InfraError
 from harness.provision.cache import locked
 from harness.record import Observation
 from harness.session import AgentLost, Event, Job, Session
@@ -34,7 +33,7 @@ def observe(
     seen = Observation()
     try:
         if target.engine is Engine.ONNXRUNTIME:
-            with locked(_device(target, gpu), wanted=wanted):
+            with locked(gpu or "cpu", wanted=wanted):
                 seen.hear(
                     session.run(_job("run", variant, target, (("model", ready.model), *ready.wire_inputs())))
                 )
@@ -50,17 +49,6 @@ def observe(
             raise
         seen.hear([_killed_with_its_agent(error)])
     return seen
-
-
-def _device(target: Target, gpu: str | None) -> str:
-    """Return the device whose lock ONNX Runtime holds while it is timed."""
-    if target.provider != "cuda":
-        return "cpu"
-    if gpu is None:
-        raise InfraError(
-            f"{target.name} needs a GPU, and its agent sees none: the driver's library is missing there"
-        )
-    return gpu
 
 
 def _killed_with_its_agent(error: AgentLost) -> Event:

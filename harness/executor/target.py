@@ -146,6 +146,10 @@ class TargetRunner:
             if event.type == "fact":
                 self._facts.update(event.message["facts"])
         self._gpu = self._facts.get("gpu_uuid")
+        if self.target.needs.gpu and self._gpu is None:
+            raise InfraError(
+                f"{self.target.name} needs a GPU, and its agent sees none: the driver's library is missing there"
+            )
 
     def _drop_session(self) -> None:
         # Who comes second, as the worker does after an abort, waits until the agent has ended.

@@ -12,6 +12,7 @@ from harness.executor import target as module
 from harness.executor.target import Aborted, TargetRunner
 from harness.judged import judge_cell
 from harness.matrix import Target
+from harness.matrix.model import Needs
 from harness.outcome import Outcome
 from harness.provision import Environment, Via, prepare
 from harness.provision.cache import locked
@@ -141,6 +142,17 @@ def test_another_version_than_declared_is_infrastructure_and_names_both(bench: B
     assert reason.startswith("toy is declared as 2.5.0 and its environment holds 1.0.0")
     assert "\n" not in reason
     assert classified(run(runner, "echo")).cls is Class.INFRA_ERROR
+    assert len(bench.agents) == 2
+
+
+def test_an_agent_that_sees_no_gpu_where_one_is_needed_is_infrastructure_once(bench: Bench) -> None:
+    """The machine has a GPU and the environment does not reach it: no cell is built, two agents are started in all."""
+    if bench.via == "docker":
+        pytest.skip("the daemon would refuse to pass on a GPU that is not there")
+    runner = bench.runner(target(needs=Needs(gpu=True, architecture="x86_64")))
+    found = [classified(run(runner, "echo")) for _ in range(3)]
+    assert [each.cls for each in found] == [Class.INFRA_ERROR] * 3
+    assert all("its agent sees none" in each.reason for each in found)
     assert len(bench.agents) == 2
 
 
