@@ -40,6 +40,8 @@ def evidence(judged: Judged) -> list[str]:
             f"cause    {judged.diagnosis.cause}",
             f"advice   {judged.diagnosis.advice}",
         ]
+        if judged.diagnosis.skipped_tactic:
+            lines.append(f"last     {judged.diagnosis.skipped_tactic[:_WIDEST]}")
         lines += [f"see      {link}" for link in judged.diagnosis.links]
     said = _offending(judged.outcome) if judged.failed else []
     if said:

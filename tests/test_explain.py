@@ -11,6 +11,7 @@ from harness.case.model import Calibrator, Plugin, Profile
 from harness.explain import describe_recipe, evidence, explain, pytest_command
 from harness.judged import judge_cell
 from harness.outcome import End, Message, ParserError
+from harness.report.evidence import cell_view
 from harness.words import Class
 from tests.test_judged import cell, record
 
@@ -48,6 +49,23 @@ def test_a_failure_is_told_from_verdict_to_next_command() -> None:
     assert "all is well" not in text
     assert "again    pytest 'matrix.yaml::toy[v]-trt86'" in lines
     assert "more     python -m harness show 'toy[v]-trt86'" in lines
+
+
+NO_TACTIC = (
+    Message("WARNING", "Skipping tactic 0x01 due to exception the first"),
+    Message("WARNING", "Skipping tactic 0x02 due to exception no kernel image"),
+    Message("ERROR", "10: Could not find any implementation for node /conv + PWN(/act)."),
+)
+
+
+def test_the_last_skipped_tactic_is_told_as_the_reason() -> None:
+    """The error "Could not find any implementation" has no reason in it; the tactic skipped last has."""
+    here = cell()
+    judged = judge_cell(here, record(here, failed_phase="build", messages=NO_TACTIC))
+    assert "last     Skipping tactic 0x02 due to exception no kernel image" in evidence(judged)
+    advice = cell_view(judged, stale=False).diagnosis
+    assert advice is not None
+    assert advice.cause.endswith("last word: Skipping tactic 0x02 due to exception no kernel image")
 
 
 def test_where_the_engine_says_nothing_its_library_is_quoted() -> None:

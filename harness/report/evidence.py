@@ -80,7 +80,9 @@ def cell_view(judged: Judged, *, stale: bool) -> CellView:
 
 
 def _advice(found: Diagnosis) -> Advice:
-    return Advice(found.id, found.title, found.cause, found.advice, found.advice_variants, found.links)
+    """Return the diagnosis for readers; the last tactic refused is the nearest the engine comes to a reason."""
+    last = f" The engine's last word: {clip(found.skipped_tactic, 300)}" if found.skipped_tactic else ""
+    return Advice(found.id, found.title, found.cause + last, found.advice, found.advice_variants, found.links)
 
 
 def _note(note: Note) -> str:
