@@ -14,7 +14,7 @@ from harness.provision.images import image_command_lines, planned_image
 from harness.provision.requirements import can_run
 
 if TYPE_CHECKING:
-    from harness.matrix import Target
+    from harness.matrix import Matrix, Target
     from harness.provision.model import Via
 
 
@@ -31,6 +31,17 @@ def command_lines(target: Target, via: Via = "docker") -> tuple[str, ...]:
         *(shlex.join(["uv", *arguments]) for arguments in packages.venv_commands(target, folder)),
         shlex.join([python, "-c", f"import {target.module} as engine; print(engine.__version__)"]),
     )
+
+
+def published_lines(matrix: Matrix) -> dict[str, tuple[str, ...]]:
+    """Return, by target, the lines that make its container by hand: the same on every machine, for the report."""
+    return {
+        target.name: (
+            *image_command_lines(target, here=False),
+            docker_command_line(target, planned_image(target, here=False)),
+        )
+        for target in matrix
+    }
 
 
 def plan_environment(target: Target, via: Via = "auto", host: Host | None = None) -> tuple[str, ...]:

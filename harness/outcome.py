@@ -128,7 +128,8 @@ class Node:
 class Stamps:
     """What the outcome depends on; two outcomes are comparable when these say so.
 
-    `when` is UTC, ISO 8601. `environment` holds what the agent saw: engine and Python version, CUDA, driver, GPU
+    `when` is UTC, ISO 8601. `harness_commit` is that of the harness's checkout, with a "+" where it was changed, empty
+    where it was installed. `environment` holds what the agent saw: engine and Python version, CUDA, driver, GPU
     name, UUID and compute capability, CPU, C library.
     """
 
@@ -143,6 +144,7 @@ class Stamps:
     when: str = ""
     run: str = ""
     environment: dict[str, str] = field(default_factory=dict)
+    harness_commit: str = ""
 
 
 @dataclass(frozen=True)

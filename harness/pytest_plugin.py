@@ -16,6 +16,7 @@ import pytest
 from _pytest.junitxml import xml_key
 from xdist.scheduler import LoadScopeScheduling
 
+from harness.by_hand import published_lines
 from harness.case import load_cases
 from harness.errors import HandledError
 from harness.executor import TargetRunner, reap_orphans
@@ -280,7 +281,8 @@ class Reporter:
         try:
             for path in sorted(self._matrices):
                 cases = load_cases(self._config.rootpath / self._config.getoption("compat_cases"))
-                build_report(load_matrix(path), cases, Store(self._folder), self._folder)
+                matrix = load_matrix(path)
+                build_report(matrix, cases, Store(self._folder), self._folder, published_lines(matrix))
         except HandledError as error:
             self._complaint = str(error)
             session.exitstatus = pytest.ExitCode.USAGE_ERROR

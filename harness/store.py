@@ -44,8 +44,8 @@ class Store:
         self._open: BinaryIO | None = None
 
     def append(self, outcome: Outcome, log_text: str | None = None) -> Outcome:
-        """Record an outcome for good, its log first; return it as recorded, with `log_sha256` set."""
-        if log_text is not None:
+        """Record an outcome for good, its log first; return it as recorded, with the log's hash where it has one."""
+        if log_text:
             outcome = dataclasses.replace(outcome, log_sha256=self._write_log(log_text))
         line = _line(outcome)
         file = self._writer()

@@ -35,6 +35,32 @@ def trtexec_lines(cell: Cell, model: str) -> list[str]:
     return [shlex.join(words), *(f"# {text}" for text in unsaid)]
 
 
+def model_file(cell: Cell) -> str:
+    """Return the name that a cell's model is saved under: the report links to it, and the lines here name it."""
+    return f"{cell.case.name}-{cell.variant.name}.onnx"
+
+
+def docker_line(cell: Cell, model: str) -> str | None:
+    """Return the `docker run` line of the trtexec command in NVIDIA's own image, with `model` in the current folder.
+
+    None where that image has no trtexec (ONNX Runtime, TensorRT for RTX, a version that comes as a tarball), and for a
+    recipe with this project's plugin, which is only in the image that this project builds. No image was at hand to try
+    it in.
+    """
+    target, build = cell.target, cell.target.build
+    if target.engine is not Engine.TENSORRT or cell.variant.recipe.plugin:
+        return None
+    if build is not None and build.kind not in ("ngc", "l4t"):
+        return None
+    jetson = target.platform == "jetson"
+    gpu = ["--runtime", "nvidia"] if jetson else ["--gpus", "all"]
+    line = trtexec_lines(cell, model)[0]
+    # The package of a Jetson's image puts it there, and not on the PATH.
+    trtexec = line.replace("trtexec", "/usr/src/tensorrt/bin/trtexec", 1) if jetson else line
+    run = shlex.join(["docker", "run", "--rm", *gpu, "--platform", target.docker_platform])
+    return f'{run} -v "$PWD:/work" -w /work {shlex.quote(target.pull_reference)} {trtexec}'
+
+
 def _options(recipe: Recipe, cell: Cell) -> tuple[list[str], list[str]]:
     target = cell.target
     options, unsaid = _precision(recipe, cell)

@@ -699,3 +699,17 @@ def test_every_rule_of_the_schema_has_a_sentence() -> None:
     fields = {key for node in walk(schema()) for key in node.get("properties", {})}
     rules = names - structure - elsewhere - fields - set(schema()["$defs"])
     assert rules <= set(_SENTENCES)
+
+
+def test_the_hash_is_of_what_decides_and_not_of_what_is_said_about_it() -> None:
+    """A mended note is the same matrix, another pin is not."""
+    matrix = load_matrix(SHIPPED)
+    first, *rest = matrix.targets
+    noted = dataclasses.replace(first, notes="mended", label="Other", sources=(), line=99)
+    assert dataclasses.replace(matrix, targets=(noted, *rest)).sha256() == matrix.sha256()
+    for changed in (
+        dataclasses.replace(first, version="8.6.2"),
+        dataclasses.replace(first, digest="sha256:" + "0" * 64),
+        dataclasses.replace(first, needs=dataclasses.replace(first.needs, driver=">=999")),
+    ):
+        assert dataclasses.replace(matrix, targets=(changed, *rest)).sha256() != matrix.sha256()

@@ -14,7 +14,7 @@ from harness.case import Case, Graph, Link, Recipe, Typing, Variant, load_cases
 from harness.case.model import Calibrator, Plugin, Profile
 from harness.matrix import Matrix, load_matrix
 from harness.plan import Cell, plan
-from harness.trtexec import trtexec_lines
+from harness.trtexec import docker_line, trtexec_lines
 
 pytestmark = pytest.mark.unit
 
@@ -132,3 +132,23 @@ def test_the_gpu_generation_and_a_missing_gpu_are_heeded(matrix: Matrix) -> None
 
 def test_a_model_whose_name_holds_a_space_is_quoted(matrix: Matrix) -> None:
     assert "'--onnx=a b.onnx'" in trtexec_lines(cell(matrix, "trt86", Recipe()), "a b.onnx")[0]
+
+
+def test_the_docker_line_runs_the_same_command_in_the_vendors_image(matrix: Matrix) -> None:
+    """On a Jetson with its runtime, and with the folder of the model inside."""
+    made = cell(matrix, "trt102", Recipe(Typing.WEAK, ("INT8",)))
+    line = docker_line(made, "model.onnx") or ""
+    assert line == (
+        'docker run --rm --gpus all --platform linux/amd64 -v "$PWD:/work" -w /work '
+        f"nvcr.io/nvidia/tensorrt:24.07-py3 {trtexec_lines(made, 'model.onnx')[0]}"
+    )
+    jetson = docker_line(cell(matrix, "l4t86", Recipe()), "model.onnx") or ""
+    assert "--runtime nvidia" in jetson
+    assert "/usr/src/tensorrt/bin/trtexec --onnx=model.onnx" in jetson
+
+
+@pytest.mark.parametrize("target", ["trt92", "rtx17", "ort131"])
+def test_no_docker_line_is_made_up_for_an_image_without_trtexec(matrix: Matrix, target: str) -> None:
+    """A line that cannot work is worse than none."""
+    assert docker_line(cell(matrix, target, Recipe()), "model.onnx") is None
+    assert docker_line(cell(matrix, "trt102", Recipe(plugin=Plugin("P", "fp32"))), "model.onnx") is None

@@ -16,7 +16,7 @@ from harness.explain import describe_recipe, evidence, pytest_command
 from harness.judged import judge_cell
 from harness.plan import applicability, documented, find
 from harness.store import Store, is_stale
-from harness.trtexec import trtexec_lines
+from harness.trtexec import docker_line, model_file, trtexec_lines
 from harness.words import Certainty
 
 if TYPE_CHECKING:
@@ -181,9 +181,9 @@ def _show_commands(cell: Cell, options: argparse.Namespace) -> None:
         for line in command_lines(cell.target, "venv"):
             print(f"  {line}")
     print("  # by hand, as a bug report needs it")
-    saved = options.save or f"{cell.case.name}-{cell.variant.name}.onnx"
+    saved = options.save or model_file(cell)
     save = ["python", "-m", "harness", "show", cell.id, "--save", saved, *places(options, reports=False)]
-    for line in (shlex.join(save), *trtexec_lines(cell, saved)):
+    for line in filter(None, (shlex.join(save), docker_line(cell, saved), *trtexec_lines(cell, saved))):
         print(f"  {line}")
 
 

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.by_hand import published_lines
 from harness.case import measured, model_sha256
 from harness.cli.common import EXIT_OK, EXIT_REGRESSION, add_selection, load_project, selected, writable
 from harness.errors import HandledError
@@ -29,7 +30,13 @@ def report(options: argparse.Namespace) -> int:
     """Write the report from the records."""
     project = load_project(options)
     _need_records(options.reports)
-    build_report(project.matrix, project.cases, Store(options.reports), options.reports)
+    build_report(
+        project.matrix,
+        project.cases,
+        Store(options.reports),
+        options.reports,
+        published_lines(project.matrix),
+    )
     print(f"report: {options.reports / 'index.html'}")
     return EXIT_OK
 
@@ -110,7 +117,8 @@ def merge(options: argparse.Namespace) -> int:
         for folder in options.folders:
             taken, past = store.absorb(Store(folder)), take_history(options.reports, folder)
             print(f"{folder}: {taken} records and {past} runs of the past taken in")
-        results = build_report(project.matrix, project.cases, store, options.reports)
+        lines = published_lines(project.matrix)
+        results = build_report(project.matrix, project.cases, store, options.reports, lines)
     for cell in results.cells:
         if cell.flaky:
             print(f"flaky: {cell.id}: {', '.join(cell.flaky)} on the same stack")
@@ -131,7 +139,8 @@ def verify(options: argparse.Namespace) -> int:
     """Check that every record reads, every log is whole and the report follows from the records; 1 if not."""
     project = load_project(options)
     _need_records(options.reports)
-    faults = verify_report(project.matrix, project.cases, Store(options.reports), options.reports)
+    lines = published_lines(project.matrix)
+    faults = verify_report(project.matrix, project.cases, Store(options.reports), options.reports, lines)
     for fault in faults:
         print(fault)
     print(f"{options.reports}: {f'{len(faults)} faults' if faults else 'consistent'}")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from harness.by_hand import plan_environment
+from harness.by_hand import plan_environment, published_lines
 from harness.cli.common import (
     EXIT_INFRA,
     EXIT_OK,
@@ -85,7 +85,8 @@ def run(options: argparse.Namespace) -> int:
             again = shlex.join(["python", "-m", "harness", "report", *places(options)])
             print(f"{len(judged)} of {len(cells)} cells are recorded; {again} shows them", file=sys.stderr)
             raise
-        build_report(project.matrix, project.cases, store, options.reports)
+        lines = published_lines(project.matrix)
+        build_report(project.matrix, project.cases, store, options.reports, lines)
     order = {cell.id: number for number, cell in enumerate(cells)}
     return _close(sorted(judged, key=lambda result: order[result.cell.id]), required, options)
 

@@ -10,6 +10,7 @@ from harness import __version__
 from harness.agent.bootstrap import ARGUMENTS
 from harness.errors import InfraError
 from harness.executor.cell import observe
+from harness.executor.commit import harness_commit
 from harness.launch import start
 from harness.outcome import Outcome, Stamps, State
 from harness.plan import applicability
@@ -173,6 +174,7 @@ class TargetRunner:
             when=dt.datetime.now(dt.timezone.utc).isoformat(timespec="milliseconds"),
             run=self._run_id,
             environment=self._facts,
+            harness_commit=harness_commit(),
         )
 
     def _blank(self, cell: Cell, state: State, reason: str) -> Outcome:

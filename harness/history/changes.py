@@ -7,11 +7,11 @@ went forth and back within the last `WINDOW` runs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
-from harness.history.latency import LatencyHistory, Timed, judge_latency
+from harness.history.latency import MOST, LatencyHistory, Timed, judge_latency
 from harness.words import GOOD, Class
 
 if TYPE_CHECKING:
@@ -33,12 +33,14 @@ Event = Literal["first", "steady", "new_failure", "fixed", "changed", "flaky"]
 class CellHistory:
     """A cell's past.
 
-    `strip` are its last runs, the oldest first, each (index into the results' `runs`, class). `since` is the time of
-    the first run of the class it has now; `first_seen` that of the first run that ever failed as it fails now, None
-    where it works; `fixed_since` that from which it works, None where it fails or never failed. `stack_since` is the
-    time of the first run on the present stack, None where there was no other; `with_stack` says that the class changed
-    in that run, so that the stack may be the cause. `flaky` are the classes seen on the present stack where they
-    disagree.
+    `strip` are its last runs, the oldest first, each (index into the results' `runs`, class); `elsewhere` are those of
+    them that stood on another stack than the present one. `since` is the time of the first run of the class it has now,
+    `before` the class before that; `first_seen` the time of the first run that ever failed as it fails now, None where
+    it works; `fixed_since` that from which it works, None where it fails or never failed. `stack_since` is the time of
+    the first run on the present stack, None where there was no other; `stack_changed` names what of the stack differs
+    from the one before, and `with_stack` says that the class changed in that run, so that the stack may be the cause.
+    `flaky` are the classes seen on the present stack where they disagree. `medians_ms` are the latencies of the last
+    runs on the present stack by index of the run.
     """
 
     event: Event
@@ -50,6 +52,10 @@ class CellHistory:
     with_stack: bool = False
     flaky: tuple[Class, ...] = ()
     latency: LatencyHistory | None = None
+    before: Class | None = None
+    stack_changed: tuple[str, ...] = ()
+    elsewhere: tuple[int, ...] = ()
+    medians_ms: tuple[tuple[int, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -61,10 +67,16 @@ class _Seen:
     stack: Stack
 
 
-def histories(runs: Sequence[RunRecord], subjects: Mapping[str, str] | None = None) -> dict[str, CellHistory]:
+def histories(
+    runs: Sequence[RunRecord],
+    subjects: Mapping[str, str] | None = None,
+    shown: Mapping[str, str] | None = None,
+) -> dict[str, CellHistory]:
     """Return the history of every cell that was ever run, by cell id; `runs` are the oldest first.
 
-    `subjects` are today's model and recipe by cell id; a cell that was only run with others has no history.
+    `subjects` are today's model and recipe by cell id; a cell that was only run with others has no history. `shown` are
+    the runs whose result speaks for a cell: their stack is the present one, though a machine that can do less, and so
+    does not speak, may have run later. Without it the last run speaks.
     """
     by_cell: dict[str, list[_Seen]] = {}
     for number, run in enumerate(runs):
@@ -73,13 +85,14 @@ def histories(runs: Sequence[RunRecord], subjects: Mapping[str, str] | None = No
                 by_cell.setdefault(key, []).append(
                     _Seen(number, run.run, run.when, entry, run.stacks[entry.stack])
                 )
-    return {key: _history(key, seen) for key, seen in by_cell.items()}
+    return {key: _history(key, seen, (shown or {}).get(key)) for key, seen in by_cell.items()}
 
 
-def _history(key: str, seen: list[_Seen]) -> CellHistory:
-    now = seen[-1]
-    same_subject = [each for each in seen if each.entry.subject == now.entry.subject]
-    own = [each for each in same_subject if each.stack == now.stack]
+def _history(key: str, seen: list[_Seen], shown: str | None) -> CellHistory:
+    speaks = next((each for each in seen if each.run == shown), seen[-1])
+    same_subject = [each for each in seen if each.entry.subject == speaks.entry.subject]
+    own = [each for each in same_subject if each.stack == speaks.stack]
+    now = own[-1]
     earlier = same_subject[: same_subject.index(own[0])]
     line = [*earlier, *own]
     start = _streak(line)
@@ -87,24 +100,28 @@ def _history(key: str, seen: list[_Seen]) -> CellHistory:
     failing = now.entry.cls not in GOOD
     failed_before = any(each.entry.cls not in GOOD for each in line)
     alike = (each.when for each in line if _what(each) == _what(now))
+    timed = [each for each in own if each.entry.samples_ms and each.entry.cls is now.entry.cls]
     return CellHistory(
         event="flaky" if flaky else _event(line, start),
         strip=tuple((each.number, each.entry.cls) for each in seen[-STRIP:]),
+        elsewhere=tuple(each.number for each in seen[-STRIP:] if each.stack != now.stack),
         since=line[start].when,
         first_seen=next(alike) if failing else None,
         fixed_since=None if failing or not failed_before else line[_works_since(line)].when,
         stack_since=own[0].when if earlier else None,
         with_stack=start > 0 and line[start].stack != line[start - 1].stack,
+        stack_changed=_changed(earlier[-1].stack, now.stack) if earlier else (),
+        before=line[start - 1].entry.cls if start else None,
         flaky=flaky,
-        latency=judge_latency(
-            key,
-            [
-                Timed(each.run, each.when, each.entry.samples_ms)
-                for each in own
-                if each.entry.samples_ms and each.entry.cls is now.entry.cls
-            ],
+        latency=judge_latency(key, [Timed(each.run, each.when, each.entry.samples_ms) for each in timed]),
+        medians_ms=tuple(
+            (each.number, each.entry.median_ms) for each in timed[-MOST:] if each.entry.median_ms is not None
         ),
     )
+
+
+def _changed(old: Stack, new: Stack) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(old) if getattr(old, each.name) != getattr(new, each.name))
 
 
 def _what(seen: _Seen) -> tuple[Class, str | None]:

@@ -6,6 +6,7 @@ later day would judge another model. Cells that said nothing of an engine are le
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import os
 import re
@@ -170,6 +171,7 @@ def from_text(text: str) -> RunRecord:
     data = json.loads(text)
     if data["schema"] != HISTORY_SCHEMA:
         raise ValueError(f"history schema {data['schema']!r}, this harness reads {HISTORY_SCHEMA}")
+    dt.datetime.fromisoformat(data["when"])
     stacks = tuple(Stack(**stack) for stack in data["stacks"])
     cells = {}
     for key, entry in data["cells"].items():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+import json
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal
 
 from packaging.specifiers import SpecifierSet
@@ -147,6 +149,15 @@ class Matrix:
 
     def __iter__(self) -> Iterator[Target]:
         return iter(self.targets)
+
+    def sha256(self) -> str:
+        """Return a hash of all that decides what runs where; labels, notes and sources may be mended freely."""
+        said = {"label", "group", "sure", "sources", "notes", "line"}
+        targets = [
+            {key: value for key, value in asdict(target).items() if key not in said}
+            for target in self.targets
+        ]
+        return hashlib.sha256(json.dumps(targets, sort_keys=True).encode()).hexdigest()
 
     def target(self, name: str) -> Target:
         """Return a target by name; raises HandledError, with a guess, for a name that matrix.yaml has not."""

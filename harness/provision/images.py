@@ -64,9 +64,12 @@ def _digest(target: Target, image: Image) -> str:
     return image.labels.get(_BASE_DIGEST_LABEL, image.digest)
 
 
-def base_image(target: Target) -> str:
-    """Return the image that a build starts from; HandledError for an unreadable HARNESS_BASE_IMAGE."""
-    chosen = os.environ.get(BASE_VARIABLE)
+def base_image(target: Target, *, here: bool = True) -> str:
+    """Return the image that a build starts from: `here`, or, where that is false, on a machine with no variable set.
+
+    Raises HandledError for an unreadable HARNESS_BASE_IMAGE.
+    """
+    chosen = os.environ.get(BASE_VARIABLE) if here else None
     if not chosen or target.build is None or target.build.kind != "packages":
         return target.pull_reference
     try:
@@ -77,16 +80,16 @@ def base_image(target: Target) -> str:
         ) from error
 
 
-def planned_image(target: Target) -> str:
+def planned_image(target: Target, *, here: bool = True) -> str:
     """Return the reference that the target's container is started from, without making or pulling anything.
 
     The tag of a built image is a hash of all it is made of, so a changed pin, base or Dockerfile is another
-    image.
+    image. `here` is as for `base_image`.
     """
     if target.build is None:
         return target.pull_reference
     text = _dockerfile(target.build).read_text(encoding="utf-8")
-    what = [text, target.docker_platform, sorted(build_arguments(target).items())]
+    what = [text, target.docker_platform, sorted(build_arguments(target, here=here).items())]
     if target.build.kind == "packages":
         what.append(packages.key(target))
     else:
@@ -95,21 +98,28 @@ def planned_image(target: Target) -> str:
     return f"{PROJECT_LABEL}/{target.build.kind}:{architecture(target)}-{tag}"
 
 
-def build_arguments(target: Target) -> dict[str, str]:
-    """Return the build arguments of the target's Dockerfile, {} where its image is pulled."""
+def build_arguments(target: Target, *, here: bool = True) -> dict[str, str]:
+    """Return the build arguments of the target's Dockerfile, {} where its image is pulled.
+
+    `here` is as for `base_image`.
+    """
     if target.build is None:
         return {}
     python = {"PYTHON": target.python} if target.build.kind == "packages" else {}
-    return {"BASE": base_image(target), "ENGINE_VERSION": target.version, **python, **dict(target.build.args)}
+    base = base_image(target, here=here)
+    return {"BASE": base, "ENGINE_VERSION": target.version, **python, **dict(target.build.args)}
 
 
-def image_command_lines(target: Target) -> tuple[str, ...]:
-    """Return the lines that get the target's image by hand, run from the repository's root."""
+def image_command_lines(target: Target, *, here: bool = True) -> tuple[str, ...]:
+    """Return the lines that get the target's image by hand, run from the repository's root.
+
+    `here` is as for `base_image`.
+    """
     if target.build is None:
         return (shlex.join(["docker", "pull", "--platform", target.docker_platform, target.pull_reference]),)
-    build = ["docker", "build", "--platform", target.docker_platform, "-t", planned_image(target)]
+    build = ["docker", "build", "--platform", target.docker_platform, "-t", planned_image(target, here=here)]
     build += ["-f", f"docker/{target.build.kind}.Dockerfile"]
-    for name, value in build_arguments(target).items():
+    for name, value in build_arguments(target, here=here).items():
         build += ["--build-arg", f"{name}={value}"]
     if target.build.kind != "packages":
         return (shlex.join([*build, "docker"]),)

@@ -25,12 +25,19 @@ def counts(results: Results) -> dict[str, int]:
 class Cluster:
     """Failures of one cause: a diagnosis, or a class where no diagnosis fits.
 
-    `advice` is that of the first cell, None where no diagnosis fits: its texts may name that cell's nodes.
+    `advice` is that of the first cell, None where no diagnosis fits: its texts may name that cell's nodes. `first_seen`
+    is the UTC time of the first run that failed so, "" where no run of the past is kept.
     """
 
     title: str
     advice: Advice | None
     cells: tuple[CellView, ...]
+
+    @property
+    def first_seen(self) -> str:
+        """Return the earliest time at which one of the cells first failed as it does."""
+        seen = [cell.history.first_seen for cell in self.cells if cell.history and cell.history.first_seen]
+        return min(seen, default="")
 
 
 def clusters(results: Results) -> tuple[Cluster, ...]:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from harness.report import past
 from harness.report.graph import layout
-from harness.report.labels import BUCKETS, CERTAINTIES, MARKS, ROLES, bucket
+from harness.report.labels import BUCKETS, CERTAINTIES, MARKS, PRODUCTS, ROLES, bucket
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from harness.case import Expectation
     from harness.outcome import Layer, Stamps, TensorUse
     from harness.report.graph import GraphView
-    from harness.report.model import CaseView, CellView, VariantView
+    from harness.report.model import CaseView, CellView, RunView, VariantView
 
 #: Samples drawn for one cell; results.json has them all.
 _SAMPLES = 160
@@ -35,6 +36,7 @@ def variant_evidence(case: CaseView, variant: VariantView) -> dict[str, Any]:
             "hashes": [["model", variant.model_sha256], ["recipe", variant.recipe_sha256]],
             "expectations": [_expectation(entry) for entry in variant.expectations],
             "tags": list(variant.tags),
+            "file": f"{case.name}-{variant.name}.onnx",
             "graph": _graph(variant.graph),
         }
     )
@@ -67,7 +69,7 @@ def _graph(graph: GraphView) -> dict[str, Any] | None:
 
 
 def _expectation(entry: Expectation) -> dict[str, Any]:
-    where = [str(entry.engine), entry.versions or "every version", entry.platform or "", *entry.targets]
+    where = [PRODUCTS[entry.engine], entry.versions or "every version", entry.platform or "", *entry.targets]
     return _slim(
         {
             "outcome": MARKS[entry.outcome].name,
@@ -80,8 +82,8 @@ def _expectation(entry: Expectation) -> dict[str, Any]:
     )
 
 
-def cell_evidence(cell: CellView) -> dict[str, Any]:
-    """Return a cell's evidence."""
+def cell_evidence(cell: CellView, runs: Sequence[RunView] = ()) -> dict[str, Any]:
+    """Return a cell's evidence; `runs` are all of the past, which its history points into."""
     end = cell.end
     return _slim(
         {
@@ -117,6 +119,27 @@ def cell_evidence(cell: CellView) -> dict[str, Any]:
             ],
             "latency": _latency(cell),
             "stamps": _stamps(cell.stamps) if cell.stamps else None,
+            "past": _past(cell, runs) if cell.history else None,
+            "byHand": list(cell.by_hand),
+        }
+    )
+
+
+def _past(cell: CellView, runs: Sequence[RunView]) -> dict[str, Any]:
+    """Return what is said of the past, the strip of runs, and the medians with the runs from which they changed."""
+    found = cell.history
+    if found is None:
+        return {}
+    changes = found.latency.changes if found.latency else ()
+    return _slim(
+        {
+            "said": list(past.sentences(cell)),
+            "strip": [
+                [past.day(runs[number].when), str(cls), int(number in found.elsewhere)]
+                for number, cls in found.strip
+            ],
+            "medians": [[past.day(runs[number].when), value] for number, value in found.medians_ms],
+            "changes": [past.day(change.when) for change in changes],
         }
     )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from harness.report import past
 from harness.report.labels import BUCKETS, CORNERS, KINDS, MARKS, ROLES, bucket
 from harness.report.ranges import PREDICATE
 from harness.report.sides import STACK, side
@@ -63,6 +64,7 @@ def facts(results: Results) -> dict[str, Any]:
                 "platform": target.platform,
                 "run": int(target.id in measured),
                 "needs": target.needs,
+                "commands": list(target.commands),
             }
             for target in results.targets
         ],
@@ -125,7 +127,7 @@ def look(cell: CellView, variant: VariantView) -> dict[str, str]:
     return {
         "letters": mark.letters,
         "classes": f"{mark.shape} k-{shown} b-{where}",
-        "corner": CORNERS.get(cell.verdict, "") if cell.measured else "",
+        "corner": (CORNERS.get(cell.verdict, "") if cell.measured else "") + past.corner(cell),
         "under": "doc" if where == "documented" else "old" if where == "stale" else cell.chip,
         "time": _time(cell.latency) if cell.latency else "",
     }
@@ -146,6 +148,7 @@ def words(cell: CellView, variant: VariantView) -> str:
     if not cell.measured:
         return f"{BUCKETS[where][0]}: {clip(cell.reason or cell.sentence, 200)}"
     parts = [f"{BUCKETS[where][0]}: {MARKS[cell.cls].name.lower()}", cell.chip]
+    parts += [past.NEWS[word] for word in past.words(cell) if word in past.CORNERS]
     if cell.diagnosis:
         parts.append(cell.diagnosis.title)
     return ". ".join(part for part in parts if part)
@@ -178,6 +181,7 @@ def _look(cell: CellView, variant: VariantView) -> list[Any]:
         list(one.proofs),
         _ran_in(cell, variant, one.nodes),
         int(cell.measured),
+        list(past.words(cell)),
     ]
 
 

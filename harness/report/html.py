@@ -16,6 +16,8 @@ from harness.report.counts import attention, clusters, counts
 from harness.report.facts import look, spoken
 from harness.report.labels import BUCKETS, CORNERS, KINDS, MARKS, ROLES
 from harness.report.pagedata import page_data
+from harness.report.past import CORNERS as PAST_CORNERS
+from harness.report.past import NEWS, day, news
 from harness.report.text import capital, clip, visible
 from harness.report.upgrade import default_pair, upgrade
 from harness.words import Class
@@ -40,6 +42,8 @@ _MOST_CHANGES = 400
 #: Rows of one kind shown before "more".
 _STEP_ROWS = 8
 _MOST_STEP_ROWS = 100
+#: What changed from run to run: rows shown, rows with those behind "earlier", cells named in a row.
+_NEWS_ROWS, _MOST_NEWS, _NEWS_CELLS = 12, 100, 3
 _STYLES = ("style.css", "matrix.css", "panel.css", "media.css")
 #: In the order in which they rely on one another.
 _SCRIPTS = ("base", "upgrade", "step", "query", "matrix", "graph", "layers", "panel", "main")
@@ -73,6 +77,7 @@ def render(results: Results) -> str:
             step=upgrade(results, *default_pair(results)),
             static=len(results.cells) <= _STATIC_CELLS,
             clusters=clusters(results),
+            news=news(results),
             runs=_runs(results),
             differing={(change.case, change.variant) for change in results.changes},
         )
@@ -110,9 +115,11 @@ def _environment() -> jinja2.Environment:
         finalize=_shown,
     )
     made.globals.update(MARKS=MARKS, BUCKETS=BUCKETS, CORNERS=CORNERS, ROLES=ROLES)
+    made.globals.update(NEWS=NEWS, PAST_CORNERS=PAST_CORNERS, MOST_NEWS=_MOST_NEWS, NEWS_ROWS=_NEWS_ROWS)
+    made.globals.update(NEWS_CELLS=_NEWS_CELLS)
     made.globals.update(Class=Class, NAMED=_NAMED_CELLS, FEW=_FEW_CELLS)
     made.globals.update(KINDS=KINDS, STEP_ROWS=_STEP_ROWS, MOST_STEP_ROWS=_MOST_STEP_ROWS)
-    made.filters.update(brief=_brief, capital=capital, name=_name, cut=_cut, brief_name=_brief_name)
+    made.filters.update(day=day, brief=_brief, capital=capital, name=_name, cut=_cut, brief_name=_brief_name)
     made.globals.update(look_of=look, words_of=spoken, used=_used)
     return made
 
@@ -157,6 +164,7 @@ def _runs(results: Results) -> dict[str, Any]:
         "first": whens[0] if whens else "",
         "last": whens[-1] if whens else "",
         "harness": sorted({stamp.harness_version for stamp in stamps} - {""}),
+        "commits": sorted({stamp.harness_commit for stamp in stamps} - {""}),
         "gpus": sorted(gpus),
         "measured": measured,
         "cells": sum(cell.measured for cell in results.cells),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.words import GOOD, Certainty, Class, Role, Verdict
+from harness.words import GOOD, Certainty, Class, Engine, Role, Verdict
 
 if TYPE_CHECKING:
     from harness.report.model import CellView
@@ -76,6 +76,12 @@ KINDS = {
     "fixed": ("Fixed", "fails before, works after"),
     "precision_gained": ("Precision gained", "a node runs in the precision wanted only after"),
     "faster": ("Faster", "median faster by 5 % or more and quartiles apart, on the same stack"),
+}
+
+PRODUCTS = {
+    Engine.TENSORRT: "TensorRT",
+    Engine.TENSORRT_RTX: "TensorRT for RTX",
+    Engine.ONNXRUNTIME: "ONNX Runtime",
 }
 
 CERTAINTIES = {

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from harness.report.counts import clusters, counts
 from harness.report.labels import BUCKETS, MARKS, bucket
+from harness.report.past import NEWS, news
 from harness.report.text import capital, clip, visible
 
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ _LISTED = ("regressed", "new", "fixed", "news", "infra")
 def summary(results: Results) -> str:
     """Return the summary: the same text for the same results, at most `LIMIT_BYTES` of UTF-8."""
     listed = [_cells(results, key) for key in _LISTED]
-    sections = [_head(results), *listed, _changes(results), _causes(results)]
+    sections = [_head(results), *listed, _last_night(results), _changes(results), _causes(results)]
     text = ""
     for section in filter(None, sections):
         for line in section:
@@ -68,6 +70,23 @@ def _cell(cell: CellView) -> str:
 
 def _advice(cell: CellView) -> str:
     return f" **{_plain(cell.diagnosis.title)}.** {_plain(cell.diagnosis.advice)}" if cell.diagnosis else ""
+
+
+def _last_night(results: Results) -> list[str]:
+    """Return what changed within a day of the last run: each target of a night is a run of its own."""
+    if not results.runs:
+        return []
+    last = results.runs[-1].when
+    since = f"{date.fromisoformat(last[:10]) - timedelta(days=1)}{last[10:]}"
+    return _section(
+        "Changed in the last 24 hours of runs",
+        [
+            f"- {_code(cell.id)}: {NEWS[entry.kind].lower()}. {_plain(text)}"
+            for entry in news(results)
+            if entry.when > since
+            for cell, text in entry.cells
+        ],
+    )
 
 
 def _changes(results: Results) -> list[str]:

@@ -26,7 +26,8 @@ RESULTS_SCHEMA = 1
 class TargetView:
     """A column. `family` is the group it stands in; `series` names targets whose versions can be compared.
 
-    `short` is the version as a reader says it ("8.6"); `stamps` are those of the latest run shown, if any.
+    `short` is the version as a reader says it ("8.6"); `stamps` are those of the latest run shown, if any; `commands`
+    are the lines that make its container by hand.
     """
 
     id: str
@@ -41,6 +42,7 @@ class TargetView:
     needs: str
     notes: str = ""
     stamps: Stamps | None = None
+    commands: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -148,7 +150,8 @@ class CellView:
 
     `documented` are indices into the variant's expectations that are about this target, the one that is
     judged first. `chip` is the precision in short ("INT8 2/2"). `stale` says that an outcome of another model
-    or recipe exists and is not shown. `flaky` are the classes seen where runs on the same stack disagree.
+    or recipe exists and is not shown. `flaky` are the classes seen where runs on the same stack disagree. `by_hand` are
+    the lines that try the same with the vendor's own tools, on the model file beside the report.
     """
 
     id: str
@@ -187,6 +190,7 @@ class CellView:
     stamps: Stamps | None = None
     flaky: tuple[Class, ...] = ()
     history: CellHistory | None = None
+    by_hand: tuple[str, ...] = ()
 
     @property
     def measured(self) -> bool:
@@ -204,13 +208,17 @@ class RunView:
 
 @dataclass(frozen=True)
 class Results:
-    """The whole matrix; cells are in case, variant, target order, runs from the oldest on."""
+    """The whole matrix; cells are in case, variant, target order, runs from the oldest on.
+
+    `matrix_sha256` is the hash of all that matrix.yaml decides of what runs where.
+    """
 
     targets: tuple[TargetView, ...]
     cases: tuple[CaseView, ...]
     cells: tuple[CellView, ...]
     changes: tuple[Change, ...] = ()
     runs: tuple[RunView, ...] = ()
+    matrix_sha256: str = ""
 
     def cell(self, case: str, variant: str, target: str) -> CellView:
         """Return one cell; KeyError if the matrix has no such cell."""
@@ -223,6 +231,7 @@ class Results:
         """Return the contract of results.json as plain JSON data."""
         return {
             "schema": RESULTS_SCHEMA,
+            "matrix_sha256": self.matrix_sha256,
             "targets": [dataclasses.asdict(target) for target in self.targets],
             "cases": [dataclasses.asdict(case) for case in self.cases],
             "changes": [dataclasses.asdict(change) for change in self.changes],

@@ -21,7 +21,7 @@ from harness.report.text import visible
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from harness.report.model import CaseView, CellView, Results, VariantView
+    from harness.report.model import CaseView, CellView, Results, RunView, VariantView
 
     Rows = Sequence[tuple[tuple[CaseView, VariantView], Sequence[CellView]]]
 
@@ -39,7 +39,7 @@ _BASE64 = re.compile(r'(?<=\[")[A-Za-z0-9+/=]+(?=")')
 def page_data(results: Results) -> str:
     """Return the JSON text, safe inside a <script> element; the same bytes for the same results and zlib."""
     rows = list(zip(rows_of(results), grid_of(results), strict=True))
-    data = {**_clean(facts(results)), "evidence": _evidence(rows, len(results.cells))}
+    data = {**_clean(facts(results)), "evidence": _evidence(rows, len(results.cells), results.runs)}
     text = json.dumps(data, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e")
 
@@ -56,7 +56,7 @@ def _plain(packed: re.Match[str]) -> str:
         return packed.group()
 
 
-def _evidence(rows: Rows, cells: int) -> list[list[Any]]:
+def _evidence(rows: Rows, cells: int, runs: Sequence[RunView]) -> list[list[Any]]:
     """Return chunks: packed rows, and then the numbers of the rows in it; rows with news come first."""
     budget = _EVIDENCE_BYTES + _EVIDENCE_BYTES_A_CELL * cells
     order = (
@@ -67,7 +67,7 @@ def _evidence(rows: Rows, cells: int) -> list[list[Any]]:
     chunks: list[list[Any]] = []
     for start in range(0, len(rows), _CHUNK_ROWS):
         numbers = list(order[start : start + _CHUNK_ROWS])
-        packed = _pack([_row(*rows[index]) for index in numbers])
+        packed = _pack([_row(*rows[index], runs) for index in numbers])
         budget -= len(packed)
         if budget < 0:
             break
@@ -84,8 +84,10 @@ def _news(cells: Sequence[CellView]) -> bool:
     return any(str(cell.verdict) not in _NO_NEWS for cell in cells)
 
 
-def _row(names: tuple[CaseView, VariantView], cells: Sequence[CellView]) -> dict[str, Any]:
-    return {"variant": variant_evidence(*names), "cells": [cell_evidence(cell) for cell in cells]}
+def _row(
+    names: tuple[CaseView, VariantView], cells: Sequence[CellView], runs: Sequence[RunView]
+) -> dict[str, Any]:
+    return {"variant": variant_evidence(*names), "cells": [cell_evidence(cell, runs) for cell in cells]}
 
 
 def _pack(rows: list[dict[str, Any]]) -> str:

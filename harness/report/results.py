@@ -26,6 +26,7 @@ from harness.report.model import (
     VariantView,
 )
 from harness.store import is_stale
+from harness.trtexec import docker_line, model_file, trtexec_lines
 from harness.words import Engine
 
 if TYPE_CHECKING:
@@ -39,14 +40,17 @@ if TYPE_CHECKING:
     from harness.store import Store
 
     Hashes = Mapping[str, tuple[str, str]]
+    Commands = Mapping[str, Sequence[str]]
 
 _PRODUCTS = {Engine.TENSORRT: "TensorRT", Engine.TENSORRT_RTX: "RTX", Engine.ONNXRUNTIME: "ONNX Runtime"}
 
 
-def from_store(matrix: Matrix, cases: Sequence[Case], store: Store) -> Results:
+def from_store(
+    matrix: Matrix, cases: Sequence[Case], store: Store, commands: Commands | None = None
+) -> Results:
     """Return the results of the outcomes that speak for each cell of a store, with the history beside it."""
     outcomes = store.latest(_hashes(matrix, cases))
-    return assemble(matrix, cases, outcomes, read_history(store.path))
+    return assemble(matrix, cases, outcomes, read_history(store.path), commands)
 
 
 def run_records(matrix: Matrix, cases: Sequence[Case], store: Store) -> tuple[RunRecord, ...]:
@@ -65,22 +69,29 @@ def assemble(
     cases: Sequence[Case],
     outcomes: Mapping[str, Outcome],
     history: Sequence[RunRecord] = (),
+    commands: Commands | None = None,
 ) -> Results:
     """Return every cell of the matrix, judged; `outcomes` are by cell id, `history` is the oldest run first.
+
+    `commands` are the lines that make a target's container by hand, by target.
 
     A cell without an outcome is `not_run` or `not_applicable`. An outcome of another model or recipe than
     today's is not shown: its cell is `not_run` and marked stale. Cells are in case, variant and target order.
     """
     hashes = _hashes(matrix, cases)
-    past = histories(history, {key: subject_of(*both) for key, both in hashes.items()})
+    subjects = {key: subject_of(*both) for key, both in hashes.items()}
+    past = histories(history, subjects, {key: outcome.stamps.run for key, outcome in outcomes.items()})
     cells = tuple(
         _with_history(_cell(cell, outcomes.get(cell.id), hashes[cell.id]), past.get(cell.id))
         for cell in plan(matrix, cases)
     )
-    targets = _targets(matrix, cells)
+    targets = tuple(
+        replace(target, commands=tuple((commands or {}).get(target.id, ())))
+        for target in _targets(matrix, cells)
+    )
     views = tuple(_case(case, hashes, targets) for case in cases)
     runs = tuple(RunView(record.run, record.when) for record in history)
-    return _with_ranges(Results(targets, views, cells, runs=runs))
+    return _with_ranges(Results(targets, views, cells, runs=runs, matrix_sha256=matrix.sha256()))
 
 
 def _with_history(cell: CellView, past: CellHistory | None) -> CellView:
@@ -101,7 +112,8 @@ def _cell(cell: Cell, outcome: Outcome | None, hashes: tuple[str, str]) -> CellV
     stale = outcome is not None and is_stale(outcome, hashes)
     if outcome is None or stale:
         outcome = _blank(cell, "the model or the recipe has changed since it ran" if stale else "not run yet")
-    return cell_view(judge_cell(cell, outcome), stale=stale)
+    lines = (docker_line(cell, model_file(cell)), *trtexec_lines(cell, model_file(cell)))
+    return replace(cell_view(judge_cell(cell, outcome), stale=stale), by_hand=tuple(filter(None, lines)))
 
 
 def _blank(cell: Cell, reason: str) -> Outcome:

@@ -15,7 +15,7 @@ from harness.history.record import MOST_SAMPLES, missing
 from harness.plan import plan
 from harness.report.pagedata import unpacked
 from harness.report.results import from_store, run_records
-from harness.report.writer import report_texts, schema_text
+from harness.report.writer import model_files, report_texts, schema_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from harness.case import Case
     from harness.matrix import Matrix
     from harness.outcome import Outcome
+    from harness.report.results import Commands
     from harness.store import Store
 
 #: What every record of a cell that was run is stamped with.
@@ -32,7 +33,9 @@ _STAMPS = ("model_sha256", "recipe_sha256", "engine_version", "via", "harness_ve
 _MOST_TOLD = 20
 
 
-def verify_report(matrix: Matrix, cases: Sequence[Case], store: Store, folder: Path) -> list[str]:
+def verify_report(
+    matrix: Matrix, cases: Sequence[Case], store: Store, folder: Path, commands: Commands | None = None
+) -> list[str]:
     """Return a sentence for every fault: nothing is mended.
 
     Looked at are: each log against its hash; the stamps and samples of each record; that a run's history is kept; that
@@ -44,20 +47,21 @@ def verify_report(matrix: Matrix, cases: Sequence[Case], store: Store, folder: P
     faults += _versions(matrix, store)
     faults += _history(matrix, cases, store)
     faults += _results(folder / "results.json", [cell.id for cell in plan(matrix, cases)])
-    for name, text in report_texts(from_store(matrix, cases, store)).items():
+    texts = report_texts(from_store(matrix, cases, store, commands))
+    for name, data in ({name: text.encode() for name, text in texts.items()} | model_files(cases)).items():
         path = folder / name
         if not path.is_file():
             faults.append(f"{path}: missing; write it with `python -m harness report`")
-        elif not _same(path, text):
+        elif not _same(path, data):
             faults.append(f"{path}: does not follow from the records; run `python -m harness report`")
     return faults
 
 
-def _same(path: Path, text: str) -> bool:
+def _same(path: Path, data: bytes) -> bool:
     found = path.read_bytes()
-    if found == text.encode():
+    if found == data:
         return True
-    return path.suffix == ".html" and unpacked(found.decode("utf-8", "replace")) == unpacked(text)
+    return path.suffix == ".html" and unpacked(found.decode("utf-8", "replace")) == unpacked(data.decode())
 
 
 def _record(store: Store, outcome: Outcome) -> Iterable[str]:

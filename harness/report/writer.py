@@ -19,38 +19,60 @@ from harness.report.results import from_store, run_records
 from harness.report.table import table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from harness.case import Case
     from harness.matrix import Matrix
     from harness.report.model import Results
+    from harness.report.results import Commands
     from harness.store import Store
 
 #: The published description of results.json, shipped beside it.
 SCHEMA_FILE = "results.schema.json"
+#: The folder of the models, beside the page.
+MODELS = "models"
 
 
-def build_report(matrix: Matrix, cases: Sequence[Case], store: Store, folder: Path) -> Results:
-    """Write the history of the runs in a store beside it, and the report into a folder; return what it shows."""
+def build_report(
+    matrix: Matrix, cases: Sequence[Case], store: Store, folder: Path, commands: Commands | None = None
+) -> Results:
+    """Write the history of the runs in a store beside it, and the report into a folder; return what it shows.
+
+    `commands` are the lines that make a target's container by hand, by target.
+    """
     update_history(store.path, run_records(matrix, cases, store))
-    results = from_store(matrix, cases, store)
-    write_report(results, folder)
+    results = from_store(matrix, cases, store, commands)
+    write_report(results, folder, model_files(cases))
     return results
 
 
-def write_report(results: Results, folder: Path) -> tuple[Path, ...]:
+def write_report(
+    results: Results, folder: Path, models: Mapping[str, bytes] | None = None
+) -> tuple[Path, ...]:
     """Write results.json and all that is made of it into a folder, made if missing; return their paths.
 
-    Raises HandledError where the folder cannot be written.
+    `models` are files by their place in the folder. Raises HandledError where the folder cannot be written.
     """
-    texts = report_texts(results)
+    files = {name: text.encode() for name, text in report_texts(results).items()} | dict(models or {})
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        return tuple(_replace(folder / name, text) for name, text in texts.items())
+        for parent in {(folder / name).parent for name in files}:
+            parent.mkdir(parents=True, exist_ok=True)
+        for left in set((folder / MODELS).glob("*.onnx")) - {folder / name for name in files}:
+            left.unlink()
+        return tuple(_replace(folder / name, data) for name, data in files.items())
     except OSError as error:
         raise HandledError(
             f"{folder}: the report cannot be written ({error.strerror}); give another folder"
         ) from error
+
+
+def model_files(cases: Sequence[Case]) -> dict[str, bytes]:
+    """Return the model of every variant by its place in the report's folder."""
+    return {
+        f"{MODELS}/{case.name}-{variant.name}.onnx": variant.model_bytes()
+        for case in cases
+        for variant in case
+    }
 
 
 def report_texts(results: Results) -> dict[str, str]:
@@ -77,8 +99,7 @@ def results_json(results: Results) -> str:
     ASCII only. A figure that is not finite becomes null, for JSON has no such number.
     """
     data = _finite(results.to_json())
-    schema = data.pop("schema")
-    parts = [f'"schema": {json.dumps(schema)}']
+    parts = [f'"{key}": {json.dumps(data.pop(key))}' for key in ("schema", "matrix_sha256")]
     for key in sorted(data):
         lines = ",\n".join(json.dumps(entry, sort_keys=True, allow_nan=False) for entry in data[key])
         parts.append(f'"{key}": [\n{lines}\n]' if lines else f'"{key}": []')
@@ -95,11 +116,11 @@ def _finite(value: Any) -> Any:  # noqa: ANN401  (walks JSON)
     return value
 
 
-def _replace(path: Path, text: str) -> Path:
+def _replace(path: Path, data: bytes) -> Path:
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
         os.chmod(temporary, 0o644)  # noqa: PTH101  (mkstemp gives 0600, and a web server reads these)
         os.replace(temporary, path)  # noqa: PTH105
     except BaseException:

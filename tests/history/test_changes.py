@@ -127,3 +127,32 @@ def test_latency_is_compared_on_one_stack_alone() -> None:
     assert found.latency is not None
     assert (found.latency.verdict, found.latency.runs) == ("steady", NEEDED)
     assert found.stack_since == day(NEEDED)
+
+
+def test_a_changed_stack_says_what_of_it_changed_and_what_was_before() -> None:
+    """The reader has to judge whether that is the cause."""
+    found = past(runs([OK] * 3 + [BUILD] * 3, [STACK] * 3 + [OTHER] * 3))
+    assert (found.before, found.with_stack, found.stack_changed) == (OK, True, ("image",))
+    assert found.elsewhere == (0, 1, 2)
+    same = past(runs([OK] * 3))
+    assert (same.before, same.stack_changed, same.elsewhere) == (None, (), ())
+
+
+def test_a_later_run_that_does_not_speak_for_the_cell_is_no_change() -> None:
+    """A machine without a GPU that only builds what another machine ran: the run still speaks."""
+    records = runs([OK, OK, Class.BUILT], [STACK, STACK, OTHER])
+    found = histories(records, shown={CELL: "r1"})[CELL]
+    assert (found.event, found.since, found.elsewhere) == ("steady", day(0), (2,))
+    assert past(records).event == "changed"
+
+
+def test_medians_are_those_of_the_present_stack() -> None:
+    """Of another stack they are another machine's."""
+    records = tuple(
+        dataclasses.replace(
+            record,
+            cells={CELL: dataclasses.replace(record.cells[CELL], median_ms=0.5 + number, samples_ms=(0.5,))},
+        )
+        for number, record in enumerate(runs([OK] * 3, [OTHER, STACK, STACK]))
+    )
+    assert past(records).medians_ms == ((1, 1.5), (2, 2.5))

@@ -87,7 +87,17 @@ def test_what_is_kept_is_not_written_again_and_a_short_record_is(tmp_path: Path)
     assert read_history(tmp_path) == whole
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"schema": 2}', '{"schema": 1}', '{"schema": 1, "stacks": 3}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        '{"schema": 2}',
+        '{"schema": 1}',
+        '{"schema": 1, "stacks": 3}',
+        '{"schema": 1, "run": "r", "when": "2026-01-01 soon", "stacks": [], "cells": {}}',
+    ],
+)
 def test_a_record_that_is_none_is_named(tmp_path: Path, text: str) -> None:
     """It is one sentence with the file in it."""
     (tmp_path / "history").mkdir()

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from harness import docker_engine
-from harness.by_hand import command_lines, plan_environment
+from harness.by_hand import command_lines, plan_environment, published_lines
 from harness.errors import HandledError
 from harness.launch import start
-from harness.matrix import Build
+from harness.matrix import Build, load_matrix
 from harness.provision import (
     Environment,
     Gpu,
@@ -23,13 +24,11 @@ from harness.provision import (
     planned_image,
     prepare,
 )
-from harness.provision.images import base_image
+from harness.provision.images import BASE_VARIABLE, base_image
 from tests import needs
 from tests.provision.factory import PIN, arm64, gpu_target, target
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from harness.matrix import Target
 
 pytestmark = pytest.mark.timeout(180)
@@ -277,3 +276,16 @@ def a_daemon() -> docker_engine.Daemon:
 def a_gpu() -> Gpu:
     """Return a GPU that TensorRT 8.6 supports."""
     return Gpu("New", "GPU-new", "8.6", "550.1", 1)
+
+
+@pytest.mark.unit
+def test_published_lines_are_the_same_whatever_this_machine_builds_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A report's bytes are the same everywhere, and its readers have the public base."""
+    matrix = load_matrix(Path(__file__).parents[2] / "matrix.yaml")
+    plain = published_lines(matrix)
+    monkeypatch.setenv(BASE_VARIABLE, "mine:{arch}")
+    assert published_lines(matrix) == plain
+    assert set(plain) == {each.name for each in matrix}
+    assert "BASE=mine:amd64" in " ".join(command_lines(matrix.target("rtx17")))

@@ -124,3 +124,31 @@ def test_panel_links_to_the_whole_log_beside_the_page(browser: Browser, tmp_path
     assert address is not None
     assert (tmp_path / address).is_file()
     made.context.close()
+
+
+def test_panel_gives_the_model_and_the_lines_to_paste(browser: Browser, tmp_path: Path) -> None:
+    """A bug report needs the model, NVIDIA's image and trtexec; whoever has the project needs the cell's id."""
+    from harness.report import build_report
+    from harness.store import Store
+
+    with Store(tmp_path) as store:
+        for outcome in factory.outcomes().values():
+            store.append(outcome)
+    commands = {"trt86": ("docker build -t engine docker",)}
+    build_report(factory.matrix(), (factory.case(),), store, tmp_path, commands)
+    made = Opened(browser, tmp_path / "index.html", "#conv_silu%5Bqdq%5D-trt86")
+    made.page.locator("#panel").wait_for(state="visible")
+    model = made.page.get_by_role("link", name="conv_silu-qdq.onnx")
+    with made.page.expect_download() as downloading:
+        model.click()
+    assert downloading.value.path().read_bytes() == factory.case().variants[0].model_bytes()
+    lines = made.page.locator("#panel .cmd pre").all_text_contents()
+    assert lines[0].startswith("docker run --rm --gpus all ")
+    assert " registry.example/engine:1 trtexec --onnx=conv_silu-qdq.onnx " in lines[0]
+    assert lines[1].startswith("trtexec --onnx=conv_silu-qdq.onnx ")
+    assert lines[2:] == [
+        "pytest 'matrix.yaml::conv_silu[qdq]-trt86'",
+        "python -m harness show 'conv_silu[qdq]-trt86'",
+        "docker build -t engine docker",
+    ]
+    made.context.close()

@@ -40,7 +40,16 @@ def test_a_finished_folder_has_no_fault(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["results.json", "results.schema.json", "results.csv", "junit.xml", "badge.svg", "summary.md"]
+    "name",
+    [
+        "results.json",
+        "results.schema.json",
+        "results.csv",
+        "junit.xml",
+        "badge.svg",
+        "summary.md",
+        "models/conv_silu-qdq.onnx",
+    ],
 )
 def test_every_file_is_held_against_the_records(tmp_path: Path, name: str) -> None:
     """One byte more, or no file at all."""

@@ -12,8 +12,10 @@ const figure = (value) => (typeof value === "number" ? String(Number(value.toPre
 
 const claims = (cell, variant) => (cell.documented || []).map((index) => {
   const claim = variant.expectations[index];
-  return make("p", {}, make("b", {}, claim.outcome), ` on ${claim.where}, ${claim.certainty}`,
-    cell.expectation === index ? " (held against this)" : "", ". ", claim.note ? claim.note + " " : "", claim.url ? link(claim.url, claim.source) : "");
+  // What was accepted from an earlier measurement says when and where in its note; a source says it here.
+  const how = claim.certainty === "measured" && claim.note ? ` – ${claim.note}` : ` on ${claim.where}, ${claim.certainty}. ${claim.note || ""}`;
+  return make("p", {}, make("b", {}, claim.outcome), how.trimEnd().replace(/\.?$/, ". "), claim.url ? [link(claim.url, claim.source), " "] : "",
+    cell.expectation === index ? make("span", { class: "quiet" }, "The result is held against this.") : "");
 });
 // A proof is named case.variant; its cell on the same target is where to look, and says there whether it holds.
 const proof = (name, column) => {
@@ -75,9 +77,42 @@ const copying = (label, text) => {
   return navigator.clipboard ? button : null;
 };
 const command = (text) => make("div", { class: "cmd" }, boxed(text), copying("Copy", () => text));
+// ---- the runs of the past: a strip of badges, and the medians of the runs on the present stack ----------------------
+const strip = (past) => make("ol", { class: "strip", "aria-label": "The last runs, the oldest first" }, (past.strip || []).map(([when, cls, elsewhere]) => {
+  const [letters, shape, name] = data.marks[cls];
+  const words = `${when} UTC: ${name.toLowerCase()}${elsewhere ? ", on another stack" : ""}`;
+  return make("li", { class: elsewhere ? "elsewhere" : null, title: words }, make("b", { class: `badge ${shape} k-${cls}`, "aria-hidden": "true" }, letters), make("span", { class: "vh" }, words));
+}));
+const stripTold = (past) => {
+  const days = (past.strip || []).map(([when]) => when.slice(0, 10));
+  const other = past.strip.some(([, , elsewhere]) => elsewhere);
+  return days.length > 1 ? make("p", { class: "quiet" }, `${days.length} runs, ${days[0]} to ${days.at(-1)}${other ? "; dotted below: on another stack" : ""}.`) : null;
+};
+const medians = (past) => {
+  const found = past.medians || [];
+  if (found.length < 2) return null;
+  const values = found.map(([, value]) => value);
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  const x = (at) => `${1 + (98 * at) / (found.length - 1)}%`;
+  const y = (value) => `${88 - ((value - low) / (high - low || 1)) * 76}%`;
+  const changed = new Set(past.changes || []);
+  const lines = found.flatMap(([when], at) => (changed.has(when) ? [make("line", { class: "changed", x1: x(at), x2: x(at), y1: "0", y2: "100%" }, make("title", {}, `changed ${when} UTC`))] : []));
+  return make("figure", { class: "medians" }, make("svg", { class: "spark", role: "img", "aria-label": `Medians of ${found.length} runs on this stack, from ${ms(low)} to ${ms(high)}` },
+    lines, found.map(([when, value], at) => make("circle", { cx: x(at), cy: y(value), r: 3 }, make("title", {}, `${when} UTC: ${ms(value)}`)))),
+  make("figcaption", { class: "quiet" }, `Median of each run on this stack, ${found[0][0].slice(0, 10)} to ${found.at(-1)[0].slice(0, 10)}: ${ms(low)} to ${ms(high)}${lines.length ? "; a line marks a change" : ""}.`));
+};
+const past = (cell) => (cell.past ? [...cell.past.said.map((text) => make("p", {}, text)), strip(cell.past), stripTold(cell.past), medians(cell.past)] : []);
 const quoted = (text) => `'${text.replace(/'/g, "'\\''")}'`;
-const reproduce = (id) => [command(`pytest ${quoted(`matrix.yaml::${id}`)}`), command(`python -m harness show ${quoted(id)}`),
-  make("p", { class: "quiet" }, "The second prints the docker and trtexec lines, and saves the model with --save.")];
+// A line that begins with # says what the one before it cannot express.
+const reproduce = (id, cell, variant, target) => {
+  const [lines, unsaid] = [(cell.byHand || []).filter((line) => line[0] !== "#"), (cell.byHand || []).filter((line) => line[0] === "#")];
+  return [make("p", {}, "The model, beside this page: ", make("a", { href: `models/${variant.file}`, download: variant.file }, variant.file)),
+    lines.length ? make("p", { class: "quiet" }, `By hand, as a bug report needs it, in the folder of the model${lines.length > 1 ? ": in NVIDIA’s image, or where TensorRT is installed" : ""}.`) : null,
+    lines.map(command), unsaid.map((line) => make("p", { class: "quiet" }, capital(line.slice(2)) + ".")),
+    make("p", { class: "quiet" }, "This cell again, in a clone of the project."),
+    command(`pytest ${quoted(`matrix.yaml::${id}`)}`), command(`python -m harness show ${quoted(id)}`),
+    target.commands.length ? fold("The container it runs in, made by hand", target.commands.map(command)) : null];
+};
 
 const beside = (column, other) => {
   const pick = make("select", { id: "p-vs" }, make("option", { value: "" }, "nothing"), targets.filter((target) => target.index !== column)
@@ -102,6 +137,7 @@ const bodyOf = (row, column, other, found) => {
     cell.sentence && cell.reason && !cell.sentence.includes(cell.reason) ? make("p", {}, cell.reason) : "",
     ...diagnosis(cell, column), ...(cell.notes || []).map((note) => make("p", { class: "quiet" }, note)),
     ...chapter("What is known", claims(cell, variant)),
+    ...chapter("Past runs", past(cell)),
     ...chapter("Precision of the nodes that matter", precision(cell, variant)),
     ...chapter("The model, by the precision each node ran in", graphView(variant, sides)),
     ...chapter("Latency", latency(cell)), ...chapter("Accuracy against the ONNX reference", accuracy(cell)),
@@ -109,7 +145,7 @@ const bodyOf = (row, column, other, found) => {
     ...chapter("Messages", log(cell)),
     ...chapter(title, second && (cell.layers || second.layers) ? alignedTable(cell, second, [targets[column].id, targets[other].id]) : layerTable(cell)),
     ...chapter("Recipe", make("p", {}, variant.recipe), list(variant.hashes)),
-    ...chapter("Reproduce", reproduce(idOf(row, column))), ...chapter("Measured with", cell.stamps ? [list(cell.stamps)] : [])];
+    ...chapter("Reproduce", reproduce(idOf(row, column), cell, variant, targets[column])), ...chapter(lookOf(row, column).measured ? "Measured with" : "Last tried with", cell.stamps ? [list(cell.stamps)] : [])];
 };
 
 let current = null;
