@@ -12,6 +12,7 @@ from harness.report.model import CaseView, Results
 from harness.report.pairs import Column, Kind, pairs
 from harness.report.results import assemble
 from harness.report.upgrade import upgrade
+from harness.words import Precision
 from tests.report import factory
 
 if TYPE_CHECKING:
@@ -101,10 +102,12 @@ def test_a_target_that_only_one_report_has_is_a_key_error() -> None:
 
 
 def test_what_is_wanted_now_is_asked_of_both_sides() -> None:
-    """The wanted nodes of an older report may be others, or in another order."""
-    made = report(factory.outcome(FREE, "rtx17"))
-    assert nights(changed(made, FREE, wanted=()), made).rows == ()
-    assert nights(made, changed(made, FREE, wanted=())).rows == ()
+    """The older report may want it of other nodes too, and name those first."""
+    layers = (factory.conv_layer("int8", fused=False), factory.activation_layer())
+    new = report(factory.outcome(FREE, "rtx17", layers=layers))
+    more = (("/model.0/act/Mul", Precision.INT8), (factory.CONV, Precision.INT8))
+    assert nights(changed(new, FREE, wanted=more), new).rows == ()
+    assert nights(changed(new, FREE, wanted=()), new).rows == ()
 
 
 def test_another_model_or_recipe_is_said_and_its_time_not_compared() -> None:
