@@ -6,11 +6,10 @@ Records are immutable and round-trip through JSON. Everything right of the store
 from __future__ import annotations
 
 import dataclasses
-import functools
-import types
-import typing
 from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from harness.decode import decode
 
 #: Raised when the meaning of a field changes; the store refuses records of another number.
 RECORD_SCHEMA = 1
@@ -192,41 +191,5 @@ class Outcome:
         """Rebuild a record; raises ValueError for another schema, TypeError for a missing or wrong field."""
         if data.get("schema") != RECORD_SCHEMA:
             raise ValueError(f"record schema {data.get('schema')!r}, this harness reads {RECORD_SCHEMA}")
-        outcome: Outcome = _rebuild(Outcome, data)
+        outcome: Outcome = decode(Outcome, data)
         return outcome
-
-
-@functools.cache
-def _hints(kind: Any) -> dict[str, Any]:  # noqa: ANN401  (a class is no Hashable to mypy)
-    # Resolving the hints of a class costs more than building it, and a store holds tens of thousands of objects.
-    return typing.get_type_hints(kind)
-
-
-def _rebuild(kind: Any, data: Any) -> Any:  # noqa: ANN401  (a dataclass, JSON)
-    if not isinstance(data, dict):
-        raise TypeError(f"{data!r:.60} is no {kind.__name__}")
-    hints = _hints(kind)
-    known = {name: _value(name, hints[name], value) for name, value in data.items() if name in hints}
-    return kind(**known)
-
-
-def _value(name: str, hint: Any, value: Any) -> Any:  # noqa: ANN401, PLR0911  (walks type hints)
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if origin in (typing.Union, types.UnionType):
-        if value is None:
-            return None
-        return _value(name, next(option for option in arguments if option is not type(None)), value)
-    if origin is tuple and isinstance(value, list | tuple):
-        return tuple(_value(name, arguments[0], entry) for entry in value)
-    if origin is dict and isinstance(value, dict):
-        return value
-    if origin is Literal and value in arguments:
-        return value
-    if isinstance(hint, type) and origin is None:
-        if dataclasses.is_dataclass(hint):
-            return _rebuild(hint, value)
-        # JSON writes the float 2.0 as it likes, and Python holds True for an integer.
-        fits = isinstance(value, int | float if hint is float else hint)
-        if fits and (hint is bool or not isinstance(value, bool)):
-            return value
-    raise TypeError(f"{name}: {value!r:.60} is not what belongs there")

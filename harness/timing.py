@@ -9,14 +9,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from statistics import median
+from statistics import NormalDist, median
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: The smallest change of a median that the report speaks of: below it a user's engine is as fast as it was.
+#: The change of a median that samples must be able to show, or they are noise: below it a user's engine is as fast as
+#: it was.
 WORTH_TELLING = 0.05
+#: What one machine does from run to run is within this part, by the clock of the samples: a single run a side cannot
+#: tell it from a change. Of a GPU: https://github.com/meta-pytorch/tritonbench/issues/143; of a CPU: up to 0.20 in 33
+#: pairs of runs of one stack, on two cores that others used too.
+RUN_TO_RUN = {"cuda_events": 0.04, "monotonic": 0.25}
 #: Samples under which quartiles say nothing; 20 leave five in each quarter.
 _ENOUGH = 20
 #: Standard error of a median in interquartile ranges over the square root of the count, for samples that are near
@@ -24,6 +29,8 @@ _ENOUGH = 20
 _MEDIAN_ERROR = 1.2533 / 1.3490
 #: Standard errors by which two medians differ by chance in one of twenty pairs of runs.
 _CONFIDENCE = 1.96
+#: An interval encloses its median this surely: two of them do so together with 99 %.
+_ENCLOSES = 0.995
 
 
 @dataclass(frozen=True)
@@ -72,6 +79,18 @@ def statistics(samples: Sequence[float]) -> Statistics:
 def percentile(ordered: Sequence[float], share: float) -> float:
     """Return the sample of sorted samples that this share of them does not exceed, by nearest rank."""
     return ordered[max(0, min(len(ordered) - 1, math.ceil(share * len(ordered)) - 1))]
+
+
+def interval(samples: Sequence[float]) -> tuple[float, float]:
+    """Return an interval that encloses the median with 99.5 %, from order statistics; no shape is assumed.
+
+    The samples must be enough for it, which those without noise are: of fewer than 12 the extremes lie too close.
+    """
+    ordered = sorted(samples)
+    count = len(ordered)
+    reach = NormalDist().inv_cdf(0.5 + _ENCLOSES / 2) * math.sqrt(count) / 2
+    low = max(0, math.floor(count / 2 - reach))
+    return ordered[low], ordered[count - 1 - low]
 
 
 def _noise(count: int, spread: float, drift: float) -> str:

@@ -8,7 +8,7 @@ from statistics import median
 
 import pytest
 
-from harness.timing import WORTH_TELLING, Statistics, percentile, statistics
+from harness.timing import WORTH_TELLING, Statistics, interval, percentile, statistics
 
 pytestmark = pytest.mark.unit
 
@@ -109,3 +109,22 @@ def test_samples_of_no_time_at_all_divide_by_nothing() -> None:
 def test_no_samples_are_refused() -> None:
     with pytest.raises(ValueError, match="no samples"):
         statistics([])
+
+
+@pytest.mark.parametrize("shape", ["even", "tail"])
+@pytest.mark.parametrize("count", [20, 100])
+def test_the_interval_encloses_the_median_as_often_as_it_says(count: int, shape: str) -> None:
+    """Simulated: 99.5 % of the time, whatever the shape; and an interval of everything would be no answer."""
+    generator = random.Random(5)  # noqa: S311
+    middle = 1.0 if shape == "even" else math.log(2)
+    missed = 0
+    for _ in range(4000):
+        samples = [
+            generator.random() * 2 if shape == "even" else generator.expovariate(1) for _ in range(count)
+        ]
+        low, high = interval(samples)
+        assert min(samples) < low <= median(samples) <= high < max(samples)
+        missed += not low <= middle <= high
+    assert missed / 4000 < 0.0085
+    if count == 100:
+        assert missed

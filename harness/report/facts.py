@@ -14,6 +14,7 @@ from harness.report.ranges import PREDICATE
 from harness.report.sides import STACK, side
 from harness.report.text import clip, milliseconds, visible
 from harness.report.upgrade import default_pair
+from harness.timing import RUN_TO_RUN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,7 +50,7 @@ def facts(results: Results) -> dict[str, Any]:
         sides = [side(cell, variant) for cell in cells]
         grid.append([looks.number(_look(cell, variant)) for cell in cells])
         timed = [(column, one.box) for column, one in enumerate(sides) if one.box]
-        boxes.append([[at, box.median, box.low, box.high, stacks.number(box.stack)] for at, box in timed])
+        boxes.append([[at, box.median, stacks.number(box.stack), *(box.interval or ())] for at, box in timed])
     measured = {target.id for target in results.targets if target.stamps}
     return {
         "targets": [
@@ -82,6 +83,7 @@ def facts(results: Results) -> dict[str, Any]:
         "boxes": boxes,
         "stacks": stacks.entries,
         "stackFields": ["clock", *STACK],
+        "runToRun": RUN_TO_RUN,
         "marks": {str(cls): [mark.letters, mark.shape, mark.name] for cls, mark in MARKS.items()},
         "buckets": {key: name for key, (name, _) in BUCKETS.items()},
         "kinds": [[key, name, meaning] for key, (name, meaning) in KINDS.items()],
@@ -179,6 +181,7 @@ def _look(cell: CellView, variant: VariantView) -> list[Any]:
         one.why,
         one.signature,
         list(one.proofs),
+        [str(cls) for cls in one.flaky],
         _ran_in(cell, variant, one.nodes),
         int(cell.measured),
         list(past.words(cell)),

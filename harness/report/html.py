@@ -16,6 +16,7 @@ from harness.report.counts import attention, clusters, counts
 from harness.report.facts import look, spoken
 from harness.report.labels import BUCKETS, CORNERS, KINDS, MARKS, ROLES
 from harness.report.pagedata import page_data
+from harness.report.pairs import Column
 from harness.report.past import CORNERS as PAST_CORNERS
 from harness.report.past import NEWS, day, news
 from harness.report.text import capital, clip, visible
@@ -53,6 +54,7 @@ def render(results: Results) -> str:
     """Return the page; the same bytes for the same results."""
     style, script = "".join(map(_asset, _STYLES)), _script()
     tally = counts(results)
+    before, after = default_pair(results)
     by_row: dict[tuple[str, str], list[CellView]] = {}
     for cell in results.cells:
         by_row.setdefault((cell.case, cell.variant), []).append(cell)
@@ -74,7 +76,7 @@ def render(results: Results) -> str:
             attention=attention(results),
             changes=_changes(results),
             changes_left=max(0, len(results.changes) - _MOST_CHANGES),
-            step=upgrade(results, *default_pair(results)),
+            step=upgrade(Column(results, before), Column(results, after)),
             static=len(results.cells) <= _STATIC_CELLS,
             clusters=clusters(results),
             news=news(results),

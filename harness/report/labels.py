@@ -66,16 +66,16 @@ ROLES = {
     Role.TWIN: "twin",
 }
 
-#: What a step from one target to another does to variants: name and meaning by `harness.report.upgrade.Kind`.
+#: What a step from one target to another does to variants: name and meaning by `harness.report.pairs.Kind`.
 KINDS = {
     "broken": ("Broken", "works before, fails after"),
     "precision_lost": ("Precision lost", "a node no longer runs in the precision wanted, without any error"),
-    "slower": ("Slower", "median slower by 5 % or more and quartiles apart, on the same stack"),
+    "slower": ("Slower", "the median rises beyond what one machine does from run to run, on the same stack"),
     "newly_unknown": ("Newly unknown", "known before, neither measured nor documented after"),
     "otherwise": ("Fails in another way", "fails before and after, with another class or signature"),
     "fixed": ("Fixed", "fails before, works after"),
     "precision_gained": ("Precision gained", "a node runs in the precision wanted only after"),
-    "faster": ("Faster", "median faster by 5 % or more and quartiles apart, on the same stack"),
+    "faster": ("Faster", "the median falls beyond what one machine does from run to run, on the same stack"),
 }
 
 PRODUCTS = {

@@ -1,22 +1,22 @@
 """What every part of the report is made from: the whole matrix with what is known of each cell.
 
-Plain, frozen data. `Results.to_json` is the contract behind `reports/results.json`.
+Plain, frozen data. `Results.to_json` is the contract behind `reports/results.json`, and `Results.from_json` reads it.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from harness.case import Expectation, Link
+from harness.decode import decode
+from harness.history import CellHistory
+from harness.outcome import Accuracy, End, Layer, Message, ParserError, Stamps
 from harness.report.graph import GraphView
-from harness.words import Class
-
-if TYPE_CHECKING:
-    from harness.case import Expectation, Link
-    from harness.history import CellHistory
-    from harness.outcome import Accuracy, End, Layer, Message, ParserError, Stamps
-    from harness.words import Precision, Role, Verdict
+from harness.timing import statistics
+from harness.words import Class, Precision, Role, Verdict
 
 #: Raised when the meaning of a field of results.json changes.
 RESULTS_SCHEMA = 1
@@ -239,6 +239,21 @@ class Results:
             "cells": [_cell(cell) for cell in self.cells],
         }
 
+    @staticmethod
+    def from_json(data: Any) -> Results:  # noqa: ANN401  (JSON)
+        """Rebuild what `to_json` returned, of this or another version of the harness.
+
+        Raises ValueError for another schema and for cells of no variant, TypeError for a missing or wrong field.
+        """
+        schema = data.get("schema") if isinstance(data, dict) else None
+        if schema != RESULTS_SCHEMA:
+            raise ValueError(f"schema {schema!r:.60}, this harness reads {RESULTS_SCHEMA}")
+        cells = data.get("cells")
+        fields = {**data, "cells": list(map(_cell_fields, cells)) if isinstance(cells, list) else cells}
+        results: Results = decode(Results, fields)
+        _check_claims(results)
+        return results
+
 
 def _cell(cell: CellView) -> dict[str, Any]:
     data = dataclasses.asdict(cell)
@@ -247,3 +262,39 @@ def _cell(cell: CellView) -> dict[str, Any]:
     if data["stamps"] is None:
         data["stamps"] = {}
     return data
+
+
+def _cell_fields(data: Any) -> Any:  # noqa: ANN401
+    """Undo `_cell`; samples of a harness that did not judge their noise are judged here."""
+    if not isinstance(data, dict):
+        return data
+    fields = {**data, "cls": data.get("class"), "stamps": data.get("stamps") or None}
+    latency = fields["latency"] = data.get("latency_ms")
+    if isinstance(latency, dict) and not {"noise", "spread"} <= latency.keys() and latency.get("samples"):
+        found = statistics(latency["samples"])
+        fields["latency"] = {"noise": found.noise, "spread": found.spread, **latency}
+    if isinstance(data.get("accuracy"), list):
+        fields["accuracy"] = [_figures(entry) for entry in data["accuracy"]]
+    return fields
+
+
+def _figures(data: Any) -> Any:  # noqa: ANN401
+    """Return figures with a NaN for each null, which stands for one that is not finite."""
+    if not isinstance(data, dict):
+        return data
+    return {key: math.nan if value is None else value for key, value in data.items()}
+
+
+def _check_claims(results: Results) -> None:
+    """Raise ValueError where a cell is of no variant, or names a claim that its variant does not have."""
+    claims = {
+        (variant.case, variant.name): len(variant.expectations)
+        for case in results.cases
+        for variant in case.variants
+    }
+    for cell in results.cells:
+        many = claims.get((cell.case, cell.variant))
+        if many is None:
+            raise ValueError(f"cell {cell.id!r:.120} is of a variant that is not there")
+        if not all(0 <= index < many for index in cell.documented):
+            raise ValueError(f"cell {cell.id!r:.120} names a claim that is not there")

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from statistics import quantiles
 from typing import TYPE_CHECKING
 
 from harness.report.labels import CERTAINTIES
 from harness.report.text import clip
-from harness.words import GOOD, UNJUDGED, Class
+from harness.timing import RUN_TO_RUN, interval
+from harness.words import GOOD, UNJUDGED, Class, Precision
 
 if TYPE_CHECKING:
-    from harness.report.model import CellView, VariantView
+    from harness.report.model import CellView, Timing, VariantView
 
 #: What two timings must share to be compared; the engine itself, its libraries and its image may differ.
 STACK = ("cpu", "cpus", "kernel", "machine", "gpu", "gpu_uuid", "cuda_driver_api", "driver")
@@ -19,12 +20,14 @@ STACK = ("cpu", "cpus", "kernel", "machine", "gpu", "gpu_uuid", "cuda_driver_api
 
 @dataclass(frozen=True)
 class Box:
-    """A cell's timing: median and quartiles in milliseconds to six digits, the clock and the stack it was taken on."""
+    """A cell's timing: its median in milliseconds to six digits, and the clock and stack it was taken on.
+
+    `interval` encloses the median with 99.5 %; None where the samples carry no comparison.
+    """
 
     median: float
-    low: float
-    high: float
     stack: tuple[str, ...]
+    interval: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,8 @@ class Side:
     """What is known of a variant on one target.
 
     `cls` is None where nothing is; `sure` is "measured", or how sure the claim is. `nodes` are the precisions that
-    the variant's wanted nodes ran in, "" where not told; `why` says why nothing is known, or why it failed.
+    the variant's wanted nodes ran in, "" where not told; `why` says why nothing is known, or why it failed. `flaky`
+    are the classes seen where runs on the same stack disagree.
     """
 
     cls: Class | None
@@ -43,6 +47,7 @@ class Side:
     signature: str | None = None
     proofs: tuple[str, ...] = ()
     box: Box | None = None
+    flaky: tuple[Class, ...] = ()
 
 
 def side(cell: CellView, variant: VariantView) -> Side:
@@ -52,11 +57,12 @@ def side(cell: CellView, variant: VariantView) -> Side:
             cell.cls,
             "measured",
             cell.chip,
-            tuple(str(cell.precision.get(node, "")) for node, _ in variant.wanted) if cell.layers else (),
+            tuple(_ran_in(cell, node) for node, _ in variant.wanted) if cell.layers else (),
             cell.diagnosis.title if cell.diagnosis else "",
             cell.signature,
             cell.diagnosis.proofs if cell.diagnosis else (),
             _box(cell),
+            cell.flaky,
         )
     if cell.cls is Class.NOT_APPLICABLE:
         return Side(None, why="does not apply")
@@ -70,14 +76,26 @@ def side(cell: CellView, variant: VariantView) -> Side:
     return Side(None, why="result out of date" if cell.stale else "not run")
 
 
+def _ran_in(cell: CellView, node: str) -> str:
+    """Return the precision that a node ran in; "" where that is not told, which is not to have lost it."""
+    found = cell.precision.get(node, Precision.UNKNOWN)
+    return "" if found is Precision.UNKNOWN else str(found)
+
+
 def _box(cell: CellView) -> Box | None:
     timing = cell.latency
     if timing is None:
         return None
-    low, _, high = quantiles(timing.samples, n=4) if len(timing.samples) > 1 else timing.samples * 3
     environment = cell.stamps.environment if cell.stamps else {}
     stack = (timing.clock, *(environment.get(key, "") for key in STACK))
-    return Box(_six(timing.median), _six(low), _six(high), stack)
+    return Box(_six(timing.median), stack, _interval(timing))
+
+
+def _interval(timing: Timing) -> tuple[float, float] | None:
+    if timing.noise or timing.clock not in RUN_TO_RUN:
+        return None
+    low, high = interval(timing.samples)
+    return (_six(low), _six(high)) if 0 < low <= high < math.inf else None
 
 
 def _six(value: float) -> float:

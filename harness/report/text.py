@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+from decimal import ROUND_HALF_UP, Context
 
 #: What a reader cannot see or what turns text around: controls but tab and newline, bidirectional marks,
 #: zero-width characters, byte-order mark, tags; and lone surrogates, which UTF-8 cannot hold.
@@ -41,6 +43,13 @@ def tail(text: str, limit: int) -> str:
 
 def milliseconds(value: float) -> str:
     """Return a time as a reader says it, to three digits: 43 µs, 1.25 ms, 1500 ms."""
+    if not math.isfinite(value):
+        return f"{value} ms"
     if value < 0.1:  # noqa: PLR2004
-        return f"{value * 1000:.3g} µs"
-    return f"{value:.3g} ms" if value < 1000 else f"{value:.0f} ms"  # noqa: PLR2004
+        return f"{_digits(value * 1000)} µs"
+    return f"{_digits(value) if value < 1000 else _digits(value, len(str(int(value))))} ms"  # noqa: PLR2004
+
+
+def _digits(value: float, digits: int = 3) -> str:
+    """Return a number to so many digits, halves up, as the page's script rounds."""
+    return f"{Context(prec=digits, rounding=ROUND_HALF_UP).create_decimal(value).normalize():f}"

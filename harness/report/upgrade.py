@@ -1,49 +1,44 @@
 """From A to B: what breaks, is fixed, loses or gains precision, gets slower or faster, and what to use meanwhile.
 
-The page's script computes the same from the same `Side`s (page/upgrade.js); a browser test holds the two together.
+The words of the judgement in harness/report/pairs.py, for the page and for `diff`. The page's script says the same from
+the same `Side`s (page/upgrade.js); a browser test holds the two together.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
+from harness.report.pairs import Column, Hindrance, Kind, Pair, hindrance, kinds, pairs, ratio
 from harness.report.ranges import PREDICATE, same_precision
-from harness.report.sides import STACK, Side, side
+from harness.report.sides import STACK, Side
 from harness.report.text import milliseconds
-from harness.words import GOOD, Class, Precision, Role, Word
+from harness.words import GOOD, Precision, Role
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from harness.report.model import Results, TargetView, VariantView
 
-#: A median must move by this much, and the quartiles must not overlap, to be called slower or faster.
-NOTICEABLE = 1.05
 #: Variants named as what to use meanwhile.
 _INSTEAD = 2
-
-
-class Kind(Word):
-    """What a step from one target to another does to a variant; the order is that of the page."""
-
-    BROKEN = "broken"
-    PRECISION_LOST = "precision_lost"
-    SLOWER = "slower"
-    NEWLY_UNKNOWN = "newly_unknown"
-    OTHERWISE = "otherwise"
-    FIXED = "fixed"
-    PRECISION_GAINED = "precision_gained"
-    FASTER = "faster"
+#: Nodes named that lost their precision.
+_NODES = 3
+#: What fails a step: of a lost precision no engine says a word, and INT8 is what most variants are about.
+_BREAKING = frozenset({Kind.BROKEN, Kind.PRECISION_LOST})
 
 
 @dataclass(frozen=True)
 class Row:
-    """One thing that the step does: to which variant, what, why, what to use meanwhile, how sure that is."""
+    """One thing that the step does: to which variant, what, why, what to use meanwhile, how sure that is.
+
+    `measured` says that nothing in it is only documented.
+    """
 
     kind: Kind
     case: str
@@ -52,26 +47,41 @@ class Row:
     cause: str
     instead: str
     sure: str
+    measured: bool
 
 
 @dataclass(frozen=True)
 class Upgrade:
-    """The step from one target to another; `same` and `unknown` count variants that make no row.
+    """The step from one column to another; `same`, `alone` and `unknown` count variants that make no row.
 
-    `headline` answers in a sentence, `basis` says what of it is not measured, `coverage` counts the nodes that are
-    wanted in INT8, and `timing` says on what ground latencies were compared: those of `timed` variants.
+    They are known on both sides, on one, and on none. `headline` answers in a sentence, `basis` says what of it is not
+    measured, `coverage` counts the nodes that are wanted in INT8, and `timing` says how far latencies were compared:
+    those of `timed` variants.
     """
 
     before: str
     after: str
     rows: tuple[Row, ...]
     same: int
+    alone: int
     unknown: int
     timed: int
     headline: str
     basis: str
     coverage: str
     timing: str
+
+    @property
+    def rest(self) -> str:
+        """Return the sentence that counts the variants without a row."""
+        alone = f", {self.alone} known on one side alone" if self.alone else ""
+        unknown = f", {self.unknown} known on neither" if self.unknown else ""
+        return f"{self.same} variants are the same on both{alone}{unknown}."
+
+    @property
+    def breaks(self) -> bool:
+        """Tell whether something that was measured breaks or loses its precision."""
+        return any(row.kind in _BREAKING and row.measured for row in self.rows)
 
     def count(self, kind: Kind) -> int:
         """Return the number of rows of one kind."""
@@ -82,26 +92,19 @@ class Upgrade:
         return {**dataclasses.asdict(self), "counts": {str(kind): self.count(kind) for kind in Kind}}
 
 
-def upgrade(results: Results, before: str, after: str) -> Upgrade:
-    """Return what the step between two targets, by id, does to every variant; KeyError for an unknown target."""
-    known = {target.id for target in results.targets}
-    for target in (before, after):
-        if target not in known:
-            raise KeyError(target)
-    sides = _Sides(results, before, after)
-    rows: list[Row] = []
-    same = unknown = 0
-    for variant in sides.variants:
-        old, new = sides.old(variant), sides.new(variant)
-        found = [_row(sides, variant, kind) for kind in (_kind(variant, old, new), _speed(old, new)) if kind]
-        rows += found
-        unknown += old.cls is None and new.cls is None
-        same += not found and not (old.cls is None and new.cls is None)
+def upgrade(before: Column, after: Column) -> Upgrade:
+    """Return what the step from one column to another does to every variant; KeyError for an unknown target."""
+    step = _Step(before.called, after.called, pairs(before, after))
+    rows = [_row(step, pair, kind) for pair in step.pairs for kind in kinds(pair)]
     order = list(Kind)
     rows.sort(key=lambda row: order.index(row.kind))
-    timed, timing = _timing(sides)
-    said = _headline(sides, rows), _basis(results, before, after), _coverage(sides), timing
-    return Upgrade(before, after, tuple(rows), same, unknown, timed, *said)
+    still = [
+        (pair.old.cls is not None) + (pair.new.cls is not None) for pair in step.pairs if not kinds(pair)
+    ]
+    timed, timing = _timing(step)
+    counts = still.count(2), still.count(1), still.count(0)
+    said = _headline(step, rows), _basis(before, after), _coverage(step), timing
+    return Upgrade(before.called, after.called, tuple(rows), *counts, timed, *said)
 
 
 def default_pair(results: Results) -> tuple[str, str]:
@@ -119,77 +122,37 @@ def default_pair(results: Results) -> tuple[str, str]:
     return ids[0], ids[-1]
 
 
-class _Sides:
-    """Both sides of every variant."""
+@dataclass(frozen=True)
+class _Step:
+    """What the two columns are called, and both sides of every variant."""
 
-    def __init__(self, results: Results, before: str, after: str) -> None:
-        self.before, self.after = before, after
-        self.variants = [variant for case in results.cases for variant in case.variants]
-        views = {(variant.case, variant.name): variant for variant in self.variants}
-        wanted = [cell for cell in results.cells if cell.target in (before, after)]
-        self._found = {
-            (cell.case, cell.variant, cell.target): side(cell, views[cell.case, cell.variant])
-            for cell in wanted
-        }
-
-    def old(self, variant: VariantView) -> Side:
-        return self._found[variant.case, variant.name, self.before]
-
-    def new(self, variant: VariantView) -> Side:
-        return self._found[variant.case, variant.name, self.after]
+    before: str
+    after: str
+    pairs: tuple[Pair, ...]
 
 
-def _grade(cls: Class) -> int:
-    return 2 if cls in GOOD else 1 if cls is Class.PRECISION_LOST else 0
-
-
-def _kind(variant: VariantView, old: Side, new: Side) -> Kind | None:
-    if old.cls is None or new.cls is None:
-        lost_sight = old.cls is not None and new.why != "does not apply"
-        return Kind.NEWLY_UNKNOWN if lost_sight else None
-    was, now = _grade(old.cls), _grade(new.cls)
-    if now == 0:
-        other = old.cls is not new.cls or (old.signature and new.signature and old.signature != new.signature)
-        return Kind.BROKEN if was else Kind.OTHERWISE if other else None
-    if now != was:
-        # An engine that was refused and is now built without its precision has not been fixed: it fails silently.
-        return Kind.PRECISION_LOST if now == 1 else Kind.PRECISION_GAINED if was else Kind.FIXED
-    before, after = _kept(variant, old, new), _kept(variant, new, old)
-    return Kind.PRECISION_LOST if after < before else Kind.PRECISION_GAINED if after > before else None
-
-
-def _kept(variant: VariantView, one: Side, other: Side) -> int:
-    """Count the wanted nodes that kept their precision, of those that both sides tell of."""
-    told = zip(variant.wanted, one.nodes, other.nodes, strict=False)
-    return sum(
-        bool(got and elsewhere) and same_precision(want, Precision(got)) for (_, want), got, elsewhere in told
-    )
-
-
-def _speed(old: Side, new: Side) -> Kind | None:
-    before, after = old.box, new.box
-    if before is None or after is None or before.stack != after.stack:
-        return None
-    if after.low > before.high and after.median >= before.median * NOTICEABLE:
-        return Kind.SLOWER
-    if after.high < before.low and before.median >= after.median * NOTICEABLE:
-        return Kind.FASTER
-    return None
-
-
-def _row(sides: _Sides, variant: VariantView, kind: Kind) -> Row:
-    old, new = sides.old(variant), sides.new(variant)
+def _row(step: _Step, pair: Pair, kind: Kind) -> Row:
+    old, new = pair.old, pair.new
+    cause = instead = ""
     if kind in (Kind.SLOWER, Kind.FASTER):
-        return Row(kind, variant.case, variant.name, _pace(old, new), "", "", _sure(sides, old, new))
-    text = f"{_said(old)} → {_said(new)}"
-    if kind is Kind.PRECISION_LOST:
-        lost = _lost(variant, new)
-        text += f": {lost}" if lost else ""
-    gone = kind in (Kind.FIXED, Kind.PRECISION_GAINED)
-    cause = old.why if gone else "" if kind is Kind.NEWLY_UNKNOWN else new.why
-    bad = kind in (Kind.BROKEN, Kind.PRECISION_LOST, Kind.OTHERWISE)
-    instead = _instead(sides, variant, new) if bad else ""
-    return Row(kind, variant.case, variant.name, text, cause, instead, _sure(sides, old, new))
+        text = _pace(pair)
+    else:
+        lost = _lost(pair) if kind is Kind.PRECISION_LOST else ""
+        text = f"{_said(old)} → {_said(new)}{f': {lost}' if lost else ''}"
+        gone = kind in (Kind.FIXED, Kind.PRECISION_GAINED)
+        cause = old.why if gone else "" if kind is Kind.NEWLY_UNKNOWN else new.why
+        bad = kind in (Kind.BROKEN, Kind.PRECISION_LOST, Kind.OTHERWISE)
+        instead = _instead(step, pair) if bad else ""
+    known = _known(step, pair)
+    text += "".join(f"; flaky on {name} ({', '.join(one.flaky)})" for name, one in known if one.flaky)
+    measured = all(one.sure == "measured" for _, one in known)
+    return Row(kind, pair.variant.case, pair.variant.name, text, cause, instead, _sure(pair, known), measured)
+
+
+def _known(step: _Step, pair: Pair) -> list[tuple[str, Side]]:
+    """Return the sides of which something is known, each with what it is called."""
+    sides = (step.before, pair.old), (step.after, pair.new)
+    return [(name, one) for name, one in sides if one.cls is not None]
 
 
 def _said(one: Side) -> str:
@@ -199,102 +162,111 @@ def _said(one: Side) -> str:
     return f"{documented}{PREDICATE[one.cls]}{f' ({one.chip})' if one.chip else ''}"
 
 
-def _lost(variant: VariantView, new: Side) -> str:
-    told = zip(variant.wanted, new.nodes, strict=False)
+def _lost(pair: Pair) -> str:
+    told = zip(pair.variant.wanted, pair.new.nodes, strict=False)
     lost = [
         f"{node} in {got} instead of {want}"
         for (node, want), got in told
         if got and not same_precision(want, Precision(got))
     ]
-    return ", ".join(lost[:3]) + (f" and {len(lost) - 3} more" if len(lost) > 3 else "")  # noqa: PLR2004
+    return ", ".join(lost[:_NODES]) + (f" and {len(lost) - _NODES} more" if len(lost) > _NODES else "")
 
 
-def _pace(old: Side, new: Side) -> str:
-    if old.box is None or new.box is None:
+def _pace(pair: Pair) -> str:
+    """Say both medians, and between what and what the change lies."""
+    old, new, found = pair.old.box, pair.new.box, ratio(pair)
+    if old is None or new is None or found is None:
         return ""
-    before, after = old.box.median, new.box.median
-    change = f"{abs(after / before - 1) * 100:.0f} % {'slower' if after > before else 'faster'}"
-    return f"median {milliseconds(before)} → {milliseconds(after)}, {change}"
+    slower = found[0] > 1
+    least, most = (found[0] - 1, found[1] - 1) if slower else (1 - found[1], 1 - found[0])
+    low, high = (math.floor(part * 100 + 0.5) for part in (least, most))
+    change = f"{low} to {high}" if low != high else f"{low}"
+    medians = f"{milliseconds(old.median)} → {milliseconds(new.median)}"
+    return f"median {medians}, {change} % {'slower' if slower else 'faster'}"
 
 
-def _sure(sides: _Sides, old: Side, new: Side) -> str:
-    known = [(sides.before, old), (sides.after, new)]
-    said = [(target, one.sure) for target, one in known if one.cls is not None]
-    if all(sure == "measured" for _, sure in said):
-        return "measured"
-    return ", ".join(f"{target} {sure}" for target, sure in said)
+def _sure(pair: Pair, known: Sequence[tuple[str, Side]]) -> str:
+    measured = all(one.sure == "measured" for _, one in known)
+    said = ["measured" if measured else ", ".join(f"{name} {one.sure}" for name, one in known)]
+    flaky = [name for name, one in known if one.flaky]
+    if flaky:
+        said.append(f"flaky on {' and '.join(flaky)}")
+    if pair.altered:
+        said.append("model or recipe changed")
+    return "; ".join(said)
 
 
-def _instead(sides: _Sides, variant: VariantView, new: Side) -> str:
-    """Name the workarounds that hold on the new target: measured ones, or else those documented to."""
-    every = _candidates(sides, variant, new)
+def _instead(step: _Step, pair: Pair) -> str:
+    """Name the workarounds that hold on the new side: measured ones, or else those documented to."""
+    every = _candidates(step, pair)
     if not every:
         return "no workaround of it is known here"
-    good = [other for other in every if sides.new(other).cls in GOOD]
-    works = [other for other in good if sides.new(other).sure == "measured"]
+    good = [other for other in every if other.new.cls in GOOD]
+    works = [other for other in good if other.new.sure == "measured"]
     if good:
-        return "; ".join(_use(sides, other) for other in (works or good)[:_INSTEAD])
-    return f"none of {len(every)} known here works on {sides.after}"
+        return "; ".join(map(_use, (works or good)[:_INSTEAD]))
+    return f"none of {len(every)} known here works on {step.after}"
 
 
-def _candidates(sides: _Sides, variant: VariantView, new: Side) -> Sequence[VariantView]:
+def _candidates(step: _Step, pair: Pair) -> Sequence[Pair]:
     """Return the workarounds of a variant or of what it is read against, then what its diagnosis is proven by."""
-    own = {other.name: other for other in sides.variants if other.case == variant.case}
-    family = [variant.name]
-    while (name := own[family[-1]].counterpart) in own and name not in family:
+    own = {other.variant.name: other for other in step.pairs if other.variant.case == pair.variant.case}
+    family = [pair.variant.name]
+    while (name := own[family[-1]].variant.counterpart) in own and name not in family:
         family.append(name)
     near = [
         other
-        for other in own.values()
-        if other.role is Role.WORKAROUND and (other.counterpart in family or other.name in family)
+        for name, other in own.items()
+        if other.variant.role is Role.WORKAROUND and (other.variant.counterpart in family or name in family)
     ]
-    by_id = {f"{other.case}.{other.name}": other for other in sides.variants}
-    proofs = [by_id[proof] for proof in new.proofs if proof in by_id]
-    found = {(other.case, other.name): other for other in (*near, *proofs) if other is not variant}
+    by_id = {f"{other.variant.case}.{other.variant.name}": other for other in step.pairs}
+    proofs = [by_id[proof] for proof in pair.new.proofs if proof in by_id]
+    found = {_full(other.variant): other for other in (*near, *proofs) if other is not pair}
     return list(found.values())
 
 
-def _use(sides: _Sides, other: VariantView) -> str:
-    return f"{other.case}[{other.name}] {_said(sides.new(other))}"
+def _use(other: Pair) -> str:
+    return f"{_full(other.variant)} {_said(other.new)}"
 
 
-def _headline(sides: _Sides, rows: Sequence[Row]) -> str:
-    compared = sum(
-        sides.old(variant).cls is not None and sides.new(variant).cls is not None
-        for variant in sides.variants
-    )
+def _full(variant: VariantView) -> str:
+    return f"{variant.case}[{variant.name}]"
+
+
+def _headline(step: _Step, rows: Sequence[Row]) -> str:
+    compared = sum(pair.old.cls is not None and pair.new.cls is not None for pair in step.pairs)
     if not compared:
-        return f"Nothing is known on both {sides.before} and {sides.after}: this page cannot tell."
+        return f"Nothing is known on both {step.before} and {step.after}, so nothing can be said."
     broken = sum(row.kind is Kind.BROKEN for row in rows)
     lost = sum(row.kind is Kind.PRECISION_LOST for row in rows)
     parts = [f"breaks {broken}"] if broken else []
     parts += [f"loses the precision of {lost}"] if lost else []
     if parts:
-        return f"Going to {sides.after} {' and '.join(parts)} of {compared} variants known on both."
+        return f"Going to {step.after} {' and '.join(parts)} of {compared} variants known on both."
     return (
-        f"Nothing that works on {sides.before} breaks or loses precision on {sides.after}, "
+        f"Nothing that works on {step.before} breaks or loses precision on {step.after}, "
         f"of {compared} variants known on both."
     )
 
 
-def _basis(results: Results, before: str, after: str) -> str:
-    unrun = [target.id for target in results.targets if target.id in (before, after) and not target.stamps]
+def _basis(before: Column, after: Column) -> str:
+    unrun = dict.fromkeys(column.called for column in (before, after) if not column.view.stamps)
     if not unrun:
         return ""
     return f"Not run here: {' and '.join(unrun)}. What is said of it is documented, not measured."
 
 
-def _coverage(sides: _Sides) -> str:
+def _coverage(step: _Step) -> str:
     """Count, by operator, the wanted INT8 nodes that run in it, for each side on which any was built."""
     wanted = [
-        (variant, at, variant.ops.get(node, ""))
-        for variant in sides.variants
-        for at, (node, want) in enumerate(variant.wanted)
+        (pair, at, pair.variant.ops.get(node, ""))
+        for pair in step.pairs
+        for at, (node, want) in enumerate(pair.variant.wanted)
         if want is Precision.INT8
     ]
 
-    def told(name: str, look: Callable[[VariantView], Side]) -> str:
-        found = [(look(variant).nodes, at, op) for variant, at, op in wanted]
+    def told(name: str, look: Callable[[Pair], Side]) -> str:
+        found = [(look(pair).nodes, at, op) for pair, at, op in wanted]
         if not any(nodes for nodes, _, _ in found):
             return f"not told on {name}"
         ops = Counter(op or "?" for nodes, at, op in found if len(nodes) > at and nodes[at] == "int8")
@@ -305,25 +277,31 @@ def _coverage(sides: _Sides) -> str:
         return ""
     return (
         f"Of {len(wanted)} nodes that should run in INT8, in INT8 are: "
-        f"{told(sides.before, sides.old)}, {told(sides.after, sides.new)}."
+        f"{told(step.before, lambda pair: pair.old)}, {told(step.after, lambda pair: pair.new)}."
     )
 
 
-def _timing(sides: _Sides) -> tuple[int, str]:
-    """Return how many variants were timed alike on both, and the sentence that says so."""
-    pairs = [(sides.old(variant).box, sides.new(variant).box) for variant in sides.variants]
-    both = [(old, new) for old, new in pairs if old and new]
-    same = sum(old.stack == new.stack for old, new in both)
+def _timing(step: _Step) -> tuple[int, str]:
+    """Return how many variants have latencies that were compared, and the sentence on those that have not."""
+    both = [pair for pair in step.pairs if pair.old.box and pair.new.box]
     if not both:
         return 0, "Latency is not compared: no variant was timed on both."
-    apart = len(both) - same
-    if same:
-        more = f"; {apart} more were timed on different stacks and are not compared" if apart else ""
-        return same, f"Latency is compared for {same} variants, timed on the same stack{more}."
-    old, new = both[0]
+    why = Counter(map(hindrance, both))
+    left = []
+    if why[Hindrance.STACK]:
+        left.append(
+            f"{why[Hindrance.STACK]} timed on different stacks ({', '.join(_differing(both))} differ)"
+        )
+    if why[Hindrance.NOISE]:
+        left.append(f"{why[Hindrance.NOISE]} too noisy")
+    if why[Hindrance.MODEL]:
+        left.append(f"{why[Hindrance.MODEL]} of another model or recipe")
+    timed = f"Latency is compared for {why[None] or 'none'} of {len(both)} variants timed on both"
+    return why[None], f"{timed}{'; left out: ' if left else ''}{', '.join(left)}."
+
+
+def _differing(both: Sequence[Pair]) -> list[str]:
+    """Return the fields of the stack in which the two sides of any variant differ."""
+    stacks = [(pair.old.box.stack, pair.new.box.stack) for pair in both if pair.old.box and pair.new.box]
     fields = ("clock", *STACK)
-    differing = [key for key, one, two in zip(fields, old.stack, new.stack, strict=True) if one != two]
-    return (
-        0,
-        f"Latency is not compared: the two were timed on different stacks ({', '.join(differing)} differ).",
-    )
+    return [field for at, field in enumerate(fields) if any(one[at] != two[at] for one, two in stacks)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from harness.outcome import Latency
 from harness.plan import plan
 from harness.report.labels import BUCKETS, bucket
+from harness.report.model import Results
 from harness.report.results import assemble
 from harness.report.writer import results_json
 from harness.words import Certainty, Class, Verdict
@@ -154,3 +156,50 @@ def test_figures_that_are_not_finite_become_null() -> None:
     data = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} in results.json"))
     cell = next(entry for entry in data["cells"] if entry["id"] == broken.cell)
     assert cell["accuracy"][0]["max_abs"] is None
+
+
+def test_results_come_back_from_their_json() -> None:
+    """What `diff` judges is what the page was made of."""
+    results = factory.results()
+    assert Results.from_json(json.loads(results_json(results))) == results
+
+
+def _has(whole: Any, part: Any) -> bool:
+    """Tell whether all of `part` is in `whole`: a file of an earlier day lacks what was added since."""
+    if isinstance(part, dict):
+        return all(key in whole and _has(whole[key], value) for key, value in part.items())
+    if isinstance(part, list):
+        return len(whole) == len(part) and all(map(_has, whole, part))
+    return bool(whole == part)
+
+
+def test_results_of_real_engines_come_back_with_their_history() -> None:
+    """Layers, messages and strips that no factory thought of."""
+    published = Path(__file__).parents[2] / "reports" / "published" / "results.json"
+    data = json.loads(published.read_text(encoding="utf-8"))
+    results = Results.from_json(data)
+    again = json.loads(results_json(results))
+    for one, other in zip(data["cells"], again["cells"], strict=True):
+        assert _has(other, one), one["id"]
+    assert any(cell.history and cell.history.strip for cell in results.cells)
+
+
+def test_a_figure_that_is_not_finite_comes_back_so() -> None:
+    """It stands as null in the file."""
+    outcome = factory.ran("fp32", "ort131")
+    broken = replace(outcome, accuracy=(replace(outcome.accuracy[0], max_abs=float("nan")),))
+    odd = assemble(factory.matrix(), (factory.case(),), {broken.cell: broken})
+    again = Results.from_json(json.loads(results_json(odd)))
+    assert results_json(again) == results_json(odd)
+
+
+def test_noise_that_an_older_harness_did_not_judge_is_judged() -> None:
+    """Its samples must not pass for quiet ones."""
+    outcome = factory.ran("fp32", "ort131", latency=Latency((1.0,) * 50 + (2.0,) * 50, 5, "monotonic"))
+    results = assemble(factory.matrix(), (factory.case(),), {outcome.cell: outcome})
+    data = json.loads(results_json(results))
+    for cell in data["cells"]:
+        for name in ("noise", "spread"):
+            if cell["latency_ms"]:
+                del cell["latency_ms"][name]
+    assert Results.from_json(data) == results

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from harness.outcome import Latency
 from harness.report import write_report
+from harness.report.pairs import Column, Kind
 from harness.report.results import assemble
-from harness.report.upgrade import Kind, upgrade
+from harness.report.upgrade import upgrade
+from harness.words import Class
 from tests.report import factory
-from tests.report.browsing import Opened, panel, rows
+from tests.report.browsing import Opened, cell, panel, rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,12 +39,10 @@ STEP = """() => ({
 
 def shown(results: Results, before: str, after: str) -> dict[str, Any]:
     """Return what the page should say of a step, from the Python function alone."""
-    step = upgrade(results, before, after)
+    step = upgrade(Column(results, before), Column(results, after))
     data = step.to_json()
     untimed = () if step.timed else (Kind.SLOWER, Kind.FASTER)
     heads = {"What changes": "text", "Cause": "cause", "Meanwhile": "instead", "How sure": "sure"}
-    same = f"{step.same} variants are the same on both"
-    same += f", {step.unknown} known on neither." if step.unknown else "."
 
     def columns(kind: str) -> dict[str, str]:
         of_kind = [row for row in data["rows"] if row["kind"] == kind]
@@ -49,7 +51,7 @@ def shown(results: Results, before: str, after: str) -> dict[str, Any]:
     return {
         "headline": step.headline,
         "basis": step.basis,
-        "quiet": " ".join(filter(None, [same, step.coverage, step.timing])),
+        "quiet": " ".join(filter(None, [step.rest, step.coverage, step.timing])),
         "counts": {str(kind): "\N{EN DASH}" if kind in untimed else str(step.count(kind)) for kind in Kind},
         "rows": [
             {"kind": row["kind"], "variant": f"{row['case']}[{row['variant']}]"}
@@ -60,24 +62,44 @@ def shown(results: Results, before: str, after: str) -> dict[str, Any]:
 
 
 def with_timings() -> Results:
-    """Return results in which two versions were timed on one machine and a third on another."""
-    from dataclasses import replace
-
-    from harness.outcome import Latency
-
+    """Return results of two clocks and two machines, of quiet, wide and noisy samples, one of them of a flaky cell."""
     made = dict(factory.outcomes())
-    narrow = [1 + 0.0017 * (index % 7) for index in range(40)]
-    # The median of rtx17 is 15 % below that of rtx15, which lies inside its quartiles all the same.
-    runs = {
-        "rtx14": (narrow, "x"),
-        "rtx15": ([1.5 * sample for sample in narrow], "x"),
-        "rtx16": (narrow, "y"),
-        "rtx17": ([1.0, 1.2, 1.3, 1.6, 1.7], "x"),
+    quiet = [1 + 0.0017 * (index % 7) for index in range(40)]
+    wide = [1 + 0.0107 * (index * 13 % 29 - 14) for index in range(100)]
+    runs: dict[str, tuple[list[float], str, Any]] = {
+        "rtx14": (quiet, "x", "monotonic"),
+        "rtx15": ([1.5 * sample for sample in wide], "x", "monotonic"),
+        "rtx16": (quiet, "y", "monotonic"),
+        "rtx17": ([1.0, 1.2, 1.3, 1.6, 1.7], "x", "monotonic"),
+        "trt86": ([10.25] * 40, "x", "cuda_events"),
+        "trt102": ([9.74] * 40, "x", "cuda_events"),
+        "ort131": ([2.0 * sample for sample in quiet], "x", "monotonic"),
     }
-    for on, (samples, cpu) in runs.items():
-        entry = factory.ran("qdq-between", on, latency=Latency(tuple(samples), 5, "monotonic"))
+    for on, (samples, cpu, clock) in runs.items():
+        entry = factory.ran("qdq-between", on, latency=Latency(tuple(samples), 5, clock))
         made[entry.cell] = replace(entry, stamps=replace(entry.stamps, environment={"cpu": cpu}))
-    return assemble(factory.matrix(), (factory.case(),), made)
+    results = assemble(factory.matrix(), (factory.case(),), made)
+    swaying = {"conv_silu[qdq-between]-rtx15", "conv_silu[qdq]-rtx17", "conv_silu[qdq]-rtx16"}
+    flaky = (Class.BUILT, Class.BUILD_FAILED)
+    cells = [replace(cell, flaky=flaky) if cell.id in swaying else cell for cell in results.cells]
+    return replace(results, cells=tuple(cells))
+
+
+def test_the_fixture_holds_what_page_and_function_could_differ_in() -> None:
+    """Ranges, a time whose last digit lies halfway, noise, other machines and flaky sides."""
+    results = with_timings()
+    texts = {
+        pair: " ".join(f"{row['What changes']} {row['How sure']}" for row in shown(results, *pair)["rows"])
+        for pair in (("rtx14", "rtx15"), ("trt86", "trt102"), ("rtx16", "rtx17"))
+    }
+    assert (
+        "median 1.01 ms → 1.5 ms, 43 to 56 % slower; flaky on rtx15 (built, build_failed)"
+        in texts["rtx14", "rtx15"]
+    )
+    assert "median 10.3 ms → 9.74 ms, 5 % faster" in texts["trt86", "trt102"]
+    assert "measured; flaky on rtx16 and rtx17" in texts["rtx16", "rtx17"]
+    assert "(cpu differ)" in shown(results, "rtx14", "rtx16")["quiet"]
+    assert "1 too noisy" in shown(results, "rtx14", "rtx17")["quiet"]
 
 
 @pytest.mark.parametrize("which", ["plain", "timed"])
@@ -102,6 +124,25 @@ def test_page_and_function_agree_on_every_pair(browser: Browser, tmp_path: Path,
     made.context.close()
 
 
+@pytest.mark.parametrize("drawn", [False, True])
+def test_a_noisy_time_is_shown_as_about(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, drawn: bool
+) -> None:
+    """Whether the table is static or drawn by the script; a quiet one is shown as it is."""
+    if drawn:
+        monkeypatch.setattr("harness.report.html._STATIC_CELLS", 0)
+    write_report(with_timings(), tmp_path)
+    made = Opened(browser, tmp_path / "index.html")
+    noisy, quiet = (cell(made.page, "qdq-between", on) for on in ("rtx17", "rtx14"))
+    assert "≈1.3 ms" in noisy.inner_text()
+    assert "median 1.3 ms, too noisy" in noisy.get_attribute("aria-label")
+    assert "median 1.3 ms, too noisy" in noisy.locator("xpath=..").get_attribute("title")
+    assert "≈" not in quiet.inner_text()
+    assert "too noisy" not in quiet.get_attribute("aria-label")
+    assert made.complaints == []
+    made.context.close()
+
+
 def test_page_without_scripts_says_the_same_of_the_default_pair(browser: Browser, folder: Path) -> None:
     """The static page is made by the function, the live one by the script."""
     static = Opened(browser, folder / "index.html", java_script_enabled=False)
@@ -115,7 +156,7 @@ def test_page_without_scripts_says_the_same_of_the_default_pair(browser: Browser
 def test_swap_turns_the_question_round(opened: Opened) -> None:
     """Downgrades are upgrades too."""
     opened.page.get_by_role("button", name="Swap").click()
-    assert opened.page.evaluate(STEP)["headline"] == upgrade(factory.results(), "rtx17", "rtx16").headline
+    assert opened.page.evaluate(STEP)["headline"] == shown(factory.results(), "rtx17", "rtx16")["headline"]
     assert opened.page.evaluate("location.hash") == "#a=rtx17&b=rtx16"
 
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harness.case import Expectation
-from harness.outcome import Latency
+from harness.outcome import Accuracy, Latency
+from harness.report.pairs import Column, Kind
 from harness.report.results import assemble
-from harness.report.upgrade import Kind, default_pair, upgrade
+from harness.report.upgrade import default_pair, upgrade
 from harness.words import Certainty, Class, Engine
 from tests.report import factory
 
@@ -27,7 +28,11 @@ LOST = (factory.conv_layer("fp32"),)
 
 def step(*outcomes: Outcome, pair: tuple[str, str] = ("rtx16", "rtx17")) -> Upgrade:
     made = {outcome.cell: outcome for outcome in outcomes}
-    return upgrade(assemble(factory.matrix(), (factory.case(),), made), *pair)
+    return between(assemble(factory.matrix(), (factory.case(),), made), *pair)
+
+
+def between(results: Results, before: str, after: str) -> Upgrade:
+    return upgrade(Column(results, before), Column(results, after))
 
 
 def rows(found: Upgrade) -> list[tuple[str, str]]:
@@ -147,32 +152,108 @@ def test_nothing_known_on_both_is_said() -> None:
     """An empty comparison is no green light."""
     alone = replace(factory.case().variants[1], counterpart=None)
     nothing = assemble(factory.matrix(), (replace(factory.case(), variants=(alone,)),), {})
-    assert upgrade(nothing, "rtx16", "rtx17").headline == (
-        "Nothing is known on both rtx16 and rtx17: this page cannot tell."
+    assert between(nothing, "rtx16", "rtx17").headline == (
+        "Nothing is known on both rtx16 and rtx17, so nothing can be said."
     )
 
 
-def timed(on: str, milliseconds: float, *, clock: Any = "monotonic", **environment: str) -> Outcome:
-    samples = tuple(milliseconds * (1 + 0.001 * (index % 5)) for index in range(50))
+def timed(on: str, level: float, **fields: Any) -> Outcome:
+    return sampled(on, *(level * (1 + 0.001 * (index % 5)) for index in range(50)), **fields)
+
+
+def sampled(on: str, *samples: float, clock: Any = "monotonic", **environment: str) -> Outcome:
     made = factory.ran("fp32", on, latency=Latency(samples, 5, clock))
     return replace(made, stamps=replace(made.stamps, environment={"cpu": "x", **environment}))
 
 
 def test_slower_and_faster_on_one_stack() -> None:
-    """Medians and quartiles apart, on the same machine by the same clock."""
-    found = step(timed("rtx16", 1.0), timed("rtx17", 1.5))
+    """Between what and what the change lies, by the intervals of both medians."""
+    spread = [1 + 0.0107 * (index * 13 % 29 - 14) for index in range(100)]
+    old, new = sampled("rtx16", *spread), sampled("rtx17", *(1.5 * value for value in spread))
+    found = step(old, new)
     assert rows(found) == [("slower", "fp32")]
-    assert only(found, "fp32").text == "median 1 ms → 1.5 ms, 50 % slower"
-    assert found.timing == "Latency is compared for 1 variants, timed on the same stack."
-    assert rows(step(timed("rtx16", 1.5), timed("rtx17", 1.0))) == [("faster", "fp32")]
+    assert only(found, "fp32").text == "median 1 ms → 1.5 ms, 38 to 63 % slower"
+    assert found.timing == "Latency is compared for 1 of 1 variants timed on both."
+    back = step(sampled("rtx16", *(1.5 * value for value in spread)), sampled("rtx17", *spread))
+    assert only(back, "fp32").text == "median 1.5 ms → 1 ms, 27 to 39 % faster"
+    assert rows(back) == [("faster", "fp32")]
 
 
-def test_a_small_or_uncertain_difference_is_none() -> None:
-    """Four per cent is noise, and so is a median that lies inside the other's quartiles."""
-    assert rows(step(timed("rtx16", 1.0), timed("rtx17", 1.04))) == []
-    wide = factory.ran("fp32", "rtx17", latency=Latency((0.5, 1.0, 1.2, 2.0, 3.0), 5, "monotonic"))
-    wide = replace(wide, stamps=replace(wide.stamps, environment={"cpu": "x"}))
-    assert rows(step(timed("rtx16", 1.0), wide)) == []
+def test_a_sharp_change_is_one_number() -> None:
+    """The bounds are rounded, and a range of one value is none."""
+    assert only(step(timed("rtx16", 1.0), timed("rtx17", 1.5)), "fp32").text == (
+        "median 1 ms → 1.5 ms, 50 % slower"
+    )
+
+
+@pytest.mark.parametrize(
+    ("clock", "factor", "kinds"),
+    [
+        ("cuda_events", 1.03, []),
+        ("cuda_events", 1.06, ["slower"]),
+        ("cuda_events", 0.97, []),
+        ("cuda_events", 0.94, ["faster"]),
+        ("monotonic", 1.2, []),
+        ("monotonic", 1.3, ["slower"]),
+        ("monotonic", 0.82, []),
+        ("monotonic", 0.7, ["faster"]),
+    ],
+)
+def test_what_a_machine_does_from_run_to_run_is_no_change(
+    clock: str, factor: float, kinds: list[str]
+) -> None:
+    """However sharply the samples of the two runs differ; a CPU does more of it than a GPU."""
+    found = step(timed("rtx16", 1.0, clock=clock), timed("rtx17", factor, clock=clock))
+    assert [str(row.kind) for row in found.rows] == kinds
+    assert found.timed == 1
+
+
+def test_medians_apart_whose_intervals_are_not_are_no_change() -> None:
+    """A third more in the median, which samples as wide as these do not prove."""
+    wide = [1 + 0.18 * (index * 13 % 29 - 14) / 14 for index in range(100)]
+    assert not noise_of(sampled("rtx16", *wide))
+    found = step(sampled("rtx16", *wide), sampled("rtx17", *(1.3 * value for value in wide)))
+    assert (rows(found), found.timed) == ([], 1)
+
+
+def noise_of(outcome: Outcome) -> str:
+    results = assemble(factory.matrix(), (factory.case(),), {outcome.cell: outcome})
+    latency = results.cell("conv_silu", "fp32", outcome.target).latency
+    assert latency
+    return latency.noise
+
+
+@pytest.mark.parametrize(
+    "noisy",
+    [
+        tuple(3.0 + 0.001 * (index % 5) for index in range(8)),
+        (3.0,) * 50 + (4.0,) * 50,
+        tuple(1.0 + index * 13 % 29 for index in range(100)),
+    ],
+    ids=["few", "drift", "spread"],
+)
+def test_noisy_samples_are_not_compared_and_that_is_said(noisy: tuple[float, ...]) -> None:
+    """The cell says that its samples carry no comparison, and the step must not make one."""
+    made = sampled("rtx17", *noisy)
+    assert noise_of(made)
+    for pair in (("rtx16", "rtx17"), ("rtx17", "rtx16")):
+        found = step(timed("rtx16", 1.0), made, pair=pair)
+        assert (rows(found), found.timed) == ([], 0)
+        assert (
+            found.timing == "Latency is compared for none of 1 variants timed on both; left out: 1 too noisy."
+        )
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0])
+def test_samples_that_are_no_time_are_not_compared(value: float) -> None:
+    """A clock that is too coarse divides by nothing."""
+    assert step(sampled("rtx16", *(value,) * 50), timed("rtx17", 1.0)).timed == 0
+
+
+def test_the_time_of_an_engine_that_errs_is_no_speed() -> None:
+    """Wrong numbers, sooner."""
+    wrong = replace(timed("rtx17", 0.1), accuracy=(Accuracy("y", 9.0, 9.0, 0.1),))
+    assert rows(step(timed("rtx16", 1.0), wrong)) == [("broken", "fp32")]
 
 
 @pytest.mark.parametrize(
@@ -188,7 +269,7 @@ def test_different_stacks_are_not_compared(other: dict[str, str], said: str) -> 
     found = step(timed("rtx16", 1.0), timed("rtx17", 9.0, **other))
     assert rows(found) == []
     assert found.timed == 0
-    assert said in found.timing
+    assert f"left out: 1 timed on different stacks {said}" in found.timing
 
 
 def test_default_pair_is_the_two_newest_measured_of_one_series() -> None:
@@ -207,9 +288,9 @@ def test_counts_rows_and_remainder_add_up_for_every_pair() -> None:
     results: Results = factory.results()
     for before in results.targets:
         for after in results.targets:
-            found = upgrade(results, before.id, after.id)
+            found = between(results, before.id, after.id)
             listed = {row.variant for row in found.rows}
-            assert len(listed) + found.same + found.unknown == 4
+            assert len(listed) + found.same + found.alone + found.unknown == 4
             data = json.loads(json.dumps(found.to_json()))
             assert sum(data["counts"].values()) == len(data["rows"])
 
@@ -217,7 +298,7 @@ def test_counts_rows_and_remainder_add_up_for_every_pair() -> None:
 def test_a_target_that_is_not_there_is_a_key_error() -> None:
     """Callers turn it into their own sentence."""
     with pytest.raises(KeyError, match="rtx99"):
-        upgrade(factory.results(), "rtx16", "rtx99")
+        between(factory.results(), "rtx16", "rtx99")
 
 
 def test_a_documented_workaround_is_marked_so() -> None:
@@ -230,5 +311,55 @@ def test_a_documented_workaround_is_marked_so() -> None:
     made = [factory.outcome("qdq", "rtx16"), factory.build_failure("qdq", "rtx17")]
     results = assemble(factory.matrix(), (replace(case, variants=variants),), {one.cell: one for one in made})
     assert (
-        only(upgrade(results, "rtx16", "rtx17"), "qdq").instead == "conv_silu[qdq-between] documented: works"
+        only(between(results, "rtx16", "rtx17"), "qdq").instead == "conv_silu[qdq-between] documented: works"
     )
+
+
+def test_precision_that_is_not_told_is_not_lost() -> None:
+    """An engine that hides what is inside its layers has not slowed them down."""
+    hidden = factory.outcome(FREE, "rtx17", layers=(factory.conv_layer("unknown"),))
+    found = step(factory.outcome(FREE, "rtx16"), hidden)
+    assert found.rows == ()
+    assert found.same == 1 + 1  # FREE, and int8-entropy, which is documented alike
+
+
+def test_precision_that_nobody_wants_is_no_news() -> None:
+    """An activation that runs in FP16 instead of FP32 breaks nothing."""
+    half = factory.activation_layer()
+    half = replace(half, precision="fp16")
+    kept = factory.conv_layer("int8", fused=False)
+    old = factory.outcome(FREE, "rtx16", layers=(kept, factory.activation_layer()))
+    assert step(old, factory.outcome(FREE, "rtx17", layers=(kept, half))).rows == ()
+
+
+def test_a_flaky_side_is_named_in_the_row_and_in_how_sure_it_is() -> None:
+    """It may have failed by chance."""
+    results = factory.results()
+    swaying = (Class.BUILT, Class.BUILD_FAILED)
+    cells = tuple(
+        replace(cell, flaky=swaying) if cell.id == "conv_silu[qdq]-rtx17" else cell for cell in results.cells
+    )
+    row = only(between(replace(results, cells=cells), "rtx16", "rtx17"), "qdq")
+    assert row.text == "builds (INT8 1/1) → fails to build; flaky on rtx17 (built, build_failed)"
+    assert row.sure == "measured; flaky on rtx17"
+    assert row.measured
+
+
+def test_a_variant_known_on_one_side_alone_is_not_called_the_same() -> None:
+    """Newly measured is no news of the step, and no equality either."""
+    found = step(factory.outcome(FREE, "rtx17"))
+    assert (found.same, found.alone, found.unknown) == (1, 1, 2)
+    assert found.rest == "1 variants are the same on both, 1 known on one side alone, 2 known on neither."
+
+
+def test_only_what_was_measured_fails_a_step() -> None:
+    """A claim that something breaks is told, and is no failure."""
+    assert step(factory.outcome(FREE, "rtx16"), factory.build_failure(FREE, "rtx17")).breaks
+    assert step(factory.outcome(FREE, "rtx16"), factory.outcome(FREE, "rtx17", layers=LOST)).breaks
+    assert not step(factory.build_failure(FREE, "rtx16"), factory.outcome(FREE, "rtx17")).breaks
+    assert not step(timed("rtx16", 1.0), timed("rtx17", 2.0)).breaks
+    documented = step(pair=("trt102", "trt86"))
+    assert [(row.kind, row.measured) for row in documented.rows if row.variant == "qdq"] == [
+        (Kind.BROKEN, False)
+    ]
+    assert not documented.breaks

@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks.report_scale import results as many
 from harness.report import write_report
+from harness.report.pairs import Column
 from harness.report.results import assemble
 from harness.report.upgrade import upgrade
 from tests import needs
@@ -102,7 +103,7 @@ def test_a_large_matrix_without_scripts_says_where_the_cells_are(browser: Browse
     made = Opened(browser, file, java_script_enabled=False)
     text = made.page.locator("body").inner_text()
     assert "5000 cells are too many for a page without scripts" in text
-    assert upgrade(results, "trt1045", "trt1046").headline in text
+    assert upgrade(Column(results, "trt1045"), Column(results, "trt1046")).headline in text
     made.context.close()
 
 

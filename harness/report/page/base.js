@@ -11,12 +11,15 @@ const rows = data.rows.map(([inCase, name, title, role, roleName, counterpart, t
   index, case: cases[inCase], name, title, role, roleName, counterpart, tags, wanted, spans, differs,
   full: `${cases[inCase].name}[${name}]`,
 }));
-const LOOK = ["cls", "bucket", "letters", "classes", "corner", "under", "words", "known", "sure", "chip", "nodes", "why", "signature", "proofs", "ran", "measured", "past"];
+const LOOK = ["cls", "bucket", "letters", "classes", "corner", "under", "words", "known", "sure", "chip", "nodes", "why", "signature", "proofs", "flaky", "ran", "measured", "past"];
 const looks = data.looks.map((entry) => Object.fromEntries(LOOK.map((key, index) => [key, entry[index]])));
 const lookOf = (row, column) => looks[data.grid[row][column]];
 const boxOf = (row, column) => {
   const found = data.boxes[row].find((entry) => entry[0] === column);
-  return found ? { median: found[1], low: found[2], high: found[3], stack: found[4] } : null;
+  if (!found) return null;
+  const [, median, stack, ...interval] = found;
+  // Samples that carry no comparison have no interval.
+  return { median, stack, interval: interval.length ? interval : null };
 };
 const idOf = (row, column) => `${rows[row].full}-${targets[column].id}`;
 const rowOf = new Map(rows.map((row) => [row.full, row.index]));
@@ -51,11 +54,11 @@ const ms = (value) => {
 };
 const timeOf = (row, column) => {
   const box = boxOf(row, column);
-  return box ? ms(box.median) : "";
+  return box ? (box.interval ? "" : "≈") + ms(box.median) : "";
 };
 const spoken = (row, column) => {
-  const time = timeOf(row, column);
-  return lookOf(row, column).words + (time ? `. median ${time}` : "");
+  const box = boxOf(row, column);
+  return lookOf(row, column).words + (box ? `. median ${ms(box.median)}${box.interval ? "" : ", too noisy"}` : "");
 };
 
 // ---- evidence: unpacked when it is asked for ------------------------------------------------------------------

@@ -48,7 +48,7 @@ const drawStep = (before, after) => {
     make("p", { class: "headline" }, step.headline),
     step.basis ? make("p", { class: "basis" }, step.basis) : "",
     tiles(step),
-    make("p", { class: "quiet" }, [`${step.same} variants are the same on both${step.unknown ? `, ${step.unknown} known on neither` : ""}.`, step.coverage, step.timing].filter(Boolean).join(" ")),
+    make("p", { class: "quiet" }, [step.rest, step.coverage, step.timing].filter(Boolean).join(" ")),
     ...stepKinds(step), nodes);
   return step;
 };

@@ -1,9 +1,8 @@
-// ---- from A to B: the same as harness/report/upgrade.py, from the same sides ----------------------------------
+// ---- from A to B: the same as harness/report/pairs.py and upgrade.py, from the same sides ----------------------
 const GOOD = new Set(["ok", "built"]);
 const grade = (cls) => (GOOD.has(cls) ? 2 : cls === "precision_lost" ? 1 : 0);
 const FLOATS = new Set(["fp32", "tf32"]);
 const samePrecision = (one, two) => one === two || (FLOATS.has(one) && FLOATS.has(two));
-const NOTICEABLE = 1.05;
 
 const sideOf = (row, column) => ({ ...lookOf(row, column), box: boxOf(row, column) });
 const said = (side) => {
@@ -25,12 +24,24 @@ const stepKind = (row, old, now) => {
   const [before, after] = [kept(row, old, now), kept(row, now, old)];
   return after < before ? "precision_lost" : after > before ? "precision_gained" : null;
 };
+const hindrance = (old, now) => {
+  if (old.box.stack !== now.box.stack) return "stack";
+  return old.box.interval && now.box.interval ? null : "noise";
+};
+// The interval of the ratio of the medians, after over before; null where they are not compared.
+const ratio = (old, now) => (!old.box || !now.box || hindrance(old, now) ? null
+  : [now.box.interval[0] / old.box.interval[1], now.box.interval[1] / old.box.interval[0]]);
 const speed = (old, now) => {
-  const [before, after] = [old.box, now.box];
-  if (!before || !after || before.stack !== after.stack) return null;
-  if (after.low > before.high && after.median >= before.median * NOTICEABLE) return "slower";
-  if (after.high < before.low && before.median >= after.median * NOTICEABLE) return "faster";
-  return null;
+  const found = ratio(old, now);
+  if (!found || !grade(old.known) || !grade(now.known)) return null;
+  const margin = 1 + data.runToRun[data.stacks[old.box.stack][0]];
+  return found[0] > margin ? "slower" : found[1] < 1 / margin ? "faster" : null;
+};
+const pace = (old, now) => {
+  const found = ratio(old, now);
+  const slower = found[0] > 1;
+  const [low, high] = (slower ? [found[0] - 1, found[1] - 1] : [1 - found[1], 1 - found[0]]).map((part) => Math.floor(part * 100 + 0.5));
+  return `median ${ms(old.box.median)} → ${ms(now.box.median)}, ${low === high ? low : `${low} to ${high}`} % ${slower ? "slower" : "faster"}`;
 };
 const lostNodes = (row, now) => {
   const lost = row.wanted.flatMap(([node, want], at) => (now.nodes[at] && !samePrecision(want, now.nodes[at])
@@ -52,12 +63,14 @@ const instead = (row, now, column) => {
 };
 const stepRow = (row, kind, before, after, old, now) => {
   const known = [[before, old], [after, now]].filter(([, side]) => side.known !== null);
-  const sure = known.every(([, side]) => side.sure === "measured") ? "measured"
-    : known.map(([column, side]) => `${targets[column].id} ${side.sure}`).join(", ");
+  const flaky = known.filter(([, side]) => side.flaky.length);
+  const unstable = flaky.map(([column, side]) => `; flaky on ${targets[column].id} (${side.flaky.join(", ")})`).join("");
+  const sure = (known.every(([, side]) => side.sure === "measured") ? "measured"
+    : known.map(([column, side]) => `${targets[column].id} ${side.sure}`).join(", "))
+    + (flaky.length ? `; flaky on ${flaky.map(([column]) => targets[column].id).join(" and ")}` : "");
   const made = { kind, case: row.case.name, variant: row.name, text: "", cause: "", instead: "", sure };
   if (kind === "slower" || kind === "faster") {
-    const [one, two] = [old.box.median, now.box.median];
-    made.text = `median ${ms(one)} → ${ms(two)}, ${(Math.abs(two / one - 1) * 100).toFixed(0)} % ${two > one ? "slower" : "faster"}`;
+    made.text = pace(old, now) + unstable;
     return made;
   }
   made.text = `${said(old)} → ${said(now)}`;
@@ -65,26 +78,25 @@ const stepRow = (row, kind, before, after, old, now) => {
     const lost = lostNodes(row, now);
     if (lost) made.text += `: ${lost}`;
   }
+  made.text += unstable;
   made.cause = kind === "fixed" || kind === "precision_gained" ? old.why : kind === "newly_unknown" ? "" : now.why;
   if (["broken", "precision_lost", "otherwise"].includes(kind)) made.instead = instead(row, now, after);
   return made;
 };
 const timing = (pairs) => {
   const both = pairs.filter(([old, now]) => old.box && now.box);
-  const same = both.filter(([old, now]) => old.box.stack === now.box.stack).length;
   if (!both.length) return [0, "Latency is not compared: no variant was timed on both."];
-  const apart = both.length - same;
-  if (same) {
-    const more = apart ? `; ${apart} more were timed on different stacks and are not compared` : "";
-    return [same, `Latency is compared for ${same} variants, timed on the same stack${more}.`];
-  }
-  const [one, two] = both[0].map((side) => data.stacks[side.box.stack]);
-  const differing = data.stackFields.filter((_, at) => one[at] !== two[at]);
-  return [0, `Latency is not compared: the two were timed on different stacks (${differing.join(", ")} differ).`];
+  const why = both.map(([old, now]) => hindrance(old, now));
+  const count = (reason) => why.filter((one) => one === reason).length;
+  const stacks = both.map((sides) => sides.map((side) => data.stacks[side.box.stack]));
+  const differing = data.stackFields.filter((_, at) => stacks.some(([one, two]) => one[at] !== two[at]));
+  const left = [count("stack") ? `${count("stack")} timed on different stacks (${differing.join(", ")} differ)` : "",
+    count("noise") ? `${count("noise")} too noisy` : ""].filter(Boolean).join(", ");
+  return [count(null), `Latency is compared for ${count(null) || "none"} of ${both.length} variants timed on both${left ? `; left out: ${left}` : ""}.`];
 };
 const headline = (pairs, made, a, b) => {
   const compared = pairs.filter(([old, now]) => old.known !== null && now.known !== null).length;
-  if (!compared) return `Nothing is known on both ${a} and ${b}: this page cannot tell.`;
+  if (!compared) return `Nothing is known on both ${a} and ${b}, so nothing can be said.`;
   const count = (kind) => made.filter((row) => row.kind === kind).length;
   const parts = [count("broken") ? `breaks ${count("broken")}` : "",
     count("precision_lost") ? `loses the precision of ${count("precision_lost")}` : ""].filter(Boolean);
@@ -106,20 +118,20 @@ const upgrade = (before, after) => {
   const [a, b] = [targets[before].id, targets[after].id];
   const pairs = rows.map((row) => [sideOf(row.index, before), sideOf(row.index, after)]);
   const made = [];
-  let [same, unknown] = [0, 0];
+  const still = [0, 0, 0];
   rows.forEach((row) => {
     const [old, now] = pairs[row.index];
     const found = [stepKind(row, old, now), speed(old, now)].filter(Boolean);
     made.push(...found.map((kind) => stepRow(row, kind, before, after, old, now)));
-    if (old.known === null && now.known === null) unknown += 1;
-    else if (!found.length) same += 1;
+    if (!found.length) still[(old.known !== null) + (now.known !== null)] += 1;
   });
   const order = data.kinds.map(([kind]) => kind);
   made.sort((one, two) => order.indexOf(one.kind) - order.indexOf(two.kind));
-  const unrun = targets.filter((target) => [a, b].includes(target.id) && !target.run).map((target) => target.id);
+  const unrun = [...new Set([before, after])].filter((column) => !targets[column].run).map((column) => targets[column].id);
   const [timed, timingSaid] = timing(pairs);
   return {
-    before: a, after: b, rows: made, same, unknown, timed,
+    before: a, after: b, rows: made, timed,
+    rest: `${still[2]} variants are the same on both${still[1] ? `, ${still[1]} known on one side alone` : ""}${still[0] ? `, ${still[0]} known on neither` : ""}.`,
     headline: headline(pairs, made, a, b),
     basis: unrun.length ? `Not run here: ${unrun.join(" and ")}. What is said of it is documented, not measured.` : "",
     coverage: coverage(pairs, a, b), timing: timingSaid,

@@ -1,0 +1,249 @@
+"""`diff`: the page's judgement in the terminal, its exit codes, and what it makes of broken files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.cli import main
+from harness.report.pairs import Column
+from harness.report.upgrade import upgrade
+from harness.report.writer import results_json
+from tests.report import factory
+
+pytestmark = pytest.mark.unit
+
+
+def report() -> Any:
+    """Return results.json of the factory's outcomes, as JSON."""
+    return json.loads(results_json(factory.results()))
+
+
+def cell(results: Any, variant: str, target: str) -> Any:
+    """Return one cell, to be changed."""
+    return next(each for each in results["cells"] if (each["variant"], each["target"]) == (variant, target))
+
+
+def write(folder: Path, results: Any) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "results.json").write_text(json.dumps(results))
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+
+
+@pytest.fixture
+def two_reports(tmp_path: Path) -> tuple[Path, Path]:
+    """Write two reports, the second without the failures of rtx17."""
+    old = write(tmp_path / "old", report())
+    results = report()
+    for variant in ("qdq", "qdq-between"):
+        cell(results, variant, "rtx17").update(
+            {"class": "built", "signature": None, "diagnosis": None, "layers": [], "chip": ""}
+        )
+    return old, write(tmp_path / "new", results)
+
+
+def test_the_answer_is_that_of_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Headline, counts and every row, with cause and what to do meanwhile."""
+    write(tmp_path, report())
+    assert main(["diff", "rtx16", "rtx17", "--reports", str(tmp_path)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    step = upgrade(Column(factory.results(), "rtx16"), Column(factory.results(), "rtx17"))
+    assert lines[0] == step.headline
+    said = " ".join(" ".join(lines).split())
+    for text in (step.rest, step.coverage, step.timing):
+        assert text in said
+    for row in step.rows:
+        assert f"{row.case}[{row.variant}] ({row.sure}) {row.text}" in said
+        assert not row.cause or f"cause: {row.cause}" in said
+        assert not row.instead or f"meanwhile: {row.instead}" in said
+    assert "cause: No implementation for " in said
+    assert "meanwhile: none of 1 known here works on rtx17" in said
+    assert "broken 2, precision lost 0, slower not compared, newly unknown 1" in said
+    assert "Broken: 2 (works before, fails after)" in lines
+    assert max(map(len, lines)) <= 100
+
+
+def test_a_documented_step_is_told_as_such_and_fails_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Claims are no measurements."""
+    write(tmp_path, report())
+    assert main(["diff", "trt102", "trt86", "--reports", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert said.splitlines()[1].startswith("Not run here: trt102 and trt86.")
+    assert "conv_silu[qdq] (trt102 inferred, trt86 reported by users)" in said
+    assert "documented: works → documented: fails to build" in said
+
+
+def test_a_lost_precision_fails_a_step(tmp_path: Path) -> None:
+    """No engine says a word of it, and INT8 is what the cases are about."""
+    results = report()
+    lost = cell(results, "qdq", "rtx16")
+    lost["precision"] = {**lost["precision"], factory.CONV: "fp32"}
+    lost["class"] = "precision_lost"
+    write(tmp_path, results)
+    assert main(["diff", "rtx15", "rtx16", "--reports", str(tmp_path)]) == 1
+
+
+def test_exit_codes_of_two_reports(
+    two_reports: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """1 where something breaks, 0 where not; each target is compared with itself."""
+    old, new = map(str, two_reports)
+    assert main(["diff", new, old]) == 1
+    assert main(["diff", old, f"{new}/results.json"]) == 0
+    assert main(["diff", new, old, "--target", "rtx16"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"Going to rtx17 in {old} breaks 2 of" in said
+    assert "Fixed: 2" in said
+    assert "trt86" not in said
+
+
+def test_json_has_an_entry_a_target(
+    two_reports: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """For programs; the exit code is the same."""
+    old, new = map(str, two_reports)
+    assert main(["diff", new, old, "--json"]) == 1
+    found = {entry["after"].split()[0]: entry for entry in json.loads(capsys.readouterr().out)}
+    assert sorted(found) == ["ort131", "rtx14", "rtx15", "rtx16", "rtx17"]
+    assert found["rtx17"]["counts"]["broken"] == len(found["rtx17"]["rows"]) == 2
+
+
+def test_long_lists_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A terminal is not scrolled through."""
+    results = report()
+    (case,) = results["cases"]
+    models = {variant["name"]: variant for variant in case["variants"]}
+    for number in range(120):
+        name = f"more-{number}"
+        case["variants"].append({**models["fp32"], "name": name})
+        for on in ("rtx16", "rtx17"):
+            plain = cell(results, "qdq", on)
+            results["cells"].append({**plain, "variant": name, "id": f"{name}-{on}", "documented": []})
+    write(tmp_path, results)
+    assert main(["diff", "rtx16", "rtx17", "--reports", str(tmp_path)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert "Broken: 122 (works before, fails after)" in lines
+    assert "  and 22 more, which --json has" in lines
+    assert sum("more-" in line for line in lines) == 98
+
+
+def test_hostile_text_stays_in_its_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An engine's or a stranger's text must not paint the terminal or forge a line."""
+    bad = "a\x1b[31m\nFixed: 99\r\u202e" + "n" * 5000
+    results = report()
+    cell(results, "qdq", "rtx17")["diagnosis"]["title"] = bad
+    results["cases"][0]["variants"][1]["name"] = bad
+    for each in results["cells"]:
+        if each["variant"] == "qdq-between":
+            each["variant"] = bad
+    write(tmp_path, results)
+    assert main(["diff", "rtx16", "rtx17", "--reports", str(tmp_path)]) == 1
+    said = capsys.readouterr().out
+    assert not {"\x1b", "\r", "\u202e"} & set(said)
+    assert "⟨U+202E⟩" in said
+    assert not any(line.startswith("Fixed: 99") for line in said.splitlines())
+    assert len(said) < 6000
+
+
+def test_a_report_of_another_version_of_the_harness_is_read(tmp_path: Path) -> None:
+    """What it adds is passed over, what this version added may be missing."""
+    results = report()
+    results["moon"] = "full"
+    for each in results["cells"]:
+        each["mood"] = {"good": True}
+        for name in ("noise", "spread", "scope", "upload", "before", "after"):
+            if each["latency_ms"]:
+                del each["latency_ms"][name]
+    write(tmp_path, results)
+    assert main(["diff", "rtx16", "rtx17", "--reports", str(tmp_path)]) == 1
+
+
+BROKEN: dict[str, Any] = {
+    "half": '{"schema": 1,',
+    "list": "[]",
+    "number": "3",
+    "other": '{"schema": 2, "cells": []}',
+    "bare": '{"schema": 1}',
+    "deep": "[" * 100_000,
+    "bytes": "\udcff",
+    "cells": {"cells": 3},
+    "cell": {"cells": [3]},
+    "latency": ("latency_ms", {"samples": ["a", "b"], "clock": "monotonic"}),
+    "class": ("class", "fine"),
+    "huge": ("engine_bytes", "9"),
+    "claims": ("documented", [99]),
+    "negative": ("documented", [-1]),
+    "variant": ("variant", "nobody"),
+    "accuracy": ("accuracy", [3]),
+    "stamps": ("stamps", {"environment": {"cpu": 3}}),
+}
+
+
+@pytest.mark.parametrize("kind", sorted(BROKEN))
+def test_a_broken_file_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str) -> None:
+    """And exit code 2, whatever is wrong with it."""
+    broken = BROKEN[kind]
+    results = report()
+    if isinstance(broken, str):
+        (tmp_path / "results.json").write_text(broken, errors="surrogateescape")
+    else:
+        if isinstance(broken, dict):
+            results.update(broken)
+        else:
+            cell(results, "qdq", "rtx17")[broken[0]] = broken[1]
+        write(tmp_path, results)
+    assert main(["diff", "rtx16", "rtx17", "--reports", str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert "not a results.json that this harness can read" in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["rtx16", "rtx71"], "did you mean"),
+        (["{old}", "rtx17"], "two targets or two reports"),
+        (["{old}", "{new}", "--target", "rtx71"], "do not both have"),
+        (["{old}", "nowhere.json"], "cannot be read"),
+        (["rtx16", "rtx17", "--target", "rtx17"], "--target is for two reports"),
+        (["rtx16"], "required: B"),
+    ],
+)
+def test_bad_usage_is_one_sentence(
+    two_reports: tuple[Path, Path], capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    """And exit code 2, which no regression gives."""
+    old, new = two_reports
+    words = [word.format(old=old, new=new) for word in arguments]
+    assert main(["diff", *words, "--reports", str(old)]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+
+
+def test_reports_without_a_common_measured_target_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing to compare is no equality."""
+    results = report()
+    results["targets"] = [{**target, "stamps": None} for target in results["targets"]]
+    old, new = write(tmp_path / "a", results), write(tmp_path / "b", results)
+    assert main(["diff", str(old), str(new)]) == 2
+    assert "share no target that was measured" in capsys.readouterr().err
+
+
+def test_help_says_what_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    """The exit code is what a pipeline goes by."""
+    with pytest.raises(SystemExit):
+        main(["diff", "--help"])
+    assert "breaks or loses its precision" in " ".join(capsys.readouterr().out.split())
