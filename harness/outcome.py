@@ -9,6 +9,7 @@ import dataclasses
 import functools
 import types
 import typing
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -194,37 +195,52 @@ class Outcome:
         return outcome
 
 
-@functools.cache
-def _hints(kind: Any) -> dict[str, Any]:  # noqa: ANN401  (a class is no Hashable to mypy)
-    # Resolving the hints of a class costs more than building it, and a store holds tens of thousands of objects.
-    return typing.get_type_hints(kind)
+#: Takes a field's name and its JSON, and returns the value; TypeError where it is not what belongs there.
+_Reader = Callable[[str, Any], Any]
 
 
 def _rebuild(kind: Any, data: Any) -> Any:  # noqa: ANN401  (a dataclass, JSON)
     if not isinstance(data, dict):
         raise TypeError(f"{data!r:.60} is no {kind.__name__}")
-    hints = _hints(kind)
-    known = {name: _value(name, hints[name], value) for name, value in data.items() if name in hints}
-    return kind(**known)
+    readers = _readers(kind)
+    return kind(**{name: readers[name](name, value) for name, value in data.items() if name in readers})
 
 
-def _value(name: str, hint: Any, value: Any) -> Any:  # noqa: ANN401, PLR0911  (walks type hints)
+# Resolving hints costs more than building what they describe, and a store holds tens of thousands of objects.
+@functools.cache
+def _readers(kind: Any) -> dict[str, _Reader]:  # noqa: ANN401  (a class is no Hashable to mypy)
+    return {name: _reader(hint) for name, hint in typing.get_type_hints(kind).items()}
+
+
+def _reader(hint: Any) -> _Reader:  # noqa: ANN401  (walks type hints)
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
-        if value is None:
-            return None
-        return _value(name, next(option for option in arguments if option is not type(None)), value)
-    if origin is tuple and isinstance(value, list | tuple):
-        return tuple(_value(name, arguments[0], entry) for entry in value)
-    if origin is dict and isinstance(value, dict):
-        return value
-    if origin is Literal and value in arguments:
-        return value
-    if isinstance(hint, type) and origin is None:
-        if dataclasses.is_dataclass(hint):
-            return _rebuild(hint, value)
-        # JSON writes the float 2.0 as it likes, and Python holds True for an integer.
-        fits = isinstance(value, int | float if hint is float else hint)
-        if fits and (hint is bool or not isinstance(value, bool)):
-            return value
-    raise TypeError(f"{name}: {value!r:.60} is not what belongs there")
+        inner = _reader(next(option for option in arguments if option is not type(None)))
+        return lambda name, value: None if value is None else inner(name, value)
+    if origin is tuple:
+        return functools.partial(_tuple, _reader(arguments[0]))
+    if dataclasses.is_dataclass(hint):
+        return lambda _, value: _rebuild(hint, value)
+    if origin is Literal:
+        return functools.partial(_plain, arguments.__contains__)
+    # JSON writes the float 2.0 as it likes, and Python holds True for an integer.
+    kinds = (float, int) if hint is float else (origin or hint)
+    if hint is bool:
+        return functools.partial(_plain, lambda value: isinstance(value, bool))
+    return functools.partial(_plain, lambda value: isinstance(value, kinds) and not isinstance(value, bool))
+
+
+def _tuple(inner: _Reader, name: str, value: Any) -> tuple[Any, ...]:  # noqa: ANN401
+    if not isinstance(value, list | tuple):
+        raise _misfit(name, value)
+    return tuple([inner(name, entry) for entry in value])
+
+
+def _plain(fits: Callable[[Any], bool], name: str, value: Any) -> Any:  # noqa: ANN401
+    if not fits(value):
+        raise _misfit(name, value)
+    return value
+
+
+def _misfit(name: str, value: Any) -> TypeError:  # noqa: ANN401
+    return TypeError(f"{name}: {value!r:.60} is not what belongs there")
