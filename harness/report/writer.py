@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import HandledError
-from harness.history import update_history
+from harness.history import read_history, update_history
 from harness.report.badge import badge
 from harness.report.html import render
 from harness.report.junit import junit
 from harness.report.markdown import summary
-from harness.report.results import from_store, run_records
+from harness.report.results import recorded, results_of, run_records
 from harness.report.table import table
 
 if TYPE_CHECKING:
@@ -32,8 +32,9 @@ SCHEMA_FILE = "results.schema.json"
 
 def build_report(matrix: Matrix, cases: Sequence[Case], store: Store, folder: Path) -> Results:
     """Write the history of the runs in a store beside it, and the report into a folder; return what it shows."""
-    update_history(store.path, run_records(matrix, cases, store))
-    results = from_store(matrix, cases, store)
+    found = recorded(matrix, cases, store)
+    update_history(store.path, run_records(found))
+    results = results_of(found, read_history(store.path))
     write_report(results, folder)
     return results
 
