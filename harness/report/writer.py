@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import tempfile
 from pathlib import Path
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 
 #: The published description of results.json, shipped beside it.
 SCHEMA_FILE = "results.schema.json"
+_STRICT = json.JSONEncoder(sort_keys=True, allow_nan=False, default=vars)
 
 
 def build_report(matrix: Matrix, cases: Sequence[Case], store: Store, folder: Path) -> Results:
@@ -77,23 +77,21 @@ def results_json(results: Results) -> str:
 
     ASCII only. A figure that is not finite becomes null, for JSON has no such number.
     """
-    data = _finite(results.to_json())
+    data = results.to_json()
     schema = data.pop("schema")
     parts = [f'"schema": {json.dumps(schema)}']
     for key in sorted(data):
-        lines = ",\n".join(json.dumps(entry, sort_keys=True, allow_nan=False) for entry in data[key])
+        lines = ",\n".join(map(_line, data[key]))
         parts.append(f'"{key}": [\n{lines}\n]' if lines else f'"{key}": []')
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
-def _finite(value: Any) -> Any:  # noqa: ANN401  (walks JSON)
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: _finite(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(entry) for entry in value]
-    return value
+def _line(entry: Any) -> str:  # noqa: ANN401  (a dataclass or a dict of them)
+    try:
+        return _STRICT.encode(entry)
+    except ValueError:
+        spoilt = json.dumps(entry, default=vars)
+        return _STRICT.encode(json.loads(spoilt, parse_constant=lambda _: None))
 
 
 def _replace(path: Path, text: str) -> Path:
