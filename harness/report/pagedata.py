@@ -69,7 +69,7 @@ def _evidence(rows: Rows, cells: int) -> list[list[Any]]:
     chunks: list[list[Any]] = []
     for start in range(0, len(rows), _CHUNK_ROWS):
         numbers = list(order[start : start + _CHUNK_ROWS])
-        packed = _pack([_row(*rows[index]) for index in numbers])
+        packed = pack([_row(*rows[index]) for index in numbers])
         budget -= len(packed)
         if budget < 0:
             break
@@ -90,7 +90,8 @@ def _row(names: tuple[CaseView, VariantView], cells: Sequence[CellView]) -> dict
     return {"variant": variant_evidence(*names), "cells": [cell_evidence(cell) for cell in cells]}
 
 
-def _pack(rows: list[dict[str, Any]]) -> str:
+def pack(rows: list[dict[str, Any]]) -> str:
+    """Return rows of evidence, cleaned and compressed, with each part that occurs more than once written once."""
     pieces = _Pieces()
     plain = pieces.text(pieces.of(rows))
     text = f'{{"rows":{plain},"table":[{",".join(pieces.table)}]}}'
