@@ -18,7 +18,7 @@ from harness.report.facts import facts, grid_of, rows_of
 from harness.report.text import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from harness.report.model import CaseView, CellView, Results, VariantView
 
@@ -69,7 +69,7 @@ def _evidence(rows: Rows, cells: int) -> list[list[Any]]:
     chunks: list[list[Any]] = []
     for start in range(0, len(rows), _CHUNK_ROWS):
         numbers = list(order[start : start + _CHUNK_ROWS])
-        packed = pack([_row(*rows[index]) for index in numbers])
+        packed = pack(_row(*rows[index]) for index in numbers)
         budget -= len(packed)
         if budget < 0:
             break
@@ -90,10 +90,10 @@ def _row(names: tuple[CaseView, VariantView], cells: Sequence[CellView]) -> dict
     return {"variant": variant_evidence(*names), "cells": [cell_evidence(cell) for cell in cells]}
 
 
-def pack(rows: list[dict[str, Any]]) -> str:
+def pack(rows: Iterable[dict[str, Any]]) -> str:
     """Return rows of evidence, cleaned and compressed, with each part that occurs more than once written once."""
     pieces = _Pieces()
-    plain = pieces.text(pieces.of(rows))
+    plain = pieces.text(pieces.list_of(rows))
     text = f'{{"rows":{plain},"table":[{",".join(pieces.table)}]}}'
     return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
@@ -144,12 +144,16 @@ class _Pieces:
         if isinstance(value, str):
             return self._strings.get(value) or self._string(value)
         if isinstance(value, list | tuple):
-            entries = tuple([self.of(entry) for entry in value])
-            return self._lists.get(entries) or self._list(entries)
+            return self.list_of(value)
         if isinstance(value, dict):
             names, entries = tuple(value), tuple([self.of(entry) for entry in value.values()])
             return self._objects.get((names, entries)) or self._object(names, entries)
         return self._leaf(_encode(_clean(value)))
+
+    def list_of(self, values: Iterable[Any]) -> _Piece:
+        """Return the piece that a list of values is; of an iterator, one value at a time is held in memory."""
+        entries = tuple([self.of(value) for value in values])
+        return self._lists.get(entries) or self._list(entries)
 
     def _string(self, value: str) -> _Piece:
         self._strings[value] = piece = self._leaf(_encode(visible(value)))
