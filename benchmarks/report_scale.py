@@ -28,7 +28,7 @@ from harness.report.model import Advice, CaseView, CellView, Results, Span, Targ
 from harness.words import Class, Precision, Role, Verdict
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
 _VARIANTS_A_CASE = 20
 _LINK = Link("https://github.com/NVIDIA/TensorRT/issues/3640", "TensorRT issue 3640")
@@ -129,63 +129,53 @@ def _variant(index: int) -> VariantView:
 
 
 def _cell(variant: VariantView, target: TargetView, chance: random.Random) -> CellView:
-    base: dict[str, Any] = {
-        "id": f"{variant.case}[{variant.name}]-{target.id}",
-        "case": variant.case,
-        "variant": variant.name,
-        "target": target.id,
-    }
+    where = (f"{variant.case}[{variant.name}]-{target.id}", variant.case, variant.name, target.id)
     if target.stamps is None:
+        said = "not run yet"
         documented = (0,) if chance.random() < 0.6 else ()
-        return CellView(
-            **base,
-            cls=Class.NOT_RUN,
-            verdict=Verdict.NOT_RUN,
-            reason="not run yet",
-            sentence="not run yet",
-            documented=documented,
-        )
+        return CellView(*where, Class.NOT_RUN, Verdict.NOT_RUN, said, said, documented=documented)
     stamps = Stamps(
         engine_version=target.version,
         via="docker",
         when=f"2026-01-01T00:{chance.randrange(60):02}:{chance.randrange(60):02}+00:00",
         environment={"cpu": "x86-64", "gpu": "NVIDIA H200"},
     )
-    build = chance.random()
-    if chance.random() < 0.35:
-        text = f"Error Code 10: Could not find any implementation for node {variant.wanted[0][0]}."
-        return CellView(
-            **base,
-            cls=Class.BUILD_FAILED,
-            verdict=Verdict.KNOWN_FAILURE,
-            reason=text,
-            sentence="ends as build_failed, as reported",
-            signature=_ADVICE.id,
-            diagnosis=_ADVICE,
-            phases={"parse": 0.002, "build": build},
-            messages=(Message("WARNING", "Missing scale and zero-point"), Message("ERROR", text)),
-            error=text,
-            stamps=stamps,
-        )
+    phases = {"parse": 0.002, "build": chance.random()}
+    failed = chance.random() < 0.35
+    seen = _refusal(variant) if failed else _success(variant, target, chance)
+    return CellView(*where, **seen, phases=phases, stamps=stamps)
+
+
+def _refusal(variant: VariantView) -> dict[str, Any]:
+    text = f"Error Code 10: Could not find any implementation for node {variant.wanted[0][0]}."
+    return {
+        "cls": Class.BUILD_FAILED,
+        "verdict": Verdict.KNOWN_FAILURE,
+        "reason": text,
+        "sentence": "ends as build_failed, as reported",
+        "signature": _ADVICE.id,
+        "diagnosis": _ADVICE,
+        "messages": (Message("WARNING", "Missing scale and zero-point"), Message("ERROR", text)),
+        "error": text,
+    }
+
+
+def _success(variant: VariantView, target: TargetView, chance: random.Random) -> dict[str, Any]:
     lost = chance.random() < 0.1
     kind = Precision.FP32 if lost else Precision.INT8
     middle = 0.05 + chance.random() / 100
-    return CellView(
-        **base,
-        cls=Class.PRECISION_LOST if lost else Class.OK,
-        verdict=Verdict.EXPECTED,
-        reason="built, ran",
-        sentence="works, and nothing says it should not",
-        chip="INT8 0/2" if lost else "INT8 2/2",
-        phases={"parse": 0.002, "build": build},
-        precision={node: kind for node, _ in variant.wanted},
-        layers=tuple(_layer(node.name, str(kind), target) for node in variant.graph.nodes),
-        layer_source="inspector",
-        latency=Timing(
-            middle, middle * 1.1, (middle, middle * 0.99, middle * 1.02), 10, "cuda_events", spread=0.02
-        ),
-        stamps=stamps,
-    )
+    samples = (middle, middle * 0.99, middle * 1.02)
+    return {
+        "cls": Class.PRECISION_LOST if lost else Class.OK,
+        "verdict": Verdict.EXPECTED,
+        "reason": "built, ran",
+        "sentence": "works, and nothing says it should not",
+        "chip": "INT8 0/2" if lost else "INT8 2/2",
+        "precision": {node: kind for node, _ in variant.wanted},
+        "layers": tuple(_layer(node.name, str(kind), target) for node in variant.graph.nodes),
+        "layer_source": "inspector",
+        "latency": Timing(middle, middle * 1.1, samples, 10, "cuda_events", spread=0.02),
+    }
 
 
 def _layer(node: str, kind: str, target: TargetView) -> Layer:
@@ -209,6 +199,24 @@ def measure(page: Page, file: Path) -> tuple[float, float, str]:
     return ready, median(times[slowest]), slowest
 
 
+def _line(browser: Browser, file: Path, cells: int) -> str:
+    """Write a page of so many cells into a file, and return its line of the table."""
+    made = results(cells)
+    start = time.perf_counter()
+    text = render(made)
+    seconds = time.perf_counter() - start
+    file.write_text(text, encoding="utf-8")
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    ready, slowest, query = measure(page, file)
+    kept = page.evaluate("JSON.parse(document.getElementById('data').textContent).evidence")
+    page.close()
+    shown = f"{sum(len(chunk) - 1 for chunk in kept)} of {sum(len(case.variants) for case in made.cases)}"
+    return (
+        f"| {len(made.cells)} | {file.stat().st_size} | {shown} | {seconds:.2f} s | {ready:.0f} ms "
+        f"| {slowest:.0f} ms (`{query or 'empty'}`) |"
+    )
+
+
 def main() -> int:
     """Measure each size and print a table."""
     from playwright.sync_api import sync_playwright  # noqa: PLC0415
@@ -224,24 +232,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=os.environ.get("HARNESS_CHROMIUM"), args=flags)
         for cells in sizes:
-            made = results(cells)
-            start = time.perf_counter()
-            text = render(made)
-            seconds = time.perf_counter() - start
-            file = Path(folder) / f"{cells}.html"
-            file.write_text(text, encoding="utf-8")
-            page = browser.new_page(viewport={"width": 1440, "height": 900})
-            ready, slowest, query = measure(page, file)
-            kept = page.evaluate("JSON.parse(document.getElementById('data').textContent).evidence")
-            shown = (
-                f"{sum(len(chunk) - 1 for chunk in kept)} of {sum(len(case.variants) for case in made.cases)}"
-            )
-            page.close()
-            print(
-                f"| {len(made.cells)} | {file.stat().st_size} | {shown} | {seconds:.2f} s | {ready:.0f} ms "
-                f"| {slowest:.0f} ms (`{query or 'empty'}`) |",
-                flush=True,
-            )
+            print(_line(browser, Path(folder) / f"{cells}.html", cells), flush=True)
         browser.close()
     return 0
 

@@ -27,7 +27,7 @@ from harness.errors import HandledError
 from harness.outcome import Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
@@ -91,21 +91,8 @@ class Store:
             yield from _read(path)
 
     def latest(self, current: Mapping[str, tuple[str, str]] | None = None) -> dict[str, Outcome]:
-        """Return the outcome that speaks for each cell, by cell id, sorted by it.
-
-        That is the latest by `stamps.when` (ties: the later file name, then the later line), save that a
-        machine that can do less does not hide what one that can do more has found: an outcome that was not
-        run never displaces one that was; one that only built never displaces one of the same engine and image
-        that got as far as a GPU. `current` maps cell ids to their (model, recipe) hashes of today: an outcome
-        of other hashes is stale, and any that is not stale displaces it.
-        """
-        chosen: dict[str, Outcome] = {}
-        for outcome in sorted(self.outcomes(), key=lambda each: each.stamps.when):
-            before = chosen.get(outcome.cell)
-            hashes = current.get(outcome.cell) if current else None
-            if before is None or _displaces(outcome, before, hashes):
-                chosen[outcome.cell] = outcome
-        return dict(sorted(chosen.items()))
+        """Return the outcome of the store that speaks for each cell; see `latest`."""
+        return latest(self.outcomes(), current)
 
     def log(self, sha256: str) -> str:
         """Return a whole log; raises HandledError where it is missing or not what its name says."""
@@ -160,6 +147,26 @@ def _line(outcome: Outcome) -> bytes:
     text = json.dumps(outcome.to_json(), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     # A lone surrogate, from bytes that were no UTF-8, becomes its JSON escape.
     return text.encode("utf-8", "backslashreplace")
+
+
+def latest(
+    outcomes: Iterable[Outcome], current: Mapping[str, tuple[str, str]] | None = None
+) -> dict[str, Outcome]:
+    """Return the outcome that speaks for each cell, by cell id, sorted by it.
+
+    That is the latest by `stamps.when` (ties: the later of them as given, for a store the later file name, then
+    the later line), save that a machine that can do less does not hide what one that can do more has found: an
+    outcome that was not run never displaces one that was; one that only built never displaces one of the same
+    engine and image that got as far as a GPU. `current` maps cell ids to their (model, recipe) hashes of today:
+    an outcome of other hashes is stale, and any that is not stale displaces it.
+    """
+    chosen: dict[str, Outcome] = {}
+    for outcome in sorted(outcomes, key=lambda each: each.stamps.when):
+        before = chosen.get(outcome.cell)
+        hashes = current.get(outcome.cell) if current else None
+        if before is None or _displaces(outcome, before, hashes):
+            chosen[outcome.cell] = outcome
+    return dict(sorted(chosen.items()))
 
 
 def is_stale(outcome: Outcome, current: tuple[str, str] | None) -> bool:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import random
 import struct
+from array import array
 from typing import TYPE_CHECKING, Any
 
 import onnx
 from onnx import TensorProto, helper
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 #: The newest ONNX IR that the parser of the oldest target (TensorRT 8.5) reads.
 IR_VERSION = 8
@@ -177,10 +178,10 @@ class Graph:
         """Return the symmetric INT8 scale of a weight, or one scale for each index of its first axis."""
         shape, values = self._weights[tensor]
         if not per_channel:
-            return _as_float32(max(abs(value) for value in values) / 127)
+            return _as_float32([max(map(abs, values)) / 127])[0]
         step = len(values) // shape[0]
         rows = (values[start : start + step] for start in range(0, len(values), step))
-        return [_as_float32(max(abs(value) for value in row) / 127) for row in rows]
+        return _as_float32(max(map(abs, row)) / 127 for row in rows)
 
     def batch_norm(  # noqa: PLR0913
         self,
@@ -240,11 +241,11 @@ def _uniform(name: str, shape: Sequence[int], centre: float, spread: float | Non
     if spread is None:
         spread = math.sqrt(3.0 / max(1, count // shape[0]))
     generator = random.Random(f"{name}{tuple(shape)}")  # noqa: S311  (data, not secrets)
-    return [_as_float32(centre + spread * (2.0 * generator.random() - 1.0)) for _ in range(count)]
+    return _as_float32(centre + spread * (2.0 * generator.random() - 1.0) for _ in range(count))
 
 
-def _as_float32(value: float) -> float:
-    return float(struct.unpack("<f", struct.pack("<f", value))[0])
+def _as_float32(values: Iterable[float]) -> list[float]:
+    return array("f", values).tolist()
 
 
 _FORMATS: dict[int, str] = {

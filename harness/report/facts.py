@@ -5,13 +5,12 @@ Cells point into `looks`; a matrix has a few hundred different ones, however man
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from harness.report import past
 from harness.report.labels import BUCKETS, CORNERS, KINDS, MARKS, ROLES, bucket
 from harness.report.ranges import PREDICATE
-from harness.report.sides import STACK, side
+from harness.report.sides import STACK, Side, side
 from harness.report.text import clip, milliseconds, visible
 from harness.report.upgrade import default_pair
 from harness.timing import RUN_TO_RUN
@@ -44,13 +43,21 @@ def facts(results: Results) -> dict[str, Any]:
     """Return targets, rows, looks and timings as plain data."""
     rows = rows_of(results)
     differing = {(change.case, change.variant) for change in results.changes}
-    looks, stacks = _Numbered(), _Numbered()
+    # What differs, numbered in the order it comes.
+    looks: dict[tuple[Any, ...], int] = {}
+    stacks: dict[tuple[str, ...], int] = {}
     grid, boxes = [], []
     for (_, variant), cells in zip(rows, grid_of(results), strict=True):
         sides = [side(cell, variant) for cell in cells]
-        grid.append([looks.number(_look(cell, variant)) for cell in cells])
+        shown = [_look(cell, variant, one) for cell, one in zip(cells, sides, strict=True)]
+        grid.append([looks.setdefault(one, len(looks)) for one in shown])
         timed = [(column, one.box) for column, one in enumerate(sides) if one.box]
-        boxes.append([[at, box.median, stacks.number(box.stack), *(box.interval or ())] for at, box in timed])
+        boxes.append(
+            [
+                [column, box.median, stacks.setdefault(box.stack, len(stacks)), *(box.interval or ())]
+                for column, box in timed
+            ]
+        )
     measured = {target.id for target in results.targets if target.stamps}
     return {
         "targets": [
@@ -75,13 +82,14 @@ def facts(results: Results) -> dict[str, Any]:
             for case in results.cases
         ],
         "rows": [
-            _row(results.cases.index(case), variant, (case.name, variant.name) in differing)
-            for case, variant in rows
+            _row(number, variant, (case.name, variant.name) in differing)
+            for number, case in enumerate(results.cases)
+            for variant in case.variants
         ],
-        "looks": looks.entries,
+        "looks": list(looks),
         "grid": grid,
         "boxes": boxes,
-        "stacks": stacks.entries,
+        "stacks": list(stacks),
         "stackFields": ["clock", *STACK],
         "runToRun": RUN_TO_RUN,
         "marks": {str(cls): [mark.letters, mark.shape, mark.name] for cls, mark in MARKS.items()},
@@ -89,21 +97,6 @@ def facts(results: Results) -> dict[str, Any]:
         "kinds": [[key, name, meaning] for key, (name, meaning) in KINDS.items()],
         "predicates": {str(cls): said for cls, said in PREDICATE.items()},
     }
-
-
-class _Numbered:
-    """Different values, numbered in the order they come."""
-
-    def __init__(self) -> None:
-        self.entries: list[Any] = []
-        self._number: dict[str, int] = {}
-
-    def number(self, value: Any) -> int:  # noqa: ANN401  (JSON)
-        key = json.dumps(value)
-        if key not in self._number:
-            self._number[key] = len(self.entries)
-            self.entries.append(value)
-        return self._number[key]
 
 
 def _row(case: int, variant: VariantView, differs: bool) -> list[Any]:  # noqa: FBT001
@@ -163,10 +156,9 @@ def spoken(cell: CellView, variant: VariantView) -> str:
     return words(cell, variant) + timed
 
 
-def _look(cell: CellView, variant: VariantView) -> list[Any]:
-    one = side(cell, variant)
+def _look(cell: CellView, variant: VariantView, one: Side) -> tuple[Any, ...]:
     shown = look(cell, variant)
-    return [
+    return (
         str(cell.cls),
         bucket(cell),
         shown["letters"],
@@ -177,19 +169,18 @@ def _look(cell: CellView, variant: VariantView) -> list[Any]:
         str(one.cls) if one.cls else None,
         one.sure,
         one.chip,
-        list(one.nodes),
+        one.nodes,
         one.why,
         one.signature,
-        list(one.proofs),
-        [str(cls) for cls in one.flaky],
+        one.proofs,
+        tuple(str(cls) for cls in one.flaky),
         _ran_in(cell, variant, one.nodes),
         int(cell.measured),
-        list(past.words(cell)),
-    ]
+        past.words(cell),
+    )
 
 
-def _ran_in(cell: CellView, variant: VariantView, nodes: Sequence[str]) -> list[str]:
+def _ran_in(cell: CellView, variant: VariantView, nodes: Sequence[str]) -> tuple[str, ...]:
     """Return the precisions that the nodes that matter ran in; where the variant names none, those of all layers."""
-    if variant.wanted:
-        return sorted(set(nodes) - set(_UNTOLD))
-    return sorted({str(layer.precision) for layer in cell.layers} - set(_UNTOLD))
+    ran = nodes if variant.wanted else (str(layer.precision) for layer in cell.layers)
+    return tuple(sorted(set(ran) - set(_UNTOLD)))

@@ -5,7 +5,6 @@ Plain, frozen data. `Results.to_json` is the contract behind `reports/results.js
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from dataclasses import dataclass, field
 from typing import Any
@@ -228,14 +227,14 @@ class Results:
         raise KeyError(f"{case}[{variant}]-{target}")
 
     def to_json(self) -> dict[str, Any]:
-        """Return the contract of results.json as plain JSON data."""
+        """Return the contract of results.json by key; `vars` makes plain data of the dataclasses in it."""
         return {
             "schema": RESULTS_SCHEMA,
             "matrix_sha256": self.matrix_sha256,
-            "targets": [dataclasses.asdict(target) for target in self.targets],
-            "cases": [dataclasses.asdict(case) for case in self.cases],
-            "changes": [dataclasses.asdict(change) for change in self.changes],
-            "runs": [dataclasses.asdict(run) for run in self.runs],
+            "targets": self.targets,
+            "cases": self.cases,
+            "changes": self.changes,
+            "runs": self.runs,
             "cells": [_cell(cell) for cell in self.cells],
         }
 
@@ -256,11 +255,10 @@ class Results:
 
 
 def _cell(cell: CellView) -> dict[str, Any]:
-    data = dataclasses.asdict(cell)
+    data = dict(vars(cell))
     data["class"] = data.pop("cls")
     data["latency_ms"] = data.pop("latency")
-    if data["stamps"] is None:
-        data["stamps"] = {}
+    data["stamps"] = data["stamps"] or {}
     return data
 
 

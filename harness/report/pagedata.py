@@ -11,7 +11,6 @@ import json
 import math
 import re
 import zlib
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from harness.report.drilldown import cell_evidence, variant_evidence
@@ -23,6 +22,8 @@ if TYPE_CHECKING:
 
     from harness.report.model import CaseView, CellView, Results, RunView, VariantView
 
+    Entries = tuple["_Piece", ...]
+    Names = tuple[str, ...]
     Rows = Sequence[tuple[tuple[CaseView, VariantView], Sequence[CellView]]]
 
 #: A repeated piece shorter than this costs less than the reference to it.
@@ -33,6 +34,7 @@ _CHUNK_ROWS = 16
 #: the rows in which all is as expected first; results.json has it.
 _EVIDENCE_BYTES, _EVIDENCE_BYTES_A_CELL = 400_000, 36
 _PACKED = re.compile(r'"evidence":\[(?:\[[^\[\]]*\],?)*\]')
+_encode = json.JSONEncoder().encode
 _BASE64 = re.compile(r'(?<=\[")[A-Za-z0-9+/=]+(?=")')
 
 
@@ -67,7 +69,7 @@ def _evidence(rows: Rows, cells: int, runs: Sequence[RunView]) -> list[list[Any]
     chunks: list[list[Any]] = []
     for start in range(0, len(rows), _CHUNK_ROWS):
         numbers = list(order[start : start + _CHUNK_ROWS])
-        packed = _pack([_row(*rows[index], runs) for index in numbers])
+        packed = pack(_row(*rows[index], runs) for index in numbers)
         budget -= len(packed)
         if budget < 0:
             break
@@ -90,8 +92,11 @@ def _row(
     return {"variant": variant_evidence(*names), "cells": [cell_evidence(cell, runs) for cell in cells]}
 
 
-def _pack(rows: list[dict[str, Any]]) -> str:
-    text = json.dumps(_share(_clean({"rows": rows})), separators=(",", ":"))
+def pack(rows: Iterable[dict[str, Any]]) -> str:
+    """Return rows of evidence, cleaned and compressed, with each part that occurs more than once written once."""
+    pieces = _Pieces()
+    plain = pieces.text(pieces.list_of(rows))
+    text = f'{{"rows":{plain},"table":[{",".join(pieces.table)}]}}'
     return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
 
@@ -108,53 +113,88 @@ def _clean(value: Any) -> Any:  # noqa: ANN401  (walks JSON)
     return value
 
 
-def _share(data: dict[str, Any]) -> dict[str, Any]:
-    """Put every string, list and object that occurs more than once into a table."""
-    seen: Counter[str] = Counter()
-    for value in data.values():
-        _count(value, seen)
-    repeated = (key for key, times in seen.items() if times > 1 and len(key) >= _WORTH_SHARING)
-    shared = _Shared(frozenset(repeated))
-    plain = {key: shared.inside(value) for key, value in data.items()}
-    return {**plain, "table": shared.table}
+class _Piece:
+    """A value that differs from all others: a leaf as JSON, or a list of pieces, or an object of them under `names`.
+
+    `size` is its length as JSON with a space after each comma and colon. `uses` counts the places that hold it, those
+    inside equal values once; `place` is its number in the table, None before it stands there.
+    """
+
+    __slots__ = ("entries", "leaf", "names", "place", "size", "uses")
+
+    def __init__(self, leaf: str, size: int, entries: Entries = (), names: Names | None = None) -> None:
+        self.leaf = leaf
+        self.size = size
+        self.entries = entries
+        self.names = names
+        self.uses = 0
+        self.place: int | None = None
 
 
-def _count(value: Any, seen: Counter[str]) -> None:  # noqa: ANN401
-    """Count the pieces of a value; what is inside a piece seen before goes with it, uncounted."""
-    if isinstance(value, str | list | dict):
-        key = json.dumps(value)
-        seen[key] += 1
-        if seen[key] == 1:
-            for entry in _entries(value):
-                _count(entry, seen)
+class _Pieces:
+    """All pieces of some data, cleaned; equal values are one piece, so a composite is known by those it is made of."""
 
+    def __init__(self) -> None:
+        self._strings: dict[str, _Piece] = {}
+        self._leaves: dict[str, _Piece] = {}
+        self._lists: dict[Entries, _Piece] = {}
+        self._objects: dict[tuple[Names, Entries], _Piece] = {}
+        self.table: list[str] = []
 
-def _entries(value: str | list[Any] | dict[str, Any]) -> Iterable[Any]:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()
-
-
-class _Shared:
-    """The table under construction; `repeated` are the pieces to put into it, as JSON."""
-
-    def __init__(self, repeated: frozenset[str]) -> None:
-        self.table: list[Any] = []
-        self._repeated = repeated
-        self._place: dict[str, int] = {}
-
-    def inside(self, value: Any) -> Any:  # noqa: ANN401
-        """Return a value with the repeated pieces inside it replaced by references."""
+    def of(self, value: Any) -> _Piece:  # noqa: ANN401
+        """Return the piece that a value is."""
+        if isinstance(value, str):
+            return self._strings.get(value) or self._string(value)
+        if isinstance(value, list | tuple):
+            return self.list_of(value)
         if isinstance(value, dict):
-            return {key: self._refer(entry) for key, entry in value.items()}
-        return [self._refer(entry) for entry in value] if isinstance(value, list) else value
+            names, entries = tuple(value), tuple([self.of(entry) for entry in value.values()])
+            return self._objects.get((names, entries)) or self._object(names, entries)
+        return self._leaf(_encode(_clean(value)))
 
-    def _refer(self, value: Any) -> Any:  # noqa: ANN401
-        key = json.dumps(value)
-        if key not in self._repeated:
-            return self.inside(value)
-        if key not in self._place:
-            plain = self.inside(value)
-            self._place[key] = len(self.table)
-            self.table.append(plain)
-        return {"$": self._place[key]}
+    def list_of(self, values: Iterable[Any]) -> _Piece:
+        """Return the piece that a list of values is; of an iterator, one value at a time is held in memory."""
+        entries = tuple([self.of(value) for value in values])
+        return self._lists.get(entries) or self._list(entries)
+
+    def _string(self, value: str) -> _Piece:
+        self._strings[value] = piece = self._leaf(_encode(visible(value)))
+        return piece
+
+    def _leaf(self, text: str) -> _Piece:
+        return self._leaves.get(text) or self._leaves.setdefault(text, _Piece(text, len(text)))
+
+    def _list(self, entries: Entries) -> _Piece:
+        self._lists[entries] = piece = _Piece("", len("[]") + _used(entries), entries)
+        return piece
+
+    def _object(self, names: Names, entries: Entries) -> _Piece:
+        keys = tuple(map(_encode, names))
+        size = len("{}") + sum(map(len, keys)) + len(": ") * len(keys) + _used(entries)
+        self._objects[names, entries] = piece = _Piece("", size, entries, keys)
+        return piece
+
+    def text(self, piece: _Piece) -> str:
+        """Return a piece as JSON text, with references for the repeated pieces inside it, which go into `table`."""
+        if piece.leaf:
+            return piece.leaf
+        entries = [self._refer(entry) for entry in piece.entries]
+        if piece.names is None:
+            return f"[{','.join(entries)}]"
+        return "{" + ",".join(map("{}:{}".format, piece.names, entries)) + "}"
+
+    def _refer(self, piece: _Piece) -> str:
+        if piece.uses == 1 or piece.size < _WORTH_SHARING:
+            return self.text(piece)
+        if piece.place is None:
+            text = self.text(piece)
+            piece.place = len(self.table)
+            self.table.append(text)
+        return f'{{"$":{piece.place}}}'
+
+
+def _used(entries: Entries) -> int:
+    """Count one use more of each entry; return their length as JSON, with what separates them."""
+    for entry in entries:
+        entry.uses += 1
+    return sum([entry.size for entry in entries]) + len(", ") * max(0, len(entries) - 1)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from harness.case import model_sha256
 from harness.explain import describe_recipe
-from harness.history import histories, read_history
+from harness.history import histories
 from harness.history.record import records, subject_of
 from harness.judged import judge_cell
 from harness.outcome import Outcome
@@ -25,7 +25,7 @@ from harness.report.model import (
     TargetView,
     VariantView,
 )
-from harness.store import is_stale
+from harness.store import is_stale, latest
 from harness.trtexec import docker_line, model_file, trtexec_lines
 from harness.words import Engine
 
@@ -39,27 +39,47 @@ if TYPE_CHECKING:
     from harness.plan import Cell
     from harness.store import Store
 
-    Hashes = Mapping[str, tuple[str, str]]
     Commands = Mapping[str, Sequence[str]]
+    #: Serialised models by case and variant.
+    Models = Mapping[tuple[str, str], bytes]
 
 _PRODUCTS = {Engine.TENSORRT: "TensorRT", Engine.TENSORRT_RTX: "RTX", Engine.ONNXRUNTIME: "ONNX Runtime"}
 
 
-def from_store(
+@dataclass(frozen=True)
+class Recorded:
+    """What a report is made from, read and built once: serialised models, every outcome of a store.
+
+    `commands` are the lines that make a target's container by hand, by target.
+    """
+
+    matrix: Matrix
+    cases: Sequence[Case]
+    models: Models
+    outcomes: Sequence[Outcome]
+    commands: Commands
+
+
+def recorded(
     matrix: Matrix, cases: Sequence[Case], store: Store, commands: Commands | None = None
-) -> Results:
-    """Return the results of the outcomes that speak for each cell of a store, with the history beside it."""
-    outcomes = store.latest(_hashes(matrix, cases))
-    return assemble(matrix, cases, outcomes, read_history(store.path), commands)
+) -> Recorded:
+    """Return what a store holds, beside today's matrix and cases."""
+    return Recorded(matrix, cases, _models(cases), tuple(store.outcomes()), commands or {})
 
 
-def run_records(matrix: Matrix, cases: Sequence[Case], store: Store) -> tuple[RunRecord, ...]:
-    """Return the history records of the runs in a store, of the cells whose model and recipe are today's."""
-    hashes = _hashes(matrix, cases)
-    cells = {cell.id: cell for cell in plan(matrix, cases)}
+def results_of(found: Recorded, history: Sequence[RunRecord]) -> Results:
+    """Return the results of the outcomes that speak for each cell, with the history of the runs."""
+    outcomes = latest(found.outcomes, _hashes(found.matrix, found.cases, found.models))
+    return _assemble(found, outcomes, history)
+
+
+def run_records(found: Recorded) -> tuple[RunRecord, ...]:
+    """Return the history records of the runs that are recorded, of the cells whose model and recipe are today's."""
+    hashes = _hashes(found.matrix, found.cases, found.models)
+    cells = {cell.id: cell for cell in plan(found.matrix, found.cases)}
     return records(
         judge_cell(cells[outcome.cell], outcome)
-        for outcome in store.outcomes()
+        for outcome in found.outcomes
         if outcome.state == "done" and outcome.cell in cells and not is_stale(outcome, hashes[outcome.cell])
     )
 
@@ -78,7 +98,12 @@ def assemble(
     A cell without an outcome is `not_run` or `not_applicable`. An outcome of another model or recipe than
     today's is not shown: its cell is `not_run` and marked stale. Cells are in case, variant and target order.
     """
-    hashes = _hashes(matrix, cases)
+    return _assemble(Recorded(matrix, cases, _models(cases), (), commands or {}), outcomes, history)
+
+
+def _assemble(found: Recorded, outcomes: Mapping[str, Outcome], history: Sequence[RunRecord]) -> Results:
+    matrix, cases = found.matrix, found.cases
+    hashes = _hashes(matrix, cases, found.models)
     subjects = {key: subject_of(*both) for key, both in hashes.items()}
     past = histories(history, subjects, {key: outcome.stamps.run for key, outcome in outcomes.items()})
     cells = tuple(
@@ -86,10 +111,10 @@ def assemble(
         for cell in plan(matrix, cases)
     )
     targets = tuple(
-        replace(target, commands=tuple((commands or {}).get(target.id, ())))
+        replace(target, commands=tuple(found.commands.get(target.id, ())))
         for target in _targets(matrix, cells)
     )
-    views = tuple(_case(case, hashes, targets) for case in cases)
+    views = tuple(_case(case, found.models) for case in cases)
     runs = tuple(RunView(record.run, record.when) for record in history)
     return _with_ranges(Results(targets, views, cells, runs=runs, matrix_sha256=matrix.sha256()))
 
@@ -98,14 +123,18 @@ def _with_history(cell: CellView, past: CellHistory | None) -> CellView:
     return replace(cell, history=past, flaky=past.flaky) if past else cell
 
 
-def _hashes(matrix: Matrix, cases: Sequence[Case]) -> dict[str, tuple[str, str]]:
+def _models(cases: Sequence[Case]) -> Models:
+    return {(case.name, variant.name): variant.model_bytes() for case in cases for variant in case}
+
+
+def _hashes(matrix: Matrix, cases: Sequence[Case], models: Models) -> dict[str, tuple[str, str]]:
     """Return today's model and recipe hash by cell id."""
-    by_variant = {(case.name, variant.name): _hashes_of(variant) for case in cases for variant in case}
+    by_variant = {
+        (case.name, variant.name): (model_sha256(models[case.name, variant.name]), variant.recipe.sha256())
+        for case in cases
+        for variant in case
+    }
     return {cell.id: by_variant[cell.case.name, cell.variant.name] for cell in plan(matrix, cases)}
-
-
-def _hashes_of(variant: Variant) -> tuple[str, str]:
-    return model_sha256(variant.model_bytes()), variant.recipe.sha256()
 
 
 def _cell(cell: Cell, outcome: Outcome | None, hashes: tuple[str, str]) -> CellView:
@@ -180,9 +209,9 @@ def _needs(target: Target) -> str:
     return ", ".join(parts)
 
 
-def _case(case: Case, hashes: Hashes, targets: Sequence[TargetView]) -> CaseView:
+def _case(case: Case, models: Models) -> CaseView:
     def variant_view(variant: Variant) -> VariantView:
-        model, recipe = hashes[f"{case.name}[{variant.name}]-{targets[0].id}"] if targets else ("", "")
+        model = models[case.name, variant.name]
         return VariantView(
             case=case.name,
             name=variant.name,
@@ -192,11 +221,11 @@ def _case(case: Case, hashes: Hashes, targets: Sequence[TargetView]) -> CaseView
             wanted=variant.precision,
             recipe=variant.recipe.as_dict(),
             recipe_text=describe_recipe(variant.recipe),
-            recipe_sha256=recipe,
-            model_sha256=model,
+            recipe_sha256=variant.recipe.sha256(),
+            model_sha256=model_sha256(model),
             expectations=variant.expectations,
             tags=variant.tags,
-            graph=graph_of(variant.model_bytes()),
+            graph=graph_of(model),
         )
 
     return CaseView(case.name, case.title, case.summary, case.links, tuple(map(variant_view, case)))

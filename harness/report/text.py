@@ -18,6 +18,8 @@ _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 def visible(text: str) -> str:
     """Return the text with every hidden character written out as ⟨U+202E⟩, without colour sequences."""
+    if text.isprintable():
+        return text
     text = _ANSI.sub("", text.replace("\r\n", "\n"))
     return _HIDDEN.sub(lambda found: f"⟨U+{ord(found.group()):04X}⟩", text)
 

@@ -14,8 +14,9 @@ from harness.history import FOLDER, read_history
 from harness.history.record import MOST_SAMPLES, missing
 from harness.plan import plan
 from harness.report.pagedata import unpacked
-from harness.report.results import from_store, run_records
+from harness.report.results import recorded, results_of, run_records
 from harness.report.writer import model_files, report_texts, schema_text
+from harness.store import latest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from harness.case import Case
     from harness.matrix import Matrix
     from harness.outcome import Outcome
-    from harness.report.results import Commands
+    from harness.report.results import Commands, Recorded
     from harness.store import Store
 
 #: What every record of a cell that was run is stamped with.
@@ -43,12 +44,14 @@ def verify_report(
     follows from the records (byte for byte, but for how the page's evidence is packed). Raises HandledError for a
     record that cannot be read.
     """
-    faults = [fault for outcome in store.outcomes() for fault in _record(store, outcome)]
-    faults += _versions(matrix, store)
-    faults += _history(matrix, cases, store)
+    found = recorded(matrix, cases, store, commands)
+    faults = [fault for outcome in found.outcomes for fault in _record(store, outcome)]
+    faults += _versions(found)
+    faults += _history(store.path, found)
     faults += _results(folder / "results.json", [cell.id for cell in plan(matrix, cases)])
-    texts = report_texts(from_store(matrix, cases, store, commands))
-    for name, data in ({name: text.encode() for name, text in texts.items()} | model_files(cases)).items():
+    texts = report_texts(results_of(found, read_history(store.path)))
+    files = {name: text.encode() for name, text in texts.items()} | model_files(found.models)
+    for name, data in files.items():
         path = folder / name
         if not path.is_file():
             faults.append(f"{path}: missing; write it with `python -m harness report`")
@@ -83,14 +86,14 @@ def _record(store: Store, outcome: Outcome) -> Iterable[str]:
     yield from _samples(where, outcome)
 
 
-def _versions(matrix: Matrix, store: Store) -> Iterable[str]:
+def _versions(found: Recorded) -> Iterable[str]:
     """Find results that are shown for a version which they are not of; older ones may well be of another."""
-    declared = {target.name: target for target in matrix}
-    for outcome in store.latest().values():
+    declared = {target.name: target for target in found.matrix}
+    for outcome in latest(found.outcomes).values():
         target, ran_on = declared.get(outcome.target), outcome.stamps.engine_version
         if target and ran_on and not target.runs_version(ran_on):
             yield (
-                f"{outcome.cell}: ran on version {ran_on}, and {matrix.path} declares {target.version}; "
+                f"{outcome.cell}: ran on version {ran_on}, and {found.matrix.path} declares {target.version}; "
                 "run the cell again, or correct the version"
             )
 
@@ -107,12 +110,11 @@ def _samples(where: str, outcome: Outcome) -> Iterable[str]:
         yield f"{where}: {wrong} of {len(samples)} samples are no time; run the cell again"
 
 
-def _history(matrix: Matrix, cases: Sequence[Case], store: Store) -> Iterable[str]:
-    fresh = run_records(matrix, cases, store)
-    for record in missing(store.path, fresh):
-        yield f"{store.path / FOLDER / record.file_name}: missing or short; write it with `python -m harness report`"
-    for record in read_history(store.path):
-        path = store.path / FOLDER / record.file_name
+def _history(reports: Path, found: Recorded) -> Iterable[str]:
+    for record in missing(reports, run_records(found)):
+        yield f"{reports / FOLDER / record.file_name}: missing or short; write it with `python -m harness report`"
+    for record in read_history(reports):
+        path = reports / FOLDER / record.file_name
         for key, entry in record.cells.items():
             if (entry.median_ms is None) is not (not entry.samples_ms) or len(
                 entry.samples_ms

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import HandledError
-from harness.history import update_history
+from harness.history import read_history, update_history
 from harness.report.badge import badge
 from harness.report.html import render
 from harness.report.junit import junit
 from harness.report.markdown import summary
-from harness.report.results import from_store, run_records
+from harness.report.results import recorded, results_of, run_records
 from harness.report.table import table
 
 if TYPE_CHECKING:
@@ -24,13 +23,14 @@ if TYPE_CHECKING:
     from harness.case import Case
     from harness.matrix import Matrix
     from harness.report.model import Results
-    from harness.report.results import Commands
+    from harness.report.results import Commands, Models
     from harness.store import Store
 
 #: The published description of results.json, shipped beside it.
 SCHEMA_FILE = "results.schema.json"
 #: The folder of the models, beside the page.
 MODELS = "models"
+_STRICT = json.JSONEncoder(sort_keys=True, allow_nan=False, default=vars)
 
 
 def build_report(
@@ -40,9 +40,10 @@ def build_report(
 
     `commands` are the lines that make a target's container by hand, by target.
     """
-    update_history(store.path, run_records(matrix, cases, store))
-    results = from_store(matrix, cases, store, commands)
-    write_report(results, folder, model_files(cases))
+    found = recorded(matrix, cases, store, commands)
+    update_history(store.path, run_records(found))
+    results = results_of(found, read_history(store.path))
+    write_report(results, folder, model_files(found.models))
     return results
 
 
@@ -66,13 +67,9 @@ def write_report(
         ) from error
 
 
-def model_files(cases: Sequence[Case]) -> dict[str, bytes]:
+def model_files(models: Models) -> dict[str, bytes]:
     """Return the model of every variant by its place in the report's folder."""
-    return {
-        f"{MODELS}/{case.name}-{variant.name}.onnx": variant.model_bytes()
-        for case in cases
-        for variant in case
-    }
+    return {f"{MODELS}/{case}-{variant}.onnx": data for (case, variant), data in models.items()}
 
 
 def report_texts(results: Results) -> dict[str, str]:
@@ -98,22 +95,20 @@ def results_json(results: Results) -> str:
 
     ASCII only. A figure that is not finite becomes null, for JSON has no such number.
     """
-    data = _finite(results.to_json())
+    data = results.to_json()
     parts = [f'"{key}": {json.dumps(data.pop(key))}' for key in ("schema", "matrix_sha256")]
     for key in sorted(data):
-        lines = ",\n".join(json.dumps(entry, sort_keys=True, allow_nan=False) for entry in data[key])
+        lines = ",\n".join(map(_line, data[key]))
         parts.append(f'"{key}": [\n{lines}\n]' if lines else f'"{key}": []')
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
-def _finite(value: Any) -> Any:  # noqa: ANN401  (walks JSON)
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: _finite(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(entry) for entry in value]
-    return value
+def _line(entry: Any) -> str:  # noqa: ANN401  (a dataclass or a dict of them)
+    try:
+        return _STRICT.encode(entry)
+    except ValueError:
+        spoilt = json.dumps(entry, default=vars)
+        return _STRICT.encode(json.loads(spoilt, parse_constant=lambda _: None))
 
 
 def _replace(path: Path, data: bytes) -> Path:

@@ -74,17 +74,18 @@ def page_of(text: str) -> Any:
     found: dict[int, Any] = {}
     for packed, *numbers in json.loads(scripts["data"])["evidence"]:
         chunk = json.loads(zlib.decompress(base64.b64decode(packed)))
-        found |= zip(numbers, _resolved(chunk["rows"], chunk["table"]), strict=True)
+        found |= zip(numbers, resolved(chunk["rows"], chunk["table"]), strict=True)
     return [found[number] for number in sorted(found)]
 
 
-def _resolved(value: Any, table: list[Any]) -> Any:
+def resolved(value: Any, table: list[Any]) -> Any:
+    """Return a value with its references into a chunk's table followed."""
     if isinstance(value, list):
-        return [_resolved(entry, table) for entry in value]
+        return [resolved(entry, table) for entry in value]
     if isinstance(value, dict):
         if "$" in value:
-            return _resolved(table[value["$"]], table)
-        return {key: _resolved(entry, table) for key, entry in value.items()}
+            return resolved(table[value["$"]], table)
+        return {key: resolved(entry, table) for key, entry in value.items()}
     return value
 
 

@@ -102,7 +102,7 @@ def test_a_flaky_cell_is_marked_in_its_corner_and_named_in_full() -> None:
     assert past.corner(found) == "~"
     assert past.sentences(found)[0].startswith("Flaky: build failed and built on the same stack;")
     looks = facts(results)["looks"]
-    assert any(look[4] == "~" and "Flaky" in look[6] and look[-1] == ["flaky"] for look in looks)
+    assert any(look[4] == "~" and "Flaky" in look[6] and list(look[-1]) == ["flaky"] for look in looks)
 
 
 def test_a_changed_stack_is_named_and_may_be_the_cause() -> None:

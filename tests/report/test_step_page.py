@@ -280,6 +280,11 @@ QUERIES = {
     'case:"conv_silu" -"around the convolution" -role:control': ["qdq-between", "int8-entropy"],
     "case:mish": [],
     "state:regressed,crashed": ["qdq", "qdq-between"],
+    "variant:FP32,int8*": ["int8-entropy", "fp32"],
+    "variant:qd.": [],
+    "variant:qdq|fp32": [],
+    "seq:fail,ok target:rtx15,rtx16,rtx17": [],
+    "seq:fail,ok target:rtx14,rtx16": ["qdq", "qdq-between"],
 }
 
 

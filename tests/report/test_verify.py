@@ -15,6 +15,8 @@ from harness.store import Store
 from tests.report import factory
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from harness.outcome import Outcome
 
 pytestmark = pytest.mark.unit
@@ -37,6 +39,29 @@ def finished(folder: Path, *outcomes: Outcome) -> Path:
 def test_a_finished_folder_has_no_fault(tmp_path: Path) -> None:
     """Also where cells failed, crashed, were not run or are out of date."""
     assert faults(finished(tmp_path)) == ""
+
+
+def test_records_are_read_and_models_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a report, and by its check: of a long history that is most of the time they take."""
+    done: list[str] = []
+
+    def noted(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def noting(*given: Any) -> Any:
+            done.append(name)
+            return call(*given)
+
+        return noting
+
+    case = factory.case()
+    cases = (replace(case, variants=tuple(replace(one, build=noted(one.name, one.build)) for one in case)),)
+    monkeypatch.setattr(Store, "outcomes", noted("records", Store.outcomes))
+    finished(tmp_path)
+    # `plan` builds models too, to compare them, and keeps their hashes.
+    build_report(factory.matrix(), cases, Store(tmp_path), tmp_path)
+    for work in (build_report, verify_report):
+        done.clear()
+        work(factory.matrix(), cases, Store(tmp_path), tmp_path)
+        assert sorted(done) == sorted([*(one.name for one in case), "records"])
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ const adopt = (row, element) => {
 const show = (row) => {
   links[row].forEach((anchor, column) => {
     anchor.parentElement.hidden = !columns[column];
-    anchor.parentElement.classList.toggle("hit", Boolean(hits && columns[column] && hits(lookOf(row, column))));
+    anchor.parentElement.classList.toggle("hit", Boolean(hits && columns[column] && hits[data.grid[row][column]]));
   });
 };
 const drawMore = (many) => {
@@ -114,14 +114,15 @@ const filterRows = ({ query, hide, state, differs, measured }) => {
   const tests = [...query.cells, ...(state ? [(look) => look.bucket === state.slice(2) && state[0] === "b" || (look.cls === state.slice(2) && state[0] === "k")] : [])];
   const fits = looks.map((look) => tests.every((test) => test(look)));
   const banned = looks.map((look) => query.none.some((test) => test(look)));
-  hits = tests.length ? (look) => tests.every((test) => test(look)) : null;
+  const sequences = query.sequences.map(([states, not]) => [sequence(states, columns), not]);
+  hits = tests.length ? fits : null;
   matching = rows.filter((row) => {
     if (differs && !row.differs) return false;
     if (!query.rows.every((test) => test(row))) return false;
     const cells = data.grid[row.index];
     if (tests.length && !shown.some((column) => fits[cells[column]])) return false;
     if (query.none.length && shown.some((column) => banned[cells[column]])) return false;
-    return query.sequences.every(([states, not]) => sequence(row, columns, states) !== not);
+    return sequences.every(([follows, not]) => follows(row) !== not);
   }).map((row) => row.index);
   drawRows();
   byId("f-count").value = matching.length === rows.length ? `${rows.length} rows` : `${matching.length} of ${rows.length} rows`;

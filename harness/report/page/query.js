@@ -40,25 +40,28 @@ const tokens = (text) => {
   return found;
 };
 const versionFits = (version, value) => version === value || version.startsWith(value + ".");
-const glob = (text, value) => {
-  const parts = value.toLowerCase().split("*").map((part) => part.replace(/[.+?^${}()|[\]\\]/g, "\\$&"));
-  return new RegExp(`^${parts.join(".*")}$`).test(text.toLowerCase());
+// Returns a test for texts that are as one of the values says.
+const glob = (values) => {
+  const escaped = values.map((value) => value.toLowerCase().replace(/[.+?^${}()|[\]\\]/g, "\\$&").replaceAll("*", ".*"));
+  const pattern = new RegExp(`^(?:${escaped.join("|")})$`);
+  return (text) => pattern.test(text.toLowerCase());
 };
 const columnTerm = (key, values) => {
-  const fits = (target) => values.some((value) => (key === "target" ? glob(target.id, value)
-    : (key === "version" || target.engine === ENGINES[key]) && versionFits(target.version, value)));
+  const named = glob(values);
+  const fits = (target) => (key === "target" ? named(target.id)
+    : (key === "version" || target.engine === ENGINES[key]) && values.some((value) => versionFits(target.version, value)));
   if (!targets.some(fits)) throw new BadQuery(`${key}:${values.join(",")} – no target of this report fits; it has ${targets.map((target) => (key === "target" ? target.id : target.version)).slice(0, 30).join(", ")}`);
   return fits;
 };
 const rowTerm = (key, values) => {
-  const any = (test) => (row) => values.some((value) => test(row, value));
+  const named = glob(values);
   if (key === "role") values.forEach((value) => check(key, value, ROLES));
   return {
-    case: any((row, value) => glob(row.case.name, value)),
-    variant: any((row, value) => glob(row.name, value)),
-    tag: any((row, value) => row.tags.some((tag) => glob(tag, value))),
-    role: any((row, value) => row.role === value),
-    op: any((row, value) => row.wanted.some(([, , op]) => op.toLowerCase() === value.toLowerCase())),
+    case: (row) => named(row.case.name),
+    variant: (row) => named(row.name),
+    tag: (row) => row.tags.some(named),
+    role: (row) => values.includes(row.role),
+    op: (row) => row.wanted.some(([, , op]) => values.some((value) => op.toLowerCase() === value.toLowerCase())),
   }[key];
 };
 const haystacks = new Map();
@@ -116,7 +119,12 @@ const older = (one, two) => {
 };
 const seriesOf = [...new Set(targets.map((target) => target.series))]
   .map((series) => targets.filter((target) => target.series === series).sort(older).map((target) => target.index));
-const sequence = (row, columns, states) => seriesOf.some((series) => {
-  const known = series.filter((column) => columns[column]).map((column) => lookOf(row.index, column)).filter((look) => look.measured);
-  return known.some((_, at) => at + states.length <= known.length && states.every((state, step) => isState(known[at + step], state)));
-});
+// Returns a test for rows: the states follow one another along the shown columns of one series, those not measured left out.
+const sequence = (states, columns) => {
+  const shown = seriesOf.map((series) => series.filter((column) => columns[column]));
+  const fits = states.map((state) => looks.map((look) => isState(look, state)));
+  return (row) => shown.some((series) => {
+    const known = series.map((column) => data.grid[row.index][column]).filter((number) => looks[number].measured);
+    return known.some((_, at) => at + states.length <= known.length && fits.every((fit, step) => fit[known[at + step]]));
+  });
+};
