@@ -29,7 +29,7 @@ OPEN = "#a=rtx14&b=rtx15&q=state:fail&cell=conv_silu%5Bqdq%5D-rtx15&vs=rtx16"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1440])
+@pytest.mark.parametrize("width", [390, 900, 1500])
 def test_audit_finds_no_violation(browser: Browser, folder: Path, scheme: Any, width: int) -> None:
     """axe-core, every rule, on the first screen, with an open cell beside another target, and with the help open."""
     script = needs.axe()
@@ -194,24 +194,6 @@ def test_hostile_text_in_every_field_is_text(browser: Browser, tmp_path: Path, k
     assert made.complaints == []
     assert len(made.requests) == 1
     json.loads((tmp_path / "results.json").read_text())
-    made.context.close()
-
-
-def test_print_has_the_step_and_repeats_the_header(browser: Browser, folder: Path) -> None:
-    """Landscape paper, no controls, what is compared said in words."""
-    made = Opened(browser, folder / "index.html", "#a=rtx14&b=rtx15")
-    page = made.page
-    page.emulate_media(media="print")
-    assert page.locator("#pair-said").inner_text() == "From rtx14 to rtx15"
-    assert page.locator("#pair").is_hidden()
-    assert (
-        page.evaluate("getComputedStyle(document.querySelector('#grid thead')).display")
-        == "table-header-group"
-    )
-    pdf = page.pdf(prefer_css_page_size=True)
-    boxes = {box for box in pdf.split(b"/MediaBox")[1:] for box in [box[: box.index(b"]")]]}
-    width, height = map(float, boxes.pop().split()[-2:])
-    assert width > height
     made.context.close()
 
 

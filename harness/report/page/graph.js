@@ -1,5 +1,5 @@
 // ---- the reproducer as a picture: ONNX nodes top-down, filled and labelled by the precision they ran in ----------
-const BOX = { width: 160, height: 50, across: 172, gap: 34, end: 12, text: 136 };
+const BOX = { width: 160, height: 50, across: 172, gap: 34, end: 16, text: 136 };
 const HATCH = { int8: "M0 6L6 0", uint8: "M0 6L6 0", int4: "M0 6L6 0", fp16: "M0 3H6", bf16: "M0 3H6", fp8: "M3 0V6", fp4: "M3 0V6" };
 let patterns = 0;
 const precisionMark = (kind) => (HATCH[kind] ? kind : ["fp32", "tf32"].includes(kind) ? "fp32" : kind === "" ? "none" : "other");
@@ -93,7 +93,7 @@ const drawGraph = (graph, ran, layers, wanted, label) => {
     graph.nodes.map((node, index) => drawNode(graph, node, where(index), prefix, ran, layers, wanted)),
     graph.ends.map(([tensor], index) => {
       const at = where(graph.nodes.length + index);
-      return fitted(graph.tensors[tensor][0], "end", 120, { x: at.x, y: at.bottom - 2, "text-anchor": "middle" }, true);
+      return fitted(graph.tensors[tensor][0], "end", 120, { x: at.x, y: at.bottom - 5, "text-anchor": "middle" }, true);
     }));
 };
 const graphLegend = (kinds) => {

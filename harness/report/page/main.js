@@ -167,6 +167,13 @@ addEventListener("keydown", (event) => {
   }
   if (event.key === "?") byId("help").showModal();
 });
+// Paper cannot be unfolded.
+let unfolded = [];
+addEventListener("beforeprint", () => {
+  unfolded = [...document.querySelectorAll(".kind > details:not([open]), .cluster:not([open])")];
+  unfolded.forEach((entry) => { entry.open = true; });
+});
+addEventListener("afterprint", () => unfolded.forEach((entry) => { entry.open = false; }));
 byId("f-help").addEventListener("click", () => byId("help").showModal());
 follow();
 if (!shownPair) apply();
