@@ -15,6 +15,7 @@ from harness.report.upgrade import upgrade
 from tests import needs
 from tests.report import factory
 from tests.report.browsing import Opened, panel
+from tests.report.poison import everywhere
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -120,53 +121,13 @@ HOSTILE = {
     "attribute": "\" onfocus=\"document.title='owned'\" autofocus x='",
     "bidi": "abc\u202etxt.exe\u2066",
     "nul": "a\x00b\x1b[31mred",
+    "surrogate": "x\udcffy\ud83d",
     "long": "n" * 10_000,
     "emoji": "\U0001f468\u200d\U0001f469 \u4f60\u597d",
     "data": '{"$":0},["]]\\u003c',
     "proto": "__proto__",
     "query": 'state:fail "x" -y target:*',
 }
-
-
-def everywhere(text: str) -> Results:
-    """Return results in which a model's nodes, tensors and graph, logs, notes and stamps all hold a stranger's text."""
-    from harness.outcome import TensorUse
-    from harness.report.graph import GraphView, NodeView
-
-    results = factory.results(hostile=text)
-    edge = TensorUse(text, "int8", (1,), text)
-    graph = GraphView(
-        (NodeView(text, text, (text, "w"), ("t",)), NodeView(text + "2", text, ("t",), (text + "o",))),
-        (text,),
-        (text + "o",),
-        ("w",),
-        ((text, f"float32 {text}"), ("w", text)),
-    )
-    cells = tuple(
-        replace(
-            cell,
-            layers=tuple(
-                replace(layer, inputs=(edge,), outputs=(edge,), weights=(edge,), onnx_nodes=(text,))
-                for layer in cell.layers
-            ),
-            precision=dict.fromkeys((text, *cell.precision), next(iter(cell.precision.values()), "unknown")),  # type: ignore[arg-type]
-            reason=text if cell.reason else "",
-            sentence=text,
-            chip=text if cell.chip else "",
-            notes=(text,),
-            missing_api=text,
-        )
-        for cell in results.cells
-    )
-    targets = tuple(
-        replace(one, image=text, needs=text, family=f"{one.family} {text}") for one in results.targets
-    )
-    (case,) = results.cases
-    variants = tuple(
-        replace(one, graph=graph, recipe_text=text, wanted=tuple((text, kind) for _, kind in one.wanted))
-        for one in case.variants
-    )
-    return replace(results, cells=cells, targets=targets, cases=(replace(case, variants=variants),))
 
 
 @pytest.mark.parametrize("kind", sorted(HOSTILE))
