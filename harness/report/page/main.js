@@ -153,6 +153,11 @@ const follow = () => {
   state = found;
   apply();
 };
+// A dialog focuses its first button, which is on its last line.
+const showHelp = () => {
+  byId("help").showModal();
+  byId("help-title").focus();
+};
 addEventListener("hashchange", follow);
 addEventListener("popstate", follow);
 addEventListener("keydown", (event) => {
@@ -165,7 +170,7 @@ addEventListener("keydown", (event) => {
     byId("f-text").focus();
     byId("f-text").scrollIntoView({ block: "nearest" });
   }
-  if (event.key === "?") byId("help").showModal();
+  if (event.key === "?") showHelp();
 });
 // Paper cannot be unfolded.
 let unfolded = [];
@@ -174,7 +179,7 @@ addEventListener("beforeprint", () => {
   unfolded.forEach((entry) => { entry.open = true; });
 });
 addEventListener("afterprint", () => unfolded.forEach((entry) => { entry.open = false; }));
-byId("f-help").addEventListener("click", () => byId("help").showModal());
+byId("f-help").addEventListener("click", showHelp);
 follow();
 if (!shownPair) apply();
 performance.mark("ready");
