@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from harness.report import past
-from harness.report.graph import layout
 from harness.report.labels import BUCKETS, CERTAINTIES, MARKS, PRODUCTS, ROLES, bucket
+from harness.report.placing import layout
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -43,27 +43,30 @@ def variant_evidence(case: CaseView, variant: VariantView) -> dict[str, Any]:
 
 
 def _graph(graph: GraphView) -> dict[str, Any] | None:
-    """Return the graph with places; tensors are numbers into `tensors`, -1 for one left out."""
+    """Return the graph with places; tensors are numbers into `tensors`, items those of nodes and then of ends."""
     if not graph.nodes:
         return None
     names = dict.fromkeys(name for node in graph.nodes for name in (*node.inputs, *node.outputs) if name)
     number = {name: index for index, name in enumerate(names)}
     types = dict(graph.types)
+    constants = set(graph.constants)
+    picture = layout(graph)
     return {
         "tensors": [[name, types.get(name, "")] for name in names],
-        "inputs": [number[name] for name in graph.inputs if name in number],
-        "outputs": [number[name] for name in graph.outputs if name in number],
-        "constants": [number[name] for name in graph.constants if name in number],
         "nodes": [
             [
                 node.name,
                 node.op,
-                [number.get(name, -1) for name in node.inputs],
-                [number.get(name, -1) for name in node.outputs],
+                [number[name] for name in node.inputs if name in constants],
                 place.rank,
-                place.order,
+                place.across,
             ]
-            for node, place in zip(graph.nodes, layout(graph), strict=True)
+            for node, place in zip(graph.nodes, picture.nodes, strict=True)
+        ],
+        "ends": [[number[end.tensor], end.place.rank, end.place.across] for end in picture.ends],
+        "wires": [
+            [number[wire.tensor], wire.source, wire.sink, wire.port, wire.ports, wire.lanes]
+            for wire in picture.wires
         ],
     }
 

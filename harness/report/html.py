@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import jinja2
 from markupsafe import Markup
 
+from harness.report.columns import groups, short_digest
 from harness.report.counts import attention, clusters, counts
 from harness.report.facts import look, spoken
 from harness.report.labels import BUCKETS, CORNERS, KINDS, MARKS, ROLES
@@ -69,9 +70,7 @@ def render(results: Results) -> str:
             data=Markup(page_data(results)),  # noqa: S704  (no "<" is left in it)
             tally=tally,
             total=len(results.cells),
-            groups=[
-                (name, list(found)) for name, found in groupby(results.targets, lambda each: each.family)
-            ],
+            groups=groups(results),
             row_cells=by_row,
             attention=attention(results),
             changes=_changes(results),
@@ -123,6 +122,7 @@ def _environment() -> jinja2.Environment:
     made.globals.update(KINDS=KINDS, STEP_ROWS=_STEP_ROWS, MOST_STEP_ROWS=_MOST_STEP_ROWS)
     made.filters.update(day=day, brief=_brief, capital=capital, name=_name, cut=_cut, brief_name=_brief_name)
     made.globals.update(look_of=look, words_of=spoken, used=_used)
+    made.filters.update(short_digest=short_digest)
     return made
 
 

@@ -76,8 +76,7 @@ def _last_night(results: Results) -> list[str]:
     """Return what changed within a day of the last run: each target of a night is a run of its own."""
     if not results.runs:
         return []
-    last = results.runs[-1].when
-    since = f"{date.fromisoformat(last[:10]) - timedelta(days=1)}{last[10:]}"
+    since = _day_before(results.runs[-1].when)
     return _section(
         "Changed in the last 24 hours of runs",
         [
@@ -87,6 +86,14 @@ def _last_night(results: Results) -> list[str]:
             for cell, text in entry.cells
         ],
     )
+
+
+def _day_before(when: str) -> str:
+    try:
+        return f"{date.fromisoformat(when[:10]) - timedelta(days=1)}{when[10:]}"
+    except ValueError:
+        # A record of another hand may hold any text; nothing is later than what is no time.
+        return when
 
 
 def _changes(results: Results) -> list[str]:

@@ -28,6 +28,7 @@ from harness.report.model import Results
 from harness.report.table import COLUMNS, table
 from harness.report.writer import results_json, schema_text
 from tests.report import factory
+from tests.report.poison import everywhere
 
 pytestmark = pytest.mark.unit
 
@@ -156,6 +157,22 @@ def test_junit_totals_add_up() -> None:
             assert int(element.attrib[total]) == len(list(element.iter(tag)))
         assert int(element.attrib["tests"]) == len(list(element.iter("testcase")))
     assert int(root.attrib["tests"]) == len(factory.results().cells)
+
+
+@pytest.mark.parametrize("text", [HOSTILE, "\udfff\x0b\u2066", "@SUM(1)", "n" * 10_000, "'\"\r\n,;\t|"])
+def test_strangers_text_in_any_field_leaves_table_junit_and_badge_whole(text: str) -> None:
+    """Same lines, same test cases, nothing that runs in a spreadsheet, and UTF-8."""
+    results = everywhere(text)
+    found = rows(results)
+    assert [row["cell"] for row in found] == [cell.id for cell in results.cells]
+    assert not any(
+        value.startswith(("=", "+", "-", "@", "\t", "\r")) for row in found for value in row.values()
+    )
+    assert set(cases_of(results)) == {cell.id for cell in results.cells}
+    for made in (table(results), junit(results), badge(results)):
+        made.encode()
+        assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\u202a-\u202e\u2066-\u2069]", made)
+    assert text[:4] not in badge(results)
 
 
 def test_junit_is_well_formed_whatever_a_log_says() -> None:

@@ -23,6 +23,7 @@ from harness.report.text import clip, tail, visible
 from harness.store import Store
 from harness.words import Class
 from tests.report import factory
+from tests.report.poison import SAFE, everywhere
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,6 +42,9 @@ HOSTILE = {
     "emoji": "\U0001f468\u200d\U0001f469 \u4f60\u597d",
     "markdown": "](https://evil.example) `|` # @everyone <b>",
 }
+
+
+HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class Page(HTMLParser):
@@ -115,11 +119,15 @@ def test_policy_names_the_hashes_of_the_style_and_the_script() -> None:
 @pytest.mark.parametrize("kind", sorted(HOSTILE))
 def test_hostile_text_adds_no_element_and_no_attribute(kind: str) -> None:
     """Whatever a name or a log says, the page has the same elements with the same attributes."""
-    shape = [(tag, sorted(a)) for tag, a in Page(render(factory.results(hostile="plain"))).elements]
-    text = render(factory.results(hostile=HOSTILE[kind]))
-    assert [(tag, sorted(a)) for tag, a in Page(text).elements] == shape
-    text.encode()
-    assert not re.search("[\x00-\x08\x0b-\x1f\u202a-\u202e\u2066-\u2069]", text)
+    for poisoned in (lambda text: factory.results(hostile=text), everywhere):
+        shape = [(tag, sorted(a)) for tag, a in Page(render(poisoned("plain"))).elements]
+        text = render(poisoned(HOSTILE[kind]))
+        found = Page(text).elements
+        assert [(tag, sorted(a)) for tag, a in found] == shape
+        for address in (attributes["href"] for _, attributes in found if "href" in attributes):
+            assert re.match("#|https://|(results.json|summary.md)$", address or "")
+        text.encode()
+        assert not HIDDEN.search(text)
 
 
 @pytest.mark.parametrize("kind", sorted(HOSTILE))
@@ -133,11 +141,28 @@ def test_hostile_text_is_still_there_to_read(kind: str) -> None:
 @pytest.mark.parametrize("kind", sorted(HOSTILE))
 def test_hostile_text_leaves_the_other_files_well_formed(kind: str) -> None:
     """results.json parses, and the summary is bounded and has no live markup."""
-    results = factory.results(hostile=HOSTILE[kind])
-    json.loads(writer.results_json(results))
-    text = summary(results)
-    assert len(text.encode()) <= LIMIT_BYTES
-    assert not re.search(r"(?<!\\)<\w|(?<!\\)\]\(|@\w", re.sub("`[^`\n]*`", "", text))
+    for results in (factory.results(hostile=HOSTILE[kind]), everywhere(HOSTILE[kind])):
+        json.loads(writer.results_json(results).encode())
+        text = summary(results)
+        assert len(text.encode()) <= LIMIT_BYTES
+        assert not re.search(r"(?<!\\)<\w|(?<!\\)\]\(|@\w", re.sub("`[^`\n]*`", "", text))
+        assert not HIDDEN.search(text)
+
+
+def test_no_text_field_is_left_out_of_the_tests_with_strangers_text() -> None:
+    """A field that is added to the results is poisoned with the others, unless it is named as checked elsewhere."""
+    text = "stranger"
+    data = json.loads(writer.results_json(everywhere(text)))
+    (case,) = data["cases"]
+    named = {"CaseView": case, "VariantView": case["variants"][0], "TargetView": data["targets"][-1]}
+    for kind, found in named.items():
+        plain = {
+            key for key, value in found.items() if isinstance(value, str) and value and text not in value
+        }
+        assert plain <= SAFE[kind] | {"role"}, kind
+    timed = next(cell for cell in data["cells"] if cell["latency_ms"])
+    assert timed["latency_ms"]["clock"] == timed["accuracy"][0]["output"] == timed["stamps"]["via"] == text
+    assert timed["stamps"]["environment"] == {text: text}
 
 
 def test_keys_that_strangers_chose_are_no_keys_of_the_data() -> None:

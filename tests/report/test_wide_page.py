@@ -16,6 +16,7 @@ from harness.report.upgrade import upgrade
 from tests import needs
 from tests.report import factory
 from tests.report.browsing import Opened, panel
+from tests.report.poison import everywhere
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +31,7 @@ OPEN = "#a=rtx14&b=rtx15&q=state:fail&cell=conv_silu%5Bqdq%5D-rtx15&vs=rtx16"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1440])
+@pytest.mark.parametrize("width", [390, 900, 1500])
 def test_audit_finds_no_violation(browser: Browser, folder: Path, scheme: Any, width: int) -> None:
     """axe-core, every rule, on the first screen, with an open cell beside another target, and with the help open."""
     script = needs.axe()
@@ -121,53 +122,13 @@ HOSTILE = {
     "attribute": "\" onfocus=\"document.title='owned'\" autofocus x='",
     "bidi": "abc\u202etxt.exe\u2066",
     "nul": "a\x00b\x1b[31mred",
+    "surrogate": "x\udcffy\ud83d",
     "long": "n" * 10_000,
     "emoji": "\U0001f468\u200d\U0001f469 \u4f60\u597d",
     "data": '{"$":0},["]]\\u003c',
     "proto": "__proto__",
     "query": 'state:fail "x" -y target:*',
 }
-
-
-def everywhere(text: str) -> Results:
-    """Return results in which a model's nodes, tensors and graph, logs, notes and stamps all hold a stranger's text."""
-    from harness.outcome import TensorUse
-    from harness.report.graph import GraphView, NodeView
-
-    results = factory.results(hostile=text)
-    edge = TensorUse(text, "int8", (1,), text)
-    graph = GraphView(
-        (NodeView(text, text, (text, "w"), ("t",)), NodeView(text + "2", text, ("t",), (text + "o",))),
-        (text,),
-        (text + "o",),
-        ("w",),
-        ((text, f"float32 {text}"), ("w", text)),
-    )
-    cells = tuple(
-        replace(
-            cell,
-            layers=tuple(
-                replace(layer, inputs=(edge,), outputs=(edge,), weights=(edge,), onnx_nodes=(text,))
-                for layer in cell.layers
-            ),
-            precision=dict.fromkeys((text, *cell.precision), next(iter(cell.precision.values()), "unknown")),  # type: ignore[arg-type]
-            reason=text if cell.reason else "",
-            sentence=text,
-            chip=text if cell.chip else "",
-            notes=(text,),
-            missing_api=text,
-        )
-        for cell in results.cells
-    )
-    targets = tuple(
-        replace(one, image=text, needs=text, family=f"{one.family} {text}") for one in results.targets
-    )
-    (case,) = results.cases
-    variants = tuple(
-        replace(one, graph=graph, recipe_text=text, wanted=tuple((text, kind) for _, kind in one.wanted))
-        for one in case.variants
-    )
-    return replace(results, cells=cells, targets=targets, cases=(replace(case, variants=variants),))
 
 
 @pytest.mark.parametrize("kind", sorted(HOSTILE))
@@ -195,24 +156,6 @@ def test_hostile_text_in_every_field_is_text(browser: Browser, tmp_path: Path, k
     assert made.complaints == []
     assert len(made.requests) == 1
     json.loads((tmp_path / "results.json").read_text())
-    made.context.close()
-
-
-def test_print_has_the_step_and_repeats_the_header(browser: Browser, folder: Path) -> None:
-    """Landscape paper, no controls, what is compared said in words."""
-    made = Opened(browser, folder / "index.html", "#a=rtx14&b=rtx15")
-    page = made.page
-    page.emulate_media(media="print")
-    assert page.locator("#pair-said").inner_text() == "From rtx14 to rtx15"
-    assert page.locator("#pair").is_hidden()
-    assert (
-        page.evaluate("getComputedStyle(document.querySelector('#grid thead')).display")
-        == "table-header-group"
-    )
-    pdf = page.pdf(prefer_css_page_size=True)
-    boxes = {box for box in pdf.split(b"/MediaBox")[1:] for box in [box[: box.index(b"]")]]}
-    width, height = map(float, boxes.pop().split()[-2:])
-    assert width > height
     made.context.close()
 
 

@@ -46,7 +46,7 @@ const make = (tag, attributes, ...children) => {
 const link = (url, text) =>
   /^https:\/\//.test(url) ? make("a", { href: url, rel: "noreferrer" }, text) : make("span", {}, text);
 const cellLink = (id, text) => make("a", { href: "#" + encodeURIComponent(id), class: "cellref" }, text || id);
-const cut = (text, limit = 160) => (text.length > limit ? text.slice(0, limit - 1) + "…" : text);
+const cut = (text, limit = 160) => (text.length > limit ? text.slice(0, limit - 1).replace(/[\ud800-\udbff]$/, "") + "…" : text);
 const figures = (value, digits) => String(Number(value.toPrecision(digits)));
 const ms = (value) => {
   if (typeof value !== "number") return "";

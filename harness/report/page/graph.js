@@ -1,5 +1,5 @@
 // ---- the reproducer as a picture: ONNX nodes top-down, filled and labelled by the precision they ran in ----------
-const BOX = { width: 150, height: 50, across: 164, down: 84 };
+const BOX = { width: 160, height: 50, across: 172, gap: 34, end: 16, text: 136 };
 const HATCH = { int8: "M0 6L6 0", uint8: "M0 6L6 0", int4: "M0 6L6 0", fp16: "M0 3H6", bf16: "M0 3H6", fp8: "M3 0V6", fp4: "M3 0V6" };
 let patterns = 0;
 const precisionMark = (kind) => (HATCH[kind] ? kind : ["fp32", "tf32"].includes(kind) ? "fp32" : kind === "" ? "none" : "other");
@@ -7,66 +7,94 @@ const defs = (prefix) => make("defs", {}, Object.entries(HATCH).map(([kind, path
   { id: `${prefix}-${kind}`, width: 6, height: 6, patternUnits: "userSpaceOnUse", class: `g-${kind}` },
   make("rect", { width: 6, height: 6, class: "ground" }), make("path", { d: path, class: "hatch" }))),
 make("marker", { id: `${prefix}-tip`, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" }, make("path", { d: "M0 0L8 4L0 8z", class: "tip" })));
-const short = (text, limit) => (text.length > limit ? "…" + text.slice(1 - limit) : text);
+// Fonts differ from machine to machine: what is a little too long is set narrower, what is longer is cut at one end.
+const ruler = document.createElement("canvas").getContext("2d");
+const SANS = getComputedStyle(document.documentElement).getPropertyValue("--sans");
+const MONO = getComputedStyle(document.documentElement).getPropertyValue("--mono");
+const FONTS = { op: `650 12px ${SANS}`, kind: `600 11px ${SANS}`, "edge-text": `11px ${SANS}`, name: `10px ${MONO}`, end: `10px ${MONO}` };
+const NARROWEST = 0.88;
+const fitted = (text, kind, space, at, keepEnd) => {
+  ruler.font = FONTS[kind];
+  const letters = [...text];
+  let kept = letters.length;
+  const shown = () => (kept === letters.length ? text : keepEnd ? "…" + letters.slice(-kept).join("") : letters.slice(0, kept).join("") + "…");
+  const wide = () => ruler.measureText(shown()).width;
+  while (wide() * NARROWEST > space && kept > 1) kept = Math.min(kept - 1, 60);
+  return make("text", { ...at, class: kind, ...(wide() > space ? { textLength: space, lengthAdjust: "spacingAndGlyphs" } : {}) }, shown());
+};
+// Ranks in which no box stands are low: they hold names of inputs and outputs, and wires that pass.
+const ranksOf = (graph) => {
+  const every = [...graph.nodes.map((node) => node[3]), ...graph.ends.map((end) => end[1])];
+  const boxed = new Set(graph.nodes.map((node) => node[3]));
+  const tops = new Map();
+  let y = 8;
+  for (let rank = Math.min(...every); rank <= Math.max(...every); rank += 1) {
+    const height = boxed.has(rank) ? BOX.height : BOX.end;
+    tops.set(rank, [y, y + height]);
+    y += height + BOX.gap;
+  }
+  return [tops, y - BOX.gap + 8];
+};
+// A wire leaves and enters upright and goes straight down its lanes, so that it never bends behind a box.
+const wirePath = (stops) => stops.slice(1).reduce((path, [x, y, straight], index) => {
+  const [fromX, fromY] = stops[index];
+  const middle = (fromY + y) / 2;
+  return path + (straight ? `V${y}` : `C${fromX} ${middle} ${x} ${middle} ${x} ${y}`);
+}, `M${stops[0][0]} ${stops[0][1]}`);
+const drawWire = (graph, [tensor, source, sink, port, ports, lanes], where, told, width, tip) => {
+  const [from, to] = [where(source), where(sink)];
+  const enters = sink < graph.nodes.length ? to.x + BOX.width * ((port + 1) / (ports + 1) - 0.5) : to.x;
+  const stops = [[from.x, from.bottom], ...lanes.flatMap(([first, last, across]) => [
+    [where.x(across), where.tops.get(first)[0]], [where.x(across), where.tops.get(last)[1], true]]), [enters, to.top]];
+  const path = wirePath(stops);
+  const text = cut(graph.tensors[tensor][1] || "type not known", 34);
+  ruler.font = FONTS["edge-text"];
+  const half = ruler.measureText(text).width / 2 + 4;
+  const x = Math.max(half, Math.min(width - half, (stops[0][0] + stops[1][0]) / 2));
+  return make("g", { class: "edge", tabindex: "0", role: "img", "aria-label": told(tensor) }, make("title", {}, told(tensor)),
+    make("path", { class: "reach", d: path }), make("path", { class: "wire", d: path, "marker-end": `url(#${tip})` }),
+    make("text", { x, y: (stops[0][1] + stops[1][1]) / 2 + 4, "text-anchor": "middle", class: "edge-text" }, text));
+};
+const drawNode = (graph, node, at, prefix, ran, layers, wanted) => {
+  const kind = ran.get(node[0]) || "";
+  const word = kind && kind !== "unknown" ? kind.toUpperCase() : layers && layers.length ? "folded or not told" : "not told";
+  const want = wanted.get(node[0]);
+  const lost = want && kind && kind !== "unknown" && !samePrecision(want, kind);
+  const mark = precisionMark(kind === "unknown" ? "" : kind);
+  const words = `${node[1]} ${node[0]}: ${word}${want ? `, wanted ${want}` : ""}`;
+  return make("g", { class: `node g-${mark}${lost ? " lost" : ""}`, role: "img", "aria-label": words, transform: `translate(${at.x - BOX.width / 2} ${at.top})` },
+    make("title", {}, words + node[2].map((tensor) => `\nconstant ${graph.tensors[tensor][0]}: ${graph.tensors[tensor][1]}`).join("")),
+    make("rect", { class: "body", width: BOX.width, height: BOX.height, rx: 5 }),
+    make("rect", { class: "band", width: 12, height: BOX.height - 2, x: 1, y: 1, rx: 4, fill: HATCH[mark] ? `url(#${prefix}-${mark})` : null }),
+    fitted(node[1], "op", BOX.text, { x: 18, y: 16 }), fitted(node[0], "name", BOX.text, { x: 18, y: 29 }, true),
+    fitted(word + (lost ? ` ≠ ${want.toUpperCase()}` : ""), "kind", BOX.text, { x: 18, y: 43 }));
+};
 // Draws one graph; `ran` maps node names to precisions, `layers` tells where it is known that a node vanished.
 const drawGraph = (graph, ran, layers, wanted, label) => {
   const prefix = `g${(patterns += 1)}`;
-  const place = (node) => ({ x: 8 + (node[5] * BOX.across) / 2, y: 44 + node[4] * BOX.down });
-  const producer = new Map(graph.nodes.flatMap((node, index) => node[3].map((tensor) => [tensor, index])));
-  const constants = new Set(graph.constants);
-  const width = Math.max(...graph.nodes.map((node) => place(node).x)) + BOX.width + 8;
-  const height = Math.max(...graph.nodes.map((node) => place(node).y)) + BOX.height + 44;
+  const [tops, height] = ranksOf(graph);
+  const x = (across) => 8 + BOX.width / 2 + ((across - 8) * BOX.across) / 16;
+  const items = [...graph.nodes.map((node) => [node[3], node[4]]), ...graph.ends.map((end) => [end[1], end[2]])];
+  const where = Object.assign((item) => {
+    const [rank, across] = items[item];
+    const [top, bottom] = tops.get(rank);
+    return { x: x(across), top, bottom };
+  }, { x, tops });
+  const lanes = graph.wires.flatMap((wire) => wire[5].map(([, , across]) => x(across) + 12));
+  const width = Math.max(...items.map(([, across], item) => x(across) + (item < graph.nodes.length ? BOX.width : 120) / 2), ...lanes) + 8;
   const uses = new Map((layers || []).flatMap((layer) => [...layer[3], ...layer[4], ...layer[5]]));
   const told = (tensor) => {
     const [name, type] = graph.tensors[tensor];
     const use = uses.get(name);
     return `${name}: ${type || "type not known"}${use ? `; in the engine ${use}` : ""}`;
   };
-  const edges = [];
-  const edge = (from, to, tensor) => {
-    const middle = (from.y + to.y) / 2;
-    const text = make("text", { x: (from.x + to.x) / 2 + 4, y: middle - 3, class: "edge-text" }, short(graph.tensors[tensor][1] || "type not known", 34));
-    edges.push(make("g", { class: "edge", tabindex: "0", role: "img", "aria-label": told(tensor) }, make("title", {}, told(tensor)),
-      make("path", { class: "reach", d: `M${from.x} ${from.y}C${from.x} ${middle} ${to.x} ${middle} ${to.x} ${to.y}` }),
-      make("path", { class: "wire", d: `M${from.x} ${from.y}C${from.x} ${middle} ${to.x} ${middle} ${to.x} ${to.y}`, "marker-end": `url(#${prefix}-tip)` }), text));
-  };
-  const ends = [];
-  graph.nodes.forEach((node) => {
-    const at = place(node);
-    const inputs = node[2].filter((tensor) => tensor >= 0 && !constants.has(tensor));
-    inputs.forEach((tensor, index) => {
-      const to = { x: at.x + (BOX.width * (index + 1)) / (inputs.length + 1), y: at.y };
-      if (producer.has(tensor)) {
-        const from = place(graph.nodes[producer.get(tensor)]);
-        edge({ x: from.x + BOX.width / 2, y: from.y + BOX.height }, to, tensor);
-      } else {
-        ends.push(make("text", { x: to.x, y: to.y - 26, "text-anchor": "middle", class: "end" }, short(graph.tensors[tensor][0], 20)));
-        edge({ x: to.x, y: to.y - 22 }, to, tensor);
-      }
-    });
-    node[3].filter((tensor) => graph.outputs.includes(tensor)).forEach((tensor) => {
-      const from = { x: at.x + BOX.width / 2, y: at.y + BOX.height };
-      ends.push(make("text", { x: from.x, y: from.y + 36, "text-anchor": "middle", class: "end" }, short(graph.tensors[tensor][0], 20)));
-      edge(from, { x: from.x, y: from.y + 22 }, tensor);
-    });
-  });
-  const boxes = graph.nodes.map((node) => {
-    const at = place(node);
-    const kind = ran.get(node[0]) || "";
-    const word = kind && kind !== "unknown" ? kind.toUpperCase() : layers && layers.length ? "folded or not told" : "not told";
-    const want = wanted.get(node[0]);
-    const lost = want && kind && kind !== "unknown" && !samePrecision(want, kind);
-    const weights = node[2].filter((tensor) => constants.has(tensor)).map((tensor) => graph.tensors[tensor]);
-    const mark = precisionMark(kind === "unknown" ? "" : kind);
-    const words = `${node[1]} ${node[0]}: ${word}${want ? `, wanted ${want}` : ""}`;
-    return make("g", { class: `node g-${mark}${lost ? " lost" : ""}`, role: "img", "aria-label": words, transform: `translate(${at.x} ${at.y})` },
-      make("title", {}, words + weights.map(([name, type]) => `\nconstant ${name}: ${type}`).join("")),
-      make("rect", { class: "body", width: BOX.width, height: BOX.height, rx: 5 }),
-      make("rect", { class: "band", width: 12, height: BOX.height - 2, x: 1, y: 1, rx: 4, fill: HATCH[mark] ? `url(#${prefix}-${mark})` : null }),
-      make("text", { x: 18, y: 16, class: "op" }, short(node[1], 18)), make("text", { x: 18, y: 29, class: "name" }, short(node[0], 20)),
-      make("text", { x: 18, y: 43, class: "kind" }, word + (lost ? ` ≠ ${want.toUpperCase()}` : "")));
-  });
-  return make("svg", { class: "graph", viewBox: `0 0 ${width} ${height}`, width, height, role: "group", "aria-label": label }, defs(prefix), edges, boxes, ends);
+  return make("svg", { class: "graph", viewBox: `0 0 ${width} ${height}`, width, height, role: "group", "aria-label": label }, defs(prefix),
+    graph.wires.map((wire) => drawWire(graph, wire, where, told, width, `${prefix}-tip`)),
+    graph.nodes.map((node, index) => drawNode(graph, node, where(index), prefix, ran, layers, wanted)),
+    graph.ends.map(([tensor], index) => {
+      const at = where(graph.nodes.length + index);
+      return fitted(graph.tensors[tensor][0], "end", 120, { x: at.x, y: at.bottom - 5, "text-anchor": "middle" }, true);
+    }));
 };
 const graphLegend = (kinds) => {
   const prefix = `g${(patterns += 1)}`;

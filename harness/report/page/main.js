@@ -32,8 +32,11 @@ const problem = (text) => {
 };
 let shownPair = "";
 let shownFilter = null;
+const phone = matchMedia("(max-width: 40rem)");
+const pairNow = () => [number(state.a, data.pair[0]), number(state.b, data.pair[1])];
 const filterAgain = () => {
-  const filter = JSON.stringify([state.q, state.state, state.hide, state.only]);
+  const pair = phone.matches && !state.only.includes("a") ? pairNow() : null;
+  const filter = JSON.stringify([state.q, state.state, state.hide, state.only, pair]);
   if (filter === shownFilter) return;
   let query;
   try {
@@ -45,10 +48,10 @@ const filterAgain = () => {
     return;
   }
   shownFilter = filter;
-  filterRows({ query, hide: state.hide.split("|"), state: state.state, differs: state.only.includes("d"), measured: state.only.includes("m") });
+  filterRows({ query, hide: state.hide.split("|"), state: state.state, differs: state.only.includes("d"), measured: state.only.includes("m"), pair });
 };
 const apply = () => {
-  const pair = [number(state.a, data.pair[0]), number(state.b, data.pair[1])];
+  const pair = pairNow();
   if (targets.length && shownPair !== pair.join()) {
     shownPair = pair.join();
     drawStep(...pair);
@@ -62,6 +65,7 @@ const apply = () => {
   byId("f-state").value = state.state;
   byId("f-differs").checked = state.only.includes("d");
   byId("f-measured").checked = state.only.includes("m");
+  byId("f-all").checked = state.only.includes("a");
   const hidden = state.hide.split("|");
   for (const box of filters.querySelectorAll("[name=family]")) box.checked = !hidden.includes(families[box.value].dataset.name);
   filterAgain();
@@ -107,6 +111,8 @@ byId("f-text").addEventListener("input", () => go({ q: byId("f-text").value }));
 byId("f-state").addEventListener("change", () => go({ state: byId("f-state").value }));
 byId("f-differs").addEventListener("change", (event) => go({ only: only("d", event.target.checked) }));
 byId("f-measured").addEventListener("change", (event) => go({ only: only("m", event.target.checked) }));
+byId("f-all").addEventListener("change", (event) => go({ only: only("a", event.target.checked) }));
+phone.addEventListener("change", filterAgain);
 byId("f-pair").addEventListener("click", () => go({ q: `target:${state.a},${state.b}` }));
 for (const box of filters.querySelectorAll("[name=family]")) {
   box.addEventListener("change", () => go({ hide: [...filters.querySelectorAll("[name=family]:not(:checked)")].map((one) => families[one.value].dataset.name).join("|") }));
@@ -147,6 +153,11 @@ const follow = () => {
   state = found;
   apply();
 };
+// A dialog focuses its first button, which is on its last line.
+const showHelp = () => {
+  byId("help").showModal();
+  byId("help-title").focus();
+};
 addEventListener("hashchange", follow);
 addEventListener("popstate", follow);
 addEventListener("keydown", (event) => {
@@ -159,9 +170,16 @@ addEventListener("keydown", (event) => {
     byId("f-text").focus();
     byId("f-text").scrollIntoView({ block: "nearest" });
   }
-  if (event.key === "?") byId("help").showModal();
+  if (event.key === "?") showHelp();
 });
-byId("f-help").addEventListener("click", () => byId("help").showModal());
+// Paper cannot be unfolded.
+let unfolded = [];
+addEventListener("beforeprint", () => {
+  unfolded = [...document.querySelectorAll(".kind > details:not([open]), .cluster:not([open])")];
+  unfolded.forEach((entry) => { entry.open = true; });
+});
+addEventListener("afterprint", () => unfolded.forEach((entry) => { entry.open = false; }));
+byId("f-help").addEventListener("click", showHelp);
 follow();
 if (!shownPair) apply();
 performance.mark("ready");

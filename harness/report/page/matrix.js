@@ -4,6 +4,7 @@ const BATCH = 10;
 let watch = () => {};
 const scroller = grid.closest(".scroller");
 const families = [...grid.querySelectorAll(".families th[data-family]")];
+const parts = [...grid.querySelectorAll(".gpus th")];
 const heads = [...grid.querySelectorAll(".targets th")];
 const firsts = new Set(heads.map((head, index) => (head.classList.contains("first") ? index : -1)));
 const bodies = new Map();
@@ -79,11 +80,14 @@ if (STATIC) {
 }
 const drawHeads = () => {
   heads.forEach((head, index) => { head.hidden = !columns[index]; });
-  families.forEach((head) => {
-    const left = heads.filter((entry) => entry.dataset.family === head.dataset.family && !entry.hidden).length;
-    head.hidden = left === 0;
-    head.colSpan = Math.max(1, left);
-  });
+  for (const [above, key] of [[families, "family"], [parts, "gpu"]]) {
+    above.forEach((head) => {
+      const left = heads.filter((entry) => entry.dataset[key] === head.dataset[key] && !entry.hidden).length;
+      head.hidden = left === 0;
+      head.colSpan = Math.max(1, left);
+    });
+  }
+  grid.classList.toggle("few", columns.filter(Boolean).length < 3);
 };
 const drawRows = () => {
   drawHeads();
@@ -107,9 +111,11 @@ const drawRows = () => {
     body.rows[0].cells[0].colSpan = columns.filter(Boolean).length + 1;
   }
 };
-// Sets what is shown; `only` are families left out, `state` a class or verdict, `query` a parsed query.
-const filterRows = ({ query, hide, state, differs, measured }) => {
-  columns = targets.map((target) => !hide.includes(target.family) && !(measured && !target.run) && query.columns.every((fits) => fits(target)));
+// Sets what is shown; `hide` are families left out, `state` a class or verdict, `query` a parsed query. `pair` are the
+// only columns that there is room for, unless the query names others.
+const filterRows = ({ query, hide, state, differs, measured, pair }) => {
+  const room = (target) => !pair || query.columns.length > 0 || pair.includes(target.index);
+  columns = targets.map((target) => !hide.includes(target.family) && !(measured && !target.run) && room(target) && query.columns.every((fits) => fits(target)));
   const shown = targets.map((_, column) => column).filter((column) => columns[column]);
   const tests = [...query.cells, ...(state ? [(look) => look.bucket === state.slice(2) && state[0] === "b" || (look.cls === state.slice(2) && state[0] === "k")] : [])];
   const fits = looks.map((look) => tests.every((test) => test(look)));

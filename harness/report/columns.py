@@ -1,0 +1,121 @@
+"""What the head of a column says: on what and when it was measured, and whether that still holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.report.model import CellView, Results, TargetView
+
+#: A column measured so many days before the newest one is marked: drivers and images have moved on since.
+OLD_DAYS = 30
+NO_GPU, NOT_RUN = "no GPU", "not run"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A target's head.
+
+    `state` is "run", "old" (out of date in whole or in part) or "unrun"; `date` is short, `said` has every stamp in
+    words, and `stale` says what is out of date.
+    """
+
+    target: TargetView
+    state: Literal["run", "old", "unrun"]
+    gpu: str
+    date: str
+    said: str
+    stale: str = ""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Neighbouring columns of one family, in parts that ran on the same GPU."""
+
+    family: str
+    parts: tuple[tuple[str, tuple[Column, ...]], ...]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """Return the columns of all parts."""
+        return tuple(column for _, part in self.parts for column in part)
+
+
+def groups(results: Results) -> list[Group]:
+    """Return the heads in the order of the targets, by family and within it by GPU."""
+    by_target: dict[str, list[CellView]] = {target.id: [] for target in results.targets}
+    for cell in results.cells:
+        by_target[cell.target].append(cell)
+    newest = max((target.stamps.when for target in results.targets if target.stamps), default="")
+    columns = [_column(target, by_target[target.id], newest) for target in results.targets]
+    return [
+        Group(family, tuple((gpu, tuple(part)) for gpu, part in groupby(found, lambda column: column.gpu)))
+        for family, found in groupby(columns, lambda column: column.target.family)
+    ]
+
+
+def _column(target: TargetView, cells: Sequence[CellView], newest: str) -> Column:
+    stale = _stale(target, cells, newest)
+    head = f"{target.label}, {target.engine} {target.version}, {target.platform}"
+    if target.stamps is None:
+        gone = f"; {stale}" if stale else ""
+        said = f"{head}{gone}; not run here: {target.needs}"
+        return Column(target, "old" if stale else "unrun", NOT_RUN, "old" if stale else "", said, stale)
+    stamps, seen = target.stamps, target.stamps.environment
+    gpus = sorted({_gpu(cell) for cell in cells if cell.measured and cell.stamps})
+    parts = [
+        head,
+        f"run {stamps.when[:16].replace('T', ' ')} UTC ({stamps.via})",
+        f"on {', '.join(gpus)}" if gpus else "",
+        f"CUDA {seen['cuda']}" if seen.get("cuda") else "",
+        f"driver {seen['driver']}" if seen.get("driver") else "",
+        f"image {short_digest(stamps.image_digest)}" if stamps.image_digest else "",
+        stale,
+    ]
+    gpu = _short_gpu(gpus[0]) if len(gpus) == 1 else f"{len(gpus)} GPUs"
+    date = _date(stamps.when, newest)
+    return Column(target, "old" if stale else "run", gpu, date, "; ".join(filter(None, parts)), stale)
+
+
+def _stale(target: TargetView, cells: Sequence[CellView], newest: str) -> str:
+    many = sum(cell.stale for cell in cells)
+    days = _days(target.stamps.when, newest) if target.stamps else 0
+    parts = [
+        f"{many} of {len(cells)} results are out of date: model or recipe changed" if many else "",
+        f"run {days} days before the newest column" if days > OLD_DAYS else "",
+    ]
+    return "; ".join(filter(None, parts))
+
+
+def _gpu(cell: CellView) -> str:
+    return (cell.stamps.environment.get("gpu") if cell.stamps else "") or NO_GPU
+
+
+def _short_gpu(name: str) -> str:
+    return name.removeprefix("NVIDIA ").removeprefix("GeForce ")
+
+
+def short_digest(digest: str) -> str:
+    """Return what is enough of a digest to tell images apart: twelve digits, as Docker shows them."""
+    return digest.removeprefix("sha256:")[:12]
+
+
+def _days(when: str, newest: str) -> int:
+    try:
+        return (datetime.fromisoformat(newest) - datetime.fromisoformat(when)).days
+    except (ValueError, TypeError):
+        return 0
+
+
+def _date(when: str, newest: str) -> str:
+    """Return "20 Nov", or "Nov 2025" where it is not the year of the newest run."""
+    try:
+        found = datetime.fromisoformat(when)
+    except ValueError:
+        return when[:10]
+    return f"{found.day} {found:%b}" if when[:4] == newest[:4] else f"{found:%b %Y}"

@@ -1,0 +1,72 @@
+"""Results with a stranger's text in every field that a model, a log, a machine or a file can fill."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass, replace
+from enum import Enum
+from typing import Any
+
+from harness.case import Link, Precision
+from harness.report.graph import GraphView, NodeView
+from harness.report.model import Change, Results, RunView, Span
+from tests.report import factory
+
+#: What is checked before it gets here: names that case modules and matrix.yaml are refused for, and hashes made here.
+SAFE = {
+    "Results": set(),
+    "TargetView": {"id", "series", "engine", "version"},
+    "CaseView": {"name"},
+    "VariantView": {"case", "name", "counterpart", "recipe_sha256", "model_sha256"},
+    "CellView": {"id", "case", "variant", "target", "log_sha256", "failed_phase"},
+    "Change": {"case", "variant", "before", "after", "what"},
+    "Advice": {"id"},
+    "Expectation": {"platform", "versions"},
+    "End": {"kind"},
+    "Message": {"severity"},
+}
+HTTPS = "https://stranger.example/"
+
+
+def everywhere(text: str) -> Results:
+    """Return `factory.results()` with the text in every other field, and with every kind of evidence."""
+    plain = factory.results()
+    (case,) = plain.cases
+    graph = GraphView(
+        (NodeView(text, text, (text, "w"), ("t",)), NodeView(text + "2", text, ("t",), (text + "o",))),
+        (text,),
+        (text + "o",),
+        ("w",),
+        ((text, text), ("w", text)),
+    )
+    variants = tuple(replace(one, spans=(*one.spans, Span("x", "x"))) for one in case.variants)
+    change = Change("conv_silu", "qdq", "RTX", "rtx14", "rtx15", "class", None, "x")
+    rich = replace(
+        plain, cases=(replace(case, variants=variants),), changes=(change,), runs=(RunView("x", "x"),)
+    )
+    made: Results = _poisoned(rich, text)
+    (case,) = made.cases
+    variants = tuple(replace(one, graph=graph) for one in case.variants)
+    cells = tuple(replace(cell, precision=_with(cell.precision, text)) for cell in made.cells)
+    return replace(made, cases=(replace(case, variants=variants),), cells=cells)
+
+
+def _with(precision: dict[str, Precision], name: str) -> dict[str, Precision]:
+    return dict.fromkeys((name, *precision), next(iter(precision.values()), Precision.FP32))
+
+
+def _poisoned(value: Any, text: str) -> Any:
+    if isinstance(value, str) and not isinstance(value, Enum):
+        return text if value else value
+    if isinstance(value, dict):
+        return {_poisoned(key, text): _poisoned(entry, text) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_poisoned(entry, text) for entry in value)
+    if isinstance(value, Link):
+        return Link(HTTPS + text, text)
+    if not is_dataclass(value) or isinstance(value, type):
+        return value
+    kept = SAFE.get(type(value).__name__, set())
+    changed = {
+        one.name: _poisoned(getattr(value, one.name), text) for one in fields(value) if one.name not in kept
+    }
+    return replace(value, **changed)

@@ -1,0 +1,194 @@
+"""The heads of the columns: on what and when each was measured, and what of it is out of date."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness.report import write_report
+from harness.report.columns import Column, groups
+from harness.report.results import assemble
+from tests.report import factory
+from tests.report.browsing import Opened
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playwright.sync_api import Browser
+
+    from harness.outcome import Outcome
+    from harness.report import Results
+
+H200 = {"gpu": "NVIDIA H200", "cuda": "13.0", "driver": "580.159.04"}
+DIGEST = "sha256:" + "0123456789abcdef" * 4
+
+
+def results(*made: Outcome) -> Results:
+    return assemble(factory.matrix(), (factory.case(),), {one.cell: one for one in made})
+
+
+def stamped(entry: Outcome, **fields: Any) -> Outcome:
+    return replace(entry, stamps=replace(entry.stamps, **fields))
+
+
+def heads(found: Results) -> dict[str, Column]:
+    return {column.target.id: column for group in groups(found) for column in group.columns}
+
+
+def outdated(on: str) -> Outcome:
+    return stamped(factory.outcome("fp32", on), model_sha256="0" * 64)
+
+
+def every_state() -> Results:
+    """Return one column each that is fresh, long ago, out of date in part, out of date in whole, and not run."""
+    return results(
+        stamped(factory.ran("qdq", "rtx17"), environment=H200, image_digest=DIGEST),
+        stamped(factory.outcome("qdq", "rtx16"), when="2025-10-01T00:00:00+00:00"),
+        factory.outcome("qdq", "rtx15"),
+        outdated("rtx15"),
+        outdated("rtx14"),
+    )
+
+
+@pytest.mark.unit
+def test_a_head_says_gpu_date_cuda_driver_and_image() -> None:
+    """A result holds for the whole stack, so the stack is a hover away from it."""
+    head = heads(every_state())["rtx17"]
+    assert (head.state, head.gpu, head.date) == ("run", "H200", "20 Nov")
+    assert head.said == (
+        "TensorRT for RTX 1.7.1.116, tensorrt_rtx 1.7.1.116, linux/amd64; run 2026-11-20 10:15 UTC (venv); "
+        "on NVIDIA H200; CUDA 13.0; driver 580.159.04; image 0123456789ab"
+    )
+
+
+@pytest.mark.unit
+def test_what_is_out_of_date_is_said_and_is_neither_measured_nor_documented() -> None:
+    """Three things that must not be mistaken for one another, in one column or in all of it."""
+    found = heads(every_state())
+    assert [found[name].state for name in ("rtx17", "rtx16", "rtx15", "rtx14", "trt86")] == [
+        "run",
+        "old",
+        "old",
+        "old",
+        "unrun",
+    ]
+    assert found["rtx16"].stale == "run 415 days before the newest column"
+    assert found["rtx16"].date == "Oct 2025"
+    assert found["rtx15"].stale == "1 of 4 results are out of date: model or recipe changed"
+    assert (found["rtx14"].gpu, found["rtx14"].date) == ("not run", "old")
+    assert (found["trt86"].gpu, found["trt86"].date, found["trt86"].stale) == ("not run", "", "")
+
+
+@pytest.mark.unit
+def test_columns_of_a_family_are_grouped_by_their_gpu() -> None:
+    """Two GPUs in one column are two, and not the one that came last."""
+    one, other = (
+        stamped(factory.outcome(variant, "rtx16"), environment={"gpu": gpu})
+        for variant, gpu in (("qdq", "NVIDIA H200"), ("fp32", "NVIDIA GeForce RTX 4090"))
+    )
+    alone = stamped(factory.outcome("qdq", "rtx17"), environment={"gpu": "NVIDIA GeForce RTX 4090"})
+    found = groups(results(one, other, alone, factory.outcome("qdq", "rtx15")))
+    parts = {group.family: [(gpu, len(part)) for gpu, part in group.parts] for group in found}
+    assert parts["TensorRT for RTX"] == [("not run", 1), ("no GPU", 1), ("2 GPUs", 1), ("RTX 4090", 1)]
+    assert parts["TensorRT"] == [("not run", 2)]
+
+
+@pytest.mark.unit
+def test_a_date_that_is_none_breaks_nothing() -> None:
+    """Records are files, and files can be damaged."""
+    found = heads(results(stamped(factory.outcome("qdq", "rtx16"), when="yesterday or so")))
+    assert found["rtx16"].date == "yesterday o"[:10]
+
+
+@pytest.mark.browser
+def test_the_states_of_columns_and_cells_look_different_without_colour(
+    browser: Browser, tmp_path: Path
+) -> None:
+    """Hatched and called old, dashed and called doc, or filled."""
+    write_report(every_state(), tmp_path)
+    made = Opened(browser, tmp_path / "index.html", viewport={"width": 1440, "height": 900})
+    page = made.page
+    looks = {}
+    for name in ("rtx17", "rtx16", "rtx15", "rtx14", "trt86"):
+        head = page.locator("#grid .targets th", has=page.get_by_role("link", name=name, exact=True))
+        style = head.evaluate(
+            "e => [getComputedStyle(e).backgroundImage.slice(0, 9), getComputedStyle(e).borderBottomStyle]"
+        )
+        looks[name] = (*style, head.locator(".when").inner_text())
+    assert looks == {
+        "rtx17": ("none", "solid", "20 Nov"),
+        "rtx16": ("repeating", "solid", "Oct 2025 old"),
+        "rtx15": ("repeating", "solid", "20 Nov old"),
+        "rtx14": ("repeating", "solid", "old"),
+        "trt86": ("none", "dashed", "\N{EN DASH}"),
+    }
+    stale = page.locator("#grid td.b-stale")
+    assert stale.count() == 2
+    assert stale.locator("i").all_inner_texts() == ["old", "old"]
+    assert "repeating" in stale.first.locator("a").evaluate("e => getComputedStyle(e).backgroundImage")
+    said = page.locator("#targets .stale").all_inner_texts()
+    assert [text.split(":")[0] for text in said] == [
+        "1 of 4 results are out of date",
+        "1 of 4 results are out of date",
+        "Run 415 days before the newest column.",
+    ]
+    made.context.close()
+
+
+@pytest.mark.browser
+def test_heads_stay_in_sight_both_ways_and_groups_follow_the_columns(browser: Browser, folder: Path) -> None:
+    """Scrolled into the middle, version, GPU and row name are still there; a hidden column leaves no group behind."""
+    made = Opened(browser, folder / "index.html", viewport={"width": 700, "height": 500})
+    page = made.page
+    page.evaluate("Object.assign(document.querySelector('.scroller'), { scrollTop: 160, scrollLeft: 120 })")
+    view = page.locator(".scroller").bounding_box()
+    assert view
+    tops = [
+        page.locator(f"#grid tr.{row} th:not(.corner)").last.bounding_box()
+        for row in ("families", "gpus", "targets")
+    ]
+    bottoms = [round(box["y"] + box["height"] - view["y"]) for box in tops if box]
+    assert bottoms == sorted(bottoms)
+    assert bottoms[-1] < 160
+    for above, below in pairwise(tops):
+        assert above
+        assert below
+        assert abs(above["y"] + above["height"] - below["y"]) <= 1.5
+    row = page.locator("#grid tr.variant th").nth(1).bounding_box()
+    assert row
+    assert row["x"] == view["x"]
+    page.locator("#f-text").fill("target:rtx17")
+    assert page.locator("#grid .gpus th:visible").all_inner_texts() == ["no GPU"]
+    page.locator("#f-text").fill("")
+    assert page.locator("#grid .gpus th:visible").count() == 4
+    made.context.close()
+
+
+@pytest.mark.browser
+def test_a_phone_shows_the_two_targets_that_are_compared(browser: Browser, folder: Path) -> None:
+    """First column, A and B; all of them, or those that a filter names, on demand; on paper and on a desk all."""
+    made = Opened(browser, folder / "index.html", "#a=rtx14&b=rtx15", viewport={"width": 390, "height": 800})
+    page = made.page
+
+    def shown() -> list[str]:
+        return page.locator("#grid .targets th:visible a").all_inner_texts()
+
+    assert shown() == ["rtx14", "rtx15"]
+    assert page.evaluate("document.querySelector('.scroller').scrollWidth") <= 390
+    page.locator("#pick-b").select_option("rtx17")
+    assert shown() == ["rtx14", "rtx17"]
+    page.locator("#f-text").fill("target:ort*")
+    assert shown() == ["ort131"]
+    page.locator("#f-text").fill("")
+    page.locator("#f-all").check()
+    assert len(shown()) == 8
+    assert "only=a" in page.evaluate("location.hash")
+    page.locator("#f-all").uncheck()
+    page.set_viewport_size({"width": 1200, "height": 800})
+    page.wait_for_function("document.querySelectorAll('#grid .targets th:not([hidden])').length === 8")
+    assert page.locator("#f-all").is_hidden()
+    assert made.complaints == []
+    made.context.close()
