@@ -7,7 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.case import measured, model_sha256
-from harness.cli.common import EXIT_OK, EXIT_REGRESSION, add_selection, load_project, selected, writable
+from harness.cli.common import (
+    EXIT_INFRA,
+    EXIT_OK,
+    EXIT_REGRESSION,
+    add_selection,
+    load_project,
+    selected,
+    writable,
+)
 from harness.errors import HandledError
 from harness.history import take_history
 from harness.judged import Judged, judge_cell
@@ -128,14 +136,17 @@ def add_verify_arguments(_command: argparse.ArgumentParser) -> None:
 
 
 def verify(options: argparse.Namespace) -> int:
-    """Check that every record reads, every log is whole and the report follows from the records; 1 if not."""
+    """Check that every record reads, every log is whole and the report follows from the records.
+
+    Returns 3 where a fault is found: a damaged folder says nothing of a regression.
+    """
     project = load_project(options)
     _need_records(options.reports)
     faults = verify_report(project.matrix, project.cases, Store(options.reports), options.reports)
     for fault in faults:
         print(fault)
     print(f"{options.reports}: {f'{len(faults)} faults' if faults else 'consistent'}")
-    return EXIT_REGRESSION if faults else EXIT_OK
+    return EXIT_INFRA if faults else EXIT_OK
 
 
 def _need_records(folder: Path) -> None:
