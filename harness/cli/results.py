@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.case import measured, model_sha256
+from harness.case import measured
 from harness.cli.common import (
     EXIT_INFRA,
     EXIT_OK,
@@ -22,7 +22,8 @@ from harness.judged import Judged, judge_cell
 from harness.plan import Cell
 from harness.report import build_report, verify_report
 from harness.report.text import clip, visible
-from harness.store import Store, is_stale
+from harness.store import Store
+from harness.today import is_stale, todays
 from harness.words import UNJUDGED, Verdict
 
 if TYPE_CHECKING:
@@ -68,13 +69,9 @@ def accept(options: argparse.Namespace) -> int:
 
 
 def _measured(cells: tuple[Cell, ...], store: Store) -> list[Judged]:
-    hashes = {
-        cell.id: (model_sha256(cell.variant.model_bytes()), cell.variant.recipe.sha256()) for cell in cells
-    }
-    recorded = store.latest(hashes)
-    current = [
-        cell for cell in cells if cell.id in recorded and not is_stale(recorded[cell.id], hashes[cell.id])
-    ]
+    today = todays(cells)
+    recorded = store.latest(lambda outcome: is_stale(outcome, today))
+    current = [cell for cell in cells if cell.id in recorded and not is_stale(recorded[cell.id], today)]
     results = [judge_cell(cell, recorded[cell.id]) for cell in current]
     return [result for result in results if result.classification.cls not in UNJUDGED]
 

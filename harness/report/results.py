@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from harness.case import model_sha256
 from harness.explain import describe_recipe
 from harness.history import histories, read_history
 from harness.history.record import records, subject_of
@@ -25,7 +24,7 @@ from harness.report.model import (
     TargetView,
     VariantView,
 )
-from harness.store import is_stale
+from harness.today import is_stale, todays
 from harness.words import Engine
 
 if TYPE_CHECKING:
@@ -37,26 +36,31 @@ if TYPE_CHECKING:
     from harness.outcome import Stamps
     from harness.plan import Cell
     from harness.store import Store
-
-    Hashes = Mapping[str, tuple[str, str]]
+    from harness.today import Today
 
 _PRODUCTS = {Engine.TENSORRT: "TensorRT", Engine.TENSORRT_RTX: "RTX", Engine.ONNXRUNTIME: "ONNX Runtime"}
 
 
 def from_store(matrix: Matrix, cases: Sequence[Case], store: Store) -> Results:
     """Return the results of the outcomes that speak for each cell of a store, with the history beside it."""
-    outcomes = store.latest(_hashes(matrix, cases))
+    today = todays(plan(matrix, cases))
+    outcomes = store.latest(lambda outcome: is_stale(outcome, today))
     return assemble(matrix, cases, outcomes, read_history(store.path))
 
 
 def run_records(matrix: Matrix, cases: Sequence[Case], store: Store) -> tuple[RunRecord, ...]:
-    """Return the history records of the runs in a store, of the cells whose model and recipe are today's."""
-    hashes = _hashes(matrix, cases)
+    """Return the history records of the runs in a store, of the cells whose model and recipe are today's.
+
+    A run of another engine version than today's is part of the past: its stack says which it was.
+    """
     cells = {cell.id: cell for cell in plan(matrix, cases)}
+    today = todays(cells.values())
     return records(
         judge_cell(cells[outcome.cell], outcome)
         for outcome in store.outcomes()
-        if outcome.state == "done" and outcome.cell in cells and not is_stale(outcome, hashes[outcome.cell])
+        if outcome.state == "done"
+        and outcome.cell in cells
+        and not today[outcome.cell].of_another_subject(outcome)
     )
 
 
@@ -68,39 +72,36 @@ def assemble(
 ) -> Results:
     """Return every cell of the matrix, judged; `outcomes` are by cell id, `history` is the oldest run first.
 
-    A cell without an outcome is `not_run` or `not_applicable`. An outcome of another model or recipe than
-    today's is not shown: its cell is `not_run` and marked stale. Cells are in case, variant and target order.
+    A cell without an outcome is `not_run` or `not_applicable`. An outcome of another model, recipe or engine version
+    than today's is not shown: its cell is `not_run`, marked stale, and says why. Cells are in case, variant and target
+    order.
     """
-    hashes = _hashes(matrix, cases)
-    past = histories(history, {key: subject_of(*both) for key, both in hashes.items()})
+    planned = plan(matrix, cases)
+    today = todays(planned)
+    subjects = {key: subject_of(now.model_sha256, now.recipe_sha256) for key, now in today.items()}
+    past = histories(history, subjects)
     cells = tuple(
-        _with_history(_cell(cell, outcomes.get(cell.id), hashes[cell.id]), past.get(cell.id))
-        for cell in plan(matrix, cases)
+        _with_history(_cell(cell, outcomes.get(cell.id), today[cell.id]), past.get(cell.id))
+        for cell in planned
     )
     targets = _targets(matrix, cells)
-    views = tuple(_case(case, hashes, targets) for case in cases)
+    views = tuple(_case(case, today, targets) for case in cases)
     runs = tuple(RunView(record.run, record.when) for record in history)
     return _with_ranges(Results(targets, views, cells, runs=runs))
 
 
 def _with_history(cell: CellView, past: CellHistory | None) -> CellView:
-    return replace(cell, history=past, flaky=past.flaky) if past else cell
+    if past is None:
+        return cell
+    # That another engine version went to and fro is no property of today's.
+    return replace(cell, history=past, flaky=() if cell.stale else past.flaky)
 
 
-def _hashes(matrix: Matrix, cases: Sequence[Case]) -> dict[str, tuple[str, str]]:
-    """Return today's model and recipe hash by cell id."""
-    by_variant = {(case.name, variant.name): _hashes_of(variant) for case in cases for variant in case}
-    return {cell.id: by_variant[cell.case.name, cell.variant.name] for cell in plan(matrix, cases)}
-
-
-def _hashes_of(variant: Variant) -> tuple[str, str]:
-    return model_sha256(variant.model_bytes()), variant.recipe.sha256()
-
-
-def _cell(cell: Cell, outcome: Outcome | None, hashes: tuple[str, str]) -> CellView:
-    stale = outcome is not None and is_stale(outcome, hashes)
-    if outcome is None or stale:
-        outcome = _blank(cell, "the model or the recipe has changed since it ran" if stale else "not run yet")
+def _cell(cell: Cell, outcome: Outcome | None, today: Today) -> CellView:
+    because = today.stale_because(outcome) if outcome else ""
+    if outcome is None or because:
+        outcome = _blank(cell, because or "not run yet")
+    stale = bool(because) and outcome.state != "not_applicable"
     return cell_view(judge_cell(cell, outcome), stale=stale)
 
 
@@ -168,9 +169,9 @@ def _needs(target: Target) -> str:
     return ", ".join(parts)
 
 
-def _case(case: Case, hashes: Hashes, targets: Sequence[TargetView]) -> CaseView:
+def _case(case: Case, today: Mapping[str, Today], targets: Sequence[TargetView]) -> CaseView:
     def variant_view(variant: Variant) -> VariantView:
-        model, recipe = hashes[f"{case.name}[{variant.name}]-{targets[0].id}"] if targets else ("", "")
+        now = today[f"{case.name}[{variant.name}]-{targets[0].id}"] if targets else None
         return VariantView(
             case=case.name,
             name=variant.name,
@@ -180,8 +181,8 @@ def _case(case: Case, hashes: Hashes, targets: Sequence[TargetView]) -> CaseView
             wanted=variant.precision,
             recipe=variant.recipe.as_dict(),
             recipe_text=describe_recipe(variant.recipe),
-            recipe_sha256=recipe,
-            model_sha256=model,
+            recipe_sha256=now.recipe_sha256 if now else "",
+            model_sha256=now.model_sha256 if now else "",
             expectations=variant.expectations,
             tags=variant.tags,
             graph=graph_of(variant.model_bytes()),

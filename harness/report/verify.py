@@ -41,7 +41,6 @@ def verify_report(matrix: Matrix, cases: Sequence[Case], store: Store, folder: P
     record that cannot be read.
     """
     faults = [fault for outcome in store.outcomes() for fault in _record(store, outcome)]
-    faults += _versions(matrix, store)
     faults += _history(matrix, cases, store)
     faults += _results(folder / "results.json", [cell.id for cell in plan(matrix, cases)])
     for name, text in report_texts(from_store(matrix, cases, store)).items():
@@ -77,18 +76,6 @@ def _record(store: Store, outcome: Outcome) -> Iterable[str]:
     if lacking:
         yield f"{where}: has no {', '.join(lacking)} among its stamps; run the cell again"
     yield from _samples(where, outcome)
-
-
-def _versions(matrix: Matrix, store: Store) -> Iterable[str]:
-    """Find results that are shown for a version which they are not of; older ones may well be of another."""
-    declared = {target.name: target for target in matrix}
-    for outcome in store.latest().values():
-        target, ran_on = declared.get(outcome.target), outcome.stamps.engine_version
-        if target and ran_on and not target.runs_version(ran_on):
-            yield (
-                f"{outcome.cell}: ran on version {ran_on}, and {matrix.path} declares {target.version}; "
-                "run the cell again, or correct the version"
-            )
 
 
 def _samples(where: str, outcome: Outcome) -> Iterable[str]:
