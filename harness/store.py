@@ -148,6 +148,7 @@ class Store:
                 file.write(gzip.compress(data, mtime=0))
                 file.flush()
                 os.fsync(file.fileno())
+            os.chmod(temporary, 0o644)  # noqa: PTH101  (mkstemp gives 0600, and web servers refuse a site with that)
             os.replace(temporary, path)  # noqa: PTH105  (the same call on every platform, and it is atomic)
         except BaseException:
             Path(temporary).unlink(missing_ok=True)

@@ -57,6 +57,13 @@ def test_layout(tmp_path: Path) -> None:
     )
 
 
+def test_whoever_may_read_records_may_read_logs(tmp_path: Path) -> None:
+    """GitHub Pages deploys no site in which a file is its owner's alone."""
+    with Store(tmp_path) as store:
+        store.append(outcome(), "x")
+    assert {path.stat().st_mode & 0o444 for path in tmp_path.rglob("*") if path.is_file()} == {0o444}
+
+
 def test_equal_logs_are_kept_once(tmp_path: Path) -> None:
     with Store(tmp_path) as store:
         first, second = store.append(outcome(), "same"), store.append(outcome(), "same")

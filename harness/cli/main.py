@@ -108,6 +108,8 @@ def _complain_of_fault(error: Exception) -> int:
 
 
 def _terminate(*_: object) -> NoReturn:
+    # `timeout` and a closing terminal tell a process and its group: the second must not stop the ending of agents.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise _Terminated
 
 
