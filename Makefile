@@ -11,7 +11,7 @@ ARGS ?=
 
 $(VENV)/run.stamp: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python 3.10 or newer is needed, this is " + sys.version.split()[0] + "; say make PYTHON=python3.12")'
-	@echo "setting up $(VENV), once: pip installs what the harness needs, which takes about half a minute"
+	@echo "setting up $(VENV), once: pip installs what the harness needs, which takes up to a minute"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .
 	@touch $@
