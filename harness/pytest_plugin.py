@@ -7,10 +7,13 @@ unexpected pass an XPASS. Infrastructure trouble is an error of the item's set-u
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import threading
 import uuid
 from collections.abc import Generator, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from _pytest.junitxml import xml_key
@@ -32,6 +35,7 @@ from harness.words import Class, Verdict
 FILE = "matrix.yaml"
 
 _RUN = pytest.StashKey["Run"]()
+_BEFORE = pytest.StashKey[Any]()
 
 
 class CellFailed(Exception):
@@ -40,6 +44,10 @@ class CellFailed(Exception):
     def __init__(self, judged: Judged) -> None:
         super().__init__(judged.judgement.sentence)
         self.judged = judged
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came: pytest is to end as if interrupted, its agents with it."""
 
 
 class Run:
@@ -241,7 +249,12 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Have the process that the user started write the report; xdist's workers only record."""
+    """Have the process that the user started write the report; xdist's workers only record.
+
+    SIGTERM interrupts each of them: its default would leave a container to the next run's reaper.
+    """
+    if _in_main_thread():
+        config.stash[_BEFORE] = signal.signal(signal.SIGTERM, _terminate)
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Reporter(config), "compat-reporter")
 
@@ -250,6 +263,24 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     """End what an interrupted run left."""
     if _RUN in config.stash:
         config.stash[_RUN].close()
+    if _BEFORE in config.stash:
+        signal.signal(signal.SIGTERM, config.stash[_BEFORE])
+
+
+def _terminate(*_: object) -> NoReturn:
+    # Sent to the process group as well, or again, it must not stop the ending of agents.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise Terminated("SIGTERM")
+
+
+def pytest_keyboard_interrupt() -> None:
+    """Let nothing but SIGKILL come between an interrupt and the end of the agents."""
+    if _in_main_thread():
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+
+def _in_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
 
 
 def reports_folder(config: pytest.Config) -> Path:
@@ -265,6 +296,8 @@ class Reporter:
         self._folder = reports_folder(config)
         self._matrices: set[Path] = set()
         self._complaint = ""
+        self._terminated = False
+        self._workers: list[subprocess.Popen[bytes]] = []
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -274,10 +307,27 @@ class Reporter:
         if report.when == "setup" and "class" in dict(report.user_properties):
             self._matrices.add(self._config.rootpath / report.nodeid.split("::")[0])
 
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Write the report on all that the store holds."""
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodeready(self, node: Any) -> None:  # noqa: ANN401
+        """Note the process of one of xdist's workers; one on another machine has none here."""
+        io = node.gateway._io  # noqa: SLF001  (there is no public way)
+        if hasattr(io, "popen"):
+            self._workers.append(io.popen)
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Have the workers end their agents: xdist lets a cell go on for 5 seconds, and kills the worker after 10."""
+        self._terminated = isinstance(excinfo.value, Terminated)
+        for worker in self._workers:
+            worker.terminate()
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:
+        """Write the report on all that the store holds, once every agent and xdist's workers have ended."""
         if _RUN in self._config.stash:
             self._config.stash[_RUN].close()
+        yield
+        if self._terminated:
+            session.exitstatus = 128 + signal.SIGTERM
         try:
             for path in sorted(self._matrices):
                 cases = load_cases(self._config.rootpath / self._config.getoption("compat_cases"))

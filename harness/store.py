@@ -27,7 +27,7 @@ from harness.errors import HandledError
 from harness.outcome import Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
@@ -90,9 +90,9 @@ class Store:
         for path in sorted((self.path / "records").glob("*.jsonl")):
             yield from _read(path)
 
-    def latest(self, current: Mapping[str, tuple[str, str]] | None = None) -> dict[str, Outcome]:
+    def latest(self, stale: Callable[[Outcome], bool] = lambda _: False) -> dict[str, Outcome]:
         """Return the outcome of the store that speaks for each cell; see `latest`."""
-        return latest(self.outcomes(), current)
+        return latest(self.outcomes(), stale)
 
     def log(self, sha256: str) -> str:
         """Return a whole log; raises HandledError where it is missing or not what its name says."""
@@ -136,6 +136,7 @@ class Store:
                 file.write(gzip.compress(data, mtime=0))
                 file.flush()
                 os.fsync(file.fileno())
+            os.chmod(temporary, 0o644)  # noqa: PTH101  (mkstemp gives 0600, and web servers refuse a site with that)
             os.replace(temporary, path)  # noqa: PTH105  (the same call on every platform, and it is atomic)
         except BaseException:
             Path(temporary).unlink(missing_ok=True)
@@ -150,40 +151,31 @@ def _line(outcome: Outcome) -> bytes:
 
 
 def latest(
-    outcomes: Iterable[Outcome], current: Mapping[str, tuple[str, str]] | None = None
+    outcomes: Iterable[Outcome], stale: Callable[[Outcome], bool] = lambda _: False
 ) -> dict[str, Outcome]:
     """Return the outcome that speaks for each cell, by cell id, sorted by it.
 
     That is the latest by `stamps.when` (ties: the later of them as given, for a store the later file name, then
     the later line), save that a machine that can do less does not hide what one that can do more has found: an
     outcome that was not run never displaces one that was; one that only built never displaces one of the same
-    engine and image that got as far as a GPU. `current` maps cell ids to their (model, recipe) hashes of today:
-    an outcome of other hashes is stale, and any that is not stale displaces it.
+    engine and image that got as far as a GPU. Any outcome that is not `stale` displaces one that is, and none that
+    is stale displaces one that is not.
     """
     chosen: dict[str, Outcome] = {}
     for outcome in sorted(outcomes, key=lambda each: each.stamps.when):
         before = chosen.get(outcome.cell)
-        hashes = current.get(outcome.cell) if current else None
-        if before is None or _displaces(outcome, before, hashes):
+        if before is None or _displaces(outcome, before, stale):
             chosen[outcome.cell] = outcome
     return dict(sorted(chosen.items()))
-
-
-def is_stale(outcome: Outcome, current: tuple[str, str] | None) -> bool:
-    """Tell whether an outcome is of another (model, recipe) than today's; an unstamped one is not."""
-    if current is None:
-        return False
-    stamped = (outcome.stamps.model_sha256, outcome.stamps.recipe_sha256)
-    return any(was and was != now for was, now in zip(stamped, current, strict=True))
 
 
 _GPU_PHASES = frozenset({"load", "run", "time", "profile"})
 
 
-def _displaces(later: Outcome, before: Outcome, current: tuple[str, str] | None) -> bool:
-    stale = is_stale(later, current), is_stale(before, current)
-    if stale[0] != stale[1]:
-        return stale[1]
+def _displaces(later: Outcome, before: Outcome, stale: Callable[[Outcome], bool]) -> bool:
+    outdated = stale(before)
+    if stale(later) != outdated:
+        return outdated
     if later.state != "done":
         return before.state != "done"
     same = (later.stamps.engine_version, later.stamps.image_digest) == (

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -79,7 +80,8 @@ def test_ci_matrix_prints_one_line_of_json(capsys: pytest.CaptureFixture[str]) -
     said = capsys.readouterr().out
     assert said.count("\n") == 1
     (job,) = json.loads(said)["include"]
-    assert set(job) == {"name", "target", "runs-on", "timeout-minutes"}
+    assert job["run-minutes"] < job["timeout-minutes"] < 360
+    assert set(job) == {"name", "target", "runs-on", "timeout-minutes", "run-minutes"}
     assert main(["ci-matrix", *places, "--gpu", "hopper"]) == 2
     assert main(["ci-matrix", *places, "--target", "trt86"]) == 2
 
@@ -120,17 +122,17 @@ def wrapper(tmp_path: Path, line: str) -> str:
     return str(path)
 
 
-def small(tmp_path: Path) -> str:
-    """Return a Python that runs the harness on a matrix of six targets and one case."""
+def small(tmp_path: Path, *, before: str = "") -> str:
+    """Return a Python that runs the harness on a matrix of six targets and one case, after a line of shell."""
     matrix = yaml.safe_load((ROOT / "matrix.yaml").read_text())
     kept = ("rtx14", "rtx15", "rtx16", "rtx17", "ort117", "ort131")
     matrix["targets"] = {name: matrix["targets"][name] for name in kept}
     (tmp_path / "matrix.yaml").write_text(yaml.safe_dump(matrix, sort_keys=False))
-    (tmp_path / "cases").mkdir()
+    (tmp_path / "cases").mkdir(exist_ok=True)
     for name in ("depthwise_qdq.py", "measured.yaml"):
         shutil.copy(ROOT / "cases" / name, tmp_path / "cases")
     places = f'--matrix "{tmp_path / "matrix.yaml"}" --cases "{tmp_path / "cases"}"'
-    return wrapper(tmp_path, f'exec "{sys.executable}" "$@" {places}')
+    return wrapper(tmp_path, f'{before}\nexec "{sys.executable}" "$@" {places}')
 
 
 def test_the_plan_reaches_the_workflow(tmp_path: Path) -> None:
@@ -144,18 +146,46 @@ def test_the_plan_reaches_the_workflow(tmp_path: Path) -> None:
     assert "self-hosted" not in script(tmp_path, "nightly-matrix").output
 
 
-@pytest.mark.parametrize(
-    ("ended", "code", "said"), [(0, 0, ""), (1, 0, "notice"), (3, 0, "warning"), (2, 2, "")]
-)
-def test_a_target_s_job_is_red_for_mistakes_alone(tmp_path: Path, ended: int, code: int, said: str) -> None:
+def cells(tmp_path: Path, line: str, minutes: str = "1") -> Ran:
+    """Run the script of a target's job with a program in the harness' place that does what `line` says."""
+    part = str(tmp_path / "part")
+    python = wrapper(tmp_path, line)
+    return script(tmp_path, "nightly-cells", TARGET="rtx17", MINUTES=minutes, REPORTS=part, PYTHON=python)
+
+
+@pytest.mark.parametrize(("ended", "code", "said"), [(0, 0, ""), (1, 0, "notice"), (3, 0, "warning")])
+def test_a_target_s_job_is_not_red_for_what_a_finished_run_found(
+    tmp_path: Path, ended: int, code: int, said: str
+) -> None:
     """A regression is for the merged report to judge, and a lost machine breaks no product."""
-    python = wrapper(tmp_path, f'echo "$@" >"{tmp_path}/said"; exit {ended}')
-    ran = script(tmp_path, "nightly-cells", TARGET="rtx17", REPORTS="part", PYTHON=python)
+    (tmp_path / "part").mkdir()
+    ran = cells(tmp_path, f'echo "$@" >"{tmp_path}/said"; touch "{tmp_path}/part/results.json"; exit {ended}')
     assert ran.code == code
     assert ("::" in ran.text) is bool(said)
     assert said in ran.text
     words = (tmp_path / "said").read_text()
-    assert words == "-m harness run --target rtx17 --require rtx17 --reports part\n"
+    assert words == f"-m harness run --target rtx17 --require rtx17 --reports {tmp_path / 'part'}\n"
+
+
+@pytest.mark.parametrize(
+    ("ended", "code", "said"), [(0, 3, "broke off"), (1, 3, "broke off"), (3, 3, "broke off"), (2, 2, "")]
+)
+def test_a_target_s_job_is_red_where_the_run_did_not_get_to_its_end(
+    tmp_path: Path, ended: int, code: int, said: str
+) -> None:
+    """A fault of the harness, or a Python without it, which ends with 1: neither is a regression, nor a green job."""
+    ran = cells(tmp_path, f"exit {ended}")
+    assert ran.code == code
+    assert said in ran.text
+    assert "regressed" not in ran.text
+
+
+def test_a_target_s_job_ends_its_run_before_github_does(tmp_path: Path) -> None:
+    """With the signal on which the harness keeps its records and ends its containers."""
+    ran = cells(tmp_path, f"trap 'echo ended >\"{tmp_path}/said\"; exit 143' TERM; sleep 60 & wait", "0.01")
+    assert ran.code == 3
+    assert "::error title=rtx17::not done after 0.01 minutes" in ran.text
+    assert (tmp_path / "said").read_text() == "ended\n"
 
 
 def parts(tmp_path: Path, *, broken: bool = False) -> Path:
@@ -181,39 +211,168 @@ def parts(tmp_path: Path, *, broken: bool = False) -> Path:
     return folder
 
 
-def test_the_night_is_merged_checked_and_summarised(tmp_path: Path) -> None:
-    """Over the history of the night before, which stays."""
-    site = tmp_path / "site"
-    ran = script(
-        tmp_path, "nightly-publish", PARTS=str(parts(tmp_path)), REPORTS=str(site), PYTHON=small(tmp_path)
+def publish(tmp_path: Path, folder: Path, *, before: str = "") -> Ran:
+    """Merge and publish the parts in a folder into `site`; `before` is a line of shell that comes first."""
+    python = small(tmp_path, before=before)
+    return script(
+        tmp_path, "nightly-publish", PARTS=str(folder), REPORTS=str(tmp_path / "site"), PYTHON=python
     )
+
+
+def shown(tmp_path: Path) -> dict[str, int]:
+    """Count the measured cells of the report, by target."""
+    data = json.loads((tmp_path / "site" / "results.json").read_text())
+    return Counter(
+        cell["target"] for cell in data["cells"] if cell["class"] not in ("not_run", "not_applicable")
+    )
+
+
+def test_the_night_is_merged_checked_and_summarised(tmp_path: Path) -> None:
+    """The first one says that it has no history; the next goes on from what it left."""
+    site = tmp_path / "site"
+    folder = parts(tmp_path)
+    ran = publish(tmp_path, folder)
     assert ran.code == 0, ran.text
-    assert ran.output == "code=0\n"
+    assert ran.output == "code=0\nhistory=whole\n"
+    assert "::notice::no history of earlier nights" in ran.text
+    assert "::error" not in ran.text
     assert ran.summary.startswith("# TensorRT compatibility matrix")
     assert {"index.html", "results.json", "results.schema.json", "junit.xml", "badge.svg"} <= {
         path.name for path in site.iterdir()
     }
-    assert list((site / "history").glob("*.json"))
+    assert shown(tmp_path) == {"rtx14": 2, "rtx15": 1, "ort131": 1}
+    # GitHub Pages refuses a site with a file that not everybody may read.
+    assert all(path.stat().st_mode & 0o444 == 0o444 for path in site.rglob("*") if path.is_file())
+    kept = {path.name for path in (site / "history").glob("*.json")}
+    for path in site.iterdir():
+        if path.name != "history":
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    shutil.rmtree(folder / "part-rtx14")
+    again = publish(tmp_path, folder)
+    assert (again.code, again.output) == (0, "code=0\nhistory=whole\n"), again.text
+    assert "::notice::" not in again.text
+    assert {path.name for path in (site / "history").glob("*.json")} == kept
+    assert shown(tmp_path) == {"rtx15": 1, "ort131": 1}
 
 
 def test_a_regression_is_published_first_and_then_turns_the_night_red(tmp_path: Path) -> None:
     """The report is what people need most on such a day."""
-    folder = parts(tmp_path, broken=True)
-    site = tmp_path / "site"
-    ran = script(tmp_path, "nightly-publish", PARTS=str(folder), REPORTS=str(site), PYTHON=small(tmp_path))
-    assert (ran.code, ran.output) == (0, "code=1\n"), ran.text
+    ran = publish(tmp_path, parts(tmp_path, broken=True))
+    assert (ran.code, ran.output) == (0, "code=1\nhistory=whole\n"), ran.text
     assert "regressed: " in ran.text
-    assert script(tmp_path, "nightly-gate", CODE="1").code == 1
-    assert script(tmp_path, "nightly-gate", CODE="0").code == 0
-    assert script(tmp_path, "nightly-gate", CODE="").code == 3
+    assert shown(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "said"),
+    [
+        ("0", 0, ""),
+        ("1", 1, "cells regressed"),
+        ("3", 3, "no cell regressed"),
+        ("", 3, "there is no report of this night"),
+    ],
+)
+def test_the_last_step_says_why_the_night_is_red(tmp_path: Path, given: str, code: int, said: str) -> None:
+    """Nothing but a regression is called one."""
+    ran = script(tmp_path, "nightly-gate", CODE=given)
+    assert ran.code == code
+    assert said in ran.text
+    assert ("::error::cells regressed" in ran.text) is (given == "1")
 
 
 def test_a_night_without_any_result_is_red(tmp_path: Path) -> None:
     """An empty report must not replace last night's."""
-    (tmp_path / "none").mkdir()
-    ran = script(tmp_path, "nightly-publish", PARTS=str(tmp_path / "none"), REPORTS=str(tmp_path / "site"))
-    assert ran.code == 3
+    (tmp_path / "none" / "part-0").mkdir(parents=True)
+    ran = publish(tmp_path, tmp_path / "none")
+    assert (ran.code, ran.output) == (3, "")
     assert not (tmp_path / "site").exists()
+    assert publish(tmp_path, tmp_path / "nowhere").code == 3
+
+
+@pytest.mark.parametrize("broken", [False, True], ids=["sound", "regressed"])
+def test_a_damaged_part_does_not_cost_the_others_their_report(tmp_path: Path, *, broken: bool) -> None:
+    """What can be read of it counts too; the night is red, and for a regression only where there is one."""
+    folder = parts(tmp_path, broken=broken)
+    _, last = sorted((folder / "part-rtx14" / "records").iterdir())
+    last.write_text("damaged\n" + last.read_text())
+    (folder / "part-empty").mkdir()
+    ran = publish(tmp_path, folder)
+    assert (ran.code, ran.output) == (0, f"code={1 if broken else 3}\nhistory=whole\n"), ran.text
+    assert ran.text.count("::error::") == 1
+    assert "part-rtx14/: not taken in whole" in ran.text
+    assert shown(tmp_path) == {"rtx14": 1, "rtx15": 1, "ort131": 1}
+
+
+def test_a_history_that_cannot_be_read_is_left_out_and_said_to_be(tmp_path: Path) -> None:
+    """The workflow then keeps the one that the cache holds."""
+    past = tmp_path / "site" / "history"
+    past.mkdir(parents=True)
+    (past / "2026-01-01-r.json").write_text('{"schema": 99}')
+    ran = publish(tmp_path, parts(tmp_path))
+    assert (ran.code, ran.output) == (0, "code=3\nhistory=damaged\n"), ran.text
+    assert "history schema 99" in ran.text
+    assert shown(tmp_path) == {"rtx14": 2, "rtx15": 1, "ort131": 1}
+    assert not (past / "2026-01-01-r.json").exists()
+
+
+@pytest.mark.parametrize("ending", ["exit 3", "exit 1", "exit 139"])
+def test_a_merge_that_crashes_is_no_regression(tmp_path: Path, ending: str) -> None:
+    """Code 1 without a report is what a Python without the harness ends with."""
+    ran = publish(tmp_path, parts(tmp_path), before=f'[ "$3" != merge ] || {ending}')
+    assert (ran.code, ran.output) == (3, ""), ran.text
+    assert script(tmp_path, "nightly-gate", CODE="").code == 3
+
+
+def test_a_report_that_crashes_leaves_the_records_of_all_to_be_uploaded(tmp_path: Path) -> None:
+    """The harness fails after the records are taken in."""
+    (tmp_path / "shim").mkdir()
+    (tmp_path / "shim" / "sitecustomize.py").write_text(
+        "import harness.report.writer\n\ndef broken(*_):\n    raise RuntimeError('slip')\n\n"
+        "harness.report.writer.render = broken\n"
+    )
+    folder = parts(tmp_path)
+    ran = publish(tmp_path, folder, before=f'export PYTHONPATH="{tmp_path}/shim:{ROOT}"')
+    assert (ran.code, ran.output) == (3, ""), ran.text
+    assert "fault: the harness itself failed" in ran.text
+    sent = {outcome.cell for part in folder.iterdir() for outcome in Store(part).outcomes()}
+    assert {outcome.cell for outcome in Store(tmp_path / "site").outcomes()} == sent
+
+
+@pytest.mark.parametrize("ending", ["exit 3", "exit 1", "exit 139"])
+@pytest.mark.parametrize("broken", [False, True], ids=["sound", "regressed"])
+def test_a_verify_that_fails_or_crashes_is_no_regression_and_hides_none(
+    tmp_path: Path, ending: str, *, broken: bool
+) -> None:
+    """The report is published all the same."""
+    ran = publish(tmp_path, parts(tmp_path, broken=broken), before=f'[ "$3" != verify ] || {ending}')
+    assert (ran.code, ran.output) == (0, f"code={1 if broken else 3}\nhistory=whole\n"), ran.text
+    assert "::error::the report has the faults above" in ran.text
+    assert ran.summary
+
+
+def job(name: str) -> dict[str, Any]:
+    """Return a job of the nightly workflow."""
+    data: dict[str, Any] = yaml.safe_load((WORKFLOWS / "nightly.yml").read_text())["jobs"][name]
+    return data
+
+
+def test_what_was_recorded_is_kept_however_a_job_ends() -> None:
+    """Records, history, report and verdict; actions/cache itself saves nothing where the job ends red."""
+    upload = job("cells")["steps"][-1]
+    assert (upload["if"], upload["with"]["overwrite"]) == ("always()", True)
+    used = [step.get("uses", step.get("run", "")).partition("@")[0] for step in job("report")["steps"]]
+    order = [
+        "actions/cache/restore",
+        ".ci/nightly-publish",
+        "actions/cache/save",
+        "actions/upload-artifact",
+        "actions/upload-pages-artifact",
+        ".ci/nightly-gate",
+    ]
+    assert [name for name in used if name in order] == order
+    assert "actions/cache" not in used
+    assert job("report")["steps"][-1]["if"] == "always()"
+    assert "!cancelled()" in job("pages")["if"]
 
 
 def steps(name: str) -> list[dict[str, Any]]:

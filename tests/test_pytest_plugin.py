@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -11,7 +12,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -373,18 +374,76 @@ def test_an_interrupt_keeps_what_was_recorded_and_leaves_no_agent(
     """Ctrl-C in a terminal reaches every process, `kill -INT` one: xdist then interrupts its workers."""
     if via == "docker":
         needs.base_image()
-        # A cell that takes longer than the ten seconds that xdist waits for its workers.
-        (project / "cases" / "tiny.py").write_text(CASE.replace("    (\n        Variant(", SLOW))
+        slow_down(project)
     every = {cell.id for cell in cells_of(project) if cell.target.name in ("ort", "ort-slow")}
+    with started(project, via, *workers) as harness:
+        left = agents_below(harness.pid, via)
+        (os.killpg if group else os.kill)(harness.pid, signal.SIGINT)
+        said, _ = harness.communicate(timeout=60)
+    assert "Traceback" not in said
+    assert "KeyboardInterrupt" in said
+    assert recorded(project) < every
+    assert wait_for(lambda: not any(lives(agent) for agent in left), 5)
 
-    def agents(pid: int) -> Sequence[str | int]:
-        if via == "docker":
-            return [name for child in children(pid) for name in containers_of(child)]
-        return agents_of(pid)
 
-    def recorded() -> set[str]:
-        return {outcome.cell for outcome in Store(project / "reports").outcomes()}
+@pytest.mark.parametrize(
+    ("workers", "whom", "code"),
+    [
+        ((), "it", 143),
+        (("-n", "2"), "it", 143),
+        (("-n", "2"), "worker", 2),
+        (("-n", "2"), "group", 143),
+    ],
+    ids=["alone", "controller", "worker", "group"],
+)
+def test_a_termination_removes_the_container_at_once(
+    project: Path, workers: tuple[str, ...], whom: str, code: int
+) -> None:
+    """As by `timeout`, or a CI system that cancels a job: no later run comes to remove it."""
+    needs.base_image()
+    slow_down(project)
+    with started(project, "docker", *workers) as harness:
+        left = agents_below(harness.pid, "docker")
+        if whom == "group":
+            os.killpg(harness.pid, signal.SIGTERM)
+        else:
+            told = harness.pid if whom == "it" else owner_below(harness.pid)
+            os.kill(told, signal.SIGTERM)
+            # The other worker goes on to the end of its target: xdist takes the first for crashed.
+            assert wait_for(lambda: not containers_of(told), 10)
+        said, _ = harness.communicate(timeout=120)
+    assert harness.returncode == code, said
+    assert "Traceback" not in said
+    assert "INTERNALERROR" not in said
+    assert "compatibility report: " in said
+    assert recorded(project)
+    assert wait_for(lambda: not any(lives(agent) for agent in left), 1)
 
+
+def slow_down(project: Path) -> None:
+    """Put a cell second that takes longer than the ten seconds that xdist waits for its workers."""
+    (project / "cases" / "tiny.py").write_text(CASE.replace("    (\n        Variant(", SLOW))
+
+
+def agents_below(pid: int, via: str) -> Sequence[str | int]:
+    """List the containers or processes of a pytest's agents."""
+    if via == "docker":
+        return [name for owner in (pid, *children(pid)) for name in containers_of(owner)]
+    return agents_of(pid)
+
+
+def owner_below(pid: int) -> int:
+    """Return a worker that owns a container."""
+    return next(child for child in children(pid) if containers_of(child))
+
+
+def recorded(project: Path) -> set[str]:
+    return {outcome.cell for outcome in Store(project / "reports").outcomes()}
+
+
+@contextlib.contextmanager
+def started(project: Path, via: str, *workers: str) -> Iterator[subprocess.Popen[str]]:
+    """Start pytest in a process group of its own; entered once it has recorded a cell and has an agent."""
     with subprocess.Popen(
         [*PYTEST, "--via", via, "-k", "ort", *workers],
         cwd=project,
@@ -395,16 +454,10 @@ def test_an_interrupt_keeps_what_was_recorded_and_leaves_no_agent(
         start_new_session=True,
     ) as harness:
         try:
-            assert wait_for(lambda: bool(recorded() and agents(harness.pid)), 60)
-            left = agents(harness.pid)
-            (os.killpg if group else os.kill)(harness.pid, signal.SIGINT)
-            said, _ = harness.communicate(timeout=60)
+            assert wait_for(lambda: bool(recorded(project) and agents_below(harness.pid, via)), 60)
+            yield harness
         finally:
             harness.kill()
-    assert "Traceback" not in said
-    assert "KeyboardInterrupt" in said
-    assert recorded() < every
-    assert wait_for(lambda: not any(lives(agent) for agent in left), 5)
 
 
 def cells_of(folder: Path) -> tuple[Cell, ...]:

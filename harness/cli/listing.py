@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import onnx
 
 from harness.by_hand import command_lines
-from harness.case import effective_name, model_sha256
+from harness.case import effective_name
 from harness.cli.common import EXIT_OK, add_selection, load_project, places, selected
 from harness.errors import HandledError
 from harness.explain import describe_recipe, evidence, pytest_command
 from harness.judged import judge_cell
 from harness.plan import applicability, documented, find
-from harness.store import Store, is_stale
+from harness.store import Store
+from harness.today import is_stale, todays
 from harness.trtexec import docker_line, model_file, trtexec_lines
 from harness.words import Certainty
 
@@ -86,14 +87,15 @@ def show(options: argparse.Namespace) -> int:
     # Copied from pytest's output, an id has the file before it.
     cell = find(project.cells, options.cell.rpartition("::")[2])
     data = cell.variant.model_bytes()
-    hashes = (model_sha256(data), cell.variant.recipe.sha256())
-    recorded = Store(options.reports).latest({cell.id: hashes}).get(cell.id)
+    today = todays([cell])
+    now = today[cell.id]
+    recorded = Store(options.reports).latest(lambda outcome: is_stale(outcome, today)).get(cell.id)
     if options.save:
         _save(options.save, data)
     print(f"{cell.id}\n  {cell.variant.title}\n  case: {cell.case.title}\n  target: {cell.target.label}")
     _show_graph(onnx.load_model_from_string(data))
     print(f"\nrecipe\n  {describe_recipe(cell.variant.recipe)}")
-    print(f"  model  sha256 {hashes[0]}\n  recipe sha256 {hashes[1]}")
+    print(f"  model  sha256 {now.model_sha256}\n  recipe sha256 {now.recipe_sha256}")
     for node, precision in cell.variant.precision:
         print(f"  wants  {node} in {precision}")
     reason = applicability(cell)
@@ -103,7 +105,7 @@ def show(options: argparse.Namespace) -> int:
     if recorded is None:
         print(f"\nlast result: none is recorded in {options.reports}")
     else:
-        _show_result(cell, recorded, stale=is_stale(recorded, hashes))
+        _show_result(cell, recorded, stale=now.stale_because(recorded))
     _show_commands(cell, options)
     return EXIT_OK
 
@@ -155,11 +157,11 @@ def _range(claim: Expectation) -> str:
     return f"{claim.engine} {claim.versions or 'every version'}{where}"
 
 
-def _show_result(cell: Cell, outcome: Outcome, *, stale: bool) -> None:
+def _show_result(cell: Cell, outcome: Outcome, *, stale: str) -> None:
     via = f", {outcome.stamps.via}" if outcome.stamps.via else ""
     print(f"\nlast result ({outcome.stamps.when}{via})")
     if stale:
-        print("  of an earlier model or recipe than today's; run it again")
+        print(f"  out of date: {stale}; run it again")
         return
     judged = judge_cell(cell, outcome)
     cls, verdict = str(judged.classification.cls), str(judged.judgement.verdict)

@@ -9,6 +9,7 @@ import io
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -20,6 +21,11 @@ from harness.errors import HandledError, InfraError
 from harness.suggest import did_you_mean
 
 _PROGRAM = "python -m harness"
+#: What follows a traceback.
+FAULT = (
+    "the harness itself failed, no engine and no command: please report the lines above, with the command, "
+    "in the issue tracker of this project"
+)
 #: What the machine is short of, wherever it shows: no fault of the program that a traceback would help to find.
 _SHORT_OF = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE})
 
@@ -47,7 +53,11 @@ class _Terminated(KeyboardInterrupt):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code."""
+    """Run one command and return its exit code; nothing is raised.
+
+    A traceback is a fault of the program: it is printed, and the code is that of infrastructure, for Python's own
+    would be that of a regression.
+    """
     words = list(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):
         # What an engine says may hold bytes that are no text.
@@ -68,12 +78,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for stream in (sys.stdout, sys.stderr):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         return 128 + signal.SIGPIPE
-    except OSError as error:
-        if error.errno not in _SHORT_OF:
-            raise
-        return _complain(
-            "infrastructure", f"{error.filename or 'this machine'}: {error.strerror}", EXIT_INFRA
-        )
+    except Exception as error:  # noqa: BLE001  (whatever is left is a fault of ours)
+        return _complain_of_fault(error)
     finally:
         signal.signal(signal.SIGTERM, before)
 
@@ -92,7 +98,18 @@ def _complain(kind: str, what: object, code: int) -> int:
     return code
 
 
+def _complain_of_fault(error: Exception) -> int:
+    if isinstance(error, OSError) and error.errno in _SHORT_OF:
+        what = f"{error.filename or 'this machine'}: {error.strerror}"
+        return _complain("infrastructure", what, EXIT_INFRA)
+    with contextlib.suppress(BrokenPipeError):
+        traceback.print_exception(error)
+    return _complain("fault", FAULT, EXIT_INFRA)
+
+
 def _terminate(*_: object) -> NoReturn:
+    # `timeout` and a closing terminal tell a process and its group: the second must not stop the ending of agents.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise _Terminated
 
 
@@ -144,7 +161,7 @@ def _verbs() -> dict[str, _Verb]:
         "verify": (
             results.add_verify_arguments,
             results.verify,
-            "check records, logs and report for consistency",
+            "check records, logs and report for consistency; exit 3 where there is a fault",
         ),
         "ci-matrix": (
             ci_matrix.add_arguments,

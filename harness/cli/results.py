@@ -7,15 +7,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.by_hand import published_lines
-from harness.case import measured, model_sha256
-from harness.cli.common import EXIT_OK, EXIT_REGRESSION, add_selection, load_project, selected, writable
+from harness.case import measured
+from harness.cli.common import (
+    EXIT_INFRA,
+    EXIT_OK,
+    EXIT_REGRESSION,
+    add_selection,
+    load_project,
+    selected,
+    writable,
+)
 from harness.errors import HandledError
 from harness.history import take_history
 from harness.judged import Judged, judge_cell
 from harness.plan import Cell
 from harness.report import build_report, verify_report
 from harness.report.text import clip, visible
-from harness.store import Store, is_stale
+from harness.store import Store
+from harness.today import is_stale, todays
 from harness.words import UNJUDGED, Verdict
 
 if TYPE_CHECKING:
@@ -67,13 +76,9 @@ def accept(options: argparse.Namespace) -> int:
 
 
 def _measured(cells: tuple[Cell, ...], store: Store) -> list[Judged]:
-    hashes = {
-        cell.id: (model_sha256(cell.variant.model_bytes()), cell.variant.recipe.sha256()) for cell in cells
-    }
-    recorded = store.latest(hashes)
-    current = [
-        cell for cell in cells if cell.id in recorded and not is_stale(recorded[cell.id], hashes[cell.id])
-    ]
+    today = todays(cells)
+    recorded = store.latest(lambda outcome: is_stale(outcome, today))
+    current = [cell for cell in cells if cell.id in recorded and not is_stale(recorded[cell.id], today)]
     results = [judge_cell(cell, recorded[cell.id]) for cell in current]
     return [result for result in results if result.classification.cls not in UNJUDGED]
 
@@ -136,7 +141,10 @@ def add_verify_arguments(_command: argparse.ArgumentParser) -> None:
 
 
 def verify(options: argparse.Namespace) -> int:
-    """Check that every record reads, every log is whole and the report follows from the records; 1 if not."""
+    """Check that every record reads, every log is whole and the report follows from the records.
+
+    Returns 3 where a fault is found: a damaged folder says nothing of a regression.
+    """
     project = load_project(options)
     _need_records(options.reports)
     lines = published_lines(project.matrix)
@@ -144,7 +152,7 @@ def verify(options: argparse.Namespace) -> int:
     for fault in faults:
         print(fault)
     print(f"{options.reports}: {f'{len(faults)} faults' if faults else 'consistent'}")
-    return EXIT_REGRESSION if faults else EXIT_OK
+    return EXIT_INFRA if faults else EXIT_OK
 
 
 def _need_records(folder: Path) -> None:

@@ -49,7 +49,7 @@ BUCKETS = {
     "news": ("New: works", "works here; until now this was not known, or inferred to be otherwise"),
     "undecided": ("Undecided", "builds here, and only a run on a GPU would show what is documented"),
     "infra": ("Infrastructure", "could not be judged: the harness or the machine failed"),
-    "stale": ("Out of date", "the result is of an earlier model or recipe, and is not shown"),
+    "stale": ("Out of date", "the result is of another model, recipe or engine version, and is not shown"),
     "documented": ("Documented only", "not run here; what is shown is what sources say"),
     "not_run": ("Not run", "not run here, and nothing is documented"),
     "not_applicable": ("Not applicable", "makes no sense on this target"),

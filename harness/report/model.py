@@ -148,9 +148,10 @@ class CellView:
     """One cell: what it amounts to, and the evidence.
 
     `documented` are indices into the variant's expectations that are about this target, the one that is
-    judged first. `chip` is the precision in short ("INT8 2/2"). `stale` says that an outcome of another model
-    or recipe exists and is not shown. `flaky` are the classes seen where runs on the same stack disagree. `by_hand` are
-    the lines that try the same with the vendor's own tools, on the model file beside the report.
+    judged first. `chip` is the precision in short ("INT8 2/2"). `stale` says that an outcome of another model,
+    recipe or engine version exists and is not shown. `flaky` are the classes seen where runs on the same stack
+    disagree. `by_hand` are the lines that try the same with the vendor's own tools, on the model file beside the
+    report.
     """
 
     id: str

@@ -25,7 +25,8 @@ from harness.report.model import (
     TargetView,
     VariantView,
 )
-from harness.store import is_stale, latest
+from harness.store import latest
+from harness.today import is_stale, todays
 from harness.trtexec import docker_line, model_file, trtexec_lines
 from harness.words import Engine
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from harness.outcome import Stamps
     from harness.plan import Cell
     from harness.store import Store
+    from harness.today import Today
 
     Commands = Mapping[str, Sequence[str]]
     #: Serialised models by case and variant.
@@ -48,14 +50,16 @@ _PRODUCTS = {Engine.TENSORRT: "TensorRT", Engine.TENSORRT_RTX: "RTX", Engine.ONN
 
 @dataclass(frozen=True)
 class Recorded:
-    """What a report is made from, read and built once: serialised models, every outcome of a store.
+    """What a report is made from, read and built once: today's cells and serialised models, every outcome of a store.
 
     `commands` are the lines that make a target's container by hand, by target.
     """
 
     matrix: Matrix
     cases: Sequence[Case]
+    cells: Sequence[Cell]
     models: Models
+    today: Mapping[str, Today]
     outcomes: Sequence[Outcome]
     commands: Commands
 
@@ -64,23 +68,35 @@ def recorded(
     matrix: Matrix, cases: Sequence[Case], store: Store, commands: Commands | None = None
 ) -> Recorded:
     """Return what a store holds, beside today's matrix and cases."""
-    return Recorded(matrix, cases, _models(cases), tuple(store.outcomes()), commands or {})
+    return _recorded(matrix, cases, tuple(store.outcomes()), commands)
+
+
+def _recorded(
+    matrix: Matrix, cases: Sequence[Case], outcomes: Sequence[Outcome], commands: Commands | None
+) -> Recorded:
+    cells = plan(matrix, cases)
+    models = {(case.name, variant.name): variant.model_bytes() for case in cases for variant in case}
+    return Recorded(matrix, cases, cells, models, todays(cells, models), outcomes, commands or {})
 
 
 def results_of(found: Recorded, history: Sequence[RunRecord]) -> Results:
     """Return the results of the outcomes that speak for each cell, with the history of the runs."""
-    outcomes = latest(found.outcomes, _hashes(found.matrix, found.cases, found.models))
+    outcomes = latest(found.outcomes, lambda outcome: is_stale(outcome, found.today))
     return _assemble(found, outcomes, history)
 
 
 def run_records(found: Recorded) -> tuple[RunRecord, ...]:
-    """Return the history records of the runs that are recorded, of the cells whose model and recipe are today's."""
-    hashes = _hashes(found.matrix, found.cases, found.models)
-    cells = {cell.id: cell for cell in plan(found.matrix, found.cases)}
+    """Return the history records of the runs that are recorded, of the cells whose model and recipe are today's.
+
+    A run of another engine version than today's is part of the past: its stack says which it was.
+    """
+    cells = {cell.id: cell for cell in found.cells}
     return records(
         judge_cell(cells[outcome.cell], outcome)
         for outcome in found.outcomes
-        if outcome.state == "done" and outcome.cell in cells and not is_stale(outcome, hashes[outcome.cell])
+        if outcome.state == "done"
+        and outcome.cell in cells
+        and not found.today[outcome.cell].of_another_subject(outcome)
     )
 
 
@@ -95,52 +111,42 @@ def assemble(
 
     `commands` are the lines that make a target's container by hand, by target.
 
-    A cell without an outcome is `not_run` or `not_applicable`. An outcome of another model or recipe than
-    today's is not shown: its cell is `not_run` and marked stale. Cells are in case, variant and target order.
+    A cell without an outcome is `not_run` or `not_applicable`. An outcome of another model, recipe or engine version
+    than today's is not shown: its cell is `not_run`, marked stale, and says why. Cells are in case, variant and target
+    order.
     """
-    return _assemble(Recorded(matrix, cases, _models(cases), (), commands or {}), outcomes, history)
+    return _assemble(_recorded(matrix, cases, (), commands), outcomes, history)
 
 
 def _assemble(found: Recorded, outcomes: Mapping[str, Outcome], history: Sequence[RunRecord]) -> Results:
-    matrix, cases = found.matrix, found.cases
-    hashes = _hashes(matrix, cases, found.models)
-    subjects = {key: subject_of(*both) for key, both in hashes.items()}
+    today = found.today
+    subjects = {key: subject_of(now.model_sha256, now.recipe_sha256) for key, now in today.items()}
     past = histories(history, subjects, {key: outcome.stamps.run for key, outcome in outcomes.items()})
     cells = tuple(
-        _with_history(_cell(cell, outcomes.get(cell.id), hashes[cell.id]), past.get(cell.id))
-        for cell in plan(matrix, cases)
+        _with_history(_cell(cell, outcomes.get(cell.id), today[cell.id]), past.get(cell.id))
+        for cell in found.cells
     )
     targets = tuple(
         replace(target, commands=tuple(found.commands.get(target.id, ())))
-        for target in _targets(matrix, cells)
+        for target in _targets(found.matrix, cells)
     )
-    views = tuple(_case(case, found.models) for case in cases)
+    views = tuple(_case(case, found.models) for case in found.cases)
     runs = tuple(RunView(record.run, record.when) for record in history)
-    return _with_ranges(Results(targets, views, cells, runs=runs, matrix_sha256=matrix.sha256()))
+    return _with_ranges(Results(targets, views, cells, runs=runs, matrix_sha256=found.matrix.sha256()))
 
 
 def _with_history(cell: CellView, past: CellHistory | None) -> CellView:
-    return replace(cell, history=past, flaky=past.flaky) if past else cell
+    if past is None:
+        return cell
+    # That another engine version went to and fro is no property of today's.
+    return replace(cell, history=past, flaky=() if cell.stale else past.flaky)
 
 
-def _models(cases: Sequence[Case]) -> Models:
-    return {(case.name, variant.name): variant.model_bytes() for case in cases for variant in case}
-
-
-def _hashes(matrix: Matrix, cases: Sequence[Case], models: Models) -> dict[str, tuple[str, str]]:
-    """Return today's model and recipe hash by cell id."""
-    by_variant = {
-        (case.name, variant.name): (model_sha256(models[case.name, variant.name]), variant.recipe.sha256())
-        for case in cases
-        for variant in case
-    }
-    return {cell.id: by_variant[cell.case.name, cell.variant.name] for cell in plan(matrix, cases)}
-
-
-def _cell(cell: Cell, outcome: Outcome | None, hashes: tuple[str, str]) -> CellView:
-    stale = outcome is not None and is_stale(outcome, hashes)
-    if outcome is None or stale:
-        outcome = _blank(cell, "the model or the recipe has changed since it ran" if stale else "not run yet")
+def _cell(cell: Cell, outcome: Outcome | None, today: Today) -> CellView:
+    because = today.stale_because(outcome) if outcome else ""
+    if outcome is None or because:
+        outcome = _blank(cell, because or "not run yet")
+    stale = bool(because) and outcome.state != "not_applicable"
     lines = (docker_line(cell, model_file(cell)), *trtexec_lines(cell, model_file(cell)))
     return replace(cell_view(judge_cell(cell, outcome), stale=stale), by_hand=tuple(filter(None, lines)))
 

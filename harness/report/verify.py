@@ -16,7 +16,6 @@ from harness.plan import plan
 from harness.report.pagedata import unpacked
 from harness.report.results import recorded, results_of, run_records
 from harness.report.writer import model_files, report_texts, schema_text
-from harness.store import latest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -46,7 +45,6 @@ def verify_report(
     """
     found = recorded(matrix, cases, store, commands)
     faults = [fault for outcome in found.outcomes for fault in _record(store, outcome)]
-    faults += _versions(found)
     faults += _history(store.path, found)
     faults += _results(folder / "results.json", [cell.id for cell in plan(matrix, cases)])
     texts = report_texts(results_of(found, read_history(store.path)))
@@ -84,18 +82,6 @@ def _record(store: Store, outcome: Outcome) -> Iterable[str]:
     if lacking:
         yield f"{where}: has no {', '.join(lacking)} among its stamps; run the cell again"
     yield from _samples(where, outcome)
-
-
-def _versions(found: Recorded) -> Iterable[str]:
-    """Find results that are shown for a version which they are not of; older ones may well be of another."""
-    declared = {target.name: target for target in found.matrix}
-    for outcome in latest(found.outcomes).values():
-        target, ran_on = declared.get(outcome.target), outcome.stamps.engine_version
-        if target and ran_on and not target.runs_version(ran_on):
-            yield (
-                f"{outcome.cell}: ran on version {ran_on}, and {found.matrix.path} declares {target.version}; "
-                "run the cell again, or correct the version"
-            )
 
 
 def _samples(where: str, outcome: Outcome) -> Iterable[str]:

@@ -203,7 +203,18 @@ def test_show_tells_the_last_result_and_whether_it_is_of_today(
     path = toy / "reports" / "records" / "run-main.jsonl"
     path.unlink()
     assert main(["show", cell.id]) == 0
-    assert "of an earlier model or recipe than today's" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "out of date: the model or the recipe has changed since it ran; run it again" in said
+    next((toy / "reports" / "records").iterdir()).unlink()
+    with Store(toy / "reports") as store:
+        stamps = dataclasses.replace(outcome.stamps, engine_version="8.5.1")
+        store.append(dataclasses.replace(outcome, stamps=stamps))
+    assert main(["show", cell.id]) == 0
+    said = capsys.readouterr().out
+    assert (
+        f"out of date: it ran on version 8.5.1, and matrix.yaml declares {cell.target.version} today" in said
+    )
+    assert "build_failed (new)" not in said
 
 
 @pytest.mark.integration

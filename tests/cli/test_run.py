@@ -226,7 +226,7 @@ def test_verify_finds_a_changed_report_and_a_missing_log(
     results = toy / "reports" / "results.json"
     results.write_text(results.read_text().replace('"class": "ok"', '"class": "crashed"', 1))
     capsys.readouterr()
-    assert main(["verify"]) == 1
+    assert main(["verify"]) == 3
     assert capsys.readouterr().out.splitlines() == [
         "reports/results.json: does not follow from the records; run `python -m harness report`",
         "reports: 1 faults",
@@ -236,7 +236,7 @@ def test_verify_finds_a_changed_report_and_a_missing_log(
     next((toy / "reports" / "logs").rglob("*.gz")).unlink()
     (toy / "reports" / "index.html").unlink()
     capsys.readouterr()
-    assert main(["verify"]) == 1
+    assert main(["verify"]) == 3
     out = capsys.readouterr().out
     assert "toy[relu]-ort131: " in out
     assert "the log cannot be read" in out

@@ -211,6 +211,12 @@ def outcome(variant: str, on: str, **fields: Any) -> Outcome:
     return replace(plain, **fields)
 
 
+def moved(found: Outcome, to: Target) -> Outcome:
+    """Return an outcome as if it had been another target's, and of its version."""
+    stamps = replace(found.stamps, engine_version=to.version)
+    return replace(found, target=to.name, cell=f"{found.case}[{found.variant}]-{to.name}", stamps=stamps)
+
+
 def build_failure(variant: str, on: str, **fields: Any) -> Outcome:
     """Return an outcome whose builder found no implementation."""
     plain: dict[str, Any] = {

@@ -146,9 +146,8 @@ def test_versions_of_different_products_are_not_compared() -> None:
 def test_versions_are_ordered_as_versions_whatever_the_order_in_the_matrix() -> None:
     """1.10 comes after 1.9."""
     newer, older = factory.target("rtx110", "1.10.0.1"), factory.target("rtx19", "1.9.0.1")
-    found = factory.outcome("qdq", "rtx17")
-    at_110 = replace(found, target="rtx110", cell="conv_silu[qdq]-rtx110")
-    at_19 = replace(factory.build_failure("qdq", "rtx17"), target="rtx19", cell="conv_silu[qdq]-rtx19")
+    at_110 = factory.moved(factory.outcome("qdq", "rtx17"), newer)
+    at_19 = factory.moved(factory.build_failure("qdq", "rtx17"), older)
     results = of(at_110, at_19, extra=(newer, older))
     assert changes(results, "qdq") == [("rtx19", "rtx110", "class", True)]
 

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from harness.outcome import Latency
+from harness.outcome import Latency, Outcome
 from harness.plan import plan
 from harness.report.labels import BUCKETS, bucket
-from harness.report.model import Results
-from harness.report.results import assemble
-from harness.report.writer import results_json
+from harness.report.model import CellView, Results
+from harness.report.results import assemble, recorded, results_of
+from harness.report.writer import build_report, results_json
+from harness.store import Store
 from harness.words import Certainty, Class, Verdict
 from tests.report import factory
 
@@ -71,6 +72,74 @@ def test_an_outcome_of_another_recipe_is_stale() -> None:
     old = replace(outcome, stamps=replace(outcome.stamps, recipe_sha256="f" * 64))
     found = assemble(factory.matrix(), (factory.case(),), {old.cell: old})
     assert found.cell("conv_silu", "qdq", "rtx15").stale
+
+
+OLD_VERSION = "it ran on version 1.5.0.98, and matrix.yaml declares 1.5.0.114 today"
+
+
+def of_version(version: str, when: str = "2026-11-20", **fields: Any) -> Outcome:
+    """Return an outcome of a cell whose target is of version 1.5.0.114."""
+    outcome = factory.outcome("qdq", "rtx15", **fields)
+    return replace(
+        outcome, stamps=replace(outcome.stamps, engine_version=version, when=when, run=f"r{when[-2:]}")
+    )
+
+
+def shown(folder: Path, *outcomes: Outcome) -> CellView:
+    """Return the cell of these outcomes as the report shows it."""
+    with Store(folder) as store:
+        for outcome in outcomes:
+            store.append(outcome)
+    build_report(factory.matrix(), (factory.case(),), Store(folder), folder)
+    return results_of(recorded(factory.matrix(), (factory.case(),), Store(folder)), ()).cell(
+        "conv_silu", "qdq", "rtx15"
+    )
+
+
+def test_an_outcome_of_another_version_is_stale_and_names_both(tmp_path: Path) -> None:
+    """Whatever it found, it must not appear as a result of the version that matrix.yaml declares today."""
+    cell = shown(tmp_path, of_version("1.5.0.98"))
+    assert (cell.stale, cell.cls, cell.measured, cell.stamps) == (True, Class.NOT_RUN, False, None)
+    assert cell.reason == OLD_VERSION
+    assert bucket(cell) == "stale"
+    text = (tmp_path / "results.json").read_text()
+    assert OLD_VERSION in text
+
+
+def test_an_outcome_of_another_version_hides_no_current_one(tmp_path: Path) -> None:
+    """Not even a later one, as from a machine whose checkout is older."""
+    cell = shown(tmp_path, of_version("1.5.0.114"), of_version("1.5.0.98", when="2026-11-21"))
+    assert (cell.stale, cell.cls) == (False, Class.BUILT)
+    assert cell.stamps is not None
+    assert cell.stamps.engine_version == "1.5.0.114"
+
+
+def test_the_past_of_another_version_stays_with_its_own_stack(tmp_path: Path) -> None:
+    """The history tells both; what went to and fro on the old version makes no flaky cell of the new."""
+    failed = {"failed_phase": "build", "error": "no", "layers": ()}
+    old = [of_version("1.5.0.98", when=f"2026-11-1{day}", **(failed if day % 2 else {})) for day in range(4)]
+    cell = shown(tmp_path / "old", *old)
+    assert cell.stale
+    assert cell.flaky == ()
+    assert cell.history is not None
+    assert len(cell.history.strip) == 4
+    cell = shown(tmp_path / "new", *old, of_version("1.5.0.114"))
+    assert (cell.stale, cell.flaky) == (False, ())
+    assert cell.history is not None
+    assert len(cell.history.strip) == 5
+    assert cell.history.stack_since == "2026-11-20"
+
+
+def test_what_means_nothing_on_a_target_is_never_out_of_date(tmp_path: Path) -> None:
+    """It was not run, on whatever version."""
+    outcome = factory.outcome(
+        "int8-entropy", "ort131", state="not_applicable", reason="no calibration", end=None
+    )
+    old = replace(outcome, stamps=replace(outcome.stamps, engine_version="1.30.0"))
+    shown(tmp_path, old)
+    found = results_of(recorded(factory.matrix(), (factory.case(),), Store(tmp_path)), ())
+    cell = found.cell("conv_silu", "int8-entropy", "ort131")
+    assert (cell.stale, cell.cls) == (False, Class.NOT_APPLICABLE)
 
 
 def test_verdict_expectation_and_diagnosis_reach_the_cell() -> None:

@@ -278,7 +278,7 @@ def test_default_pair_is_the_two_newest_measured_of_one_series() -> None:
     assert default_pair(assemble(factory.matrix(), (factory.case(),), {})) == ("rtx16", "rtx17")
     added = factory.target("rtx110", "1.10.0.1")
     matrix = replace(factory.matrix(), targets=(added, *factory.matrix().targets))
-    newest = replace(factory.outcome("qdq", "rtx17"), target="rtx110", cell="conv_silu[qdq]-rtx110")
+    newest = factory.moved(factory.outcome("qdq", "rtx17"), added)
     made = {newest.cell: newest, **factory.outcomes()}
     assert default_pair(assemble(matrix, (factory.case(),), made)) == ("rtx17", "rtx110")
 

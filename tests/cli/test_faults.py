@@ -1,0 +1,93 @@
+"""A fault of the harness itself is never taken for a regression: traceback, one sentence, exit code 3."""
+
+from __future__ import annotations
+
+import errno
+import importlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from harness.cli import main
+from tests.cli import project
+
+if TYPE_CHECKING:
+    import argparse
+
+pytestmark = pytest.mark.unit
+
+#: `harness.cli.main` is the function.
+module = importlib.import_module("harness.cli.main")
+
+#: A command line of each verb; what it works on does not matter, for it fails at once.
+VERBS = {
+    "run": ["run"],
+    "list": ["list"],
+    "show": ["show", "toy[relu]-ort131"],
+    "doctor": ["doctor"],
+    "report": ["report"],
+    "diff": ["diff", "a", "b"],
+    "accept": ["accept"],
+    "merge": ["merge", "a", "--check"],
+    "verify": ["verify"],
+    "ci-matrix": ["ci-matrix"],
+}
+
+
+def test_every_verb_is_tried_here() -> None:
+    """A new verb must not be left out."""
+    assert set(module._verbs()) == set(VERBS)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_fault_in_any_verb_is_3(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], verb: str
+) -> None:
+    """Python itself would end with 1."""
+
+    def broken(_: argparse.Namespace) -> int:
+        raise KeyError("a slip of ours")
+
+    verbs = module._verbs()
+    monkeypatch.setattr(module, "_verbs", lambda: verbs | {verb: (verbs[verb][0], broken, verbs[verb][2])})
+    assert main(VERBS[verb]) == 3
+    *trace, last = capsys.readouterr().err.splitlines()
+    assert trace[0] == "Traceback (most recent call last):"
+    assert trace[-1] == "KeyError: 'a slip of ours'"
+    assert last.startswith("fault: the harness itself failed")
+    assert "issue tracker" in last
+
+
+@pytest.mark.parametrize("number", [errno.ENOENT, errno.EBADF])
+def test_an_error_of_the_system_that_nobody_expected_is_a_fault(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: int
+) -> None:
+    """Unlike a full disk, which is told in one sentence without a traceback."""
+
+    def broken(*_: object) -> None:
+        raise OSError(number, "unexpected")
+
+    monkeypatch.setattr("harness.cli.listing.load_project", broken)
+    assert main(["list"]) == 3
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_the_exit_code_of_the_process_is_3(toy: Path) -> None:
+    """Also where the program cannot even be loaded, as with a Python that lacks its packages."""
+    (toy / "sitecustomize.py").write_text(
+        "import harness.matrix\n\ndef broken(*_):\n    raise RuntimeError('slip')\n\n"
+        "harness.matrix.load_matrix = broken\n"
+    )
+    path = ("PYTHONPATH", f"{toy}:{project.TOP}")
+    with project.harness(toy, "list", environment=[path]) as process:
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 3, err
+    assert "RuntimeError: slip\nfault: the harness itself failed" in err
+    (toy / "sitecustomize.py").unlink()
+    (toy / "rich.py").write_text("raise ImportError('no rich here')\n")
+    with project.harness(toy, "list", environment=[path]) as process:
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 3, err
+    assert "ImportError: no rich here" in err
+    assert "cannot load the harness; `make .venv/run.stamp`" in err.splitlines()[-1]
