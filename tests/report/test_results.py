@@ -90,10 +90,8 @@ def shown(folder: Path, *outcomes: Outcome) -> CellView:
     with Store(folder) as store:
         for outcome in outcomes:
             store.append(outcome)
-    build_report(factory.matrix(), (factory.case(),), Store(folder), folder)
-    return results_of(recorded(factory.matrix(), (factory.case(),), Store(folder)), ()).cell(
-        "conv_silu", "qdq", "rtx15"
-    )
+    made = build_report(factory.matrix(), (factory.case(),), Store(folder), folder)
+    return made.cell("conv_silu", "qdq", "rtx15")
 
 
 def test_an_outcome_of_another_version_is_stale_and_names_both(tmp_path: Path) -> None:
