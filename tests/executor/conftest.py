@@ -8,12 +8,16 @@ from pathlib import Path
 import pytest
 
 from harness.provision.cache import CACHE_VARIABLE
+from tests import needs
 from tests.executor.bench import Bench, kill, lives
 
 
 @pytest.fixture(params=["venv", "docker"])
 def bench(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Bench]:
     """Lend a bench; no agent may be left when its runners are closed."""
+    # Asked here and not at the first start, which some tests make in a thread, where a skip is an error.
+    if request.param == "docker":
+        needs.base_image()
     # The lock on the processor is kept there, and a matrix that runs on this machine holds it for long.
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
     bench = Bench(request.param, monkeypatch)

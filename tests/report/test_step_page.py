@@ -366,3 +366,30 @@ def test_slash_and_question_mark_lead_to_filter_and_help(opened: Opened) -> None
         assert word in text
     page.keyboard.press("Escape")
     assert page.locator("#help").is_hidden()
+
+
+def test_a_cell_shows_the_figure_that_was_chosen(browser: Browser, tmp_path: Path) -> None:
+    """Precision, latency, both, or the latency against the first target where the two may be compared."""
+    write_report(with_timings(), tmp_path)
+    made = Opened(browser, tmp_path / "index.html", "#a=rtx14&b=rtx15&metric=against")
+    page = made.page
+    page.wait_for_function("document.documentElement.dataset.ready === ''")
+
+    def under(on: str) -> str:
+        return cell(page, "qdq-between", on).inner_text().replace("\n", " ").strip()
+
+    last = [under(on).split(" ", 2)[2] for on in ("rtx14", "rtx15", "rtx16", "rtx17")]
+    # The last two are of another machine, and noisy.
+    assert last == ["1.01 ms", "+49 %", "n/c", "n/c"]
+    assert (cell(page, "qdq-between", "rtx15").get_attribute("aria-label") or "").endswith("+49 %")
+    page.locator("#pick-a").select_option("rtx15")
+    assert under("rtx14").endswith("\N{MINUS SIGN}33 %")
+    page.locator("#f-metric").select_option("precision")
+    assert "metric=precision" in page.evaluate("location.hash")
+    assert under("rtx15").endswith("INT8 0/1")
+    page.locator("#f-metric").select_option("latency")
+    assert under("rtx15").endswith("1.5 ms")
+    page.locator("#f-metric").select_option("")
+    assert under("rtx15").endswith("INT8 0/1 1.5 ms")
+    assert made.complaints == []
+    made.context.close()

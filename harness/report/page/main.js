@@ -1,6 +1,6 @@
 // ---- what the page shows is what the address says ---------------------------------------------------------------
-const KEYS_OF_STATE = ["a", "b", "q", "state", "hide", "only", "cell", "vs"];
-const fresh = () => ({ a: data.pair[0], b: data.pair[1], q: "", state: "", hide: "", only: "", cell: "", vs: "" });
+const KEYS_OF_STATE = ["a", "b", "q", "state", "hide", "only", "metric", "cell", "vs"];
+const fresh = () => ({ a: data.pair[0], b: data.pair[1], q: "", state: "", hide: "", only: "", metric: "", cell: "", vs: "" });
 let state = fresh();
 const hashOf = (wanted) => {
   const plain = fresh();
@@ -14,7 +14,7 @@ const readHash = () => {
   const found = fresh();
   if (!text) return found;
   try {
-    if (/^(?:a|b|q|state|hide|only|cell|vs)=/.test(text)) {
+    if (/^(?:a|b|q|state|hide|only|metric|cell|vs)=/.test(text)) {
       for (const piece of text.split("&")) {
         const [key, ...rest] = piece.split("=");
         if (KEYS_OF_STATE.includes(key)) found[key] = decodeURIComponent(rest.join("="));
@@ -63,6 +63,8 @@ const apply = () => {
   }
   if (byId("f-text").value !== state.q) byId("f-text").value = state.q;
   byId("f-state").value = state.state;
+  byId("f-metric").value = state.metric;
+  showMetric(byId("f-metric").value, pair[0]);
   byId("f-differs").checked = state.only.includes("d");
   byId("f-measured").checked = state.only.includes("m");
   byId("f-all").checked = state.only.includes("a");
@@ -109,6 +111,7 @@ byId("copy").addEventListener("click", () => {
 const only = (letter, on) => [...new Set([...state.only].filter((one) => one !== letter).concat(on ? [letter] : []))].sort().join("");
 byId("f-text").addEventListener("input", () => go({ q: byId("f-text").value }));
 byId("f-state").addEventListener("change", () => go({ state: byId("f-state").value }));
+byId("f-metric").addEventListener("change", () => go({ metric: byId("f-metric").value }));
 byId("f-differs").addEventListener("change", (event) => go({ only: only("d", event.target.checked) }));
 byId("f-measured").addEventListener("change", (event) => go({ only: only("m", event.target.checked) }));
 byId("f-all").addEventListener("change", (event) => go({ only: only("a", event.target.checked) }));

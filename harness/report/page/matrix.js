@@ -25,7 +25,7 @@ const tableCell = (row, column) => {
   const look = lookOf(row, column);
   const time = timeOf(row, column);
   const anchor = make("a", {}, badge(look), look.corner ? [" ", make("sup", {}, look.corner)] : null,
-    look.under ? [" ", make("i", {}, look.under)] : null, time ? [" ", make("i", {}, time)] : null);
+    look.under ? [" ", make("i", { class: look.under === look.chip ? "chip" : null }, look.under)] : null, time ? [" ", make("i", { class: "time" }, time)] : null);
   return make("td", { class: (firsts.has(column) ? "first " : "") + look.classes, title: spoken(row, column) }, anchor);
 };
 const spanLine = ([series, text]) => make("div", { class: "span" }, make("b", {}, series), " ", text);
@@ -41,10 +41,33 @@ const rowElement = (row) => {
 const caseElement = (found) => make("tbody", {}, make("tr", { class: "case" }, make("th", { scope: "rowgroup", colspan: targets.length + 1 },
   make("div", {}, make("h3", {}, cut(found.title)), " ", make("code", {}, cut(found.name)),
     make("p", {}, cut(found.summary, 1000), found.links.map(([url, title]) => [" ", link(url, cut(title))]))))));
+// The column that latencies are told against, or null where they are told as they are.
+let yardstick = null;
+const timeSaid = (row, column) => {
+  if (yardstick === null || yardstick === column) return timeOf(row, column);
+  const [old, now] = [sideOf(row, yardstick), sideOf(row, column)];
+  if (!ratio(old, now)) return "n/c";
+  const part = Math.round((now.box.median / old.box.median - 1) * 100);
+  return `${speed(old, now) ? "" : "≈"}${part < 0 ? "−" : "+"}${Math.abs(part)} %`;
+};
+const measure = (row) => links[row].forEach((anchor, column) => {
+  const time = anchor.querySelector(".time");
+  if (time) time.textContent = timeSaid(row, column);
+  dress(anchor, row, column);
+});
 const adopt = (row, element) => {
   elements[row] = element;
   links[row] = [...element.querySelectorAll("td > a")];
-  links[row].forEach((anchor, column) => dress(anchor, row, column));
+  if (yardstick === null) links[row].forEach((anchor, column) => dress(anchor, row, column));
+  else measure(row);
+};
+// What stands under the badges: "" for precision and latency, one of the two, or "against" the column of a target.
+const showMetric = (metric, against) => {
+  grid.dataset.metric = metric;
+  const wanted = metric === "against" ? against : null;
+  if (wanted === yardstick) return;
+  yardstick = wanted;
+  links.forEach((_, row) => measure(row));
 };
 const show = (row) => {
   links[row].forEach((anchor, column) => {

@@ -144,7 +144,7 @@ const bodyOf = (row, column, other, found) => {
     ...chapter("Phases", phases(cell), facts.length ? list(facts) : []),
     ...chapter("Messages", log(cell)),
     ...chapter(title, second && (cell.layers || second.layers) ? alignedTable(cell, second, [targets[column].id, targets[other].id]) : layerTable(cell)),
-    ...chapter("Recipe", make("p", {}, variant.recipe), list(variant.hashes)),
+    ...chapter("Recipe", make("p", {}, variant.recipe), list([...variant.hashes, ...(variant.tags ? [["tags", variant.tags.join(", ")]] : [])])),
     ...chapter("Reproduce", reproduce(idOf(row, column), cell, variant, targets[column])), ...chapter(lookOf(row, column).measured ? "Measured with" : "Last tried with", cell.stamps ? [list(cell.stamps)] : [])];
 };
 
