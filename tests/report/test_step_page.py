@@ -376,7 +376,7 @@ def test_a_cell_shows_the_figure_that_was_chosen(browser: Browser, tmp_path: Pat
     page.wait_for_function("document.documentElement.dataset.ready === ''")
 
     def under(on: str) -> str:
-        return cell(page, "qdq-between", on).inner_text().replace("\n", " ").strip()
+        return str(cell(page, "qdq-between", on).inner_text()).replace("\n", " ").strip()
 
     last = [under(on).split(" ", 2)[2] for on in ("rtx14", "rtx15", "rtx16", "rtx17")]
     # The last two are of another machine, and noisy.
