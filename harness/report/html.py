@@ -38,8 +38,9 @@ _NAMED_CELLS = 12
 _FEW_CELLS = 4
 #: An engine message in a list of news is cut; the panel shows it whole.
 _BRIEF = 240
-#: A matrix of more cells is drawn by the script, as far as it is scrolled to.
-_STATIC_CELLS = 3000
+#: A matrix of more cells is drawn by the script, as far as it is scrolled to: 200 bytes a cell are half a megabyte for
+#: 2400, and a filter has to lay all of them out anew.
+_STATIC_CELLS = 2000
 _MOST_CHANGES = 400
 #: Rows of one kind shown before "more".
 _STEP_ROWS = 8

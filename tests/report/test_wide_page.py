@@ -167,3 +167,13 @@ def test_results_of_one_target_alone_make_a_page(browser: Browser, tmp_path: Pat
     assert made.complaints == []
     assert made.page.locator("#step .headline").is_visible()
     made.context.close()
+
+
+def test_paper_gets_all_rows_of_a_matrix_that_is_drawn_by_and_by(browser: Browser, large: Any) -> None:
+    """Nobody can scroll a sheet."""
+    _, file = large
+    made = Opened(browser, file, viewport={"width": 1440, "height": 900})
+    assert made.page.locator("#grid tr.variant").count() < 60
+    made.page.pdf(format="A3", landscape=True)
+    assert made.page.locator("#grid tr.variant").count() == 100
+    made.context.close()

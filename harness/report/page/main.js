@@ -175,9 +175,11 @@ addEventListener("keydown", (event) => {
   }
   if (event.key === "?") showHelp();
 });
-// Paper cannot be unfolded.
+// Paper cannot be unfolded, nor scrolled; what would fill more than a hundred sheets stays undrawn.
+const ON_PAPER = 20000;
 let unfolded = [];
 addEventListener("beforeprint", () => {
+  if (!STATIC && matching.length * shownColumns().length <= ON_PAPER) drawMore(matching.length);
   unfolded = [...document.querySelectorAll(".kind > details:not([open]), .cluster:not([open])")];
   unfolded.forEach((entry) => { entry.open = true; });
 });
