@@ -7,6 +7,7 @@ went forth and back within the last `WINDOW` runs.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
@@ -100,7 +101,7 @@ def _history(key: str, seen: list[_Seen], shown: str | None) -> CellHistory:
     failing = now.entry.cls not in GOOD
     failed_before = any(each.entry.cls not in GOOD for each in line)
     alike = (each.when for each in line if _what(each) == _what(now))
-    timed = [each for each in own if each.entry.samples_ms and each.entry.cls is now.entry.cls]
+    timed = [each for each in own if _is_timed(each.entry) and each.entry.cls is now.entry.cls]
     return CellHistory(
         event="flaky" if flaky else _event(line, start),
         strip=tuple((each.number, each.entry.cls) for each in seen[-STRIP:]),
@@ -122,6 +123,11 @@ def _history(key: str, seen: list[_Seen], shown: str | None) -> CellHistory:
 
 def _changed(old: Stack, new: Stack) -> tuple[str, ...]:
     return tuple(each.name for each in fields(old) if getattr(old, each.name) != getattr(new, each.name))
+
+
+def _is_timed(entry: Entry) -> bool:
+    """Tell whether a run has samples, all of them times: a ratio of medians needs them above 0."""
+    return bool(entry.samples_ms) and all(0 < sample < math.inf for sample in entry.samples_ms)
 
 
 def _what(seen: _Seen) -> tuple[Class, str | None]:

@@ -91,7 +91,7 @@ def _last_night(results: Results) -> list[str]:
 def _day_before(when: str) -> str:
     try:
         return f"{date.fromisoformat(when[:10]) - timedelta(days=1)}{when[10:]}"
-    except ValueError:
+    except (ValueError, OverflowError):
         # A record of another hand may hold any text; nothing is later than what is no time.
         return when
 

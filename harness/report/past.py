@@ -66,7 +66,7 @@ def sentences(cell: CellView) -> tuple[str, ...]:
     past = cell.history
     if past is None:
         return ()
-    return (_class(past, cell.cls), *_first_seen(past), *_stack(past), *_latency(past.latency))
+    return (_class(past, _last(cell, past)), *_first_seen(past), *_stack(past), *_latency(past.latency))
 
 
 def news(results: Results) -> tuple[News, ...]:
@@ -86,11 +86,17 @@ def _news(cell: CellView) -> Iterable[tuple[str, str, str]]:
     if past is None:
         return
     if past.event in NEWS:
-        said = (_class(past, cell.cls), *(_stack(past) if past.with_stack else ()))
+        said = (_class(past, _last(cell, past)), *(_stack(past) if past.with_stack else ()))
         yield past.since, past.event, " ".join(said)
     if past.latency:
         for change in past.latency.changes:
             yield change.when, _latency_word(change), _change(past.latency, change)
+
+
+def _last(cell: CellView, past: CellHistory) -> Class:
+    """Return the class that the past ends with; a cell that was not run or judged this time shows another."""
+    own = [cls for number, cls in past.strip if number not in past.elsewhere]
+    return own[-1] if own and not cell.measured else cell.cls
 
 
 def _class(past: CellHistory, cls: Class) -> str:

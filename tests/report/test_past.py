@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from harness.report.counts import clusters
 from harness.report.drilldown import cell_evidence
 from harness.report.facts import facts
 from harness.report.markdown import summary
+from harness.report.model import RunView
 from harness.report.results import assemble
 from harness.words import Class
 from tests.history.seeded import OTHER, STACK, day, timed
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from harness.history.record import Stack
+    from harness.outcome import Outcome
     from harness.report import Results
     from harness.report.model import CellView
 
@@ -33,7 +36,10 @@ Night = tuple[Class, tuple[float, ...]]
 
 
 def seeded(
-    nights: Mapping[str, Sequence[Night]], stacks: Sequence[Stack] | None = None, last: str = "r1"
+    nights: Mapping[str, Sequence[Night]],
+    stacks: Sequence[Stack] | None = None,
+    last: str = "r1",
+    tonight: Outcome | None = None,
 ) -> Results:
     """Return the results of `factory.outcomes()` with a past: one run a night, the last of them theirs."""
     subjects = {
@@ -50,7 +56,8 @@ def seeded(
         stack = stacks[number] if stacks else STACK
         run = last if number == count - 1 else f"night{number}"
         records.append(RunRecord(run, day(number), (stack,), cells))
-    return assemble(factory.matrix(), (factory.case(),), factory.outcomes(), records)
+    outcomes = factory.outcomes() | ({tonight.cell: tonight} if tonight else {})
+    return assemble(factory.matrix(), (factory.case(),), outcomes, records)
 
 
 def _figures(samples: tuple[float, ...]) -> tuple[float | None, tuple[float, ...]]:
@@ -125,6 +132,26 @@ def test_a_cell_run_once_says_so_and_is_no_news() -> None:
     assert past.sentences(cell(results)) == ("Run once, 2026-01-01 03:00 UTC.",)
     assert past.news(results) == ()
     assert past.words(cell(results)) == ("first",)
+
+
+@pytest.mark.parametrize("state", ["not_run", "infra_error"])
+def test_a_cell_that_was_not_judged_this_time_keeps_what_its_past_says(state: Any) -> None:
+    """As where a runner is offline: that it was not run tonight is nothing that its runs found."""
+    tonight = factory.outcome("qdq", "rtx15", state=state, reason="no runner", layers=(), end=None)
+    steady = seeded({CELL: classes(BUILT, BUILT)}, last="night1", tonight=tonight)
+    assert not cell(steady).measured
+    assert past.sentences(cell(steady)) == ("Built in every run since 2026-01-01 03:00 UTC.",)
+    broke = seeded({CELL: classes(BUILT, BUILD, BUILD, BUILD)}, last="night3", tonight=tonight)
+    said = "Build failed since 2026-01-02 03:00 UTC; worked until then (built)."
+    assert past.sentences(cell(broke))[0] == said
+    assert [text for _, text in past.news(broke)[0].cells] == [said]
+
+
+def test_samples_that_are_no_time_make_no_change_of_latency() -> None:
+    """By how much a median of 0 rose cannot be said."""
+    none, one = (OK, (0.0,) * 20), (OK, (1.0,) * 20)
+    found = cell(seeded({TIMED: [*[none] * 13, one]}), on="ort131")
+    assert past.sentences(found)[-1].startswith("Whether its latency changed is inconclusive: 1 timed run ")
 
 
 def test_a_cell_never_run_has_no_past() -> None:
@@ -214,3 +241,9 @@ def test_summary_tells_what_the_last_night_changed() -> None:
     assert "`conv_silu[qdq]-rtx15`: fixed" in text
     older = seeded({CELL: classes(BUILD, BUILT, BUILT, BUILT, BUILT)})
     assert "Changed in the last" not in summary(older)
+
+
+def test_summary_of_a_run_at_the_beginning_of_time_is_written() -> None:
+    """A machine without a clock may stamp anything, and no day is before that one."""
+    results = replace(seeded({CELL: classes(BUILT)}), runs=(RunView("r1", "0001-01-01T00:00:00+00:00"),))
+    assert "Changed in the last" not in summary(results)
