@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import groupby
 from typing import TYPE_CHECKING, Literal
 
@@ -77,7 +77,8 @@ def _column(target: TargetView, cells: Sequence[CellView], newest: str) -> Colum
         f"image {short_digest(stamps.image_digest)}" if stamps.image_digest else "",
         stale,
     ]
-    gpu = _short_gpu(gpus[0]) if len(gpus) == 1 else f"{len(gpus)} GPUs"
+    ran_on = [gpu for gpu in gpus if gpu != NO_GPU] or [NO_GPU]
+    gpu = _short_gpu(ran_on[0]) if len(ran_on) == 1 else f"{len(ran_on)} GPUs"
     date = _date(stamps.when, newest)
     return Column(target, "old" if stale else "run", gpu, date, "; ".join(filter(None, parts)), stale)
 
@@ -86,7 +87,9 @@ def _stale(target: TargetView, cells: Sequence[CellView], newest: str) -> str:
     many = sum(cell.stale for cell in cells)
     days = _days(target.stamps.when, newest) if target.stamps else 0
     parts = [
-        f"{many} of {len(cells)} results are out of date: model or recipe changed" if many else "",
+        f"{many} of {len(cells)} results are out of date: model, recipe or engine version changed"
+        if many
+        else "",
         f"run {days} days before the newest column" if days > OLD_DAYS else "",
     ]
     return "; ".join(filter(None, parts))
@@ -107,15 +110,15 @@ def short_digest(digest: str) -> str:
 
 def _days(when: str, newest: str) -> int:
     try:
-        return (datetime.fromisoformat(newest) - datetime.fromisoformat(when)).days
-    except (ValueError, TypeError):
+        return (dt.date.fromisoformat(newest[:10]) - dt.date.fromisoformat(when[:10])).days
+    except ValueError:
         return 0
 
 
 def _date(when: str, newest: str) -> str:
     """Return "20 Nov", or "Nov 2025" where it is not the year of the newest run."""
     try:
-        found = datetime.fromisoformat(when)
+        found = dt.date.fromisoformat(when[:10])
     except ValueError:
         return when[:10]
     return f"{found.day} {found:%b}" if when[:4] == newest[:4] else f"{found:%b %Y}"

@@ -77,7 +77,7 @@ def test_what_is_out_of_date_is_said_and_is_neither_measured_nor_documented() ->
     ]
     assert found["rtx16"].stale == "run 415 days before the newest column"
     assert found["rtx16"].date == "Oct 2025"
-    assert found["rtx15"].stale == "1 of 4 results are out of date: model or recipe changed"
+    assert found["rtx15"].stale == "1 of 4 results are out of date: model, recipe or engine version changed"
     assert (found["rtx14"].gpu, found["rtx14"].date) == ("not run", "old")
     assert (found["trt86"].gpu, found["trt86"].date, found["trt86"].stale) == ("not run", "", "")
 
@@ -94,6 +94,24 @@ def test_columns_of_a_family_are_grouped_by_their_gpu() -> None:
     parts = {group.family: [(gpu, len(part)) for gpu, part in group.parts] for group in found}
     assert parts["TensorRT for RTX"] == [("not run", 1), ("no GPU", 1), ("2 GPUs", 1), ("RTX 4090", 1)]
     assert parts["TensorRT"] == [("not run", 2)]
+
+
+@pytest.mark.unit
+def test_cells_that_saw_no_gpu_make_no_second_one() -> None:
+    """As where a machine without one ran some cells of a target last."""
+    on_gpu = stamped(factory.outcome("qdq", "rtx16"), environment=H200)
+    found = heads(results(on_gpu, factory.outcome("fp32", "rtx16")))["rtx16"]
+    assert found.gpu == "H200"
+    assert "; on NVIDIA H200, no GPU;" in found.said
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("when", ["2025-10-01T00:00:00", "2025-10-01T00:00:00Z", "2025-10-01T00:00 UTC"])
+def test_a_day_is_read_however_the_zone_is_written(when: str) -> None:
+    """And by every Python: that of 3.10 does not read a "Z"."""
+    old = stamped(factory.outcome("qdq", "rtx16"), when=when)
+    found = heads(results(old, factory.outcome("qdq", "rtx17")))["rtx16"]
+    assert (found.date, found.stale) == ("Oct 2025", "run 415 days before the newest column")
 
 
 @pytest.mark.unit
