@@ -92,7 +92,7 @@ def _box(cell: CellView) -> Box | None:
 
 
 def _interval(timing: Timing) -> tuple[float, float] | None:
-    if timing.noise or timing.clock not in RUN_TO_RUN:
+    if timing.noise or not timing.samples or timing.clock not in RUN_TO_RUN:
         return None
     low, high = interval(timing.samples)
     return (_six(low), _six(high)) if 0 < low <= high < math.inf else None
