@@ -101,14 +101,32 @@ def stack_of(stamps: Stamps) -> Stack:
 def records(results: Iterable[Judged]) -> tuple[RunRecord, ...]:
     """Return the records of the runs that outcomes are of, the oldest first.
 
-    Of several outcomes of one cell in one run the last counts.
+    Of several outcomes of one cell in one run the last counts. What is not `keepable` is left out.
     """
     by_run: dict[str, list[Judged]] = {}
     for result in results:
         stamps = result.outcome.stamps
-        if stamps.when and result.classification.cls not in UNJUDGED:
-            by_run.setdefault(stamps.run or "run", []).append(result)
+        if keepable(stamps) and result.classification.cls not in UNJUDGED:
+            by_run.setdefault(_run(stamps), []).append(result)
     return tuple(sorted((_record(run, found) for run, found in by_run.items()), key=_age))
+
+
+def keepable(stamps: Stamps) -> bool:
+    """Tell whether a run can be kept under its day and id; those of a record of another hand may be any text."""
+    return _is_time(stamps.when) and bool(_FILE.fullmatch(RunRecord(_run(stamps), stamps.when).file_name))
+
+
+def _run(stamps: Stamps) -> str:
+    return stamps.run or "run"
+
+
+def _is_time(when: str) -> bool:
+    """Tell whether a text is an ISO 8601 time by its minutes: of what follows, Python 3.10 reads less than 3.11."""
+    try:
+        dt.datetime.fromisoformat(when[:16])
+    except ValueError:
+        return False
+    return True
 
 
 def _age(record: RunRecord) -> tuple[str, str]:
@@ -171,7 +189,8 @@ def from_text(text: str) -> RunRecord:
     data = json.loads(text)
     if data["schema"] != HISTORY_SCHEMA:
         raise ValueError(f"history schema {data['schema']!r}, this harness reads {HISTORY_SCHEMA}")
-    dt.datetime.fromisoformat(data["when"])
+    if not _is_time(data["when"]):
+        raise ValueError(f"{data['when']!r:.60} is no time")
     stacks = tuple(Stack(**stack) for stack in data["stacks"])
     cells = {}
     for key, entry in data["cells"].items():

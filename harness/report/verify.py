@@ -11,7 +11,7 @@ import jsonschema
 
 from harness.errors import HandledError
 from harness.history import FOLDER, read_history
-from harness.history.record import MOST_SAMPLES, missing
+from harness.history.record import MOST_SAMPLES, keepable, missing
 from harness.plan import plan
 from harness.report.pagedata import unpacked
 from harness.report.results import recorded, results_of, run_records
@@ -81,6 +81,8 @@ def _record(store: Store, outcome: Outcome) -> Iterable[str]:
         lacking.append("image_digest or packages")
     if lacking:
         yield f"{where}: has no {', '.join(lacking)} among its stamps; run the cell again"
+    elif not keepable(outcome.stamps):
+        yield f"{where}: its `run` is no name or its `when` no time, so no history is kept; run the cell again"
     yield from _samples(where, outcome)
 
 

@@ -106,6 +106,13 @@ def test_a_record_that_is_none_is_named(tmp_path: Path, text: str) -> None:
         read_history(tmp_path)
 
 
+def test_a_time_is_read_however_its_zone_is_written(tmp_path: Path) -> None:
+    """What one machine wrote another one reads: the Python of 3.10 does not know a "Z"."""
+    written = made(in_run(factory.outcome("qdq", "rtx15"), "r", "2026-01-01T00:00:00Z"))
+    update_history(tmp_path, written)
+    assert read_history(tmp_path) == written
+
+
 def test_a_record_under_another_name_is_refused(tmp_path: Path) -> None:
     """A copy would count a run twice."""
     update_history(tmp_path, runs([Class.OK]))

@@ -94,6 +94,22 @@ def test_a_record_without_a_stamp_is_named(tmp_path: Path, stamp: str) -> None:
     assert f"has no {stamp} among its stamps" in faults(finished(tmp_path, bare))
 
 
+@pytest.mark.parametrize(
+    "stamps",
+    [{"when": "yesterday"}, {"when": "../../../up/"}, {"run": "../../../../up"}, {"run": "two words"}],
+    ids=str,
+)
+def test_a_run_without_a_name_or_a_time_is_shown_and_named(tmp_path: Path, stamps: dict[str, Any]) -> None:
+    """Its history would lie in another folder, or be a file that no later report can read."""
+    outcome = factory.outcome("qdq", "rtx15")
+    folder = tmp_path / "a" / "b" / "c"
+    folder.mkdir(parents=True)
+    odd = replace(outcome, stamps=replace(outcome.stamps, **stamps))
+    assert "its `run` is no name or its `when` no time" in faults(finished(folder, odd))
+    assert not list(tmp_path.rglob("history"))
+    assert not list(tmp_path.rglob("*up*"))
+
+
 def test_a_record_of_no_known_environment_is_named(tmp_path: Path) -> None:
     """Neither an image nor packages."""
     outcome = factory.outcome("qdq", "rtx15")
