@@ -21,7 +21,7 @@ import re
 import tempfile
 import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, NoReturn
 
 from harness.errors import HandledError
 from harness.outcome import Outcome
@@ -190,13 +190,17 @@ def _reached_gpu(outcome: Outcome) -> bool:
     return outcome.ran or not _GPU_PHASES.isdisjoint({*outcome.phases, outcome.failed_phase})
 
 
+def _no_number(word: str) -> NoReturn:
+    raise ValueError(f"{word} is no number in JSON")
+
+
 def _read(path: Path) -> Iterator[Outcome]:
     *lines, tail = path.read_bytes().split(b"\n")
     for number, line in enumerate([*lines, tail], start=1):
         if not line.strip():
             continue
         try:
-            data = json.loads(line)
+            data = json.loads(line, parse_constant=_no_number)
         except ValueError as error:
             if number > len(lines):
                 # Its writer was killed in mid-line: `append` had not returned, nothing that was promised is

@@ -100,7 +100,16 @@ def test_every_prefix_of_a_file_is_readable(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", [b"garbage", b'{"cell": "half', b"[]", b'"text"', b'{"schema": 99}', b'{"schema": 1}']
+    "line",
+    [
+        b"garbage",
+        b'{"cell": "half',
+        b"[]",
+        b'"text"',
+        b'{"schema": 99}',
+        b'{"schema": 1}',
+        json.dumps(dataclasses.asdict(outcome(phases={"build": float("nan")}))).encode(),
+    ],
 )
 def test_a_bad_line_that_is_not_torn_is_named(tmp_path: Path, line: bytes) -> None:
     """Leaving it out in silence could turn a recorded regression into "not run"."""
