@@ -19,6 +19,7 @@ from harness.case import load_cases, model_sha256
 from harness.ci import MOST_JOBS, jobs
 from harness.cli import main
 from harness.errors import HandledError
+from harness.history.record import RunRecord, to_text
 from harness.matrix import Needs, load_matrix
 from harness.outcome import Outcome
 from harness.plan import plan
@@ -188,6 +189,14 @@ def test_a_target_s_job_ends_its_run_before_github_does(tmp_path: Path) -> None:
     assert (tmp_path / "said").read_text() == "ended\n"
 
 
+def test_a_run_that_was_killed_is_not_said_to_have_run_out_of_time(tmp_path: Path) -> None:
+    """As by the kernel, for want of memory."""
+    ran = cells(tmp_path, "kill -KILL $$")
+    assert ran.code == 3
+    assert "::error title=rtx17::killed after " in ran.text
+    assert "not done after" not in ran.text
+
+
 def parts(tmp_path: Path, *, broken: bool = False) -> Path:
     """Write records of real engines as the jobs leave them; `broken` makes one regress that is measured to work."""
     folder = tmp_path / "parts"
@@ -313,6 +322,21 @@ def test_a_history_that_cannot_be_read_is_left_out_and_said_to_be(tmp_path: Path
     assert "history schema 99" in ran.text
     assert shown(tmp_path) == {"rtx14": 2, "rtx15": 1, "ort131": 1}
     assert not (past / "2026-01-01-r.json").exists()
+
+
+def test_a_sound_history_is_not_blamed_for_a_night_without_a_record(tmp_path: Path) -> None:
+    """What is damaged is said once, where it is."""
+    past = tmp_path / "site" / "history"
+    past.mkdir(parents=True)
+    record = RunRecord("r", "2026-01-01T00:00:00+00:00")
+    (past / record.file_name).write_text(to_text(record))
+    damaged = tmp_path / "parts" / "part-0" / "records"
+    damaged.mkdir(parents=True)
+    (damaged / "r-main.jsonl").write_text("damaged\n")
+    ran = publish(tmp_path, tmp_path / "parts")
+    assert (ran.code, ran.output) == (3, ""), ran.text
+    assert "part-0/: not taken in whole" in ran.text
+    assert "history of earlier nights" not in ran.text
 
 
 @pytest.mark.parametrize("ending", ["exit 3", "exit 1", "exit 139"])
