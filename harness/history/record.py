@@ -200,8 +200,8 @@ def from_text(text: str) -> RunRecord:
             subject=entry["subject"],
             stack=entry["stack"],
             signature=entry.get("signature"),
-            median_ms=entry.get("median_ms"),
-            samples_ms=tuple(entry.get("samples_ms", ())),
+            median_ms=None if entry.get("median_ms") is None else float(entry["median_ms"]),
+            samples_ms=tuple(map(float, entry.get("samples_ms", ()))),
         )
     return RunRecord(data["run"], data["when"], stacks, cells)
 
@@ -215,7 +215,7 @@ def read_history(reports: Path) -> tuple[RunRecord, ...]:
     for path in sorted((reports / FOLDER).glob("*.json")):
         try:
             record = from_text(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        except (OSError, ArithmeticError, ValueError, LookupError, TypeError, AttributeError) as error:
             raise HandledError(f"{path}: not a history record ({error}); mend or delete it") from error
         if not _FILE.fullmatch(path.name) or path.name != record.file_name:
             raise HandledError(f"{path}: holds the record {record.file_name}; give it that name or delete it")

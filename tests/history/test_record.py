@@ -113,6 +113,17 @@ def test_a_time_is_read_however_its_zone_is_written(tmp_path: Path) -> None:
     assert read_history(tmp_path) == written
 
 
+def test_figures_that_are_none_are_named(tmp_path: Path) -> None:
+    """Else the first report that looks at the cell's latency ends in a traceback."""
+    (path,) = update_history(tmp_path, runs([Class.OK]))
+    record = json.loads(path.read_text())
+    for figures in ({"samples_ms": ["a"], "median_ms": 1.0}, {"samples_ms": [1.0], "median_ms": "a"}):
+        record["cells"][CELL] |= figures
+        path.write_text(json.dumps(record))
+        with pytest.raises(HandledError, match="could not convert string to float"):
+            read_history(tmp_path)
+
+
 def test_a_record_under_another_name_is_refused(tmp_path: Path) -> None:
     """A copy would count a run twice."""
     update_history(tmp_path, runs([Class.OK]))
