@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from harness.case import Expectation
-    from harness.outcome import Layer, Stamps, TensorUse
+    from harness.outcome import Accuracy, Layer, Stamps, TensorUse
     from harness.report.graph import GraphView
     from harness.report.model import CaseView, CellView, RunView, VariantView
 
@@ -116,10 +116,7 @@ def cell_evidence(cell: CellView, runs: Sequence[RunView] = ()) -> dict[str, Any
             "layerSource": cell.layer_source,
             "unparsedLayers": cell.unparsed_layers,
             "engineBytes": cell.engine_bytes,
-            "accuracy": [
-                [one.output, one.max_abs, one.max_rel, one.cosine, one.not_finite, one.shape_matches]
-                for one in cell.accuracy
-            ],
+            "accuracy": [_accuracy(one) for one in cell.accuracy],
             "latency": _latency(cell),
             "stamps": _stamps(cell.stamps) if cell.stamps else None,
             "past": _past(cell, runs) if cell.history else None,
@@ -145,6 +142,10 @@ def _past(cell: CellView, runs: Sequence[RunView]) -> dict[str, Any]:
             "changes": [past.day(change.when) for change in changes],
         }
     )
+
+
+def _accuracy(one: Accuracy) -> list[Any]:
+    return [one.output, one.max_abs, one.max_rel, one.cosine, one.not_finite, one.shape_matches]
 
 
 def _layer(layer: Layer) -> list[Any]:

@@ -18,7 +18,7 @@ from harness.timing import RUN_TO_RUN
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.report.model import CaseView, CellView, Results, Timing, VariantView
+    from harness.report.model import CaseView, CellView, Results, TargetView, Timing, VariantView
 
 #: Precisions that say nothing of how a node computes.
 _UNTOLD = ("", "unknown")
@@ -58,24 +58,8 @@ def facts(results: Results) -> dict[str, Any]:
                 for column, box in timed
             ]
         )
-    measured = {target.id for target in results.targets if target.stamps}
     return {
-        "targets": [
-            {
-                "id": target.id,
-                "label": target.label,
-                "family": target.family,
-                "series": target.series,
-                "version": target.version,
-                "short": target.short,
-                "engine": target.engine,
-                "platform": target.platform,
-                "run": int(target.id in measured),
-                "needs": target.needs,
-                "commands": list(target.commands),
-            }
-            for target in results.targets
-        ],
+        "targets": [_target(target) for target in results.targets],
         "pair": default_pair(results),
         "cases": [
             [case.name, case.title, case.summary, [[link.url, link.title or link.url] for link in case.links]]
@@ -96,6 +80,22 @@ def facts(results: Results) -> dict[str, Any]:
         "buckets": {key: name for key, (name, _) in BUCKETS.items()},
         "kinds": [[key, name, meaning] for key, (name, meaning) in KINDS.items()],
         "predicates": {str(cls): said for cls, said in PREDICATE.items()},
+    }
+
+
+def _target(target: TargetView) -> dict[str, Any]:
+    return {
+        "id": target.id,
+        "label": target.label,
+        "family": target.family,
+        "series": target.series,
+        "version": target.version,
+        "short": target.short,
+        "engine": target.engine,
+        "platform": target.platform,
+        "run": int(bool(target.stamps)),
+        "needs": target.needs,
+        "commands": list(target.commands),
     }
 
 
