@@ -35,6 +35,11 @@ class Judged:
         return self.diagnosis.id if self.diagnosis else None
 
     @property
+    def demanded(self) -> bool:
+        """Tell whether the engine has to keep the precision that the variant wants."""
+        return _demanded(self.cell)
+
+    @property
     def failed(self) -> bool:
         """Tell whether the engine did not do what the recipe asks, known or not."""
         verdict = self.judgement.verdict
@@ -43,12 +48,16 @@ class Judged:
         return verdict in (Verdict.REGRESSED, Verdict.KNOWN_FAILURE)
 
 
+def _demanded(cell: Cell) -> bool:
+    # ONNX Runtime is the baseline for the graph and its numbers: that it runs a Q/DQ convolution in FP32 unless a
+    # QuantizeLinear follows says nothing about TensorRT. What it ran in is recorded and shown.
+    return cell.target.engine is not Engine.ONNXRUNTIME
+
+
 def judge_cell(cell: Cell, outcome: Outcome) -> Judged:
     """Return a cell's record with its conclusions."""
     precision = node_precision(outcome.nodes, outcome.layers)
-    # ONNX Runtime is the baseline for the graph and its numbers: that it runs a Q/DQ convolution in FP32 unless a
-    # QuantizeLinear follows says nothing about TensorRT. What it ran in is recorded and shown.
-    demanded = cell.target.engine is not Engine.ONNXRUNTIME
+    demanded = _demanded(cell)
     permitted = _permitted(cell.variant.recipe) if demanded else frozenset()
     classification = classify(
         outcome, precision_map(cell.variant), precision, demanded=demanded, permitted=permitted

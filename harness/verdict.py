@@ -65,7 +65,9 @@ def surest(expectations: Sequence[Expectation]) -> Expectation | None:
 def _unclaimed(classification: Classification) -> Judgement:
     if classification.cls in GOOD:
         return Judgement(
-            Verdict.EXPECTED, None, "nothing is claimed about this cell; it works" + _doubt(classification)
+            Verdict.EXPECTED,
+            None,
+            f"nothing is claimed about this cell; it {_does(classification)}" + _doubt(classification),
         )
     return Judgement(
         Verdict.NEW,
@@ -76,7 +78,9 @@ def _unclaimed(classification: Classification) -> Judgement:
 
 def _good(classification: Classification, claim: Expectation) -> Judgement:
     if claim.outcome in GOOD:
-        return Judgement(Verdict.EXPECTED, claim, f"works, as {_said(claim)}" + _doubt(classification))
+        return Judgement(
+            Verdict.EXPECTED, claim, f"{_does(classification)}, as {_said(claim)}" + _doubt(classification)
+        )
     if claim.outcome is Class.PRECISION_LOST and classification.unverified:
         return Judgement(
             Verdict.NEW,
@@ -93,9 +97,17 @@ def _good(classification: Classification, claim: Expectation) -> Judgement:
         )
     if claim.certainty is Certainty.INFERRED:
         return Judgement(
-            Verdict.NEW, claim, f"works; the inference that it ends as {claim.outcome} was wrong"
+            Verdict.NEW,
+            claim,
+            f"{_does(classification)}; the inference that it ends as {claim.outcome} was wrong",
         )
-    return Judgement(Verdict.FIXED, claim, f"works; {_said(claim)} to end as {claim.outcome}")
+    return Judgement(
+        Verdict.FIXED, claim, f"{_does(classification)}; {_said(claim)} to end as {claim.outcome}"
+    )
+
+
+def _does(classification: Classification) -> str:
+    return "works" if classification.cls is Class.OK else "builds"
 
 
 #: Failures that a machine without a GPU cannot reproduce, where a cell is only built.

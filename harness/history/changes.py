@@ -16,7 +16,7 @@ from harness.history.latency import MOST, LatencyHistory, Timed, judge_latency
 from harness.words import GOOD, Class
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from harness.history.record import Entry, RunRecord, Stack
 
@@ -40,7 +40,8 @@ class CellHistory:
     it works; `fixed_since` that from which it works, None where it fails or never failed. `stack_since` is the time of
     the first run on the present stack, None where there was no other; `stack_changed` names what of the stack differs
     from the one before, and `with_stack` says that the class changed in that run, so that the stack may be the cause.
-    `flaky` are the classes seen on the present stack where they disagree. `medians_ms` are the latencies of the last
+    `flaky` are the classes seen on the present stack where they disagree, `flaky_since` is the time of the first that
+    did. `medians_ms` are the latencies of the last
     runs on the present stack by index of the run.
     """
 
@@ -56,6 +57,7 @@ class CellHistory:
     before: Class | None = None
     stack_changed: tuple[str, ...] = ()
     elsewhere: tuple[int, ...] = ()
+    flaky_since: str | None = None
     medians_ms: tuple[tuple[int, float], ...] = ()
 
 
@@ -114,6 +116,7 @@ def _history(key: str, seen: list[_Seen], shown: str | None) -> CellHistory:
         stack_changed=_changed(earlier[-1].stack, now.stack) if earlier else (),
         before=line[start - 1].entry.cls if start else None,
         flaky=flaky,
+        flaky_since=next(_switches(own)) if flaky else None,
         latency=judge_latency(key, [Timed(each.run, each.when, each.entry.samples_ms) for each in timed]),
         medians_ms=tuple(
             (each.number, each.entry.median_ms) for each in timed[-MOST:] if each.entry.median_ms is not None
@@ -149,12 +152,18 @@ def _works_since(line: Sequence[_Seen]) -> int:
 
 
 def _flaky(own: Sequence[_Seen]) -> tuple[Class, ...]:
-    recent = own[-WINDOW:]
-    switches = sum(one.entry.cls is not other.entry.cls for one, other in pairwise(recent))
+    switches = len(list(_switches(own)))
     settled = len(own) - _streak(own) >= SETTLED
     if switches == 0 or (switches == 1 and settled):
         return ()
-    return tuple(sorted({each.entry.cls for each in recent}))
+    return tuple(sorted({each.entry.cls for each in own[-WINDOW:]}))
+
+
+def _switches(own: Sequence[_Seen]) -> Iterator[str]:
+    """Yield the times of the recent runs whose class is not that of the run before."""
+    for one, other in pairwise(own[-WINDOW:]):
+        if one.entry.cls is not other.entry.cls:
+            yield other.when
 
 
 def _event(line: Sequence[_Seen], start: int) -> Event:

@@ -22,6 +22,7 @@ from __future__ import annotations
 import zlib
 from dataclasses import dataclass
 from itertools import pairwise
+from random import Random
 from statistics import NormalDist, median
 from typing import TYPE_CHECKING, Literal
 
@@ -96,7 +97,8 @@ def judge_latency(key: str, timed: Sequence[Timed]) -> LatencyHistory | None:
     runs = list(timed[-MOST:])
     if len(runs) < NEEDED:
         return LatencyHistory("inconclusive", len(runs))
-    random = np.random.default_rng(zlib.crc32(key.encode()))
+    # Python promises the sequence of random() for a seed in every version, NumPy none for its permutations.
+    random = Random(zlib.crc32(key.encode()))  # noqa: S311
     medians = np.array([median(run.samples_ms) for run in runs])
     steps, doubtful = _steps(runs, random)
     drift = _drift(runs, medians, steps)
@@ -116,7 +118,7 @@ def _time(change: LatencyChange) -> str:
     return change.when
 
 
-def _steps(runs: Sequence[Timed], random: np.random.Generator) -> tuple[list[tuple[int, float]], bool]:
+def _steps(runs: Sequence[Timed], random: Random) -> tuple[list[tuple[int, float]], bool]:
     """Return the steps, each with its p, and whether the whole leaves doubt."""
     found: list[tuple[int, float]] = []
     doubtful = False
@@ -161,14 +163,19 @@ def _scatter(features: NDArray[np.float64]) -> float:
     return float(((features - features.mean(axis=0)) ** 2).sum())
 
 
-def _chance(features: NDArray[np.float64], cuts: int, gain: float, random: np.random.Generator) -> float:
+def _chance(features: NDArray[np.float64], cuts: int, gain: float, random: Random) -> float:
     """Return the share of random orders of the runs that divide as well as the real one."""
     as_good = 0
     for tried in range(1, _ORDERS + 1):
-        as_good += _divide(random.permutation(features), cuts)[1] >= gain * (1 - 1e-9)
+        as_good += _divide(_shuffled(features, random), cuts)[1] >= gain * (1 - 1e-9)
         if as_good >= _ENOUGH:
             return as_good / tried
     return (as_good + 1) / (_ORDERS + 1)
+
+
+def _shuffled(features: NDArray[np.float64], random: Random) -> NDArray[np.float64]:
+    keys = [random.random() for _ in features]
+    return features[sorted(range(len(keys)), key=keys.__getitem__)]
 
 
 def _drift(
@@ -196,7 +203,13 @@ def _drift(
     if not better and not _goes_on(logs, steps, slope):
         return None
     before, after = np.exp(line[0]), np.exp(line[-1])
-    return LatencyChange(runs[0].run, runs[0].when, float(before), float(after), p)
+    return _told(runs[0], float(before), float(after), p)
+
+
+def _told(run: Timed, before: float, after: float, p: float | None) -> LatencyChange:
+    """Return a change in as many digits as mean something: the last ones differ from one library's build to another."""
+    short = None if p is None else float(f"{p:.3g}")
+    return LatencyChange(run.run, run.when, float(f"{before:.5g}"), float(f"{after:.5g}"), short)
 
 
 def _goes_on(logs: NDArray[np.float64], steps: Sequence[tuple[int, float]], slope: float) -> bool:
@@ -225,7 +238,7 @@ def _spikes(
         spread = _MAD * float(np.median(np.abs(part - middle)))
         for run, value in zip(runs[low:high], part, strict=True):
             if abs(value - middle) > max(_SPIKE * spread, _LEAST_SPIKE * middle):
-                found.append(LatencyChange(run.run, run.when, middle, float(value), None))
+                found.append(_told(run, middle, float(value), None))
     return tuple(found)
 
 
@@ -235,6 +248,6 @@ def _changes(
     bounds = [0, *(at for at, _ in steps), len(runs)]
     middles = [float(np.median(medians[low:high])) for low, high in pairwise(bounds)]
     return [
-        LatencyChange(runs[at].run, runs[at].when, before, after, p)
+        _told(runs[at], before, after, p)
         for (at, p), (before, after) in zip(steps, pairwise(middles), strict=True)
     ]

@@ -121,6 +121,7 @@ def cell_evidence(cell: CellView, runs: Sequence[RunView] = ()) -> dict[str, Any
             "stamps": _stamps(cell.stamps) if cell.stamps else None,
             "past": _past(cell, runs) if cell.history else None,
             "byHand": list(cell.by_hand),
+            "baseline": not cell.demanded,
         }
     )
 
@@ -193,7 +194,9 @@ def _stamps(stamps: Stamps) -> list[list[str]]:
     texts = {key: value for key, value in vars(stamps).items() if isinstance(value, str)}
     plain = {key: value for key, value in texts.items() if value and key not in _WITH_THE_RECIPE}
     packages = [["packages", " ".join(stamps.packages)]] if stamps.packages else []
-    return [*_pairs(plain), *packages, *_pairs(dict(sorted(stamps.environment.items())))]
+    # What the stamps say already: the agent reports its engine's version too.
+    seen = {key: value for key, value in sorted(stamps.environment.items()) if key not in plain}
+    return [*_pairs(plain), *packages, *_pairs(seen)]
 
 
 def _pairs(mapping: Mapping[str, Any]) -> list[list[Any]]:

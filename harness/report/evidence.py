@@ -52,8 +52,9 @@ def cell_view(judged: Judged, *, stale: bool) -> CellView:
         lost=tuple(f"{node}: {got} instead of {wanted}" for node, wanted, got in judged.classification.lost),
         diagnosis=_advice(judged.diagnosis) if judged.diagnosis else None,
         notes=tuple(map(_note, notes(outcome))),
+        demanded=judged.demanded,
         chip=chip(
-            precision_map(cell.variant),
+            precision_map(cell.variant) if judged.demanded else {},
             judged.precision,
             judged.classification.unverified,
             outcome.layers,

@@ -182,5 +182,5 @@ def _look(cell: CellView, variant: VariantView, one: Side) -> tuple[Any, ...]:
 
 def _ran_in(cell: CellView, variant: VariantView, nodes: Sequence[str]) -> tuple[str, ...]:
     """Return the precisions that the nodes that matter ran in; where the variant names none, those of all layers."""
-    ran = nodes if variant.wanted else (str(layer.precision) for layer in cell.layers)
+    ran = nodes if variant.wanted and cell.demanded else (str(layer.precision) for layer in cell.layers)
     return tuple(sorted(set(ran) - set(_UNTOLD)))

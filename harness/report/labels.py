@@ -45,7 +45,7 @@ BUCKETS = {
     "new": ("New failure", "fails, and that is not documented, or in another way than documented"),
     "fixed": ("Fixed", "documented as failing, works here"),
     "known_failure": ("Known failure", "fails as documented"),
-    "expected": ("As expected", "works, and nothing says it should not"),
+    "expected": ("As expected", "works or builds, or lacks an API that this version is known to lack"),
     "news": ("New: works", "works here; until now this was not known, or inferred to be otherwise"),
     "undecided": ("Undecided", "builds here, and only a run on a GPU would show what is documented"),
     "infra": ("Infrastructure", "could not be judged: the harness or the machine failed"),

@@ -151,7 +151,7 @@ class CellView:
     judged first. `chip` is the precision in short ("INT8 2/2"). `stale` says that an outcome of another model,
     recipe or engine version exists and is not shown. `flaky` are the classes seen where runs on the same stack
     disagree. `by_hand` are the lines that try the same with the vendor's own tools, on the model file beside the
-    report.
+    report. `demanded` says that the engine has to keep the precision wanted; the baseline has not.
     """
 
     id: str
@@ -191,6 +191,7 @@ class CellView:
     flaky: tuple[Class, ...] = ()
     history: CellHistory | None = None
     by_hand: tuple[str, ...] = ()
+    demanded: bool = True
 
     @property
     def measured(self) -> bool:

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 #: What can be said of a cell's past in a word, for the filter; those that are news, worst first.
 NEWS = {
-    "new_failure": "New failure",
+    "new_failure": "Began to fail",
     "flaky": "Flaky",
     "slower": "Slower",
     "spike": "Spike",
     "changed": "Changed",
-    "fixed": "Fixed",
+    "fixed": "Stopped failing",
     "faster": "Faster",
 }
 #: The corner mark of what a reader of the matrix must know before trusting a cell.
@@ -87,7 +87,7 @@ def _news(cell: CellView) -> Iterable[tuple[str, str, str]]:
         return
     if past.event in NEWS:
         said = (_class(past, _last(cell, past)), *(_stack(past) if past.with_stack else ()))
-        yield past.since, past.event, " ".join(said)
+        yield past.flaky_since or past.since, past.event, " ".join(said)
     if past.latency:
         for change in past.latency.changes:
             yield change.when, _latency_word(change), _change(past.latency, change)
@@ -106,7 +106,8 @@ def _class(past: CellHistory, cls: Class) -> str:
         return f"Run once, {since}."
     if past.event == "flaky":
         seen = " and ".join(MARKS[each].name.lower() for each in past.flaky)
-        return f"Flaky: {seen} on the same stack; nothing that is recorded tells these runs apart."
+        since = f" since {moment(past.flaky_since)}" if past.flaky_since else ""
+        return f"Flaky{since}: {seen} on the same stack; nothing that is recorded tells these runs apart."
     if past.event == "steady":
         return f"{now} in every run since {since}."
     told = {

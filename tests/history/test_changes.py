@@ -59,7 +59,8 @@ def test_a_failure_that_was_there_before_says_when_first() -> None:
 def test_what_comes_and_goes_on_one_stack_is_flaky() -> None:
     """Also while it happens to hold still."""
     found = past(runs([OK, BUILD, OK, OK, BUILD, OK, OK, OK, OK]))
-    assert (found.event, found.flaky) == ("flaky", (BUILD, OK))
+    assert (found.event, found.flaky, found.flaky_since) == ("flaky", (BUILD, OK), day(1))
+    assert past(runs([OK, OK])).flaky_since is None
 
 
 def test_what_was_flaky_long_ago_is_no_more() -> None:

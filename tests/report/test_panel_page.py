@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from harness.report import write_report
 from tests.report import factory
 from tests.report.browsing import Opened, open_cell, panel
 
@@ -210,4 +211,63 @@ def test_panel_gives_the_model_and_the_lines_to_paste(browser: Browser, tmp_path
         "python -m harness show 'conv_silu[qdq]-trt86'",
         "docker build -t engine docker",
     ]
+    made.context.close()
+
+
+def test_a_cell_that_fails_says_what_to_use_meanwhile_and_leads_there(opened: Opened) -> None:
+    """Who looks at a failure needs the way round it, not another search."""
+    page = opened.page
+    open_cell(page, "qdq", "rtx14")
+    page.locator("#panel p", has_text="Meanwhile.").wait_for()
+    page.keyboard.press("Escape")
+    open_cell(page, "qdq", "rtx16")
+    assert "Meanwhile." not in panel(page)
+    page.keyboard.press("Escape")
+    open_cell(page, "qdq-between", "rtx14")
+    assert "Meanwhile." in panel(page)
+
+
+def test_the_other_side_tells_how_it_ended(opened: Opened) -> None:
+    """A graph of boxes that say nothing does not explain a failure."""
+    page = opened.page
+    open_cell(page, "qdq", "rtx16")
+    page.locator("#p-vs").select_option("rtx17")
+    page.get_by_role("heading", name="Beside it: rtx17").wait_for()
+    assert factory.COULD_NOT in panel(page)
+
+
+def test_no_precision_is_demanded_of_the_baseline(opened: Opened) -> None:
+    """What ONNX Runtime ran in is shown, and is no loss."""
+    page = opened.page
+    open_cell(page, "qdq", "ort131")
+    assert "no precision is demanded of it" in panel(page)
+    assert page.locator("#panel .lostrow").count() == 0
+    assert page.locator("#panel g.node.lost").count() == 0
+
+
+def test_an_address_of_another_report_says_what_is_not_here(browser: Browser, folder: Path) -> None:
+    """The rest of it is followed; nothing is passed over in silence."""
+    made = Opened(browser, folder / "index.html", "#a=rtx99&b=rtx17&cell=conv_silu%5Bgone%5D-rtx17")
+    said = made.page.locator("#stranger").inner_text()
+    assert said == "The address names what is not in this report: target rtx99, cell conv_silu[gone]-rtx17."
+    made.page.locator("#pick-a").select_option("rtx14")
+    assert "rtx99" not in made.page.locator("#stranger").inner_text()
+    assert made.complaints == []
+    made.context.close()
+
+
+def test_more_failures_of_a_cause_are_a_click_away(browser: Browser, tmp_path: Path) -> None:
+    """The filter takes the id of a diagnosis, and the list of causes leads to it."""
+    from benchmarks.report_scale import results as many
+
+    write_report(many(1000), tmp_path)
+    made = Opened(browser, tmp_path / "index.html")
+    page = made.page
+    page.evaluate("document.querySelectorAll('.cluster').forEach((one) => { one.open = true; })")
+    page.locator("#failures a.ask").first.click()
+    query = page.locator("#f-text").input_value()
+    assert query.startswith("state:measured cause:")
+    assert page.locator("#grid td.hit").count() > 12
+    page.locator("#f-text").fill("cause:nonsense")
+    assert "cause: takes" in page.locator("#f-problem").inner_text()
     made.context.close()

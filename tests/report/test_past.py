@@ -107,7 +107,10 @@ def test_a_flaky_cell_is_marked_in_its_corner_and_named_in_full() -> None:
     found = cell(results)
     assert found.flaky == (BUILD, BUILT)
     assert past.corner(found) == "~"
-    assert past.sentences(found)[0].startswith("Flaky: build failed and built on the same stack;")
+    assert past.sentences(found)[0].startswith(
+        "Flaky since 2026-01-02 03:00 UTC: build failed and built on the same stack;"
+    )
+    assert past.news(results)[0].when == day(1)
     looks = facts(results)["looks"]
     assert any(look[4] == "~" and "Flaky" in look[6] and list(look[-1]) == ["flaky"] for look in looks)
 
@@ -238,7 +241,7 @@ def test_summary_tells_what_the_last_night_changed() -> None:
     }
     text = summary(seeded(changed, [STACK] * 3 + [OTHER]))
     assert "## Changed in the last 24 hours of runs (1)" in text
-    assert "`conv_silu[qdq]-rtx15`: fixed" in text
+    assert "`conv_silu[qdq]-rtx15`: stopped failing" in text
     older = seeded({CELL: classes(BUILD, BUILT, BUILT, BUILT, BUILT)})
     assert "Changed in the last" not in summary(older)
 

@@ -25,6 +25,13 @@ const readHash = () => {
   return found;
 };
 const number = (id, otherwise) => (byTarget.get(id) || byTarget.get(otherwise))?.index ?? 0;
+// Says what of the address names nothing in this report; the rest of it is followed.
+const strangers = () => {
+  const unknown = ["a", "b", "vs"].filter((key) => state[key] && !byTarget.has(state[key])).map((key) => `target ${cut(state[key], 60)}`);
+  if (state.cell && !placeOf(state.cell)) unknown.push(`cell ${cut(state.cell, 120)}`);
+  byId("stranger").textContent = unknown.length ? `The address names what is not in this report: ${unknown.join(", ")}.` : "";
+  byId("stranger").hidden = !unknown.length;
+};
 const problem = (text) => {
   byId("f-problem").textContent = text;
   byId("f-problem").hidden = !text;
@@ -52,6 +59,7 @@ const filterAgain = () => {
 };
 const apply = () => {
   const pair = pairNow();
+  strangers();
   if (targets.length && shownPair !== pair.join()) {
     shownPair = pair.join();
     drawStep(...pair);
@@ -132,6 +140,14 @@ for (const button of document.querySelectorAll("[data-bucket]")) {
 for (const reference of document.querySelectorAll("a[data-cell]")) {
   const [inCase, variant, target] = reference.dataset.cell.split("|");
   reference.href = "#" + encodeURIComponent(`${inCase}[${variant}]-${target}`);
+}
+for (const reference of document.querySelectorAll("a[data-q]")) {
+  reference.href = hashOf({ ...fresh(), q: reference.dataset.q });
+  reference.addEventListener("click", (event) => {
+    event.preventDefault();
+    go({ q: reference.dataset.q, state: "", hide: "", only: "" });
+    byId("matrix").scrollIntoView();
+  });
 }
 // Links within the page keep what the address says: a cell is opened, a section is scrolled to.
 document.addEventListener("click", (event) => {

@@ -10,12 +10,12 @@ const size = (bytes) => (bytes < 1048576 ? (bytes / 1024).toFixed(1) + " KiB" : 
 const capital = (text = "") => (/^[a-z]+[ ,;:]/.test(text) ? text[0].toUpperCase() + text.slice(1) : text);
 const figure = (value) => (typeof value === "number" ? String(Number(value.toPrecision(4))) : "not finite");
 
-const claims = (cell, variant) => (cell.documented || []).map((index) => {
+const claims = (cell, variant, measured) => (cell.documented || []).map((index) => {
   const claim = variant.expectations[index];
   // What was accepted from an earlier measurement says when and where in its note; a source says it here.
-  const how = claim.certainty === "measured" && claim.note ? ` – ${claim.note}` : ` on ${claim.where}, ${claim.certainty}. ${claim.note || ""}`;
+  const how = claim.certainty === "measured" && claim.note ? ` – ${claim.note} and accepted as what to expect` : ` on ${claim.where}, ${claim.certainty}. ${claim.note || ""}`;
   return make("p", {}, make("b", {}, claim.outcome), how.trimEnd().replace(/\.?$/, ". "), claim.url ? [link(claim.url, claim.source), " "] : "",
-    cell.expectation === index ? make("span", { class: "quiet" }, "The result is held against this.") : "");
+    measured && cell.expectation === index ? make("span", { class: "quiet" }, "This is what the result is held against.") : "");
 });
 // A proof is named case.variant; its cell on the same target is where to look, and says there whether it holds.
 const proof = (name, column) => {
@@ -30,6 +30,13 @@ const diagnosis = (cell, column) => {
     found.proofs.length ? make("p", {}, "Put to the test by ", found.proofs.map((name, index) => [index ? ", " : "", proof(name, column)]).flat(), ".") : null,
     found.links.length ? make("p", { class: "quiet" }, found.links.map((url, index) => [index ? ", " : "", link(url, url)]).flat()) : null)];
 };
+// What to use where the cell does not work, each variant named as a link to its cell on the same target.
+const meanwhile = (row, column) => {
+  const look = lookOf(row, column);
+  if (!look.known || GOOD.has(look.known)) return [];
+  const pieces = instead(rows[row], look, column).split(/([^\s[\]]+\[[^\]]+\])/);
+  return [make("p", {}, make("b", {}, "Meanwhile. "), pieces.map((piece) => (rowOf.has(piece) ? cellLink(idOf(rowOf.get(piece), column), piece) : piece)), ".")];
+};
 const phases = (cell) => {
   if (!cell.phases) return [];
   const longest = Math.max(...cell.phases.map(([, seconds]) => seconds), 1e-9);
@@ -43,6 +50,10 @@ const precision = (cell, variant) => {
   const wanted = new Map(variant.wanted || []);
   const ran = new Map(cell.precision || []);
   if (!cell.precision || !wanted.size) return [];
+  if (cell.baseline) {
+    return [table(["Node", "Ran in"], [...wanted.keys()].map((node) => [node, ran.get(node) || "not told"])),
+      make("p", { class: "quiet" }, "ONNX Runtime is the baseline for graph and numbers: no precision is demanded of it.")];
+  }
   return [table(["Node", "Wanted", "Ran in"], [...wanted].map(([node, want]) => [node, want, ran.get(node) || "not told"]),
     ([, want, got]) => (samePrecision(want, got) ? null : "lostrow"))];
 };
@@ -70,7 +81,7 @@ const log = (cell) => [
   cell.messages ? table(["Severity", "Message"], cell.messages) : null,
   cell.messagesLeftOut ? make("p", { class: "quiet" }, `${cell.messagesLeftOut} more messages are in the whole log.`) : null,
   cell.native ? fold("What the native library wrote", boxed(cell.native)) : null,
-  cell.log ? make("p", { class: "quiet" }, "Whole log, beside this page: ", make("a", { href: `logs/${cell.log.slice(0, 2)}/${cell.log}.txt.gz` }, `${cell.log.slice(0, 12)}.txt.gz`)) : null].filter(Boolean);
+  cell.log ? make("p", { class: "quiet" }, "Whole log, in the folder that this page was published in: ", make("a", { href: `logs/${cell.log.slice(0, 2)}/${cell.log}.txt.gz` }, `${cell.log.slice(0, 12)}.txt.gz`)) : null].filter(Boolean);
 const copying = (label, text) => {
   const button = make("button", { type: "button" }, label);
   button.addEventListener("click", () => navigator.clipboard?.writeText(text()).then(() => { button.textContent = "Copied"; }));
@@ -106,12 +117,12 @@ const quoted = (text) => `'${text.replace(/'/g, "'\\''")}'`;
 // A line that begins with # says what the one before it cannot express.
 const reproduce = (id, cell, variant, target) => {
   const [lines, unsaid] = [(cell.byHand || []).filter((line) => line[0] !== "#"), (cell.byHand || []).filter((line) => line[0] === "#")];
-  return [make("p", {}, "The model, beside this page: ", make("a", { href: `models/${variant.file}`, download: variant.file }, variant.file)),
+  return [make("p", {}, "The model, in the folder that this page was published in: ", make("a", { href: `models/${variant.file}`, download: variant.file }, variant.file)),
     lines.length ? make("p", { class: "quiet" }, `By hand, as a bug report needs it, in the folder of the model${lines.length > 1 ? ": in NVIDIA’s image, or where TensorRT is installed" : ""}.`) : null,
     lines.map(command), unsaid.map((line) => make("p", { class: "quiet" }, capital(line.slice(2)) + ".")),
     make("p", { class: "quiet" }, "This cell again, in a clone of the project."),
     command(`pytest ${quoted(`matrix.yaml::${id}`)}`), command(`python -m harness show ${quoted(id)}`),
-    target.commands.length ? fold("The container it runs in, made by hand", target.commands.map(command)) : null];
+    target.commands.length ? fold("The same container on the public base image, made by hand in a clone of the project", target.commands.map(command)) : null];
 };
 
 const beside = (column, other) => {
@@ -121,6 +132,17 @@ const beside = (column, other) => {
   return make("p", { class: "beside" }, make("label", { for: "p-vs" }, "Beside it show "), pick);
 };
 const stateOf = (look) => make("span", { class: "sided" }, badge(look), ` ${look.bucket === "documented" ? "documented: " : ""}${look.known ? data.predicates[look.known] : look.why}${look.chip ? `, ${look.chip}` : ""}`);
+// What the other side ended in: its words, cause, error and latency; graphs and layers stand beside each other below.
+const otherSide = (cell, column) => [make("p", {}, capital(cell.sentence || cell.reason)), ...diagnosis(cell, column),
+  cell.error ? boxed(cell.error) : null, ...(cell.messages || []).filter(([severity]) => severity === "ERROR").slice(0, 3).map(([, text]) => boxed(text)),
+  cell.latency ? make("p", {}, `median ${ms(cell.latency.median)}${cell.latency.noise ? ", too noisy to compare" : ""}`) : null].filter(Boolean);
+const stateWords = (row, column, cell) => {
+  const look = lookOf(row, column);
+  const known = look.bucket === "documented" ? data.predicates[look.known] || cell.class : cell.class;
+  return `${cell.bucket}${cell.bucket === known ? "" : ": " + known.toLowerCase()}${look.past.includes("flaky") ? "; flaky" : ""}`;
+};
+// Where no engine told of a node the picture is only the model: folded, so that what is known stands first.
+const picture = (variant, sides) => (sides.some(({ cell }) => (cell.precision || []).length) ? graphView(variant, sides) : fold("The model as a graph", graphView(variant, sides)));
 const bodyOf = (row, column, other, found) => {
   if (!found) return [make("p", {}, "The evidence of this cell was left out of the page to keep it small; ", make("a", { href: "results.json" }, "results.json"), " has it.")];
   const cell = found.cells[column] || {};
@@ -132,20 +154,21 @@ const bodyOf = (row, column, other, found) => {
   if (second) sides.push({ name: targets[other].id, cell: second, state: stateOf(lookOf(row, other)) });
   const title = cell.layers ? `Layers (${cell.layers.length}${second ? ` and ${(second.layers || []).length}` : ""})` : "Layers";
   return [
-    make("p", { class: "state" }, badge(lookOf(row, column)), `${cell.bucket}${cell.bucket === cell.class ? "" : ": " + cell.class.toLowerCase()}`),
+    make("p", { class: "state" }, badge(lookOf(row, column)), stateWords(row, column, cell)),
     make("p", { class: "say" }, capital(cell.sentence || cell.reason)),
     cell.sentence && cell.reason && !cell.sentence.includes(cell.reason) ? make("p", {}, cell.reason) : "",
-    ...diagnosis(cell, column), ...(cell.notes || []).map((note) => make("p", { class: "quiet" }, note)),
-    ...chapter("What is known", claims(cell, variant)),
+    ...diagnosis(cell, column), ...meanwhile(row, column), ...(cell.notes || []).map((note) => make("p", { class: "quiet" }, note)),
+    ...chapter("What is known", claims(cell, variant, lookOf(row, column).measured)),
+    ...(second ? chapter(`Beside it: ${targets[other].id}`, otherSide(second, other)) : []),
     ...chapter("Past runs", past(cell)),
     ...chapter("Precision of the nodes that matter", precision(cell, variant)),
-    ...chapter("The model, by the precision each node ran in", graphView(variant, sides)),
+    ...chapter("The model, by the precision each node ran in", picture(variant, sides)),
     ...chapter("Latency", latency(cell)), ...chapter("Accuracy against the ONNX reference", accuracy(cell)),
     ...chapter("Phases", phases(cell), facts.length ? list(facts) : []),
     ...chapter("Messages", log(cell)),
     ...chapter(title, second && (cell.layers || second.layers) ? alignedTable(cell, second, [targets[column].id, targets[other].id]) : layerTable(cell)),
     ...chapter("Recipe", make("p", {}, variant.recipe), list([...variant.hashes, ...(variant.tags ? [["tags", variant.tags.join(", ")]] : [])])),
-    ...chapter("Reproduce", reproduce(idOf(row, column), cell, variant, targets[column])), ...chapter(lookOf(row, column).measured ? "Measured with" : "Last tried with", cell.stamps ? [list(cell.stamps)] : [])];
+    ...chapter("Reproduce", reproduce(idOf(row, column), cell, variant, targets[column])), ...chapter(lookOf(row, column).measured ? "Measured with" : "Last tried with", cell.stamps ? [list(cell.stamps.map(([key, value]) => [key.replaceAll("_", " "), value]))] : [])];
 };
 
 let current = null;

@@ -11,8 +11,9 @@ const STATES = {
 const STATE_WORDS = [...new Set([...Object.keys(STATES), ...Object.keys(data.marks), ...Object.keys(data.buckets)])];
 const isState = (look, word) => (STATES[word] ? STATES[word](look) : look.known === word || look.cls === word || look.bucket === word);
 const ENGINES = { trt: "tensorrt", rtx: "tensorrt_rtx", ort: "onnxruntime" };
-const KEYS = ["state", "case", "variant", "tag", "role", "op", "precision", "past", "target", "trt", "rtx", "ort", "version", "seq"];
+const KEYS = ["state", "case", "variant", "tag", "role", "op", "precision", "past", "cause", "target", "trt", "rtx", "ort", "version", "seq"];
 const PASTS = ["new_failure", "fixed", "changed", "flaky", "slower", "faster", "spike", "steady", "first"];
+const CAUSES = [...new Set(looks.map((look) => look.signature).filter(Boolean))].sort();
 const ROLES = [...new Set(rows.map((row) => row.role))];
 const PRECISIONS = ["fp32", "tf32", "fp16", "bf16", "fp8", "fp4", "int8", "uint8", "int4", "int32", "int64", "bool"];
 class BadQuery extends Error {}
@@ -98,6 +99,9 @@ const parseQuery = (text) => {
     } else if (key === "precision") {
       values.forEach((one) => check(key, one.toLowerCase(), PRECISIONS));
       (not ? made.none : made.cells).push((look) => values.some((one) => look.ran.includes(one.toLowerCase())));
+    } else if (key === "cause") {
+      values.forEach((one) => check(key, one, CAUSES));
+      (not ? made.none : made.cells).push((look) => values.includes(look.signature));
     } else if (key === "past") {
       values.forEach((one) => check(key, one, PASTS));
       (not ? made.none : made.cells).push((look) => values.some((one) => look.past.includes(one)));
