@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -100,6 +101,26 @@ def test_the_fixture_holds_what_page_and_function_could_differ_in() -> None:
     assert "measured; flaky on rtx16 and rtx17" in texts["rtx16", "rtx17"]
     assert "(cpu differ)" in shown(results, "rtx14", "rtx16")["quiet"]
     assert "1 too noisy" in shown(results, "rtx14", "rtx17")["quiet"]
+    every = factory.results()
+    said = [
+        json.dumps(shown(found, old.id, new.id), ensure_ascii=False)
+        for found in (every, results)
+        for old in results.targets
+        for new in results.targets
+    ]
+    for text in (
+        "Nothing that builds on",
+        "1 that failed before now builds without its precision.",
+        "Built, not run, on rtx15 and rtx16:",
+        "Built, not run, on rtx15 (2 variants) and rtx16 (1 variant):",
+        "2 variants are flaky on rtx15 or rtx17.",
+        "none of 1 known here works on",
+        "none of 1 known here is known to work on",
+        "none on rtx17 (every variant measured there that wants INT8 fails)",
+        "1 known on ort131 alone",
+        "known on rtx17 but not applicable to ort131",
+    ):
+        assert any(text in each for each in said), text
 
 
 @pytest.mark.parametrize("which", ["plain", "timed"])
@@ -117,7 +138,7 @@ def test_page_and_function_agree_on_every_pair(browser: Browser, tmp_path: Path,
             assert made.page.evaluate(STEP) == wanted, f"{before.id} to {after.id}"
             kinds |= {row["kind"] for row in wanted["rows"]}
     expected = {"broken", "fixed", "newly_unknown"} | (
-        {"slower", "faster"} if which == "timed" else {"precision_gained"}
+        {"slower", "faster"} if which == "timed" else {"precision_gained", "builds_without"}
     )
     assert expected <= kinds
     assert made.complaints == []
