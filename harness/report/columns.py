@@ -67,7 +67,7 @@ def _column(target: TargetView, cells: Sequence[CellView], newest: str) -> Colum
         said = f"{head}{gone}; not run here: {target.needs}"
         return Column(target, "old" if stale else "unrun", NOT_RUN, "old" if stale else "", said, stale)
     stamps, seen = target.stamps, target.stamps.environment
-    gpus = sorted({_gpu(cell) for cell in cells if cell.measured and cell.stamps})
+    gpus = sorted({gpu_of(cell) for cell in cells if cell.measured and cell.stamps})
     parts = [
         head,
         f"run {stamps.when[:16].replace('T', ' ')} UTC ({stamps.via})",
@@ -95,7 +95,8 @@ def _stale(target: TargetView, cells: Sequence[CellView], newest: str) -> str:
     return "; ".join(filter(None, parts))
 
 
-def _gpu(cell: CellView) -> str:
+def gpu_of(cell: CellView) -> str:
+    """Return the GPU that a cell was measured on, or `NO_GPU`."""
     return (cell.stamps.environment.get("gpu") if cell.stamps else "") or NO_GPU
 
 

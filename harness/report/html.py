@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import jinja2
 from markupsafe import Markup
 
-from harness.report.columns import groups, short_digest
+from harness.report.columns import NO_GPU, gpu_of, groups, short_digest
 from harness.report.counts import attention, clusters, counts
 from harness.report.facts import look, spoken
 from harness.report.labels import BUCKETS, CORNERS, KINDS, MARKS, ROLES
@@ -22,12 +22,12 @@ from harness.report.past import CORNERS as PAST_CORNERS
 from harness.report.past import NEWS, day, news
 from harness.report.text import capital, clip, visible
 from harness.report.upgrade import default_pair, upgrade
-from harness.words import Class
+from harness.words import Class, Engine
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.report.model import CellView, Results, TargetView
+    from harness.report.model import CellView, Results
     from harness.report.upgrade import Row
 
 _PAGE = Path(__file__).parent / "page"
@@ -161,14 +161,30 @@ def _runs(results: Results) -> dict[str, Any]:
     """Return when, by what and where the results that are shown were made."""
     stamps = [cell.stamps for cell in results.cells if cell.stamps]
     whens = sorted(stamp.when for stamp in stamps if stamp.when)
-    gpus = {stamp.environment.get("gpu", "") for stamp in stamps} - {""}
-    measured: list[TargetView] = [target for target in results.targets if target.stamps]
     return {
         "first": whens[0] if whens else "",
         "last": whens[-1] if whens else "",
         "harness": sorted({stamp.harness_version for stamp in stamps} - {""}),
         "commits": sorted({stamp.harness_commit for stamp in stamps} - {""}),
-        "gpus": sorted(gpus),
-        "measured": measured,
+        "where": _where(results),
         "cells": sum(cell.measured for cell in results.cells),
     }
+
+
+def _where(results: Results) -> str:
+    """Say which targets were measured on which GPU, and which without one."""
+    used: dict[str, set[str]] = {}
+    for cell in results.cells:
+        if cell.measured and cell.stamps:
+            used.setdefault(gpu_of(cell), set()).add(cell.target)
+    bare = used.pop(NO_GPU, set())
+    said = [f"{_listed(results, used[gpu])} on {gpu}" for gpu in sorted(used)]
+    if bare:
+        engines = {target.engine for target in results.targets if target.id in bare}
+        built = " (TensorRT engines built, not run)" if engines - {Engine.ONNXRUNTIME} else ""
+        said.append(f"{_listed(results, bare)} without a GPU{built}")
+    return "; ".join(said)
+
+
+def _listed(results: Results, targets: set[str]) -> str:
+    return ", ".join(target.id for target in results.targets if target.id in targets)

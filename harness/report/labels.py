@@ -68,12 +68,16 @@ ROLES = {
 
 #: What a step from one target to another does to variants: name and meaning by `harness.report.pairs.Kind`.
 KINDS = {
-    "broken": ("Broken", "works before, fails after"),
+    "broken": ("Broken", "works before (builds, where not run), fails after"),
     "precision_lost": ("Precision lost", "a node no longer runs in the precision wanted, without any error"),
+    "builds_without": (
+        "Builds without its precision",
+        "fails before; builds after, but not in the precision wanted, and nothing says so",
+    ),
     "slower": ("Slower", "the median rises beyond what one machine does from run to run, on the same stack"),
     "newly_unknown": ("Newly unknown", "known before, neither measured nor documented after"),
     "otherwise": ("Fails in another way", "fails before and after, with another class or signature"),
-    "fixed": ("Fixed", "fails before, works after"),
+    "fixed": ("Fixed", "fails before, works after (builds, where not run)"),
     "precision_gained": ("Precision gained", "a node runs in the precision wanted only after"),
     "faster": ("Faster", "the median falls beyond what one machine does from run to run, on the same stack"),
 }

@@ -25,6 +25,7 @@ class Kind(Word):
 
     BROKEN = "broken"
     PRECISION_LOST = "precision_lost"
+    BUILDS_WITHOUT = "builds_without"
     SLOWER = "slower"
     NEWLY_UNKNOWN = "newly_unknown"
     OTHERWISE = "otherwise"
@@ -73,6 +74,21 @@ class Pair:
     altered: bool = False
 
 
+@dataclass(frozen=True)
+class Step:
+    """Two columns, and both sides of every variant in them."""
+
+    before: Column
+    after: Column
+    pairs: tuple[Pair, ...]
+
+    @property
+    def sides(self) -> tuple[tuple[Column, tuple[Side, ...]], ...]:
+        """Return each column with its side of every variant."""
+        olds, news = tuple(pair.old for pair in self.pairs), tuple(pair.new for pair in self.pairs)
+        return (self.before, olds), (self.after, news)
+
+
 def pairs(before: Column, after: Column) -> tuple[Pair, ...]:
     """Return every variant with both its sides: in the order of `after`, then those that only `before` has."""
     olds, news = _variants(before.results), _variants(after.results)
@@ -109,6 +125,11 @@ def ratio(pair: Pair) -> tuple[float, float] | None:
     return new.interval[0] / old.interval[1], new.interval[1] / old.interval[0]
 
 
+def grade(cls: Class) -> int:
+    """Return 2 for a class that works, 1 for one that works without its precision, 0 for one that fails."""
+    return 2 if cls in GOOD else 1 if cls is Class.PRECISION_LOST else 0
+
+
 def _variants(results: Results) -> dict[tuple[str, str], VariantView]:
     return {(variant.case, variant.name): variant for case in results.cases for variant in case.variants}
 
@@ -129,25 +150,32 @@ def _subject(variant: VariantView) -> tuple[str, str]:
     return variant.model_sha256, variant.recipe_sha256
 
 
-def _grade(cls: Class) -> int:
-    return 2 if cls in GOOD else 1 if cls is Class.PRECISION_LOST else 0
-
-
 def _kind(pair: Pair) -> Kind | None:
     old, new = pair.old, pair.new
     if old.cls is None or new.cls is None:
         lost_sight = old.cls is not None and new.why != "does not apply"
         return Kind.NEWLY_UNKNOWN if lost_sight else None
-    was, now = _grade(old.cls), _grade(new.cls)
+    was, now = grade(old.cls), grade(new.cls)
     if now == 0:
         other = old.cls is not new.cls or (old.signature and new.signature and old.signature != new.signature)
         return Kind.BROKEN if was else Kind.OTHERWISE if other else None
-    if now != was:
+    if not was:
         # An engine that was refused and is now built without its precision has not been fixed: it fails silently.
-        return Kind.PRECISION_LOST if now == 1 else Kind.PRECISION_GAINED if was else Kind.FIXED
+        return Kind.BUILDS_WITHOUT if now == 1 else Kind.FIXED
     wanted = pair.variant.wanted
-    before, after = _kept(wanted, old, new), _kept(wanted, new, old)
-    return Kind.PRECISION_LOST if after < before else Kind.PRECISION_GAINED if after > before else None
+    gained = _kept(wanted, new, old) - _kept(wanted, old, new)
+    if not gained and not _all_told(pair):
+        gained = now - was
+    return Kind.PRECISION_LOST if gained < 0 else Kind.PRECISION_GAINED if gained else None
+
+
+def _all_told(pair: Pair) -> bool:
+    """Tell whether both sides say what each wanted node ran in.
+
+    Then the nodes outweigh the classes: ONNX Runtime is not judged by precision, and works without it.
+    """
+    nodes = pair.old.nodes, pair.new.nodes
+    return all(nodes) and all(map(all, nodes))
 
 
 def _kept(wanted: Sequence[tuple[str, Precision]], one: Side, other: Side) -> int:
@@ -161,9 +189,7 @@ def _kept(wanted: Sequence[tuple[str, Precision]], one: Side, other: Side) -> in
 def _speed(pair: Pair) -> Kind | None:
     """Tell slower from faster, of engines that work: the time of one that fails or errs is no speed."""
     found, box = ratio(pair), pair.old.box
-    if not (
-        found and box and pair.old.cls and pair.new.cls and _grade(pair.old.cls) and _grade(pair.new.cls)
-    ):
+    if not (found and box and pair.old.cls and pair.new.cls and grade(pair.old.cls) and grade(pair.new.cls)):
         return None
     margin = 1 + RUN_TO_RUN[box.stack[0]]
     if found[0] > margin:

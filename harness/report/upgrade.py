@@ -1,7 +1,8 @@
 """From A to B: what breaks, is fixed, loses or gains precision, gets slower or faster, and what to use meanwhile.
 
-The words of the judgement in harness/report/pairs.py, for the page and for `diff`. The page's script says the same from
-the same `Side`s (page/upgrade.js); a browser test holds the two together.
+The words of the judgement in harness/report/pairs.py, for the page and for `diff`; the sentences above the rows are in
+harness/report/answer.py. The page's script says the same from the same `Side`s (page/upgrade.js); a browser test holds
+the two together.
 """
 
 from __future__ import annotations
@@ -14,23 +15,29 @@ from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
-from harness.report.pairs import Column, Hindrance, Kind, Pair, hindrance, kinds, pairs, ratio
+from harness.report.answer import basis, coverage, headline, timing
+from harness.report.pairs import Kind, Pair, Step, kinds, pairs, ratio
 from harness.report.ranges import PREDICATE, same_precision
-from harness.report.sides import STACK, Side
 from harness.report.text import milliseconds
 from harness.words import GOOD, Precision, Role
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from harness.report.model import Results, TargetView, VariantView
+    from harness.report.pairs import Column
+    from harness.report.sides import Side
 
 #: Variants named as what to use meanwhile.
 _INSTEAD = 2
 #: Nodes named that lost their precision.
 _NODES = 3
-#: What fails a step: of a lost precision no engine says a word, and INT8 is what most variants are about.
+#: What fails a step: of a lost precision no engine says a word, and INT8 is what most variants are about. What failed
+#: before and now builds without its precision takes nothing away from anybody.
 _BREAKING = frozenset({Kind.BROKEN, Kind.PRECISION_LOST})
+#: Of which it is said what to use meanwhile, and of which it is said which nodes run in another precision.
+_WANTING = frozenset({Kind.BROKEN, Kind.PRECISION_LOST, Kind.BUILDS_WITHOUT, Kind.OTHERWISE})
+_WITHOUT = frozenset({Kind.PRECISION_LOST, Kind.BUILDS_WITHOUT})
 
 
 @dataclass(frozen=True)
@@ -52,18 +59,19 @@ class Row:
 
 @dataclass(frozen=True)
 class Upgrade:
-    """The step from one column to another; `same`, `alone` and `unknown` count variants that make no row.
+    """The step from one column to another; `same`, `added`, `dropped` and `unknown` count variants that make no row.
 
-    They are known on both sides, on one, and on none. `headline` answers in a sentence, `basis` says what of it is not
-    measured, `coverage` counts the nodes that are wanted in INT8, and `timing` says how far latencies were compared:
-    those of `timed` variants.
+    They are known on both sides, on the new one alone, on the old one and not applicable to the new one, and on none.
+    `headline` answers in a sentence, `basis` says what of it was not measured or run, or is flaky, `coverage` counts
+    the nodes that are wanted in INT8, and `timing` says how far latencies were compared: those of `timed` variants.
     """
 
     before: str
     after: str
     rows: tuple[Row, ...]
     same: int
-    alone: int
+    added: int
+    dropped: int
     unknown: int
     timed: int
     headline: str
@@ -74,9 +82,13 @@ class Upgrade:
     @property
     def rest(self) -> str:
         """Return the sentence that counts the variants without a row."""
-        alone = f", {self.alone} known on one side alone" if self.alone else ""
-        unknown = f", {self.unknown} known on neither" if self.unknown else ""
-        return f"{self.same} variants are the same on both{alone}{unknown}."
+        counted = (
+            (self.added, f"known on {self.after} alone"),
+            (self.dropped, f"known on {self.before} but not applicable to {self.after}"),
+            (self.unknown, "known on neither"),
+        )
+        more = "".join(f", {count} {said}" for count, said in counted if count)
+        return f"{self.same} variants are the same on both{more}."
 
     @property
     def breaks(self) -> bool:
@@ -94,17 +106,17 @@ class Upgrade:
 
 def upgrade(before: Column, after: Column) -> Upgrade:
     """Return what the step from one column to another does to every variant; KeyError for an unknown target."""
-    step = _Step(before.called, after.called, pairs(before, after))
+    step = Step(before, after, pairs(before, after))
     rows = [_row(step, pair, kind) for pair in step.pairs for kind in kinds(pair)]
     order = list(Kind)
     rows.sort(key=lambda row: order.index(row.kind))
-    still = [
-        (pair.old.cls is not None) + (pair.new.cls is not None) for pair in step.pairs if not kinds(pair)
-    ]
-    timed, timing = _timing(step)
-    counts = still.count(2), still.count(1), still.count(0)
-    said = _headline(step, rows), _basis(before, after), _coverage(step), timing
-    return Upgrade(before.called, after.called, tuple(rows), *counts, timed, *said)
+    still = Counter(
+        (pair.old.cls is not None, pair.new.cls is not None) for pair in step.pairs if not kinds(pair)
+    )
+    timed, timing_said = timing(step)
+    counts = still[True, True], still[False, True], still[True, False], still[False, False], timed
+    said = headline(step, Counter(row.kind for row in rows)), basis(step), coverage(step), timing_said
+    return Upgrade(before.called, after.called, tuple(rows), *counts, *said)
 
 
 def default_pair(results: Results) -> tuple[str, str]:
@@ -122,44 +134,36 @@ def default_pair(results: Results) -> tuple[str, str]:
     return ids[0], ids[-1]
 
 
-@dataclass(frozen=True)
-class _Step:
-    """What the two columns are called, and both sides of every variant."""
-
-    before: str
-    after: str
-    pairs: tuple[Pair, ...]
-
-
-def _row(step: _Step, pair: Pair, kind: Kind) -> Row:
+def _row(step: Step, pair: Pair, kind: Kind) -> Row:
     old, new = pair.old, pair.new
     cause = instead = ""
     if kind in (Kind.SLOWER, Kind.FASTER):
         text = _pace(pair)
     else:
-        lost = _lost(pair) if kind is Kind.PRECISION_LOST else ""
-        text = f"{_said(old)} → {_said(new)}{f': {lost}' if lost else ''}"
+        lost = _lost(pair) if kind in _WITHOUT else ""
+        # What failed before had no precision to lose.
+        now = _said(new, "builds without its precision" if kind is Kind.BUILDS_WITHOUT else "")
+        text = f"{_said(old)} → {now}{f': {lost}' if lost else ''}"
         gone = kind in (Kind.FIXED, Kind.PRECISION_GAINED)
         cause = old.why if gone else "" if kind is Kind.NEWLY_UNKNOWN else new.why
-        bad = kind in (Kind.BROKEN, Kind.PRECISION_LOST, Kind.OTHERWISE)
-        instead = _instead(step, pair) if bad else ""
+        instead = _instead(step, pair) if kind in _WANTING else ""
     known = _known(step, pair)
     text += "".join(f"; flaky on {name} ({', '.join(one.flaky)})" for name, one in known if one.flaky)
     measured = all(one.sure == "measured" for _, one in known)
     return Row(kind, pair.variant.case, pair.variant.name, text, cause, instead, _sure(pair, known), measured)
 
 
-def _known(step: _Step, pair: Pair) -> list[tuple[str, Side]]:
+def _known(step: Step, pair: Pair) -> list[tuple[str, Side]]:
     """Return the sides of which something is known, each with what it is called."""
-    sides = (step.before, pair.old), (step.after, pair.new)
+    sides = (step.before.called, pair.old), (step.after.called, pair.new)
     return [(name, one) for name, one in sides if one.cls is not None]
 
 
-def _said(one: Side) -> str:
+def _said(one: Side, predicate: str = "") -> str:
     if one.cls is None:
         return one.why
     documented = "" if one.sure == "measured" else "documented: "
-    return f"{documented}{PREDICATE[one.cls]}{f' ({one.chip})' if one.chip else ''}"
+    return f"{documented}{predicate or PREDICATE[one.cls]}{f' ({one.chip})' if one.chip else ''}"
 
 
 def _lost(pair: Pair) -> str:
@@ -196,7 +200,7 @@ def _sure(pair: Pair, known: Sequence[tuple[str, Side]]) -> str:
     return "; ".join(said)
 
 
-def _instead(step: _Step, pair: Pair) -> str:
+def _instead(step: Step, pair: Pair) -> str:
     """Name the workarounds that hold on the new side: measured ones, or else those documented to."""
     every = _candidates(step, pair)
     if not every:
@@ -205,10 +209,13 @@ def _instead(step: _Step, pair: Pair) -> str:
     works = [other for other in good if other.new.sure == "measured"]
     if good:
         return "; ".join(map(_use, (works or good)[:_INSTEAD]))
-    return f"none of {len(every)} known here works on {step.after}"
+    proven = all(other.new.sure == "measured" for other in every)
+    return (
+        f"none of {len(every)} known here {'works' if proven else 'is known to work'} on {step.after.called}"
+    )
 
 
-def _candidates(step: _Step, pair: Pair) -> Sequence[Pair]:
+def _candidates(step: Step, pair: Pair) -> Sequence[Pair]:
     """Return the workarounds of a variant or of what it is read against, then what its diagnosis is proven by."""
     own = {other.variant.name: other for other in step.pairs if other.variant.case == pair.variant.case}
     family = [pair.variant.name]
@@ -231,77 +238,3 @@ def _use(other: Pair) -> str:
 
 def _full(variant: VariantView) -> str:
     return f"{variant.case}[{variant.name}]"
-
-
-def _headline(step: _Step, rows: Sequence[Row]) -> str:
-    compared = sum(pair.old.cls is not None and pair.new.cls is not None for pair in step.pairs)
-    if not compared:
-        return f"Nothing is known on both {step.before} and {step.after}, so nothing can be said."
-    broken = sum(row.kind is Kind.BROKEN for row in rows)
-    lost = sum(row.kind is Kind.PRECISION_LOST for row in rows)
-    parts = [f"breaks {broken}"] if broken else []
-    parts += [f"loses the precision of {lost}"] if lost else []
-    if parts:
-        return f"Going to {step.after} {' and '.join(parts)} of {compared} variants known on both."
-    return (
-        f"Nothing that works on {step.before} breaks or loses precision on {step.after}, "
-        f"of {compared} variants known on both."
-    )
-
-
-def _basis(before: Column, after: Column) -> str:
-    unrun = dict.fromkeys(column.called for column in (before, after) if not column.view.stamps)
-    if not unrun:
-        return ""
-    return f"Not run here: {' and '.join(unrun)}. What is said of it is documented, not measured."
-
-
-def _coverage(step: _Step) -> str:
-    """Count, by operator, the wanted INT8 nodes that run in it, for each side on which any was built."""
-    wanted = [
-        (pair, at, pair.variant.ops.get(node, ""))
-        for pair in step.pairs
-        for at, (node, want) in enumerate(pair.variant.wanted)
-        if want is Precision.INT8
-    ]
-
-    def told(name: str, look: Callable[[Pair], Side]) -> str:
-        found = [(look(pair).nodes, at, op) for pair, at, op in wanted]
-        if not any(nodes for nodes, _, _ in found):
-            return f"not told on {name}"
-        ops = Counter(op or "?" for nodes, at, op in found if len(nodes) > at and nodes[at] == "int8")
-        by_op = ", ".join(f"{op} {count}" for op, count in sorted(ops.items()))
-        return f"{sum(ops.values())} on {name}{f' ({by_op})' if by_op else ''}"
-
-    if not wanted:
-        return ""
-    return (
-        f"Of {len(wanted)} nodes that should run in INT8, in INT8 are: "
-        f"{told(step.before, lambda pair: pair.old)}, {told(step.after, lambda pair: pair.new)}."
-    )
-
-
-def _timing(step: _Step) -> tuple[int, str]:
-    """Return how many variants have latencies that were compared, and the sentence on those that have not."""
-    both = [pair for pair in step.pairs if pair.old.box and pair.new.box]
-    if not both:
-        return 0, "Latency is not compared: no variant was timed on both."
-    why = Counter(map(hindrance, both))
-    left = []
-    if why[Hindrance.STACK]:
-        left.append(
-            f"{why[Hindrance.STACK]} timed on different stacks ({', '.join(_differing(both))} differ)"
-        )
-    if why[Hindrance.NOISE]:
-        left.append(f"{why[Hindrance.NOISE]} too noisy")
-    if why[Hindrance.MODEL]:
-        left.append(f"{why[Hindrance.MODEL]} of another model or recipe")
-    timed = f"Latency is compared for {why[None] or 'none'} of {len(both)} variants timed on both"
-    return why[None], f"{timed}{'; left out: ' if left else ''}{', '.join(left)}."
-
-
-def _differing(both: Sequence[Pair]) -> list[str]:
-    """Return the fields of the stack in which the two sides of any variant differ."""
-    stacks = [(pair.old.box.stack, pair.new.box.stack) for pair in both if pair.old.box and pair.new.box]
-    fields = ("clock", *STACK)
-    return [field for at, field in enumerate(fields) if any(one[at] != two[at] for one, two in stacks)]

@@ -58,7 +58,7 @@ def test_the_answer_is_that_of_the_page(tmp_path: Path, capsys: pytest.CaptureFi
     step = upgrade(Column(factory.results(), "rtx16"), Column(factory.results(), "rtx17"))
     assert lines[0] == step.headline
     said = " ".join(" ".join(lines).split())
-    for text in (step.rest, step.coverage, step.timing):
+    for text in (step.basis, step.rest, step.coverage, step.timing):
         assert text in said
     for row in step.rows:
         assert f"{row.case}[{row.variant}] ({row.sure}) {row.text}" in said
@@ -66,8 +66,11 @@ def test_the_answer_is_that_of_the_page(tmp_path: Path, capsys: pytest.CaptureFi
         assert not row.instead or f"meanwhile: {row.instead}" in said
     assert "cause: No implementation for " in said
     assert "meanwhile: none of 1 known here works on rtx17" in said
-    assert "broken 2, precision lost 0, slower not compared, newly unknown 1" in said
-    assert "Broken: 2 (works before, fails after)" in lines
+    assert (
+        "broken 2, precision lost 0, builds without its precision 0, slower not compared, newly unknown 1"
+        in said
+    )
+    assert "Broken: 2 (works before (builds, where not run), fails after)" in lines
     assert max(map(len, lines)) <= 100
 
 
@@ -132,7 +135,7 @@ def test_long_lists_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     write(tmp_path, results)
     assert main(["diff", "rtx16", "rtx17", "--reports", str(tmp_path)]) == 1
     lines = capsys.readouterr().out.splitlines()
-    assert "Broken: 122 (works before, fails after)" in lines
+    assert "Broken: 122 (works before (builds, where not run), fails after)" in lines
     assert "  and 22 more, which --json has" in lines
     assert sum("more-" in line for line in lines) == 98
 

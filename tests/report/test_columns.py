@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ import pytest
 
 from harness.report import write_report
 from harness.report.columns import Column, groups
+from harness.report.html import render
 from harness.report.results import assemble
 from tests.report import factory
 from tests.report.browsing import Opened
@@ -112,6 +114,23 @@ def test_a_day_is_read_however_the_zone_is_written(when: str) -> None:
     old = stamped(factory.outcome("qdq", "rtx16"), when=when)
     found = heads(results(old, factory.outcome("qdq", "rtx17")))["rtx16"]
     assert (found.date, found.stale) == ("Oct 2025", "run 415 days before the newest column")
+
+
+@pytest.mark.unit
+def test_the_page_says_which_targets_had_which_gpu() -> None:
+    """One column that ran on a GPU must not lend it to the engines that nothing could run."""
+    on_gpu = stamped(factory.ran("qdq", "rtx17"), environment=H200)
+    cpu = factory.ran("fp32", "ort131")
+
+    def said(*made: Outcome) -> str:
+        (found,) = re.findall(r'<p class="meta">(.*?)</p>', render(results(*made)), re.DOTALL)
+        return " ".join(found.split()).partition(" cells: ")[2].partition("; harness")[0]
+
+    assert said(on_gpu, factory.outcome("qdq", "rtx15"), factory.outcome("qdq", "rtx16"), cpu) == (
+        "rtx17 on NVIDIA H200; rtx15, rtx16, ort131 without a GPU (TensorRT engines built, not run)"
+    )
+    assert said(on_gpu, cpu) == "rtx17 on NVIDIA H200; ort131 without a GPU"
+    assert said(on_gpu, outdated("rtx14")) == "rtx17 on NVIDIA H200"
 
 
 @pytest.mark.unit

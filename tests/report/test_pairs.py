@@ -58,17 +58,20 @@ def test_two_reports_are_judged_as_two_targets_are() -> None:
     (row,) = (row for row in found.rows if row.kind is Kind.BROKEN)
     assert row.text == "builds (INT8 1/1) → fails to build"
     assert row.cause.startswith("No implementation for ")
-    assert row.instead == "none of 1 known here works on rtx17 in new"
+    assert row.instead == "none of 1 known here is known to work on rtx17 in new"
     assert found.headline == "Going to rtx17 in new breaks 1 of 1 variants known on both."
-    assert found.basis == ""
-    assert found.coverage.endswith("1 on rtx17 in old (Conv 1), not told on rtx17 in new.")
+    assert found.basis == "Built, not run, on rtx17 in old: numbers and latency were not measured."
+    assert found.coverage.endswith(
+        "1 on rtx17 in old (Conv 1), "
+        "none on rtx17 in new (every variant measured there that wants INT8 fails)."
+    )
 
 
 def test_the_same_report_twice_is_no_change() -> None:
     results = factory.results()
     for target in results.targets:
         found = nights(results, results, target.id)
-        assert (found.rows, found.alone, found.breaks) == ((), 0, False)
+        assert (found.rows, found.added, found.dropped, found.breaks) == ((), 0, 0, False)
 
 
 def test_a_variant_that_the_new_report_has_not_is_newly_unknown() -> None:
@@ -84,7 +87,8 @@ def test_a_variant_that_the_old_report_has_not_is_counted() -> None:
     """And it is no news that it fails: nobody knows whether it ever worked."""
     new = report(factory.build_failure(FREE, "rtx17"))
     found = nights(without(new, FREE), new)
-    assert (found.rows, found.alone) == ((), 1)
+    assert (found.rows, found.added) == ((), 1)
+    assert ", 1 known on rtx17 in new alone, " in found.rest
 
 
 def test_the_order_is_that_of_the_new_report_and_then_what_is_gone() -> None:

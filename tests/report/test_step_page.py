@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.outcome import Latency
+from harness.outcome import Accuracy, Latency
 from harness.report import write_report
 from harness.report.pairs import Column, Kind
 from harness.report.results import assemble
@@ -85,6 +86,12 @@ def with_timings() -> Results:
     return replace(results, cells=tuple(cells))
 
 
+def with_claims() -> Results:
+    """Return results of one run, with wrong numbers in a precision that is not told; of the rest there are claims."""
+    wrong = factory.ran("qdq", "ort131", layers=(), accuracy=(Accuracy("y", 9.0, 9.0, 0.1),))
+    return assemble(factory.matrix(), (factory.case(),), {wrong.cell: wrong})
+
+
 def test_the_fixture_holds_what_page_and_function_could_differ_in() -> None:
     """Ranges, a time whose last digit lies halfway, noise, other machines and flaky sides."""
     results = with_timings()
@@ -100,12 +107,32 @@ def test_the_fixture_holds_what_page_and_function_could_differ_in() -> None:
     assert "measured; flaky on rtx16 and rtx17" in texts["rtx16", "rtx17"]
     assert "(cpu differ)" in shown(results, "rtx14", "rtx16")["quiet"]
     assert "1 too noisy" in shown(results, "rtx14", "rtx17")["quiet"]
+    every = factory.results()
+    said = [
+        json.dumps(shown(found, old.id, new.id), ensure_ascii=False)
+        for found in (every, results)
+        for old in results.targets
+        for new in results.targets
+    ]
+    for text in (
+        "Nothing that builds on",
+        "1 that failed before now builds without its precision.",
+        "Built, not run, on rtx15 and rtx16:",
+        "Built, not run, on rtx15 (2 variants) and rtx16 (1 variant):",
+        "2 variants are flaky on rtx15 or rtx17.",
+        "none of 1 known here works on",
+        "none of 1 known here is known to work on",
+        "none on rtx17 (every variant measured there that wants INT8 fails)",
+        "1 known on ort131 alone",
+        "known on rtx17 but not applicable to ort131",
+    ):
+        assert any(text in each for each in said), text
 
 
-@pytest.mark.parametrize("which", ["plain", "timed"])
+@pytest.mark.parametrize("which", ["plain", "timed", "claimed"])
 def test_page_and_function_agree_on_every_pair(browser: Browser, tmp_path: Path, which: str) -> None:
     """What the script says of any two targets is what the tested function says."""
-    results = factory.results() if which == "plain" else with_timings()
+    results = {"plain": factory.results(), "timed": with_timings(), "claimed": with_claims()}[which]
     write_report(results, tmp_path)
     made = Opened(browser, tmp_path / "index.html")
     kinds = set()
@@ -116,9 +143,11 @@ def test_page_and_function_agree_on_every_pair(browser: Browser, tmp_path: Path,
             wanted = shown(results, before.id, after.id)
             assert made.page.evaluate(STEP) == wanted, f"{before.id} to {after.id}"
             kinds |= {row["kind"] for row in wanted["rows"]}
-    expected = {"broken", "fixed", "newly_unknown"} | (
-        {"slower", "faster"} if which == "timed" else {"precision_gained"}
-    )
+    expected = {
+        "plain": {"broken", "fixed", "newly_unknown", "precision_gained", "builds_without"},
+        "timed": {"broken", "fixed", "newly_unknown", "slower", "faster"},
+        "claimed": {"broken", "fixed", "newly_unknown"},
+    }[which]
     assert expected <= kinds
     assert made.complaints == []
     made.context.close()

@@ -56,7 +56,7 @@ FREE = "qdq-between"
         ({"layers": LOST}, {}, "precision_gained"),
         ({"layers": LOST}, None, "broken"),
         (None, {}, "fixed"),
-        (None, {"layers": LOST}, "precision_lost"),
+        (None, {"layers": LOST}, "builds_without"),
     ],
 )
 def test_a_change_of_class_is_named_by_what_it_means(
@@ -98,6 +98,8 @@ def test_what_does_not_apply_after_is_no_loss() -> None:
     missing = factory.outcome("int8-entropy", "rtx17", missing_api="BuilderFlag.INT8", layers=())
     found = step(missing, pair=("rtx17", "ort131"))
     assert "int8-entropy" not in [row.variant for row in found.rows]
+    assert (found.added, found.dropped) == (0, 1)
+    assert ", 1 known on rtx17 but not applicable to ort131" in found.rest
 
 
 def test_broken_names_cause_and_a_workaround_that_works_after() -> None:
@@ -106,8 +108,10 @@ def test_broken_names_cause_and_a_workaround_that_works_after() -> None:
     row = only(step(*broken, factory.outcome(FREE, "rtx17")), "qdq")
     assert row.cause.startswith("No implementation for ")
     assert row.instead == "conv_silu[qdq-between] builds (INT8 1/1)"
+    fails_too = step(*broken, factory.build_failure(FREE, "rtx17"))
+    assert only(fails_too, "qdq").instead == "none of 1 known here works on rtx17"
     works_only_before = step(*broken, factory.outcome(FREE, "rtx16"))
-    assert only(works_only_before, "qdq").instead == "none of 1 known here works on rtx17"
+    assert only(works_only_before, "qdq").instead == "none of 1 known here is known to work on rtx17"
 
 
 def test_a_variant_without_a_workaround_says_so() -> None:
@@ -131,6 +135,53 @@ def test_lost_precision_names_node_and_both_precisions() -> None:
     )
 
 
+def test_a_failure_that_builds_without_its_precision_has_lost_none() -> None:
+    """It has a place of its own in the answer, its nodes are named, and a workaround is looked for."""
+    refused, silent = factory.build_failure("qdq", "rtx16"), factory.outcome("qdq", "rtx17", layers=LOST)
+    found = step(refused, silent, factory.outcome(FREE, "rtx17"))
+    row = only(found, "qdq")
+    assert row.text == (
+        f"fails to build → builds without its precision (INT8 0/1): {factory.CONV} in fp32 instead of int8"
+    )
+    assert row.instead == "conv_silu[qdq-between] builds (INT8 1/1)"
+    assert not found.breaks
+    assert found.headline == (
+        "Nothing that works on rtx16 breaks or loses precision on rtx17, of 1 variants known on both; "
+        "1 that failed before now builds without its precision."
+    )
+    more = factory.build_failure(FREE, "rtx16"), factory.outcome(FREE, "rtx17", layers=LOST)
+    gone = factory.outcome("fp32", "rtx16"), factory.build_failure("fp32", "rtx17")
+    assert step(refused, silent, *more, *gone).headline == (
+        "Going to rtx17 breaks 1 of 3 variants known on both; 2 that failed before now build without their precision."
+    )
+
+
+def test_a_node_that_ran_in_no_int8_before_either_is_not_lost() -> None:
+    """ONNX Runtime works without the precision, and is not judged by it."""
+    old, new = factory.ran(FREE, "ort131"), factory.outcome(FREE, "rtx17", layers=LOST)
+    for pair in (("ort131", "rtx17"), ("rtx17", "ort131")):
+        found = step(old, new, pair=pair)
+        assert (FREE in [row.variant for row in found.rows], found.same, found.breaks) == (False, 1, False)
+
+
+def test_engines_that_were_only_built_are_not_said_to_work() -> None:
+    """Neither their numbers nor their speed is known, and a build that was run beside them changes nothing in that."""
+    built = [factory.outcome(name, on) for name in ("qdq", FREE) for on in ("rtx15", "rtx16")]
+    found = step(*built, pair=("rtx15", "rtx16"))
+    assert found.headline.startswith("Nothing that builds on rtx15 breaks")
+    assert found.basis == "Built, not run, on rtx15 and rtx16: numbers and latency were not measured."
+    found = step(*built, timed("rtx15", 1.0), timed("rtx16", 1.0), pair=("rtx15", "rtx16"))
+    assert found.headline.startswith("Nothing that works or builds on rtx15 breaks")
+    assert found.basis.startswith("Built, not run, on rtx15 (2 variants) and rtx16 (2 variants):")
+    found = step(timed("ort131", 1.0), factory.outcome("fp32", "rtx16"), pair=("ort131", "rtx16"))
+    assert found.headline.startswith("Nothing that works on ort131 breaks")
+    assert found.basis.startswith("Built, not run, on rtx16:")
+    assert step(timed("ort131", 1.0), pair=("ort131", "ort131")).basis == ""
+    assert step(pair=("rtx15", "rtx16")).basis == (
+        "Not run here: rtx15 and rtx16. What is said of it is documented, not measured."
+    )
+
+
 def test_documented_sides_are_said_to_be_documented() -> None:
     """A claim never passes for a measurement."""
     found = step(pair=("trt86", "trt102"))
@@ -144,8 +195,13 @@ def test_int8_nodes_are_counted_by_operator_and_only_where_told() -> None:
     """A build that failed has no precision, which is neither kept nor lost."""
     found = step(factory.build_failure("qdq", "rtx16"), factory.outcome("qdq", "rtx17"))
     assert found.coverage == (
-        "Of 2 nodes that should run in INT8, in INT8 are: not told on rtx16, 1 on rtx17 (Conv 1)."
+        "Of 2 nodes that should run in INT8, in INT8 are: "
+        "none on rtx16 (every variant measured there that wants INT8 fails), 1 on rtx17 (Conv 1)."
     )
+    unrun = step(factory.outcome("fp32", "rtx16"), factory.outcome("qdq", "rtx17"))
+    assert "not told on rtx16, 1 on rtx17" in unrun.coverage
+    wrong = factory.ran("qdq", "rtx16", layers=(), accuracy=(Accuracy("y", 9.0, 9.0, 0.1),))
+    assert "not told on rtx16, 1 on rtx17" in step(wrong, factory.outcome("qdq", "rtx17")).coverage
 
 
 def test_nothing_known_on_both_is_said() -> None:
@@ -290,7 +346,7 @@ def test_counts_rows_and_remainder_add_up_for_every_pair() -> None:
         for after in results.targets:
             found = between(results, before.id, after.id)
             listed = {row.variant for row in found.rows}
-            assert len(listed) + found.same + found.alone + found.unknown == 4
+            assert len(listed) + found.same + found.added + found.dropped + found.unknown == 4
             data = json.loads(json.dumps(found.to_json()))
             assert sum(data["counts"].values()) == len(data["rows"])
 
@@ -339,23 +395,42 @@ def test_a_flaky_side_is_named_in_the_row_and_in_how_sure_it_is() -> None:
     cells = tuple(
         replace(cell, flaky=swaying) if cell.id == "conv_silu[qdq]-rtx17" else cell for cell in results.cells
     )
-    row = only(between(replace(results, cells=cells), "rtx16", "rtx17"), "qdq")
+    found = between(replace(results, cells=cells), "rtx16", "rtx17")
+    assert found.basis.endswith(" 1 variant is flaky on rtx17.")
+    row = only(found, "qdq")
     assert row.text == "builds (INT8 1/1) → fails to build; flaky on rtx17 (built, build_failed)"
     assert row.sure == "measured; flaky on rtx17"
     assert row.measured
 
 
+def test_a_flaky_variant_that_is_the_same_on_both_is_told_too() -> None:
+    """It may be the same by chance, and there is no row to say so."""
+    made = [factory.outcome(name, on) for name in ("qdq", FREE) for on in ("rtx16", "rtx17")]
+    results = assemble(factory.matrix(), (factory.case(),), {one.cell: one for one in made})
+    swaying = (Class.BUILT, Class.CRASHED)
+    cells = tuple(
+        replace(cell, flaky=swaying)
+        if (cell.variant, cell.target) in (("qdq", "rtx16"), (FREE, "rtx17"))
+        else cell
+        for cell in results.cells
+    )
+    found = between(replace(results, cells=cells), "rtx16", "rtx17")
+    assert found.rows == ()
+    assert found.basis.endswith(" 2 variants are flaky on rtx16 or rtx17.")
+
+
 def test_a_variant_known_on_one_side_alone_is_not_called_the_same() -> None:
     """Newly measured is no news of the step, and no equality either."""
     found = step(factory.outcome(FREE, "rtx17"))
-    assert (found.same, found.alone, found.unknown) == (1, 1, 2)
-    assert found.rest == "1 variants are the same on both, 1 known on one side alone, 2 known on neither."
+    assert (found.same, found.added, found.dropped, found.unknown) == (1, 1, 0, 2)
+    assert found.rest == "1 variants are the same on both, 1 known on rtx17 alone, 2 known on neither."
 
 
 def test_only_what_was_measured_fails_a_step() -> None:
     """A claim that something breaks is told, and is no failure."""
     assert step(factory.outcome(FREE, "rtx16"), factory.build_failure(FREE, "rtx17")).breaks
     assert step(factory.outcome(FREE, "rtx16"), factory.outcome(FREE, "rtx17", layers=LOST)).breaks
+    assert not step(factory.build_failure(FREE, "rtx16"), factory.outcome(FREE, "rtx17", layers=LOST)).breaks
     assert not step(factory.build_failure(FREE, "rtx16"), factory.outcome(FREE, "rtx17")).breaks
     assert not step(timed("rtx16", 1.0), timed("rtx17", 2.0)).breaks
     documented = step(pair=("trt102", "trt86"))

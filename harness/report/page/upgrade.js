@@ -1,16 +1,17 @@
-// ---- from A to B: the same as harness/report/pairs.py and upgrade.py, from the same sides ----------------------
+// ---- from A to B: the same as harness/report/pairs.py, answer.py and upgrade.py, from the same sides -----------
 const GOOD = new Set(["ok", "built"]);
 const grade = (cls) => (GOOD.has(cls) ? 2 : cls === "precision_lost" ? 1 : 0);
 const FLOATS = new Set(["fp32", "tf32"]);
 const samePrecision = (one, two) => one === two || (FLOATS.has(one) && FLOATS.has(two));
 
 const sideOf = (row, column) => ({ ...lookOf(row, column), box: boxOf(row, column) });
-const said = (side) => {
+const said = (side, predicate = data.predicates[side.known]) => {
   if (side.known === null) return side.why;
-  return `${side.sure === "measured" ? "" : "documented: "}${data.predicates[side.known]}${side.chip ? ` (${side.chip})` : ""}`;
+  return `${side.sure === "measured" ? "" : "documented: "}${predicate}${side.chip ? ` (${side.chip})` : ""}`;
 };
 const kept = (row, one, other) => row.wanted.filter(([, want], at) =>
   one.nodes[at] && other.nodes[at] && samePrecision(want, one.nodes[at])).length;
+const allTold = (side) => side.nodes.length > 0 && side.nodes.every(Boolean);
 const stepKind = (row, old, now) => {
   if (old.known === null || now.known === null) {
     return old.known !== null && now.why !== "does not apply" ? "newly_unknown" : null;
@@ -20,9 +21,9 @@ const stepKind = (row, old, now) => {
     const other = old.known !== now.known || (old.signature && now.signature && old.signature !== now.signature);
     return was ? "broken" : other ? "otherwise" : null;
   }
-  if (is !== was) return is === 1 ? "precision_lost" : was ? "precision_gained" : "fixed";
-  const [before, after] = [kept(row, old, now), kept(row, now, old)];
-  return after < before ? "precision_lost" : after > before ? "precision_gained" : null;
+  if (!was) return is === 1 ? "builds_without" : "fixed";
+  const gained = kept(row, now, old) - kept(row, old, now) || (allTold(old) && allTold(now) ? 0 : is - was);
+  return gained < 0 ? "precision_lost" : gained ? "precision_gained" : null;
 };
 const hindrance = (old, now) => {
   if (old.box.stack !== now.box.stack) return "stack";
@@ -59,7 +60,8 @@ const instead = (row, now, column) => {
   const good = every.filter(([, side]) => GOOD.has(side.known));
   const works = good.filter(([, side]) => side.sure === "measured");
   if (good.length) return (works.length ? works : good).slice(0, 2).map(([other, side]) => `${other.full} ${said(side)}`).join("; ");
-  return `none of ${every.length} known here works on ${targets[column].id}`;
+  const proven = every.every(([, side]) => side.sure === "measured");
+  return `none of ${every.length} known here ${proven ? "works" : "is known to work"} on ${targets[column].id}`;
 };
 const stepRow = (row, kind, before, after, old, now) => {
   const known = [[before, old], [after, now]].filter(([, side]) => side.known !== null);
@@ -73,14 +75,15 @@ const stepRow = (row, kind, before, after, old, now) => {
     made.text = pace(old, now) + unstable;
     return made;
   }
-  made.text = `${said(old)} → ${said(now)}`;
-  if (kind === "precision_lost") {
+  // What failed before had no precision to lose.
+  made.text = `${said(old)} → ${said(now, kind === "builds_without" ? "builds without its precision" : undefined)}`;
+  if (kind === "precision_lost" || kind === "builds_without") {
     const lost = lostNodes(row, now);
     if (lost) made.text += `: ${lost}`;
   }
   made.text += unstable;
   made.cause = kind === "fixed" || kind === "precision_gained" ? old.why : kind === "newly_unknown" ? "" : now.why;
-  if (["broken", "precision_lost", "otherwise"].includes(kind)) made.instead = instead(row, now, after);
+  if (["broken", "precision_lost", "builds_without", "otherwise"].includes(kind)) made.instead = instead(row, now, after);
   return made;
 };
 const timing = (pairs) => {
@@ -95,20 +98,47 @@ const timing = (pairs) => {
   return [count(null), `Latency is compared for ${count(null) || "none"} of ${both.length} variants timed on both${left ? `; left out: ${left}` : ""}.`];
 };
 const headline = (pairs, made, a, b) => {
-  const compared = pairs.filter(([old, now]) => old.known !== null && now.known !== null).length;
-  if (!compared) return `Nothing is known on both ${a} and ${b}, so nothing can be said.`;
+  const both = pairs.filter(([old, now]) => old.known !== null && now.known !== null);
+  if (!both.length) return `Nothing is known on both ${a} and ${b}, so nothing can be said.`;
   const count = (kind) => made.filter((row) => row.kind === kind).length;
   const parts = [count("broken") ? `breaks ${count("broken")}` : "",
     count("precision_lost") ? `loses the precision of ${count("precision_lost")}` : ""].filter(Boolean);
-  if (parts.length) return `Going to ${b} ${parts.join(" and ")} of ${compared} variants known on both.`;
-  return `Nothing that works on ${a} breaks or loses precision on ${b}, of ${compared} variants known on both.`;
+  const without = count("builds_without");
+  const silent = without ? `; ${without} that failed before now ${without === 1 ? "builds without its" : "build without their"} precision` : "";
+  const known = `of ${both.length} variants known on both${silent}.`;
+  if (parts.length) return `Going to ${b} ${parts.join(" and ")} ${known}`;
+  const good = [["ok", "works"], ["built", "builds"]].flatMap(([cls, word]) => (both.some(([old]) => old.known === cls) ? [word] : []));
+  return `Nothing that ${good.join(" or ") || "works"} on ${a} breaks or loses precision on ${b}, ${known}`;
+};
+// Classes that a cell has only where its engine was tried on a device.
+const RUN = new Set(["ok", "inaccurate", "load_failed", "run_failed"]);
+const basis = (pairs, a, b) => {
+  const sides = [[a, pairs.map(([old]) => old)], [b, pairs.map(([, now]) => now)]];
+  const unique = (names) => [...new Set(names)];
+  const unrun = unique([a, b].filter((name) => !byTarget.get(name).run));
+  const built = unique(sides.flatMap(([name, found]) => {
+    const measured = unrun.includes(name) ? [] : found.filter((side) => side.sure === "measured");
+    const only = measured.filter((side) => side.known === "built").length;
+    return only ? [measured.some((side) => side.box || RUN.has(side.known)) ? `${name} (${only} ${only === 1 ? "variant" : "variants"})` : name] : [];
+  }));
+  const sways = (side) => side.known !== null && side.flaky.length > 0;
+  const flaky = pairs.filter((pair) => pair.some(sways)).length;
+  const flakyOn = unique(sides.filter(([, found]) => found.some(sways)).map(([name]) => name));
+  return [unrun.length ? `Not run here: ${unrun.join(" and ")}. What is said of it is documented, not measured.` : "",
+    built.length ? `Built, not run, on ${built.join(" and ")}: numbers and latency were not measured.` : "",
+    flaky ? `${flaky} ${flaky === 1 ? "variant is" : "variants are"} flaky on ${flakyOn.join(" or ")}.` : ""].filter(Boolean).join(" ");
 };
 const coverage = (pairs, a, b) => {
   const wanted = rows.flatMap((row) => row.wanted.flatMap(([, want, op], at) => (want === "int8" ? [[row.index, at, op || "?"]] : [])));
   const told = (name, which) => {
-    const found = wanted.map(([row, at, op]) => [pairs[row][which].nodes, at, op]);
-    if (!found.some(([nodes]) => nodes.length)) return `not told on ${name}`;
-    const ops = found.filter(([nodes, at]) => nodes[at] === "int8").map(([, , op]) => op);
+    const found = wanted.map(([row, at, op]) => [pairs[row][which], at, op]);
+    if (!found.some(([side]) => side.nodes.length)) {
+      const measured = found.flatMap(([side]) => (side.sure === "measured" ? [side.known] : []));
+      // What gives wrong numbers ran, in whatever precision.
+      const failed = measured.length && measured.every((cls) => !grade(cls) && cls !== "inaccurate");
+      return failed ? `none on ${name} (every variant measured there that wants INT8 fails)` : `not told on ${name}`;
+    }
+    const ops = found.filter(([side, at]) => side.nodes[at] === "int8").map(([, , op]) => op);
     const byOp = [...new Set(ops)].sort().map((op) => `${op} ${ops.filter((one) => one === op).length}`).join(", ");
     return `${ops.length} on ${name}${byOp ? ` (${byOp})` : ""}`;
   };
@@ -118,22 +148,22 @@ const upgrade = (before, after) => {
   const [a, b] = [targets[before].id, targets[after].id];
   const pairs = rows.map((row) => [sideOf(row.index, before), sideOf(row.index, after)]);
   const made = [];
-  const still = [0, 0, 0];
+  const still = { same: 0, added: 0, dropped: 0, unknown: 0 };
   rows.forEach((row) => {
     const [old, now] = pairs[row.index];
     const found = [stepKind(row, old, now), speed(old, now)].filter(Boolean);
     made.push(...found.map((kind) => stepRow(row, kind, before, after, old, now)));
-    if (!found.length) still[(old.known !== null) + (now.known !== null)] += 1;
+    if (!found.length) still[old.known === null ? (now.known === null ? "unknown" : "added") : now.known === null ? "dropped" : "same"] += 1;
   });
   const order = data.kinds.map(([kind]) => kind);
   made.sort((one, two) => order.indexOf(one.kind) - order.indexOf(two.kind));
-  const unrun = [...new Set([before, after])].filter((column) => !targets[column].run).map((column) => targets[column].id);
+  const more = [[still.added, `known on ${b} alone`], [still.dropped, `known on ${a} but not applicable to ${b}`], [still.unknown, "known on neither"]];
   const [timed, timingSaid] = timing(pairs);
   return {
     before: a, after: b, rows: made, timed,
-    rest: `${still[2]} variants are the same on both${still[1] ? `, ${still[1]} known on one side alone` : ""}${still[0] ? `, ${still[0]} known on neither` : ""}.`,
+    rest: `${still.same} variants are the same on both${more.map(([count, text]) => (count ? `, ${count} ${text}` : "")).join("")}.`,
     headline: headline(pairs, made, a, b),
-    basis: unrun.length ? `Not run here: ${unrun.join(" and ")}. What is said of it is documented, not measured.` : "",
+    basis: basis(pairs, a, b),
     coverage: coverage(pairs, a, b), timing: timingSaid,
     counts: Object.fromEntries(order.map((kind) => [kind, made.filter((row) => row.kind === kind).length])),
   };
