@@ -57,7 +57,7 @@ def side(cell: CellView, variant: VariantView) -> Side:
             cell.cls,
             "measured",
             cell.chip,
-            tuple(_ran_in(cell, node) for node, _ in variant.wanted) if cell.layers and cell.demanded else (),
+            tuple(_ran_in(cell, node) for node, _ in variant.wanted) if cell.layers else (),
             cell.diagnosis.title if cell.diagnosis else "",
             cell.signature,
             cell.diagnosis.proofs if cell.diagnosis else (),
