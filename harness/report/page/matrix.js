@@ -146,6 +146,7 @@ const filterRows = ({ query, hide, state, differs, measured, pair }) => {
   const sequences = query.sequences.map(([states, not]) => [sequence(states, columns), not]);
   hits = tests.length ? fits : null;
   matching = rows.filter((row) => {
+    if (!shown.length) return false;
     if (differs && !row.differs) return false;
     if (!query.rows.every((test) => test(row))) return false;
     const cells = data.grid[row.index];
@@ -156,6 +157,7 @@ const filterRows = ({ query, hide, state, differs, measured, pair }) => {
   drawRows();
   byId("f-count").value = matching.length === rows.length ? `${rows.length} rows` : `${matching.length} of ${rows.length} rows`;
   byId("empty").hidden = matching.length > 0;
+  byId("empty-said").textContent = shown.length ? "No row fits these filters." : "No column fits these filters.";
   if (!home || !seen(home)) {
     const first = links[matching[0]]?.[shown[0]];
     if (first) setHome(first);
@@ -183,17 +185,6 @@ const MOVES = {
 const whereIs = (anchor) => {
   const row = elements.indexOf(anchor.closest("tr"));
   return [row, links[row].indexOf(anchor)];
-};
-// A cell that is focused must not hide behind the sticky header or the sticky first column.
-const reveal = (anchor) => {
-  const view = scroller.getBoundingClientRect();
-  const box = anchor.getBoundingClientRect();
-  const top = view.top + grid.tHead.getBoundingClientRect().height;
-  const left = view.left + anchor.closest("tr").cells[0].getBoundingClientRect().width;
-  if (box.top < top) scroller.scrollTop -= top - box.top;
-  else if (box.bottom > view.bottom) scroller.scrollTop += box.bottom - view.bottom + 12;
-  if (box.left < left) scroller.scrollLeft -= left - box.left;
-  else if (box.right > view.right) scroller.scrollLeft += box.right - view.right + 12;
 };
 grid.addEventListener("keydown", (event) => {
   const anchor = event.target.closest("td > a");
