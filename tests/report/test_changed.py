@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Any
 
 from harness.report.changed import grouped
 from harness.report.html import render
@@ -15,7 +16,7 @@ FIXED = "1.6 to 1.7: fails to build before, builds after"
 BROKEN = "1.6 to 1.7: builds before, fails to build after"
 
 
-def change(variant: str, text: str = FIXED, **fields: object) -> Change:
+def change(variant: str, text: str = FIXED, **fields: Any) -> Change:
     plain = Change("conv_silu", variant, "RTX", "rtx16", "rtx17", "class", True, text)
     return replace(plain, **fields)
 

@@ -92,11 +92,12 @@ if (STATIC) {
   [...grid.querySelectorAll("tr.variant")].forEach((element, row) => adopt(row, element));
 } else {
   const sentinel = byId("more");
+  // The margin is as wide because the sentinel is no wider than the window: scrolled sideways, it would be out of sight.
   const more = new IntersectionObserver((entries) => {
     if (!entries.some((entry) => entry.isIntersecting) || drawn === matching.length) return;
     drawMore(BATCH);
     watch();
-  }, { root: scroller, rootMargin: "600px" });
+  }, { root: scroller, rootMargin: "600px 1000000px" });
   // An observer speaks when a crossing changes; observed anew it speaks of a sentinel that is still in view.
   watch = () => { more.unobserve(sentinel); more.observe(sentinel); };
   byId("matrix-off").remove();
@@ -192,8 +193,7 @@ grid.addEventListener("keydown", (event) => {
   if (!anchor || !move || event.altKey || event.ctrlKey || event.metaKey) return;
   event.preventDefault();
   const [row, column] = move(...whereIs(anchor));
-  if (!links[row]) drawMore(matching.indexOf(row) - drawn + BATCH);
-  setHome(links[row][column]);
+  setHome(drawnCell(row, column));
   home.focus({ preventScroll: true });
   reveal(home);
 });
