@@ -39,6 +39,14 @@ class Cluster:
         seen = [cell.history.first_seen for cell in self.cells if cell.history and cell.history.first_seen]
         return min(seen, default="")
 
+    @property
+    def by_variant(self) -> list[list[CellView]]:
+        """Return the cells of each variant, both in their order."""
+        found: dict[tuple[str, str], list[CellView]] = {}
+        for cell in self.cells:
+            found.setdefault((cell.case, cell.variant), []).append(cell)
+        return list(found.values())
+
 
 def clusters(results: Results) -> tuple[Cluster, ...]:
     """Return the measured failures grouped by diagnosis, the largest group first."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import base64
 import hashlib
 from functools import cache
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jinja2
 from markupsafe import Markup
 
+from harness.report.changed import grouped
 from harness.report.columns import NO_GPU, gpu_of, groups, short_digest
 from harness.report.counts import attention, clusters, counts
 from harness.report.facts import look, spoken
@@ -41,7 +41,10 @@ _BRIEF = 240
 #: A matrix of more cells is drawn by the script, as far as it is scrolled to: 200 bytes a cell are half a megabyte for
 #: 2400, and a filter has to lay all of them out anew.
 _STATIC_CELLS = 2000
+#: Variants named under what changed, over all changes; every change is told.
 _MOST_CHANGES = 400
+#: Variants named under one cause of failures, each with all targets that it fails on.
+_MOST_FAILING = 60
 #: Rows of one kind shown before "more".
 _STEP_ROWS = 8
 _MOST_STEP_ROWS = 100
@@ -49,7 +52,7 @@ _MOST_STEP_ROWS = 100
 _NEWS_ROWS, _MOST_NEWS, _NEWS_CELLS = 12, 100, 3
 _STYLES = ("style.css", "matrix.css", "panel.css", "media.css")
 #: In the order in which they rely on one another.
-_SCRIPTS = ("base", "upgrade", "step", "query", "matrix", "graph", "layers", "panel", "main")
+_SCRIPTS = ("base", "upgrade", "step", "query", "matrix", "sight", "graph", "layers", "panel", "main")
 
 
 def render(results: Results) -> str:
@@ -74,8 +77,7 @@ def render(results: Results) -> str:
             groups=groups(results),
             row_cells=by_row,
             attention=attention(results),
-            changes=_changes(results),
-            changes_left=max(0, len(results.changes) - _MOST_CHANGES),
+            changes=grouped(results.changes, _MOST_CHANGES),
             step=upgrade(Column(results, before), Column(results, after)),
             static=len(results.cells) <= _STATIC_CELLS,
             clusters=clusters(results),
@@ -119,7 +121,7 @@ def _environment() -> jinja2.Environment:
     made.globals.update(MARKS=MARKS, BUCKETS=BUCKETS, CORNERS=CORNERS, ROLES=ROLES)
     made.globals.update(NEWS=NEWS, PAST_CORNERS=PAST_CORNERS, MOST_NEWS=_MOST_NEWS, NEWS_ROWS=_NEWS_ROWS)
     made.globals.update(NEWS_CELLS=_NEWS_CELLS)
-    made.globals.update(Class=Class, NAMED=_NAMED_CELLS, FEW=_FEW_CELLS)
+    made.globals.update(Class=Class, NAMED=_NAMED_CELLS, FEW=_FEW_CELLS, MOST_FAILING=_MOST_FAILING)
     made.globals.update(KINDS=KINDS, STEP_ROWS=_STEP_ROWS, MOST_STEP_ROWS=_MOST_STEP_ROWS)
     made.filters.update(day=day, brief=_brief, capital=capital, name=_name, cut=_cut, brief_name=_brief_name)
     made.globals.update(look_of=look, words_of=spoken, used=_used)
@@ -150,11 +152,6 @@ def _cut(text: str) -> str:
 
 def _shown(value: Any) -> Any:  # noqa: ANN401  (whatever the template prints)
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-def _changes(results: Results) -> list[tuple[str, str, list[Any]]]:
-    rows = groupby(results.changes[:_MOST_CHANGES], lambda change: (change.case, change.variant))
-    return [(case, variant, list(found)) for (case, variant), found in rows]
 
 
 def _runs(results: Results) -> dict[str, Any]:

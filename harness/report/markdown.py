@@ -6,6 +6,7 @@ import re
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
+from harness.report.changed import ChangeGroup, grouped
 from harness.report.counts import clusters, counts
 from harness.report.labels import BUCKETS, MARKS, bucket
 from harness.report.past import NEWS, news
@@ -14,11 +15,13 @@ from harness.report.text import capital, clip, visible
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.report.model import CellView, Results
+    from harness.report.model import CellView, Change, Results
 
 #: GitHub refuses a comment of more than 65 536 characters; a job summary may have 1 MiB.
 LIMIT_BYTES = 60_000
 _PER_LIST = 40
+#: Texts told below a change, and variants named behind each.
+_PER_GROUP = 12
 _PER_LINE = 400
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>()#|~&!])")
 _LISTED = ("regressed", "new", "fixed", "news", "infra")
@@ -97,15 +100,23 @@ def _day_before(when: str) -> str:
 
 
 def _changes(results: Results) -> list[str]:
-    kinds = {"class": 0, "precision": 1, "layers": 2}
-    found = sorted(results.changes, key=lambda change: kinds[change.what])
-    return _section(
-        "Changed between versions",
-        [
-            f"- {_code(f'{change.case}[{change.variant}]')}: {_plain(change.series)} {_plain(change.text)}"
-            for change in found
-        ],
-    )
+    found = grouped(results.changes, len(results.changes))
+    return _section("Changed between versions", [_group(group) for group in found], len(results.changes))
+
+
+def _group(group: ChangeGroup) -> str:
+    """Return what changed, and below it who changed so: one line for each text of their own."""
+    told = group.by_detail()
+    lines = [f"- **{_plain(group.head)}**, {group.kind}{': ' if group.text else ''}{_plain(group.text)}"]
+    for detail, found in told[:_PER_GROUP]:
+        lines.append(f"  - {_plain(detail)}{': ' if detail else ''}{_names(found)}")
+    left = sum(len(found) for _, found in told[_PER_GROUP:])
+    return "\n".join([*lines, f"  - and {left} more"] if left else lines)
+
+
+def _names(changes: Sequence[Change]) -> str:
+    named = ", ".join(_code(f"{change.case}[{change.variant}]") for change in changes[:_PER_GROUP])
+    return named + (f" and {len(changes) - _PER_GROUP} more" if len(changes) > _PER_GROUP else "")
 
 
 def _causes(results: Results) -> list[str]:
@@ -119,11 +130,11 @@ def _causes(results: Results) -> list[str]:
     )
 
 
-def _section(title: str, lines: Sequence[str]) -> list[str]:
+def _section(title: str, lines: Sequence[str], count: int | None = None) -> list[str]:
     if not lines:
         return []
     more = [f"- and {len(lines) - _PER_LIST} more"] if len(lines) > _PER_LIST else []
-    return [f"## {title} ({len(lines)})", "", *lines[:_PER_LIST], *more]
+    return [f"## {title} ({len(lines) if count is None else count})", "", *lines[:_PER_LIST], *more]
 
 
 def _plain(text: str) -> str:

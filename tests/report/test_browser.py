@@ -130,8 +130,8 @@ def test_family_filter_hides_columns_and_their_heading(opened: Opened) -> None:
     assert page.locator("#grid .targets th:visible").all_inner_texts() == [
         "rtx14\n1.4\n20 Nov old",
         "rtx15\n1.5\n20 Nov",
-        "rtx16\n1.6\n20 Nov",
-        "rtx17\n1.7\n20 Nov",
+        "from\nrtx16\n1.6\n20 Nov",
+        "to\nrtx17\n1.7\n20 Nov",
     ]
     groups = page.locator("#grid .families th:visible").all_inner_texts()
     assert groups == ["Case and variant", "TensorRT for RTX"]

@@ -206,7 +206,9 @@ def test_page_shows_ranges_and_which_version_changed_it() -> None:
         "<b>RTX</b> fails to build on 1.4 (measured); fixed in 1.5 (measured): builds, INT8 1/1; broken in"
         in text
     )
-    assert "1.4 to 1.5: fails to build before, builds after, INT8 1/1" in text
+    assert "RTX 1.4 to 1.5: 1 variant, <span" in text
+    assert "result, better</span>: fails to build before, builds after</summary>" in text
+    assert 'data-vs="rtx14">conv_silu[qdq]</a> INT8 1/1</li>' in text
 
 
 def test_clusters_hold_each_measured_failure_once() -> None:

@@ -256,7 +256,7 @@ def test_an_address_of_another_report_says_what_is_not_here(browser: Browser, fo
     made.context.close()
 
 
-def test_more_failures_of_a_cause_are_a_click_away(browser: Browser, tmp_path: Path) -> None:
+def test_the_failures_of_a_cause_are_shown_in_the_matrix(browser: Browser, tmp_path: Path) -> None:
     """The filter takes the id of a diagnosis, and the list of causes leads to it."""
     from benchmarks.report_scale import results as many
 

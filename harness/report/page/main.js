@@ -56,15 +56,18 @@ const filterAgain = () => {
   }
   shownFilter = filter;
   filterRows({ query, hide: state.hide.split("|"), state: state.state, differs: state.only.includes("d"), measured: state.only.includes("m"), pair });
+  byId("filter-said").textContent = filterSaid(state, pair);
 };
 const apply = () => {
   const pair = pairNow();
   strangers();
-  if (targets.length && shownPair !== pair.join()) {
+  const newPair = targets.length && shownPair !== pair.join();
+  if (newPair) {
     shownPair = pair.join();
     drawStep(...pair);
     stepLinks();
     byId("pair-said").replaceChildren("From ", make("b", {}, targets[pair[0]].id), " to ", make("b", {}, targets[pair[1]].id));
+    markPair(...pair);
     byId("pick-a").value = targets[pair[0]].id;
     byId("pick-b").value = targets[pair[1]].id;
     for (const [id, index] of [["on-a", pair[0]], ["on-b", pair[1]]]) byId(id).textContent = targetSaid(targets[index]);
@@ -78,7 +81,9 @@ const apply = () => {
   byId("f-all").checked = state.only.includes("a");
   const hidden = state.hide.split("|");
   for (const box of filters.querySelectorAll("[name=family]")) box.checked = !hidden.includes(families[box.value].dataset.name);
+  byId("f-pair").setAttribute("aria-pressed", String(onlyTwo(state)));
   filterAgain();
+  if (newPair) showPair(pair);
   for (const button of document.querySelectorAll("[data-bucket]")) button.setAttribute("aria-pressed", String(state.state === "b-" + button.dataset.bucket));
   const place = state.cell ? placeOf(state.cell) : null;
   if (place) {
@@ -89,7 +94,7 @@ const apply = () => {
 };
 // A step to another cell is one that the browser's Back undoes; typing in a filter is not.
 const go = (changes) => {
-  const wanted = { ...state, ...changes };
+  const wanted = followTwo(state, { ...state, ...changes });
   if (JSON.stringify(wanted) === JSON.stringify(state)) return;
   const address = location.pathname + location.search + hashOf(wanted);
   history["cell" in changes || "a" in changes || "b" in changes ? "pushState" : "replaceState"](null, "", address);
@@ -124,7 +129,15 @@ byId("f-differs").addEventListener("change", (event) => go({ only: only("d", eve
 byId("f-measured").addEventListener("change", (event) => go({ only: only("m", event.target.checked) }));
 byId("f-all").addEventListener("change", (event) => go({ only: only("a", event.target.checked) }));
 phone.addEventListener("change", filterAgain);
-byId("f-pair").addEventListener("click", () => go({ q: `target:${state.a},${state.b}` }));
+byId("f-pair").addEventListener("click", () => {
+  go({ q: toggleTwo(state) });
+  showPair(pairNow());
+});
+byId("show-all").addEventListener("click", () => {
+  go({ q: "", state: "", hide: "", only: state.only.includes("a") ? "a" : "" });
+  showPair(pairNow());
+  byId("f-text").focus();
+});
 for (const box of filters.querySelectorAll("[name=family]")) {
   box.addEventListener("change", () => go({ hide: [...filters.querySelectorAll("[name=family]:not(:checked)")].map((one) => families[one.value].dataset.name).join("|") }));
 }
@@ -195,13 +208,14 @@ addEventListener("keydown", (event) => {
 const ON_PAPER = 20000;
 let unfolded = [];
 addEventListener("beforeprint", () => {
-  if (!STATIC && matching.length * shownColumns().length <= ON_PAPER) drawMore(matching.length);
-  unfolded = [...document.querySelectorAll(".kind > details:not([open]), .cluster:not([open])")];
+  if (!STATIC && panel.hidden && matching.length * shownColumns().length <= ON_PAPER) drawMore(matching.length);
+  unfolded = [...document.querySelectorAll("main details:not([open], #nodes, .doc), #panel details:not([open])")];
   unfolded.forEach((entry) => { entry.open = true; });
 });
 addEventListener("afterprint", () => unfolded.forEach((entry) => { entry.open = false; }));
 byId("f-help").addEventListener("click", showHelp);
 follow();
 if (!shownPair) apply();
+if (current) scroller.scrollIntoView({ block: "nearest", behavior: "instant" });
 performance.mark("ready");
 document.documentElement.dataset.ready = "";

@@ -92,11 +92,12 @@ if (STATIC) {
   [...grid.querySelectorAll("tr.variant")].forEach((element, row) => adopt(row, element));
 } else {
   const sentinel = byId("more");
+  // The margin is as wide because the sentinel is no wider than the window: scrolled sideways, it would be out of sight.
   const more = new IntersectionObserver((entries) => {
     if (!entries.some((entry) => entry.isIntersecting) || drawn === matching.length) return;
     drawMore(BATCH);
     watch();
-  }, { root: scroller, rootMargin: "600px" });
+  }, { root: scroller, rootMargin: "600px 1000000px" });
   // An observer speaks when a crossing changes; observed anew it speaks of a sentinel that is still in view.
   watch = () => { more.unobserve(sentinel); more.observe(sentinel); };
   byId("matrix-off").remove();
@@ -146,6 +147,7 @@ const filterRows = ({ query, hide, state, differs, measured, pair }) => {
   const sequences = query.sequences.map(([states, not]) => [sequence(states, columns), not]);
   hits = tests.length ? fits : null;
   matching = rows.filter((row) => {
+    if (!shown.length) return false;
     if (differs && !row.differs) return false;
     if (!query.rows.every((test) => test(row))) return false;
     const cells = data.grid[row.index];
@@ -156,6 +158,7 @@ const filterRows = ({ query, hide, state, differs, measured, pair }) => {
   drawRows();
   byId("f-count").value = matching.length === rows.length ? `${rows.length} rows` : `${matching.length} of ${rows.length} rows`;
   byId("empty").hidden = matching.length > 0;
+  byId("empty-said").textContent = shown.length ? "No row fits these filters." : "No column fits these filters.";
   if (!home || !seen(home)) {
     const first = links[matching[0]]?.[shown[0]];
     if (first) setHome(first);
@@ -184,25 +187,13 @@ const whereIs = (anchor) => {
   const row = elements.indexOf(anchor.closest("tr"));
   return [row, links[row].indexOf(anchor)];
 };
-// A cell that is focused must not hide behind the sticky header or the sticky first column.
-const reveal = (anchor) => {
-  const view = scroller.getBoundingClientRect();
-  const box = anchor.getBoundingClientRect();
-  const top = view.top + grid.tHead.getBoundingClientRect().height;
-  const left = view.left + anchor.closest("tr").cells[0].getBoundingClientRect().width;
-  if (box.top < top) scroller.scrollTop -= top - box.top;
-  else if (box.bottom > view.bottom) scroller.scrollTop += box.bottom - view.bottom + 12;
-  if (box.left < left) scroller.scrollLeft -= left - box.left;
-  else if (box.right > view.right) scroller.scrollLeft += box.right - view.right + 12;
-};
 grid.addEventListener("keydown", (event) => {
   const anchor = event.target.closest("td > a");
   const move = MOVES[event.key];
   if (!anchor || !move || event.altKey || event.ctrlKey || event.metaKey) return;
   event.preventDefault();
   const [row, column] = move(...whereIs(anchor));
-  if (!links[row]) drawMore(matching.indexOf(row) - drawn + BATCH);
-  setHome(links[row][column]);
+  setHome(drawnCell(row, column));
   home.focus({ preventScroll: true });
   reveal(home);
 });

@@ -189,12 +189,13 @@ const openCell = async (row, column, other) => {
       copying("Copy link", () => location.href), close),
     beside(column, other), ...(trouble ? [make("p", {}, trouble)] : bodyOf(row, column, other, found)));
   document.querySelectorAll("#grid a.open").forEach((entry) => entry.classList.remove("open"));
-  const anchor = links[row]?.[column];
+  const anchor = drawnCell(row, column);
   if (anchor) {
     anchor.classList.add("open");
     setHome(anchor);
   }
   panel.hidden = false;
+  if (anchor) reveal(anchor);
   document.title = `${id} – ${TITLE}`;
   if (again) byId("p-vs").focus({ preventScroll: true });
   else {
