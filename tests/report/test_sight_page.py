@@ -89,7 +89,7 @@ def test_a_deep_link_to_a_row_far_down_draws_and_shows_it(browser: Browser, wide
     """Rows are drawn as they are scrolled to; a link scrolls there."""
     made = Opened(browser, wide, "#case4%5Bvariant19%5D-trt1049", viewport={"width": 1500, "height": 900})
     page = made.page
-    page.locator("#panel figure").first.wait_for()
+    page.locator("#panel .state").wait_for()
     box = page.locator("#grid a.open").bounding_box()
     cover = page.locator("#panel").bounding_box()
     assert box
