@@ -40,6 +40,11 @@ class Cluster:
         return min(seen, default="")
 
     @property
+    def ever(self) -> bool:
+        """Tell whether the cells failed in all runs kept, so that they may have failed before the first of them."""
+        return all(cell.history.event in ("first", "steady") for cell in self.cells if cell.history)
+
+    @property
     def by_variant(self) -> list[list[CellView]]:
         """Return the cells of each variant, both in their order."""
         found: dict[tuple[str, str], list[CellView]] = {}

@@ -230,6 +230,9 @@ def test_clusters_say_when_they_were_first_seen() -> None:
     results = seeded({"conv_silu[qdq]-rtx14": classes(BUILT, BUILD, BUILD, BUILD)})
     seen = {cluster.first_seen for cluster in clusters(results) if cell(results, on="rtx14") in cluster.cells}
     assert seen == {day(1)}
+    assert not any(cluster.ever for cluster in clusters(results) if cluster.first_seen)
+    always = seeded({"conv_silu[qdq]-rtx14": classes(BUILD, BUILD)})
+    assert all(cluster.ever for cluster in clusters(always) if cluster.first_seen)
     assert {cluster.first_seen for cluster in clusters(factory.results())} == {""}
 
 
