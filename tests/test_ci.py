@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -414,3 +415,51 @@ def test_workflows_run_scripts_that_are_tested_and_no_shell_of_their_own() -> No
     for command in commands:
         if command.startswith(".ci/"):
             assert os.access(ROOT / command, os.X_OK), command
+
+
+_REFERENCE = re.compile(
+    r"\b(needs|steps)\.([A-Za-z0-9_-]+)\.(?:outputs\.([A-Za-z0-9_-]+)|result|outcome|conclusion)"
+)
+
+
+def wrong_references(workflow: Any) -> list[str]:
+    """Return what the expressions of a workflow name and its jobs and steps do not have: GitHub makes "" of it."""
+    jobs = workflow["jobs"]
+    found = []
+    for name, job in jobs.items():
+        needed = [job["needs"]] if isinstance(job.get("needs"), str) else job.get("needs", [])
+        steps = {step["id"] for step in job.get("steps", []) if "id" in step}
+        for kind, other, output in _REFERENCE.findall(json.dumps(job)):
+            known = needed if kind == "needs" else steps
+            if other not in known or (
+                kind == "needs" and output and output not in jobs[other].get("outputs", {})
+            ):
+                found.append(f"{name}: {kind}.{other}.{output}")
+    return found
+
+
+def workflow(name: str) -> str:
+    return (Path(__file__).parents[1] / ".github" / "workflows" / f"{name}.yml").read_text()
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("name", ["ci", "nightly"])
+def test_expressions_of_the_workflows_name_what_is_there(name: str) -> None:
+    """GitHub makes an empty text of a name that is not there, and no error."""
+    assert wrong_references(yaml.safe_load(workflow(name))) == []
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("needs.plan.outputs.matrix", "needs.plan.outputs.matrx"),
+        ("steps.merge.outputs.code", "steps.merg.outputs.code"),
+        ("needs.report.outputs.site", "needs.reports.outputs.site"),
+    ],
+)
+def test_a_typing_mistake_in_an_expression_is_found(right: str, wrong: str) -> None:
+    """It would give no jobs, or a night without a verdict."""
+    text = workflow("nightly")
+    assert right in text
+    assert wrong_references(yaml.safe_load(text.replace(right, wrong, 1)))

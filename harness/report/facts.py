@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harness.report import past
+from harness.report.columns import Column, groups
 from harness.report.labels import BUCKETS, CORNERS, KINDS, MARKS, ROLES, bucket
 from harness.report.ranges import PREDICATE
 from harness.report.sides import STACK, Side, side
@@ -18,7 +19,7 @@ from harness.timing import RUN_TO_RUN
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.report.model import CaseView, CellView, Results, TargetView, Timing, VariantView
+    from harness.report.model import CaseView, CellView, Results, Timing, VariantView
 
 #: Precisions that say nothing of how a node computes.
 _UNTOLD = ("", "unknown")
@@ -59,7 +60,7 @@ def facts(results: Results) -> dict[str, Any]:
             ]
         )
     return {
-        "targets": [_target(target) for target in results.targets],
+        "targets": [_target(column) for group in groups(results) for column in group.columns],
         "pair": default_pair(results),
         "cases": [
             [case.name, case.title, case.summary, [[link.url, link.title or link.url] for link in case.links]]
@@ -83,7 +84,8 @@ def facts(results: Results) -> dict[str, Any]:
     }
 
 
-def _target(target: TargetView) -> dict[str, Any]:
+def _target(column: Column) -> dict[str, Any]:
+    target = column.target
     return {
         "id": target.id,
         "label": target.label,
@@ -95,6 +97,7 @@ def _target(target: TargetView) -> dict[str, Any]:
         "platform": target.platform,
         "run": int(bool(target.stamps)),
         "needs": target.needs,
+        "gpu": column.gpu,
         "commands": list(target.commands),
     }
 
@@ -143,7 +146,8 @@ def words(cell: CellView, variant: VariantView) -> str:
     if not cell.measured:
         return f"{BUCKETS[where][0]}: {clip(cell.reason or cell.sentence, 200)}"
     parts = [f"{BUCKETS[where][0]}: {MARKS[cell.cls].name.lower()}", cell.chip]
-    parts += [past.NEWS[word] for word in past.words(cell) if word in past.CORNERS]
+    marks = past.corner(cell)
+    parts += [past.NEWS[word] for word, mark in past.CORNERS.items() if mark in marks]
     if cell.diagnosis:
         parts.append(cell.diagnosis.title)
     return ". ".join(part for part in parts if part)

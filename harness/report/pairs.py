@@ -162,6 +162,8 @@ def _kind(pair: Pair) -> Kind | None:
     if not was:
         # An engine that was refused and is now built without its precision has not been fixed: it fails silently.
         return Kind.BUILDS_WITHOUT if now == 1 else Kind.FIXED
+    if not new.demanded:
+        return None
     wanted = pair.variant.wanted
     gained = _kept(wanted, new, old) - _kept(wanted, old, new)
     if not gained and not _all_told(pair):

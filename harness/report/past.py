@@ -30,6 +30,10 @@ NEWS = {
 #: The corner mark of what a reader of the matrix must know before trusting a cell.
 CORNERS = {"flaky": "~", "slower": "▼", "faster": "▲"}
 
+#: What came and went within this part of where it began left nothing behind.
+_AS_BEFORE = 0.1
+_BACK = "It is about what it was before it first changed."
+
 _STACK = {
     "engine": "engine version",
     "image": "image or packages",
@@ -57,8 +61,13 @@ def words(cell: CellView) -> tuple[str, ...]:
 
 
 def corner(cell: CellView) -> str:
-    """Return the marks of a cell's past."""
-    return "".join(CORNERS[word] for word in words(cell) if word in CORNERS)
+    """Return the marks of a cell's past: flaky, and where the latency went and stayed."""
+    past = cell.history
+    if past is None:
+        return ""
+    lasting = [word for word in _latency_words(past.latency) if word in CORNERS]
+    latest = [] if _returned(past.latency) else lasting[-1:]
+    return "".join(CORNERS[word] for word in (past.event, *latest) if word in CORNERS)
 
 
 def sentences(cell: CellView) -> tuple[str, ...]:
@@ -90,7 +99,8 @@ def _news(cell: CellView) -> Iterable[tuple[str, str, str]]:
         yield past.flaky_since or past.since, past.event, " ".join(said)
     if past.latency:
         for change in past.latency.changes:
-            yield change.when, _latency_word(change), _change(past.latency, change)
+            back = f" {_BACK}" if change is past.latency.changes[-1] and _returned(past.latency) else ""
+            yield change.when, _latency_word(change), _change(past.latency, change) + back
 
 
 def _last(cell: CellView, past: CellHistory) -> Class:
@@ -141,10 +151,15 @@ def _latency_word(change: LatencyChange) -> str:
 
 
 def _latency_words(latency: LatencyHistory | None) -> list[str]:
-    """Return "slower" or "faster" for the last step or drift, and "spike" where there was one."""
-    found = [_latency_word(change) for change in latency.changes] if latency else []
-    lasting = [word for word in found if word != "spike"]
-    return [*lasting[-1:], *(["spike"] if "spike" in found else [])]
+    """Return what the latency ever did, the latest step or drift last."""
+    changes = latency.changes if latency else ()
+    return list(dict.fromkeys(_latency_word(change) for change in reversed(changes)))[::-1]
+
+
+def _returned(latency: LatencyHistory | None) -> bool:
+    """Tell whether the latency is what it was before it first changed, within a tenth."""
+    lasting = [change for change in latency.changes if change.p is not None] if latency else []
+    return len(lasting) > 1 and abs(lasting[-1].after_ms / lasting[0].before_ms - 1) < _AS_BEFORE
 
 
 def _latency(latency: LatencyHistory | None) -> list[str]:
@@ -158,7 +173,8 @@ def _latency(latency: LatencyHistory | None) -> list[str]:
         return [f"Whether its latency changed is inconclusive: {over}, {why}."]
     if latency.verdict == "steady":
         return [f"Its latency is steady over {over}."]
-    return [_change(latency, change) for change in latency.changes]
+    back = [_BACK] if _returned(latency) else []
+    return [*(_change(latency, change) for change in latency.changes), *back]
 
 
 def _over(latency: LatencyHistory) -> str:

@@ -28,7 +28,7 @@ from harness.report.model import (
 from harness.store import latest
 from harness.today import is_stale, todays
 from harness.trtexec import docker_line, model_file, trtexec_lines
-from harness.words import Engine
+from harness.words import Engine, Typing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -230,11 +230,25 @@ def _case(case: Case, models: Models) -> CaseView:
             recipe_sha256=variant.recipe.sha256(),
             model_sha256=model_sha256(model),
             expectations=variant.expectations,
-            tags=variant.tags,
+            tags=_tags(variant, model),
             graph=graph_of(model),
         )
 
     return CaseView(case.name, case.title, case.summary, case.links, tuple(map(variant_view, case)))
+
+
+def _tags(variant: Variant, model: bytes) -> tuple[str, ...]:
+    """Return a variant's own tags, and what its recipe and graph make it."""
+    recipe = variant.recipe
+    ops = {node.op for node in graph_of(model).nodes}
+    told = {
+        "qdq": bool(ops & {"QuantizeLinear", "DequantizeLinear"}),
+        "calibrated": recipe.calibrator is not None,
+        "plugin": recipe.plugin is not None,
+        "fp16": "FP16" in recipe.flags,
+        "strongly-typed": recipe.typing is Typing.STRONG,
+    }
+    return (*variant.tags, *(tag for tag, true in told.items() if true))
 
 
 def _with_ranges(results: Results) -> Results:

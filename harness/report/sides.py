@@ -36,7 +36,8 @@ class Side:
 
     `cls` is None where nothing is; `sure` is "measured", or how sure the claim is. `nodes` are the precisions that
     the variant's wanted nodes ran in, "" where not told; `why` says why nothing is known, or why it failed. `flaky`
-    are the classes seen where runs on the same stack disagree.
+    are the classes seen where runs on the same stack disagree. `demanded` says that the engine has to keep the
+    precision.
     """
 
     cls: Class | None
@@ -48,6 +49,7 @@ class Side:
     proofs: tuple[str, ...] = ()
     box: Box | None = None
     flaky: tuple[Class, ...] = ()
+    demanded: bool = True
 
 
 def side(cell: CellView, variant: VariantView) -> Side:
@@ -63,6 +65,7 @@ def side(cell: CellView, variant: VariantView) -> Side:
             cell.diagnosis.proofs if cell.diagnosis else (),
             _box(cell),
             cell.flaky,
+            cell.demanded,
         )
     if cell.cls is Class.NOT_APPLICABLE:
         return Side(None, why="does not apply")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harness.report import write_report
+from harness.report.results import assemble
 from tests.report import factory
 from tests.report.browsing import Opened, open_cell, panel
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 pytestmark = pytest.mark.browser
+
+CELL = "conv_silu[qdq]-rtx17"
 
 
 def nodes(opened: Opened, figure: int = 0) -> list[str]:
@@ -225,6 +228,48 @@ def test_a_cell_that_fails_says_what_to_use_meanwhile_and_leads_there(opened: Op
     page.keyboard.press("Escape")
     open_cell(page, "qdq-between", "rtx14")
     assert "Meanwhile." in panel(page)
+
+
+def test_the_workaround_of_a_failing_cell_is_a_link_to_its_cell(browser: Browser, tmp_path: Path) -> None:
+    """On the same target, where it was measured to work."""
+    found = (factory.build_failure("qdq", "rtx16"), factory.outcome("qdq-between", "rtx16"))
+    outcomes = {entry.cell: entry for entry in found}
+    write_report(assemble(factory.matrix(), (factory.case(),), outcomes), tmp_path)
+    made = Opened(browser, tmp_path / "index.html", "#conv_silu%5Bqdq%5D-rtx16")
+    line = made.page.locator("#panel p", has_text="Meanwhile.")
+    assert line.inner_text() == "Meanwhile. conv_silu[qdq-between] builds (INT8 1/1)."
+    line.get_by_role("link").click()
+    made.page.locator("#panel-title", has_text="conv_silu[qdq-between]-rtx16").wait_for()
+    assert "Meanwhile." not in panel(made.page)
+    made.context.close()
+
+
+def test_layers_tell_their_time(opened: Opened) -> None:
+    """Of a profiled run, in a column of its own."""
+    open_cell(opened.page, "qdq", "ort131")
+    table = opened.page.get_by_role("region", name="Layers", exact=True)
+    assert table.locator("thead th").last.inner_text() == "Time"
+    assert table.locator("tbody td.num").all_inner_texts() == ["20 µs"]
+
+
+def test_copy_buttons_copy_what_stands_beside_them(browser: Browser, folder: Path) -> None:
+    """The address of what is seen, and the line as it is."""
+    made = Opened(
+        browser,
+        folder / "index.html",
+        "#conv_silu%5Bqdq%5D-rtx17",
+        permissions=["clipboard-read", "clipboard-write"],
+    )
+    page = made.page
+    page.locator("#panel").wait_for(state="visible")
+    page.locator("#panel .panel-head").get_by_role("button", name="Copy link").click()
+    page.locator("#panel .panel-head").get_by_role("button", name="Copied").wait_for()
+    assert page.evaluate("navigator.clipboard.readText()") == page.url
+    line = page.locator("#panel .cmd", has_text="pytest")
+    line.get_by_role("button").click()
+    line.get_by_role("button", name="Copied").wait_for()
+    assert page.evaluate("navigator.clipboard.readText()") == f"pytest 'matrix.yaml::{CELL}'"
+    made.context.close()
 
 
 def test_the_other_side_tells_how_it_ended(opened: Opened) -> None:

@@ -188,6 +188,18 @@ def test_latency_is_told_for_what_it_did(
     assert [entry.kind for entry in past.news(results)] == ([word] if word else [])
 
 
+def test_what_came_and_went_says_that_it_is_back() -> None:
+    """Two changes that undo each other are no reason to worry, and leave no mark; the filter finds both."""
+    results = seeded({TIMED: latencies(lambda number: 1.3 if 8 <= number < 14 else 1.0)})
+    found = cell(results, on="ort131")
+    assert past.words(found) == ("steady", "slower", "faster")
+    assert past.corner(found) == ""
+    assert past.sentences(found)[-1] == "It is about what it was before it first changed."
+    last, first = past.news(results)
+    assert last.cells[0][1].endswith("It is about what it was before it first changed.")
+    assert "before it first changed" not in first.cells[0][1]
+
+
 def test_too_few_runs_are_inconclusive() -> None:
     """An answer too: it says how many are needed."""
     results = seeded({TIMED: latencies(lambda number: 1.5 if number >= 3 else 1.0)[:5]})

@@ -17,6 +17,7 @@ from tests import needs
 from tests.report import factory
 from tests.report.browsing import Opened, panel
 from tests.report.poison import everywhere
+from tests.report.test_past import TIMED, latencies, seeded
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +35,7 @@ OPEN = "#a=rtx14&b=rtx15&q=state:fail&cell=conv_silu%5Bqdq%5D-rtx15&vs=rtx16"
 @pytest.mark.parametrize("width", [390, 900, 1500])
 def test_audit_finds_no_violation(browser: Browser, folder: Path, scheme: Any, width: int) -> None:
     """axe-core, every rule, on the first screen, with an open cell beside another target, and with the help open."""
-    script = needs.axe()
+    needs.axe()
     viewport: Any = {"width": width, "height": 900}
     for address in ("", OPEN):
         made = Opened(
@@ -45,11 +46,36 @@ def test_audit_finds_no_violation(browser: Browser, folder: Path, scheme: Any, w
             made.page.locator("#panel figure").nth(1).wait_for()
         else:
             made.page.locator("#f-help").click()
-        made.page.add_script_tag(path=script)
-        found = made.page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
-        said = [(one["id"], [node["html"][:200] for node in one["nodes"][:3]]) for one in found["violations"]]
-        assert said == []
+        assert violations(made) == []
         made.context.close()
+
+
+def violations(made: Opened) -> list[Any]:
+    """Return what axe-core finds on a page, with examples."""
+    made.page.add_script_tag(path=needs.axe())
+    found = made.page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
+    return [(one["id"], [node["html"][:200] for node in one["nodes"][:3]]) for one in found["violations"]]
+
+
+@pytest.mark.parametrize("which", ["drawn", "past"])
+def test_audit_of_a_drawn_matrix_and_of_a_page_with_a_past(
+    browser: Browser, large: Any, tmp_path: Path, which: str
+) -> None:
+    """With all lists unfolded, and a cell with its strip open."""
+    needs.axe()
+    file = large[1]
+    if which == "past":
+        nights = {TIMED: latencies(lambda number: 1.3 if number >= 10 else 1.0)}
+        write_report(seeded(nights), tmp_path)
+        file = tmp_path / "index.html"
+    made = Opened(browser, file, bypass_csp=True, viewport={"width": 1440, "height": 900})
+    made.page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    assert violations(made) == []
+    if which == "past":
+        made.page.evaluate(f"location.hash = {json.dumps('#' + TIMED)}")
+        made.page.locator("#panel .strip").wait_for()
+        assert violations(made) == []
+    made.context.close()
 
 
 @pytest.fixture(scope="module")

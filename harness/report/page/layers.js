@@ -50,12 +50,13 @@ const alignLayers = (left, right) => {
   const made = left.map((layer, one) => [layer, partner.has(one) ? right[partner.get(one)] : null]);
   return [...made, ...right.filter((_, two) => !taken.has(two)).map((layer) => [null, layer])];
 };
-const alignedTable = (one, two, names) => {
+const alignedTable = (one, two, names, sameStack) => {
   const alone = (name) => make("em", { class: "alone" }, `no such layer on ${name}`);
   const lines = alignLayers(one.layers || [], two.layers || []).map(([left, right]) => [
     left ? layerTold(left) : alone(names[0]), left ? left[2] : "", right ? layerTold(right) : alone(names[1]), right ? right[2] : "",
-    left && right && typeof left[8] === "number" && typeof right[8] === "number" ? `${ms(left[8])} → ${ms(right[8])}` : ""]);
+    left && right && typeof left[8] === "number" && typeof right[8] === "number" ? `${ms(left[8])}${sameStack ? " → " : " | "}${ms(right[8])}` : ""]);
   const headings = [names[0], "Precision", names[1], "Precision", ...(lines.some((line) => line[4]) ? ["#Time"] : [])];
   return [make("p", { class: "quiet" }, "Matched by the ONNX nodes that layers came from, then by type; marked where precision differs or one side has no such layer."),
+    lines.some((line) => line[4]) && !sameStack ? make("p", { class: "quiet" }, "The two were timed on different stacks: their times stand beside each other and are not compared.") : "",
     region("Layers side by side", table(headings, lines.map((line) => line.slice(0, headings.length)), (line) => (line[1] === line[3] ? null : "lostrow")))];
 };

@@ -51,7 +51,7 @@ const filterAgain = () => {
     problem("");
   } catch (error) {
     if (!(error instanceof BadQuery)) throw error;
-    problem(error.message);
+    problem(`${error.message} – the rows are still those of the filter before.`);
     return;
   }
   shownFilter = filter;

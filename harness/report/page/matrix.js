@@ -34,6 +34,7 @@ const rowElement = (row) => {
   return make("tr", { class: "variant" }, make("th", { scope: "row" }, make("div", { class: "row" },
     make("div", { class: "head" }, make("code", {}, cut(row.name)), " ",
       make("span", { class: `role r-${row.role}` }, row.roleName + (row.counterpart ? ` of ${cut(row.counterpart)}` : "")),
+      row.tags.length ? [" ", make("span", { class: "tags" }, cut(row.tags.join(" ")))] : null,
       documented.length ? make("details", { class: "doc" }, make("summary", { title: "Documented, not run here" }, "doc"), documented.map(spanLine)) : null),
     make("div", { class: "claim" }, cut(row.title)), row.spans.filter((span) => !span[2]).map(spanLine))),
   targets.map((_, column) => tableCell(row.index, column)));

@@ -166,7 +166,7 @@ const bodyOf = (row, column, other, found) => {
     ...chapter("Latency", latency(cell)), ...chapter("Accuracy against the ONNX reference", accuracy(cell)),
     ...chapter("Phases", phases(cell), facts.length ? list(facts) : []),
     ...chapter("Messages", log(cell)),
-    ...chapter(title, second && (cell.layers || second.layers) ? alignedTable(cell, second, [targets[column].id, targets[other].id]) : layerTable(cell)),
+    ...chapter(title, second && (cell.layers || second.layers) ? alignedTable(cell, second, [targets[column].id, targets[other].id], boxOf(row, column)?.stack === boxOf(row, other)?.stack) : layerTable(cell)),
     ...chapter("Recipe", make("p", {}, variant.recipe), list([...variant.hashes, ...(variant.tags ? [["tags", variant.tags.join(", ")]] : [])])),
     ...chapter("Reproduce", reproduce(idOf(row, column), cell, variant, targets[column])), ...chapter(lookOf(row, column).measured ? "Measured with" : "Last tried with", cell.stamps ? [list(cell.stamps.map(([key, value]) => [key.replaceAll("_", " "), value]))] : [])];
 };

@@ -6,12 +6,13 @@ const STATES = {
   known: (look) => look.known !== null,
   unknown: (look) => look.known === null,
   measured: (look) => Boolean(look.measured),
+  unexpected: (look) => ["regressed", "new", "fixed"].includes(look.bucket),
   documented: (look) => look.bucket === "documented",
 };
 const STATE_WORDS = [...new Set([...Object.keys(STATES), ...Object.keys(data.marks), ...Object.keys(data.buckets)])];
 const isState = (look, word) => (STATES[word] ? STATES[word](look) : look.known === word || look.cls === word || look.bucket === word);
 const ENGINES = { trt: "tensorrt", rtx: "tensorrt_rtx", ort: "onnxruntime" };
-const KEYS = ["state", "case", "variant", "tag", "role", "op", "precision", "past", "cause", "target", "trt", "rtx", "ort", "version", "seq"];
+const KEYS = ["state", "case", "variant", "tag", "role", "op", "precision", "past", "cause", "target", "trt", "rtx", "ort", "version", "gpu", "seq"];
 const PASTS = ["new_failure", "fixed", "changed", "flaky", "slower", "faster", "spike", "steady", "first"];
 const CAUSES = [...new Set(looks.map((look) => look.signature).filter(Boolean))].sort();
 const ROLES = [...new Set(rows.map((row) => row.role))];
@@ -49,9 +50,10 @@ const glob = (values) => {
 };
 const columnTerm = (key, values) => {
   const named = glob(values);
-  const fits = (target) => (key === "target" ? named(target.id)
+  const ofTarget = { target: (target) => target.id, gpu: (target) => target.gpu }[key];
+  const fits = (target) => (ofTarget ? named(ofTarget(target))
     : (key === "version" || target.engine === ENGINES[key]) && values.some((value) => versionFits(target.version, value)));
-  if (!targets.some(fits)) throw new BadQuery(`${key}:${values.join(",")} – no target of this report fits; it has ${targets.map((target) => (key === "target" ? target.id : target.version)).slice(0, 30).join(", ")}`);
+  if (!targets.some(fits)) throw new BadQuery(`${key}:${values.join(",")} – no target of this report fits; it has ${[...new Set(targets.filter((target) => !ENGINES[key] || target.engine === ENGINES[key]).map(ofTarget || ((target) => target.version)))].slice(0, 30).join(", ")}`);
   return fits;
 };
 const rowTerm = (key, values) => {
@@ -90,7 +92,7 @@ const parseQuery = (text) => {
       if (values.length < 2) throw new BadQuery("seq: wants two states or more, as in seq:fail,ok");
       values.forEach((one) => check(key, one, STATE_WORDS));
       made.sequences.push([values, not]);
-    } else if (["target", "trt", "rtx", "ort", "version"].includes(key)) {
+    } else if (["target", "trt", "rtx", "ort", "version", "gpu"].includes(key)) {
       const fits = columnTerm(key, values);
       made.columns.push((target) => fits(target) !== not);
     } else if (key === "state") {

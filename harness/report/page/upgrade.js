@@ -4,7 +4,7 @@ const grade = (cls) => (GOOD.has(cls) ? 2 : cls === "precision_lost" ? 1 : 0);
 const FLOATS = new Set(["fp32", "tf32"]);
 const samePrecision = (one, two) => one === two || (FLOATS.has(one) && FLOATS.has(two));
 
-const sideOf = (row, column) => ({ ...lookOf(row, column), box: boxOf(row, column) });
+const sideOf = (row, column) => ({ ...lookOf(row, column), box: boxOf(row, column), demanded: targets[column].engine !== "onnxruntime" });
 const said = (side, predicate = data.predicates[side.known]) => {
   if (side.known === null) return side.why;
   return `${side.sure === "measured" ? "" : "documented: "}${predicate}${side.chip ? ` (${side.chip})` : ""}`;
@@ -22,6 +22,7 @@ const stepKind = (row, old, now) => {
     return was ? "broken" : other ? "otherwise" : null;
   }
   if (!was) return is === 1 ? "builds_without" : "fixed";
+  if (!now.demanded) return null;
   const gained = kept(row, now, old) - kept(row, old, now) || (allTold(old) && allTold(now) ? 0 : is - was);
   return gained < 0 ? "precision_lost" : gained ? "precision_gained" : null;
 };
