@@ -84,6 +84,17 @@ def test_arrows_stop_at_the_edges(opened: Opened) -> None:
     assert page.evaluate("document.activeElement.getAttribute('aria-label')").startswith("qdq on ort131.")
 
 
+def test_the_skip_link_leads_to_a_cell(opened: Opened) -> None:
+    """Not to the two dozen links of the heads before it."""
+    page = opened.page
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert page.evaluate("Boolean(document.activeElement.closest('#grid td'))")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    page.locator("#panel-title").wait_for()
+
+
 def test_only_one_cell_is_a_tab_stop(opened: Opened) -> None:
     """Tab does not have to pass thousands of cells."""
     stops = "cells => cells.filter((a) => a.tabIndex === 0).length"

@@ -176,7 +176,8 @@ document.addEventListener("click", (event) => {
   const section = byId(id);
   if (section) {
     section.scrollIntoView();
-    if (anchor.classList.contains("skip")) scroller.focus({ preventScroll: true });
+    // To a cell, past the links of the heads and of the case: from there the arrows lead everywhere.
+    if (anchor.classList.contains("skip")) (home && seen(home) ? home : scroller).focus({ preventScroll: true });
   }
 });
 const follow = () => {
