@@ -11,7 +11,7 @@ from harness.diagnosis import Diagnosis, diagnose
 from harness.layers import node_precision
 from harness.plan import Cell, documented
 from harness.verdict import Judgement, judge
-from harness.words import GOOD, Engine, Precision, Verdict
+from harness.words import BASELINE, GOOD, Precision, Verdict
 
 if TYPE_CHECKING:
     from harness.case import Recipe
@@ -51,7 +51,7 @@ class Judged:
 def _demanded(cell: Cell) -> bool:
     # ONNX Runtime is the baseline for the graph and its numbers: that it runs a Q/DQ convolution in FP32 unless a
     # QuantizeLinear follows says nothing about TensorRT. What it ran in is recorded and shown.
-    return cell.target.engine is not Engine.ONNXRUNTIME
+    return cell.target.engine is not BASELINE
 
 
 def judge_cell(cell: Cell, outcome: Outcome) -> Judged:

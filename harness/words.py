@@ -95,6 +95,10 @@ class Engine(Word):
     ONNXRUNTIME = "onnxruntime"
 
 
+#: The engine whose graphs and numbers the others are held against: no precision is demanded of it.
+BASELINE = Engine.ONNXRUNTIME
+
+
 class Typing(Word):
     """Where a recipe's precision comes from.
 

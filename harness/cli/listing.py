@@ -87,7 +87,7 @@ def show(options: argparse.Namespace) -> int:
     # Copied from pytest's output, an id has the file before it.
     cell = find(project.cells, options.cell.rpartition("::")[2])
     data = cell.variant.model_bytes()
-    today = todays([cell])
+    today = todays([cell], {(cell.case.name, cell.variant.name): data})
     now = today[cell.id]
     recorded = Store(options.reports).latest(lambda outcome: is_stale(outcome, today)).get(cell.id)
     if options.save:

@@ -21,7 +21,7 @@ class ChangeGroup:
     """One change that several variants share.
 
     `versions` is "1.6 to 1.7"; `way` is "better", "worse" or "other"; `text` is what they share, empty where each has
-    its own. `count` counts the variants; `named` has some or all of them, each with what it adds to `text`.
+    its own. `count` counts the variants; `named` has some or all of them.
     """
 
     series: str
@@ -30,7 +30,7 @@ class ChangeGroup:
     way: str
     text: str
     count: int
-    named: tuple[tuple[Change, str], ...]
+    named: tuple[Change, ...]
 
     @property
     def kind(self) -> str:
@@ -45,8 +45,8 @@ class ChangeGroup:
     def by_detail(self) -> list[tuple[str, list[Change]]]:
         """Return the named changes by what each adds, in the order in which it first occurs."""
         found: dict[str, list[Change]] = {}
-        for change, detail in self.named:
-            found.setdefault(detail, []).append(change)
+        for change in self.named:
+            found.setdefault(change.detail, []).append(change)
         return list(found.items())
 
 
@@ -55,28 +55,12 @@ def grouped(changes: Sequence[Change], most: int) -> list[ChangeGroup]:
 
     At most `most` variants are named over all groups; the counts are whole.
     """
-    found: dict[tuple[str, str, str, str, str], list[tuple[Change, str]]] = {}
+    found: dict[tuple[str, str, str, str, str], list[Change]] = {}
     for change in changes:
-        versions, text, detail = _parts(change)
-        way = _BETTER[change.better]
-        key = (change.series, versions, WHAT.get(change.what, change.what), way, text)
-        found.setdefault(key, []).append((change, detail))
+        what, way = WHAT.get(change.what, change.what), _BETTER[change.better]
+        found.setdefault((change.series, change.versions, what, way, change.shared), []).append(change)
     groups = [ChangeGroup(*key, len(named), tuple(named)) for key, named in found.items()]
     return _named([group for _, group in sorted(enumerate(groups), key=_rank)], most)
-
-
-def _parts(change: Change) -> tuple[str, str, str]:
-    """Return the versions, what a change has in common with others of its kind, and what it adds to that.
-
-    A result is in common ("fails to build before, builds after"), the precision that follows it is not; nodes and
-    layers have their own names in each variant.
-    """
-    versions, _, said = change.text.partition(": ")
-    if change.what != "class":
-        return versions, "", said
-    before, _, rest = said.partition(", ")
-    after, _, detail = rest.partition(", ")
-    return versions, ", ".join(filter(None, (before, after))), detail
 
 
 def _rank(entry: tuple[int, ChangeGroup]) -> tuple[int, int, int]:

@@ -121,7 +121,6 @@ def cell_evidence(cell: CellView, runs: Sequence[RunView] = ()) -> dict[str, Any
             "stamps": _stamps(cell.stamps) if cell.stamps else None,
             "past": _past(cell, runs) if cell.history else None,
             "byHand": list(cell.by_hand),
-            "baseline": not cell.demanded,
         }
     )
 

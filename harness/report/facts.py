@@ -15,6 +15,7 @@ from harness.report.sides import STACK, Side, side
 from harness.report.text import clip, milliseconds, visible
 from harness.report.upgrade import default_pair
 from harness.timing import RUN_TO_RUN
+from harness.words import BASELINE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,6 +99,7 @@ def _target(column: Column) -> dict[str, Any]:
         "run": int(bool(target.stamps)),
         "needs": target.needs,
         "gpu": column.gpu,
+        "baseline": int(target.engine == BASELINE),
         "commands": list(target.commands),
     }
 

@@ -57,7 +57,8 @@ class Span:
 class Change:
     """What changed for a variant between two versions of a series with none measured between them.
 
-    `what` is "class", "precision" or "layers"; `better` is None where neither side is the better one.
+    `what` is "class", "precision" or "layers"; `better` is None where neither side is the better one. `versions` is
+    "1.6 to 1.7"; `shared` is what other variants may have in common with this one, `detail` what is its own.
     """
 
     case: str
@@ -67,7 +68,14 @@ class Change:
     after: str
     what: str
     better: bool | None
-    text: str
+    versions: str = ""
+    shared: str = ""
+    detail: str = ""
+
+    @property
+    def text(self) -> str:
+        """Return the change in a sentence."""
+        return f"{self.versions}: {', '.join(filter(None, (self.shared, self.detail)))}"
 
 
 @dataclass(frozen=True)
@@ -235,7 +243,7 @@ class Results:
             "matrix_sha256": self.matrix_sha256,
             "targets": self.targets,
             "cases": self.cases,
-            "changes": self.changes,
+            "changes": [{**vars(change), "text": change.text} for change in self.changes],
             "runs": self.runs,
             "cells": [_cell(cell) for cell in self.cells],
         }

@@ -57,7 +57,7 @@ def words(cell: CellView) -> tuple[str, ...]:
     past = cell.history
     if past is None:
         return ()
-    return (past.event, *(word for word in _latency_words(past.latency)))
+    return (past.event, *_latency_words(past.latency))
 
 
 def corner(cell: CellView) -> str:

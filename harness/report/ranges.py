@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from harness.report.model import CellView, VariantView
 
     Run = Sequence[tuple[TargetView, CellView]]
+    #: What, better, what variants may have in common, what is the variant's own.
+    Difference = tuple[str, bool | None, str, str]
 
 #: A class as the predicate of a sentence whose subject is the variant.
 PREDICATE = {
@@ -217,19 +219,18 @@ def changes(variant: VariantView, run: Run) -> tuple[Change, ...]:
         between = [run[index][0].short for index in range(order.index(before.id) + 1, order.index(after.id))]
         difference = _difference(variant, old, new)
         if difference:
-            what, better, text = difference
             gap = f" ({', '.join(between)} not run)" if between else ""
-            text = f"{before.short} to {after.short}{gap}: {text}"
             where = (variant.case, variant.name, before.series, before.id, after.id)
-            found.append(Change(*where, what, better, text))
+            what, better, shared, detail = difference
+            versions = f"{before.short} to {after.short}{gap}"
+            found.append(Change(*where, what, better, versions, shared, detail))
     return tuple(found)
 
 
-def _difference(variant: VariantView, old: CellView, new: CellView) -> tuple[str, bool | None, str] | None:
+def _difference(variant: VariantView, old: CellView, new: CellView) -> Difference | None:
     if old.cls is not new.cls:
         better = None if (old.cls in GOOD) == (new.cls in GOOD) else new.cls in GOOD
-        kept = f", {new.chip}" if new.chip else ""
-        return "class", better, f"{PREDICATE[old.cls]} before, {PREDICATE[new.cls]} after{kept}"
+        return "class", better, f"{PREDICATE[old.cls]} before, {PREDICATE[new.cls]} after", new.chip
     moved = [
         (node, old.precision[node], new.precision[node], precision)
         for node, precision in variant.wanted
@@ -238,16 +239,16 @@ def _difference(variant: VariantView, old: CellView, new: CellView) -> tuple[str
     if moved:
         gained = {after == wanted for _, before, after, wanted in moved if wanted in (before, after)}
         text = ", ".join(f"{node} {before} → {after}" for node, before, after, _ in moved)
-        return "precision", gained.pop() if len(gained) == 1 else None, text
+        return "precision", gained.pop() if len(gained) == 1 else None, "", text
     return _layer_difference(old, new)
 
 
-def _layer_difference(old: CellView, new: CellView) -> tuple[str, bool | None, str] | None:
+def _layer_difference(old: CellView, new: CellView) -> Difference | None:
     before, after = _fusions(old.layers), _fusions(new.layers)
     if not before or not after or before == after:
         return None
     count = f"{len(old.layers)} → {len(new.layers)} layers" if len(old.layers) != len(new.layers) else ""
-    return "layers", None, "; ".join(filter(None, [count, _example(before - after, after - before)]))
+    return "layers", None, "", "; ".join(filter(None, [count, _example(before - after, after - before)]))
 
 
 def _fusions(layers: Sequence[Layer]) -> Counter[tuple[tuple[str, ...], str]]:

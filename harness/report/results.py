@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from harness.matrix import Matrix, Target
     from harness.outcome import Stamps
     from harness.plan import Cell
+    from harness.report.graph import GraphView
     from harness.store import Store
     from harness.today import Today
 
@@ -218,6 +219,7 @@ def _needs(target: Target) -> str:
 def _case(case: Case, models: Models) -> CaseView:
     def variant_view(variant: Variant) -> VariantView:
         model = models[case.name, variant.name]
+        graph = graph_of(model)
         return VariantView(
             case=case.name,
             name=variant.name,
@@ -230,17 +232,17 @@ def _case(case: Case, models: Models) -> CaseView:
             recipe_sha256=variant.recipe.sha256(),
             model_sha256=model_sha256(model),
             expectations=variant.expectations,
-            tags=_tags(variant, model),
-            graph=graph_of(model),
+            tags=_tags(variant, graph),
+            graph=graph,
         )
 
     return CaseView(case.name, case.title, case.summary, case.links, tuple(map(variant_view, case)))
 
 
-def _tags(variant: Variant, model: bytes) -> tuple[str, ...]:
+def _tags(variant: Variant, graph: GraphView) -> tuple[str, ...]:
     """Return a variant's own tags, and what its recipe and graph make it."""
     recipe = variant.recipe
-    ops = {node.op for node in graph_of(model).nodes}
+    ops = {node.op for node in graph.nodes}
     told = {
         "qdq": bool(ops & {"QuantizeLinear", "DequantizeLinear"}),
         "calibrated": recipe.calibrator is not None,

@@ -58,13 +58,15 @@ def write_report(
     try:
         for parent in {(folder / name).parent for name in files}:
             parent.mkdir(parents=True, exist_ok=True)
-        for left in set((folder / MODELS).glob("*.onnx")) - {folder / name for name in files}:
-            left.unlink()
-        return tuple(_replace(folder / name, data) for name, data in files.items())
+        written = tuple(_replace(folder / name, data) for name, data in files.items())
+        for left in set((folder / MODELS).glob("*.onnx")) - set(written):
+            # Another process may write the same report.
+            left.unlink(missing_ok=True)
     except OSError as error:
         raise HandledError(
             f"{folder}: the report cannot be written ({error.strerror}); give another folder"
         ) from error
+    return written
 
 
 def model_files(models: Models) -> dict[str, bytes]:

@@ -302,3 +302,23 @@ def test_a_real_run_from_nothing_to_accepted(
     assert main([*words, "-k", "foreign", "--target", "ort131"]) == 1
     assert "regressed: 1\n  toy[foreign]-ort131: ended as " in capsys.readouterr().out
     assert main(["verify"]) == 0
+
+
+@pytest.mark.unit
+def test_a_cell_that_is_flaky_is_named_and_fails_no_merge(
+    toy: Path, play: Play, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two machines of one stack disagree: that says nothing of the engine, whichever came last."""
+    claim(toy, relu="ok")
+    assert play("-k", "relu", "--reports", "a", relu=WELL) == 0
+    assert play("-k", "relu", "--reports", "b", relu=FAILS) == 1
+    shutil.rmtree(toy / "b" / "history")
+    (record,) = (toy / "b" / "records").iterdir()
+    record.write_text(record.read_text().replace('"a-run"', '"another"'))
+    assert main(["merge", "b", "--reports", "only", "--check"]) == 1
+    capsys.readouterr()
+    assert main(["merge", "a", "b", "--reports", "both", "--check"]) == 0
+    out = capsys.readouterr().out
+    assert "flaky: toy[relu]-ort131: build_failed, ok on the same stack" in out
+    assert "regressed" not in out
+    assert (toy / "both" / "index.html").exists()

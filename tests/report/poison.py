@@ -39,7 +39,7 @@ def everywhere(text: str) -> Results:
         ((text, text), ("w", text)),
     )
     variants = tuple(replace(one, spans=(*one.spans, Span("x", "x"))) for one in case.variants)
-    change = Change("conv_silu", "qdq", "RTX", "rtx14", "rtx15", "class", None, "x")
+    change = Change("conv_silu", "qdq", "RTX", "rtx14", "rtx15", "class", None, "x", "x", "x")
     rich = replace(
         plain, cases=(replace(case, variants=variants),), changes=(change,), runs=(RunView("x", "x"),)
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -315,4 +316,22 @@ def test_the_failures_of_a_cause_are_shown_in_the_matrix(browser: Browser, tmp_p
     assert page.locator("#grid td.hit").count() > 12
     page.locator("#f-text").fill("cause:nonsense")
     assert "cause: takes" in page.locator("#f-problem").inner_text()
+    made.context.close()
+
+
+@pytest.mark.parametrize("cpu", ["x86-64", "another"])
+def test_layer_times_of_two_stacks_stand_beside_each_other_only(
+    browser: Browser, tmp_path: Path, cpu: str
+) -> None:
+    """An arrow says that one became the other; of two machines it did not."""
+    other = factory.ran("fp32", "rtx16")
+    other = replace(other, stamps=replace(other.stamps, environment={**other.stamps.environment, "cpu": cpu}))
+    outcomes = {entry.cell: entry for entry in (factory.ran("fp32", "rtx15"), other)}
+    write_report(assemble(factory.matrix(), (factory.case(),), outcomes), tmp_path)
+    made = Opened(browser, tmp_path / "index.html", "#cell=conv_silu%5Bfp32%5D-rtx15&vs=rtx16")
+    table = made.page.get_by_role("region", name="Layers side by side")
+    table.wait_for()
+    same = cpu == "x86-64"
+    assert table.locator("td.num").inner_text() == ("20 µs → 20 µs" if same else "20 µs | 20 µs")
+    assert ("timed on different stacks" in panel(made.page)) is not same
     made.context.close()

@@ -108,10 +108,10 @@ const graphLegend = (kinds) => {
 const graphView = (variant, sides) => {
   const graph = variant.graph;
   if (!graph) return [make("p", { class: "quiet" }, "This graph is too large to draw, or could not be read.")];
-  const wantedBy = (cell) => new Map(cell.baseline ? [] : variant.wanted || []);
+  const wantedBy = (baseline) => new Map(baseline ? [] : variant.wanted || []);
   const kinds = [...new Set(sides.flatMap(({ cell }) => { const ran = new Map(cell.precision || []); return graph.nodes.map((node) => { const kind = ran.get(node[0]) || ""; return kind === "unknown" ? "" : kind; }); }))].sort();
-  return [graphLegend(kinds), make("div", { class: "graphs" }, sides.map(({ name, cell, state }) => make("figure", {},
+  return [graphLegend(kinds), make("div", { class: "graphs" }, sides.map(({ name, baseline, cell, state }) => make("figure", {},
     make("figcaption", {}, make("b", {}, name), " ", state),
-    make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": `Graph on ${name}` }, drawGraph(graph, new Map(cell.precision || []), cell.layers, wantedBy(cell), `ONNX graph on ${name}`))))),
+    make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": `Graph on ${name}` }, drawGraph(graph, new Map(cell.precision || []), cell.layers, wantedBy(baseline), `ONNX graph on ${name}`))))),
   make("p", { class: "quiet" }, "Point at or focus an arrow for its tensor's type. Constants are told in a node's tooltip.")];
 };

@@ -46,11 +46,11 @@ const phases = (cell) => {
       make("rect", { x: 0, y: 0, height: 10, width: Math.max(0.4, (seconds / longest) * 100) })),
     make("span", {}, seconds < 1 ? (seconds * 1000).toPrecision(3) + " ms" : seconds.toFixed(2) + " s")]))];
 };
-const precision = (cell, variant) => {
+const precision = (cell, variant, baseline) => {
   const wanted = new Map(variant.wanted || []);
   const ran = new Map(cell.precision || []);
   if (!cell.precision || !wanted.size) return [];
-  if (cell.baseline) {
+  if (baseline) {
     return [table(["Node", "Ran in"], [...wanted.keys()].map((node) => [node, ran.get(node) || "not told"])),
       make("p", { class: "quiet" }, "ONNX Runtime is the baseline for graph and numbers: no precision is demanded of it.")];
   }
@@ -150,8 +150,8 @@ const bodyOf = (row, column, other, found) => {
   const second = other === null ? null : found.cells[other] || {};
   const facts = [cell.missingApi ? ["missing API", cell.missingApi] : null, cell.end ? ["process", cell.end] : null,
     cell.peakRss ? ["peak memory", size(cell.peakRss)] : null, cell.engineBytes ? ["engine size", size(cell.engineBytes)] : null].filter(Boolean);
-  const sides = [{ name: targets[column].id, cell, state: stateOf(lookOf(row, column)) }];
-  if (second) sides.push({ name: targets[other].id, cell: second, state: stateOf(lookOf(row, other)) });
+  const sides = [{ name: targets[column].id, baseline: targets[column].baseline, cell, state: stateOf(lookOf(row, column)) }];
+  if (second) sides.push({ name: targets[other].id, baseline: targets[other].baseline, cell: second, state: stateOf(lookOf(row, other)) });
   const title = cell.layers ? `Layers (${cell.layers.length}${second ? ` and ${(second.layers || []).length}` : ""})` : "Layers";
   return [
     make("p", { class: "state" }, badge(lookOf(row, column)), stateWords(row, column, cell)),
@@ -161,7 +161,7 @@ const bodyOf = (row, column, other, found) => {
     ...chapter("What is known", claims(cell, variant, lookOf(row, column).measured)),
     ...(second ? chapter(`Beside it: ${targets[other].id}`, otherSide(second, other)) : []),
     ...chapter("Past runs", past(cell)),
-    ...chapter("Precision of the nodes that matter", precision(cell, variant)),
+    ...chapter("Precision of the nodes that matter", precision(cell, variant, targets[column].baseline)),
     ...chapter("The model, by the precision each node ran in", picture(variant, sides)),
     ...chapter("Latency", latency(cell)), ...chapter("Accuracy against the ONNX reference", accuracy(cell)),
     ...chapter("Phases", phases(cell), facts.length ? list(facts) : []),

@@ -4,7 +4,7 @@ const grade = (cls) => (GOOD.has(cls) ? 2 : cls === "precision_lost" ? 1 : 0);
 const FLOATS = new Set(["fp32", "tf32"]);
 const samePrecision = (one, two) => one === two || (FLOATS.has(one) && FLOATS.has(two));
 
-const sideOf = (row, column) => ({ ...lookOf(row, column), box: boxOf(row, column), demanded: targets[column].engine !== "onnxruntime" });
+const sideOf = (row, column) => ({ ...lookOf(row, column), box: boxOf(row, column), demanded: !targets[column].baseline });
 const said = (side, predicate = data.predicates[side.known]) => {
   if (side.known === null) return side.why;
   return `${side.sure === "measured" ? "" : "documented: "}${predicate}${side.chip ? ` (${side.chip})` : ""}`;

@@ -8,33 +8,24 @@ unexpected pass an XPASS. Infrastructure trouble is an error of the item's set-u
 from __future__ import annotations
 
 import signal
-import subprocess
 import threading
-import uuid
 from collections.abc import Generator, Iterable
 from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
-from _pytest.junitxml import xml_key
 from xdist.scheduler import LoadScopeScheduling
 
-from harness.by_hand import published_lines
 from harness.case import load_cases
 from harness.errors import HandledError
-from harness.executor import TargetRunner, reap_orphans
 from harness.explain import explain
 from harness.judged import Judged, judge_cell
 from harness.matrix import load_matrix
 from harness.plan import Cell, plan
-from harness.report import build_report
-from harness.store import Store
+from harness.pytest_plugin.reporter import Reporter
+from harness.pytest_plugin.run import FILE, RUN, Run, Terminated
 from harness.words import Class, Verdict
 
-#: What is collected.
-FILE = "matrix.yaml"
-
-_RUN = pytest.StashKey["Run"]()
 _BEFORE = pytest.StashKey[Any]()
 
 
@@ -44,38 +35,6 @@ class CellFailed(Exception):
     def __init__(self, judged: Judged) -> None:
         super().__init__(judged.judgement.sentence)
         self.judged = judged
-
-
-class Terminated(KeyboardInterrupt):
-    """SIGTERM came: pytest is to end as if interrupted, its agents with it."""
-
-
-class Run:
-    """What the cells of one pytest process share: the store and the one warm target."""
-
-    def __init__(self, config: pytest.Config) -> None:
-        # Under xdist each worker has its own file in the store, and all of them one run id.
-        worker: dict[str, Any] = getattr(config, "workerinput", {})
-        self.id = str(worker.get("testrunuid") or uuid.uuid4().hex)[:12]
-        self.store = Store(reports_folder(config), run=self.id, worker=worker.get("workerid", "main"))
-        self.via = config.getoption("compat_via")
-        self._runner: TargetRunner | None = None
-
-    def runner(self, cell: Cell) -> TargetRunner:
-        """Return the runner of the cell's target; the one before is closed."""
-        if self._runner is None:
-            reap_orphans()
-        if self._runner is None or self._runner.target is not cell.target:
-            self.close()
-            self._runner = TargetRunner(cell.target, via=self.via, run_id=self.id)
-        return self._runner
-
-    def close(self) -> None:
-        """End the warm target; the store's file is closed too and opens again when needed."""
-        self.store.close()
-        if self._runner is not None:
-            self._runner.close()
-            self._runner = None
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -159,7 +118,7 @@ class MatrixFile(pytest.File):
                 matrix.target(name)
         except HandledError as error:
             raise self.CollectError(str(error)) from error
-        self.config.stash.setdefault(_RUN, Run(self.config))
+        self.config.stash.setdefault(RUN, Run(self.config))
         words = {target.name for target in matrix} | {target.engine.value for target in matrix}
         for word in sorted(words | {case.name for case in cases}):
             self.config.addinivalue_line("markers", f"{word}: cells of {word}")
@@ -179,7 +138,7 @@ class CellItem(pytest.Item):
 
     def setup(self) -> None:
         """Run the cell and record it; infrastructure trouble is an error here."""
-        run = self.config.stash[_RUN]
+        run = self.config.stash[RUN]
         runner = run.runner(self.cell)
         try:
             outcome, log = runner.run(self.cell)
@@ -245,7 +204,7 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
     if isinstance(item, CellItem) and not (
         isinstance(nextitem, CellItem) and nextitem.cell.target is item.cell.target
     ):
-        item.config.stash[_RUN].close()
+        item.config.stash[RUN].close()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -261,8 +220,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """End what an interrupted run left."""
-    if _RUN in config.stash:
-        config.stash[_RUN].close()
+    if RUN in config.stash:
+        config.stash[RUN].close()
     if _BEFORE in config.stash:
         signal.signal(signal.SIGTERM, config.stash[_BEFORE])
 
@@ -281,85 +240,3 @@ def pytest_keyboard_interrupt() -> None:
 
 def _in_main_thread() -> bool:
     return threading.current_thread() is threading.main_thread()
-
-
-def reports_folder(config: pytest.Config) -> Path:
-    """Return the folder that `--reports` names, relative to where pytest was started."""
-    return Path(config.invocation_params.dir, config.getoption("compat_reports"))
-
-
-class Reporter:
-    """Counts the cells that ran, here or in xdist's workers, and writes the one merged report at the end."""
-
-    def __init__(self, config: pytest.Config) -> None:
-        self._config = config
-        self._folder = reports_folder(config)
-        self._matrices: set[Path] = set()
-        self._complaint = ""
-        self._terminated = False
-        self._workers: list[subprocess.Popen[bytes]] = []
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note that a cell was recorded."""
-        _mend_id(report)
-        _mend_junit_name(report, self._config)
-        if report.when == "setup" and "class" in dict(report.user_properties):
-            self._matrices.add(self._config.rootpath / report.nodeid.split("::")[0])
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_testnodeready(self, node: Any) -> None:  # noqa: ANN401
-        """Note the process of one of xdist's workers; one on another machine has none here."""
-        io = node.gateway._io  # noqa: SLF001  (there is no public way)
-        if hasattr(io, "popen"):
-            self._workers.append(io.popen)
-
-    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """Have the workers end their agents: xdist lets a cell go on for 5 seconds, and kills the worker after 10."""
-        self._terminated = isinstance(excinfo.value, Terminated)
-        for worker in self._workers:
-            worker.terminate()
-
-    @pytest.hookimpl(wrapper=True, trylast=True)
-    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:
-        """Write the report on all that the store holds, once every agent and xdist's workers have ended."""
-        if _RUN in self._config.stash:
-            self._config.stash[_RUN].close()
-        yield
-        if self._terminated:
-            session.exitstatus = 128 + signal.SIGTERM
-        try:
-            for path in sorted(self._matrices):
-                cases = load_cases(self._config.rootpath / self._config.getoption("compat_cases"))
-                matrix = load_matrix(path)
-                build_report(matrix, cases, Store(self._folder), self._folder, published_lines(matrix))
-        except HandledError as error:
-            self._complaint = str(error)
-            session.exitstatus = pytest.ExitCode.USAGE_ERROR
-
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Say where the report is, or why there is none."""
-        if self._complaint:
-            terminalreporter.write_line(f"no compatibility report: {self._complaint}", red=True)
-        elif self._matrices:
-            terminalreporter.write_line(f"compatibility report: {self._folder / 'index.html'}")
-
-
-def _mend_id(report: pytest.TestReport) -> None:
-    """Let a report from an xdist worker print its id as it is.
-
-    pytest 9.2 reads an id that comes over the wire as if its first bracket opened the parameters and the last
-    character closed them: a cell's id, which goes on behind the bracket, was printed with one bracket too many.
-    """
-    node = getattr(report, "id", None)
-    if node is not None and f"{node.path}::{node.rest}" != report.nodeid and "::" in report.nodeid:
-        path, _, rest = report.nodeid.partition("::")
-        report._id = type(node)(path=path, names=(rest,))  # noqa: SLF001  (there is no public way)
-
-
-def _mend_junit_name(report: pytest.TestReport, config: pytest.Config) -> None:
-    """Let `--junitxml` name a cell as it is called: it reads the id as in `_mend_id`, also without xdist."""
-    xml = config.stash.get(xml_key, None)
-    path, _, name = report.nodeid.partition("::")
-    if xml is not None and Path(path).name == FILE:
-        xml.node_reporter(report).add_attribute("name", name)

@@ -1,0 +1,97 @@
+"""The end of a session: one report on all that was recorded, and ids and names as they are."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from _pytest.junitxml import xml_key
+
+from harness.by_hand import published_lines
+from harness.case import load_cases
+from harness.errors import HandledError
+from harness.matrix import load_matrix
+from harness.pytest_plugin.run import FILE, RUN, Terminated, reports_folder
+from harness.report import build_report
+from harness.store import Store
+
+
+class Reporter:
+    """Counts the cells that ran, here or in xdist's workers, and writes the one merged report at the end."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._folder = reports_folder(config)
+        self._matrices: set[Path] = set()
+        self._complaint = ""
+        self._terminated = False
+        self._workers: list[subprocess.Popen[bytes]] = []
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note that a cell was recorded."""
+        _mend_id(report)
+        _mend_junit_name(report, self._config)
+        if report.when == "setup" and "class" in dict(report.user_properties):
+            self._matrices.add(self._config.rootpath / report.nodeid.split("::")[0])
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodeready(self, node: Any) -> None:  # noqa: ANN401
+        """Note the process of one of xdist's workers; one on another machine has none here."""
+        io = node.gateway._io  # noqa: SLF001  (there is no public way)
+        if hasattr(io, "popen"):
+            self._workers.append(io.popen)
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Have the workers end their agents: xdist lets a cell go on for 5 seconds, and kills the worker after 10."""
+        self._terminated = isinstance(excinfo.value, Terminated)
+        for worker in self._workers:
+            worker.terminate()
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:
+        """Write the report on all that the store holds, once every agent and xdist's workers have ended."""
+        if RUN in self._config.stash:
+            self._config.stash[RUN].close()
+        yield
+        if self._terminated:
+            session.exitstatus = 128 + signal.SIGTERM
+        try:
+            for path in sorted(self._matrices):
+                cases = load_cases(self._config.rootpath / self._config.getoption("compat_cases"))
+                matrix = load_matrix(path)
+                build_report(matrix, cases, Store(self._folder), self._folder, published_lines(matrix))
+        except HandledError as error:
+            self._complaint = str(error)
+            session.exitstatus = pytest.ExitCode.USAGE_ERROR
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Say where the report is, or why there is none."""
+        if self._complaint:
+            terminalreporter.write_line(f"no compatibility report: {self._complaint}", red=True)
+        elif self._matrices:
+            terminalreporter.write_line(f"compatibility report: {self._folder / 'index.html'}")
+
+
+def _mend_id(report: pytest.TestReport) -> None:
+    """Let a report from an xdist worker print its id as it is.
+
+    pytest 9.2 reads an id that comes over the wire as if its first bracket opened the parameters and the last
+    character closed them: a cell's id, which goes on behind the bracket, was printed with one bracket too many.
+    """
+    node = getattr(report, "id", None)
+    if node is not None and f"{node.path}::{node.rest}" != report.nodeid and "::" in report.nodeid:
+        path, _, rest = report.nodeid.partition("::")
+        report._id = type(node)(path=path, names=(rest,))  # noqa: SLF001  (there is no public way)
+
+
+def _mend_junit_name(report: pytest.TestReport, config: pytest.Config) -> None:
+    """Let `--junitxml` name a cell as it is called: it reads the id as in `_mend_id`, also without xdist."""
+    xml = config.stash.get(xml_key, None)
+    path, _, name = report.nodeid.partition("::")
+    if xml is not None and Path(path).name == FILE:
+        xml.node_reporter(report).add_attribute("name", name)

@@ -1,0 +1,59 @@
+"""What the cells of one pytest process share, and where it is kept."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness.executor import TargetRunner, reap_orphans
+from harness.store import Store
+
+if TYPE_CHECKING:
+    from harness.plan import Cell
+
+#: What is collected.
+FILE = "matrix.yaml"
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came: pytest is to end as if interrupted, its agents with it."""
+
+
+class Run:
+    """What the cells of one pytest process share: the store and the one warm target."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        # Under xdist each worker has its own file in the store, and all of them one run id.
+        worker: dict[str, Any] = getattr(config, "workerinput", {})
+        self.id = str(worker.get("testrunuid") or uuid.uuid4().hex)[:12]
+        self.store = Store(reports_folder(config), run=self.id, worker=worker.get("workerid", "main"))
+        self.via = config.getoption("compat_via")
+        self._runner: TargetRunner | None = None
+
+    def runner(self, cell: Cell) -> TargetRunner:
+        """Return the runner of the cell's target; the one before is closed."""
+        if self._runner is None:
+            reap_orphans()
+        if self._runner is None or self._runner.target is not cell.target:
+            self.close()
+            self._runner = TargetRunner(cell.target, via=self.via, run_id=self.id)
+        return self._runner
+
+    def close(self) -> None:
+        """End the warm target; the store's file is closed too and opens again when needed."""
+        self.store.close()
+        if self._runner is not None:
+            self._runner.close()
+            self._runner = None
+
+
+#: Where a process keeps its own.
+RUN = pytest.StashKey[Run]()
+
+
+def reports_folder(config: pytest.Config) -> Path:
+    """Return the folder that `--reports` names, relative to where pytest was started."""
+    return Path(config.invocation_params.dir, config.getoption("compat_reports"))
