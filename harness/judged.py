@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from harness.case.model import precision_map
 from harness.classify import Classification, classify
 from harness.diagnosis import Diagnosis, diagnose
+from harness.errors import described
 from harness.layers import node_precision
 from harness.plan import Cell, documented
 from harness.verdict import Judgement, judge
-from harness.words import BASELINE, GOOD, Precision, Verdict
+from harness.words import BASELINE, GOOD, Class, Precision, Verdict
 
 if TYPE_CHECKING:
     from harness.case import Recipe
@@ -55,7 +56,16 @@ def _demanded(cell: Cell) -> bool:
 
 
 def judge_cell(cell: Cell, outcome: Outcome) -> Judged:
-    """Return a cell's record with its conclusions."""
+    """Return a cell's record with its conclusions; a record that cannot be judged is `infra_error` and says why."""
+    try:
+        return _judge_cell(cell, outcome)
+    except Exception as error:  # noqa: BLE001  (an engine's text, of any shape: one record must not cost the rest)
+        reason = f"the harness could not judge the record: {described(error)}"
+        classification = Classification(Class.INFRA_ERROR, reason)
+        return Judged(cell, outcome, {}, classification, None, Judgement(Verdict.INFRA, None, reason))
+
+
+def _judge_cell(cell: Cell, outcome: Outcome) -> Judged:
     precision = node_precision(outcome.nodes, outcome.layers)
     demanded = _demanded(cell)
     permitted = _permitted(cell.variant.recipe) if demanded else frozenset()

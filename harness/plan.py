@@ -112,7 +112,9 @@ def _same_graph(case: Case, variant: Variant) -> Variant | None:
         (
             other
             for other in case
-            if not _outside_the_graph(other.recipe) and _model_hash(other) == _model_hash(variant)
+            if not _outside_the_graph(other.recipe)
+            and (mine := _model_hash(variant))
+            and _model_hash(other) == mine
         ),
         None,
     )
@@ -120,7 +122,11 @@ def _same_graph(case: Case, variant: Variant) -> Variant | None:
 
 @functools.cache
 def _model_hash(variant: Variant) -> str:
-    return model_sha256(variant.model_bytes())
+    """Return the hash of a model, "" where it cannot be built."""
+    try:
+        return model_sha256(variant.model_bytes())
+    except HandledError:
+        return ""
 
 
 _TOKEN = re.compile(r"[ \t]*(?:(?P<mark>[()])|(?P<name>[\w:+\-.\[\]\\/]+))")

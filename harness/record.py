@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from harness.errors import described
 from harness.layers import LayerReport, Source, ort_node_times, parse_layers
 from harness.numbers import Array, compare, from_wire
 from harness.outcome import End, Latency, Message, Outcome, ParserError, Stamps
@@ -52,9 +53,21 @@ class Observation:
     def hear(self, events: Iterable[Event]) -> None:
         """Take in the events of one job, as they come."""
         for event in events:
-            handler = getattr(self, f"_on_{event.type}", None)
-            if handler is not None:
-                handler(event.message, event.body)
+            try:
+                self._take(event)
+            except Exception as error:  # noqa: BLE001  (what an event holds is not ours to say)
+                self._misread(f"the agent's event {event.type[:40]!r} cannot be read: {described(error)}")
+
+    def _take(self, event: Event) -> None:
+        handler = getattr(self, f"_on_{event.type}", None)
+        if handler is None:
+            self._misread(f"the agent sent {event.type[:40]!r}, which is no event of this harness")
+        else:
+            handler(event.message, event.body)
+
+    def _misread(self, sentence: str) -> None:
+        self.fault = self.fault or sentence
+        self.log.append(f"[harness] {sentence}")
 
     @property
     def succeeded(self) -> bool:
@@ -112,7 +125,7 @@ class Observation:
 
     def _on_profile(self, _: dict[str, Any], body: bytes) -> None:
         # A crash can cut the profile short; the layers are then without times.
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(ValueError, RecursionError):
             self._layer_times = ort_node_times(body.decode("utf-8", "replace"))
 
     def _on_output(self, message: dict[str, Any], body: bytes) -> None:

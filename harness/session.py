@@ -98,6 +98,12 @@ class Job:
         return encode(message, body)
 
 
+def _facts(said: object) -> dict[str, str]:
+    if not isinstance(said, dict) or not all(isinstance(value, str) for value in said.values()):
+        raise InfraError(f"the agent's facts are none: {said!r:.200}")
+    return said
+
+
 class Session:
     """A live agent behind a transport.
 
@@ -126,7 +132,7 @@ class Session:
         hello = self._next(time.monotonic() + hello_timeout, "loading the engine")
         if hello.type != "hello":
             raise InfraError(f"the engine does not load: {hello.message.get('error')}{self._tail()}")
-        self.facts: dict[str, str] = dict(hello.message["facts"])
+        self.facts = _facts(hello.message.get("facts"))
 
     def run(self, job: Job) -> Iterator[Event]:
         """Run a job and yield what the agent says, up to and including the `end` event; raises AgentLost."""
@@ -139,7 +145,7 @@ class Session:
         while True:
             event = self._next(deadline, doing)
             if event.type == "end":
-                self._limit_hit = self._limit_hit or event.message["kind"] == "out_of_memory"
+                self._limit_hit = self._limit_hit or event.message.get("kind") == "out_of_memory"
             yield event
             if event.type == "end":
                 return

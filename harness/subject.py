@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -36,9 +35,11 @@ class Subject:
         return tuple(parts)
 
 
-@functools.cache
 def subject(variant: Variant) -> Subject:
-    """Build a variant's model and numbers once in this process; raises HandledError where it cannot be done."""
+    """Build a variant's model and numbers; raises HandledError where it cannot be done.
+
+    An operator without end, or a shape without measure, takes this process along: see `preparing`.
+    """
     data = variant.model_bytes()
     model = onnx.load_model_from_string(data)
     try:

@@ -144,9 +144,43 @@ def test_parser_errors_native_output_and_removed_names_are_kept() -> None:
     assert not seen.succeeded
 
 
-def test_an_event_of_a_later_agent_is_passed_over() -> None:
-    outcome, _ = heard(event("confetti", colour="red"), event("end", **END))
-    assert outcome.state == "done"
+@pytest.mark.parametrize(
+    ("lie", "said"),
+    [
+        (event("confetti", colour="red"), "the agent sent 'confetti', which is no event of this harness"),
+        (event("phase", name="build"), "the agent's event 'phase' cannot be read: KeyError: 'seconds'"),
+        (
+            event("phase", name="build", seconds="long", ok=True),
+            "the agent's event 'phase' cannot be read: Value",
+        ),
+        (event("fact", facts=["a"]), "the agent's event 'fact' cannot be read"),
+        (event("output", name="y", dtype="float32", shape=[7]), "the agent's event 'output' cannot be read"),
+        (
+            event("output", name="y", dtype="quaternion", shape=[1]),
+            "the agent's event 'output' cannot be read",
+        ),
+    ],
+)
+def test_an_event_that_cannot_be_read_is_that_cells_trouble_and_the_rest_is_heard(
+    lie: Event, said: str
+) -> None:
+    outcome, seen = heard(
+        event("message", severity="ERROR", text="before"),
+        lie,
+        event("message", severity="ERROR", text="after"),
+        event("end", **END),
+    )
+    assert outcome.state == "infra_error"
+    assert outcome.reason.startswith(said)
+    assert [message.text for message in outcome.messages] == ["before", "after"]
+    assert outcome.end is not None
+    assert any(line.startswith(f"[harness] {said}") for line in seen.log)
+
+
+def test_a_bad_end_is_still_an_end() -> None:
+    outcome, _ = heard(event("end", kind="finished"))
+    assert outcome.state == "infra_error"
+    assert outcome.reason.startswith("the agent's event 'end' cannot be read")
 
 
 def test_a_profile_that_was_cut_short_costs_the_times_alone() -> None:

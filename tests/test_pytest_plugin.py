@@ -288,7 +288,9 @@ def test_a_model_that_cannot_be_built_is_an_error_in_one_sentence(project: Path)
     done = run(project, "-k", "new-failure and ort and not slow")
     assert outcomes(done) == {"error": 1, "deselected": 19}
     assert re.search(
-        r"^\S*tiny\.py:13: the model of variant 'new-failure' cannot be built", done.stdout, re.MULTILINE
+        r"^infrastructure, not the engine: \S*tiny\.py:13: the model of variant 'new-failure' cannot be built",
+        done.stdout,
+        re.MULTILINE,
     )
     assert "Traceback" not in done.stdout
     assert "INTERNALERROR" not in done.stdout

@@ -45,18 +45,6 @@ def test_inputs_cross_the_wire_with_their_shape() -> None:
     assert np.array_equal(np.frombuffer(parts["x"], "<f4").reshape(3, 2), ready.inputs["x"])
 
 
-def test_a_variant_is_built_once_in_a_process() -> None:
-    calls = []
-
-    def build() -> onnx.ModelProto:
-        calls.append(1)
-        return model()
-
-    variant = Variant("v", "V", build, recipe=RECIPE)
-    assert subject(variant) is subject(variant)
-    assert len(calls) == 1
-
-
 def test_a_dynamic_input_without_a_profile_is_the_cases_mistake() -> None:
     with pytest.raises(
         HandledError, match=r"variant 'v': input x: dimension 'n' is dynamic; give it a profile"

@@ -42,10 +42,20 @@ class Decoder:
             if len(self._buffer) < end:
                 return
             start = _HEAD.size + head
-            message = json.loads(bytes(self._buffer[_HEAD.size : start]))
+            message = _message(bytes(self._buffer[_HEAD.size : start]))
             payload = bytes(self._buffer[start:end])
             del self._buffer[:end]
             yield message, payload
+
+
+def _message(data: bytes) -> Message:
+    try:
+        message = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise ProtocolError("not a message: %r (%s)" % (data[:80], error)) from error
+    if not isinstance(message, dict) or not isinstance(message.get("type"), str):
+        raise ProtocolError("a message without a type: %r" % data[:80])
+    return message
 
 
 def join_parts(parts: Sequence[Tuple[str, bytes]]) -> Tuple[List[List[Any]], bytes]:

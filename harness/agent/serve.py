@@ -14,159 +14,41 @@ import shutil
 import signal
 import sys
 import tempfile
-import time
 import traceback
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any
 
+from harness.agent.host import Host
 from harness.agent.protocol import Decoder, Message, encode
+from harness.agent.watch import Watch, signal_group
 
 #: Seconds between looks at a running child's memory and at its deadline.
 TICK = 0.05
-#: Seconds that a child past its deadline has for printing where it hangs, before it is killed.
-LAST_WORDS = 0.5
-#: Bytes of a child's own stdout and stderr that are passed on; a library in a loop must not fill the host's disk.
-NATIVE_LIMIT = 1 << 20
-
-
-class Pipe:
-    """The read end of a child's pipe, non-blocking."""
-
-    def __init__(self, fd: int) -> None:
-        os.set_blocking(fd, False)
-        self.fd = fd
-        self.open = True
-
-    def read(self) -> bytes:
-        """Return what is there; marks the pipe closed at its end."""
-        try:
-            data = os.read(self.fd, 1 << 16)
-        except BlockingIOError:
-            return b""
-        if not data:
-            self.close()
-        return data
-
-    def close(self) -> None:
-        """Close the descriptor, once."""
-        if self.open:
-            self.open = False
-            os.close(self.fd)
-
-
-class Host:
-    """The stream to the host, on descriptors that no native library writes to."""
-
-    def __init__(self, inward: int, outward: int) -> None:
-        self.inward = inward
-        self.outward = outward
-        self._decoder = Decoder()
-        self._frames: List[Tuple[Message, bytes]] = []
-
-    def send(self, message: Message, body: bytes = b"") -> None:
-        """Write one frame; a host that has gone ends this process."""
-        self.relay(encode(message, body))
-
-    def relay(self, data: bytes) -> None:
-        """Write bytes that are frames already."""
-        view = memoryview(data)
-        while view:
-            try:
-                view = view[os.write(self.outward, view) :]
-            except BrokenPipeError:
-                os._exit(0)
-
-    def next_frame(self) -> Optional[Tuple[Message, bytes]]:
-        """Return the next frame, or None when the host has closed the stream."""
-        while not self._frames:
-            data = os.read(self.inward, 1 << 16)
-            if not data:
-                return None
-            self._frames.extend(self._decoder.feed(data))
-        return self._frames.pop(0)
-
-
-class Watch:
-    """One running child: its pipes, its limits, its end."""
-
-    def __init__(self, pid: int, events: int, native: int, timeout: float, memory: int) -> None:
-        self.pid = pid
-        self.events = Pipe(events)
-        self.native = Pipe(native)
-        self.deadline = time.monotonic() + timeout
-        self.timeout = timeout
-        self.memory = memory
-        self.killed = ""
-        self.native_bytes = 0
-        self.peak = 0
-        self._oom_kills = oom_kills()
-
-    def pump(self, host: Host, decoder: Decoder, wait: float) -> bool:
-        """Pass on what the child said; False when the host has gone."""
-        pipes = [pipe for pipe in (self.events, self.native) if pipe.open]
-        ready, _, _ = select.select([host.inward] + [pipe.fd for pipe in pipes], [], [], wait)
-        if host.inward in ready and not os.read(host.inward, 1):
-            return False
-        if self.events.fd in ready and self.events.open:
-            # Whole frames only: what a killed child left half-written must not reach the host.
-            for message, body in decoder.feed(self.events.read()):
-                host.send(message, body)
-        if self.native.fd in ready and self.native.open:
-            self._pass_native(host, self.native.read())
-        return True
-
-    def _pass_native(self, host: Host, data: bytes) -> None:
-        room = NATIVE_LIMIT - self.native_bytes
-        self.native_bytes += len(data)
-        if data and room > 0:
-            host.send({"type": "native", "text": data[:room].decode("utf-8", "replace")})
-
-    def enforce(self) -> None:
-        """Kill a child that is past its deadline or over its memory."""
-        if self.killed:
-            return
-        self.peak = max(self.peak, resident_bytes(self.pid))
-        if self.peak > self.memory:
-            self._kill("out_of_memory")
-        elif time.monotonic() > self.deadline:
-            # The child's fault handler answers with the Python stack, which says in which call it hangs.
-            signal_group(self.pid, signal.SIGUSR1)
-            time.sleep(LAST_WORDS)
-            self._kill("timed_out")
-
-    def _kill(self, why: str) -> None:
-        self.killed = why
-        signal_group(self.pid, signal.SIGKILL)
-
-    def end(self, status: int, usage: "resource.struct_rusage") -> Message:
-        """Return the message that says how the child ended."""
-        message: Dict[str, Any] = {"type": "end", "peak_rss_bytes": max(self.peak, usage.ru_maxrss * 1024)}
-        if os.WIFSIGNALED(status):
-            name = signal_name(os.WTERMSIG(status))
-            message.update(kind="signalled", signal=name, detail="killed by %s" % name)
-        elif os.WEXITSTATUS(status):
-            message.update(kind="exited", exit_code=os.WEXITSTATUS(status))
-            message["detail"] = "the process ended with exit code %d" % os.WEXITSTATUS(status)
-        else:
-            message.update(kind="finished", exit_code=0, detail="")
-        if self.killed == "timed_out":
-            message.update(kind="timed_out", detail="not finished after %g s" % self.timeout)
-        elif self.killed == "out_of_memory":
-            message.update(kind="out_of_memory", detail="used more than %d MiB" % (self.memory >> 20))
-        elif message.get("signal") == "SIGKILL" and oom_kills() > self._oom_kills:
-            message.update(
-                kind="out_of_memory", detail="killed by the kernel at the container's memory limit"
-            )
-        return message
+#: Bytes that must be free for a job's temporary files.
+SCRATCH_LEAST = 16 << 20
 
 
 def run_job(host: Host, engine: Any, job: Message, body: bytes) -> bool:
     """Run one job in a child and report on it; False when the host has gone meanwhile."""
     # What a job leaves in a container's memory-backed /tmp would count against the memory of those after it.
-    scratch = tempfile.mkdtemp(prefix="job-")
     try:
+        scratch = tempfile.mkdtemp(prefix="job-")
+    except OSError as error:
+        refuse(host, "the job has no temporary folder: %s" % error)
+        return True
+    try:
+        room = shutil.disk_usage(scratch).free
+        if room < SCRATCH_LEAST:
+            refuse(host, "%s has %d MiB left for temporary files" % (tempfile.gettempdir(), room >> 20))
+            return True
         return run_in(scratch, host, engine, job, body)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def refuse(host: Host, why: str) -> None:
+    """Answer a job that was not begun: the machine's trouble, which an engine would report as its own failure."""
+    host.send({"type": "agent_fault", "text": why})
+    host.send({"type": "end", "kind": "finished", "exit_code": 0, "detail": "", "peak_rss_bytes": None})
 
 
 def run_in(scratch: str, host: Host, engine: Any, job: Message, body: bytes) -> bool:
@@ -215,6 +97,12 @@ def _readable(watch: Watch) -> bool:
 def child(engine: Any, job: Message, body: bytes, events: int, native: int) -> None:
     """Be the child: run the job with the native library's descriptors 1 and 2 going into the pipe; never return."""
     code = 1
+
+    def emit(kind: str, body: bytes = b"", **fields: Any) -> None:
+        data = memoryview(encode(dict(fields, type=kind), body))
+        while data:
+            data = data[os.write(events, data) :]
+
     try:
         os.setpgid(0, 0)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -224,16 +112,14 @@ def child(engine: Any, job: Message, body: bytes, events: int, native: int) -> N
         faulthandler.register(signal.SIGUSR1, file=2)
         prefer_for_oom_kill()
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-        def emit(kind: str, body: bytes = b"", **fields: Any) -> None:
-            data = memoryview(encode(dict(fields, type=kind), body))
-            while data:
-                data = data[os.write(events, data) :]
-
         engine.run(job, body, emit)
         code = 0
-    except BaseException:
+    except MemoryError:
+        # What pybind11 makes of an engine's std::bad_alloc too.
         traceback.print_exc()
+    except BaseException as error:
+        traceback.print_exc()
+        emit("agent_fault", text=fault(error))
     finally:
         try:
             sys.stdout.flush()
@@ -243,30 +129,13 @@ def child(engine: Any, job: Message, body: bytes, events: int, native: int) -> N
             os._exit(code)
 
 
-def signal_name(number: int) -> str:
-    """Return the name of a signal, or "signal 40" for one that has none."""
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return "signal %d" % number
-
-
-def signal_group(pid: int, number: int) -> None:
-    """Send a signal to a child and all that it started."""
-    for send in (os.killpg, os.kill):
-        try:
-            send(pid, number)
-        except (ProcessLookupError, PermissionError):
-            continue
-
-
-def resident_bytes(pid: int) -> int:
-    """Return a process's resident memory in bytes, 0 when it has gone."""
-    try:
-        with open("/proc/%d/statm" % pid) as file:
-            return int(file.read().split()[1]) * resource.getpagesize()
-    except (OSError, IndexError, ValueError):
-        return 0
+def fault(error: BaseException) -> str:
+    """Return a sentence on an exception that no adapter expected: a fault of this program, not of the engine."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = ""
+    if frames:
+        place = " (%s:%d)" % ("/".join(frames[-1].filename.split("/")[-2:]), frames[-1].lineno or 0)
+    return "the agent failed: %s: %s%s" % (type(error).__name__, error, place)
 
 
 def prefer_for_oom_kill() -> None:
@@ -276,22 +145,6 @@ def prefer_for_oom_kill() -> None:
             file.write("1000")
     except OSError:
         return
-
-
-def oom_kills() -> int:
-    """Return how many processes the kernel has killed at this control group's memory limit (cgroup v2, then v1)."""
-    for path, key in (
-        ("/sys/fs/cgroup/memory.events", "oom_kill"),
-        ("/sys/fs/cgroup/memory/memory.oom_control", "oom_kill"),
-    ):
-        try:
-            with open(path) as file:
-                pairs = dict(line.split() for line in file if line.count(" ") == 1)
-        except OSError:
-            continue
-        if key in pairs:
-            return int(pairs[key])
-    return 0
 
 
 def main() -> None:

@@ -10,15 +10,13 @@ import re
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+import onnx
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from harness.errors import HandledError
 from harness.words import Certainty, Class, Engine, Precision, Role, Typing
-
-if TYPE_CHECKING:
-    import onnx
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
 
@@ -158,14 +156,40 @@ class Variant:
 
     def model_bytes(self) -> bytes:
         """Return the serialised model, the same bytes on every machine; raises HandledError where `build` fails."""
+        if isinstance(self.build, Built):
+            return self.build.model
         try:
             return serialise(self.build())
+        except HandledError:
+            raise
         except Exception as error:
             # A case module is user code: anything may come out of it.
             raise HandledError(
                 f"{_where(error, self.build)}: the model of variant {self.name!r} cannot be built: "
                 f"{type(error).__name__}: {error}"
             ) from error
+
+
+@dataclass(frozen=True)
+class Built:
+    """The `build` of a variant whose model is made already."""
+
+    model: bytes = field(repr=False)
+
+    def __call__(self) -> onnx.ModelProto:
+        """Return the model."""
+        return onnx.load_model_from_string(self.model)
+
+
+@dataclass(frozen=True)
+class Unbuildable:
+    """The `build` of a variant whose model cannot be made: it raises the sentence that says why."""
+
+    reason: str
+
+    def __call__(self) -> onnx.ModelProto:
+        """Raise HandledError."""
+        raise HandledError(self.reason)
 
 
 @dataclass(frozen=True)
@@ -209,7 +233,12 @@ def _where(error: Exception, build: Callable[[], onnx.ModelProto]) -> str:
 
 
 def serialise(model: onnx.ModelProto) -> bytes:
-    """Serialise a model deterministically (protobuf maps and unknown fields do not occur in these models)."""
+    """Serialise a model deterministically (protobuf maps and unknown fields do not occur in these models).
+
+    Raises TypeError for what is no model.
+    """
+    if not isinstance(model, onnx.ModelProto):
+        raise TypeError(f"a model is an onnx.ModelProto, and this is a {type(model).__name__}")
     data: bytes = model.SerializeToString(deterministic=True)
     return data
 

@@ -13,6 +13,7 @@ from harness.case import Case, load_cases
 from harness.errors import HandledError
 from harness.matrix import Matrix, load_matrix
 from harness.plan import Cell, plan, select
+from harness.preparing import with_models
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -40,6 +41,12 @@ def load_project(options: argparse.Namespace) -> Project:
     matrix = load_matrix(options.matrix)
     cases = load_cases(options.cases)
     return Project(matrix, cases, plan(matrix, cases))
+
+
+def built(project: Project, options: argparse.Namespace) -> Project:
+    """Return a project whose models are built, those that can be, by `with_models`."""
+    cases = with_models(project.cases, options.cases)
+    return Project(project.matrix, cases, plan(project.matrix, cases))
 
 
 def add_selection(command: argparse.ArgumentParser) -> None:

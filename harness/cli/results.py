@@ -13,6 +13,7 @@ from harness.cli.common import (
     EXIT_OK,
     EXIT_REGRESSION,
     add_selection,
+    built,
     load_project,
     selected,
     writable,
@@ -37,7 +38,7 @@ def add_report_arguments(_command: argparse.ArgumentParser) -> None:
 
 def report(options: argparse.Namespace) -> int:
     """Write the report from the records."""
-    project = load_project(options)
+    project = built(load_project(options), options)
     _need_records(options.reports)
     build_report(
         project.matrix,
@@ -57,7 +58,7 @@ def add_accept_arguments(command: argparse.ArgumentParser) -> None:
 
 def accept(options: argparse.Namespace) -> int:
     """Write the latest measured classes of the selected cells to the cases' measured.yaml; other lines stay."""
-    project = load_project(options)
+    project = built(load_project(options), options)
     _need_records(options.reports)
     fresh = _measured(selected(project, options), Store(options.reports))
     if not fresh:
@@ -116,7 +117,7 @@ def merge(options: argparse.Namespace) -> int:
 
     Names the cells that are flaky and, with `--check`, those that regressed: then it returns 1.
     """
-    project = load_project(options)
+    project = built(load_project(options), options)
     for folder in options.folders:
         if not (folder / "records").is_dir():
             raise HandledError(f"{folder}: holds no records; give the --reports folder of another run")
@@ -148,7 +149,7 @@ def verify(options: argparse.Namespace) -> int:
 
     Returns 3 where a fault is found: a damaged folder says nothing of a regression.
     """
-    project = load_project(options)
+    project = built(load_project(options), options)
     _need_records(options.reports)
     lines = published_lines(project.matrix)
     faults = verify_report(project.matrix, project.cases, Store(options.reports), options.reports, lines)

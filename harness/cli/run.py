@@ -8,6 +8,7 @@ import os
 import shlex
 import sys
 import uuid
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -20,6 +21,7 @@ from harness.cli.common import (
     EXIT_REGRESSION,
     Project,
     add_selection,
+    built,
     command_line,
     load_project,
     places,
@@ -27,12 +29,14 @@ from harness.cli.common import (
     writable,
 )
 from harness.cli.summary import advice, missing, summarise
-from harness.errors import HandledError
+from harness.errors import HandledError, described
 from harness.executor import TargetRunner, run_cells
 from harness.judged import Judged, judge_cell
 from harness.plan import applicability
+from harness.preparing import Subjects
 from harness.provision import look_at_host
 from harness.report import build_report
+from harness.report.text import clip, visible
 from harness.store import Store
 from harness.words import Class, Verdict
 
@@ -76,19 +80,33 @@ def run(options: argparse.Namespace) -> int:
     required = _required(project, cells, options)
     if options.dry_run:
         return _dry_run(cells, options.via)
+    # Before any container is started: the models of a case module that hangs take their time here.
+    project = built(project, options)
+    cells = selected(project, options)
     run_id = uuid.uuid4().hex[:12]
     judged: list[Judged] = []
     with Store(writable(options.reports), run=run_id) as store:
         try:
             _run(cells, store, run_id, options, judged)
-        except KeyboardInterrupt:
-            again = shlex.join(["python", "-m", "harness", "report", *places(options)])
-            print(f"{len(judged)} of {len(cells)} cells are recorded; {again} shows them", file=sys.stderr)
+        except BaseException:
+            _report_what_there_is(
+                project, store, options, f"{len(judged)} of {len(cells)} cells are recorded"
+            )
             raise
-        lines = published_lines(project.matrix)
-        build_report(project.matrix, project.cases, store, options.reports, lines)
+        build_report(project.matrix, project.cases, store, options.reports, published_lines(project.matrix))
     order = {cell.id: number for number, cell in enumerate(cells)}
     return _close(sorted(judged, key=lambda result: order[result.cell.id]), required, options)
+
+
+def _report_what_there_is(project: Project, store: Store, options: argparse.Namespace, recorded: str) -> None:
+    """Write the report of a run that did not come to its end; what stopped it is told by whoever catches that."""
+    try:
+        build_report(project.matrix, project.cases, store, options.reports, published_lines(project.matrix))
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  (the run's own trouble is the one to tell)
+        again = shlex.join(["python", "-m", "harness", "report", *places(options)])
+        print(f"{recorded}; no report was written ({described(error)}); {again} shows them", file=sys.stderr)
+    else:
+        print(f"{recorded}; report: {options.reports / 'index.html'}", file=sys.stderr)
 
 
 def _required(project: Project, cells: tuple[Cell, ...], options: argparse.Namespace) -> set[str]:
@@ -142,9 +160,12 @@ def _run(
             if not console.is_terminal and len(judged) % _EVERY == 0:
                 say(f"{len(judged)} of {len(cells)} cells")
 
+        subjects = Subjects()
         run_cells(
             cells,
-            make_runner=lambda cell: TargetRunner(cell.target, via=options.via, run_id=run_id),
+            make_runner=lambda cell: TargetRunner(
+                cell.target, via=options.via, run_id=run_id, subjects=subjects
+            ),
             store=store,
             workers=options.jobs,
             report=report,
@@ -175,4 +196,10 @@ def _close(judged: list[Judged], required: set[str], options: argparse.Namespace
     verdicts = {result.judgement.verdict for result in judged}
     if Verdict.REGRESSED in verdicts:
         return EXIT_REGRESSION
+    if not any(result.outcome.state == "done" for result in judged):
+        reasons = Counter(result.judgement.sentence for result in judged)
+        (most, _), *others = reasons.most_common()
+        more = f", and {len(others)} other reasons" if others else ""
+        print(f"nothing that was selected ran: {clip(' '.join(visible(most).split()), 300)}{more}")
+        return EXIT_INFRA
     return EXIT_INFRA if Verdict.INFRA in verdicts or missed else EXIT_OK

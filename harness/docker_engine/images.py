@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tarfile
 import tempfile
 from dataclasses import dataclass
@@ -22,10 +23,22 @@ if TYPE_CHECKING:
 #: Seconds of silence allowed in a pull or a build: one layer of an NGC image can take minutes to unpack.
 TRANSFER_TIMEOUT = 900
 _DISK_FULL = "no space left on device"
+#: What the daemon says of a registry that does not answer, rather than of an image that is not there.
+_UNREACHABLE = re.compile(
+    r"dial tcp|no such host|i/o timeout|[Cc]onnection refused|TLS handshake|network is unreachable"
+    r"|server misbehaving|Client\.Timeout|context deadline exceeded|unexpected EOF|\b50[0234]\b"
+)
 
 
 class ImageRefused(Exception):
-    """The registry or the build said no; the text is its own, on one line."""
+    """The registry or the build said no; the text is its own, on one line.
+
+    `unreachable` says that nobody said no: the registry did not answer.
+    """
+
+    def __init__(self, said: str) -> None:
+        super().__init__(said)
+        self.unreachable = bool(_UNREACHABLE.search(said))
 
 
 @dataclass(frozen=True)

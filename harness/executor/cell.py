@@ -8,19 +8,25 @@ from typing import TYPE_CHECKING
 from harness.provision.cache import locked
 from harness.record import Observation
 from harness.session import AgentLost, Event, Job, Session
-from harness.subject import subject
 from harness.words import Engine
 
 if TYPE_CHECKING:
     from harness.case import Variant
     from harness.matrix import Target
+    from harness.subject import Subject
 
 #: What the container holds beside the job's child: the agent with the engine's libraries loaded.
 _AGENT_MIB = 512
 
 
-def observe(
-    variant: Variant, target: Target, session: Session, gpu: str | None, *, wanted: Callable[[], bool]
+def observe(  # noqa: PLR0913
+    variant: Variant,
+    ready: Subject,
+    target: Target,
+    session: Session,
+    gpu: str | None,
+    *,
+    wanted: Callable[[], bool],
 ) -> Observation:
     """Run one cell's jobs and return all that was heard.
 
@@ -29,7 +35,6 @@ def observe(
     An agent that was killed at the container's memory limit is the cell's own out-of-memory; any other loss of the
     agent raises AgentLost.
     """
-    ready = subject(variant)
     seen = Observation()
     try:
         if target.engine is Engine.ONNXRUNTIME:

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
+import json
 import threading
+import traceback
 from typing import TYPE_CHECKING
 
 from harness import __version__
 from harness.agent.bootstrap import ARGUMENTS
-from harness.errors import InfraError
+from harness.case import model_sha256
+from harness.errors import HandledError, InfraError, described
 from harness.executor.cell import observe
 from harness.executor.commit import harness_commit
 from harness.launch import start
 from harness.outcome import Outcome, Stamps, State
 from harness.plan import applicability
-from harness.provision import Environment, Unavailable, prepare
+from harness.preparing import Refused, Subjects
+from harness.provision import Environment, Unavailable, Unreachable, prepare
 from harness.session import ADAPTERS, Job, Session
-from harness.subject import subject
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.case import Variant
     from harness.matrix import Target
     from harness.plan import Cell
     from harness.provision import Via
@@ -36,14 +43,16 @@ class TargetRunner:
     """Runs cells of one target in one warm environment; made ready at the first cell that needs it.
 
     A target that cannot run here gives `not_run` with the reason; one whose agent does not come up, however it fails
-    to, gives `infra_error` for all its cells; an agent lost twice on the same cell gives `infra_error` for that one.
-    Nothing is raised for any of these: each cell gets a record.
+    to, gives `infra_error` for all its cells; an agent lost twice on the same cell gives `infra_error` for that one,
+    and so does whatever goes wrong in this program while it prepares, runs or folds a cell. Nothing is raised for any
+    of these: each cell gets a record.
     """
 
-    def __init__(self, target: Target, *, via: Via, run_id: str) -> None:
+    def __init__(self, target: Target, *, via: Via, run_id: str, subjects: Subjects | None = None) -> None:
         self.target = target
         self._via = via
         self._run_id = run_id
+        self._subjects = subjects or Subjects()
         self._environment: Environment | None = None
         self._transport: Transport | None = None
         self._session: Session | None = None
@@ -59,7 +68,21 @@ class TargetRunner:
         return self._environment.note if self._environment else ""
 
     def run(self, cell: Cell) -> tuple[Outcome, str]:
-        """Return the record of a cell and its whole log; raises Aborted after `abort`."""
+        """Return the record of a cell and its whole log; raises Aborted after `abort`, and nothing else."""
+        try:
+            return self._run(cell)
+        except Refused as refusal:
+            self._refuse_aborted()
+            return self._blank(cell, refusal.state, refusal.reason), ""
+        except Aborted:
+            raise
+        except Exception as error:  # noqa: BLE001
+            # A fault of this program, or of what it was told: this cell's, and not the night's.
+            self._drop_session()
+            self._refuse_aborted()
+            return self._fault(cell, error, [])
+
+    def _run(self, cell: Cell) -> tuple[Outcome, str]:
         reason = applicability(cell)
         if reason is not None:
             return self._blank(cell, "not_applicable", reason), ""
@@ -91,14 +114,18 @@ class TargetRunner:
             raise Aborted
 
     def _observe(self, cell: Cell, session: Session) -> tuple[Outcome, str]:
-        ready = subject(cell.variant)
-        seen = observe(cell.variant, self.target, session, self._gpu, wanted=lambda: not self._aborted)
+        ready = self._subjects.of(cell.variant, self._wanted)
+        seen = observe(cell.variant, ready, self.target, session, self._gpu, wanted=self._wanted)
         if session.lost:
             # It died at the container's memory limit: that is this cell's outcome, and the next gets a new agent.
             self._drop_session()
-        stamps = self._stamps(cell, ready.sha256)
-        outcome = seen.outcome(cell, ready, stamps)
-        return outcome, "\n".join(seen.log)
+        try:
+            return _as_kept(seen.outcome(cell, ready, self._stamps(cell))), "\n".join(seen.log)
+        except Exception as error:  # noqa: BLE001  (an engine's text, of any shape)
+            return self._fault(cell, error, seen.log)
+
+    def _wanted(self) -> bool:
+        return not self._aborted
 
     def _ready_session(self) -> Session | None:
         """Return the live agent, started if there is none; None where none is to be had."""
@@ -111,11 +138,17 @@ class TargetRunner:
                 self._session = self._start()
             except Unavailable as refusal:
                 self._refuse_aborted()
-                self._given_up = ("not_run", str(refusal))
+                reached = not isinstance(refusal, Unreachable)
+                self._given_up = ("not_run" if reached else "infra_error", str(refusal))
             except InfraError as error:
                 self._drop_session()
                 self._refuse_aborted()
                 failure = str(error)
+            except Exception as error:  # noqa: BLE001
+                self._drop_session()
+                self._refuse_aborted()
+                # It would fail for every cell alike.
+                self._given_up = ("infra_error", described(error))
             except BaseException:
                 self._drop_session()
                 raise
@@ -129,7 +162,12 @@ class TargetRunner:
         # Kept before anything is asked of it, so that `abort` finds it; an `abort` just before found nothing.
         self._transport = start(self._environment, self.target, argv=ARGUMENTS, run=self._run_id)
         self._refuse_aborted()
-        session = Session(self._transport, engine=self.target.module, adapter=ADAPTERS[self.target.engine])
+        try:
+            session = Session(
+                self._transport, engine=self.target.module, adapter=ADAPTERS[self.target.engine]
+            )
+        except InfraError as error:
+            raise InfraError(f"{error}{self._environment.remedy}") from error
         self._check(session)
         return session
 
@@ -158,12 +196,14 @@ class TargetRunner:
             self._session = None
             transport, self._transport = self._transport, None
             if transport is not None:
-                transport.close()
+                # What cannot be ended now is ended by the next run's reaper; the cell in hand has its record.
+                with contextlib.suppress(InfraError):
+                    transport.close()
 
-    def _stamps(self, cell: Cell, model: str) -> Stamps:
+    def _stamps(self, cell: Cell) -> Stamps:
         environment = self._environment
         return Stamps(
-            model_sha256=model,
+            model_sha256=_hash(cell.variant),
             recipe_sha256=cell.variant.recipe.sha256(),
             engine_version=self._facts.get("engine_version", ""),
             via=environment.via if environment else "",
@@ -177,6 +217,10 @@ class TargetRunner:
             harness_commit=harness_commit(),
         )
 
+    def _fault(self, cell: Cell, error: Exception, log: Sequence[str]) -> tuple[Outcome, str]:
+        outcome = self._blank(cell, "infra_error", f"the harness failed: {described(error)}")
+        return outcome, "\n".join([*log, *traceback.format_exception(error)])
+
     def _blank(self, cell: Cell, state: State, reason: str) -> Outcome:
         return Outcome(
             cell=cell.id,
@@ -185,5 +229,18 @@ class TargetRunner:
             target=self.target.name,
             state=state,
             reason=reason,
-            stamps=self._stamps(cell, subject(cell.variant).sha256),
+            stamps=self._stamps(cell),
         )
+
+
+def _hash(variant: Variant) -> str:
+    """Return the hash of a variant's model, "" where there is none."""
+    try:
+        return model_sha256(variant.model_bytes())
+    except HandledError:
+        return ""
+
+
+def _as_kept(outcome: Outcome) -> Outcome:
+    """Return an outcome as it will be read; raises where it would not be, for one such record spoils a whole store."""
+    return Outcome.from_json(json.loads(json.dumps(outcome.to_json(), allow_nan=False)))

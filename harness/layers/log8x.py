@@ -17,6 +17,7 @@ _LINE = re.compile(
     r"(?P<inputs>.*?) ?-> (?P<outputs>.*)"
 )
 _SHAPE = r"[-\d,:*]*"
+_SIZE = re.compile(r"-?\d{1,18}")
 _TENSOR = re.compile(
     rf"(?P<name>.+?)(?:\[(?P<type>\w+)\((?P<dims>{_SHAPE})\)\]"
     rf"| \((?P<type2>\w+)\[(?P<dims2>{_SHAPE})\]\))(?:, |$)"
@@ -69,9 +70,8 @@ def _tensors(text: str) -> tuple[TensorUse, ...] | None:
             return None
         datatype, shape = found["type"] or found["type2"], found["dims"] or found["dims2"] or ""
         # "64,1:8,.." is a layout rather than a shape.
-        sizes = (
-            tuple(int(size) for size in shape.split(",") if size) if re.fullmatch(r"[-\d,]*", shape) else ()
-        )
+        parts = [size for size in shape.split(",") if size]
+        sizes = tuple(map(int, parts)) if all(map(_SIZE.fullmatch, parts)) else ()
         tensors.append(tensor_use(found["name"], sizes, datatype, ""))
         position = found.end()
     return tuple(tensors)

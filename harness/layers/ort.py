@@ -56,10 +56,11 @@ def ort_node_times(profile_json: str) -> dict[str, list[float]]:
     """
     times: dict[str, list[float]] = {}
     # Node names are written unescaped: a tab in one is let through.
-    for event in json.loads(profile_json, strict=False):
-        name = str(event.get("name", ""))
-        if name.endswith(_KERNEL_TIME):
-            times.setdefault(name.removesuffix(_KERNEL_TIME), []).append(event["dur"] / 1000)
+    document = json.loads(profile_json, strict=False)
+    for event in document if isinstance(document, list) else ():
+        name, took = (event.get("name"), event.get("dur")) if isinstance(event, dict) else (None, None)
+        if isinstance(name, str) and name.endswith(_KERNEL_TIME) and isinstance(took, int | float):
+            times.setdefault(name.removesuffix(_KERNEL_TIME), []).append(took / 1000)
     return times
 
 

@@ -23,6 +23,7 @@ _TENSOR = re.compile(
     re.DOTALL,
 )
 _LIST = re.compile(r"(?:, )?(?P<key>Inputs|Constants|Outputs): \[")
+_SIZE = re.compile(r"-?\d{1,18}")
 _LIST_END = re.compile(r" ?\]")
 _METADATA = re.compile(r", Metadata: ")
 _RECORD_END = re.compile(r"\n+(?=Name: )|\n+(?=(?:I/O Tensors|Bindings):)|\s*\Z")
@@ -123,9 +124,10 @@ def _tensors(cursor: _Cursor) -> tuple[TensorUse, ...]:
 
 def _tensor(found: re.Match[str]) -> TensorUse:
     datatype, layout = _DATATYPE.search(found["fields"]), _FORMAT.search(found["fields"])
-    if datatype is None:
+    sizes = [size for size in found["dims"].replace(" ", "").split(",") if size]
+    if datatype is None or not all(map(_SIZE.fullmatch, sizes)):
         raise _NotALayerError
-    dimensions = tuple(int(size) for size in found["dims"].replace(" ", "").split(",") if size)
+    dimensions = tuple(map(int, sizes))
     return tensor_use(found["name"], dimensions, datatype["text"], layout["text"] if layout else "")
 
 

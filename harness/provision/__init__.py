@@ -6,7 +6,7 @@
 from harness.provision.cache import cache_dir
 from harness.provision.host import Gpu, Host, look_at_host
 from harness.provision.images import image_command_lines, planned_image
-from harness.provision.model import Environment, Unavailable, Via
+from harness.provision.model import Environment, Unavailable, Unreachable, Via
 from harness.provision.prepare import prepare
 from harness.provision.requirements import can_run, fitting_gpus
 
@@ -15,6 +15,7 @@ __all__ = [
     "Gpu",
     "Host",
     "Unavailable",
+    "Unreachable",
     "Via",
     "cache_dir",
     "can_run",

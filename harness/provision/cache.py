@@ -32,19 +32,27 @@ def cache_dir() -> Path:
     return Path(chosen).expanduser().resolve() if chosen else Path(user_cache_dir("trt-compat-matrix"))
 
 
-def make_once(folder: Path, make: Callable[[Path], None], *, lock_timeout: float = LOCK_TIMEOUT) -> Path:
-    """Return `folder`, calling `make` with a scratch path to fill if it does not exist yet.
+def make_once(
+    folder: Path,
+    make: Callable[[Path], None],
+    *,
+    whole: Callable[[Path], bool] = Path.exists,
+    lock_timeout: float = LOCK_TIMEOUT,
+) -> Path:
+    """Return `folder`, calling `make` with a scratch path to fill if it does not exist yet or is not `whole`.
 
     Of several processes one makes it and the others wait. `folder` appears by a rename when `make` has
     returned, so that a process killed meanwhile leaves no half-made one; the next to come clears away what it
     left.
     """
-    if folder.exists():
+    if whole(folder):
         return folder
     with locked(folder.name, timeout=lock_timeout, directory=folder.parent):
-        if folder.exists():
+        if whole(folder):
             return folder
-        for leftover in folder.parent.glob(f"{folder.name}.partial-*"):
+        if folder.is_file():
+            folder.unlink()
+        for leftover in (folder, *folder.parent.glob(f"{folder.name}.partial-*")):
             shutil.rmtree(leftover, ignore_errors=True)
         # A name of its own: the installer of a harness that was killed may still be writing into the last
         # one.

@@ -14,7 +14,7 @@ from harness.docker_engine import PROJECT_LABEL, Image, ImageRefused
 from harness.errors import HandledError, InfraError
 from harness.provision import packages
 from harness.provision.cache import locked
-from harness.provision.model import Environment, Unavailable
+from harness.provision.model import Environment, Unavailable, Unreachable
 from harness.provision.requirements import architecture
 
 if TYPE_CHECKING:
@@ -182,7 +182,8 @@ def _have(reference: str, platform: str, *, allow_pull: bool) -> Image:
     try:
         return docker_engine.pull_image(reference, platform)
     except ImageRefused as error:
-        raise Unavailable(f"needs image {reference}, which cannot be pulled: {error}") from error
+        kind = Unreachable if error.unreachable else Unavailable
+        raise kind(f"needs image {reference}, which cannot be pulled: {error}") from error
 
 
 def _dockerfile(build: Build) -> Path:

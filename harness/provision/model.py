@@ -12,6 +12,10 @@ class Unavailable(Exception):
     """The target cannot run here; the text begins with "needs" and names the cure if there is one."""
 
 
+class Unreachable(Unavailable):
+    """What the target needs could not be fetched: infrastructure, and no property of this machine."""
+
+
 @dataclass(frozen=True)
 class Environment:
     """Where a target's agent runs.
@@ -21,7 +25,8 @@ class Environment:
     empty for a virtual environment.
     `packages` are the pins `name==version` that were resolved; empty for an image that brought its engine
     along. `gpus` are the UUIDs of the GPUs that the agent is given ("all" alone: those of a daemon
-    elsewhere). `note` is one sentence that says which way was taken and why.
+    elsewhere). `note` is one sentence that says which way was taken and why. `folder` is the part of the cache
+    that it was made in, where there is one.
     """
 
     via: Literal["docker", "venv"]
@@ -32,3 +37,9 @@ class Environment:
     packages: tuple[str, ...] = ()
     gpus: tuple[str, ...] = ()
     note: str = ""
+    folder: str = ""
+
+    @property
+    def remedy(self) -> str:
+        """Return what to do where the engine does not load, as the end of a sentence; "" where nothing is known."""
+        return f"; if that stays, delete {self.folder}, which is then made anew" if self.folder else ""

@@ -8,18 +8,22 @@ anything.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
+import os
+import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
 
 from harness.errors import InfraError
-from harness.provision.cache import cache_dir, make_once
-from harness.provision.model import Unavailable
+from harness.provision.cache import CACHE_VARIABLE, cache_dir, make_once
+from harness.provision.model import Unavailable, Unreachable
 from harness.provision.requirements import architecture
 
 if TYPE_CHECKING:
@@ -34,6 +38,7 @@ _LAYOUT = 1
 _WHEELS = {"amd64": "x86_64-manylinux_2_28", "arm64": "aarch64-manylinux_2_36"}
 _OTHER_MACHINE = {"amd64": "aarch64", "arm64": "x86_64"}
 _TIMEOUT = 1800
+_UV_LOCK = threading.Lock()
 _PINS = "packages.json"
 #: Where the Dockerfile puts the packages, and the line of a .pth file that makes Python find them there.
 ENGINE_FOLDER = "/opt/engine"
@@ -42,8 +47,13 @@ ENGINE_FOLDER = "/opt/engine"
 def venv(target: Target) -> tuple[Path, tuple[str, ...]]:
     """Return the Python of the target's virtual environment, made if missing, and the pins in it."""
     root = venv_folder(target)
-    make_once(root, lambda partial: _make_venv(target, partial))
-    return root / "bin" / "python", _pins(root)
+    python = Path("bin", "python")
+    make_once(
+        root,
+        lambda partial: _make_venv(target, partial),
+        whole=lambda folder: _is_whole(folder) and (folder / python).exists(),
+    )
+    return root / python, _pins(root)
 
 
 def venv_folder(target: Target) -> Path:
@@ -54,7 +64,7 @@ def venv_folder(target: Target) -> Path:
 def site(target: Target) -> tuple[Path, tuple[str, ...]]:
     """Return a build context with the packages for the target's platform, made if missing, and the pins."""
     root = cache_dir() / "sites" / key(target)
-    make_once(root, lambda partial: _make_site(target, partial))
+    make_once(root, lambda partial: _make_site(target, partial), whole=_is_whole)
     return root, _pins(root)
 
 
@@ -115,12 +125,36 @@ def _refuse_foreign(target: Target, folder: Path) -> None:
             )
 
 
-def _uv(target: Target, arguments: Sequence[str]) -> None:
+@functools.cache
+def _find_uv() -> str:
     import uv  # noqa: PLC0415  (a host whose engines are installed already needs none)
 
-    command = [uv.find_uv_bin(), "--no-progress", "--color", "never", *arguments]
+    return uv.find_uv_bin()
+
+
+def _uv_program() -> str:
+    """Return uv's path, looked up once: it asks sysconfig, which two threads must not be the first to use at once."""
+    with _UV_LOCK:
+        try:
+            return _find_uv()
+        except FileNotFoundError as error:
+            raise InfraError(f"the program uv is not where its package puts it: {error}") from error
+
+
+def _uv_environment() -> dict[str, str]:
+    """Return the environment for uv: where this project's cache folder was chosen, uv keeps its own things in it."""
+    if not os.environ.get(CACHE_VARIABLE):
+        return dict(os.environ)
+    own = {"UV_CACHE_DIR": cache_dir() / "uv", "UV_PYTHON_INSTALL_DIR": cache_dir() / "python"}
+    return {name: str(path) for name, path in own.items()} | dict(os.environ)
+
+
+def _uv(target: Target, arguments: Sequence[str]) -> None:
+    command = [_uv_program(), "--no-progress", "--color", "never", *arguments]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT, check=False)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_TIMEOUT, check=False, env=_uv_environment()
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise InfraError(f"uv {arguments[0]} did not finish: {error}") from error
     if done.returncode == 0:
@@ -129,8 +163,24 @@ def _uv(target: Target, arguments: Sequence[str]) -> None:
     if "No space left on device" in said:
         raise InfraError(f"no space left for the packages of {target.name}: {said}")
     if arguments[0] == "venv":
-        raise Unavailable(f"needs Python {target.python}, which cannot be had: {said}")
-    raise Unavailable(f"needs {' '.join(target.packages)}, which cannot be installed: {said}")
+        sentence = f"needs Python {target.python}, which cannot be had: {said}"
+    else:
+        sentence = f"needs {' '.join(target.packages)}, which cannot be installed: {said}"
+    raise (Unavailable if _is_refusal(done.stderr) else Unreachable)(sentence)
+
+
+def _is_refusal(said: str) -> bool:
+    """Tell whether uv found that there is no such thing, rather than fail to look or to fetch it."""
+    found_none = re.search(r"No solution found|No interpreter found|has no wheels with a matching", said)
+    return bool(found_none) and "in the cache" not in said
+
+
+def _is_whole(root: Path) -> bool:
+    try:
+        _pins(root)
+    except (OSError, ValueError, TypeError):
+        return False
+    return True
 
 
 def _write_pins(root: Path, packages: Path) -> None:
@@ -150,4 +200,7 @@ def _pin(metadata: Path) -> str:
 
 
 def _pins(root: Path) -> tuple[str, ...]:
-    return tuple(json.loads((root / _PINS).read_text(encoding="utf-8")))
+    pins = json.loads((root / _PINS).read_text(encoding="utf-8"))
+    if not isinstance(pins, list) or not all(isinstance(pin, str) for pin in pins):
+        raise TypeError(f"{root / _PINS}: no list of pins")
+    return tuple(pins)

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from harness.docker_engine import ALL_GPUS
-from harness.errors import InfraError
 from harness.provision import interpreter, packages
 from harness.provision.host import Host, look_at_host
 from harness.provision.images import prepare_image
@@ -66,12 +65,14 @@ def _venv_possible(target: Target, host: Host) -> bool:
 
 
 def _venv(target: Target, host: Host, why: str) -> Environment:
-    own = interpreter.chosen()
+    own, folder = interpreter.chosen(), ""
     if own is not None:
         python, pins = own, interpreter.pins_in(own, target)
         note = f"{target.name} runs in {own}, as {interpreter.VARIABLE} says, with what is installed there."
     else:
-        python, pins = _made(target)
+        folder = str(packages.venv_folder(target))
+        made, pins = packages.venv(target)
+        python = str(made)
         note = f"{target.name} runs in a virtual environment, {why}."
     return Environment(
         via="venv",
@@ -80,13 +81,5 @@ def _venv(target: Target, host: Host, why: str) -> Environment:
         packages=pins,
         gpus=tuple(gpu.uuid for gpu in fitting_gpus(target, host)),
         note=note,
+        folder=folder,
     )
-
-
-def _made(target: Target) -> tuple[str, tuple[str, ...]]:
-    python, pins = packages.venv(target)
-    if not python.exists():
-        raise InfraError(
-            f"{python} is gone: its Python was removed; delete {python.parents[1]} and run again"
-        )
-    return str(python), pins

@@ -113,25 +113,27 @@ class MatrixFile(pytest.File):
         """Yield an item for each cell; a mistake in matrix.yaml or a case is one sentence."""
         try:
             matrix = load_matrix(self.path)
-            cases = load_cases(self.config.rootpath / self.config.getoption("compat_cases"))
+            folder = self.config.rootpath / self.config.getoption("compat_cases")
+            cases = load_cases(folder)
             for name in self.config.getoption("compat_require"):
                 matrix.target(name)
         except HandledError as error:
             raise self.CollectError(str(error)) from error
-        self.config.stash.setdefault(RUN, Run(self.config))
+        self.config.stash.setdefault(RUN, Run(self.config)).know(folder, cases)
         words = {target.name for target in matrix} | {target.engine.value for target in matrix}
         for word in sorted(words | {case.name for case in cases}):
             self.config.addinivalue_line("markers", f"{word}: cells of {word}")
         for cell in plan(matrix, cases):
-            yield CellItem.from_parent(self, name=cell.id, cell=cell)
+            yield CellItem.from_parent(self, name=cell.id, cell=cell, folder=folder)
 
 
 class CellItem(pytest.Item):
     """One cell as a test item."""
 
-    def __init__(self, *, cell: Cell, **rest: Any) -> None:  # noqa: ANN401  (pytest's own arguments)
+    def __init__(self, *, cell: Cell, folder: Path, **rest: Any) -> None:  # noqa: ANN401  (pytest's own arguments)
         super().__init__(**rest)
         self.cell = cell
+        self.folder = folder
         self.judged: Judged | None = None
         for mark in (cell.target.name, cell.target.engine.value, cell.case.name):
             self.add_marker(mark)
@@ -140,13 +142,13 @@ class CellItem(pytest.Item):
         """Run the cell and record it; infrastructure trouble is an error here."""
         run = self.config.stash[RUN]
         runner = run.runner(self.cell)
+        cell = run.built(self.cell, self.folder)
+        outcome, log = runner.run(cell)
         try:
-            outcome, log = runner.run(self.cell)
             run.store.append(outcome, log)
-        except HandledError as error:
-            # Of a model that cannot be built, or a folder that cannot be written.
-            pytest.fail(str(error), pytrace=False)
-        self.judged = judge_cell(self.cell, outcome)
+        except OSError as error:
+            pytest.fail(f"{run.store.path}: cannot be written: {error.strerror}", pytrace=False)
+        self.judged = judge_cell(cell, outcome)
         self.user_properties += [
             ("class", str(self.judged.classification.cls)),
             ("verdict", str(self.judged.judgement.verdict)),

@@ -13,8 +13,9 @@ from _pytest.junitxml import xml_key
 
 from harness.by_hand import published_lines
 from harness.case import load_cases
-from harness.errors import HandledError
+from harness.errors import HandledError, described
 from harness.matrix import load_matrix
+from harness.preparing import with_models
 from harness.pytest_plugin.run import FILE, RUN, Terminated, reports_folder
 from harness.report import build_report
 from harness.store import Store
@@ -62,12 +63,16 @@ class Reporter:
             session.exitstatus = 128 + signal.SIGTERM
         try:
             for path in sorted(self._matrices):
-                cases = load_cases(self._config.rootpath / self._config.getoption("compat_cases"))
+                folder = self._config.rootpath / self._config.getoption("compat_cases")
+                cases = with_models(load_cases(folder), folder)
                 matrix = load_matrix(path)
                 build_report(matrix, cases, Store(self._folder), self._folder, published_lines(matrix))
         except HandledError as error:
             self._complaint = str(error)
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
+        except Exception as error:  # noqa: BLE001  (the tests' own results must still be told)
+            self._complaint = f"the harness failed: {described(error)}"
+            session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Say where the report is, or why there is none."""

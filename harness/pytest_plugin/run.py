@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from harness.executor import TargetRunner, reap_orphans
+from harness.preparing import Subjects, with_models
 from harness.store import Store
 
 if TYPE_CHECKING:
+    from harness.case import Case, Variant
     from harness.plan import Cell
 
 #: What is collected.
@@ -32,6 +35,23 @@ class Run:
         self.store = Store(reports_folder(config), run=self.id, worker=worker.get("workerid", "main"))
         self.via = config.getoption("compat_via")
         self._runner: TargetRunner | None = None
+        self._subjects = Subjects()
+        self._cases: dict[Path, tuple[Case, ...]] = {}
+        self._variants: dict[Path, dict[tuple[str, str], Variant]] = {}
+
+    def know(self, folder: Path, cases: tuple[Case, ...]) -> None:
+        """Keep the cases of a folder, whose models are built when the first of their cells is run."""
+        self._cases[folder] = cases
+
+    def built(self, cell: Cell, folder: Path) -> Cell:
+        """Return a cell with its model built, in a child process; it is `Unbuildable` where that cannot be."""
+        if folder not in self._variants:
+            self._variants[folder] = {
+                (case.name, variant.name): variant
+                for case in with_models(self._cases[folder], folder)
+                for variant in case
+            }
+        return replace(cell, variant=self._variants[folder][cell.case.name, cell.variant.name])
 
     def runner(self, cell: Cell) -> TargetRunner:
         """Return the runner of the cell's target; the one before is closed."""
@@ -39,7 +59,7 @@ class Run:
             reap_orphans()
         if self._runner is None or self._runner.target is not cell.target:
             self.close()
-            self._runner = TargetRunner(cell.target, via=self.via, run_id=self.id)
+            self._runner = TargetRunner(cell.target, via=self.via, run_id=self.id, subjects=self._subjects)
         return self._runner
 
     def close(self) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from harness.case import model_sha256
+from harness.errors import HandledError, described
 from harness.explain import describe_recipe
 from harness.history import histories
 from harness.history.record import records, subject_of
@@ -14,7 +16,7 @@ from harness.outcome import Outcome
 from harness.plan import applicability, plan
 from harness.report import ranges
 from harness.report.evidence import cell_view
-from harness.report.graph import graph_of
+from harness.report.graph import GraphView, graph_of
 from harness.report.model import (
     CaseView,
     CellView,
@@ -38,7 +40,6 @@ if TYPE_CHECKING:
     from harness.matrix import Matrix, Target
     from harness.outcome import Stamps
     from harness.plan import Cell
-    from harness.report.graph import GraphView
     from harness.store import Store
     from harness.today import Today
 
@@ -76,7 +77,12 @@ def _recorded(
     matrix: Matrix, cases: Sequence[Case], outcomes: Sequence[Outcome], commands: Commands | None
 ) -> Recorded:
     cells = plan(matrix, cases)
-    models = {(case.name, variant.name): variant.model_bytes() for case in cases for variant in case}
+    models = {}
+    for case in cases:
+        for variant in case:
+            # One that cannot be built has no model beside the report, and `todays` says why.
+            with contextlib.suppress(HandledError):
+                models[case.name, variant.name] = variant.model_bytes()
     return Recorded(matrix, cases, cells, models, todays(cells, models), outcomes, commands or {})
 
 
@@ -146,10 +152,21 @@ def _with_history(cell: CellView, past: CellHistory | None) -> CellView:
 def _cell(cell: Cell, outcome: Outcome | None, today: Today) -> CellView:
     because = today.stale_because(outcome) if outcome else ""
     if outcome is None or because:
-        outcome = _blank(cell, because or "not run yet")
+        outcome = _blank(cell, because or today.unbuildable or "not run yet")
     stale = bool(because) and outcome.state != "not_applicable"
     lines = (docker_line(cell, model_file(cell)), *trtexec_lines(cell, model_file(cell)))
-    return replace(cell_view(judge_cell(cell, outcome), stale=stale), by_hand=tuple(filter(None, lines)))
+    return replace(_view(cell, outcome, stale=stale), by_hand=tuple(filter(None, lines)))
+
+
+def _view(cell: Cell, outcome: Outcome, *, stale: bool) -> CellView:
+    try:
+        return cell_view(judge_cell(cell, outcome), stale=stale)
+    except Exception as error:  # noqa: BLE001  (one odd record must not cost the others their report)
+        reason = f"the harness could not show the record: {described(error)}"
+        bare = replace(
+            _blank(cell, reason), state="infra_error", reason=reason, log_sha256=outcome.log_sha256
+        )
+        return cell_view(judge_cell(cell, bare), stale=stale)
 
 
 def _blank(cell: Cell, reason: str) -> Outcome:
@@ -218,8 +235,8 @@ def _needs(target: Target) -> str:
 
 def _case(case: Case, models: Models) -> CaseView:
     def variant_view(variant: Variant) -> VariantView:
-        model = models[case.name, variant.name]
-        graph = graph_of(model)
+        model = models.get((case.name, variant.name))
+        graph = graph_of(model) if model else GraphView()
         return VariantView(
             case=case.name,
             name=variant.name,
@@ -230,7 +247,7 @@ def _case(case: Case, models: Models) -> CaseView:
             recipe=variant.recipe.as_dict(),
             recipe_text=describe_recipe(variant.recipe),
             recipe_sha256=variant.recipe.sha256(),
-            model_sha256=model_sha256(model),
+            model_sha256=model_sha256(model) if model else "",
             expectations=variant.expectations,
             tags=_tags(variant, graph),
             graph=graph,

@@ -33,7 +33,7 @@ def run(job: Dict[str, Any], body: bytes, emit: Emit) -> None:
 
 def do_echo(body: bytes, emit: Emit) -> None:
     """Send the body back."""
-    emit("echo", body, length=len(body))
+    emit("plan", body)
 
 
 def do_segfault(_body: bytes, _emit: Emit) -> None:
@@ -128,20 +128,27 @@ def do_print(_body: bytes, emit: Emit) -> None:
     os.write(1, b"native stdout\n")
     os.write(2, b"native stderr\n")
     print("python stdout")
-    emit("done")
+    emit("fact", facts={})
 
 
 def do_flood(_body: bytes, emit: Emit) -> None:
     """Write more than anyone wants to keep."""
     for _ in range(200):
         os.write(2, b"x" * 65536)
-    emit("done")
+    emit("fact", facts={})
 
 
 def do_orphan(_body: bytes, emit: Emit) -> None:
     """Leave a process behind that holds the pipes open."""
     subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], close_fds=False)
-    emit("done")
+    emit("fact", facts={})
+
+
+def do_lie(body: bytes, emit: Emit) -> None:
+    """Write the body, which may be no frame, into the pipe of events, then go on."""
+    (pipe,) = [cell.cell_contents for cell in emit.__closure__ or () if isinstance(cell.cell_contents, int)]
+    os.write(pipe, body)
+    emit("message", severity="INFO", text="after the lie")
 
 
 def do_half(_body: bytes, emit: Emit) -> None:

@@ -12,7 +12,7 @@ def test_frames_survive_any_cut_of_the_stream(step: int) -> None:
     frames: list[Frame] = [
         ({"type": "a", "n": 1}, b""),
         ({"type": "b", "text": "Ünï\n"}, b"\x00" * 50),
-        ({}, b"TCM1"),
+        ({"type": ""}, b"TCM1"),
     ]
     stream = b"".join(encode(message, body) for message, body in frames)
     decoder = Decoder()

@@ -121,7 +121,7 @@ def test_a_failing_child_is_named_for_what_it_did_and_the_next_job_runs(
 def assert_still_serving(session: Session, before: str | int) -> None:
     after = ask(session, "echo", b"still here")
     assert end(after)["kind"] == "finished"
-    assert heard(after, "echo")[0].body == b"still here"
+    assert heard(after, "plan")[0].body == b"still here"
     assert identity(session) == before
     assert not session.lost
 
@@ -203,13 +203,13 @@ def test_a_process_left_behind_neither_delays_the_end_nor_survives_it(session: S
     start = time.monotonic()
     events = ask(session, "orphan")
     assert end(events)["kind"] == "finished"
-    assert heard(events, "done")
+    assert heard(events, "fact")
     assert time.monotonic() - start < 10
 
 
 def test_thirty_two_mebibytes_go_there_and_back(session: Session) -> None:
     body = os.urandom(1 << 20) * 32
-    assert heard(ask(session, "echo", body), "echo")[0].body == body
+    assert heard(ask(session, "echo", body), "plan")[0].body == body
 
 
 def test_peak_memory_is_the_childs_own(session: Session) -> None:

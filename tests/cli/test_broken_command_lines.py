@@ -165,11 +165,6 @@ BROKEN: dict[str, tuple[Prepare, list[str], str]] = {
         ["show", "toy[relu]-ort131"],
         "cases/toy.py:9: the model of variant 'relu' cannot be built: AttributeError",
     ),
-    "run of a case that cannot build": (
-        case(BUILDER),
-        ["run", "-k", "relu and trt86"],
-        "cases/toy.py:9: the model of variant 'relu' cannot be built: AttributeError",
-    ),
     "reports on a file": (a_file("out"), ["run", "--reports", "out"], "out: cannot be written"),
     "reports below a file": (a_file("out"), ["run", "--reports", "out/x"], "out/x: cannot be written"),
     "reports nowhere": (nothing, ["run", "--reports", "/proc/nowhere"], "/proc/nowhere: cannot be written"),

@@ -106,8 +106,13 @@ def claim(folder: Path, **cells: str) -> None:
         ({"relu": "ok"}, {"relu": FAILS}, 1, "regressed: 1\n  toy[relu]-ort131: ended as build_failed"),
         ({"relu": "build_failed"}, {"relu": FAILS}, 0, "1 known failure"),
         ({"relu": "build_failed"}, {"relu": WELL}, 0, "fixed: 1\n  toy[relu]-ort131: works"),
-        ({}, {"relu": ABSENT}, 0, "not run: 1\n     1  needs an NVIDIA GPU; none found: ort131"),
-        ({}, {"relu": MEANINGLESS}, 0, "1 not applicable"),
+        ({}, {"relu": ABSENT}, 3, "nothing that was selected ran: needs an NVIDIA GPU; none found\n"),
+        (
+            {},
+            {"relu": MEANINGLESS},
+            3,
+            "nothing that was selected ran: precision comes from the graph alone\n",
+        ),
         ({}, {"relu": LOST}, 3, "infrastructure trouble: 1\n     1  the agent went away: ort131"),
     ],
 )

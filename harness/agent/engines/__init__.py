@@ -10,7 +10,7 @@ import contextlib
 import os
 import platform
 import time
-from typing import Callable, Dict, Iterator
+from typing import Any, Callable, Dict, Iterator
 
 Emit = Callable[..., None]
 
@@ -42,6 +42,14 @@ def phase(emit: Emit, name: str) -> Iterator[None]:
         emit("phase", name=name, seconds=time.monotonic() - start, ok=False)
         raise
     emit("phase", name=name, seconds=time.monotonic() - start, ok=True)
+
+
+def said(call: Callable[..., Any], *arguments: Any) -> Any:
+    """Return what a call of an engine returns; what it, or CUDA under it, raises is its refusal, in its own words."""
+    try:
+        return call(*arguments)
+    except Exception as error:
+        raise Failed("%s: %s" % (type(error).__name__, error)) from error
 
 
 def report_failure(emit: Emit, work: Callable[[], None]) -> None:

@@ -4,7 +4,7 @@ from typing import Any, Dict, Optional
 
 from harness.agent.calibration import make_calibrator
 from harness.agent.cuda import CudaError, Device
-from harness.agent.engines import Emit, Failed, phase
+from harness.agent.engines import Emit, Failed, phase, said
 from harness.agent.engines.tensorrt import api, plugins
 from harness.agent.protocol import Message
 
@@ -28,7 +28,7 @@ def build(job: Message, parts: Dict[str, bytes], emit: Emit) -> None:
         with phase(emit, "build"):
             config = _configure(builder, network, job, parts, device)
             emit("fact", facts={"timing_cache": "off"})
-            plan = builder.build_serialized_network(network, config)
+            plan = said(builder.build_serialized_network, network, config)
             if plan is None:
                 raise Failed("build_serialized_network returned no engine")
             data = bytes(plan)
@@ -54,7 +54,7 @@ def _set_parser_flags(parser: Any, recipe: Dict[str, Any]) -> None:
 
 
 def _parse(parser: Any, model: bytes, emit: Emit) -> None:
-    if parser.parse(model):
+    if said(parser.parse, model):
         return
     for index in range(parser.num_errors):
         error = parser.get_error(index)

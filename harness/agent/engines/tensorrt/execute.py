@@ -5,7 +5,7 @@ from typing import Any, Dict, List, Tuple
 
 from harness.agent import gpu
 from harness.agent.cuda import CudaError, Device, Stopwatch, device_facts
-from harness.agent.engines import Emit, Failed, phase
+from harness.agent.engines import Emit, Failed, phase, said
 from harness.agent.engines.tensorrt import api, plugins
 from harness.agent.protocol import Message
 
@@ -29,10 +29,10 @@ def run(job: Message, parts: Dict[str, bytes], emit: Emit) -> None:
             with phase(emit, "load"):
                 # Keep the runtime alive as long as the engine: freeing it first crashes.
                 runtime = api.trt.Runtime(logger)
-                engine = runtime.deserialize_cuda_engine(parts["plan"])
+                engine = said(runtime.deserialize_cuda_engine, parts["plan"])
                 if engine is None:
                     raise Failed("the runtime refused the plan")
-                context = engine.create_execution_context()
+                context = said(engine.create_execution_context)
                 if context is None:
                     raise Failed("no execution context")
             with phase(emit, "run"):
@@ -92,7 +92,7 @@ def _as_taken(name: str, engine: Any, parts: Dict[str, bytes]) -> bytes:
 
 
 def _execute(context: Any, device: Device) -> None:
-    if not context.execute_async_v3(device.stream):
+    if not said(context.execute_async_v3, device.stream):
         raise Failed("execute_async_v3 refused")
     device.synchronize()
 
@@ -124,7 +124,7 @@ def _inputs(engine: Any, parts: Dict[str, bytes]) -> List[bytes]:
 
 def _time(context: Any, device: Device, timing: Dict[str, Any], inputs: List[bytes], emit: Emit) -> None:
     def enqueue() -> None:
-        if not context.execute_async_v3(device.stream):
+        if not said(context.execute_async_v3, device.stream):
             raise Failed("execute_async_v3 refused")
 
     with Stopwatch(device) as watch:
