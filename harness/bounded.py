@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import resource
 import signal
+import threading
 import time
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from multiprocessing.connection import Connection
 
+#: Starting a process looks after all others of this one, and two threads that ask after the same one can take its
+#: exit code from each other.
+_LOCK = threading.Lock()
 #: Seconds between looks at whether anybody still waits for a child.
 _TICK = 0.25
 #: Seconds that the child's own alarm, which ends it where this process was killed, comes after the limit.
@@ -50,16 +54,19 @@ def stream(
         target=_work, args=(writer, function, arguments, seconds, memory_mib), daemon=True, name="prepare"
     )
     with reader:
-        with writer:
+        with writer, _LOCK:
             child.start()
         try:
             while (item := _next(reader, child, seconds, wanted)) is not None:
                 yield item[0]
-        finally:
+        except BaseException:
             # SIGKILL: a native library in a loop heeds nothing else.
             child.kill()
-            child.join()
-            child.close()
+            raise
+        finally:
+            with _LOCK:
+                child.join()
+                child.close()
 
 
 def _next(reader: Connection, child: Any, seconds: float, wanted: Callable[[], bool]) -> tuple[Any] | None:  # noqa: ANN401  (a process of a context)
@@ -73,7 +80,8 @@ def _next(reader: Connection, child: Any, seconds: float, wanted: Callable[[], b
     try:
         kind, value = reader.recv()
     except (EOFError, OSError):
-        child.join(_ALARM)
+        with _LOCK:
+            child.join(_ALARM)
         raise ChildFailed(_how(child.exitcode)) from None
     if kind == "failed":
         raise ChildFailed(value)

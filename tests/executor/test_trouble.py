@@ -125,7 +125,7 @@ def test_a_slip_of_this_program_costs_one_cell_and_leaves_a_trace_in_its_log(
 def test_a_slip_while_a_target_is_made_ready_is_told_once_and_the_other_target_runs(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    prepare, asked = module.prepare, []
+    prepare, asked = vars(module)["prepare"], []
 
     def slipping(of: Any, via: Any) -> Any:
         asked.append(of.name)
