@@ -1,0 +1,226 @@
+"""A matrix of odd cases beside healthy ones: the healthy ones have their results, each odd one its own sentence."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from harness.cli import main
+from tests import needs
+from tests.cli import project
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+
+HEALTHY = '''
+"""Healthy variants."""
+
+from harness.case import Case, Graph, Link, Precision, Recipe, Variant
+
+
+def conv(quantised):
+    g = Graph("conv")
+    x, w = g.input("x", [1, 16, 16, 16]), g.weight("w", (16, 16, 3, 3))
+    if quantised:
+        x, w = g.qdq(x, name="/x", scale=0.01), g.weight_qdq(w, name="/w")
+    g.conv(x, w, name="/conv", output="y")
+    g.output("y", [1, 16, 16, 16])
+    return g.model()
+
+
+CASE = Case(
+    name="healthy",
+    title="Healthy",
+    summary="For tests.",
+    links=(Link("https://example.org/1"),),
+    variants=(
+        Variant("fp32", "In FP32", lambda: conv(False)),
+        Variant("int8", "In INT8", lambda: conv(True), precision=(("/conv", Precision.INT8),)),
+    ),
+)
+'''
+
+ODD = '''
+"""Odd variants, and builders that fail."""
+
+import onnx
+from onnx import TensorProto, helper
+
+from harness.case import Case, Graph, Link, Precision, Recipe, Variant
+
+
+def relu():
+    g = Graph("relu")
+    g.node("Relu", [g.input("x", [1, 4])], name="/act", output="y")
+    g.output("y", [1, 4])
+    return g.model()
+
+
+def same(kind, shape=(1, 4)):
+    tensors = [helper.make_tensor_value_info(name, kind, shape) for name in ("x", "y")]
+    node = helper.make_node("Identity", ["x"], ["y"], name="/same")
+    graph = helper.make_graph([node], "same", tensors[:1], tensors[1:])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+
+
+def sequence():
+    kinds = helper.make_sequence_type_proto(helper.make_tensor_type_proto(TensorProto.FLOAT, [1]))
+    values = helper.make_value_info("x", kinds)
+    at = helper.make_tensor("at", TensorProto.INT64, [], [0])
+    node = helper.make_node("SequenceAt", ["x", "at"], ["y"], name="/at")
+    out = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1])
+    graph = helper.make_graph([node], "sequence", [values], [out], [at])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+
+
+def raises():
+    return {}["weights"]
+
+
+def garbage():
+    return b"not a model"
+
+
+CASE = Case(
+    name="odd",
+    title="Odd",
+    summary="For tests.",
+    links=(Link("https://example.org/1"),),
+    variants=(
+        Variant("float64", "Float64", lambda: same(TensorProto.DOUBLE)),
+        Variant("uint8", "Uint8", lambda: same(TensorProto.UINT8)),
+        Variant("bool", "Bool", lambda: same(TensorProto.BOOL)),
+        Variant("scalar", "Scalar", lambda: same(TensorProto.FLOAT, ())),
+        Variant("sequence", "Sequence", sequence),
+        Variant("raises", "Raises", raises),
+        Variant("garbage", "Garbage", garbage),
+        Variant("huge", "Huge", lambda: same(TensorProto.FLOAT, (1 << 20, 1 << 20))),
+        Variant("node-typo", "A typo in a node", relu, precision=(("/actt", Precision.FP32),)),
+        Variant("flag-typo", "A typo in a flag", relu, recipe=Recipe(flags=("INT88",))),
+    ),
+)
+'''
+
+#: What each odd variant says, whatever the target.
+SENTENCES = {
+    "sequence": ("not_applicable", "is a sequence"),
+    "raises": (
+        "infra_error",
+        "odd.py:38: the model of variant 'raises' cannot be built: KeyError: 'weights'",
+    ),
+    "garbage": (
+        "infra_error",
+        "odd.py:42: the model of variant 'garbage' cannot be built: TypeError: a model is",
+    ),
+    "huge": ("infra_error", "1099511627776 elements"),
+    "node-typo": ("infra_error", "/actt"),
+    "flag-typo": ("infra_error", "INT88"),
+}
+
+
+@pytest.fixture
+def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make a project of healthy and odd cases on a real builder and the baseline, and enter it."""
+    (tmp_path / "cases").mkdir()
+    (tmp_path / "cases" / "healthy.py").write_text(HEALTHY)
+    (tmp_path / "cases" / "odd.py").write_text(ODD)
+    targets = {name: project.TARGETS["targets"][name] for name in ("rtx14", "rtx15", "rtx17", "ort131")}
+    (tmp_path / "matrix.yaml").write_text(yaml.safe_dump({"schema": 1, "targets": targets}, sort_keys=False))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def cells(folder: Path) -> dict[str, Any]:
+    data = json.loads((folder / "reports" / "results.json").read_text())
+    return {cell["id"]: cell for cell in data["cells"]}
+
+
+def test_each_odd_case_costs_its_own_cells(hostile: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    needs.network()
+    assert main(["run", "--via", "venv", "--target", "rtx17", "--target", "ort131"]) == 3
+    said, found = capsys.readouterr().out, cells(hostile)
+    assert (hostile / "reports" / "index.html").is_file()
+    for name, cls in (
+        ("healthy[fp32]-ort131", "ok"),
+        ("healthy[int8]-ort131", "ok"),
+        ("healthy[fp32]-rtx17", "built"),
+        ("healthy[int8]-rtx17", "built"),
+        *((f"odd[{kind}]-ort131", "ok") for kind in ("float64", "uint8", "bool", "scalar")),
+        ("odd[scalar]-rtx17", "built"),
+        ("odd[bool]-rtx17", "built"),
+    ):
+        assert (found[name]["class"], name) == (cls, name), found[name]["reason"]
+    for kind in ("float64", "uint8"):
+        # What TensorRT for RTX makes of these types is for it to say; the harness has carried the model there.
+        assert found[f"odd[{kind}]-rtx17"]["class"] in ("built", "parse_failed", "build_failed")
+    for name, (cls, sentence) in SENTENCES.items():
+        for target in ("rtx17", "ort131"):
+            cell = found[f"odd[{name}]-{target}"]
+            assert cell["class"] == cls, cell["reason"]
+            assert sentence in cell["reason"]
+        if cls == "infra_error":
+            assert sentence.rpartition("/odd.py")[2] in said
+    assert "Traceback" not in said
+
+
+def test_what_cannot_be_built_costs_nothing_where_it_was_not_selected(hostile: Path) -> None:
+    needs.network()
+    assert main(["run", "--via", "venv", "-k", "healthy and ort131"]) == 0
+    found = cells(hostile)
+    assert found["healthy[int8]-ort131"]["class"] == "ok"
+    assert found["odd[raises]-ort131"]["class"] == "not_run"
+    assert "cannot be built: KeyError: 'weights'" in found["odd[raises]-ort131"]["reason"]
+    assert main(["report"]) == 0
+    assert main(["verify"]) == 0
+    assert main(["accept"]) == 0
+
+
+def test_a_model_that_cannot_be_built_any_more_hides_no_result_and_shows_none(hostile: Path) -> None:
+    """The old result is of another model: it is kept, told of, and speaks for nothing."""
+    needs.network()
+    assert main(["run", "--via", "venv", "-k", "healthy and ort131"]) == 0
+    path = hostile / "cases" / "healthy.py"
+    path.write_text(path.read_text().replace("def conv(quantised):", "def conv(quantised):\n    1 / 0"))
+    assert main(["report"]) == 0
+    cell = cells(hostile)["healthy[int8]-ort131"]
+    assert (cell["class"], cell["stale"]) == ("not_run", True)
+    assert "its model cannot be made any more" in cell["reason"]
+    assert "ZeroDivisionError" in cell["reason"]
+
+
+def test_a_record_that_cannot_be_judged_is_that_cells_trouble(hostile: Path) -> None:
+    """A precision that is no word of this harness ended every verb that reads the records."""
+    needs.network()
+    assert main(["run", "--via", "venv", "-k", "healthy and ort131"]) == 0
+    (path,) = (hostile / "reports" / "records").glob("*.jsonl")
+    lines = path.read_text().splitlines()
+    record = json.loads(lines[0])
+    for layer in record["layers"]:
+        layer.update(precision="quaternion", onnx_nodes=["/conv"])
+    path.write_text("\n".join([json.dumps(record), *lines[1:]]) + "\n")
+    assert main(["report"]) == 0
+    found = {name: cell["class"] for name, cell in cells(hostile).items()}
+    assert found.pop(record["cell"]) == "infra_error"
+    assert "ok" in found.values()
+    assert "quaternion" in cells(hostile)[record["cell"]]["reason"]
+
+
+def test_a_full_disk_elsewhere_leaves_a_report(
+    hostile: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An environment that cannot be made for want of room is that target's trouble."""
+    from harness.provision import packages
+
+    def no_room(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setenv("HARNESS_CACHE_DIR", str(hostile / "cache"))
+    monkeypatch.setattr(packages, "_make_venv", no_room)
+    assert main(["run", "--via", "venv", "-k", "healthy"]) == 3
+    assert "no space left for the environment" in capsys.readouterr().out
+    assert cells(hostile)["healthy[fp32]-ort131"]["class"] == "infra_error"
+    shutil.rmtree(hostile / "cache")
