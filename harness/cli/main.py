@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import errno
 import io
 import os
 import signal
@@ -17,7 +16,7 @@ from typing import NoReturn
 from harness import __version__
 from harness.cli import ci_matrix, diff, doctor, listing, results, run
 from harness.cli.common import EXIT_INFRA, EXIT_USAGE, REPORTS
-from harness.errors import HandledError, InfraError
+from harness.errors import SHORT_OF, HandledError, InfraError
 from harness.suggest import did_you_mean
 
 _PROGRAM = "python -m harness"
@@ -26,8 +25,6 @@ FAULT = (
     "the harness itself failed, no engine and no command: please report the lines above, with the command, "
     "in the issue tracker of this project"
 )
-#: What the machine is short of, wherever it shows: no fault of the program that a traceback would help to find.
-_SHORT_OF = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE})
 
 
 class Parser(argparse.ArgumentParser):
@@ -99,7 +96,7 @@ def _complain(kind: str, what: object, code: int) -> int:
 
 
 def _complain_of_fault(error: Exception) -> int:
-    if isinstance(error, OSError) and error.errno in _SHORT_OF:
+    if isinstance(error, OSError) and error.errno in SHORT_OF:
         what = f"{error.filename or 'this machine'}: {error.strerror}"
         return _complain("infrastructure", what, EXIT_INFRA)
     with contextlib.suppress(BrokenPipeError):

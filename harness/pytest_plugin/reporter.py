@@ -71,7 +71,7 @@ class Reporter:
             self._complaint = str(error)
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
         except Exception as error:  # noqa: BLE001  (the tests' own results must still be told)
-            self._complaint = f"the harness failed: {described(error)}"
+            self._complaint = described(error)
             session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:

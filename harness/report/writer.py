@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.errors import HandledError
+from harness.errors import SHORT_OF, HandledError, InfraError
 from harness.history import read_history, update_history
 from harness.report.badge import badge
 from harness.report.html import render
@@ -52,7 +52,8 @@ def write_report(
 ) -> tuple[Path, ...]:
     """Write results.json and all that is made of it into a folder, made if missing; return their paths.
 
-    `models` are files by their place in the folder. Raises HandledError where the folder cannot be written.
+    `models` are files by their place in the folder. Raises HandledError where the folder cannot be written, InfraError
+    where its disk is full.
     """
     files = {name: text.encode() for name, text in report_texts(results).items()} | dict(models or {})
     try:
@@ -63,7 +64,8 @@ def write_report(
             # Another process may write the same report.
             left.unlink(missing_ok=True)
     except OSError as error:
-        raise HandledError(
+        kind = InfraError if error.errno in SHORT_OF else HandledError
+        raise kind(
             f"{folder}: the report cannot be written ({error.strerror}); give another folder"
         ) from error
     return written
