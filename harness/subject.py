@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import onnx
 
+from harness.agent.tensors import write_shape
 from harness.case import effective_name, model_sha256
 from harness.errors import HandledError
 from harness.numbers import Array, Reference, make_inputs, reference, to_wire
@@ -32,13 +33,16 @@ class Subject:
         parts = []
         for name, array in self.inputs.items():
             _, shape, data = to_wire(array)
-            parts += [(name, data), (f"shape:{name}", ",".join(map(str, shape)).encode())]
+            parts += [(name, data), (f"shape:{name}", write_shape(shape))]
         return tuple(parts)
 
 
 @functools.cache
 def subject(variant: Variant) -> Subject:
-    """Build a variant's model and numbers once in this process; raises HandledError where it cannot be done."""
+    """Build a variant's model and numbers once in this process.
+
+    Raises HandledError where it cannot be done, and NotFeedable where a network input is nothing that is fed.
+    """
     data = variant.model_bytes()
     model = onnx.load_model_from_string(data)
     try:

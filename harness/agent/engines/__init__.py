@@ -3,7 +3,8 @@
 `preload` runs once in the agent, `run` in a child for each job. A job reports by `emit(kind, body=b"", **fields)`:
 `phase` (name, seconds, ok), `message` (severity, text), `parser_error`, `missing_api` (name), `unavailable` (text),
 `failed` (text), `agent_fault` (text: this program's own failure, which the engine is not blamed for), `plan`,
-`calibration_cache`, `layers`, `layer_times`, `output`, `latency`, `fact`.
+`calibration_cache`, `layers`, `layer_times`, `output` (name, dtype, shape; dtype "" of one that is not compared),
+`latency`, `fact`.
 """
 
 import contextlib
