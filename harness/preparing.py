@@ -11,6 +11,7 @@ from harness.bounded import ChildFailed, stream
 from harness.case import Case, Variant, load_cases
 from harness.case.model import Built, Unbuildable
 from harness.errors import HandledError
+from harness.numbers import NotFeedable
 from harness.outcome import State
 from harness.subject import Subject, subject
 
@@ -107,5 +108,7 @@ class Subjects:
 def _subject(variant: Variant) -> Iterator[Subject | Refused]:
     try:
         yield subject(variant)
+    except NotFeedable as refusal:
+        yield Refused("not_applicable", str(refusal))
     except HandledError as error:
         yield Refused("infra_error", str(error))

@@ -47,7 +47,7 @@ class Observation:
     _native: list[str] = field(default_factory=list)
     _layers: dict[Source, bytes] = field(default_factory=dict)
     _layer_times: dict[str, list[float]] = field(default_factory=dict)
-    _outputs: dict[str, Array] = field(default_factory=dict)
+    _outputs: dict[str, Array | None] = field(default_factory=dict)
     _latency: Latency | None = None
 
     def hear(self, events: Iterable[Event]) -> None:
@@ -129,7 +129,10 @@ class Observation:
             self._layer_times = ort_node_times(body.decode("utf-8", "replace"))
 
     def _on_output(self, message: dict[str, Any], body: bytes) -> None:
-        self._outputs[message["name"]] = from_wire(message["dtype"], message["shape"], body)
+        # An output of no element type came, and the wire does not carry it: a sequence, or strings.
+        self._outputs[message["name"]] = (
+            from_wire(message["dtype"], message["shape"], body) if message["dtype"] else None
+        )
 
     def _on_latency(self, message: dict[str, Any], _: bytes) -> None:
         self._latency = Latency(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import onnx
 
+from harness.agent.tensors import write_shape
 from harness.case import effective_name, model_sha256
 from harness.errors import HandledError
 from harness.numbers import Array, Reference, make_inputs, reference, to_wire
@@ -31,14 +32,15 @@ class Subject:
         parts = []
         for name, array in self.inputs.items():
             _, shape, data = to_wire(array)
-            parts += [(name, data), (f"shape:{name}", ",".join(map(str, shape)).encode())]
+            parts += [(name, data), (f"shape:{name}", write_shape(shape))]
         return tuple(parts)
 
 
 def subject(variant: Variant) -> Subject:
-    """Build a variant's model and numbers; raises HandledError where it cannot be done.
+    """Build a variant's model and numbers.
 
-    An operator without end, or a shape without measure, takes this process along: see `preparing`.
+    Raises HandledError where it cannot be done, and NotFeedable where a network input is nothing that is fed. An
+    operator without end takes this process along: see `preparing`.
     """
     data = variant.model_bytes()
     model = onnx.load_model_from_string(data)

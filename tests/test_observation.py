@@ -129,6 +129,16 @@ def test_outputs_are_held_against_the_reference() -> None:
         assert (found.output, round(found.max_abs, 6)) == ("y", off)
 
 
+def test_an_output_that_the_wire_does_not_carry_shows_that_it_ran() -> None:
+    """There is nothing to compare of a sequence or of strings, and what is beside them is compared."""
+    alone = event("output", name="s", dtype="", shape=[])
+    outcome, _ = heard(alone)
+    assert outcome.ran
+    values = np.maximum(subject(VARIANT).inputs["x"], 0).tobytes()
+    outcome, _ = heard(alone, event("output", values, name="y", dtype="float32", shape=[1, 4]))
+    assert [found.output for found in outcome.accuracy] == ["y"]
+
+
 def test_parser_errors_native_output_and_removed_names_are_kept() -> None:
     outcome, seen = heard(
         event("parser_error", text="no", code=8, node="/act", operator="Relu"),

@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
+from onnx import TensorProto, helper
 
+from harness.agent.tensors import read_shape
 from harness.case import Graph, Recipe, Variant, model_sha256
 from harness.case.model import Profile
 from harness.errors import HandledError
+from harness.numbers import NotFeedable
 from harness.outcome import Node
 from harness.subject import subject
 
@@ -50,3 +53,32 @@ def test_a_dynamic_input_without_a_profile_is_the_cases_mistake() -> None:
         HandledError, match=r"variant 'v': input x: dimension 'n' is dynamic; give it a profile"
     ):
         subject(Variant("v", "V", model))
+
+
+def identity(value: onnx.ValueInfoProto) -> onnx.ModelProto:
+    node = helper.make_node("Identity", ["x"], ["y"], name="/id")
+    output = onnx.ValueInfoProto(name="y", type=value.type)
+    return helper.make_model(helper.make_graph([node], "g", [value], [output]))
+
+
+def test_a_scalar_crosses_the_wire_with_an_empty_shape() -> None:
+    ready = subject(
+        Variant("v", "V", lambda: identity(helper.make_tensor_value_info("x", TensorProto.DOUBLE, [])))
+    )
+    parts = dict(ready.wire_inputs())
+    assert parts["shape:x"] == b""
+    assert read_shape(parts["shape:x"]) == ()
+    assert np.frombuffer(parts["x"], "<f8").tolist() == [ready.inputs["x"]]
+
+
+def test_an_input_that_is_too_large_is_the_cases_mistake() -> None:
+    value = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1 << 40])
+    with pytest.raises(HandledError, match=r"variant 'v': input 'x' has 1099511627776 elements, 4 TiB"):
+        subject(Variant("v", "V", lambda: identity(value)))
+
+
+def test_an_input_that_is_no_tensor_is_nobodys_mistake() -> None:
+    """Engines may take it all the same: that nothing is fed is what the record has to say."""
+    value = helper.make_tensor_sequence_value_info("x", TensorProto.FLOAT, [2])
+    with pytest.raises(NotFeedable, match=r"input 'x' is a sequence; the harness feeds tensors alone"):
+        subject(Variant("v", "V", lambda: identity(value)))

@@ -43,7 +43,9 @@ def observe(  # noqa: PLR0913
                     session.run(_job("run", variant, target, (("model", ready.model), *ready.wire_inputs())))
                 )
             return seen
-        seen.hear(session.run(_job("build", variant, target, (("model", ready.model), *ready.wire_inputs()))))
+        # A calibrator is all that a build feeds; an engine's own answer to an odd input needs no values of it.
+        fed = ready.wire_inputs() if variant.recipe.calibrator else ()
+        seen.hear(session.run(_job("build", variant, target, (("model", ready.model), *fed))))
         if seen.succeeded and seen.plan is not None and gpu is not None:
             with locked(gpu, wanted=wanted):
                 seen.hear(

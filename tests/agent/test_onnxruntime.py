@@ -6,9 +6,11 @@ import json
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from harness.agent.engines import Failed, Unavailable, onnxruntime
+from harness.agent.tensors import size
 
 pytestmark = pytest.mark.unit
 
@@ -96,3 +98,64 @@ def test_devices_are_told_to_the_provider_that_uses_them(monkeypatch: pytest.Mon
             lambda _kind, _body=b"", heard=heard, **fields: heard.append(fields),
         )
         assert [fields["facts"]["gpu_uuid"] for fields in heard] == uuids
+
+
+def entry(name: str, kind: str) -> Any:
+    return SimpleNamespace(name=name, type=kind)
+
+
+def given(*inputs: Any, outputs: tuple[Any, ...] = ()) -> Any:
+    """Return a session that has these inputs and outputs."""
+    return SimpleNamespace(get_inputs=lambda: inputs, get_outputs=lambda: outputs)
+
+
+@pytest.mark.parametrize(("kind", "word"), onnxruntime._WORDS.items())
+def test_inputs_of_every_type_and_shape_are_fed(kind: str, word: str) -> None:
+    for shape, text in (((), b""), ((0, 3), b"0,3"), ((5,), b"5")):
+        data = bytes(size(word, shape))
+        feeds = onnxruntime._feeds(given(entry("x", kind)), {"x": data, "shape:x": text})
+        assert feeds == {"x": (word, shape, data)}
+
+
+def test_bytes_that_do_not_fill_an_input_never_get_to_the_engine() -> None:
+    """It is given an address, and would read past the end."""
+    parts = {"x": b"12", "shape:x": b"5"}
+    with pytest.raises(ValueError, match=r"input x: 2 bytes are not int4\(5,\)"):
+        onnxruntime._feeds(given(entry("x", "tensor(int4)")), parts)
+
+
+class Old:
+    """A binding as up to 1.17, where only a type of NumPy's can be named."""
+
+    def bind_input(self, *_: Any) -> None:
+        raise RuntimeError("Not a valid numpy type")
+
+
+def test_what_an_old_version_cannot_be_given_is_said_as_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No refusal of the model, which it may well run."""
+    monkeypatch.setattr(onnxruntime, "numpy", np)
+    session = given()
+    session.io_binding = Old
+    feeds = {"x": onnxruntime.Feed("bfloat16", (1,), b"12")}
+    with pytest.raises(Unavailable, match="needs an ONNX Runtime whose Python takes bfloat16 inputs; this"):
+        onnxruntime.said(onnxruntime._bound, session, feeds, "cpu")
+
+
+def test_outputs_that_the_wire_does_not_carry_are_named() -> None:
+    heard: list[Any] = []
+    sequence = SimpleNamespace(is_tensor=lambda: False)
+    strings = SimpleNamespace(is_tensor=lambda: True, data_type=lambda: "tensor(string)")
+    outputs = (entry("a", "seq(tensor(float))"), entry("b", "tensor(string)"))
+    onnxruntime._emit_outputs(
+        given(outputs=outputs),
+        SimpleNamespace(get_outputs=lambda: [sequence, strings]),
+        lambda kind, _body=b"", **fields: heard.append((kind, fields)),
+    )
+    assert [fields["text"] for kind, fields in heard if kind == "message"] == [
+        "output a is seq(tensor(float)): not compared",
+        "output b is tensor(string): not compared",
+    ]
+    assert [fields for kind, fields in heard if kind == "output"] == [
+        {"name": "a", "dtype": "", "shape": []},
+        {"name": "b", "dtype": "", "shape": []},
+    ]

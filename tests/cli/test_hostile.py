@@ -110,11 +110,11 @@ SENTENCES = {
     "sequence": ("not_applicable", "is a sequence"),
     "raises": (
         "infra_error",
-        "odd.py:38: the model of variant 'raises' cannot be built: KeyError: 'weights'",
+        "odd.py:35: the model of variant 'raises' cannot be built: KeyError: 'weights'",
     ),
     "garbage": (
         "infra_error",
-        "odd.py:42: the model of variant 'garbage' cannot be built: TypeError: a model is",
+        "odd.py:38: the model of variant 'garbage' cannot be built: TypeError: a model is",
     ),
     "huge": ("infra_error", "1099511627776 elements"),
     "node-typo": ("infra_error", "/actt"),

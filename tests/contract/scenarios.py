@@ -109,6 +109,27 @@ FEATURES = {
 _ENTROPY = FEATURES["entropy calibrator"]
 
 
+def _of_inputs() -> list[Scenario]:
+    """Return a run for every way in which an input's bytes depend on its type and shape."""
+
+    def run(name: str, length: int, dtype: str, shape: str = "1,2") -> Scenario:
+        parts = {"plan": "plan", "x": "\0" * length, "shape:x": shape}
+        answers = {"ICudaEngine.get_tensor_dtype": {"enum": f"DataType.{dtype}"}}
+        return Scenario(f"run, {name}", _run(), parts=parts, answers=answers)
+
+    return [
+        # The bindings of 8.x know no INT64: their parser makes it INT32, and the host sends what the model says.
+        run("INT64 input made INT32", 16, "INT32"),
+        run("DOUBLE input made FLOAT", 16, "FLOAT"),
+        run("scalar", 4, "FLOAT", ""),
+        run("empty tensor", 0, "FLOAT", "0,2"),
+        run("BOOL", 2, "BOOL"),
+        run("FP8", 2, "FP8"),
+        run("INT4, two in a byte", 1, "INT4"),
+        run("FP4, two in a byte and a half", 2, "FP4", "3"),
+    ]
+
+
 def _faults() -> list[Scenario]:
     """Return what can go wrong by the engine's answer."""
 
@@ -138,7 +159,8 @@ def _faults() -> list[Scenario]:
         run("run refused", IExecutionContext__execute_async_v3=False),
         run("timed run refused", IExecutionContext__execute_async_v3=[True, False]),
         run("another size than was given", ICudaEngine__get_tensor_dtype={"enum": "DataType.HALF"}),
-        run("a type that the wire has not", ICudaEngine__get_tensor_dtype={"enum": "DataType.FP8"}),
+        # The name of no DataType so far stands for that of a later version.
+        run("a type that the wire has not", ICudaEngine__get_tensor_dtype={"enum": "TensorFormat.LINEAR"}),
         Scenario("run, no driver", _run(), "failed", without=("driver",)),
         # TensorRT goes on as if the batches had ended, and may build an engine all the same.
         Scenario("build, calibrator and CUDA error", _build(_ENTROPY), fails="cuMemcpyHtoDAsync_v2"),
@@ -172,13 +194,7 @@ def scenarios(folder: Path) -> list[Scenario]:
         Scenario("devices", {"kind": "devices"}),
         Scenario("run", _run()),
         Scenario("build, calibrator and no flag", _build(Recipe(calibrator=Calibrator("entropy")))),
-        # The bindings of 8.x know no INT64: their parser makes it INT32, and the host sends what the model says.
-        Scenario(
-            "run, INT64 input made INT32",
-            _run(),
-            parts={"plan": "plan", "x": "\0" * 16, "shape:x": "1,2"},
-            answers={"ICudaEngine.get_tensor_dtype": {"enum": "DataType.INT32"}},
-        ),
+        *_of_inputs(),
     ]
     return [
         *_of_cases(str(folder / "good")),

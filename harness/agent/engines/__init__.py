@@ -3,7 +3,8 @@
 `preload` runs once in the agent, `run` in a child for each job. A job reports by `emit(kind, body=b"", **fields)`:
 `phase` (name, seconds, ok), `message` (severity, text), `parser_error`, `missing_api` (name), `unavailable` (text),
 `failed` (text), `agent_fault` (text: this program's own failure, which the engine is not blamed for), `plan`,
-`calibration_cache`, `layers`, `layer_times`, `output`, `latency`, `fact`.
+`calibration_cache`, `layers`, `layer_times`, `output` (name, dtype, shape; dtype "" of one that is not compared),
+`latency`, `fact`.
 """
 
 import contextlib
@@ -31,6 +32,16 @@ class Unavailable(Exception):
     """This environment lacks something that is no part of the engine; the text says "needs ..." and what."""
 
 
+def said(call: Callable[..., Any], *arguments: Any) -> Any:
+    """Return what a call of an engine returns; what it, or CUDA under it, raises is its refusal, in its own words."""
+    try:
+        return call(*arguments)
+    except (Failed, Unavailable):
+        raise
+    except Exception as error:
+        raise Failed("%s: %s" % (type(error).__name__, error)) from error
+
+
 @contextlib.contextmanager
 def phase(emit: Emit, name: str) -> Iterator[None]:
     """Time a phase and report it, also when it fails."""
@@ -42,14 +53,6 @@ def phase(emit: Emit, name: str) -> Iterator[None]:
         emit("phase", name=name, seconds=time.monotonic() - start, ok=False)
         raise
     emit("phase", name=name, seconds=time.monotonic() - start, ok=True)
-
-
-def said(call: Callable[..., Any], *arguments: Any) -> Any:
-    """Return what a call of an engine returns; what it, or CUDA under it, raises is its refusal, in its own words."""
-    try:
-        return call(*arguments)
-    except Exception as error:
-        raise Failed("%s: %s" % (type(error).__name__, error)) from error
 
 
 def report_failure(emit: Emit, work: Callable[[], None]) -> None:

@@ -5,17 +5,19 @@ job fails: ONNX Runtime would otherwise run on the CPU and say so in a warning a
 no kernel for run on the CPU all the same; each is named in a warning of the record.
 """
 
+import ctypes
 import importlib
 import json
 import os
 import tempfile
 import time
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
 
 from harness.agent import gpu
 from harness.agent.cuda import Device, device_facts
-from harness.agent.engines import Emit, Failed, Unavailable, machine_facts, phase, report_failure
+from harness.agent.engines import Emit, Unavailable, machine_facts, phase, report_failure, said
 from harness.agent.protocol import Message, split_parts
+from harness.agent.tensors import ELEMENTS, read_shape, size
 from harness.agent.timed import sample
 
 _PROFILED_RUNS = 10
@@ -23,6 +25,10 @@ _CUDA = "CUDAExecutionProvider"
 _CPU = "CPUExecutionProvider"
 #: TF32 is on by default and would make the baseline ten bits exact; a GPU of the job's own is the first it sees.
 _OPTIONS = {_CUDA: {"device_id": "0", "use_tf32": "0"}}
+#: The wire's word by ONNX Runtime's.
+_WORDS = {"tensor(%s)" % element.ort: word for word, element in ELEMENTS.items()}
+#: ONNX numbered what NumPy has first, up to UINT64; NumPy has none of the later types.
+_LAST_OF_NUMPY = ELEMENTS["uint64"].onnx
 
 ort: Any = None
 numpy: Any = None
@@ -56,29 +62,45 @@ def run(job: Message, body: bytes, emit: Emit) -> None:
     report_failure(emit, lambda: work(job, parts, emit))
 
 
+class Feed(NamedTuple):
+    """One network input: an element type in the wire's word, a shape, and the bytes, which must be kept alive."""
+
+    dtype: str
+    shape: Tuple[int, ...]
+    data: bytes
+
+    def array(self) -> Any:
+        """Return it as NumPy has it."""
+        return numpy.frombuffer(self.data, dtype=self.dtype).reshape(self.shape)
+
+
+Feeds = Dict[str, Feed]
+
+
 def _run_cpu(job: Message, parts: Dict[str, bytes], emit: Emit) -> None:
-    def timed(session: Any, feeds: Dict[str, Any]) -> None:
-        samples, warmup = sample(_on_the_host(lambda: session.run(None, feeds)), job["timing"])
+    def timed(session: Any, feeds: Feeds) -> None:
+        once, call = _once(session, feeds)
+        samples, warmup = sample(_on_the_host(once), job["timing"])
         emit(
             "latency",
             samples_ms=samples,
             warmup=warmup,
             clock="monotonic",
-            scope="one run, tensors in host memory",
+            scope="one %s, tensors in host memory" % call,
         )
 
     _run(parts, _CPU, timed, emit)
 
 
 def _run_cuda(job: Message, parts: Dict[str, bytes], emit: Emit) -> None:
-    def timed(session: Any, feeds: Dict[str, Any]) -> None:
-        binding = _bound(session, feeds)
+    def timed(session: Any, feeds: Feeds) -> None:
+        binding = _bound(session, feeds, "cuda")
 
         def once() -> None:
             session.run_with_iobinding(binding)
             binding.synchronize_outputs()
 
-        inputs = [value.tobytes() for value in feeds.values()]
+        inputs = [feed.data for feed in feeds.values()]
         with Device() as device:
             fields = gpu.latency(_on_the_host(once), device, job["timing"], inputs)
         scope = "one run_with_iobinding until its outputs are there, tensors on the device"
@@ -99,11 +121,11 @@ def _run(parts: Dict[str, bytes], provider: str, timed: Callable[..., None], emi
             emit("layers", file.read(), source="ort_graph")
         with phase(emit, "run"):
             feeds = _feeds(session, parts)
-            names = [output.name for output in session.get_outputs()]
-            for name, value in zip(names, _said(lambda: session.run(names, feeds))):
-                emit("output", value.tobytes(), name=name, dtype=str(value.dtype), shape=list(value.shape))
+            binding = said(_bound, session, feeds, "cpu")
+            said(session.run_with_iobinding, binding)
+            _emit_outputs(session, binding, emit)
         with phase(emit, "time"):
-            _said(lambda: timed(session, feeds))
+            said(timed, session, feeds)
         with phase(emit, "profile"):
             profiled = _session(model, provider, profile_to=os.path.join(folder, "profile"))
             _profile(profiled, feeds, provider, emit)
@@ -127,7 +149,7 @@ def _session(
         options.profile_file_prefix = profile_to
     providers = [(provider, _OPTIONS.get(provider, {}))]
     # Without enable_fallback=0 what one provider refuses is tried again, silently, on the next.
-    session = _said(lambda: ort.InferenceSession(model, options, providers=providers, enable_fallback=0))
+    session = said(lambda: ort.InferenceSession(model, options, providers=providers, enable_fallback=0))
     got = session.get_providers()
     if got[0] != provider:
         raise Unavailable(
@@ -137,36 +159,71 @@ def _session(
     return session
 
 
-def _said(work: Callable[[], Any]) -> Any:
-    """Return what `work` does; what ONNX Runtime, or CUDA under it, raises is its refusal, in its own words."""
-    try:
-        return work()
-    except Exception as error:
-        raise Failed("%s: %s" % (type(error).__name__, error)) from error
-
-
-def _feeds(session: Any, parts: Dict[str, bytes]) -> Dict[str, Any]:
-    kinds = {
-        "tensor(float)": "float32",
-        "tensor(float16)": "float16",
-        "tensor(int64)": "int64",
-        "tensor(int8)": "int8",
-    }
+def _feeds(session: Any, parts: Dict[str, bytes]) -> Feeds:
     feeds = {}
     for entry in session.get_inputs():
-        shape = [int(part) for part in parts["shape:" + entry.name].split(b",")]
-        feeds[entry.name] = numpy.frombuffer(parts[entry.name], dtype=kinds[entry.type]).reshape(shape)
+        feed = Feed(_WORDS[entry.type], read_shape(parts["shape:" + entry.name]), parts[entry.name])
+        # ONNX Runtime is given an address: it would read past the end of too few bytes.
+        if len(feed.data) != size(feed.dtype, feed.shape):
+            raise ValueError(
+                "input %s: %d bytes are not %s%s" % (entry.name, len(feed.data), feed.dtype, feed.shape)
+            )
+        feeds[entry.name] = feed
     return feeds
 
 
-def _bound(session: Any, feeds: Dict[str, Any]) -> Any:
-    """Return a binding with inputs and outputs in the device's memory, so that a run copies nothing over the bus."""
+def _in_numpy(dtype: Optional[str]) -> bool:
+    return dtype is None or ELEMENTS[dtype].onnx <= _LAST_OF_NUMPY
+
+
+def _bound(session: Any, feeds: Feeds, device: str) -> Any:
+    """Return a binding with inputs and outputs in the device's memory, so that a run copies nothing over the bus.
+
+    Through a binding go the types that NumPy lacks too, with packed ones as they are on the wire.
+    """
     binding = session.io_binding()
-    for name, value in feeds.items():
-        binding.bind_ortvalue_input(name, ort.OrtValue.ortvalue_from_numpy(value, "cuda", 0))
+    for name, feed in feeds.items():
+        if _in_numpy(feed.dtype):
+            binding.bind_ortvalue_input(name, ort.OrtValue.ortvalue_from_numpy(feed.array(), device, 0))
+        else:
+            _bind_address(binding, name, feed)
     for output in session.get_outputs():
-        binding.bind_output(output.name, "cuda", 0)
+        binding.bind_output(output.name, device, 0)
     return binding
+
+
+def _bind_address(binding: Any, name: str, feed: Feed) -> None:
+    address = numpy.frombuffer(feed.data, dtype="uint8").ctypes.data
+    try:
+        # Where the session is on a GPU, the binding copies it there now.
+        binding.bind_input(name, "cpu", 0, ELEMENTS[feed.dtype].onnx, list(feed.shape), address)
+    except Exception as error:
+        raise Unavailable(
+            "needs an ONNX Runtime whose Python takes %s inputs; this one says %s" % (feed.dtype, error)
+        ) from error
+
+
+def _emit_outputs(session: Any, binding: Any, emit: Emit) -> None:
+    """Report the outputs; of one that the wire does not carry (a sequence, strings) that it came, and no more."""
+    for output, value in zip(session.get_outputs(), binding.get_outputs()):
+        dtype = _WORDS.get(value.data_type()) if value.is_tensor() else None
+        if dtype is None:
+            emit(
+                "message", severity="INFO", text="output %s is %s: not compared" % (output.name, output.type)
+            )
+            emit("output", name=output.name, dtype="", shape=[])
+        else:
+            data = ctypes.string_at(value.data_ptr(), size(dtype, value.shape()))
+            emit("output", data, name=output.name, dtype=dtype, shape=list(value.shape()))
+
+
+def _once(session: Any, feeds: Feeds) -> Tuple[Callable[[], Any], str]:
+    """Return one run with tensors in host memory, and how it is called: a plain run wherever NumPy has the types."""
+    if all(_in_numpy(_WORDS.get(one.type)) for one in (*session.get_inputs(), *session.get_outputs())):
+        arrays = {name: feed.array() for name, feed in feeds.items()}
+        return lambda: session.run(None, arrays), "run"
+    binding = _bound(session, feeds, "cpu")
+    return lambda: session.run_with_iobinding(binding), "run_with_iobinding"
 
 
 def _on_the_host(work: Callable[[], Any]) -> Callable[[], float]:
@@ -178,9 +235,10 @@ def _on_the_host(work: Callable[[], Any]) -> Callable[[], float]:
     return once
 
 
-def _profile(session: Any, feeds: Dict[str, Any], provider: str, emit: Emit) -> None:
+def _profile(session: Any, feeds: Feeds, provider: str, emit: Emit) -> None:
+    once, _ = _once(session, feeds)
     for _ in range(_PROFILED_RUNS):
-        session.run(None, feeds)
+        once()
     with open(session.end_profiling(), "rb") as file:
         profile = file.read()
     emit("profile", profile)

@@ -97,6 +97,10 @@ def datatype_name(datatype: Any) -> str:
         "INT32": "int32",
         "INT64": "int64",
         "BOOL": "bool",
+        "FP8": "float8_e4m3fn",
+        "INT4": "int4",
+        "FP4": "float4_e2m1fn",
+        "E8M0": "float8_e8m0fnu",
     }
     name: Optional[str] = words.get(datatype.name)
     if name is None:

@@ -8,9 +8,10 @@ from harness.agent.cuda import CudaError, Device, Stopwatch, device_facts
 from harness.agent.engines import Emit, Failed, phase, said
 from harness.agent.engines.tensorrt import api, plugins
 from harness.agent.protocol import Message
+from harness.agent.tensors import read_shape, size
 
-#: Bytes of one element on the wire.
-_SIZES = {"float32": 4, "float16": 2, "bfloat16": 2, "int8": 1, "uint8": 1, "int32": 4, "int64": 8, "bool": 1}
+#: What the parser narrows, with the codes of `array`: INT64 up to 8.6, DOUBLE up to TensorRT for RTX 1.7 at least.
+_NARROWED = {"int32": ("int64", "i", "q"), "float32": ("float64", "f", "d")}
 
 
 def devices(_job: Message, _parts: Dict[str, bytes], emit: Emit) -> None:
@@ -55,7 +56,7 @@ def _bind(engine: Any, context: Any, device: Device, parts: Dict[str, bytes]) ->
     names = [engine.get_tensor_name(index) for index in range(engine.num_io_tensors)]
     for name in names:
         if engine.get_tensor_mode(name) == trt.TensorIOMode.INPUT:
-            shape = tuple(int(part) for part in parts["shape:" + name].split(b","))
+            shape = read_shape(parts["shape:" + name])
             if not context.set_input_shape(name, shape):
                 raise Failed("input %s does not take the shape %s" % (name, list(shape)))
             data = _as_taken(name, engine, parts)
@@ -65,28 +66,25 @@ def _bind(engine: Any, context: Any, device: Device, parts: Dict[str, bytes]) ->
     for name in names:
         if engine.get_tensor_mode(name) == trt.TensorIOMode.OUTPUT:
             dtype = api.datatype_name(engine.get_tensor_dtype(name))
-            size = _SIZES[dtype]
-            for extent in context.get_tensor_shape(name):
-                size *= int(extent)
-            address = device.allocate(size)
+            length = size(dtype, context.get_tensor_shape(name))
+            address = device.allocate(length)
             # A kernel that writes nothing must not look right by what the memory held before.
-            device.clear(address, size, 0xFF)
+            device.clear(address, length, 0xFF)
             context.set_tensor_address(name, address)
             outputs.append((name, dtype, address))
     return outputs
 
 
 def _as_taken(name: str, engine: Any, parts: Dict[str, bytes]) -> bytes:
-    """Return an input's bytes in the element type that the engine takes: up to 8.6 the parser makes INT64 INT32."""
-    count = 1
-    for extent in parts["shape:" + name].split(b","):
-        count *= int(extent)
+    """Return an input's bytes in the element type that the engine takes, which may be narrower than the model's."""
+    shape = read_shape(parts["shape:" + name])
     dtype, data = api.datatype_name(engine.get_tensor_dtype(name)), parts[name]
-    if dtype == "int32" and len(data) == _SIZES["int64"] * count:
-        data = array.array("i", array.array("q", data)).tobytes()
-    if len(data) != _SIZES[dtype] * count:
+    wide, code, wide_code = _NARROWED.get(dtype, (dtype, "", ""))
+    if wide != dtype and len(data) == size(wide, shape):
+        data = array.array(code, array.array(wide_code, data)).tobytes()
+    if len(data) != size(dtype, shape):
         raise Failed(
-            "input %s takes %d elements of %s and was given %d bytes" % (name, count, dtype, len(data))
+            "input %s takes the shape %s of %s and was given %d bytes" % (name, list(shape), dtype, len(data))
         )
     return data
 
@@ -100,10 +98,7 @@ def _execute(context: Any, device: Device) -> None:
 def _emit_outputs(outputs: List[Tuple[str, str, int]], context: Any, device: Device, emit: Emit) -> None:
     for name, dtype, address in outputs:
         shape = [int(extent) for extent in context.get_tensor_shape(name)]
-        size = _SIZES[dtype]
-        for extent in shape:
-            size *= extent
-        emit("output", device.download(address, size), name=name, dtype=dtype, shape=shape)
+        emit("output", device.download(address, size(dtype, shape)), name=name, dtype=dtype, shape=shape)
 
 
 def _inspect(engine: Any, context: Any, emit: Emit) -> None:
