@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.agent.engines import Failed, Unavailable, onnxruntime
+from harness.agent.engines import Failed, Unavailable, onnxruntime, said
 from harness.agent.tensors import size
 
 pytestmark = pytest.mark.unit
@@ -138,7 +138,7 @@ def test_what_an_old_version_cannot_be_given_is_said_as_that(monkeypatch: pytest
     session.io_binding = Old
     feeds = {"x": onnxruntime.Feed("bfloat16", (1,), b"12")}
     with pytest.raises(Unavailable, match="needs an ONNX Runtime whose Python takes bfloat16 inputs; this"):
-        onnxruntime.said(onnxruntime._bound, session, feeds, "cpu")
+        said(onnxruntime._bound, session, feeds, "cpu")
 
 
 def test_outputs_that_the_wire_does_not_carry_are_named() -> None:
