@@ -274,8 +274,10 @@ def _diagnosis(signature: Signature, message: str, groups: dict[str, str], outco
         for text in (*(message.text for message in outcome.messages), *complaints.native(outcome))
         if (match := _SKIPPED.search(text))
     ]
-    operator = groups.get("op", signature.operator)
-    place = find_place(outcome, message, operator=operator, node=groups.get("node", ""))
+    operator, node = groups.get("op", signature.operator), groups.get("node", "")
+    # A name that the version lacks is asked for by the recipe, not by a node.
+    asked = message == outcome.missing_api
+    place = Place() if asked else find_place(outcome, message, operator=operator, node=node)
     known = {name: text for name, text in (("op", place.operator), ("node", place.node)) if text} | groups
     return Diagnosis(
         id=signature.id,

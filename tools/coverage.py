@@ -40,7 +40,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Covered:
-    """What one signature covers: how many failures, and the first of them as a reader is told of it.
+    """What one signature covers: how many failures, and one of them as a reader is told of it.
 
     `unplaced` are those whose operator or node it does not name: they count as failures without a signature.
     """
@@ -120,7 +120,7 @@ def _placed(found: Diagnosis) -> bool:
 
 
 def _covered(name: str, found: Sequence[tuple[str, Diagnosis]]) -> Covered:
-    model, first = found[0]
+    model, first = next((one for one in found if _placed(one[1])), found[0])
     unplaced = sum(not _placed(each) for _, each in found)
     return Covered(name, len(found), unplaced, model, first.title, first.place)
 
@@ -133,7 +133,8 @@ def table(coverage: Coverage) -> Iterator[str]:
     yield f"{coverage.failed} failures, {_told(len(coverage.unsigned), coverage.failed)} without a signature"
     for each in coverage.signatures:
         unplaced = f", {each.unplaced} of them without operator and node" if each.unplaced else ""
-        yield f"  {_told(each.count, coverage.failed):>14}  {each.id}{unplaced}: {_cut(each.title)}"
+        told = _cut(f"{each.title} ({each.model}: {each.place})")
+        yield f"  {_told(each.count, coverage.failed):>14}  {each.id}{unplaced}: {told}"
     for model, reason in coverage.unsigned[:_MOST_LISTED]:
         yield f"  none  {model}: {_cut(reason)}"
     if len(coverage.unsigned) > _MOST_LISTED:

@@ -9,6 +9,7 @@ Ends with 1 where too many failures are without a signature, one signature cover
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
 import uuid
@@ -19,6 +20,7 @@ from harness.diagnosis import SIGNATURES, load_signatures
 from harness.errors import HandledError, InfraError
 from harness.matrix import load_matrix
 from harness.plan import select
+from harness.provision import Unavailable
 from harness.store import Store
 from harness.words import Class
 from tools.coverage import count, judge, table
@@ -45,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except HandledError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    except InfraError as error:
+    except (InfraError, Unavailable) as error:
         print(f"infrastructure: {error}", file=sys.stderr)
         return 3
     found = []
@@ -85,16 +87,19 @@ def _outcomes(options: argparse.Namespace) -> Iterator[Outcome]:
         raise HandledError("name a target with --target, or a folder of records with --rejudge")
     matrix = load_matrix(_TOP / "matrix.yaml")
     run_id = uuid.uuid4().hex[:12]
-    store = Store(options.records, run=run_id) if options.records else None
-    for target in [matrix.target(name) for name in dict.fromkeys(options.targets)]:
-        for outcome, log in _built(target, run_id, options):
-            yield store.append(outcome, log) if store else outcome
+    targets = [matrix.target(name) for name in dict.fromkeys(options.targets)]
+    with Store(options.records, run=run_id) if options.records else contextlib.nullcontext() as store:
+        for target in targets:
+            for outcome, log in _built(target, run_id, options):
+                yield store.append(outcome, log) if store else outcome
 
 
 def _built(target: Target, run_id: str, options: argparse.Namespace) -> Iterator[tuple[Outcome, str]]:
     cells = select(cells_of(node_tests(), target), options.expression)
     builder = Builder(target, via=options.via, run_id=run_id)
     try:
+        # One that never comes up is no fault of a thousand models, each of which would wait for it.
+        builder.agent()
         for number, cell in enumerate(cells, start=1):
             yield builder.build(cell)
             if number % _EVERY == 0 or number == len(cells):
