@@ -98,14 +98,15 @@ def _listed(title: str, results: Sequence[Judged]) -> Iterator[str]:
     elif results:
         yield f"{_plural(title)}: {len(results)}"
         for result in results:
-            yield f"  {result.cell.id}: {_short(_told(result))}"
+            yield f"  {result.cell.id}: {_told(result)}"
 
 
 def _told(result: Judged) -> str:
     if not result.failed:
-        return result.judgement.sentence
-    told = f"{result.classification.cls}: {headline(result)}"
-    return f"{told}; {claim(result)}" if result.judgement.expectation else told
+        return _short(result.judgement.sentence)
+    told = _short(f"{result.classification.cls}: {headline(result)}")
+    # What was claimed of a regressed cell is news as well, and an engine's sentence must not push it off the line.
+    return f"{told}; {_short(claim(result))}" if result.judgement.expectation else told
 
 
 def _by_cause(title: str, results: Sequence[Judged], cause: Callable[[Judged], str]) -> Iterator[str]:
