@@ -19,6 +19,8 @@ _IMPORTER = re.compile(r"In function (?:import|check)(?P<operator>[A-Z]\w*):")
 _IMPORTING = re.compile(r"ERROR: (?P<tensor>[^\n]*?):\d+ In function importInput:")
 #: How the parser of TensorRT 10 begins what it hands to `trtexec` and Polygraphy.
 _NUMBERED = re.compile(r"In node -?\d+ with name: (?P<node>.*?) and operator: (?P<operator>\S+) \(")
+#: A refusal of how the builder was configured: of the recipe, not of a node, even where there is but one.
+_RECIPE = re.compile(r"\bBuilderFlag::k")
 _MOST_NAMES = 3
 
 
@@ -38,6 +40,8 @@ class Place(NamedTuple):
 
 def find_place(outcome: Outcome, text: str, *, operator: str = "", node: str = "") -> Place:
     """Return what a text of a record complains of; `operator` and `node` are what the text itself names."""
+    if _RECIPE.search(text):
+        return Place()
     if node:
         known = _named_in(node, outcome.nodes)
         return Place(operator or (known.op if known else ""), known.name if known else node)

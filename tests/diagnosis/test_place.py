@@ -157,6 +157,17 @@ def test_a_build_that_fails_is_told_with_its_node() -> None:
     )
 
 
+def test_a_refused_builder_flag_is_no_nodes_fault() -> None:
+    text = "API Usage Error (Parameter check failed, condition: !config.getFlag(BuilderFlag::kFP16).)"
+    record = dataclasses.replace(
+        FAILED, failed_phase="build", nodes=(Node("/c", "Conv"),), messages=(Message("ERROR", text),)
+    )
+    assert classify(record, {}, {}).reason == f"build failed: {text}"
+    found = diagnose(record, BUILD_FAILED)
+    assert found is not None
+    assert (found.id, found.place) == ("weak-typing-removed", "")
+
+
 def test_nothing_known_adds_nothing() -> None:
     record = dataclasses.replace(FAILED, failed_phase="build", messages=(Message("ERROR", "no"),))
     assert classify(record, {}, {}).reason == "build failed: no"
