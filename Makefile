@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # More options for the command, as in: make matrix ARGS="-k mish --via venv"
 ARGS ?=
 
-.PHONY: matrix test lint lock clean
+.PHONY: matrix test lint node-tests lock clean
 .DEFAULT_GOAL := matrix
 
 $(VENV)/run.stamp: pyproject.toml constraints.txt
@@ -35,6 +35,10 @@ lint: $(VENV)/dev.stamp
 	$(BIN)/shellcheck docker/plugin/build.sh .ci/run .ci/machine .ci/nightly-*
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/zizmor --offline --quiet .github/workflows
+
+# How much of what engines refuse is diagnosed, on ONNX's own node tests.
+node-tests: $(VENV)/run.stamp
+	$(BIN)/python -m tools.onnx_node_tests --target rtx14 --target rtx17 $(ARGS)
 
 # The exact versions that developers and CI use; users get what pyproject.toml allows.
 lock: $(VENV)/dev.stamp

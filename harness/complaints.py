@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from harness.place import find_place
+
 if TYPE_CHECKING:
-    from harness.outcome import Outcome
+    from harness.outcome import Outcome, ParserError
 
 #: Of a line that stands in a reason; the whole text is among the record's messages.
 _LONGEST = 400
@@ -40,14 +42,38 @@ def errors(outcome: Outcome) -> tuple[str, ...]:
     return tuple(text for text in map(_without_noise, texts) if text)
 
 
+def refusals(outcome: Outcome) -> tuple[str, ...]:
+    """Return the ONNX parser's error list as lines of operator, code and text, any of which may be missing."""
+    return tuple(
+        ": ".join(filter(None, (error.operator, error.code, _without_noise(error.text))))
+        for error in outcome.parser_errors
+    )
+
+
 def fatal(outcome: Outcome) -> str:
-    """Return the error that ended the job, on one line: the parser's first, else the logger's last, or ""."""
+    """Return the error that ended the job, on one line: the parser's first, else the logger's last, or "".
+
+    It begins with operator, node and the parser's code, as far as the record knows them.
+    """
+    if outcome.parser_errors:
+        errors = outcome.parser_errors
+        return _refused(outcome, next((error for error in errors if _told(error)), errors[0]))
     own = [message.text for message in outcome.messages if message.severity in _ERRORS]
-    for texts in ([error.text for error in outcome.parser_errors], own[::-1], [outcome.error]):
-        for text in map(_without_noise, texts):
-            if text and not _AGENT.search(text):
-                return _line(text)
+    for text in map(_without_noise, (*own[::-1], outcome.error)):
+        if text and not _AGENT.search(text):
+            return _line(": ".join(filter(None, (str(find_place(outcome, text)), text))))
     return _line(_without_noise(outcome.error))
+
+
+def _refused(outcome: Outcome, error: ParserError) -> str:
+    place = find_place(outcome, _without_noise(error.text))
+    return _line(": ".join(filter(None, (str(place), error.code, _told(error) or "the parser says no more"))))
+
+
+def _told(error: ParserError) -> str:
+    # An assertion of the parser that has no sentence with it prints as its own value.
+    text = _without_noise(error.text)
+    return "" if text == "false" else text
 
 
 def warnings(outcome: Outcome) -> tuple[str, ...]:

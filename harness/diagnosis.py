@@ -13,6 +13,7 @@ import yaml
 
 from harness import complaints
 from harness.errors import HandledError
+from harness.place import Place, find_place
 from harness.words import GOOD, UNJUDGED, Class
 
 if TYPE_CHECKING:
@@ -23,14 +24,16 @@ if TYPE_CHECKING:
 
 SIGNATURES = Path(__file__).with_name("diagnosis.yaml")
 
-Where = Literal["errors", "warnings", "native", "missing_api"]
+Where = Literal["errors", "parser", "warnings", "native", "missing_api"]
 
-_PLACES = ("errors", "warnings", "native", "missing_api")
+_PLACES = ("errors", "parser", "warnings", "native", "missing_api")
 _TEXTS = ("id", "title", "cause", "advice")
-_OPTIONAL = {"advice_variants", "links", "generic", "note", "standard_op", "phases", "patterns"}
+_OPTIONAL = {"advice_variants", "links", "generic", "note", "standard_op", "phases", "patterns", "operator"}
 _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 #: What an engine says of one tactic that it could not use; the last one is why none was left.
 _SKIPPED = re.compile(r"Skipping tactic 0x[0-9a-f]+ due to .+")
+#: Groups that a text may use though no pattern captures them: the record says where a complaint belongs.
+_LOOKED_UP = {"op", "node"}
 #: In these classes nothing failed loudly, so that warnings are all there is to go by.
 _SILENT = frozenset({Class.PRECISION_LOST, Class.INACCURATE})
 
@@ -47,7 +50,10 @@ class Pattern:
 class Signature:
     """A known cause.
 
-    `cause` and `advice` may use the patterns' named groups as {group}. `advice_variants` are `case.variant`
+    `title`, `cause` and `advice` may use the patterns' named groups as {group}, and {op} and {node} in any case; the
+    groups `op` and `node` say where in the model it is, which is looked up where no pattern captures them;
+    `operator` is the one that all of the patterns are about.
+    `advice_variants` are `case.variant`
     ids that prove the advice. `generic` ones are tried last; a `note` is counted in any outcome and no cause
     of a failure; `standard_op` wants the group `op` to be an operator of ONNX itself; `phases`, where given,
     are those whose failure it can explain.
@@ -64,11 +70,15 @@ class Signature:
     note: bool = False
     standard_op: bool = False
     phases: tuple[str, ...] = ()
+    operator: str = ""
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """A signature found in an outcome, its texts filled in; `skipped_tactic` is the last refusal, or ""."""
+    """A signature found in an outcome, its texts filled in; `skipped_tactic` is the last refusal, or "".
+
+    `operator` and `node` are where in the model it is, "" for what the record does not tell.
+    """
 
     id: str
     title: str
@@ -79,6 +89,13 @@ class Diagnosis:
     links: tuple[str, ...]
     advice_variants: tuple[str, ...]
     skipped_tactic: str = ""
+    operator: str = ""
+    node: str = ""
+
+    @property
+    def place(self) -> str:
+        """Return operator and node in words, "" where neither is known."""
+        return str(Place(self.operator, self.node))
 
 
 @dataclass(frozen=True)
@@ -127,6 +144,9 @@ def _signature(entry: Any, place: str) -> Signature:  # noqa: ANN401  (unchecked
     for name in ("generic", "note", "standard_op"):
         if not isinstance(entry.get(name, False), bool):
             raise HandledError(f"{place}: {name} wants true or false")
+    operator = entry.get("operator", "")
+    if not isinstance(operator, str):
+        raise HandledError(f"{place}: operator wants the name of one")
     patterns = _patterns(entry.get("patterns"), place)
     signature = Signature(
         id=entry["id"],
@@ -140,6 +160,7 @@ def _signature(entry: Any, place: str) -> Signature:  # noqa: ANN401  (unchecked
         generic=entry.get("generic", False),
         note=entry.get("note", False),
         standard_op=entry.get("standard_op", False),
+        operator=operator,
     )
     _check_groups(signature, place)
     return signature
@@ -176,8 +197,9 @@ def _texts(entry: dict[str, Any], name: str, place: str) -> tuple[str, ...]:
 def _check_groups(signature: Signature, place: str) -> None:
     known = {group for pattern in signature.patterns for group in pattern.regex.groupindex}
     used = set(re.findall(r"\{(\w+)\}", signature.title + signature.cause + signature.advice))
-    if not used <= known:
-        raise HandledError(f"{place}: its text uses {{{min(used - known)}}}, which no pattern of it captures")
+    if not used <= known | _LOOKED_UP:
+        strange = min(used - known - _LOOKED_UP)
+        raise HandledError(f"{place}: its text uses {{{strange}}}, which no pattern of it captures")
     if signature.standard_op and "op" not in known:
         raise HandledError(f"{place}: standard_op needs a pattern that captures (?P<op>...)")
 
@@ -220,6 +242,7 @@ def notes(outcome: Outcome, signatures: Sequence[Signature] | None = None) -> tu
 def _searched(outcome: Outcome) -> dict[str, tuple[str, ...]]:
     return {
         "errors": complaints.errors(outcome),
+        "parser": complaints.refusals(outcome),
         "warnings": complaints.warnings(outcome),
         "native": complaints.native(outcome),
         "missing_api": (outcome.missing_api,) if outcome.missing_api else (),
@@ -251,16 +274,23 @@ def _diagnosis(signature: Signature, message: str, groups: dict[str, str], outco
         for text in (*(message.text for message in outcome.messages), *complaints.native(outcome))
         if (match := _SKIPPED.search(text))
     ]
+    operator, node = groups.get("op", signature.operator), groups.get("node", "")
+    # A name that the version lacks is asked for by the recipe, not by a node.
+    asked = message == outcome.missing_api
+    place = Place() if asked else find_place(outcome, message, operator=operator, node=node)
+    known = {name: text for name, text in (("op", place.operator), ("node", place.node)) if text} | groups
     return Diagnosis(
         id=signature.id,
-        title=_filled(signature.title, groups),
-        cause=_filled(signature.cause, groups),
-        advice=_filled(signature.advice, groups),
+        title=_filled(signature.title, known),
+        cause=_filled(signature.cause, known),
+        advice=_filled(signature.advice, known),
         message=message,
         groups=groups,
         links=signature.links,
         advice_variants=signature.advice_variants,
         skipped_tactic=skipped[-1] if skipped else "",
+        operator=place.operator,
+        node=place.node,
     )
 
 

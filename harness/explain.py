@@ -5,6 +5,8 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
+from harness.words import GOOD, UNJUDGED, Class
+
 if TYPE_CHECKING:
     from harness.case import Recipe
     from harness.judged import Judged
@@ -12,14 +14,17 @@ if TYPE_CHECKING:
 
 _MOST_MESSAGES = 8
 _WIDEST = 300
+#: What finished and is not as it should be says so itself; there is no text of the engine's to know again.
+_FINISHED = GOOD | UNJUDGED | {Class.PRECISION_LOST, Class.INACCURATE}
 
 
 def explain(judged: Judged) -> str:
     """Return what a failed test prints: verdict, diagnosis, offending messages, recipe, the next command."""
     cell = judged.cell
     lines = [
-        f"{judged.classification.cls} ({judged.judgement.verdict}): {judged.judgement.sentence}",
+        f"{judged.classification.cls} ({judged.judgement.verdict}): {headline(judged)}",
         f"  cell     {cell.id}: {cell.variant.title}",
+        f"  claim    {claim(judged)}",
         f"  why      {judged.classification.reason[:_WIDEST]}",
     ]
     lines += [f"  {line}" for line in evidence(judged)]
@@ -31,12 +36,28 @@ def explain(judged: Judged) -> str:
     return "\n".join(lines)
 
 
+def headline(judged: Judged) -> str:
+    """Return why a cell failed in one line: the known cause and its place, else what the engine said last."""
+    found = judged.diagnosis
+    if found:
+        return f"{found.title}, at {found.place}" if found.place else found.title
+    if judged.classification.cls in _FINISHED:
+        return judged.judgement.sentence
+    return f"no known signature: {judged.classification.reason[:_WIDEST]}"
+
+
+def claim(judged: Judged) -> str:
+    """Return how a cell stands to what is claimed of it, without the reason that it failed for."""
+    return judged.judgement.sentence.removesuffix(f": {judged.classification.reason}")
+
+
 def evidence(judged: Judged) -> list[str]:
     """Return the diagnosis and what the engine complained of; messages only of a cell that failed."""
     lines = []
     if judged.diagnosis:
         lines += [
             f"known as {judged.diagnosis.id}: {judged.diagnosis.title}",
+            f"place    {judged.diagnosis.place or 'the record does not tell'}",
             f"cause    {judged.diagnosis.cause}",
             f"advice   {judged.diagnosis.advice}",
         ]

@@ -19,7 +19,7 @@ CASES = sorted((ROOT / "cases").glob("*.py"))
 EVERYWHERE = {"words", "errors", "suggest", "__init__"}
 #: Conclusions, and what they are made of: computed from records alone.
 RIGHT_OF_THE_STORE = {
-    *("outcome", "store", "layers", "complaints", "classify", "diagnosis", "verdict"),
+    *("outcome", "store", "layers", "place", "complaints", "classify", "diagnosis", "verdict"),
     *("judged", "explain", "report"),
 }
 MACHINERY = {"transport", "docker_engine", "provision", "session", "executor", "agent", "record"}

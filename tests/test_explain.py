@@ -8,7 +8,7 @@ import pytest
 
 from harness.case import Recipe, Typing
 from harness.case.model import Calibrator, Plugin, Profile
-from harness.explain import describe_recipe, evidence, explain, pytest_command
+from harness.explain import describe_recipe, evidence, explain, headline, pytest_command
 from harness.judged import judge_cell
 from harness.outcome import End, Message, ParserError
 from harness.report.evidence import cell_view
@@ -36,9 +36,9 @@ def test_a_failure_is_told_from_verdict_to_next_command() -> None:
         )
     )
     lines = [line.strip() for line in text.splitlines()]
-    assert lines[0].startswith(
-        "api_removed (regressed): ended as api_removed; reported in an issue to end as ok"
-    )
+    assert lines[0] == "api_removed (regressed): Implicit INT8 quantisation is gone"
+    assert "claim    ended as api_removed; reported in an issue to end as ok" in lines
+    assert "place    the record does not tell" in lines
     assert "cell     toy[v]-trt86: V" in lines
     assert any(line.startswith("known as implicit-int8-removed: ") for line in lines)
     assert any(line.startswith("advice   ") for line in lines)
@@ -127,3 +127,30 @@ def test_the_command_is_one_that_pytest_takes() -> None:
 )
 def test_a_recipe_in_one_line(recipe: Recipe, said: str) -> None:
     assert describe_recipe(recipe) == said
+
+
+REFUSED = {
+    "failed_phase": "parse",
+    "parser_errors": (ParserError("false", "UNSUPPORTED_NODE", "/shift", "BitShift"),),
+}
+
+
+def test_the_first_line_is_the_known_cause_and_its_place() -> None:
+    """What the engine said comes after it; of a failure that nobody knows it is all there is."""
+    here = cell()
+    judged = judge_cell(here, record(here, **REFUSED))
+    assert headline(judged) == "Bit arithmetic, at BitShift node '/shift'"
+    assert explain(judged).splitlines()[0] == f"parse_failed (new): {headline(judged)}"
+    assert "place    BitShift node '/shift'" in evidence(judged)
+    unknown = ParserError("what is this", "INVALID_NODE", "/odd", "Odd")
+    judged = judge_cell(here, record(here, failed_phase="parse", parser_errors=(unknown,)))
+    assert headline(judged) == (
+        "no known signature: parse failed: Odd node '/odd': INVALID_NODE: what is this"
+    )
+
+
+def test_a_cell_that_finished_needs_no_signature() -> None:
+    here = cell()
+    judged = judge_cell(here, record(here))
+    assert judged.diagnosis is None
+    assert headline(judged) == judged.judgement.sentence

@@ -6,6 +6,7 @@ import shlex
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from harness.explain import claim, headline
 from harness.words import GOOD, Class, Verdict
 
 if TYPE_CHECKING:
@@ -97,7 +98,15 @@ def _listed(title: str, results: Sequence[Judged]) -> Iterator[str]:
     elif results:
         yield f"{_plural(title)}: {len(results)}"
         for result in results:
-            yield f"  {result.cell.id}: {_short(result.judgement.sentence)}"
+            yield f"  {result.cell.id}: {_told(result)}"
+
+
+def _told(result: Judged) -> str:
+    if not result.failed:
+        return _short(result.judgement.sentence)
+    told = _short(f"{result.classification.cls}: {headline(result)}")
+    # What was claimed of a regressed cell is news as well, and an engine's sentence must not push it off the line.
+    return f"{told}; {_short(claim(result))}" if result.judgement.expectation else told
 
 
 def _by_cause(title: str, results: Sequence[Judged], cause: Callable[[Judged], str]) -> Iterator[str]:

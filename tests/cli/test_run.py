@@ -103,7 +103,7 @@ def claim(folder: Path, **cells: str) -> None:
         ({}, {"relu": WELL}, 0, "1 cell on 1 target: 1 as expected"),
         ({}, {"relu": FAILS}, 0, "1 new failure"),
         ({"relu": "ok"}, {"relu": WELL}, 0, "1 as expected"),
-        ({"relu": "ok"}, {"relu": FAILS}, 1, "regressed: 1\n  toy[relu]-ort131: ended as build_failed"),
+        ({"relu": "ok"}, {"relu": FAILS}, 1, "regressed: 1\n  toy[relu]-ort131: build_failed: "),
         ({"relu": "build_failed"}, {"relu": FAILS}, 0, "1 known failure"),
         ({"relu": "build_failed"}, {"relu": WELL}, 0, "fixed: 1\n  toy[relu]-ort131: works"),
         ({}, {"relu": ABSENT}, 3, "nothing that was selected ran: needs an NVIDIA GPU; none found\n"),
@@ -305,7 +305,10 @@ def test_a_real_run_from_nothing_to_accepted(
     assert main([*words, "-k", "relu", "--target", "ort131"]) == 0
     assert "fixed: 1\n  toy[relu]-ort131: works; measured 2" in capsys.readouterr().out
     assert main([*words, "-k", "foreign", "--target", "ort131"]) == 1
-    assert "regressed: 1\n  toy[foreign]-ort131: ended as " in capsys.readouterr().out
+    assert (
+        "regressed: 1\n  toy[foreign]-ort131: parse_failed: no known signature: parse failed: "
+        in capsys.readouterr().out
+    )
     assert main(["verify"]) == 0
 
 

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from harness.case import load_cases
+from harness.case import Expectation, Link, load_cases
 from harness.cli.summary import advice, summarise
 from harness.judged import Judged, judge_cell
 from harness.matrix import load_matrix
-from harness.outcome import End, Message, Outcome
+from harness.outcome import End, Message, Outcome, ParserError
 from harness.plan import Cell, plan
+from harness.words import Certainty, Class
 from tests.cli import project
 
 pytestmark = pytest.mark.unit
@@ -81,7 +82,7 @@ def test_counts_add_up_and_the_worst_comes_first(cells: tuple[Cell, ...]) -> Non
     )
     assert lines[1] == "ended as: 1 ok, 1 build_failed"
     assert lines[2] == "new failures: 1"
-    assert lines[3].startswith(f"  {fourth.id}: nothing is claimed about this cell; it ended as build_failed")
+    assert lines[3] == f"  {fourth.id}: build_failed: no known signature: build failed: no"
 
 
 def test_a_long_list_is_told_by_cause(cells: tuple[Cell, ...]) -> None:
@@ -107,6 +108,7 @@ def test_no_line_runs_on(cells: tuple[Cell, ...]) -> None:
     """What an engine says may be long and of many lines; a line of the list is neither."""
     lines = list(summarise([fails(cells[0], "word\n" * 500)]))
     assert max(map(len, lines)) < 300
+    assert lines[3].endswith("...")
     assert not [line for line in lines if "\n" in line]
 
 
@@ -117,3 +119,20 @@ def test_where_nothing_is_news_there_is_nothing_to_do(cells: tuple[Cell, ...]) -
         f"look into one: python -m harness show '{cells[0].id}' --reports x",
         "once that is understood, make it what is expected: ACCEPT",
     ]
+
+
+def test_a_listed_cell_leads_with_its_diagnosis(cells: tuple[Cell, ...]) -> None:
+    """The known cause and its place stand where the raw text stood, and what was claimed behind them."""
+    wrong = Expectation(Class.OK, "", Link("https://example.org", "a report"), Certainty.REPORTED)
+    variant = dataclasses.replace(cells[0].variant, expectations=(wrong,))
+    claimed = dataclasses.replace(cells[0], variant=variant)
+    refused: dict[str, Any] = {
+        "state": "done",
+        "end": End("finished"),
+        "failed_phase": "parse",
+        "parser_errors": (ParserError("false", "UNSUPPORTED_NODE", "/shift", "BitShift"),),
+    }
+    lines = list(summarise([judged(claimed, **refused), judged(cells[1], **refused)]))
+    known = "parse_failed: Bit arithmetic, at BitShift node '/shift'"
+    assert f"  {claimed.id}: {known}; ended as parse_failed; reported in a report to end as ok" in lines
+    assert f"  {cells[1].id}: {known}" in lines

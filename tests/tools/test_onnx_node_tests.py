@@ -1,0 +1,216 @@
+"""ONNX's own node tests as a measure of the diagnosis: what counts, and that no model ends the run."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+
+from harness.diagnosis import load_signatures
+from harness.errors import InfraError
+from harness.matrix import load_matrix
+from harness.outcome import End, Message, Node, Outcome, ParserError
+from harness.provision import Environment, Unavailable
+from harness.session import Event, Job
+from harness.store import Store
+from tests import needs
+from tools import suite
+from tools.coverage import Coverage, count, judge, table
+from tools.onnx_node_tests import main
+
+ROOT = Path(__file__).resolve().parents[2]
+REFUSED = ParserError("false", code="UNSUPPORTED_NODE", node="/n", operator="BitShift")
+MINE = pytest.mark.unit
+
+
+def outcome(name: str, *refusals: ParserError, target: str = "rtx17", text: str = "") -> Outcome:
+    return Outcome(
+        f"onnx_node[{name}]-{target}", "onnx_node", name, target, "done",
+        end=End("finished"),
+        failed_phase="parse" if refusals else "build" if text else None,
+        parser_errors=refusals,
+        messages=(Message("ERROR", text),) if text else (),
+    )  # fmt: skip
+
+
+def counted(*outcomes: Outcome) -> Coverage:
+    signatures = load_signatures()
+    return count("rtx17", [judge(each, signatures) for each in outcomes], signatures)
+
+
+def many(number: int, *refusals: ParserError, text: str = "", name: str = "m") -> list[Outcome]:
+    return [outcome(f"{name}{each}", *refusals, text=text) for each in range(number)]
+
+
+@MINE
+def test_failures_are_counted_by_signature_and_what_works_is_not() -> None:
+    found = counted(*many(3), *many(2, REFUSED), outcome("odd", text="nobody knows this"))
+    assert found.classes == {"built": 3, "parse_failed": 2, "build_failed": 1}
+    (only,) = found.signatures
+    assert (only.id, only.count, only.unplaced, only.model) == ("bit-operator", 2, 0, "m0")
+    assert found.unsigned == (("odd", "build failed: nobody knows this"),)
+    lines = list(table(found))
+    assert lines[0] == "rtx17: 6 models: 3 built, 2 parse_failed, 1 build_failed"
+    assert lines[1] == "3 failures, 1 (33.3%) without a signature"
+    assert lines[2].strip() == "2 (66.7%)  bit-operator: Bit arithmetic (m0: BitShift node '/n')"
+    assert lines[3] == "  none  odd: build failed: nobody knows this"
+
+
+@MINE
+@pytest.mark.parametrize(("unknown", "wanting"), [(15, False), (16, True)])
+def test_more_than_fifteen_of_a_hundred_without_a_signature_are_too_many(
+    *, unknown: int, wanting: bool
+) -> None:
+    operators = ["BitShift", "QLinearConv", "Unique", "StringSplit", "Adam", "DFT", "Optional"]
+    known = [
+        outcome(f"k{at}", dataclasses.replace(REFUSED, operator=operators[at % 7]))
+        for at in range(100 - unknown)
+    ]
+    found = counted(*known, *many(unknown, text="nobody knows this")).complaints()
+    assert found == (
+        [f"rtx17: {unknown}.0% of the failures have no signature, more than 15%"] if wanting else []
+    )
+
+
+@MINE
+def test_a_signature_that_covers_more_than_a_fifth_is_no_diagnosis() -> None:
+    operators = ["QLinearConv", "Unique", "StringSplit", "Adam"]
+    rest = [outcome(f"k{at}", dataclasses.replace(REFUSED, operator=operators[at % 4])) for at in range(79)]
+    assert counted(*rest, *many(20, REFUSED), outcome("last", text="unknown")).complaints() == []
+    assert counted(*rest, *many(21, REFUSED)).complaints() == [
+        "rtx17: bit-operator covers 21.0% of the failures, more than 20%"
+    ]
+
+
+@MINE
+def test_what_names_no_operator_and_node_and_what_is_generic_count_as_nothing() -> None:
+    """A diagnosis that fits any model, or says nowhere where it is, tells a reader of a thousand nodes little."""
+    dynamic = "Network has dynamic or shape inputs, but no optimization profile has been defined."
+    usage = "Error Code 3: API Usage Error (Parameter check failed, condition: a == b)"
+    found = counted(outcome("d", text=dynamic), outcome("u", text=usage))
+    assert [name for name, _ in found.unsigned] == ["d", "u"]
+    assert [(each.id, each.unplaced) for each in found.signatures] == [("dynamic-without-profile", 1)]
+    assert (
+        "rtx17: dynamic-without-profile names operator and node in none of its failures" in found.complaints()
+    )
+    placed = counted(dataclasses.replace(outcome("d", text=dynamic), nodes=(Node("/r", "Reshape"),)))
+    assert placed.unsigned == ()
+
+
+@MINE
+def test_records_are_judged_again_without_an_engine(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Store(tmp_path / "kept", run="r") as store:
+        for each in (*many(5), *many(2, REFUSED, name="bad")):
+            store.append(each)
+    where = tmp_path / "tables.json"
+    assert main(["--rejudge", str(tmp_path / "kept"), "--json", str(where)]) == 1
+    said = capsys.readouterr().out
+    assert "rtx17: 7 models: 5 built, 2 parse_failed" in said
+    assert "bit-operator covers 100.0% of the failures" in said
+    (told,) = json.loads(where.read_text())
+    assert (told["target"], told["failed"], told["signatures"][0]["id"]) == ("rtx17", 2, "bit-operator")
+
+
+@MINE
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ([], "name a target"),
+        (["--target", "rtx18"], "rtx18"),
+        (["--rejudge", "nowhere"], "nowhere: holds no records"),
+        (["--rejudge", "nowhere", "--signatures", "none.yaml"], "none.yaml: cannot be read"),
+    ],
+)
+def test_a_mistake_is_one_sentence(words: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: ")
+    assert says in said
+    assert said.count("\n") == 1
+
+
+class Agent:
+    """A session whose answer hangs on the model's operator: nonsense for Abs, none for Acos."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        self.facts = {"engine_version": "1.7.1.116"}
+
+    def run(self, job: Job) -> Iterator[Event]:
+        (node,) = onnx.load_model_from_string(dict(job.parts)["model"]).graph.node
+        if node.op_type == "Abs":
+            yield Event({"type": "phase", "name": "parse"}, b"")
+        if node.op_type == "Acos":
+            raise InfraError("the agent went away")
+        yield Event({"type": "end", "kind": "finished", "detail": "", "peak_rss_bytes": 1}, b"")
+
+
+class Stream:
+    closed = 0
+
+    def close(self) -> None:
+        Stream.closed += 1
+
+
+@MINE
+def test_a_model_that_breaks_something_is_one_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer that nothing can be made of, and an agent that is lost, cost their own model and no other."""
+    target = load_matrix(ROOT / "matrix.yaml").target("rtx17")
+    monkeypatch.setattr(suite, "prepare", lambda *_: Environment("venv", "rtx17", "python"))
+    monkeypatch.setattr(suite, "start", lambda *_, **__: Stream())
+    monkeypatch.setattr(suite, "Session", Agent)
+    builder = suite.Builder(target, via="venv", run_id="r")
+    cells = {cell.variant.name: cell for cell in suite.cells_of(suite.node_tests(), target)}
+    records = {name: builder.build(cells[name])[0] for name in ("abs", "acos", "lrn")}
+    assert {name: each.state for name, each in records.items()} == {
+        "abs": "infra_error",
+        "acos": "infra_error",
+        "lrn": "done",
+    }
+    assert records["abs"].reason.startswith("the harness failed on this model: KeyError")
+    assert records["acos"].reason == "the agent went away"
+    assert Stream.closed == 4, "an agent that gave trouble is not asked again"
+    assert records["lrn"].nodes == (Node("node_of_y", "LRN"),)
+
+
+@MINE
+def test_a_target_that_cannot_run_here_is_said_and_not_tried_a_thousand_times(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(*_: Any) -> Environment:
+        raise Unavailable("needs an NVIDIA GPU")
+
+    def lost(*_: Any, **__: Any) -> Agent:
+        raise InfraError("the engine does not load")
+
+    monkeypatch.setattr(suite, "prepare", refuse)
+    assert main(["--target", "trt86"]) == 3
+    assert capsys.readouterr().err == "infrastructure: needs an NVIDIA GPU\n"
+    monkeypatch.setattr(suite, "prepare", lambda *_: Environment("venv", "rtx17", "python"))
+    monkeypatch.setattr(suite, "start", lambda *_, **__: Stream())
+    monkeypatch.setattr(suite, "Session", lost)
+    assert main(["--target", "rtx17"]) == 3
+    assert capsys.readouterr().err == "infrastructure: the engine does not load\n"
+
+
+@pytest.mark.integration
+def test_real_models_on_a_real_engine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Built without inputs by one agent, recorded, counted; and the same again from the records."""
+    needs.network()
+    kept = tmp_path / "kept"
+    chosen = "onnx_node[abs] or bitshift_left_uint8 or qlinearconv or add_uint16 or onnx_node[unique_sorted_with_axis]"
+    words = ["--target", "rtx17", "-k", chosen, "--via", "venv", "--records", str(kept)]
+    assert main(words) == 1, "four failures of four kinds are each more than a fifth"
+    first = capsys.readouterr().out
+    assert "rtx17: 5 models: 1 built, 4 parse_failed\n4 failures, 0 (0.0%) without a signature" in first
+    for name in ("bit-operator", "quantised-operator", "sixteen-bit-integer", "operator-unknown"):
+        assert name in first
+    assert "(qlinearconv: QLinearConv node 'node_of_y')" in first
+    assert main(["--rejudge", str(kept)]) == 1
+    assert capsys.readouterr().out == first
