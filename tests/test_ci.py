@@ -27,6 +27,7 @@ from harness.plan import plan
 from harness.store import Store
 from harness.words import Engine
 from tests.report import factory
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.unit
 
@@ -110,7 +111,7 @@ def script(tmp_path: Path, name: str, **environment: str) -> Ran:
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=PATIENCE,
     )
     output, summary = (file.read_text() for file in files.values())
     return Ran(done.returncode, done.stdout + done.stderr, output, summary)
@@ -184,9 +185,9 @@ def test_a_target_s_job_is_red_where_the_run_did_not_get_to_its_end(
 
 def test_a_target_s_job_ends_its_run_before_github_does(tmp_path: Path) -> None:
     """With the signal on which the harness keeps its records and ends its containers."""
-    ran = cells(tmp_path, f"trap 'echo ended >\"{tmp_path}/said\"; exit 143' TERM; sleep 60 & wait", "0.01")
+    ran = cells(tmp_path, f"trap 'echo ended >\"{tmp_path}/said\"; exit 143' TERM; sleep 60 & wait", "0.05")
     assert ran.code == 3
-    assert "::error title=rtx17::not done after 0.01 minutes" in ran.text
+    assert "::error title=rtx17::not done after 0.05 minutes" in ran.text
     assert (tmp_path / "said").read_text() == "ended\n"
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from harness.docker_engine import PROJECT_LABEL
 from harness.store import Store
 from tests import needs
 from tests.cli import project
+from tests.waiting import PATIENCE, wait_for
 
 pytestmark = pytest.mark.integration
 
@@ -54,11 +54,12 @@ def alive(pid: int) -> bool:
 def started(folder: Path, *words: str) -> tuple[subprocess.Popen[str], set[int]]:
     """Start a run; return it, once it has recorded some cells, with the processes below it."""
     process = project.harness(folder, "run", "--target", "ort131", "-j", "1", *words)
-    end = time.monotonic() + 60
-    while time.monotonic() < end and process.poll() is None:
-        if sum(1 for _ in Store(folder / "reports").outcomes()) > 3:
-            return process, descendants(process.pid)
-        time.sleep(0.05)
+
+    def recorded() -> bool:
+        return sum(1 for _ in Store(folder / "reports").outcomes()) > 3
+
+    if wait_for(lambda: recorded() or process.poll() is not None) and process.poll() is None:
+        return process, descendants(process.pid)
     process.kill()
     raise AssertionError(f"it recorded nothing: {process.communicate()}")
 
@@ -72,7 +73,7 @@ def test_a_signal_keeps_the_records_and_ends_the_agent(
     process, below = started(many, "--via", "venv")
     assert below, "no agent was seen"
     process.send_signal(number)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == code
     assert "Traceback" not in err
     kept = sum(1 for _ in Store(many / "reports").outcomes())
@@ -80,10 +81,7 @@ def test_a_signal_keeps_the_records_and_ends_the_agent(
     *_, told, last = err.splitlines()
     assert told == f"{kept} of 500 cells are recorded; python -m harness report shows them"
     assert last == "interrupted"
-    end = time.monotonic() + 5
-    while any(map(alive, below)) and time.monotonic() < end:
-        time.sleep(0.05)
-    assert not [pid for pid in below if alive(pid)]
+    assert wait_for(lambda: not any(map(alive, below)))
     assert main(["report"]) == 0
     assert main(["verify"]) == 0
     assert "reports: consistent" in capsys.readouterr().out
@@ -96,7 +94,7 @@ def test_a_signal_removes_the_container(many: Path) -> None:
     mine = f"{PROJECT_LABEL}.run={next((many / 'reports' / 'records').iterdir()).name.partition('-')[0]}"
     assert containers(mine)
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE)
     assert process.returncode == 143
     assert not containers(mine)
 
@@ -120,7 +118,7 @@ def test_a_reader_that_goes_away_is_no_fault(toy: Path, words: tuple[str, ...]) 
         assert process.stderr is not None
         process.stdout.close()
         err = process.stderr.read()
-        process.wait(timeout=60)
+        process.wait(timeout=PATIENCE)
     assert process.returncode == 128 + signal.SIGPIPE
     assert "Traceback" not in err
     assert "BrokenPipe" not in err
@@ -132,5 +130,5 @@ def test_a_reader_of_errors_that_goes_away_is_no_regression(toy: Path) -> None:
     with project.harness(toy, "run", "--via", "venv", "--target", "ort131", "-k", "relu") as process:
         assert process.stderr is not None
         process.stderr.close()
-        process.wait(timeout=60)
+        process.wait(timeout=PATIENCE)
     assert process.returncode == 128 + signal.SIGPIPE

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from tests import needs
+from tests.waiting import PATIENCE
 
 VARIABLE = "COMPAT_TRT_HEADERS"
 HERE = Path(__file__).parent
@@ -67,7 +68,12 @@ def toolkit() -> Path | None:
 def run(command: list[str], **environment: str) -> str:
     """Run a command and return what it printed; the test fails, with that, where the command does."""
     done = subprocess.run(
-        command, capture_output=True, text=True, check=False, env={**os.environ, **environment}, timeout=300
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **environment},
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}{done.stderr}"
     return done.stdout
