@@ -137,7 +137,6 @@ def run(folder: Path, *words: str, via: str = "venv") -> subprocess.CompletedPro
         capture_output=True,
         text=True,
         check=False,
-        timeout=PATIENCE,
     )
 
 

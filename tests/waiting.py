@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 #: Seconds until something that must happen is taken for never to happen.
 PATIENCE = 300
 #: Seconds until a test is taken for hanging.
-HANGS = 1200
+HANGS = 1800
 
 
 def wait_for(condition: Callable[[], bool]) -> bool:

@@ -13,6 +13,7 @@ from harness.docker_engine import PROJECT_LABEL
 from harness.store import Store
 from tests import needs
 from tests.cli import project
+from tests.processes import alive, descendants
 from tests.waiting import PATIENCE, wait_for
 
 pytestmark = pytest.mark.integration
@@ -30,25 +31,6 @@ def many(toy: Path) -> Path:
     path = toy / "cases" / "toy.py"
     path.write_text(project.CASE.partition("CASE = ")[0] + MANY)
     return toy
-
-
-def descendants(pid: int) -> set[int]:
-    """Return the processes below one, by /proc."""
-    found: set[int] = set()
-    waiting = [pid]
-    while waiting:
-        for task in Path(f"/proc/{waiting.pop()}/task").glob("*/children"):
-            children = {int(word) for word in task.read_text().split()}
-            found |= children
-            waiting += children
-    return found
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def started(folder: Path, *words: str) -> tuple[subprocess.Popen[str], set[int]]:

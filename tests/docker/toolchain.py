@@ -18,7 +18,6 @@ from typing import Any
 import pytest
 
 from tests import needs
-from tests.waiting import PATIENCE
 
 VARIABLE = "COMPAT_TRT_HEADERS"
 HERE = Path(__file__).parent
@@ -73,7 +72,6 @@ def run(command: list[str], **environment: str) -> str:
         text=True,
         check=False,
         env={**os.environ, **environment},
-        timeout=PATIENCE,
     )
     assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}{done.stderr}"
     return done.stdout

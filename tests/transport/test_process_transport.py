@@ -10,6 +10,7 @@ import pytest
 
 from harness.errors import InfraError
 from harness.transport.process import ProcessTransport, agent_environment
+from tests.processes import alive
 from tests.waiting import PATIENCE, wait_for
 
 GRANDCHILD = """
@@ -20,15 +21,6 @@ if child == 0:
 os.write(1, str(child).encode())
 os._exit(0)
 """
-
-
-def running(pid: int) -> bool:
-    """Tell whether a process exists and is not a zombie."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii")
-    except OSError:
-        return False
-    return stat.rpartition(")")[2].split()[0] != "Z"
 
 
 def descriptors() -> list[str]:
@@ -43,9 +35,9 @@ def test_a_grandchild_neither_hides_the_end_nor_survives_the_close() -> None:
     transport = ProcessTransport([sys.executable, "-c", GRANDCHILD])
     child = int(transport.receive(PATIENCE))
     assert transport.receive(PATIENCE) == b""
-    assert running(child)
+    assert alive(child)
     transport.close()
-    assert wait_for(lambda: not running(child))
+    assert wait_for(lambda: not alive(child))
 
 
 @pytest.mark.integration
