@@ -32,7 +32,7 @@ lint: $(VENV)/dev.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/hadolint docker/*.Dockerfile
-	$(BIN)/shellcheck docker/plugin/build.sh .ci/run .ci/machine .ci/nightly-*
+	$(BIN)/shellcheck docker/plugin/build.sh $(filter-out .ci/environment,$(wildcard .ci/*))
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/zizmor --offline --quiet .github/workflows
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 def command_lines(target: Target, via: Via = "docker") -> tuple[str, ...]:
     """Return the lines that make the target's environment by hand and print its engine's version in it.
 
-    The `docker run` line starts the container with the options under which cells run.
+    They are for a shell in which the harness's own environment is activated: `uv` comes with it. The `docker run`
+    line starts the container with the options under which cells run.
     """
     if via != "venv":
         return (*image_command_lines(target), docker_command_line(target, planned_image(target)))

@@ -3,11 +3,14 @@
 HARNESS_TEST_REQUIRE turns such a skip into a failure, so that a CI job that is meant to have Docker does not
 pass without it. It is a comma-separated list of the names below, or "all":
 
-    docker       a Docker daemon answers base         the base image that HARNESS_BASE_IMAGE names is there
-    (see docker/README.md; it may hold {arch}) emulation    the daemon starts containers of another
-    architecture network      the package index answers `uv` chromium     a Chromium: HARNESS_CHROMIUM,
-    Playwright's own, or one on the PATH gpu          an NVIDIA GPU NAME         a program of that name, for
-    `needs.program("NAME")`
+    docker     a Docker daemon answers
+    base       the base image that HARNESS_BASE_IMAGE names is there (see docker/README.md; it may hold {arch})
+    emulation  the daemon starts containers of another architecture
+    network    the package index answers `uv`
+    chromium   a Chromium that starts: HARNESS_CHROMIUM, Playwright's own, or one on the PATH
+    axe        axe-core, for `needs.axe()`
+    gpu        an NVIDIA GPU
+    NAME       a program of that name, for `needs.program("NAME")`
 """
 
 from __future__ import annotations
@@ -16,8 +19,9 @@ import functools
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import platformdirs
 import pytest
@@ -25,6 +29,7 @@ import pytest
 from harness import docker_engine
 from harness.errors import InfraError
 from harness.provision import look_at_host
+from tests.waiting import PATIENCE
 
 if TYPE_CHECKING:
     from harness.docker_engine import Daemon
@@ -63,11 +68,10 @@ def network() -> None:
         _missing("network", f"the package index does not answer: {said}")
 
 
-def chromium() -> str:
-    """Need a Chromium; returns the path of its executable."""
-    return _chromium() or _missing(
-        "chromium", "no Chromium: set HARNESS_CHROMIUM or `playwright install chromium`"
-    )
+def chromium() -> dict[str, Any]:
+    """Need a Chromium, and a Playwright that drives it; returns what to launch it with."""
+    found = _chromium()
+    return found if not isinstance(found, str) else _missing("chromium", found)
 
 
 def axe() -> str:
@@ -119,25 +123,43 @@ def _index() -> str:
     command = [uv.find_uv_bin(), "pip", "compile", "--quiet", "--no-cache", "--no-deps", "--no-header", "-"]
     try:
         done = subprocess.run(
-            command, input="packaging", capture_output=True, text=True, timeout=60, check=False
+            command, input="packaging", capture_output=True, text=True, timeout=PATIENCE, check=False
         )
     except subprocess.TimeoutExpired:
-        return "no answer in 60 s"
-    return " ".join(done.stderr.split())[-300:] if done.returncode else ""
+        return f"no answer in {PATIENCE} s"
+    return _last(done.stderr) if done.returncode else ""
 
 
 @functools.lru_cache(maxsize=1)
-def _chromium() -> str | None:
-    chosen = os.environ.get("HARNESS_CHROMIUM")
-    if chosen:
-        return chosen
+def _chromium() -> dict[str, Any] | str:
+    """Return what Chromium starts with here, which is tried, or why it does not."""
     try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        return None
+        from playwright.sync_api import Error, sync_playwright
+    except ImportError as error:
+        return f"Playwright cannot be loaded: {error}"
+    # Its driver is a program of its own with needs of its own, and Playwright does not say what it lacks.
+    driver = subprocess.run(
+        [sys.executable, "-m", "playwright", "--version"], capture_output=True, text=True, check=False
+    )
+    if driver.returncode:
+        return f"Playwright's driver does not start: {_last(driver.stderr)}"
     with sync_playwright() as playwright:
         own = playwright.chromium.executable_path
-    if Path(own).exists():
-        return own
-    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-    return next((path for path in map(shutil.which, names) if path), None)
+        names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+        there = [own] if Path(own).exists() else filter(None, map(shutil.which, names))
+        path = os.environ.get("HARNESS_CHROMIUM") or next(iter(there), None)
+        if not path:
+            return "no Chromium: set HARNESS_CHROMIUM or `playwright install chromium`"
+        # Chromium's sandbox refuses to run as root, as CI containers do.
+        flags = ["--no-sandbox"] if os.geteuid() == 0 else []
+        launch: dict[str, Any] = {"executable_path": path, "args": flags, "timeout": 1000 * PATIENCE}
+        try:
+            playwright.chromium.launch(**launch).close()
+        except Error as error:
+            return f"{path} does not start: {_last(str(error))}"
+    return launch
+
+
+def _last(said: str) -> str:
+    """Return the end of what a program said, on one line."""
+    return " ".join(said.split())[-300:] or "it does not say why"

@@ -182,9 +182,7 @@ def program(words: Iterable[str], folder: Path) -> subprocess.CompletedProcess[s
     """Run `python -m harness` in a process of its own, as a reader does."""
     command = [sys.executable, "-m", "harness", *words]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=120
-    )
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
 @each([line for line in HARNESS if verb(line) in ("report", "merge", "verify", "accept")])
@@ -237,7 +235,7 @@ def test_pytest_collects_what_is_selected(line: Line) -> None:
         "no:cacheprovider",
         *line.words[1:],
     ]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     assert re.search(r"[1-9]\d*(/\d+)? tests collected", done.stdout)
 

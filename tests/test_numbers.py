@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import time
 from pathlib import Path
 from typing import Any
 
@@ -379,8 +378,7 @@ def test_bytes_that_do_not_fill_the_shape() -> None:
 
 
 def test_every_case_has_a_reference_or_says_why() -> None:
-    """All of them within seconds: the reference is worked out anew in each run."""
-    start = time.monotonic()
+    """Of what ONNX's own evaluator does not know nothing can be said."""
     without = set()
     for case in load_cases(CASES):
         for variant in case:
@@ -392,7 +390,6 @@ def test_every_case_has_a_reference_or_says_why() -> None:
                 without.add(found.reason)
             else:
                 assert all(np.isfinite(np.asarray(v, np.float64)).all() for v in found.outputs.values())
-    assert time.monotonic() - start < 60
     assert all("does not know" in reason or "evaluator failed" in reason for reason in without)
     assert len(without) <= 2, without
 

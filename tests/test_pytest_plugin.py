@@ -24,9 +24,10 @@ from harness.plan import Cell, plan, select
 from harness.provision import look_at_host
 from harness.store import Store
 from tests import needs
-from tests.executor.bench import containers_of, lives, wait_for
+from tests.executor.bench import containers_of, lives
+from tests.waiting import PATIENCE, wait_for
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.integration
 
 Ran = tuple[Path, subprocess.CompletedProcess[str]]
 
@@ -136,7 +137,6 @@ def run(folder: Path, *words: str, via: str = "venv") -> subprocess.CompletedPro
         capture_output=True,
         text=True,
         check=False,
-        timeout=200,
     )
 
 
@@ -381,11 +381,11 @@ def test_an_interrupt_keeps_what_was_recorded_and_leaves_no_agent(
     with started(project, via, *workers) as harness:
         left = agents_below(harness.pid, via)
         (os.killpg if group else os.kill)(harness.pid, signal.SIGINT)
-        said, _ = harness.communicate(timeout=60)
+        said, _ = harness.communicate(timeout=PATIENCE)
     assert "Traceback" not in said
     assert "KeyboardInterrupt" in said
     assert recorded(project) < every
-    assert wait_for(lambda: not any(lives(agent) for agent in left), 5)
+    assert wait_for(lambda: not any(lives(agent) for agent in left))
 
 
 @pytest.mark.parametrize(
@@ -412,14 +412,14 @@ def test_a_termination_removes_the_container_at_once(
             told = harness.pid if whom == "it" else owner_below(harness.pid)
             os.kill(told, signal.SIGTERM)
             # The other worker goes on to the end of its target: xdist takes the first for crashed.
-            assert wait_for(lambda: not containers_of(told), 10)
-        said, _ = harness.communicate(timeout=120)
+            assert wait_for(lambda: not containers_of(told))
+        said, _ = harness.communicate(timeout=PATIENCE)
     assert harness.returncode == code, said
     assert "Traceback" not in said
     assert "INTERNALERROR" not in said
     assert "compatibility report: " in said
     assert recorded(project)
-    assert wait_for(lambda: not any(lives(agent) for agent in left), 1)
+    assert wait_for(lambda: not any(lives(agent) for agent in left))
 
 
 def slow_down(project: Path) -> None:
@@ -456,7 +456,7 @@ def started(project: Path, via: str, *workers: str) -> Iterator[subprocess.Popen
         start_new_session=True,
     ) as harness:
         try:
-            assert wait_for(lambda: bool(recorded(project) and agents_below(harness.pid, via)), 60)
+            assert wait_for(lambda: bool(recorded(project) and agents_below(harness.pid, via)))
             yield harness
         finally:
             harness.kill()

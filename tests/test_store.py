@@ -20,6 +20,7 @@ import pytest
 from harness.errors import HandledError
 from harness.outcome import End, Layer, Message, Outcome, Stamps
 from harness.store import Store
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.unit
 ROOT = Path(__file__).parents[1]
@@ -275,18 +276,17 @@ def test_a_killed_writer_loses_nothing_that_was_appended(tmp_path: Path) -> None
             text=True,
         )
         assert writer.stdout is not None
-        acknowledged.add(int(writer.stdout.readline()))
+        acknowledged.update(int(writer.stdout.readline()) for _ in range(3))
         time.sleep(chance.random() * 0.08)
         writer.send_signal(signal.SIGKILL)
         acknowledged.update(int(line) for line in writer.stdout.read().split("\n")[:-1])
         writer.stdout.close()
-        assert writer.wait(10) == -signal.SIGKILL
+        assert writer.wait(PATIENCE) == -signal.SIGKILL
         store = Store(tmp_path)
         found = {int(each.cell): each for each in store.outcomes()}
         assert acknowledged <= set(found)
     for number in acknowledged:
         assert store.log(str(found[number].log_sha256)).endswith(str(number))
-    assert len(acknowledged) > 24
 
 
 def test_a_record_names_its_log_only_once_that_is_written(

@@ -173,7 +173,7 @@ def _show_result(cell: Cell, outcome: Outcome, *, stale: str) -> None:
 
 
 def _show_commands(cell: Cell, options: argparse.Namespace) -> None:
-    print("\ncommands, for the project's top folder")
+    print("\ncommands, for the project's top folder, after `source .venv/bin/activate`")
     print(f"  # this cell again\n  {shlex.join(pytest_command(cell.id))}")
     print("  # the engine in a container, confined as for a cell: prints its version")
     for line in command_lines(cell.target):

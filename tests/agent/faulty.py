@@ -99,8 +99,8 @@ def do_look(_body: bytes, emit: Emit) -> None:
 
 
 def do_nap(_body: bytes, _emit: Emit) -> None:
-    """Take a second."""
-    time.sleep(1)
+    """Take a while."""
+    time.sleep(3)
 
 
 def do_suicide(_body: bytes, _emit: Emit) -> None:
@@ -140,7 +140,7 @@ def do_flood(_body: bytes, emit: Emit) -> None:
 
 def do_orphan(_body: bytes, emit: Emit) -> None:
     """Leave a process behind that holds the pipes open."""
-    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], close_fds=False)
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], close_fds=False)
     emit("fact", facts={})
 
 

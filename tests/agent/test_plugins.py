@@ -23,6 +23,7 @@ from harness.session import Job, Session
 from harness.subject import subject
 from harness.transport.process import ProcessTransport
 from harness.words import Class
+from tests.waiting import PATIENCE
 
 NEEDED: dict[str, Any] = {"plugin": {"op": "CompatIdentity", "formats": "fp32"}}
 NOT_NEEDED: dict[str, Any] = {"plugin": None}
@@ -157,7 +158,7 @@ def test_a_cell_whose_image_has_no_plugin_is_not_run() -> None:
     seen = Observation()
     try:
         recipe = cell.variant.recipe.as_dict()
-        seen.hear(session.run(Job(kind="build", timeout_s=30, memory_mib=1024, recipe=recipe)))
+        seen.hear(session.run(Job(kind="build", timeout_s=PATIENCE, memory_mib=1024, recipe=recipe)))
     finally:
         session.close()
     assert not seen.succeeded

@@ -13,6 +13,7 @@ from harness.cli import main
 from harness.outcome import Outcome, Stamps
 from harness.store import Store
 from tests.cli import project
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.unit
 
@@ -256,7 +257,7 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(
 @pytest.mark.parametrize("words", [["lst"], ["show", "toy[rely]-ort131"], ["run", "--jobs", "0"]])
 def test_the_program_itself_ends_with_code_2_and_one_line(toy: Path, words: list[str]) -> None:
     with project.harness(toy, *words) as process:
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, out, err.count("\n")) == (2, "", 1)
 
 

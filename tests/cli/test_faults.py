@@ -11,6 +11,7 @@ import pytest
 
 from harness.cli import main
 from tests.cli import project
+from tests.waiting import PATIENCE
 
 if TYPE_CHECKING:
     import argparse
@@ -81,13 +82,13 @@ def test_the_exit_code_of_the_process_is_3(toy: Path) -> None:
     )
     path = ("PYTHONPATH", f"{toy}:{project.TOP}")
     with project.harness(toy, "list", environment=[path]) as process:
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 3, err
     assert "RuntimeError: slip\nfault: the harness itself failed" in err
     (toy / "sitecustomize.py").unlink()
     (toy / "rich.py").write_text("raise ImportError('no rich here')\n")
     with project.harness(toy, "list", environment=[path]) as process:
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 3, err
     assert "ImportError: no rich here" in err
     assert "cannot load the harness; `make .venv/run.stamp`" in err.splitlines()[-1]

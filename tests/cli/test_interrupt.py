@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,8 @@ from harness.docker_engine import PROJECT_LABEL
 from harness.store import Store
 from tests import needs
 from tests.cli import project
+from tests.processes import alive, descendants
+from tests.waiting import PATIENCE, wait_for
 
 pytestmark = pytest.mark.integration
 
@@ -32,33 +33,15 @@ def many(toy: Path) -> Path:
     return toy
 
 
-def descendants(pid: int) -> set[int]:
-    """Return the processes below one, by /proc."""
-    found: set[int] = set()
-    waiting = [pid]
-    while waiting:
-        for task in Path(f"/proc/{waiting.pop()}/task").glob("*/children"):
-            children = {int(word) for word in task.read_text().split()}
-            found |= children
-            waiting += children
-    return found
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
 def started(folder: Path, *words: str) -> tuple[subprocess.Popen[str], set[int]]:
     """Start a run; return it, once it has recorded some cells, with the processes below it."""
     process = project.harness(folder, "run", "--target", "ort131", "-j", "1", *words)
-    end = time.monotonic() + 60
-    while time.monotonic() < end and process.poll() is None:
-        if sum(1 for _ in Store(folder / "reports").outcomes()) > 3:
-            return process, descendants(process.pid)
-        time.sleep(0.05)
+
+    def recorded() -> bool:
+        return sum(1 for _ in Store(folder / "reports").outcomes()) > 3
+
+    if wait_for(lambda: recorded() or process.poll() is not None) and process.poll() is None:
+        return process, descendants(process.pid)
     process.kill()
     raise AssertionError(f"it recorded nothing: {process.communicate()}")
 
@@ -72,7 +55,7 @@ def test_a_signal_keeps_the_records_and_ends_the_agent(
     process, below = started(many, "--via", "venv")
     assert below, "no agent was seen"
     process.send_signal(number)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == code
     assert "Traceback" not in err
     kept = sum(1 for _ in Store(many / "reports").outcomes())
@@ -80,10 +63,7 @@ def test_a_signal_keeps_the_records_and_ends_the_agent(
     *_, told, last = err.splitlines()
     assert told == f"{kept} of 500 cells are recorded; report: reports/index.html"
     assert last == "interrupted"
-    end = time.monotonic() + 5
-    while any(map(alive, below)) and time.monotonic() < end:
-        time.sleep(0.05)
-    assert not [pid for pid in below if alive(pid)]
+    assert wait_for(lambda: not any(map(alive, below)))
     assert main(["verify"]) == 0
     assert "reports: consistent" in capsys.readouterr().out
 
@@ -95,7 +75,7 @@ def test_a_signal_removes_the_container(many: Path) -> None:
     mine = f"{PROJECT_LABEL}.run={next((many / 'reports' / 'records').iterdir()).name.partition('-')[0]}"
     assert containers(mine)
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE)
     assert process.returncode == 143
     assert not containers(mine)
 
@@ -119,7 +99,7 @@ def test_a_reader_that_goes_away_is_no_fault(toy: Path, words: tuple[str, ...]) 
         assert process.stderr is not None
         process.stdout.close()
         err = process.stderr.read()
-        process.wait(timeout=60)
+        process.wait(timeout=PATIENCE)
     assert process.returncode == 128 + signal.SIGPIPE
     assert "Traceback" not in err
     assert "BrokenPipe" not in err
@@ -131,5 +111,5 @@ def test_a_reader_of_errors_that_goes_away_is_no_regression(toy: Path) -> None:
     with project.harness(toy, "run", "--via", "venv", "--target", "ort131", "-k", "relu") as process:
         assert process.stderr is not None
         process.stderr.close()
-        process.wait(timeout=60)
+        process.wait(timeout=PATIENCE)
     assert process.returncode == 128 + signal.SIGPIPE

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import shlex
 import subprocess
 from pathlib import Path
@@ -21,6 +20,7 @@ from harness.provision import Gpu, Host
 from harness.store import Store
 from tests import needs
 from tests.cli import project
+from tests.reader import reader
 
 pytestmark = pytest.mark.unit
 
@@ -135,6 +135,7 @@ def test_show_prints_the_cell_whole(
         f"last result: none is recorded in {tmp_path}",
         "pytest 'matrix.yaml::conv_silu[int8-entropy]-trt86'",
         "nvcr.io/nvidia/tensorrt:23.06-py3",
+        "\ncommands, for the project's top folder, after `source .venv/bin/activate`\n",
         "docker run --rm -i --platform linux/amd64",
         "--gpus all",
         "uv venv",
@@ -221,7 +222,6 @@ def test_show_tells_the_last_result_and_whether_it_is_of_today(
 @pytest.mark.usefixtures("toy")
 def test_the_virtual_environment_lines_work_as_pasted_twice(capsys: pytest.CaptureFixture[str]) -> None:
     needs.network()
-    needs.program("uv")
     lines = [line for line in commands("toy[relu]-ort131", capsys) if "/venv" in line]
     assert len(lines) == 3
     for _ in range(2):
@@ -231,7 +231,7 @@ def test_the_virtual_environment_lines_work_as_pasted_twice(capsys: pytest.Captu
             text=True,
             capture_output=True,
             check=False,
-            env=os.environ,
+            env=reader(),
         )
         assert done.returncode == 0, done.stderr
         assert done.stdout.strip() == "1.31.1"

@@ -6,9 +6,7 @@ import json
 import os
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,10 +17,10 @@ from harness.docker_engine import DockerTransport
 from harness.docker_engine.reaper import OWNER_LABEL
 from harness.executor import TargetRunner
 from harness.executor import target as module
-from harness.executor.cell import observe
 from harness.launch import start
 from harness.plan import Cell
 from harness.provision import Environment
+from harness.session import Event, Job, Session
 from harness.transport.process import ProcessTransport
 from harness.words import Engine
 from tests import needs
@@ -152,26 +150,18 @@ class Bench:
         return self.runners[-1]
 
     def kill_during(self, times: int) -> None:
-        """Kill the agent from outside, a moment into each of the next `times` tries of a cell."""
+        """Kill the agent from outside, in the middle of each of the next `times` tries of a cell."""
         left = [None] * times
+        run = Session.run
 
-        def observed(*args: Any, **options: Any) -> Any:
-            if left:
-                left.pop()
-                threading.Timer(0.3, kill, [self.agents[-1]]).start()
-            return observe(*args, **options)
+        def running(session: Session, job: Job) -> Iterator[Event]:
+            for event in run(session, job):
+                if left and event.type == "phase_begin":
+                    left.pop()
+                    kill(self.agents[-1])
+                yield event
 
-        self.monkeypatch.setattr(module, "observe", observed)
-
-
-def wait_for(condition: Callable[[], bool], seconds: float = 15) -> bool:
-    """Wait until a condition holds; tell whether it did."""
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.05)
-    return True
+        self.monkeypatch.setattr(Session, "run", running)
 
 
 def containers_of(pid: int) -> list[str]:

@@ -9,7 +9,7 @@ from harness.words import Class, Precision
 from tests import needs
 from tests.integration.runs import Result, project_cells, run
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.integration
 
 TARGETS = ("rtx14", "rtx15", "rtx16", "rtx17")
 #: Classes that an engine was built for.

@@ -12,12 +12,13 @@ import pytest
 
 from harness.errors import InfraError
 from harness.provision.cache import cache_dir, locked, make_once
+from tests.waiting import PATIENCE, wait_for
 
 if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess
     from pathlib import Path
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
+pytestmark = pytest.mark.integration
 SPAWN = multiprocessing.get_context("spawn")
 
 
@@ -42,19 +43,11 @@ def begin(*arguments: Any) -> SpawnProcess:
     return process
 
 
-def wait_for(condition: Any) -> None:
-    """Wait at most half a minute: a fresh interpreter takes its time on a busy machine."""
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 def test_several_processes_make_one_environment(tmp_path: Path) -> None:
     folder = tmp_path / "env"
     processes = [begin(folder, 0.3) for _ in range(3)]
     for process in processes:
-        process.join(40)
+        process.join(PATIENCE)
         assert process.exitcode == 0
     makers = (tmp_path / "log").read_text().split()
     assert len(makers) == 1
@@ -65,10 +58,10 @@ def test_several_processes_make_one_environment(tmp_path: Path) -> None:
 def test_a_killed_process_leaves_nothing_that_could_be_used(tmp_path: Path) -> None:
     folder = tmp_path / "env"
     process = begin(folder, 600)
-    wait_for(lambda: list(tmp_path.glob("env.partial-*/first")))
+    assert wait_for(lambda: bool(list(tmp_path.glob("env.partial-*/first"))))
     assert process.pid is not None
     os.kill(process.pid, signal.SIGKILL)
-    process.join(10)
+    process.join(PATIENCE)
     assert not folder.exists()
     make_slowly(folder, 0)
     assert sorted(path.name for path in folder.iterdir()) == ["first", "second"]

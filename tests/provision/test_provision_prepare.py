@@ -27,11 +27,12 @@ from harness.provision import (
 from harness.provision.images import BASE_VARIABLE, base_image
 from tests import needs
 from tests.provision.factory import PIN, arm64, gpu_target, target
+from tests.reader import reader
+from tests.waiting import PATIENCE
 
 if TYPE_CHECKING:
     from harness.matrix import Target
 
-pytestmark = pytest.mark.timeout(180)
 PORTRAIT = (
     "import packaging, platform, sys; print(packaging.__version__, platform.machine(), *sys.version_info[:2])"
 )
@@ -48,7 +49,7 @@ def ask(environment: Environment, chosen: Target) -> str:
     """Return what an agent in the environment prints of itself."""
     transport = start(environment, chosen, argv=["-I", "-c", PORTRAIT])
     try:
-        return b"".join(iter(lambda: transport.receive(60), b"")).decode().strip()
+        return b"".join(iter(lambda: transport.receive(PATIENCE), b"")).decode().strip()
     finally:
         transport.close()
 
@@ -228,7 +229,6 @@ def test_a_base_pattern_with_an_unknown_placeholder_is_the_users_mistake(
 @pytest.mark.integration
 def test_the_printed_lines_make_the_same_environment() -> None:
     """The lines that `show` prints are run as they stand: image built by hand, engine's version printed."""
-    needs.program("docker")
     needs.base_image()
     needs.network()
     from harness.provision.images import _DOCKERFILES
@@ -241,6 +241,7 @@ def test_the_printed_lines_make_the_same_environment() -> None:
                 line,
                 shell=True,
                 cwd=_DOCKERFILES.parent,
+                env=reader(needs.program("docker")),
                 capture_output=True,
                 text=True,
                 check=False,

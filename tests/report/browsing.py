@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tests.waiting import PATIENCE
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -15,6 +17,7 @@ class Opened:
 
     def __init__(self, browser: Browser, file: Path, address: str = "", **options: Any) -> None:
         self.context = browser.new_context(**options)
+        self.context.set_default_timeout(1000 * PATIENCE)
         self.page: Page = self.context.new_page()
         self.requests: list[str] = []
         self.complaints: list[str] = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,13 +20,11 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    executable = needs.chromium()
+    launch = needs.chromium()
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        # Chromium's sandbox refuses to run as root, as CI containers do.
-        flags = ["--no-sandbox"] if os.geteuid() == 0 else []
-        running = playwright.chromium.launch(executable_path=executable, args=flags)
+        running = playwright.chromium.launch(**launch)
         yield running
         running.close()
 

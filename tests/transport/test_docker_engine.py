@@ -27,6 +27,7 @@ from harness.docker_engine.reaper import Owner, _ended_long_ago, parse_owner, th
 from harness.docker_engine.stream import split_frames
 from harness.errors import InfraError
 from tests import needs
+from tests.waiting import PATIENCE, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,7 +90,7 @@ def descriptors() -> list[str]:
 @pytest.mark.integration
 @pytest.mark.parametrize("transport", [SELF_PORTRAIT], indirect=True)
 def test_the_agent_finds_itself_confined(transport: DockerTransport) -> None:
-    portrait = json.loads(transport.receive(20))
+    portrait = json.loads(transport.receive(PATIENCE))
     assert portrait == {
         "uid": 65534,
         "gid": 65534,
@@ -120,7 +121,7 @@ def test_the_pasted_command_line_makes_the_same_container() -> None:
     finally:
         ours.close()
         subprocess.run(["docker", "rm", "-f", name], capture_output=True, check=False)
-        pasted.communicate(timeout=20)
+        pasted.communicate(timeout=PATIENCE)
     # A run by hand cleans up after itself; ours is asked how it ended first. An unset list is [] or null.
     unlike = {
         key
@@ -142,10 +143,8 @@ def test_the_pasted_command_line_makes_the_same_container() -> None:
 def test_the_memory_limit_is_reported_as_such() -> None:
     eater = DockerTransport(options("hog = bytearray(1 << 30)", memory_mib=64), target="toy")
     try:
-        assert eater.receive(30) == b""
-        deadline = time.monotonic() + 5
-        while eater.alive() and time.monotonic() < deadline:
-            time.sleep(0.02)
+        assert eater.receive(PATIENCE) == b""
+        assert wait_for(lambda: not eater.alive())
         status = eater.exit_status()
         assert status is not None
         assert status.out_of_memory
@@ -182,7 +181,7 @@ def test_a_start_that_fails_is_one_sentence_and_leaves_nothing_behind() -> None:
 def test_an_image_without_python_says_so_at_once() -> None:
     made = DockerTransport(options(SLEEP, python="/no/such/python"), target="toy")
     try:
-        assert made.receive(20) == b""
+        assert made.receive(PATIENCE) == b""
         assert "/no/such/python" in made.stderr_tail()
     finally:
         made.close()
@@ -269,7 +268,7 @@ def test_a_daemon_behind_tcp_works_alike(monkeypatch: pytest.MonkeyPatch) -> Non
         remote = DockerTransport(chosen, target="toy")
         remote.send(data)
         remote._stream.end_input()
-        assert remote.receive(20).split() == [b"%d" % len(data), b"%d" % sum(data[::4096])]
+        assert remote.receive(PATIENCE).split() == [b"%d" % len(data), b"%d" % sum(data[::4096])]
         remote.close()
         assert str(remote.exit_status()) == "exited with code 0"
     assert proxy.served > 0

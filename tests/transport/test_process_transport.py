@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gc
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from harness.errors import InfraError
 from harness.transport.process import ProcessTransport, agent_environment
+from tests.processes import alive
+from tests.waiting import PATIENCE, wait_for
 
 GRANDCHILD = """
 import os, time
@@ -20,15 +21,6 @@ if child == 0:
 os.write(1, str(child).encode())
 os._exit(0)
 """
-
-
-def running(pid: int) -> bool:
-    """Tell whether a process exists and is not a zombie."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii")
-    except OSError:
-        return False
-    return stat.rpartition(")")[2].split()[0] != "Z"
 
 
 def descriptors() -> list[str]:
@@ -41,23 +33,18 @@ def descriptors() -> list[str]:
 def test_a_grandchild_neither_hides_the_end_nor_survives_the_close() -> None:
     """A job's process that outlives the agent holds its pipes open."""
     transport = ProcessTransport([sys.executable, "-c", GRANDCHILD])
-    child = int(transport.receive(10))
-    began = time.monotonic()
-    assert transport.receive(10) == b""
-    assert time.monotonic() - began < 5
-    assert running(child)
+    child = int(transport.receive(PATIENCE))
+    assert transport.receive(PATIENCE) == b""
+    assert alive(child)
     transport.close()
-    deadline = time.monotonic() + 5
-    while running(child) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert not running(child)
+    assert wait_for(lambda: not alive(child))
 
 
 @pytest.mark.integration
 def test_no_scratch_folder_and_no_descriptor_is_left(tmp_path: Path) -> None:
     before = len(descriptors())
     transport = ProcessTransport([sys.executable, "-c", "import os; print(os.getcwd())"])
-    scratch = Path(transport.receive(10).decode().strip())
+    scratch = Path(transport.receive(PATIENCE).decode().strip())
     assert scratch.is_dir()
     transport.close()
     assert not scratch.exists()
@@ -73,9 +60,10 @@ def test_a_python_that_is_not_there_is_an_infrastructure_error() -> None:
 
 @pytest.mark.integration
 def test_a_crash_leaves_no_core_dump() -> None:
-    code = "import time, resource; time.sleep(0.2); print(resource.getrlimit(resource.RLIMIT_CORE))"
+    code = "import sys, resource; sys.stdin.read(1); print(resource.getrlimit(resource.RLIMIT_CORE))"
     transport = ProcessTransport([sys.executable, "-c", code])
-    assert transport.receive(10).strip() == b"(0, 0)"
+    transport.send(b"!")
+    assert transport.receive(PATIENCE).strip() == b"(0, 0)"
     transport.close()
 
 

@@ -15,13 +15,14 @@ from harness.provision import Environment
 from harness.transport import AgentGoneError
 from tests import needs
 from tests.provision.factory import target
+from tests.waiting import PATIENCE, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness.transport import Transport
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.integration
 
 ECHO = """
 import os
@@ -63,9 +64,9 @@ def run(request: pytest.FixtureRequest) -> Iterator[Starter]:
         transport.close()
 
 
-def receive_all(transport: Transport, timeout: float = 20) -> bytes:
+def receive_all(transport: Transport) -> bytes:
     """Receive until the end."""
-    return b"".join(iter(lambda: transport.receive(timeout), b""))
+    return b"".join(iter(lambda: transport.receive(PATIENCE), b""))
 
 
 def test_32_mb_cross_both_ways_unchanged(run: Starter) -> None:
@@ -75,7 +76,7 @@ def test_32_mb_cross_both_ways_unchanged(run: Starter) -> None:
     transport.send(data)
     got = bytearray()
     while len(got) < len(data):
-        got += transport.receive(20)
+        got += transport.receive(PATIENCE)
     assert got == data
 
 
@@ -83,9 +84,7 @@ def test_the_end_is_an_empty_answer_each_time(run: Starter) -> None:
     transport = run("import sys; sys.stdout.write('done'); sys.stdout.flush(); sys.exit(3)")
     assert receive_all(transport) == b"done"
     assert transport.receive(1) == b""
-    deadline = time.monotonic() + 5
-    while transport.alive() and time.monotonic() < deadline:
-        time.sleep(0.02)
+    assert wait_for(lambda: not transport.alive())
     status = transport.exit_status()
     assert status is not None
     assert (status.code, status.signal, status.out_of_memory) == (3, None, False)
@@ -97,7 +96,7 @@ def test_a_silent_agent_is_a_timeout(run: Starter) -> None:
     began = time.monotonic()
     with pytest.raises(TimeoutError, match=r"0\.2 s"):
         transport.receive(0.2)
-    assert 0.2 <= time.monotonic() - began < 2
+    assert 0.2 <= time.monotonic() - began < PATIENCE
     assert transport.alive()
     assert transport.exit_status() is None
 
@@ -112,10 +111,9 @@ def test_only_the_end_of_standard_error_is_kept(run: Starter) -> None:
 
 
 def test_closing_lets_the_agent_end_by_itself(run: Starter) -> None:
-    transport = run("import sys; sys.stdin.read(); sys.stderr.write('bye')")
-    began = time.monotonic()
+    transport = run("import sys; print('up', flush=True); sys.stdin.read(); sys.stderr.write('bye')")
+    assert transport.receive(PATIENCE).strip() == b"up"
     transport.close()
-    assert time.monotonic() - began < 4
     status = transport.exit_status()
     assert status is not None
     assert status.code == 0
@@ -124,10 +122,8 @@ def test_closing_lets_the_agent_end_by_itself(run: Starter) -> None:
 
 def test_closing_kills_an_agent_that_ignores_every_request(run: Starter) -> None:
     transport = run(STUBBORN)
-    assert transport.receive(20).strip() == b"deaf"
-    began = time.monotonic()
+    assert transport.receive(PATIENCE).strip() == b"deaf"
     transport.close()
-    assert time.monotonic() - began < 10
     status = transport.exit_status()
     assert status is not None
     assert status.signal == "SIGKILL"
@@ -137,9 +133,7 @@ def test_closing_kills_an_agent_that_ignores_every_request(run: Starter) -> None
 def test_an_agent_killed_from_outside_is_noticed(run: Starter) -> None:
     transport = run("import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
     assert receive_all(transport) == b""
-    deadline = time.monotonic() + 5
-    while transport.alive() and time.monotonic() < deadline:
-        time.sleep(0.02)
+    assert wait_for(lambda: not transport.alive())
     assert str(transport.exit_status()) == "killed by SIGKILL"
 
 
@@ -147,25 +141,23 @@ def test_sending_to_a_dead_agent_says_so(run: Starter) -> None:
     transport = run("pass")
     assert receive_all(transport) == b""
     with pytest.raises(AgentGoneError):
-        transport.send(b"x" * (8 << 20), timeout=10)
+        transport.send(b"x" * (8 << 20), timeout=PATIENCE)
 
 
 def test_sending_to_an_agent_that_does_not_read_is_bounded(run: Starter) -> None:
     transport = run("import time; print('up', flush=True); time.sleep(600)")
-    transport.receive(20)
-    began = time.monotonic()
+    transport.receive(PATIENCE)
     with pytest.raises(AgentGoneError, match=r"read nothing for 0\.5 s"):
         transport.send(b"x" * (64 << 20), timeout=0.5)
-    assert time.monotonic() - began < 15
 
 
 def test_closing_wakes_a_thread_that_waits_for_output(run: Starter) -> None:
     transport = run("import time; time.sleep(600)")
     got: list[bytes] = []
-    waiting = threading.Thread(target=lambda: got.append(transport.receive(60)))
+    waiting = threading.Thread(target=lambda: got.append(transport.receive(2 * PATIENCE)))
     waiting.start()
     transport.close()
-    waiting.join(timeout=5)
+    waiting.join(timeout=PATIENCE)
     assert not waiting.is_alive()
     assert got == [b""]
 
@@ -173,12 +165,12 @@ def test_closing_wakes_a_thread_that_waits_for_output(run: Starter) -> None:
 def test_closing_wakes_a_thread_that_is_stuck_sending(run: Starter) -> None:
     """As an interrupted run does: it closes the transport under a cell that is in the middle of a job."""
     transport = run("import time; print('up', flush=True); time.sleep(600)")
-    transport.receive(20)
+    transport.receive(PATIENCE)
     failed: list[Exception] = []
 
     def send() -> None:
         try:
-            transport.send(b"x" * (64 << 20), timeout=100)
+            transport.send(b"x" * (64 << 20), timeout=2 * PATIENCE)
         except AgentGoneError as error:
             failed.append(error)
 
@@ -186,7 +178,7 @@ def test_closing_wakes_a_thread_that_is_stuck_sending(run: Starter) -> None:
     stuck.start()
     time.sleep(0.5)
     transport.close()
-    stuck.join(timeout=5)
+    stuck.join(timeout=PATIENCE)
     assert not stuck.is_alive()
     assert len(failed) == 1
 

@@ -1,0 +1,24 @@
+"""How tests wait: for the event itself, and so long that on a busy machine only what never comes is given up."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: Seconds until something that must happen is taken for never to happen.
+PATIENCE = 300
+#: Seconds until a test is taken for hanging.
+HANGS = 1800
+
+
+def wait_for(condition: Callable[[], bool]) -> bool:
+    """Wait until a condition holds; tell whether it did."""
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True
