@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 import json
 import sys
 import uuid
@@ -18,13 +19,13 @@ from typing import TYPE_CHECKING
 
 from harness.diagnosis import SIGNATURES, load_signatures
 from harness.errors import HandledError, InfraError
+from harness.executor import TargetRunner
 from harness.matrix import load_matrix
 from harness.plan import select
-from harness.provision import Unavailable
 from harness.store import Store
 from harness.words import Class
 from tools.coverage import count, judge, table
-from tools.suite import Builder, cells_of, node_tests
+from tools.suite import Unfed, cells_of, node_tests
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -47,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except HandledError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    except (InfraError, Unavailable) as error:
+    except InfraError as error:
         print(f"infrastructure: {error}", file=sys.stderr)
         return 3
     found = []
@@ -96,16 +97,19 @@ def _outcomes(options: argparse.Namespace) -> Iterator[Outcome]:
 
 def _built(target: Target, run_id: str, options: argparse.Namespace) -> Iterator[tuple[Outcome, str]]:
     cells = select(cells_of(node_tests(), target), options.expression)
-    builder = Builder(target, via=options.via, run_id=run_id)
+    runner = TargetRunner(target, via=options.via, run_id=run_id, subjects=Unfed())
     try:
-        # One that never comes up is no fault of a thousand models, each of which would wait for it.
-        builder.agent()
         for number, cell in enumerate(cells, start=1):
-            yield builder.build(cell)
+            outcome, log = runner.run(cell)
+            if runner.given_up:
+                # No fault of a thousand models.
+                raise InfraError(runner.given_up)
+            # Nothing is asked of the layers here, and they would be most of the record; the log has them.
+            yield dataclasses.replace(outcome, layers=()), log
             if number % _EVERY == 0 or number == len(cells):
                 print(f"{target.name}: {number} of {len(cells)}", file=sys.stderr)
     finally:
-        builder.close()
+        runner.close()
 
 
 def _close(found: Sequence[Coverage]) -> int:

@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import onnx
 import pytest
 
 from harness.diagnosis import load_signatures
-from harness.errors import InfraError
-from harness.matrix import load_matrix
+from harness.executor import target
 from harness.outcome import End, Message, Node, Outcome, ParserError
 from harness.provision import Environment, Unavailable
-from harness.session import Event, Job
 from harness.store import Store
 from tests import needs
-from tools import suite
 from tools.coverage import Coverage, count, judge, table
 from tools.onnx_node_tests import main
 
-ROOT = Path(__file__).resolve().parents[2]
 REFUSED = ParserError("false", code="UNSUPPORTED_NODE", node="/n", operator="BitShift")
 MINE = pytest.mark.unit
 
@@ -136,49 +130,6 @@ def test_a_mistake_is_one_sentence(words: list[str], says: str, capsys: pytest.C
     assert said.count("\n") == 1
 
 
-class Agent:
-    """A session whose answer hangs on the model's operator: nonsense for Abs, none for Acos."""
-
-    def __init__(self, *_: Any, **__: Any) -> None:
-        self.facts = {"engine_version": "1.7.1.116"}
-
-    def run(self, job: Job) -> Iterator[Event]:
-        (node,) = onnx.load_model_from_string(dict(job.parts)["model"]).graph.node
-        if node.op_type == "Abs":
-            yield Event({"type": "phase", "name": "parse"}, b"")
-        if node.op_type == "Acos":
-            raise InfraError("the agent went away")
-        yield Event({"type": "end", "kind": "finished", "detail": "", "peak_rss_bytes": 1}, b"")
-
-
-class Stream:
-    closed = 0
-
-    def close(self) -> None:
-        Stream.closed += 1
-
-
-@MINE
-def test_a_model_that_breaks_something_is_one_record(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An answer that nothing can be made of, and an agent that is lost, cost their own model and no other."""
-    target = load_matrix(ROOT / "matrix.yaml").target("rtx17")
-    monkeypatch.setattr(suite, "prepare", lambda *_: Environment("venv", "rtx17", "python"))
-    monkeypatch.setattr(suite, "start", lambda *_, **__: Stream())
-    monkeypatch.setattr(suite, "Session", Agent)
-    builder = suite.Builder(target, via="venv", run_id="r")
-    cells = {cell.variant.name: cell for cell in suite.cells_of(suite.node_tests(), target)}
-    records = {name: builder.build(cells[name])[0] for name in ("abs", "acos", "lrn")}
-    assert {name: each.state for name, each in records.items()} == {
-        "abs": "infra_error",
-        "acos": "infra_error",
-        "lrn": "done",
-    }
-    assert records["abs"].reason.startswith("the harness failed on this model: KeyError")
-    assert records["acos"].reason == "the agent went away"
-    assert Stream.closed == 4, "an agent that gave trouble is not asked again"
-    assert records["lrn"].nodes == (Node("node_of_y", "LRN"),)
-
-
 @MINE
 def test_a_target_that_cannot_run_here_is_said_and_not_tried_a_thousand_times(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -186,17 +137,9 @@ def test_a_target_that_cannot_run_here_is_said_and_not_tried_a_thousand_times(
     def refuse(*_: Any) -> Environment:
         raise Unavailable("needs an NVIDIA GPU")
 
-    def lost(*_: Any, **__: Any) -> Agent:
-        raise InfraError("the engine does not load")
-
-    monkeypatch.setattr(suite, "prepare", refuse)
+    monkeypatch.setattr(target, "prepare", refuse)
     assert main(["--target", "trt86"]) == 3
     assert capsys.readouterr().err == "infrastructure: needs an NVIDIA GPU\n"
-    monkeypatch.setattr(suite, "prepare", lambda *_: Environment("venv", "rtx17", "python"))
-    monkeypatch.setattr(suite, "start", lambda *_, **__: Stream())
-    monkeypatch.setattr(suite, "Session", lost)
-    assert main(["--target", "rtx17"]) == 3
-    assert capsys.readouterr().err == "infrastructure: the engine does not load\n"
 
 
 @pytest.mark.integration
