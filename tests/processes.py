@@ -11,17 +11,23 @@ def descendants(pid: int) -> set[int]:
     found: set[int] = set()
     waiting = [pid]
     while waiting:
-        for task in Path(f"/proc/{waiting.pop()}/task").glob("*/children"):
-            with contextlib.suppress(OSError):
+        # Some of them may end meanwhile.
+        with contextlib.suppress(OSError):
+            for task in Path(f"/proc/{waiting.pop()}/task").glob("*/children"):
                 children = {int(word) for word in task.read_text().split()}
                 found |= children
                 waiting += children
     return found
 
 
+def state(pid: int) -> str:
+    """Return the letter of a process's state, "" where there is none."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return ""
+
+
 def alive(pid: int) -> bool:
     """Tell whether a process exists and is not a zombie."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+    return state(pid) not in ("", "Z")

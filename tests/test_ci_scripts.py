@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import alive, descendants
+from tests.processes import alive, descendants, state
 from tests.waiting import PATIENCE, wait_for
 
 pytestmark = pytest.mark.unit
@@ -106,12 +106,15 @@ def test_busy_loops_and_tests_end_with_the_script_however_it_ends(
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    # Each of the three has `timeout` above it.
-    assert wait_for(lambda: len(descendants(script.pid)) == 6)
-    below = descendants(script.pid)
-    script.send_signal(number)
-    script.wait(PATIENCE)
-    assert wait_for(lambda: not any(map(alive, below)))
+    try:
+        # Two loops; `make`, and `timeout` above it.
+        assert wait_for(lambda: sorted(map(state, descendants(script.pid))) == ["R", "R", "S", "S"])
+        below = descendants(script.pid)
+        script.send_signal(number)
+        script.wait(PATIENCE)
+        assert wait_for(lambda: not any(map(alive, below)))
+    finally:
+        script.kill()
 
 
 STEPS = ("machine", "cold-starts", "bare", "loaded")
