@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from harness.case.model import precision_map
 from harness.classify import Classification, classify
 from harness.diagnosis import Diagnosis, diagnose
-from harness.layers import node_precision
+from harness.layers import node_precision, wished
 from harness.plan import Cell, documented
 from harness.verdict import Judgement, judge
 from harness.words import BASELINE, GOOD, Precision, Verdict
@@ -20,11 +19,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Judged:
-    """A cell's record, the precision each node ran in, its class, diagnosis and verdict."""
+    """A cell's record, the precision each node ran in and is wished in, its class, diagnosis and verdict."""
 
     cell: Cell
     outcome: Outcome
     precision: dict[str, Precision]
+    wished: dict[str, Precision]
     classification: Classification
     diagnosis: Diagnosis | None
     judgement: Judgement
@@ -57,14 +57,14 @@ def _demanded(cell: Cell) -> bool:
 def judge_cell(cell: Cell, outcome: Outcome) -> Judged:
     """Return a cell's record with its conclusions."""
     precision = node_precision(outcome.nodes, outcome.layers)
+    wishes = dict(wished(cell.variant, outcome.nodes))
     demanded = _demanded(cell)
     permitted = _permitted(cell.variant.recipe) if demanded else frozenset()
-    classification = classify(
-        outcome, precision_map(cell.variant), precision, demanded=demanded, permitted=permitted
-    )
+    found = classify(outcome, wishes, precision, demanded=demanded, permitted=permitted)
+    classification = replace(found, derived=cell.variant.precision is None)
     diagnosis = diagnose(outcome, classification)
     judgement = judge(classification, documented(cell), diagnosis.id if diagnosis else None)
-    return Judged(cell, outcome, precision, classification, diagnosis, judgement)
+    return Judged(cell, outcome, precision, wishes, classification, diagnosis, judgement)
 
 
 def _permitted(recipe: Recipe) -> frozenset[Precision]:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 import onnx
 
-from harness.case import effective_name, model_sha256
+from harness.case import check_variant, model_sha256
 from harness.errors import HandledError
+from harness.layers import asked
 from harness.numbers import Array, Reference, make_inputs, reference, to_wire
-from harness.outcome import Node
 
 if TYPE_CHECKING:
     from harness.case import Variant
+    from harness.outcome import Node
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ def subject(variant: Variant) -> Subject:
     """Build a variant's model and numbers once in this process; raises HandledError where it cannot be done."""
     data = variant.model_bytes()
     model = onnx.load_model_from_string(data)
+    check_variant(variant, model)
     try:
         inputs = make_inputs(model, variant.recipe.profiles)
     except ValueError as error:
@@ -48,7 +50,7 @@ def subject(variant: Variant) -> Subject:
     return Subject(
         model=data,
         sha256=model_sha256(data),
-        nodes=tuple(Node(effective_name(node), node.op_type) for node in model.graph.node),
+        nodes=asked(model),
         inputs=inputs,
         reference=reference(model, inputs, also=variant.recipe.mark_outputs),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from harness.case import Case, Graph, Link, Variant
 from harness.matrix import load_matrix
+from harness.numbers import Reference
 from harness.outcome import Outcome, ParserError, Stamps
 from harness.plan import Cell
 from harness.record import Observation
@@ -127,6 +129,19 @@ def test_outputs_are_held_against_the_reference() -> None:
         assert outcome.ran
         (found,) = outcome.accuracy
         assert (found.output, round(found.max_abs, 6)) == ("y", off)
+
+
+def test_why_outputs_were_not_compared_is_kept() -> None:
+    """The reference has a reason where it has no numbers; a cell that did not run owes none."""
+    reason = "the reference evaluator does not know compat::Odd"
+    without = dataclasses.replace(subject(VARIANT), reference=Reference(None, reason))
+    output = event("output", bytes(16), name="y", dtype="float32", shape=[1, 4])
+    for events, uncompared in (((output,), reason), ((), "")):
+        seen = Observation()
+        seen.hear(events)
+        outcome = seen.outcome(CELL, without, Stamps())
+        assert (outcome.accuracy, outcome.uncompared) == ((), uncompared)
+    assert heard(output)[0].uncompared == ""
 
 
 def test_parser_errors_native_output_and_removed_names_are_kept() -> None:

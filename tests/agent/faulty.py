@@ -3,6 +3,7 @@
 import ctypes
 import mmap
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -20,11 +21,12 @@ def preload(engine: str) -> Dict[str, str]:
 
 
 def run(job: Dict[str, Any], body: bytes, emit: Emit) -> None:
-    """Do what the job's recipe says: by `do`, or by its only flag where it is the recipe of a variant."""
+    """Do what the job says: by `do` in its recipe, or by the name of its graph."""
     if job["kind"] == "devices":
         return
     recipe = job["recipe"]
-    do = recipe["do"] if "do" in recipe else recipe["flags"][0]
+    named = re.search(b"faulty:([a-z_]+);", body)
+    do = recipe["do"] if "do" in recipe else named[1].decode() if named else ""
     emit("message", severity="INFO", text="about to " + do)
     emit("phase_begin", name="build")
     globals()["do_" + do](body, emit)

@@ -10,11 +10,12 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.agent.bootstrap import pack
-from harness.case import Case, Graph, Link, Recipe, Variant
+from harness.case import Case, Graph, Link, Variant
 from harness.docker_engine import DockerTransport
 from harness.docker_engine.reaper import OWNER_LABEL
 from harness.executor import TargetRunner
@@ -48,17 +49,17 @@ ADAPTERS = ("harness/agent/engines/onnxruntime.py", "harness/agent/engines/tenso
 VERSION = "1.0.0"
 
 
-def relu() -> onnx.ModelProto:
-    """Return the smallest model; the faulty engine does not look at it."""
-    graph = Graph("relu")
+def relu(do: str) -> onnx.ModelProto:
+    """Return the smallest model; of it the faulty engine looks at its name alone."""
+    graph = Graph(f"faulty:{do};")
     tensor = graph.node("Relu", [graph.input("x", [1, 4])], name="relu")
     graph.output(tensor, [1, 4])
     return graph.model()
 
 
 def cell(do: str, target: Target) -> Cell:
-    """Return a cell in which the faulty engine does what `do` says: it goes as the recipe's only flag."""
-    variant = Variant(do.replace("_", "-"), f"an engine that does {do}", relu, Recipe(flags=(do,)))
+    """Return a cell in which the faulty engine does what `do` says: it goes as the name of the graph."""
+    variant = Variant(do.replace("_", "-"), f"an engine that does {do}", partial(relu, do))
     link = Link("https://github.com/NVIDIA/TensorRT/issues/1")
     case = Case("faulty", "faulty", "fails on purpose", (link,), (variant,))
     return Cell(f"faulty[{variant.name}]-{target.name}", case, variant, target)

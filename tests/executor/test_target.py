@@ -191,7 +191,7 @@ def test_what_does_not_apply_needs_no_environment(monkeypatch: pytest.MonkeyPatc
     monkeypatch.delattr(module, "prepare")
     runner = TargetRunner(target(engine=Engine.ONNXRUNTIME, provider="cpu"), via="auto", run_id="bench")
     weak = cell("echo", runner.target)
-    recipe = replace(weak.variant.recipe, mark_outputs=("x",))
+    recipe = replace(weak.variant.recipe, mark_outputs=("relu_output_0",))
     outcome, _ = runner.run(replace(weak, variant=replace(weak.variant, recipe=recipe)))
     assert outcome.state == "not_applicable"
     assert outcome.stamps.recipe_sha256 == recipe.sha256()
