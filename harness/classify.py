@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness import complaints
-from harness.layers import node_precision
-from harness.words import Class, Precision
+from harness.layers import MAY_VANISH, node_precision
+from harness.words import Class, Precision, said
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -33,13 +33,14 @@ class Classification:
     """A class with one sentence of reason.
 
     `unverified` are wanted nodes whose precision the engine did not tell: neither reached nor lost. The
-    reason of a good class names them.
+    reason of a good class names them. `derived` says that the graph wants the precision, and nobody said so.
     """
 
     cls: Class
     reason: str
     lost: tuple[Lost, ...] = ()
     unverified: tuple[str, ...] = ()
+    derived: bool = False
 
 
 class Tolerance(NamedTuple):
@@ -73,31 +74,16 @@ TOLERANCES: Mapping[Precision, Tolerance] = {
 #: Where no layer tells: a GPU engine may use TF32 for FP32 unless forbidden, which it is nowhere by default.
 _UNTOLD = Precision.TF32
 
+#: What a float times stored weights is held to. The weights are constants and lose nothing on the way; but engines
+#: widen them in FP16, and ONNX Runtime's MatMulNBits quantises the data (off by 4e-3, measured on 1.31.1).
+_STORED: Mapping[Precision, Precision] = dict.fromkeys(
+    (Precision.INT8_WEIGHTS, Precision.INT4_WEIGHTS, Precision.FP8_WEIGHTS, Precision.FP4_WEIGHTS),
+    Precision.FP16,
+)
+
 #: FP32 tensors are multiplied in TF32 by default where the GPU has it: either is what a wish for the other
 #: means.
 _SAME = ({Precision.FP32, Precision.TF32},)
-
-#: Nodes that an engine may rightly make vanish: they move, rename or quantise data and do no arithmetic of
-#: their own.
-_MAY_VANISH = frozenset(
-    {
-        "Identity",
-        "Dropout",
-        "Cast",
-        "Constant",
-        "Shape",
-        "Reshape",
-        "Flatten",
-        "Squeeze",
-        "Unsqueeze",
-        "Transpose",
-        "Slice",
-        "Concat",
-        "Split",
-        "QuantizeLinear",
-        "DequantizeLinear",
-    }
-)
 
 _PHASES = {
     "parse": Class.PARSE_FAILED,
@@ -126,7 +112,7 @@ _NO_GPU = re.compile(
 
 def classify(
     outcome: Outcome,
-    variant_precision: Mapping[str, Precision],
+    wanted: Mapping[str, Precision],
     got: Mapping[str, Precision] | None = None,
     *,
     demanded: bool = True,
@@ -134,16 +120,16 @@ def classify(
 ) -> Classification:
     """Return the class of an outcome.
 
-    `variant_precision` is what the variant wants by ONNX node name; `got` what each node ran in, read from the
-    outcome's layers unless given. With `demanded` False the wish only sets how far numbers may be off. `permitted`
-    are the precisions that the recipe lets the engine choose, which set that where the layers do not tell.
+    `wanted` is what is wanted by ONNX node name; `got` what each node ran in, read from the outcome's layers unless
+    given. With `demanded` False the wish only sets how far numbers may be off. `permitted` are the precisions that the
+    recipe lets the engine choose, which set that where the layers do not tell.
     """
     early = _not_judged(outcome) or _removed(outcome) or _ended_badly(outcome) or _failed(outcome)
     if early is not None:
         return early
     ran = _read(outcome) if got is None else got
-    coarsest = coarsest_precision(outcome, variant_precision, ran, permitted)
-    return _finished(outcome, variant_precision if demanded else {}, ran, coarsest)
+    coarsest = coarsest_precision(outcome, wanted, ran, permitted)
+    return _finished(outcome, wanted if demanded else {}, ran, coarsest)
 
 
 def _read(outcome: Outcome) -> Mapping[str, Precision]:
@@ -211,7 +197,8 @@ def _finished(
         return Classification(Class.PRECISION_LOST, _lost_sentence(lost), lost, unverified)
     reason = "built, ran" if outcome.ran else "built; not run on this machine"
     if outcome.ran:
-        reason += ", numbers agree with the reference" if outcome.accuracy else "; numbers were not compared"
+        agree, not_compared = ", numbers agree with the reference", "; numbers were not compared"
+        reason += agree if outcome.accuracy else not_compared + _colon(outcome.uncompared)
     if unverified:
         reason += f"; the precision of {_names(unverified)} is not known"
         reason += "" if outcome.layers else ", because the engine listed no layers"
@@ -232,7 +219,7 @@ def _unverified(
         node
         for node in wanted
         if got.get(node, Precision.UNKNOWN) is Precision.UNKNOWN
-        and not (complete and node not in got and ops.get(node) in _MAY_VANISH)
+        and not (complete and node not in got and ops.get(node) in MAY_VANISH)
     )
 
 
@@ -269,13 +256,21 @@ def coarsest_precision(
 ) -> Precision:
     """Return the coarsest precision that anything ran in, was quantised to or was meant to run in.
 
-    Where a layer does not tell, or none is listed, it may have run in any that is permitted.
+    Where a layer does not tell, or none is listed, it may have run in any that is permitted. Stored weights count as
+    the float that they are multiplied by, and as FP16 at the least.
     """
     told = {_word(layer.precision) for layer in outcome.layers}
-    seen = told | set(got.values()) | set(wanted.values())
+    meant = {_word(node.precision) for node in outcome.nodes if node.precision}
+    seen = told | meant | set(got.values()) | set(wanted.values())
+    seen |= {_STORED[word] for word in seen if word in _STORED}
+    times = (
+        layer.inputs[0] for layer in outcome.layers if _word(layer.precision) in _STORED and layer.inputs
+    )
+    seen |= {_word(tensor.precision) for tensor in times}
     if not told or Precision.UNKNOWN in told or outcome.unparsed_layers:
         seen |= set(permitted)
-    if any(node.op == "QuantizeLinear" for node in outcome.nodes):
+    # A record from before nodes had precisions.
+    if any(node.op == "QuantizeLinear" and not node.precision for node in outcome.nodes):
         seen.add(Precision.INT8)
     order = list(TOLERANCES)
     floating = [precision for precision in order if precision in seen]
@@ -293,7 +288,7 @@ def _word(text: str) -> Precision:
 
 
 def _lost_sentence(lost: tuple[Lost, ...]) -> str:
-    parts = [f"{node} ran in {got}, not {wanted}" for node, wanted, got in lost[:3]]
+    parts = [f"{node} ran in {said(got)}, not {said(wanted)}" for node, wanted, got in lost[:3]]
     return "; ".join(parts) + (f" and {len(lost) - 3} more" if len(lost) > 3 else "")  # noqa: PLR2004
 
 

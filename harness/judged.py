@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from harness.case.model import precision_map
 from harness.classify import Classification, classify
 from harness.diagnosis import Diagnosis, diagnose
 from harness.errors import described
-from harness.layers import node_precision
+from harness.layers import node_precision, wished
 from harness.plan import Cell, documented
 from harness.verdict import Judgement, judge
 from harness.words import BASELINE, GOOD, Class, Precision, Verdict
@@ -21,11 +20,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Judged:
-    """A cell's record, the precision each node ran in, its class, diagnosis and verdict."""
+    """A cell's record, the precision each node ran in and is wished in, its class, diagnosis and verdict."""
 
     cell: Cell
     outcome: Outcome
     precision: dict[str, Precision]
+    wished: dict[str, Precision]
     classification: Classification
     diagnosis: Diagnosis | None
     judgement: Judgement
@@ -62,19 +62,19 @@ def judge_cell(cell: Cell, outcome: Outcome) -> Judged:
     except Exception as error:  # noqa: BLE001  (an engine's text, of any shape: one record must not cost the rest)
         reason = f"the harness could not judge the record: {described(error)}"
         classification = Classification(Class.INFRA_ERROR, reason)
-        return Judged(cell, outcome, {}, classification, None, Judgement(Verdict.INFRA, None, reason))
+        return Judged(cell, outcome, {}, {}, classification, None, Judgement(Verdict.INFRA, None, reason))
 
 
 def _judge_cell(cell: Cell, outcome: Outcome) -> Judged:
     precision = node_precision(outcome.nodes, outcome.layers)
+    wishes = dict(wished(cell.variant, outcome.nodes))
     demanded = _demanded(cell)
     permitted = _permitted(cell.variant.recipe) if demanded else frozenset()
-    classification = classify(
-        outcome, precision_map(cell.variant), precision, demanded=demanded, permitted=permitted
-    )
+    found = classify(outcome, wishes, precision, demanded=demanded, permitted=permitted)
+    classification = replace(found, derived=cell.variant.precision is None)
     diagnosis = diagnose(outcome, classification)
     judgement = judge(classification, documented(cell), diagnosis.id if diagnosis else None)
-    return Judged(cell, outcome, precision, classification, diagnosis, judgement)
+    return Judged(cell, outcome, precision, wishes, classification, diagnosis, judgement)
 
 
 def _permitted(recipe: Recipe) -> frozenset[Precision]:

@@ -117,10 +117,15 @@ class Latency:
 
 @dataclass(frozen=True)
 class Node:
-    """An ONNX node of the model: its effective name and operator."""
+    """An ONNX node of the model: its effective name and operator, and the precision that the graph itself asks of it.
+
+    `precision` is a word of `harness.words.Precision`, "" where the graph asks for none; of a node that only changes a
+    type it is the type that it brings into the graph (harness/layers/asked.py).
+    """
 
     name: str
     op: str
+    precision: str = ""
 
 
 @dataclass(frozen=True)
@@ -151,7 +156,8 @@ class Outcome:
     """Everything observed in one cell.
 
     `phases` are seconds in the order they ran; `failed_phase` is the phase that did not finish, and `missing_api`
-    the exact name the recipe needs and this version lacks. `reason` is one sentence for a cell that did not run.
+    the exact name the recipe needs and this version lacks. `reason` is one sentence for a cell that did not run,
+    `uncompared` one on why the numbers of one that ran were not compared.
     `messages` leaves out VERBOSE lines; the whole log, with the native library's own output, is in the store under
     `log_sha256`.
     """
@@ -178,6 +184,7 @@ class Outcome:
     engine_bytes: int | None = None
     ran: bool = False
     accuracy: tuple[Accuracy, ...] = ()
+    uncompared: str = ""
     latency: Latency | None = None
     stamps: Stamps = field(default_factory=Stamps)
     schema: int = RECORD_SCHEMA

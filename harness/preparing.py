@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.bounded import ChildFailed, stream
-from harness.case import Case, Variant, load_cases
+from harness.case import Case, Variant, check_variant, load_cases
 from harness.case.model import Built, Unbuildable
 from harness.errors import HandledError
 from harness.numbers import NotFeedable
@@ -32,9 +32,10 @@ class Refused(Exception):
 
 
 def with_models(cases: Iterable[Case], folder: Path, *, seconds: float = SECONDS) -> tuple[Case, ...]:
-    """Return the cases of a folder with every model built; a variant whose model cannot be is `Unbuildable`.
+    """Return the cases of a folder with every model built, and what a variant names looked up in it.
 
-    Case modules are user code: a `build` that raises, hangs, crashes or takes all memory does so in a child.
+    A variant whose model cannot be built, or that names what is not there, is `Unbuildable`. Case modules are user
+    code: a `build` that raises, hangs, crashes or takes all memory does so in a child.
     """
     known = tuple(cases)
     todo = [(case.name, variant.name) for case in known for variant in case]
@@ -62,7 +63,10 @@ def _models(folder: Path, keys: Sequence[_Key]) -> Iterator[tuple[_Key, Built | 
     variants = {(case.name, variant.name): variant for case in load_cases(folder) for variant in case}
     for key in keys:
         try:
-            yield key, Built(variants[key].model_bytes())
+            variant = variants[key]
+            built = Built(variant.model_bytes())
+            check_variant(variant, built())
+            yield key, built
         except HandledError as error:
             yield key, Unbuildable(str(error))
 

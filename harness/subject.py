@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import onnx
 
 from harness.agent.tensors import write_shape
-from harness.case import effective_name, model_sha256
+from harness.case import model_sha256
 from harness.errors import HandledError
+from harness.layers import asked
 from harness.numbers import Array, Reference, make_inputs, reference, to_wire
-from harness.outcome import Node
 
 if TYPE_CHECKING:
     from harness.case import Variant
+    from harness.outcome import Node
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ def subject(variant: Variant) -> Subject:
     return Subject(
         model=data,
         sha256=model_sha256(data),
-        nodes=tuple(Node(effective_name(node), node.op_type) for node in model.graph.node),
+        nodes=asked(model),
         inputs=inputs,
         reference=reference(model, inputs, also=variant.recipe.mark_outputs),
     )

@@ -2,7 +2,8 @@
 
 When several claims cover a target the surest one is judged: measured before reported before second-hand
 before inferred; among equals the first in the variant's list. An inference that is contradicted is an
-inference that was wrong, never a regression.
+inference that was wrong, never a regression. Nor is a precision that was lost by what the graph asks for, where a
+source claims the cell and nobody wished for that precision.
 """
 
 from __future__ import annotations
@@ -131,6 +132,13 @@ def _failing(classification: Classification, claim: Expectation, signature: str 
             claim,
             f"ended as {cls}; the inference that it ends as {claim.outcome} was wrong: {reason}",
         )
+    if _asked_by_the_graph_alone(classification, claim):
+        return Judgement(
+            Verdict.NEW,
+            claim,
+            f"ended as {cls} by what the graph asks for, where nobody named a precision; "
+            f"{_said(claim)} to end as {claim.outcome}: {reason}",
+        )
     if claim.outcome in GOOD or _worse(cls, claim.outcome):
         return Judgement(
             Verdict.REGRESSED, claim, f"ended as {cls}; {_said(claim)} to end as {claim.outcome}: {reason}"
@@ -140,6 +148,15 @@ def _failing(classification: Classification, claim: Expectation, signature: str 
         claim,
         f"fails in another way than documented: {cls}; {_said(claim)} to end as {claim.outcome}: {reason}",
     )
+
+
+def _asked_by_the_graph_alone(classification: Classification, claim: Expectation) -> bool:
+    """Tell a precision that nobody named from one that the claim is about: a source says "works" of what it looked at.
+
+    A measurement was judged by the same graph, and is held.
+    """
+    lost = classification.cls is Class.PRECISION_LOST and classification.derived
+    return lost and claim.certainty is not Certainty.MEASURED
 
 
 def _worse(cls: Class, documented: Class) -> bool:

@@ -51,7 +51,7 @@ class Verdict(Word):
 
 
 class Precision(Word):
-    """The data type a node computed in."""
+    """The data type a node computed in; `.._weights` is a float times weights stored in something narrower."""
 
     FP32 = "fp32"
     TF32 = "tf32"
@@ -62,10 +62,19 @@ class Precision(Word):
     INT8 = "int8"
     UINT8 = "uint8"
     INT4 = "int4"
+    INT8_WEIGHTS = "int8_weights"
+    INT4_WEIGHTS = "int4_weights"
+    FP8_WEIGHTS = "fp8_weights"
+    FP4_WEIGHTS = "fp4_weights"
     INT32 = "int32"
     INT64 = "int64"
     BOOL = "bool"
     UNKNOWN = "unknown"
+
+
+def said(precision: str) -> str:
+    """Return a precision as readers have it: "int8", "int4 weights"."""
+    return str(precision).replace("_weights", " weights")
 
 
 class Certainty(Word):

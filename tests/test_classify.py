@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness.classify import TOLERANCES, Lost, classify
-from harness.outcome import Accuracy, End, Layer, Message, Node, Outcome, ParserError, Stamps
+from harness.outcome import Accuracy, End, Layer, Message, Node, Outcome, ParserError, Stamps, TensorUse
 from harness.words import Class, Precision
 
 pytestmark = pytest.mark.unit
@@ -255,6 +255,50 @@ def test_q_in_the_graph_means_int8_tolerance_and_no_layers_mean_tf32() -> None:
     tf32 = (accuracy(max_rel=TOLERANCES[TF32].max_rel * 0.9),)
     assert classify(outcome(accuracy=tf32), {}).cls is Class.OK
     assert classify(outcome(accuracy=tf32, layers=(layer("/a", "fp32"),)), {}).cls is Class.INACCURATE
+
+
+@pytest.mark.parametrize("asked", ["fp16", "bf16", "int8", "fp8", "fp4"])
+@pytest.mark.parametrize("op", ["Conv", "Transpose", "Cast", "QuantizeLinear"])
+def test_the_graphs_own_types_set_the_tolerance(op: str, asked: str) -> None:
+    """An engine may compute a half graph in FP32 (ONNX Runtime on a CPU does): its tensors are rounded all the same."""
+    limit = TOLERANCES[Precision(asked)].max_rel
+    plain = outcome(nodes=(Node("/a", op, asked),), layers=(layer("/a", "fp32"),))
+    for off, cls in ((0.9, Class.OK), (1.1, Class.INACCURATE)):
+        record = dataclasses.replace(plain, accuracy=(accuracy(max_rel=off * limit),))
+        assert classify(record, {}).cls is cls
+
+
+@pytest.mark.parametrize(("data", "tolerance"), [("fp32", FP16), ("fp16", FP16), ("bf16", Precision.BF16)])
+def test_stored_weights_are_held_to_the_float_that_they_are_multiplied_by(
+    data: str, tolerance: Precision
+) -> None:
+    """And FP16 at the least; four bits of weights are constants, and no four bits of error."""
+    multiplied = Layer("/a", "gemm", "int4_weights", inputs=(TensorUse("x", data),), onnx_nodes=("/a",))
+    stored = (
+        Node("/w/Q", "QuantizeLinear", "int8_weights"),
+        Node("/w/D", "DequantizeLinear", "int4_weights"),
+    )
+    plain = outcome(nodes=(*stored, Node("/a", "MatMul", "int4_weights")), layers=(multiplied,))
+    for off, cls in ((0.9, Class.OK), (1.1, Class.INACCURATE)):
+        record = dataclasses.replace(plain, accuracy=(accuracy(max_rel=off * TOLERANCES[tolerance].max_rel),))
+        assert classify(record, {}).cls is cls
+
+
+def test_stored_weights_can_be_wished_for() -> None:
+    """And are lost in words."""
+    wish = {"/a": Precision.INT4_WEIGHTS}
+    assert classify(outcome(), wish, {"/a": Precision.INT4_WEIGHTS}).cls is Class.OK
+    assert classify(outcome(), wish, {"/a": FP16}).reason == "/a ran in fp16, not int4 weights"
+    assert classify(outcome(), {"/a": INT8}, {"/a": Precision.INT8_WEIGHTS}).cls is Class.PRECISION_LOST
+
+
+def test_why_numbers_were_not_compared_is_said() -> None:
+    why = "the reference evaluator does not know compat::Odd"
+    assert classify(outcome(uncompared=why), {}).reason == f"built, ran; numbers were not compared: {why}"
+    assert classify(outcome(), {}).reason == "built, ran; numbers were not compared"
+    assert (
+        classify(outcome(accuracy=(accuracy(),)), {}).reason == "built, ran, numbers agree with the reference"
+    )
 
 
 def test_integers_are_exact() -> None:

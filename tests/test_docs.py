@@ -256,7 +256,7 @@ def test_the_example_case_loads_and_plans(tmp_path: Path) -> None:
     (variant,) = case
     model = variant.build()
     assert "/conv/Conv" in {node.name for node in model.graph.node}
-    assert dict(variant.precision) == {"/conv/Conv": Precision.INT8}
+    assert dict(variant.precision or ()) == {"/conv/Conv": Precision.INT8}
 
 
 def test_the_example_case_keeps_to_the_rules_of_cases(tmp_path: Path) -> None:

@@ -113,14 +113,14 @@ def test_the_command_is_one_that_pytest_takes() -> None:
         (
             Recipe(
                 Typing.STRONG,
-                parser_flags=(("NATIVE_INSTANCENORM", False), ("OTHER", True)),
+                parser_flags=(("NATIVE_INSTANCENORM", False), ("ENABLE_PLUGIN_OVERRIDE", True)),
                 mark_outputs=("a", "b"),
                 plugin=Plugin("P", "fp32"),
                 profiles=(Profile("x", (1, 3), (2, 3), (4, 3)),),
             ),
             (
-                "strong typing; NATIVE_INSTANCENORM off; OTHER on; outputs marked: a, b; plugin P accepting fp32; "
-                "profile x (1, 3)..(4, 3); workspace 1024 MiB"
+                "strong typing; NATIVE_INSTANCENORM off; ENABLE_PLUGIN_OVERRIDE on; outputs marked: a, b; "
+                "plugin P accepting fp32; profile x (1, 3)..(4, 3); workspace 1024 MiB"
             ),
         ),
     ],

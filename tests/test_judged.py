@@ -81,6 +81,27 @@ def test_what_counts_as_failed(
     assert (found.judgement.verdict, found.failed) == (verdict, failed)
 
 
+@pytest.mark.parametrize(
+    ("precision", "cls", "verdict"),
+    [
+        (None, Class.PRECISION_LOST, Verdict.NEW),
+        ((), Class.OK, Verdict.EXPECTED),
+        ((("/conv", Precision.INT8),), Class.PRECISION_LOST, Verdict.REGRESSED),
+    ],
+)
+def test_a_wish_is_the_variants_or_else_the_graphs(
+    precision: tuple[tuple[str, Precision], ...] | None, cls: Class, verdict: Verdict
+) -> None:
+    """Nobody has to list nodes to hear that INT8 is lost; that alone makes no documented cell regress."""
+    here = cell(outcome=Class.OK)
+    here = dataclasses.replace(here, variant=dataclasses.replace(here.variant, precision=precision))
+    found = judge_cell(here, record(here, nodes=(Node("/conv", "Conv", "int8"),)))
+    assert (found.classification.cls, found.judgement.verdict) == (cls, verdict)
+    assert found.wished == ({} if precision == () else {"/conv": Precision.INT8})
+    old = judge_cell(here, record(here))
+    assert old.classification.cls is (cls if precision else Class.OK)
+
+
 def test_something_new_that_works_has_not_failed() -> None:
     """An inference that turns out wrong for the better is news, and no failure."""
     here = cell(outcome=Class.BUILD_FAILED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from harness.case import Case, Graph, Link, Variant
 from harness.matrix import load_matrix
+from harness.numbers import Reference
 from harness.outcome import Outcome, ParserError, Stamps
 from harness.plan import Cell
 from harness.record import Observation
@@ -137,6 +139,19 @@ def test_an_output_that_the_wire_does_not_carry_shows_that_it_ran() -> None:
     values = np.maximum(subject(VARIANT).inputs["x"], 0).tobytes()
     outcome, _ = heard(alone, event("output", values, name="y", dtype="float32", shape=[1, 4]))
     assert [found.output for found in outcome.accuracy] == ["y"]
+
+
+def test_why_outputs_were_not_compared_is_kept() -> None:
+    """The reference has a reason where it has no numbers; a cell that did not run owes none."""
+    reason = "the reference evaluator does not know compat::Odd"
+    without = dataclasses.replace(subject(VARIANT), reference=Reference(None, reason))
+    output = event("output", bytes(16), name="y", dtype="float32", shape=[1, 4])
+    for events, uncompared in (((output,), reason), ((), "")):
+        seen = Observation()
+        seen.hear(events)
+        outcome = seen.outcome(CELL, without, Stamps())
+        assert (outcome.accuracy, outcome.uncompared) == ((), uncompared)
+    assert heard(output)[0].uncompared == ""
 
 
 def test_parser_errors_native_output_and_removed_names_are_kept() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
@@ -72,6 +73,22 @@ def test_sure_claims(cls: Class, claimed: Class, certainty: Certainty) -> None:
     assert LINK.title in found.sentence
     if cls not in GOOD:
         assert str(cls) in found.sentence
+
+
+@pytest.mark.parametrize("claimed", [Class.OK, Class.BUILT])
+@pytest.mark.parametrize("certainty", SURE)
+def test_a_precision_that_the_graph_alone_asks_for_breaks_no_word_of_a_source(
+    claimed: Class, certainty: Certainty
+) -> None:
+    """A source says "works" of what it looked at; a measurement was held to the same graph."""
+    lost = replace(seen(Class.PRECISION_LOST), derived=True)
+    found = judge(lost, [claim(claimed, certainty)])
+    measured = certainty is Certainty.MEASURED
+    assert found.verdict is (Verdict.REGRESSED if measured else Verdict.NEW)
+    assert ("nobody named a precision" in found.sentence) is not measured
+    assert judge(replace(lost, derived=False), [claim(claimed, certainty)]).verdict is Verdict.REGRESSED
+    worse = replace(seen(Class.BUILD_FAILED), derived=True)
+    assert judge(worse, [claim(claimed, certainty)]).verdict is Verdict.REGRESSED
 
 
 @pytest.mark.parametrize(("cls", "claimed"), PAIRS)

@@ -1,5 +1,6 @@
-"""What a case module imports: frozen data (`model`), the ONNX graph builder (`graph`) and the loader (`registry`)."""
+"""What a case module imports: frozen data (`model`) and the ONNX graph builder (`graph`); with loader and checks."""
 
+from harness.case.check import check_variant
 from harness.case.graph import Graph
 from harness.case.model import (
     Calibrator,
@@ -32,6 +33,7 @@ __all__ = [
     "Role",
     "Typing",
     "Variant",
+    "check_variant",
     "effective_name",
     "load_cases",
     "model_sha256",

@@ -8,13 +8,15 @@ import hashlib
 import json
 import re
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from types import CodeType
 from typing import Any, Literal
 
 import onnx
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
+from harness.case.typed import check_types
 from harness.errors import HandledError
 from harness.words import Certainty, Class, Engine, Precision, Role, Typing
 
@@ -29,6 +31,9 @@ class Calibrator:
     batches: int = 4
     fault: Literal["host_pointer", "float64", "non_contiguous"] | None = None
 
+    def __post_init__(self) -> None:
+        check_types(self)
+
 
 @dataclass(frozen=True)
 class Plugin:
@@ -36,6 +41,9 @@ class Plugin:
 
     op: str
     formats: Literal["int8_linear", "int8_vectorised", "fp32", "int8_fp32"]
+
+    def __post_init__(self) -> None:
+        check_types(self)
 
 
 @dataclass(frozen=True)
@@ -46,6 +54,9 @@ class Profile:
     minimum: tuple[int, ...]
     optimum: tuple[int, ...]
     maximum: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        check_types(self)
 
 
 @dataclass(frozen=True)
@@ -65,6 +76,9 @@ class Recipe:
     profiles: tuple[Profile, ...] = ()
     workspace_mib: int = 1024
 
+    def __post_init__(self) -> None:
+        check_types(self)
+
     def as_dict(self) -> dict[str, Any]:
         """Return the recipe as plain JSON data."""
         plain: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(self)))
@@ -83,6 +97,7 @@ class Link:
     title: str = ""
 
     def __post_init__(self) -> None:
+        check_types(self)
         if not self.url.startswith("https://"):
             raise ValueError(f"link {self.url!r}: give an https address")
 
@@ -108,6 +123,7 @@ class Expectation:
     signature: str | None = None
 
     def __post_init__(self) -> None:
+        check_types(self)
         if self.source is None and self.certainty is not Certainty.MEASURED:
             raise ValueError(
                 f"expectation {self.outcome} on {self.versions!r}: a documented claim needs its source"
@@ -135,7 +151,8 @@ class Variant:
     """One graph plus one recipe.
 
     `precision` names the ONNX nodes (see `effective_name`) and the precision each must run in for the variant to
-    be worth anything; a node not named may run in any. `build` returns the model, the same bytes at every call.
+    be worth anything; a node not named may run in any. None leaves that to the graph's own types (`harness.layers`,
+    `wished`), and () says that nothing is wanted. `build` returns the model, the same bytes at every call.
     `title` is the one-line claim that the report shows. `counterpart` names the variant of the same case that a
     workaround, control or twin is to be read against.
     """
@@ -146,13 +163,18 @@ class Variant:
     recipe: Recipe = field(default_factory=Recipe)
     role: Role = Role.REPRODUCER
     counterpart: str | None = None
-    precision: tuple[tuple[str, Precision], ...] = ()
+    precision: tuple[tuple[str, Precision], ...] | None = None
     expectations: tuple[Expectation, ...] = ()
     tags: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        check_types(self)
         if not _NAME.fullmatch(self.name):
             raise ValueError(f"variant name {self.name!r}: use lower-case letters, digits, '-', '_' and '.'")
+        wished = [node for node, _ in self.precision or ()]
+        for node in wished:
+            if wished.count(node) > 1:
+                raise ValueError(f"variant {self.name!r}: precision names {node!r} twice")
 
     def model_bytes(self) -> bytes:
         """Return the serialised model, the same bytes on every machine; raises HandledError where `build` fails."""
@@ -203,6 +225,7 @@ class Case:
     variants: tuple[Variant, ...]
 
     def __post_init__(self) -> None:
+        check_types(self)
         if not re.fullmatch(r"[a-z][a-z0-9_]*", self.name):
             raise ValueError(f"case name {self.name!r}: use lower-case letters, digits and '_'")
         names = [variant.name for variant in self.variants]
@@ -222,14 +245,20 @@ class Case:
 
 def _where(error: Exception, build: Callable[[], onnx.ModelProto]) -> str:
     """Return file and line of the innermost frame in the module that a builder comes from."""
-    while isinstance(build, functools.partial):
-        build = build.func
-    code = getattr(build, "__code__", None)
+    code = source(build)
     if code is None:
         return repr(build)
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == code.co_filename]
     return f"{code.co_filename}:{lines[-1] if lines else code.co_firstlineno}"
+
+
+def source(build: Callable[..., Any]) -> CodeType | None:
+    """Return the code of a builder, which says where it stands; None for one that is no Python function."""
+    while isinstance(build, functools.partial):
+        build = build.func
+    code: CodeType | None = getattr(build, "__code__", None)
+    return code
 
 
 def serialise(model: onnx.ModelProto) -> bytes:
@@ -254,8 +283,3 @@ def effective_name(node: onnx.NodeProto) -> str:
     The ONNX parser calls a node without a name `node_of_<first output>` (onnx-tensorrt, getNodeName).
     """
     return node.name or f"node_of_{node.output[0]}"
-
-
-def precision_map(variant: Variant) -> Mapping[str, Precision]:
-    """Return the wanted precision by node name."""
-    return dict(variant.precision)

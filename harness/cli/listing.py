@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING
 import onnx
 
 from harness.by_hand import command_lines
-from harness.case import effective_name
+from harness.case import check_variant, effective_name
 from harness.cli.common import EXIT_OK, add_selection, load_project, places, selected
 from harness.errors import HandledError
 from harness.explain import describe_recipe, evidence, pytest_command
 from harness.judged import judge_cell
+from harness.layers import asked, wished
 from harness.plan import applicability, documented, find
 from harness.store import Store
 from harness.today import is_stale, todays
 from harness.trtexec import docker_line, model_file, trtexec_lines
-from harness.words import Certainty
+from harness.words import Certainty, said
 
 if TYPE_CHECKING:
     from harness.case import Expectation
@@ -87,17 +88,20 @@ def show(options: argparse.Namespace) -> int:
     # Copied from pytest's output, an id has the file before it.
     cell = find(project.cells, options.cell.rpartition("::")[2])
     data = cell.variant.model_bytes()
+    model = onnx.load_model_from_string(data)
+    check_variant(cell.variant, model)
     today = todays([cell], {(cell.case.name, cell.variant.name): data})
     now = today[cell.id]
     recorded = Store(options.reports).latest(lambda outcome: is_stale(outcome, today)).get(cell.id)
     if options.save:
         _save(options.save, data)
     print(f"{cell.id}\n  {cell.variant.title}\n  case: {cell.case.title}\n  target: {cell.target.label}")
-    _show_graph(onnx.load_model_from_string(data))
+    _show_graph(model)
     print(f"\nrecipe\n  {describe_recipe(cell.variant.recipe)}")
     print(f"  model  sha256 {now.model_sha256}\n  recipe sha256 {now.recipe_sha256}")
-    for node, precision in cell.variant.precision:
-        print(f"  wants  {node} in {precision}")
+    by_graph = ", by the graph's own types" if cell.variant.precision is None else ""
+    for node, precision in wished(cell.variant, asked(model)):
+        print(f"  wants  {node} in {said(precision)}{by_graph}")
     reason = applicability(cell)
     if reason:
         print(f"  not applicable: {reason}")
@@ -169,7 +173,7 @@ def _show_result(cell: Cell, outcome: Outcome, *, stale: str) -> None:
     for line in evidence(judged):
         print(f"  {line}")
     for node, precision in judged.precision.items():
-        print(f"  {node} ran in {precision}")
+        print(f"  {node} ran in {said(precision)}")
 
 
 def _show_commands(cell: Cell, options: argparse.Namespace) -> None:

@@ -20,20 +20,27 @@ old results. Four sources, one result (`LayerReport`):
   here; the spelling `x (Float[1,3,8,8])` is read too.
 - ort_graph: the optimised model that ONNX Runtime writes (measured on 1.17.3 and 1.31.1).
 
+What the ONNX graph itself asks of its nodes, and what is wished of an engine, is read here too (`asked`, `wished`).
+
 Metadata separates its `[ONNX Layer: name]` entries by U+001F or U+001E, which a terminal does not show.
 """
 
+from harness.layers.asked import asked, wished
 from harness.layers.names import map_names
+from harness.layers.operators import MAY_VANISH
 from harness.layers.ort import ort_node_times
 from harness.layers.parse import LayerReport, Source, parse_layers
 from harness.layers.precision import int8_coverage, node_precision
 
 __all__ = [
+    "MAY_VANISH",
     "LayerReport",
     "Source",
+    "asked",
     "int8_coverage",
     "map_names",
     "node_precision",
     "ort_node_times",
     "parse_layers",
+    "wished",
 ]

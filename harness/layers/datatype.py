@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from harness.words import Precision
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 #: Searched in this order: "BFloat16" contains "Float", "UInt8" contains "Int8".
 _SPELLINGS: tuple[tuple[str, Precision], ...] = (
@@ -12,8 +16,8 @@ _SPELLINGS: tuple[tuple[str, Precision], ...] = (
     (r"fp16|half|float16", Precision.FP16),
     (r"uint8", Precision.UINT8),
     (r"int8", Precision.INT8),
-    (r"fp8|float8\w*|e4m3\w*|e5m2\w*", Precision.FP8),
-    (r"fp4|float4\w*|e2m1\w*", Precision.FP4),
+    (r"fp8(?:e\dm\d\w*)?|float8\w*|e4m3\w*|e5m2\w*", Precision.FP8),
+    (r"fp4(?:e\dm\d\w*)?|float4\w*|e2m1\w*", Precision.FP4),
     (r"int4", Precision.INT4),
     (r"int64", Precision.INT64),
     (r"int32", Precision.INT32),
@@ -30,6 +34,16 @@ FLOATS = frozenset({Precision.FP32, Precision.TF32, Precision.FP16, Precision.BF
 #: What data are stored in to be smaller; a kernel whose other operand is a float widens them first.
 NARROW = frozenset({Precision.FP8, Precision.FP4, Precision.INT8, Precision.UINT8, Precision.INT4})
 EIGHT_BIT = frozenset({Precision.INT8, Precision.UINT8})
+#: What a float times weights that are stored in a narrower type is called, by that type.
+WEIGHTS: Mapping[Precision, Precision] = {
+    Precision.INT8: Precision.INT8_WEIGHTS,
+    Precision.UINT8: Precision.INT8_WEIGHTS,
+    Precision.INT4: Precision.INT4_WEIGHTS,
+    Precision.FP8: Precision.FP8_WEIGHTS,
+    Precision.FP4: Precision.FP4_WEIGHTS,
+}
+#: The float types that an ONNX graph asks for by its tensors; FP32 is what it is in where it asks for nothing.
+ASKED_FLOATS = frozenset({Precision.FP16, Precision.BF16})
 
 
 def precision_of(text: str) -> Precision:
@@ -44,8 +58,8 @@ def multiplied_in(data: Precision, weights: Precision) -> Precision:
     """Return what a kernel with these operands multiplies in.
 
     Equal operands say it themselves. INT8 times UINT8 is an INT8 multiplication (ONNX Runtime shifts
-    activations to unsigned). A float times something narrower is the float: the narrow operand was only
-    stored so.
+    activations to unsigned). A float times weights in something narrower has a word of its own, for the weights were
+    only stored so; narrower data times a float is the float.
     """
     if Precision.UNKNOWN in (data, weights):
         return weights if data is Precision.UNKNOWN else data
@@ -54,7 +68,8 @@ def multiplied_in(data: Precision, weights: Precision) -> Precision:
         return data
     if both <= EIGHT_BIT:
         return Precision.INT8
-    floats = both & FLOATS
-    if len(floats) == 1 and both - floats <= NARROW:
-        return floats.pop()
+    if data in FLOATS and weights in WEIGHTS:
+        return WEIGHTS[weights]
+    if data in NARROW and weights in FLOATS:
+        return weights
     return Precision.FP32 if both == {Precision.FP32, Precision.FP16} else Precision.UNKNOWN

@@ -5,10 +5,10 @@ The rules, in order:
 1. A region whose inside is hidden (LayerType Myelin, named `{ForeignNode[..]}`) is UNKNOWN: its edges say
    nothing of it.
 2. A layer that multiplies (convolution, correlation, gemm, matmul; by type or tactic) computes in what its
-   data *and* weights are. Data is the first input. Weights are the declared `Weights`, else the first
-   constant that is shaped like a weight, else the second input (TensorRT-RTX dequantises weights in a kernel
-   of their own for SM75). Scales, alpha, beta and bias are no weights. Where the schema prints no constants
-   (TensorRT-RTX 1.4) data alone decides.
+   data *and* weights are. Data is the first input. Weights are the declared `Weights`, else the largest
+   narrow constant, else the first constant that is shaped like a weight, else the second input (TensorRT-RTX
+   dequantises weights in a kernel of their own for SM75). Scales, alpha, beta and bias are no weights. Where
+   the schema prints no constants (TensorRT-RTX 1.4) data alone decides.
 3. Any other layer computes in the one float type at its edges: a kernel from FP32 to INT8 works in FP32 and
    quantises at the end. A generated kernel is named after its operations in order
    (`__myl_MulAddSiluMulMinMaxRounCast`): `RounCast` quantises and a later `CastMul` dequantises, any other
@@ -25,10 +25,11 @@ FullyConnected, PointWiseV2, Reformat, Myelin, fusion.
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING
 
-from harness.layers.datatype import FLOATS, NARROW, multiplied_in
+from harness.layers.datatype import FLOATS, NARROW, WEIGHTS, multiplied_in
 from harness.words import Precision
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ _KERNEL_NAME = re.compile(r"__myl_(?P<ops>[A-Za-z0-9]+?)_(?:0x[0-9a-f]+|myl\d+_\
 #: logs.
 _KERNEL_MULTIPLIES = re.compile(r"(?:Corr|Conv|Deco|Gemm|Matm|Fc)(?=[A-Z]|$)")
 _INDEX_TYPES = frozenset({Precision.INT32, Precision.INT64, Precision.BOOL})
+_STORED = frozenset(WEIGHTS.values())
 _MATRIX = 2
 
 
@@ -78,6 +80,9 @@ def _of_compute(layer: Layer) -> Precision:
     weights = _weights(layer)
     data = Precision(layer.inputs[0].precision)
     found = multiplied_in(data, Precision(weights.precision) if weights else Precision.UNKNOWN)
+    if found in _STORED and (weights not in layer.weights or "DynamicQuantize" in layer.type):
+        # A narrow tensor that is no constant is data; ONNX Runtime's layers of this name quantise theirs inside.
+        return Precision(weights.precision) if weights and weights in layer.weights else data
     if found is Precision.FP32 and "tf32" in layer.tactic.lower():
         return Precision.TF32
     return found
@@ -96,10 +101,16 @@ def _weights(layer: Layer) -> TensorUse | None:
         for tensor in layer.inputs[1:]
         if tensor.dimensions not in edges or "mat" in layer.type.lower() or "gemm" in layer.type.lower()
     ]
-    for group in (shaped, others, matrices):
+    for group in (_narrow(shaped), shaped, others, matrices):
         if group:
             return group[0]
     return None
+
+
+def _narrow(constants: Sequence[TensorUse]) -> list[TensorUse]:
+    """Return the narrow constants, the largest first: one that is a scale for each column is a float, or smaller."""
+    narrow = [tensor for tensor in constants if Precision(tensor.precision) in NARROW]
+    return sorted(narrow, key=lambda tensor: -math.prod(tensor.dimensions))
 
 
 def _one_a_channel(tensor: TensorUse) -> bool:

@@ -6,13 +6,13 @@ One layer a node; measured on 1.17.3 and 1.31.1.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import onnx
 from google.protobuf.message import DecodeError
-from onnx import TensorProto
 
 from harness.case.model import effective_name
+from harness.layers.elements import types_of
 from harness.layers.origins import Origins
 from harness.outcome import Layer, TensorUse
 from harness.words import Precision
@@ -20,19 +20,9 @@ from harness.words import Precision
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-_TYPES: dict[int, Precision] = {
-    TensorProto.FLOAT: Precision.FP32,
-    TensorProto.FLOAT16: Precision.FP16,
-    TensorProto.BFLOAT16: Precision.BF16,
-    TensorProto.INT8: Precision.INT8,
-    TensorProto.UINT8: Precision.UINT8,
-    TensorProto.INT32: Precision.INT32,
-    TensorProto.INT64: Precision.INT64,
-    TensorProto.BOOL: Precision.BOOL,
-}
 _KERNEL_TIME = "_kernel_time"
-#: Input that fixes the type of the output, by operator; the first one for all others.
-_TYPED_BY = {"QuantizeLinear": 2, "DequantizeLinear": 1, "MatMulIntegerToFloat": 2}
+#: What MatMulNBits' weights are, which it keeps packed in bytes, by its attribute.
+_PACKED = {4: Precision.INT4, 8: Precision.INT8}
 
 
 def read(optimised: bytes, original: bytes) -> tuple[list[Layer], int]:
@@ -43,7 +33,7 @@ def read(optimised: bytes, original: bytes) -> tuple[list[Layer], int]:
         after, before = onnx.load_from_string(optimised), onnx.load_from_string(original)
     except DecodeError:
         return [], 1
-    types, sizes = _types(after.graph), {item.name: tuple(item.dims) for item in after.graph.initializer}
+    types, sizes = types_of(after.graph), {item.name: tuple(item.dims) for item in after.graph.initializer}
     origins = Origins(before.graph, after.graph)
     return [_layer(node, types, sizes, origins.of(node)) for node in after.graph.node], 0
 
@@ -70,6 +60,10 @@ def _layer(
     sizes: Mapping[str, tuple[int, ...]],
     nodes: tuple[str, ...],
 ) -> Layer:
+    if node.op_type == "MatMulNBits":
+        bits = next((item.i for item in node.attribute if item.name == "bits"), 4)
+        types = {**types, node.input[1]: _PACKED.get(bits, Precision.UNKNOWN)}
+
     def use(names: Iterable[str]) -> tuple[TensorUse, ...]:
         return tuple(
             TensorUse(name, str(types.get(name, Precision.UNKNOWN)), sizes.get(name, ()))
@@ -86,23 +80,3 @@ def _layer(
         outputs=use(node.output),
         onnx_nodes=nodes,
     )
-
-
-def _types(graph: onnx.GraphProto) -> dict[str, Precision]:
-    """Return each tensor's type; the model declares those of its edges alone, and its nodes are sorted."""
-    known = {item.name: _TYPES.get(item.data_type, Precision.UNKNOWN) for item in graph.initializer}
-    for value in (*graph.input, *graph.value_info, *graph.output):
-        known[value.name] = _TYPES.get(value.type.tensor_type.elem_type, Precision.UNKNOWN)
-    for node in graph.node:
-        for output in node.output:
-            known.setdefault(output, _output_type(node, known))
-    return known
-
-
-def _output_type(node: onnx.NodeProto, known: Mapping[str, Precision]) -> Precision:
-    attributes: dict[str, Any] = {item.name: onnx.helper.get_attribute_value(item) for item in node.attribute}
-    if node.op_type == "Cast":
-        return _TYPES.get(attributes["to"], Precision.UNKNOWN)
-    index = _TYPED_BY.get(node.op_type, 0)
-    name = node.input[index] if index < len(node.input) else ""
-    return known.get(name, Precision.UNKNOWN)

@@ -9,6 +9,9 @@ Which layer answers for a node:
   there are none, by the multiplication that absorbed it (BatchNormalization folded into a Conv). A kernel
   that feeds such a multiplication prepares its operands and does not answer: TensorRT-RTX for SM75 lists a
   fused Relu in the kernel that dequantises the weights.
+- A node whose weights the graph only stores narrow, and which a float layer answers for, computes so with stored
+  weights where a kernel of their own widens them (TensorRT-RTX does so for blocks of 128, and for SM75); where the
+  layer lists no weights (TensorRT-RTX 1.4), UNKNOWN.
 - Layers that disagree give UNKNOWN. A node that no layer names is absent: it was folded away entirely.
 - QuantizeLinear, DequantizeLinear and Cast (between two types by nature) and Constant are left out.
 """
@@ -17,8 +20,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.layers.datatype import EIGHT_BIT
+from harness.layers.datatype import EIGHT_BIT, FLOATS, WEIGHTS
 from harness.layers.judge import is_compute, is_region
+from harness.layers.operators import MULTIPLYING
 from harness.words import Precision
 
 if TYPE_CHECKING:
@@ -26,19 +30,8 @@ if TYPE_CHECKING:
 
     from harness.outcome import Layer, Node
 
-_MULTIPLYING = frozenset(
-    {
-        "Conv",
-        "ConvTranspose",
-        "ConvInteger",
-        "QLinearConv",
-        "Gemm",
-        "MatMul",
-        "MatMulInteger",
-        "QLinearMatMul",
-    }
-)
 _LEFT_OUT = frozenset({"QuantizeLinear", "DequantizeLinear", "Cast", "Constant"})
+_STORED = frozenset(map(str, WEIGHTS.values()))
 
 
 def node_precision(nodes: Sequence[Node], layers: Sequence[Layer]) -> dict[str, Precision]:
@@ -49,7 +42,9 @@ def node_precision(nodes: Sequence[Node], layers: Sequence[Layer]) -> dict[str, 
             continue
         answering = _answering(node, layers)
         if answering is not None:
-            found[node.name] = _agreed(answering)
+            agreed = _agreed(answering)
+            stored = agreed in FLOATS and node.precision in _STORED
+            found[node.name] = _of_stored(node, answering, layers, agreed) if stored else agreed
     return found
 
 
@@ -59,7 +54,7 @@ def int8_coverage(nodes: Sequence[Node], layers: Sequence[Layer]) -> tuple[int, 
     A multiplying node that ended in a region whose inside is hidden counts once a region, as not INT8.
     """
     compute = [layer for layer in layers if is_compute(layer) and not is_region(layer)]
-    multiplying = {node.name for node in nodes if node.op in _MULTIPLYING}
+    multiplying = {node.name for node in nodes if node.op in MULTIPLYING}
     hidden = [layer for layer in layers if is_region(layer) and multiplying.intersection(layer.onnx_nodes)]
     return sum(Precision(layer.precision) in EIGHT_BIT for layer in compute), len(compute) + len(hidden)
 
@@ -70,7 +65,7 @@ def _answering(node: Node, layers: Sequence[Layer]) -> list[Layer] | None:
     if not naming:
         return None
     compute = [layer for layer in naming if is_compute(layer)]
-    if node.op in _MULTIPLYING:
+    if node.op in MULTIPLYING:
         return compute
     feeding = {tensor.name for layer in compute for tensor in layer.inputs}
     others = [
@@ -79,6 +74,23 @@ def _answering(node: Node, layers: Sequence[Layer]) -> list[Layer] | None:
         if not is_compute(layer) and feeding.isdisjoint(tensor.name for tensor in layer.outputs)
     ]
     return others or compute
+
+
+def _of_stored(
+    node: Node, answering: Sequence[Layer], layers: Sequence[Layer], agreed: Precision
+) -> Precision:
+    """Return what a node ran in whose weights the graph stores narrow: they may be widened before its own layer."""
+    word = Precision(node.precision)
+    if not all(layer.weights or layer.inputs[1:] for layer in answering):
+        return Precision.UNKNOWN
+    operands = {tensor.name for layer in answering for tensor in layer.inputs[1:]}
+    widened = any(
+        not layer.inputs
+        and not operands.isdisjoint(tensor.name for tensor in layer.outputs)
+        and any(WEIGHTS.get(Precision(tensor.precision)) is word for tensor in layer.weights)
+        for layer in layers
+    )
+    return word if widened else agreed
 
 
 def _agreed(layers: Sequence[Layer]) -> Precision:

@@ -28,8 +28,8 @@ def headline(step: Step, counts: Mapping[Kind, int]) -> str:
     broken, lost = counts.get(Kind.BROKEN), counts.get(Kind.PRECISION_LOST)
     parts = [f"breaks {broken}"] if broken else []
     parts += [f"loses the precision of {lost}"] if lost else []
-    without = _without(counts.get(Kind.BUILDS_WITHOUT, 0))
-    known = f"of {len(both)} variants known on both{without}."
+    besides = _without(counts.get(Kind.BUILDS_WITHOUT, 0)) + _wider(counts.get(Kind.WIDER, 0))
+    known = f"of {len(both)} variants known on both{besides}."
     if parts:
         return f"Going to {after} {' and '.join(parts)} {known}"
     return f"Nothing that {_good(both)} on {before} breaks or loses precision on {after}, {known}"
@@ -80,6 +80,14 @@ def _without(count: int) -> str:
         return ""
     how = "builds without its" if count == 1 else "build without their"
     return f"; {count} that failed before now {how} precision"
+
+
+def _wider(count: int) -> str:
+    return (
+        f"; {count} {'gives' if count == 1 else 'give'} up a narrow type that nobody asked for"
+        if count
+        else ""
+    )
 
 
 def _good(both: Sequence[Pair]) -> str:

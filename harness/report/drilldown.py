@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from harness.report import past
 from harness.report.labels import BUCKETS, CERTAINTIES, MARKS, PRODUCTS, ROLES, bucket
 from harness.report.placing import layout
+from harness.words import said
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -31,7 +32,7 @@ def variant_evidence(case: CaseView, variant: VariantView) -> dict[str, Any]:
             "title": variant.title,
             "role": ROLES[variant.role],
             "counterpart": variant.counterpart,
-            "wanted": [[node, str(precision)] for node, precision in variant.wanted],
+            "wanted": [[node, said(precision)] for node, precision in variant.wanted],
             "recipe": variant.recipe_text,
             "hashes": [["model", variant.model_sha256], ["recipe", variant.recipe_sha256]],
             "expectations": [_expectation(entry) for entry in variant.expectations],
@@ -111,7 +112,7 @@ def cell_evidence(cell: CellView, runs: Sequence[RunView] = ()) -> dict[str, Any
             "messagesLeftOut": cell.messages_left_out,
             "native": cell.native_output,
             "log": cell.log_sha256,
-            "precision": [[node, str(precision)] for node, precision in cell.precision.items()],
+            "precision": [[node, said(precision)] for node, precision in cell.precision.items()],
             "layers": [_layer(layer) for layer in cell.layers],
             "layerSource": cell.layer_source,
             "unparsedLayers": cell.unparsed_layers,
@@ -150,7 +151,7 @@ def _accuracy(one: Accuracy) -> list[Any]:
 
 def _layer(layer: Layer) -> list[Any]:
     edges = [_tensors(layer.inputs), _tensors(layer.weights), _tensors(layer.outputs)]
-    head = [layer.name, layer.type, str(layer.precision)]
+    head = [layer.name, layer.type, said(layer.precision)]
     return [*head, *edges, layer.tactic, list(layer.onnx_nodes), layer.time_ms]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from statistics import median
 from typing import TYPE_CHECKING
 
-from harness.case.model import precision_map
 from harness.diagnosis import notes
 from harness.outcome import Message
 from harness.plan import documented
@@ -13,6 +12,7 @@ from harness.report.model import Advice, CellView, Timing
 from harness.report.ranges import chip
 from harness.report.text import clip, tail
 from harness.timing import statistics
+from harness.words import said
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,12 +49,15 @@ def cell_view(judged: Judged, *, stale: bool) -> CellView:
         expectation=claims.index(judgement.expectation) if judgement.expectation else None,
         documented=tuple(claims.index(claim) for claim in covering),
         stale=stale,
-        lost=tuple(f"{node}: {got} instead of {wanted}" for node, wanted, got in judged.classification.lost),
+        lost=tuple(
+            f"{node}: {said(got)} instead of {said(wanted)}"
+            for node, wanted, got in judged.classification.lost
+        ),
         diagnosis=_advice(judged.diagnosis) if judged.diagnosis else None,
         notes=tuple(map(_note, notes(outcome))),
         demanded=judged.demanded,
         chip=chip(
-            precision_map(cell.variant) if judged.demanded else {},
+            judged.wished if judged.demanded else {},
             judged.precision,
             judged.classification.unverified,
             outcome.layers,

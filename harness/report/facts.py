@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harness.layers.datatype import NARROW
 from harness.report import past
 from harness.report.columns import Column, groups
 from harness.report.labels import BUCKETS, CORNERS, KINDS, MARKS, ROLES, bucket
@@ -15,7 +16,7 @@ from harness.report.sides import STACK, Side, side
 from harness.report.text import clip, milliseconds, visible
 from harness.report.upgrade import default_pair
 from harness.timing import RUN_TO_RUN
-from harness.words import BASELINE
+from harness.words import BASELINE, said
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 #: Precisions that say nothing of how a node computes.
 _UNTOLD = ("", "unknown")
+_NARROW = frozenset(map(str, NARROW))
 
 
 def rows_of(results: Results) -> list[tuple[CaseView, VariantView]]:
@@ -44,14 +46,17 @@ def grid_of(results: Results) -> list[list[CellView]]:
 def facts(results: Results) -> dict[str, Any]:
     """Return targets, rows, looks and timings as plain data."""
     rows = rows_of(results)
+    numbers = {case.name: number for number, case in enumerate(results.cases)}
     differing = {(change.case, change.variant) for change in results.changes}
     # What differs, numbered in the order it comes.
     looks: dict[tuple[Any, ...], int] = {}
     stacks: dict[tuple[str, ...], int] = {}
-    grid, boxes = [], []
+    grid, boxes, rests = [], [], []
     for (_, variant), cells in zip(rows, grid_of(results), strict=True):
         sides = [side(cell, variant) for cell in cells]
-        shown = [_look(cell, variant, one) for cell, one in zip(cells, sides, strict=True)]
+        rest = _narrowed(sides)
+        rests.append(rest)
+        shown = [_look(cell, variant, one, rest) for cell, one in zip(cells, sides, strict=True)]
         grid.append([looks.setdefault(one, len(looks)) for one in shown])
         timed = [(column, one.box) for column, one in enumerate(sides) if one.box]
         boxes.append(
@@ -68,9 +73,8 @@ def facts(results: Results) -> dict[str, Any]:
             for case in results.cases
         ],
         "rows": [
-            _row(number, variant, (case.name, variant.name) in differing)
-            for number, case in enumerate(results.cases)
-            for variant in case.variants
+            [numbers[case.name], *_row(variant, (case.name, variant.name) in differing), rest]
+            for (case, variant), rest in zip(rows, rests, strict=True)
         ],
         "looks": list(looks),
         "grid": grid,
@@ -104,16 +108,20 @@ def _target(column: Column) -> dict[str, Any]:
     }
 
 
-def _row(case: int, variant: VariantView, differs: bool) -> list[Any]:  # noqa: FBT001
+def _narrowed(sides: Sequence[Side]) -> list[str]:
+    """Return the nodes that nobody wished for and that ran in a narrow type somewhere: only these can leave it."""
+    return sorted({node for one in sides for node, kind in one.rest if kind in _NARROW})
+
+
+def _row(variant: VariantView, differs: bool) -> list[Any]:  # noqa: FBT001
     return [
-        case,
         variant.name,
         variant.title,
         str(variant.role),
         ROLES[variant.role],
         variant.counterpart,
         list(variant.tags),
-        [[node, str(precision), variant.ops.get(node, "")] for node, precision in variant.wanted],
+        [[node, said(precision), variant.ops.get(node, "")] for node, precision in variant.wanted],
         [[span.series, span.text, int(span.documented)] for span in variant.spans],
         int(differs),
     ]
@@ -162,8 +170,9 @@ def spoken(cell: CellView, variant: VariantView) -> str:
     return words(cell, variant) + timed
 
 
-def _look(cell: CellView, variant: VariantView, one: Side) -> tuple[Any, ...]:
+def _look(cell: CellView, variant: VariantView, one: Side, rest: Sequence[str]) -> tuple[Any, ...]:
     shown = look(cell, variant)
+    ran = dict(one.rest)
     return (
         str(cell.cls),
         bucket(cell),
@@ -175,13 +184,14 @@ def _look(cell: CellView, variant: VariantView, one: Side) -> tuple[Any, ...]:
         str(one.cls) if one.cls else None,
         one.sure,
         one.chip,
-        one.nodes,
+        tuple(map(said, one.nodes)),
         one.why,
         one.signature,
         one.proofs,
         tuple(str(cls) for cls in one.flaky),
         _ran_in(cell, variant, one.nodes),
         int(cell.measured),
+        tuple(said(ran.get(node, "")) for node in rest),
         past.words(cell),
     )
 
@@ -189,4 +199,4 @@ def _look(cell: CellView, variant: VariantView, one: Side) -> tuple[Any, ...]:
 def _ran_in(cell: CellView, variant: VariantView, nodes: Sequence[str]) -> tuple[str, ...]:
     """Return the precisions that the nodes that matter ran in; where the variant names none, those of all layers."""
     ran = nodes if variant.wanted and cell.demanded else (str(layer.precision) for layer in cell.layers)
-    return tuple(sorted(set(ran) - set(_UNTOLD)))
+    return tuple(sorted(said(kind) for kind in set(ran) - set(_UNTOLD)))

@@ -74,11 +74,19 @@ KINDS = {
         "Builds without its precision",
         "fails before; builds after, but not in the precision wanted, and nothing says so",
     ),
+    "wider": (
+        "Wider type",
+        "a node that is wanted in no precision ran in INT8, FP8, INT4 or FP4 before, and runs in a float after",
+    ),
     "slower": ("Slower", "the median rises beyond what one machine does from run to run, on the same stack"),
     "newly_unknown": ("Newly unknown", "known before, neither measured nor documented after"),
     "otherwise": ("Fails in another way", "fails before and after, with another class or signature"),
     "fixed": ("Fixed", "fails before, works after (builds, where not run)"),
     "precision_gained": ("Precision gained", "a node runs in the precision wanted only after"),
+    "narrower": (
+        "Narrower type",
+        "a node that is wanted in no precision ran in a float before, and runs in INT8, FP8, INT4 or FP4 after",
+    ),
     "faster": ("Faster", "the median falls beyond what one machine does from run to run, on the same stack"),
 }
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from harness.report.ranges import same_precision
+from harness.layers.datatype import NARROW
+from harness.report.ranges import crosses, same_precision
 from harness.report.sides import Side, side
 from harness.timing import RUN_TO_RUN
 from harness.words import GOOD, Class, Precision, Word
@@ -26,11 +27,13 @@ class Kind(Word):
     BROKEN = "broken"
     PRECISION_LOST = "precision_lost"
     BUILDS_WITHOUT = "builds_without"
+    WIDER = "wider"
     SLOWER = "slower"
     NEWLY_UNKNOWN = "newly_unknown"
     OTHERWISE = "otherwise"
     FIXED = "fixed"
     PRECISION_GAINED = "precision_gained"
+    NARROWER = "narrower"
     FASTER = "faster"
 
 
@@ -104,7 +107,17 @@ def pairs(before: Column, after: Column) -> tuple[Pair, ...]:
 
 def kinds(pair: Pair) -> list[Kind]:
     """Return what became of a variant: nothing, one thing, or one and a change of its latency."""
-    return [kind for kind in (_kind(pair), _speed(pair)) if kind]
+    return [kind for kind in (_kind(pair) or _width(pair), _speed(pair)) if kind]
+
+
+def crossed(pair: Pair) -> list[tuple[str, str, str]]:
+    """Return the nodes that nobody wished for and that left or took a narrow type: each with before and after."""
+    sides = pair.old, pair.new
+    if not (pair.new.demanded and all(one.cls is not None and grade(one.cls) for one in sides)):
+        return []
+    before = dict(pair.old.rest)
+    both = [(node, before[node], after) for node, after in pair.new.rest if node in before]
+    return [each for each in both if crosses(Precision(each[1]), Precision(each[2]))]
 
 
 def hindrance(pair: Pair) -> Hindrance | None:
@@ -169,6 +182,14 @@ def _kind(pair: Pair) -> Kind | None:
     if not gained and not _all_told(pair):
         gained = now - was
     return Kind.PRECISION_LOST if gained < 0 else Kind.PRECISION_GAINED if gained else None
+
+
+def _width(pair: Pair) -> Kind | None:
+    """Tell a wider type from a narrower one, of nodes that nobody wished for; that fails no step."""
+    found = crossed(pair)
+    if any(Precision(before) in NARROW for _, before, _ in found):
+        return Kind.WIDER
+    return Kind.NARROWER if found else None
 
 
 def _all_told(pair: Pair) -> bool:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from packaging.version import Version
 
+from harness.layers.datatype import FLOATS, NARROW, WEIGHTS
 from harness.report.model import Change, Span, TargetView
-from harness.words import GOOD, UNJUDGED, Class, Precision
+from harness.words import GOOD, UNJUDGED, Class, Precision, said
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -75,9 +76,9 @@ def chip(
     counted = [node for node in wanted if node in actual or node in untold]
     if not counted:
         ran_in = {layer.precision for layer in layers if layer.precision not in _UNINTERESTING}
-        return "+".join(sorted(str(kind).upper() for kind in ran_in))
+        return "+".join(sorted(said(kind).upper() for kind in ran_in))
     kinds = {wanted[node] for node in counted}
-    word = str(kinds.pop()).upper() if len(kinds) == 1 else "kept"
+    word = said(kinds.pop()).upper() if len(kinds) == 1 else "kept"
     kept = sum(same_precision(wanted[node], actual.get(node)) for node in counted)
     if all(node in untold for node in counted):
         return f"{word} ?"
@@ -90,6 +91,32 @@ def same_precision(wanted: Precision, actual: Precision | None) -> bool:
     return wanted == actual or (wanted in floats and actual in floats)
 
 
+def unasked(cell: CellView, variant: VariantView) -> dict[str, Precision]:
+    """Return what the nodes ran in that are wanted in no precision: a narrow type or a float.
+
+    A node that is fused into one layer with a wanted one follows that, and is left out.
+    """
+    wanted = dict(variant.wanted)
+    follow = {
+        (node, cell.precision.get(leader))
+        for layer in cell.layers
+        for leader in wanted.keys() & layer.onnx_nodes
+        for node in layer.onnx_nodes
+    }
+    return {
+        node: kind
+        for node, kind in cell.precision.items()
+        if cell.layers and kind in NARROW | _FLOATING and node not in wanted and (node, kind) not in follow
+    }
+
+
+def crosses(before: Precision, after: Precision) -> bool:
+    """Tell whether a node left a narrow type or took one: that is told though nobody wished for it."""
+    return (before in NARROW) != (after in NARROW)
+
+
+#: What is multiplied in a float; weights that are only stored in something narrower are.
+_FLOATING = FLOATS | frozenset(WEIGHTS.values())
 _UNINTERESTING = frozenset({Precision.UNKNOWN, Precision.INT32, Precision.INT64, Precision.BOOL})
 
 
@@ -231,16 +258,24 @@ def _difference(variant: VariantView, old: CellView, new: CellView) -> Differenc
     if old.cls is not new.cls:
         better = None if (old.cls in GOOD) == (new.cls in GOOD) else new.cls in GOOD
         return "class", better, f"{PREDICATE[old.cls]} before, {PREDICATE[new.cls]} after", new.chip
-    moved = [
-        (node, old.precision[node], new.precision[node], precision)
-        for node, precision in variant.wanted
-        if node in old.precision and node in new.precision and old.precision[node] != new.precision[node]
-    ]
+    wanted = dict(variant.wanted)
+    moved = _moved(old.precision, new.precision, wanted)
+    rest = unasked(old, variant), unasked(new, variant)
+    moved = moved or [each for each in _moved(*rest, rest[0]) if crosses(*each[1:])]
     if moved:
-        gained = {after == wanted for _, before, after, wanted in moved if wanted in (before, after)}
-        text = ", ".join(f"{node} {before} → {after}" for node, before, after, _ in moved)
+        told = [(before, after, wanted[node]) for node, before, after in moved if node in wanted]
+        gained = {after == want for before, after, want in told if want in (before, after)}
+        text = ", ".join(f"{node} {said(before)} → {said(after)}" for node, before, after in moved)
         return "precision", gained.pop() if len(gained) == 1 else None, "", text
     return _layer_difference(old, new)
+
+
+def _moved(
+    old: Mapping[str, Precision], new: Mapping[str, Precision], nodes: Iterable[str]
+) -> list[tuple[str, Precision, Precision]]:
+    """Return the nodes that ran in another precision, with before and after."""
+    both = [(node, old[node], new[node]) for node in nodes if node in old and node in new]
+    return [each for each in both if each[1] is not each[2]]
 
 
 def _layer_difference(old: CellView, new: CellView) -> Difference | None:

@@ -6,12 +6,15 @@ import contextlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import onnx
+
 from harness.case import model_sha256
 from harness.errors import HandledError, described
 from harness.explain import describe_recipe
 from harness.history import histories
 from harness.history.record import records, subject_of
 from harness.judged import judge_cell
+from harness.layers import asked, wished
 from harness.outcome import Outcome
 from harness.plan import applicability, plan
 from harness.report import ranges
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
     from harness.plan import Cell
     from harness.store import Store
     from harness.today import Today
+    from harness.words import Precision
 
     Commands = Mapping[str, Sequence[str]]
     #: Serialised models by case and variant.
@@ -243,7 +247,7 @@ def _case(case: Case, models: Models) -> CaseView:
             title=variant.title,
             role=variant.role,
             counterpart=variant.counterpart,
-            wanted=variant.precision,
+            wanted=_wanted(variant, model),
             recipe=variant.recipe.as_dict(),
             recipe_text=describe_recipe(variant.recipe),
             recipe_sha256=variant.recipe.sha256(),
@@ -254,6 +258,13 @@ def _case(case: Case, models: Models) -> CaseView:
         )
 
     return CaseView(case.name, case.title, case.summary, case.links, tuple(map(variant_view, case)))
+
+
+def _wanted(variant: Variant, model: bytes | None) -> tuple[tuple[str, Precision], ...]:
+    """Return what is wanted of a variant's nodes: what it says, else what its graph asks for."""
+    if variant.precision is not None:
+        return variant.precision
+    return wished(variant, asked(onnx.load_model_from_string(model))) if model else ()
 
 
 def _tags(variant: Variant, graph: GraphView) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.report.labels import CERTAINTIES
+from harness.report.ranges import unasked
 from harness.report.text import clip
 from harness.timing import RUN_TO_RUN, interval
 from harness.words import GOOD, UNJUDGED, Class, Precision
@@ -35,9 +36,9 @@ class Side:
     """What is known of a variant on one target.
 
     `cls` is None where nothing is; `sure` is "measured", or how sure the claim is. `nodes` are the precisions that
-    the variant's wanted nodes ran in, "" where not told; `why` says why nothing is known, or why it failed. `flaky`
-    are the classes seen where runs on the same stack disagree. `demanded` says that the engine has to keep the
-    precision.
+    the variant's wanted nodes ran in, "" where not told; `rest`, by name, what those of the others ran in that did so
+    in a narrow type or in a float. `why` says why nothing is known, or why it failed. `flaky` are the classes seen
+    where runs on the same stack disagree. `demanded` says that the engine has to keep the precision.
     """
 
     cls: Class | None
@@ -50,6 +51,7 @@ class Side:
     box: Box | None = None
     flaky: tuple[Class, ...] = ()
     demanded: bool = True
+    rest: tuple[tuple[str, str], ...] = ()
 
 
 def side(cell: CellView, variant: VariantView) -> Side:
@@ -66,6 +68,7 @@ def side(cell: CellView, variant: VariantView) -> Side:
             _box(cell),
             cell.flaky,
             cell.demanded,
+            tuple(sorted((node, str(kind)) for node, kind in unasked(cell, variant).items())),
         )
     if cell.cls is Class.NOT_APPLICABLE:
         return Side(None, why="does not apply")

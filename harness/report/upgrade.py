@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 from packaging.version import Version
 
 from harness.report.answer import basis, coverage, headline, timing
-from harness.report.pairs import Kind, Pair, Step, kinds, pairs, ratio
+from harness.report.pairs import Kind, Pair, Step, crossed, kinds, pairs, ratio
 from harness.report.ranges import PREDICATE, same_precision
 from harness.report.text import milliseconds
-from harness.words import GOOD, Precision, Role
+from harness.words import GOOD, Precision, Role, said
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 #: Variants named as what to use meanwhile.
 _INSTEAD = 2
-#: Nodes named that lost their precision.
+#: Nodes named that run in another precision.
 _NODES = 3
 #: What fails a step: of a lost precision no engine says a word, and INT8 is what most variants are about. What failed
 #: before and now builds without its precision takes nothing away from anybody.
@@ -38,6 +38,8 @@ _BREAKING = frozenset({Kind.BROKEN, Kind.PRECISION_LOST})
 #: Of which it is said what to use meanwhile, and of which it is said which nodes run in another precision.
 _WANTING = frozenset({Kind.BROKEN, Kind.PRECISION_LOST, Kind.BUILDS_WITHOUT, Kind.OTHERWISE})
 _WITHOUT = frozenset({Kind.PRECISION_LOST, Kind.BUILDS_WITHOUT})
+#: Which are about nodes that nobody wished for.
+_UNASKED = frozenset({Kind.WIDER, Kind.NARROWER})
 
 
 @dataclass(frozen=True)
@@ -140,10 +142,11 @@ def _row(step: Step, pair: Pair, kind: Kind) -> Row:
     if kind in (Kind.SLOWER, Kind.FASTER):
         text = _pace(pair)
     else:
-        lost = _lost(pair) if kind in _WITHOUT else ""
+        parts = [_lost(pair) if kind in _WITHOUT else "", _crossed(pair, kind)]
+        told = "; ".join(filter(None, parts))
         # What failed before had no precision to lose.
         now = _said(new, "builds without its precision" if kind is Kind.BUILDS_WITHOUT else "")
-        text = f"{_said(old)} → {now}{f': {lost}' if lost else ''}"
+        text = f"{_said(old)} → {now}{f': {told}' if told else ''}"
         gone = kind in (Kind.FIXED, Kind.PRECISION_GAINED)
         cause = old.why if gone else "" if kind is Kind.NEWLY_UNKNOWN else new.why
         instead = _instead(step, pair) if kind in _WANTING else ""
@@ -169,11 +172,21 @@ def _said(one: Side, predicate: str = "") -> str:
 def _lost(pair: Pair) -> str:
     told = zip(pair.variant.wanted, pair.new.nodes, strict=False)
     lost = [
-        f"{node} in {got} instead of {want}"
+        f"{node} in {said(got)} instead of {said(want)}"
         for (node, want), got in told
         if got and not same_precision(want, Precision(got))
     ]
-    return ", ".join(lost[:_NODES]) + (f" and {len(lost) - _NODES} more" if len(lost) > _NODES else "")
+    return _some(lost)
+
+
+def _crossed(pair: Pair, kind: Kind) -> str:
+    """Name the nodes that nobody wished for and that left or took a narrow type."""
+    found = [f"{node} {said(old)} → {said(new)}" for node, old, new in crossed(pair)]
+    return f"{'' if kind in _UNASKED or not found else 'not asked for: '}{_some(found)}"
+
+
+def _some(told: Sequence[str]) -> str:
+    return ", ".join(told[:_NODES]) + (f" and {len(told) - _NODES} more" if len(told) > _NODES else "")
 
 
 def _pace(pair: Pair) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import onnx
 import pytest
 
 from harness.case import Case, Expectation, Graph, Link, Recipe, Typing, Variant, effective_name
-from harness.case.model import Calibrator, Plugin, Profile, precision_map
+from harness.case.model import Calibrator, Plugin, Profile
 from harness.errors import HandledError
 from harness.words import Certainty, Class, Engine, Precision
 
@@ -112,8 +113,73 @@ def test_nodes_without_a_name_are_called_as_the_parser_calls_them() -> None:
     assert (effective_name(named), effective_name(nameless)) == ("/act", "node_of_y")
 
 
-def test_wanted_precision_is_looked_up_by_node() -> None:
-    assert precision_map(variant(precision=(("/a", Precision.INT8),))) == {"/a": Precision.INT8}
+def test_a_wish_is_said_once_and_may_be_left_to_the_graph() -> None:
+    """() says that nothing is wanted, None that nobody said."""
+    assert (variant().precision, variant(precision=()).precision) == (None, ())
+    with pytest.raises(ValueError, match="variant 'v': precision names '/a' twice"):
+        variant(precision=(("/a", Precision.INT8), ("/a", Precision.FP16)))
+
+
+TYPE_MISTAKES: list[tuple[Callable[[], object], str]] = [
+    (
+        lambda: Recipe(flags="INT8"),  # type: ignore[arg-type]
+        "Recipe: flags is 'INT8'; it must be a tuple of str: write ('INT8',)",
+    ),
+    (
+        lambda: Recipe(mark_outputs="y"),  # type: ignore[arg-type]
+        "Recipe: mark_outputs is 'y'; it must be a tuple of str: write ('y',)",
+    ),
+    (
+        lambda: Recipe(parser_flags=("NATIVE_INSTANCENORM", True)),  # type: ignore[arg-type]
+        "Recipe: parser_flags is ('NATIVE_INSTANCENORM', True); it must be a tuple of (str, bool)",
+    ),
+    (
+        lambda: Recipe(profiles=Profile("x", (1,), (1,), (1,))),  # type: ignore[arg-type]
+        "it must be a tuple of Profile",
+    ),
+    (
+        lambda: Recipe(typing="weak"),  # type: ignore[arg-type]
+        "Recipe: typing is 'weak'; it must be Typing",
+    ),
+    (
+        lambda: Recipe(workspace_mib=True),
+        "Recipe: workspace_mib is True; it must be int",
+    ),
+    (
+        lambda: Profile("x", (1, 2.0), (1, 2), (1, 2)),  # type: ignore[arg-type]
+        "Profile: minimum is (1, 2.0); it must be a tuple of int",
+    ),
+    (
+        lambda: Calibrator("entropic"),  # type: ignore[arg-type]
+        "Calibrator: kind is 'entropic'; it must be 'entropy' or 'minmax'",
+    ),
+    (
+        lambda: Plugin("P", "int8"),  # type: ignore[arg-type]
+        "Plugin: formats is 'int8'; it must be 'int8_linear' or",
+    ),
+    (
+        lambda: variant(precision=("a", "b")),
+        "Variant: precision is ('a', 'b'); it must be a tuple of (str, Precision) or None",
+    ),
+    (
+        lambda: variant(precision=(("a", "int8"),)),
+        "Variant: precision is (('a', 'int8'),); it must be a tuple of (str, Precision) or None",
+    ),
+    (lambda: variant(tags="x"), "Variant: tags is 'x'; it must be a tuple of str: write ('x',)"),
+    (lambda: Variant("v", "V", Graph("g")), "it must be a function"),  # type: ignore[arg-type]
+    (lambda: Case("c", "", "", LINK, ()), "it must be a tuple of Link"),  # type: ignore[arg-type]
+    (lambda: Case("c", "", "", (), variant()), "it must be a tuple of Variant"),  # type: ignore[arg-type]
+    (lambda: claim(targets="rtx17"), "Expectation: targets is 'rtx17'; it must be a tuple of str"),
+    (lambda: Link(1), "Link: url is 1; it must be str"),  # type: ignore[arg-type]
+]
+
+
+@pytest.mark.parametrize(("make", "said"), TYPE_MISTAKES, ids=[said for _, said in TYPE_MISTAKES])
+def test_a_field_of_another_type_is_refused(make: Callable[[], object], said: str) -> None:
+    """Else a string is read letter by letter, and a pair of strings passes for two wishes."""
+    with pytest.raises(TypeError) as refused:
+        make()
+    assert said in str(refused.value)
 
 
 def broken(_: int) -> onnx.ModelProto:

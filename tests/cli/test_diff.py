@@ -67,7 +67,7 @@ def test_the_answer_is_that_of_the_page(tmp_path: Path, capsys: pytest.CaptureFi
     assert "cause: No implementation for " in said
     assert "meanwhile: none of 1 known here works on rtx17" in said
     assert (
-        "broken 2, precision lost 0, builds without its precision 0, slower not compared, newly unknown 1"
+        "broken 2, precision lost 0, builds without its precision 0, wider type 0, slower not compared, newly unknown 1"
         in said
     )
     assert "Broken: 2 (works before (builds, where not run), fails after)" in lines

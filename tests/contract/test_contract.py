@@ -23,6 +23,7 @@ from typing import Any
 
 import pytest
 
+from harness.case.flags import BUILDER_FLAGS, PARSER_FLAGS
 from harness.matrix import load_matrix
 from harness.words import Engine
 from tests.contract import bindings, capabilities
@@ -73,6 +74,16 @@ def _overloads_name(signature: str, names: list[str]) -> bool:
     """Tell whether an overload in a pybind11 docstring has these arguments after `self`."""
     heads = [line for line in signature.splitlines() if re.match(r"(\d+\. )?\w+\(", line)]
     return any(re.findall(r"(\w+): ", head.partition(") ->")[0])[1:] == names for head in heads)
+
+
+def test_every_flag_of_every_version_may_be_named(probe: Probe) -> None:
+    """A recipe is refused for a flag that no version has: the lists hold all there are, and nothing else."""
+    names = {name for version in VERSIONS for name in probe(version, ROOT)["names"]}
+    for kind, listed in (("BuilderFlag", BUILDER_FLAGS), ("OnnxParserFlag", PARSER_FLAGS)):
+        there = {
+            name.removeprefix(f"{kind}.") for name in names if re.fullmatch(rf"{kind}\.[A-Z][A-Z0-9_]*", name)
+        }
+        assert there == listed
 
 
 def test_missing_names_are_names(probe: Probe) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from harness.case.model import precision_map
 from harness.words import Class, Precision
 from tests import needs
 from tests.integration.runs import Result, project_cells, run
@@ -51,7 +50,7 @@ def test_the_precision_of_every_node_that_matters_is_known(built: dict[str, Resu
     unknown = {
         (name, node)
         for name, result in built.items()
-        for node in precision_map(result.judged.cell.variant)
+        for node in result.judged.wished
         if result.judged.precision.get(node, Precision.UNKNOWN) is Precision.UNKNOWN
     }
     assert unknown == set()

@@ -93,6 +93,24 @@ def test_an_identity_removed_behind_a_named_node_goes_with_that_node() -> None:
     assert Origins(*graphs).of(after[1]) == ("/dq", "/id")
 
 
+@pytest.mark.parametrize(("bits", "kind"), [(4, "int4"), (8, "int8"), (2, "unknown")])
+def test_weights_that_are_packed_in_bytes_are_what_the_node_says(bits: int, kind: str) -> None:
+    """ONNX Runtime makes MatMulNBits of a MatMul behind the DequantizeLinear of a constant (seen on 1.31.1)."""
+    edges = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [8, 64]) for name in ("x", "y")]
+    packed = onnx.helper.make_tensor("w", onnx.TensorProto.UINT8, [64, 2, 16], bytes(2048), raw=True)
+    node = onnx.helper.make_node(
+        "MatMulNBits", ["x", "w", "s"], ["y"], name="/mm", domain="com.microsoft", bits=bits
+    )
+    plain = onnx.helper.make_node("MatMul", ["x", "w"], ["y"], name="/mm")
+    after, before = (
+        onnx.helper.make_model(onnx.helper.make_graph([each], "g", edges[:1], edges[1:], [packed]))
+        for each in (node, plain)
+    )
+    (layer,) = parse_layers("ort_graph", after.SerializeToString(), model=before.SerializeToString()).layers
+    assert layer.weights[0].precision == kind
+    assert layer.precision == ("fp32" if kind == "unknown" else f"{kind}_weights")
+
+
 @pytest.mark.parametrize("sample", ORIGINALS)
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_type_is_known_though_the_model_declares_only_its_edges(version: str, sample: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from harness.layers import int8_coverage, node_precision, parse_layers
 from harness.layers.datatype import multiplied_in, precision_of
 from harness.layers.judge import layer_precision
-from harness.outcome import Layer, TensorUse
+from harness.outcome import Layer, Node, TensorUse
 from harness.words import Precision
 from tests.layers.samples import nodes, text, verbose
 
@@ -71,6 +71,53 @@ def test_a_matmul_is_judged_by_both_its_matrices_and_not_by_alpha_and_beta() -> 
         "/mm/MatMul": "int8",
         "/Softmax": "fp32",
     }
+
+
+@pytest.mark.parametrize(
+    ("sample", "word"),
+    [
+        ("rtx-1.7.1.116-int4-weights", "int4_weights"),
+        ("rtx-1.7.1.116-int4-weights-widened", "int4_weights"),
+        ("rtx-1.7.1.116-int8-weights", "int8_weights"),
+    ],
+)
+def test_weights_that_are_stored_narrow_have_a_word(sample: str, word: str) -> None:
+    """Fused with the multiplication, behind their scales, or widened by a kernel of their own."""
+    node = Node("/MatMul", "MatMul", word)
+    assert node_precision([node], verbose(sample).layers) == {"/MatMul": Precision(word)}
+
+
+def test_a_kernel_that_widens_weights_answers_only_where_the_graph_stores_them_so() -> None:
+    """INT8 convolutions for Turing have such a kernel too, and lost their INT8."""
+    layers = verbose("rtx-1.7.1.116-int4-weights-widened").layers
+    for asked in ("", "int8_weights", "int4"):
+        node = Node("/MatMul", "MatMul", asked)
+        assert node_precision([node], layers) == {"/MatMul": Precision.FP16}
+
+
+def test_weights_that_the_engine_does_not_list_leave_the_word_open() -> None:
+    """TensorRT-RTX 1.4 lists no constants: that its data are FP16 says nothing of the weights."""
+    bare = layer("gemm", data="fp16", names=("/MatMul",))
+    listed = dataclasses.replace(bare, weights=(TensorUse("w", "fp16", (128, 256)),))
+    node = Node("/MatMul", "MatMul", "int4_weights")
+    assert node_precision([node], [bare]) == {"/MatMul": Precision.UNKNOWN}
+    assert node_precision([node], [listed]) == {"/MatMul": Precision.FP16}
+
+
+def test_a_matmul_of_two_fp4_matrices_is_fp4() -> None:
+    """Whatever lies beside them: their scales are FP8, and shaped like weights."""
+    assert found("rtx-1.7.1.116-nvfp4-matmul", "MatMul /MatMul") == {"/MatMul": "fp4"}
+
+
+def test_a_narrow_tensor_that_is_no_constant_is_data() -> None:
+    """What ONNX Runtime quantises inside is no stored weight either."""
+    narrow = TensorUse("w", "int8", (64, 32))
+    plain = Layer("m", "MatMul", "", (TensorUse("x", "fp32", (8, 64)), narrow), (), ())
+    assert layer_precision(plain) is Precision.FP32
+    stored = dataclasses.replace(plain, inputs=plain.inputs[:1], weights=(narrow,))
+    assert layer_precision(stored) is Precision.INT8_WEIGHTS
+    dynamic = dataclasses.replace(stored, type="com.microsoft.DynamicQuantizeMatMul")
+    assert layer_precision(dynamic) is Precision.INT8
 
 
 def test_a_kernel_that_ends_in_a_cast_works_in_the_type_before_it() -> None:
@@ -179,6 +226,8 @@ def test_without_printed_constants_the_data_decides_and_a_residual_is_no_weight(
         ("FP8", "fp8"),
         ("Float8E4M3FN", "fp8"),
         ("FP4", "fp4"),
+        ("FP4E2M1", "fp4"),
+        ("FP8E4M3", "fp8"),
         ("Int4", "int4"),
         ("Int32", "int32"),
         ("Int64", "int64"),
@@ -197,7 +246,12 @@ def test_a_type_is_known_by_any_of_its_spellings(said: str, expected: str) -> No
         ("int8", "int8", "int8"),
         ("uint8", "int8", "int8"),
         ("uint8", "uint8", "uint8"),
-        ("fp16", "int8", "fp16"),
+        ("fp16", "int8", "int8_weights"),
+        ("fp32", "uint8", "int8_weights"),
+        ("tf32", "int4", "int4_weights"),
+        ("bf16", "fp8", "fp8_weights"),
+        ("fp16", "fp4", "fp4_weights"),
+        ("fp8", "int4", "unknown"),
         ("int8", "fp32", "fp32"),
         ("fp16", "fp32", "fp32"),
         ("bf16", "fp16", "unknown"),

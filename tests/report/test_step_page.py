@@ -18,10 +18,12 @@ from tests.report import factory
 from tests.report.browsing import Opened, cell, panel, rows
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from playwright.sync_api import Browser, Page
 
+    from harness.outcome import Outcome
     from harness.report import Results
 
 pytestmark = pytest.mark.browser
@@ -92,6 +94,26 @@ def with_claims() -> Results:
     return assemble(factory.matrix(), (factory.case(),), {wrong.cell: wrong})
 
 
+def with_unasked() -> Results:
+    """Return results in which nodes that nobody wished for leave or take a narrow type, also beside a wanted one."""
+
+    def made(variant: str, on: str, convolution: str, activation: str) -> Outcome:
+        act = replace(factory.activation_layer(), precision=activation)
+        return factory.outcome(variant, on, layers=(factory.conv_layer(convolution, fused=False), act))
+
+    outcomes = (
+        made("int8-entropy", "rtx14", "int8", "int8"),
+        made("int8-entropy", "rtx15", "fp32", "fp16"),
+        made("int8-entropy", "rtx16", "int4_weights", "uint8"),
+        made("int8-entropy", "rtx17", "fp8", "unknown"),
+        made("qdq-between", "rtx14", "int8", "int8"),
+        made("qdq-between", "rtx15", "int8_weights", "fp32"),
+        made("qdq-between", "rtx16", "int8", "fp32"),
+        factory.ran("qdq-between", "ort131"),
+    )
+    return assemble(factory.matrix(), (factory.case(),), {outcome.cell: outcome for outcome in outcomes})
+
+
 def test_the_fixture_holds_what_page_and_function_could_differ_in() -> None:
     """Ranges, a time whose last digit lies halfway, noise, other machines and flaky sides."""
     results = with_timings()
@@ -129,10 +151,16 @@ def test_the_fixture_holds_what_page_and_function_could_differ_in() -> None:
         assert any(text in each for each in said), text
 
 
-@pytest.mark.parametrize("which", ["plain", "timed", "claimed"])
+@pytest.mark.parametrize("which", ["plain", "timed", "claimed", "unasked"])
 def test_page_and_function_agree_on_every_pair(browser: Browser, tmp_path: Path, which: str) -> None:
     """What the script says of any two targets is what the tested function says."""
-    results = {"plain": factory.results(), "timed": with_timings(), "claimed": with_claims()}[which]
+    every: dict[str, Callable[[], Results]] = {
+        "plain": factory.results,
+        "timed": with_timings,
+        "claimed": with_claims,
+        "unasked": with_unasked,
+    }
+    results = every[which]()
     write_report(results, tmp_path)
     made = Opened(browser, tmp_path / "index.html")
     kinds = set()
@@ -147,6 +175,7 @@ def test_page_and_function_agree_on_every_pair(browser: Browser, tmp_path: Path,
         "plain": {"broken", "fixed", "newly_unknown", "precision_gained", "builds_without"},
         "timed": {"broken", "fixed", "newly_unknown", "slower", "faster"},
         "claimed": {"broken", "fixed", "newly_unknown"},
+        "unasked": {"wider", "narrower", "precision_lost", "precision_gained"},
     }[which]
     assert expected <= kinds
     assert made.complaints == []

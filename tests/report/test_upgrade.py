@@ -388,6 +388,61 @@ def test_precision_that_nobody_wants_is_no_news() -> None:
     assert step(old, factory.outcome(FREE, "rtx17", layers=(kept, half))).rows == ()
 
 
+def unasked(on: str, convolution: str, pool: str = "fp32") -> Outcome:
+    """Return an outcome of a variant that wants nothing: its convolution in a layer, its activation in another."""
+    act = replace(factory.activation_layer(), precision=pool)
+    return factory.outcome("int8-entropy", on, layers=(factory.conv_layer(convolution, fused=False), act))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kind", "moved"),
+    [
+        ("int8", "fp32", Kind.WIDER, "int8 → fp32"),
+        ("fp8", "fp16", Kind.WIDER, "fp8 → fp16"),
+        ("int4", "int4_weights", Kind.WIDER, "int4 → int4 weights"),
+        ("fp32", "int8", Kind.NARROWER, "fp32 → int8"),
+    ],
+)
+def test_a_node_that_nobody_wished_for_is_told_and_fails_nothing(
+    before: str, after: str, kind: Kind, moved: str
+) -> None:
+    """INT8 that is lost is lost whether or not somebody listed the node; who wants nothing is told, and no more."""
+    found = step(unasked("rtx16", before), unasked("rtx17", after))
+    row = only(found, "int8-entropy")
+    assert (row.kind, row.measured, found.breaks) == (kind, True, False)
+    assert row.text.endswith(f": {factory.CONV} {moved}")
+    assert ("; 1 gives up a narrow type that nobody asked for" in found.headline) is (kind is Kind.WIDER)
+
+
+@pytest.mark.parametrize(("before", "after"), [("fp32", "fp16"), ("int8", "fp8"), ("int8", "unknown")])
+def test_one_float_for_another_or_what_is_not_told_is_no_such_row(before: str, after: str) -> None:
+    assert step(unasked("rtx16", before), unasked("rtx17", after)).rows == ()
+
+
+def test_the_baseline_gives_up_no_type() -> None:
+    """No precision is demanded of it, wished for or not."""
+    case = replace(factory.case(), variants=(replace(factory.case().variants[3], precision=()),))
+    made = [factory.outcome("fp32", "rtx17"), factory.ran("fp32", "ort131")]
+    results = assemble(factory.matrix(), (case,), {outcome.cell: outcome for outcome in made})
+    assert between(results, "rtx17", "ort131").rows == ()
+
+
+def test_a_node_fused_with_a_wanted_one_follows_it_and_another_is_told_beside() -> None:
+    """Else every lost convolution would name its activation too."""
+    split = (factory.conv_layer("int8", fused=False), replace(factory.activation_layer(), precision="int8"))
+    lost = (factory.conv_layer("fp32", fused=False), factory.activation_layer())
+    fused = only(step(factory.outcome(FREE, "rtx16"), factory.outcome(FREE, "rtx17", layers=lost)))
+    apart = only(
+        step(factory.outcome(FREE, "rtx16", layers=split), factory.outcome(FREE, "rtx17", layers=lost))
+    )
+    assert (fused.kind, apart.kind) == (Kind.PRECISION_LOST, Kind.PRECISION_LOST)
+    said = "builds (INT8 1/1) → loses precision (INT8 0/1): /model.0/conv/Conv in fp32 instead of int8"
+    assert fused.text == said
+    assert apart.text == (
+        f"{said}; not asked for: /model.0/act/Mul int8 → fp32, /model.0/act/Sigmoid int8 → fp32"
+    )
+
+
 def test_a_flaky_side_is_named_in_the_row_and_in_how_sure_it_is() -> None:
     """It may have failed by chance."""
     results = factory.results()

@@ -7,11 +7,11 @@ const TITLE = document.title;
 const targets = data.targets.map((target, index) => ({ ...target, index }));
 const byTarget = new Map(targets.map((target) => [target.id, target]));
 const cases = data.cases.map(([name, title, summary, links]) => ({ name, title, summary, links }));
-const rows = data.rows.map(([inCase, name, title, role, roleName, counterpart, tags, wanted, spans, differs], index) => ({
-  index, case: cases[inCase], name, title, role, roleName, counterpart, tags, wanted, spans, differs,
+const rows = data.rows.map(([inCase, name, title, role, roleName, counterpart, tags, wanted, spans, differs, rest], index) => ({
+  index, case: cases[inCase], name, title, role, roleName, counterpart, tags, wanted, spans, differs, rest,
   full: `${cases[inCase].name}[${name}]`,
 }));
-const LOOK = ["cls", "bucket", "letters", "classes", "corner", "under", "words", "known", "sure", "chip", "nodes", "why", "signature", "proofs", "flaky", "ran", "measured", "past"];
+const LOOK = ["cls", "bucket", "letters", "classes", "corner", "under", "words", "known", "sure", "chip", "nodes", "why", "signature", "proofs", "flaky", "ran", "measured", "rest", "past"];
 const looks = data.looks.map((entry) => Object.fromEntries(LOOK.map((key, index) => [key, entry[index]])));
 const lookOf = (row, column) => looks[data.grid[row][column]];
 const boxOf = (row, column) => {

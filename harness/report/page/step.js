@@ -29,13 +29,15 @@ const tiles = (step) => make("ul", { class: "tiles", "aria-label": "What the ste
   return make("li", { class: `u-${kind}${number ? "" : " zero"}` }, number ? make("a", { href: `#u-${kind}` }, inside) : make("span", { class: "tile" }, inside));
 }));
 const nodesTable = (before, after) => {
-  const lines = rows.flatMap((row) => row.wanted.map(([node, want, op], at) => {
+  const unasked = (row) => crossed(row, sideOf(row.index, before), sideOf(row.index, after)).map(([node, ...ran]) => make("tr", {},
+    make("th", { scope: "row" }, cellLink(idOf(row.index, after), cut(row.full))), [cut(node), "not asked", ...ran].map((text) => make("td", {}, text))));
+  const lines = rows.flatMap((row) => [...row.wanted.map(([node, want, op], at) => {
     const [old, now] = [lookOf(row.index, before), lookOf(row.index, after)];
     const got = (look) => look.nodes[at] || (look.measured ? (GOOD.has(look.cls) ? "folded or not told" : data.predicates[look.cls]) : look.why || "not run");
     return make("tr", {}, make("th", { scope: "row" }, cellLink(idOf(row.index, after), cut(row.full))),
       [`${cut(node)}${op ? ` (${op})` : ""}`, want, got(old), got(now)].map((text, index) =>
         make("td", { class: index > 1 ? (text === want ? "w-better" : "w-worse") : null }, text)));
-  }));
+  }), ...unasked(row)]);
   return make("table", { class: "plain" }, make("thead", {}, make("tr", {}, ["Variant", "Node", "Should run in", `On ${targets[before].id}`, `On ${targets[after].id}`]
     .map((text) => make("th", { scope: "col" }, text)))), make("tbody", {}, lines.slice(0, 1000)),
     lines.length > 1000 ? make("caption", {}, `The first 1000 of ${lines.length}; results.json has all.`) : null);

@@ -26,6 +26,16 @@ const stepKind = (row, old, now) => {
   const gained = kept(row, now, old) - kept(row, old, now) || (allTold(old) && allTold(now) ? 0 : is - was);
   return gained < 0 ? "precision_lost" : gained ? "precision_gained" : null;
 };
+// The nodes that nobody wished for and that left or took a narrow type.
+const NARROW = new Set(["int8", "uint8", "int4", "fp8", "fp4"]);
+const crossed = (row, old, now) => {
+  if (!now.demanded || ![old, now].every((side) => side.known !== null && grade(side.known))) return [];
+  return row.rest.map((node, at) => [node, old.rest[at], now.rest[at]]).filter(([, one, two]) => one && two && NARROW.has(one) !== NARROW.has(two));
+};
+const width = (row, old, now) => {
+  const found = crossed(row, old, now);
+  return found.some(([, before]) => NARROW.has(before)) ? "wider" : found.length ? "narrower" : null;
+};
 const hindrance = (old, now) => {
   if (old.box.stack !== now.box.stack) return "stack";
   return old.box.interval && now.box.interval ? null : "noise";
@@ -45,10 +55,15 @@ const pace = (old, now) => {
   const [low, high] = (slower ? [found[0] - 1, found[1] - 1] : [1 - found[1], 1 - found[0]]).map((part) => Math.floor(part * 100 + 0.5));
   return `median ${ms(old.box.median)} → ${ms(now.box.median)}, ${low === high ? low : `${low} to ${high}`} % ${slower ? "slower" : "faster"}`;
 };
+const some = (told) => told.slice(0, 3).join(", ") + (told.length > 3 ? ` and ${told.length - 3} more` : "");
 const lostNodes = (row, now) => {
   const lost = row.wanted.flatMap(([node, want], at) => (now.nodes[at] && !samePrecision(want, now.nodes[at])
     ? [`${node} in ${now.nodes[at]} instead of ${want}`] : []));
-  return lost.slice(0, 3).join(", ") + (lost.length > 3 ? ` and ${lost.length - 3} more` : "");
+  return some(lost);
+};
+const crossedNodes = (row, kind, old, now) => {
+  const found = crossed(row, old, now).map(([node, one, two]) => `${node} ${one} → ${two}`);
+  return (found.length && !["wider", "narrower"].includes(kind) ? "not asked for: " : "") + some(found);
 };
 const instead = (row, now, column) => {
   const own = new Map(rows.filter((other) => other.case === row.case).map((other) => [other.name, other]));
@@ -78,10 +93,8 @@ const stepRow = (row, kind, before, after, old, now) => {
   }
   // What failed before had no precision to lose.
   made.text = `${said(old)} → ${said(now, kind === "builds_without" ? "builds without its precision" : undefined)}`;
-  if (kind === "precision_lost" || kind === "builds_without") {
-    const lost = lostNodes(row, now);
-    if (lost) made.text += `: ${lost}`;
-  }
+  const told = [["precision_lost", "builds_without"].includes(kind) ? lostNodes(row, now) : "", crossedNodes(row, kind, old, now)].filter(Boolean);
+  if (told.length) made.text += `: ${told.join("; ")}`;
   made.text += unstable;
   made.cause = kind === "fixed" || kind === "precision_gained" ? old.why : kind === "newly_unknown" ? "" : now.why;
   if (["broken", "precision_lost", "builds_without", "otherwise"].includes(kind)) made.instead = instead(row, now, after);
@@ -106,7 +119,8 @@ const headline = (pairs, made, a, b) => {
     count("precision_lost") ? `loses the precision of ${count("precision_lost")}` : ""].filter(Boolean);
   const without = count("builds_without");
   const silent = without ? `; ${without} that failed before now ${without === 1 ? "builds without its" : "build without their"} precision` : "";
-  const known = `of ${both.length} variants known on both${silent}.`;
+  const wider = count("wider");
+  const known = `of ${both.length} variants known on both${silent}${wider ? `; ${wider} ${wider === 1 ? "gives" : "give"} up a narrow type that nobody asked for` : ""}.`;
   if (parts.length) return `Going to ${b} ${parts.join(" and ")} ${known}`;
   const good = [["ok", "works"], ["built", "builds"]].flatMap(([cls, word]) => (both.some(([old]) => old.known === cls) ? [word] : []));
   return `Nothing that ${good.join(" or ") || "works"} on ${a} breaks or loses precision on ${b}, ${known}`;
@@ -152,7 +166,7 @@ const upgrade = (before, after) => {
   const still = { same: 0, added: 0, dropped: 0, unknown: 0 };
   rows.forEach((row) => {
     const [old, now] = pairs[row.index];
-    const found = [stepKind(row, old, now), speed(old, now)].filter(Boolean);
+    const found = [stepKind(row, old, now) || width(row, old, now), speed(old, now)].filter(Boolean);
     made.push(...found.map((kind) => stepRow(row, kind, before, after, old, now)));
     if (!found.length) still[old.known === null ? (now.known === null ? "unknown" : "added") : now.known === null ? "dropped" : "same"] += 1;
   });

@@ -1,0 +1,143 @@
+"""What an ONNX graph itself asks its nodes to compute in, and what of that is to be wished of an engine.
+
+The graph asks by its types. A node that multiplies and takes data and weights from DequantizeLinear is to multiply in
+the type that these read; one whose weights alone are dequantised is to store them so and to compute in a float. Any
+other node is to compute in what its tensors are, where that is FP16 or BF16. A QuantizeLinear, DequantizeLinear or Cast
+has the type that it brings into the graph, which the numbers go through; weights lose nothing there any more.
+
+Cast, Reshape and Transpose between a DequantizeLinear and the node that multiplies are looked through: so PyTorch and
+NVIDIA's Model-Optimizer export a linear layer (its modelopt/onnx/export/int4_exporter.py and fp8_exporter.py take them
+out again, not from every graph). An Identity stands for a weight that is shared.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import onnx
+
+from harness.case.model import effective_name
+from harness.layers.datatype import ASKED_FLOATS, FLOATS, NARROW, WEIGHTS, multiplied_in, precision_of
+from harness.layers.elements import types_of
+from harness.layers.operators import MOVING, MULTIPLYING, dequantises, quantises
+from harness.outcome import Node
+from harness.words import Precision
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.case import Variant
+
+#: Nodes that hand on one tensor's values: an operand is what it was before them.
+_HANDING_ON = frozenset({"Identity", "Cast", "Reshape", "Transpose"})
+#: Where the operands of a node that multiplies stand among its inputs.
+_OPERANDS = {"QLinearConv": (0, 3), "QLinearMatMul": (0, 3)}
+
+
+def asked(model: onnx.ModelProto) -> tuple[Node, ...]:
+    """Return a model's nodes, each with the precision that the graph asks of it, "" where it asks for none."""
+    graph = _Graph(model)
+    return tuple(
+        Node(effective_name(node), node.op_type, str(graph.asks(node) or "")) for node in model.graph.node
+    )
+
+
+def wished(variant: Variant, nodes: Sequence[Node]) -> tuple[tuple[str, Precision], ...]:
+    """Return the nodes that are to run in a precision: those that the variant names, else what its graph asks.
+
+    Only a node that multiplies is wished in a narrow type. Where the graph quantises, only such a node is wished in a
+    float either, for an engine may fuse any other into a kernel that computes in the narrow type. Nodes that a record
+    holds without their precisions derive nothing.
+    """
+    if variant.precision is not None:
+        return variant.precision
+    quantised = any(quantises(node.op) and not node.precision.endswith("_weights") for node in nodes)
+    return tuple({node.name: Precision(node.precision) for node in nodes if _wishes(node, quantised)}.items())
+
+
+def _wishes(node: Node, quantised: bool) -> bool:  # noqa: FBT001
+    if not node.precision or node.op in MULTIPLYING:
+        return bool(node.precision)
+    return Precision(node.precision) in ASKED_FLOATS and not quantised and node.op not in MOVING
+
+
+class _Graph:
+    """The types, producers and constants of a model's tensors."""
+
+    def __init__(self, model: onnx.ModelProto) -> None:
+        graph = _inferred(model)
+        self._types = types_of(graph)
+        self._producers = {name: node for node in graph.node for name in node.output if name}
+        self._constants = {item.name for item in graph.initializer}
+        for node in graph.node:
+            if node.op_type == "Constant" or (node.input and self._constants.issuperset(node.input)):
+                self._constants.update(node.output)
+            named = quantises(node.op_type)
+            if named and named["type"]:
+                self._types[_at(node.output, 0)] = precision_of(named["type"])
+
+    def asks(self, node: onnx.NodeProto) -> Precision | None:
+        """Return what the graph asks of a node; None where that is nothing, or FP32."""
+        if node.op_type in MULTIPLYING:
+            found = self._multiplied(node)
+        elif quantises(node.op_type):
+            found = self._brought(node, self._type(_at(node.output, 0)))
+        elif dequantises(node.op_type):
+            found = self._brought(node, self._read(node))
+        elif node.op_type == "Cast":
+            found = self._type(_at(node.output, 0))
+            return found if found in ASKED_FLOATS | {Precision.FP8, Precision.FP4} else None
+        else:
+            edges = {self._type(name) for name in (*node.input[:1], *node.output[:1])} & FLOATS
+            found = edges.pop() if len(edges) == 1 else Precision.UNKNOWN
+        return found if found in _ASKED else None
+
+    def _multiplied(self, node: onnx.NodeProto) -> Precision:
+        data, weights = (_at(node.input, index) for index in _OPERANDS.get(node.op_type, (0, 1)))
+        if data in self._constants and weights not in self._constants:
+            data, weights = weights, data
+        found = multiplied_in(self._operand(data), self._operand(weights))
+        # What is narrow and no constant is data.
+        return self._operand(data) if found in _STORED and weights not in self._constants else found
+
+    def _operand(self, tensor: str) -> Precision:
+        """Return what an operand was stored in before it was dequantised, else its own type."""
+        source = tensor
+        while (producer := self._producers.get(source)) and producer.op_type in _HANDING_ON:
+            source = _at(producer.input, 0)
+        if producer and dequantises(producer.op_type):
+            return self._read(producer)
+        found = self._type(tensor)
+        # An operator that nobody knows gives a float.
+        return Precision.FP32 if found is Precision.UNKNOWN else found
+
+    def _read(self, node: onnx.NodeProto) -> Precision:
+        """Return the type that a node dequantises."""
+        named = dequantises(node.op_type)
+        return precision_of(named["type"]) if named and named["type"] else self._type(_at(node.input, 0))
+
+    def _brought(self, node: onnx.NodeProto, kind: Precision) -> Precision:
+        stored = _at(node.input, 0) in self._constants
+        return (
+            WEIGHTS.get(kind, Precision.UNKNOWN) if stored else kind if kind in NARROW else Precision.UNKNOWN
+        )
+
+    def _type(self, tensor: str) -> Precision:
+        return self._types.get(tensor, Precision.UNKNOWN)
+
+
+def _at(names: Sequence[str], index: int) -> str:
+    """Return a tensor's name; "" where an invalid model leaves it out."""
+    return names[index] if index < len(names) else ""
+
+
+_STORED = frozenset(WEIGHTS.values())
+_ASKED = ASKED_FLOATS | NARROW | _STORED
+
+
+def _inferred(model: onnx.ModelProto) -> onnx.GraphProto:
+    """Return the graph with the types of its inner tensors, as far as they can be inferred."""
+    try:
+        return onnx.shape_inference.infer_shapes(model).graph
+    except Exception:  # noqa: BLE001  (of a large, invalid or unknown model it raises anything)
+        return model.graph
