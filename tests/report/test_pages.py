@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.errors import HandledError
+from harness.errors import HandledError, InfraError
 from harness.report import build_report, verify_report, write_report, writer
 from harness.report.counts import clusters, counts
 from harness.report.html import render
@@ -279,7 +279,7 @@ def test_a_failing_write_leaves_the_old_report_whole(tmp_path: Path, monkeypatch
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.replace", refuse)
-    with pytest.raises(HandledError, match="No space left on device"):
+    with pytest.raises(InfraError, match="No space left on device"):
         write_report(factory.results(hostile="x"), tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
