@@ -197,9 +197,14 @@ def _close(judged: list[Judged], required: set[str], options: argparse.Namespace
     if Verdict.REGRESSED in verdicts:
         return EXIT_REGRESSION
     if not any(result.outcome.state == "done" for result in judged):
-        reasons = Counter(result.judgement.sentence for result in judged)
-        (most, _), *others = reasons.most_common()
-        more = f", and {len(others)} other reasons" if others else ""
-        print(f"nothing that was selected ran: {clip(' '.join(visible(most).split()), 300)}{more}")
+        print(f"nothing that was selected ran: {_why_nothing_ran(judged)}")
         return EXIT_INFRA
     return EXIT_INFRA if Verdict.INFRA in verdicts or missed else EXIT_OK
+
+
+def _why_nothing_ran(judged: list[Judged]) -> str:
+    """Return the commonest reason and how many others there are; what applies to no target counts where all does."""
+    hindered = [result for result in judged if result.outcome.state != "not_applicable"] or judged
+    (most, _), *others = Counter(result.judgement.sentence for result in hindered).most_common()
+    more = f", and {len(others)} other reason{'s' if len(others) > 1 else ''}" if others else ""
+    return f"{clip(' '.join(visible(most).split()), 300)}{more}"

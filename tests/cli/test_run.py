@@ -134,6 +134,15 @@ def test_exit_code_and_summary_tell_what_happened(  # noqa: PLR0913, PLR0917  (f
 
 
 @pytest.mark.unit
+def test_why_nothing_ran_is_what_hindered_and_not_what_does_not_apply(
+    play: Play, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert play(relu=ABSENT, weak=MEANINGLESS, foreign=LOST) == 3
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == "nothing that was selected ran: needs an NVIDIA GPU; none found, and 1 other reason"
+
+
+@pytest.mark.unit
 def test_a_regression_comes_before_infrastructure(toy: Path, play: Play) -> None:
     """A run with both is red for the regression: 1, not 3."""
     claim(toy, relu="ok", weak="ok")
