@@ -26,13 +26,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import platformdirs
 import pytest
 
-from harness import docker_engine
 from harness.errors import InfraError
-from harness.provision import look_at_host
+from harness.run import docker as docker_engine
+from harness.run.provision import look_at_host
 from tests.waiting import PATIENCE
 
 if TYPE_CHECKING:
-    from harness.docker_engine import Daemon
+    from harness.run.docker import Daemon
 
 REQUIRE = "HARNESS_TEST_REQUIRE"
 

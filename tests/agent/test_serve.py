@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from harness.agent.bootstrap import ARGUMENTS, pack
-from harness.docker_engine import DockerTransport, Options
 from harness.errors import InfraError
-from harness.session import AgentLost, Event, Job, Session
-from harness.transport import Transport
-from harness.transport.process import ProcessTransport
+from harness.run.docker import DockerTransport, Options
+from harness.run.session import AgentLost, Event, Job, Session
+from harness.run.transport import Transport
+from harness.run.transport.process import ProcessTransport
 from tests import needs
 from tests.waiting import PATIENCE, wait_for
 
