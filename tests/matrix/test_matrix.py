@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,33 +18,6 @@ from harness.words import Engine
 pytestmark = pytest.mark.unit
 
 SHIPPED = Path(__file__).parents[2] / "matrix.yaml"
-
-VERSIONS = {
-    "trt86": "8.6.1",
-    "trt92": "9.2.0.5",
-    "trt100": "10.0.1.6",
-    "trt101": "10.1.0.27",
-    "trt102": "10.2.0.19",
-    "trt103": "10.3.0.26",
-    "trt107": "10.7.0.23",
-    "trt1016": "10.16.1.11",
-    "trt110": "11.0.0.114",
-    "trt112": "11.2.1.2",
-    "l4t85": "8.5.2",
-    "l4t86": "8.6.2",
-    "l4t103": "10.3.0",
-    "rtx14": "1.4.0.76",
-    "rtx15": "1.5.0.114",
-    "rtx16": "1.6.1.120",
-    "rtx17": "1.7.1.116",
-    "rtx17-sm75": "1.7.1.116",
-    "rtx17-sm89": "1.7.1.116",
-    "rtx17-sm120": "1.7.1.116",
-    "rtx17-arm64": "1.7.1.116",
-    "ort117": "1.17.3",
-    "ort131": "1.31.1",
-    "ort131-cuda": "1.31.1",
-}
 
 
 def load(folder: Path, text: str | bytes) -> Matrix:
@@ -74,9 +48,10 @@ def shipped() -> Matrix:
     return load_matrix(SHIPPED)
 
 
-def test_the_shipped_matrix_holds_every_target_in_report_order(shipped: Matrix) -> None:
-    assert {target.name: target.version for target in shipped} == VERSIONS
-    assert [target.name for target in shipped] == list(VERSIONS)
+def test_the_targets_keep_the_order_of_the_file(shipped: Matrix) -> None:
+    """The order of matrix.yaml is that of the report's columns."""
+    listed = SHIPPED.read_text(encoding="utf-8").partition("\ntargets:\n")[2]
+    assert [target.name for target in shipped] == re.findall(r"^  (\S+):$", listed, re.MULTILINE)
 
 
 def test_the_shipped_file_names_its_schema_for_editors() -> None:
@@ -162,10 +137,10 @@ def test_driver_floors_and_capability_ceilings_decide(shipped: Matrix) -> None:
     ]
 
 
-def test_every_target_can_be_had_somehow_and_says_from_where(shipped: Matrix) -> None:
+def test_every_target_can_be_had_somehow_and_a_verified_one_says_from_where(shipped: Matrix) -> None:
     for target in shipped:
         assert (target.image is None) is not (target.build is None)
-        assert target.sources
+        assert target.sources or target.sure == "believed"
         if target.build and target.build.kind == "packages":
             assert target.packages
 

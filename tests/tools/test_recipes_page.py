@@ -16,7 +16,7 @@ from harness.matrix import load_matrix
 from harness.plan import Cell, documented, plan
 from harness.words import Certainty, Class, Engine
 from tools.capabilities import NAMES, has, missing_api
-from tools.recipes_page import planned, recipes_page
+from tools.recipes_page import planned
 
 pytestmark = pytest.mark.unit
 
@@ -132,8 +132,3 @@ def by_id(cell_id: str) -> Cell:
 def test_the_known_walls_stand_where_they_stand(cell: str, status: str, detail: str) -> None:
     """8.6 brought the parser flags, 9 strong typing; 11 took weak typing away."""
     assert (planned(by_id(cell)).status, planned(by_id(cell)).detail) == (status, detail)
-
-
-def test_the_page_is_up_to_date() -> None:
-    """`python -m tools.recipes_page` writes it."""
-    assert (ROOT / "docs" / "recipes.md").read_text(encoding="utf-8") == recipes_page(MATRIX, CASES)
