@@ -275,8 +275,9 @@ def test_the_example_case_keeps_to_the_rules_of_cases(tmp_path: Path) -> None:
 
 def test_the_example_target_loads_and_plans(tmp_path: Path) -> None:
     """The README's target, put among the others, is a valid one of about eight lines with cells of its own."""
-    text = (ROOT / "matrix.yaml").read_text(encoding="utf-8")
     added = example("yaml", "trt104:")
+    # Who followed the README has it already.
+    text = (ROOT / "matrix.yaml").read_text(encoding="utf-8").replace(added, "")
     assert text.count("\n  trt107:\n") == 1
     path = tmp_path / "matrix.yaml"
     path.write_text(text.replace("\n  trt107:\n", f"\n{added}\n  trt107:\n"), encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import shlex
 import subprocess
 from pathlib import Path
@@ -84,7 +85,8 @@ def test_a_target_of_images_alone_needs_docker(
 def test_doctor_ends_with_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--reports", "out here"]) == 0
     last = capsys.readouterr().out.splitlines()[-1]
-    assert last.startswith("next: python -m harness run --reports 'out here' (it runs 2 of 6 cells here")
+    # How many there are depends on the GPUs of this machine.
+    assert re.match(r"next: python -m harness run --reports 'out here' \(it runs \d of 6 cells here", last)
 
 
 @pytest.mark.usefixtures("toy")
