@@ -76,8 +76,8 @@ def applicability(cell: Cell) -> str | None:
     return f"{reason}; {cell.case.name}[{twin.name}] is the same graph without that" if twin else reason
 
 
-def documented(cell: Cell) -> tuple[Expectation, ...]:
-    """Return the documented claims about this cell."""
+def claims_about(cell: Cell) -> tuple[Expectation, ...]:
+    """Return the claims about this cell."""
     target = cell.target
     return tuple(
         expectation

@@ -218,14 +218,14 @@ def test_swap_turns_the_question_round(opened: Opened) -> None:
     assert opened.page.evaluate("location.hash") == "#a=rtx17&b=rtx16"
 
 
-def test_documented_targets_can_be_picked_and_are_marked(opened: Opened) -> None:
-    """Nobody has a Jetson at hand, but what is documented of it is known."""
+def test_unrun_targets_can_be_picked_and_are_marked(opened: Opened) -> None:
+    """Nobody has a Jetson at hand, but what is claimed of it is known."""
     page = opened.page
-    assert "(documented)" in page.locator('#pick-a option[value="l4t86"]').inner_text()
+    assert "(not run)" in page.locator('#pick-a option[value="l4t86"]').inner_text()
     page.locator("#pick-a").select_option("trt86")
     page.locator("#pick-b").select_option("trt102")
     assert page.locator("#step .basis").inner_text().startswith("Not run here: trt86 and trt102.")
-    assert "documented: fails to build → documented: works" in page.locator("#u-fixed").inner_text()
+    assert "reported: fails to build → guessed: works" in page.locator("#u-fixed").inner_text()
 
 
 def test_node_by_node_table_shows_both_sides(opened: Opened) -> None:
