@@ -320,6 +320,7 @@ QUERIES = {
     "state:fail state:measured target:rtx14": ["qdq", "qdq-between"],
     "state:fail trt:8.6": ["qdq", "int8-entropy"],
     "state:fail trt:8.6 state:measured": [],
+    "state:claimed trt:8.6": ["qdq", "int8-entropy"],
     "target:rtx15 -state:unknown": ["qdq", "qdq-between", "fp32"],
     "seq:fail,ok": ["qdq", "qdq-between"],
     "seq:ok,fail,ok": [],
@@ -364,6 +365,7 @@ def test_query_keeps_the_rows_it_describes(opened: Opened, query: str) -> None:
     [
         ("stat:fail", "“stat:” is no filter"),
         ("state:fale", "did you mean fail?"),
+        ("state:documented", "state: takes fail, ok, lost, known, unknown, measured, unexpected, claimed"),
         ("state:", "state: wants a value"),
         ('case:"mish', "is not closed"),
         ("target:rtx99", "no target of this report fits"),
