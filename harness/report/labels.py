@@ -50,7 +50,7 @@ BUCKETS = {
     "undecided": ("Undecided", "builds here, and only a run on a GPU would show what is claimed"),
     "infra": ("Infrastructure", "could not be judged: the harness or the machine failed"),
     "stale": ("Out of date", "the result is of another model, recipe or engine version, and is not shown"),
-    "claimed": ("Reported or guessed", "not run here; each says which, or that it was measured before and accepted"),
+    "claimed": ("Reported or guessed", "not run here; each says which, or that it was measured before"),
     "not_run": ("Not run", "not run here, and nothing is claimed"),
     "not_applicable": ("Not applicable", "makes no sense on this target"),
 }

@@ -46,7 +46,7 @@ class TargetView:
 
 @dataclass(frozen=True)
 class Span:
-    """One sentence on how a variant fares along one series; `claimed` says that nothing in it was measured."""
+    """One sentence on how a variant fares along one series; `claimed` says that nothing in it was run here."""
 
     series: str
     text: str

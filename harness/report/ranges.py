@@ -138,6 +138,7 @@ def spans(variant: VariantView, runs: Mapping[str, Run]) -> list[Span]:
     states = {(target.series, target.version): _state(cell) for target, cell in every}
     for series, run in runs.items():
         main = series.partition(",")[0]
+        ran = {target.id for target, cell in run if cell.measured}
         points = [
             _point(variant, target, cell) for target, cell in run if cell.cls is not Class.NOT_APPLICABLE
         ]
@@ -145,27 +146,27 @@ def spans(variant: VariantView, runs: Mapping[str, Run]) -> list[Span]:
             points = [
                 point
                 for point in points
-                if point.here and states.get((main, point.target.version)) != (point.state, point.chip)
+                if point.target.id in ran
+                and states.get((main, point.target.version)) != (point.state, point.chip)
             ]
         if any(point.state for point in points):
-            measured = any(point.here for point in points)
+            measured = any(point.target.id in ran for point in points)
             found.append(Span(series, _sentence(points), claimed=not measured))
     return found
 
 
 class _Point(NamedTuple):
-    """What is known of one version, and how sure that is; `state` is None where nothing is, `here` where it was run."""
+    """What is known of one version, and how sure that is; `state` is None where nothing is."""
 
     target: TargetView
     state: Class | None
     chip: str
     mark: str
-    here: bool = False
 
 
 def _point(variant: VariantView, target: TargetView, cell: CellView) -> _Point:
     if cell.measured:
-        return _Point(target, cell.cls, cell.chip, str(Grade.MEASURED), here=True)
+        return _Point(target, cell.cls, cell.chip, str(Grade.MEASURED))
     claim = variant.expectations[cell.claims[0]] if cell.claims else None
     if claim is None or claim.outcome in UNJUDGED:
         return _Point(target, None, "", "")
@@ -182,7 +183,7 @@ def _sentence(points: Sequence[_Point]) -> str:
     for point in points:
         if point.state is None:
             continue
-        if runs and runs[-1][-1][1:4] == point[1:4]:
+        if runs and runs[-1][-1][1:] == point[1:]:
             runs[-1].append(point)
         else:
             runs.append([point])
