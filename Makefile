@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # More options for the command, as in: make matrix ARGS="-k mish --via venv"
 ARGS ?=
 
-.PHONY: matrix test lint node-tests lock clean
+.PHONY: matrix test lint docs node-tests lock clean
 .DEFAULT_GOAL := matrix
 
 $(VENV)/run.stamp: pyproject.toml constraints.txt
@@ -35,6 +35,10 @@ lint: $(VENV)/dev.stamp
 	$(BIN)/shellcheck docker/plugin/build.sh $(filter-out .ci/environment,$(wildcard .ci/*))
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/zizmor --offline --quiet .github/workflows
+
+# Every page and file that is made from the code; to be run after a change to matrix.yaml, cases/ or the adapter.
+docs: $(VENV)/dev.stamp
+	$(BIN)/python -m tools.docs
 
 # How much of what engines refuse is diagnosed, on ONNX's own node tests.
 node-tests: $(VENV)/run.stamp

@@ -21,10 +21,10 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from harness.case import Expectation, Link
-from harness.outcome import Layer, Message, Stamps, TensorUse
+from harness.record.outcome import Layer, Message, Stamps, TensorUse
 from harness.report.graph import GraphView, NodeView
-from harness.report.html import render
 from harness.report.model import Advice, CaseView, CellView, Results, Span, TargetView, Timing, VariantView
+from harness.report.page.html import render
 from harness.words import Class, Precision, Role, Verdict
 
 if TYPE_CHECKING:

@@ -17,14 +17,14 @@ import pytest
 import yaml
 
 from harness.case import load_cases, model_sha256
-from harness.ci import MOST_JOBS, jobs
 from harness.cli import main
+from harness.cli.ci_jobs import MOST_JOBS, jobs
 from harness.errors import HandledError
-from harness.history.record import RunRecord, to_text
+from harness.history.runs import RunRecord, to_text
 from harness.matrix import Needs, load_matrix
-from harness.outcome import Outcome
 from harness.plan import plan
-from harness.store import Store
+from harness.record.outcome import Outcome
+from harness.record.store import Store
 from harness.words import Engine
 from tests.report import factory
 

@@ -19,9 +19,9 @@ import yaml
 from harness.case import Case, Precision, load_cases, model_sha256
 from harness.cli import main
 from harness.matrix import load_matrix
-from harness.outcome import End, Outcome, Stamps
 from harness.plan import plan
-from harness.store import Store
+from harness.record.outcome import End, Outcome, Stamps
+from harness.record.store import Store
 from tests import needs
 from tests.cases import test_all_cases as rules
 

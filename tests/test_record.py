@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from harness.case import load_cases
-from harness.classify import classify
+from harness.judge.classify import classify
 from harness.matrix import load_matrix
-from harness.outcome import Latency, Outcome, Stamps
 from harness.plan import Cell, plan
-from harness.record import Observation
-from harness.session import Event
-from harness.subject import subject
+from harness.record.outcome import Latency, Outcome, Stamps
+from harness.run.observation import Observation
+from harness.run.prepared import subject
+from harness.run.session import Event
 from harness.words import Class
 
 pytestmark = pytest.mark.unit

@@ -7,15 +7,15 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from harness.classify import Classification, classify
-from harness.diagnosis import Diagnosis, diagnose
+from harness.judge.classify import Classification, classify
+from harness.judge.diagnosis import Diagnosis, diagnose
 from harness.words import GOOD, UNJUDGED, Class
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from harness.diagnosis import Signature
-    from harness.outcome import Outcome
+    from harness.judge.diagnosis import Signature
+    from harness.record.outcome import Outcome
 
 #: The most that may be without a signature, and the most that one signature may cover, of a target's failures.
 MOST_UNSIGNED = 0.15

@@ -17,12 +17,12 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.diagnosis import SIGNATURES, load_signatures
 from harness.errors import HandledError, InfraError
-from harness.executor import TargetRunner
+from harness.judge.diagnosis import SIGNATURES, load_signatures
 from harness.matrix import load_matrix
 from harness.plan import select
-from harness.store import Store
+from harness.record.store import Store
+from harness.run.target import TargetRunner
 from harness.words import Class
 from tools.coverage import count, judge, table
 from tools.suite import Unfed, cells_of, node_tests
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from harness.matrix import Target
-    from harness.outcome import Outcome
+    from harness.record.outcome import Outcome
     from tools.coverage import Coverage
 
 _TOP = Path(__file__).resolve().parents[1]

@@ -11,11 +11,11 @@ import onnx
 from onnx.backend.test.loader import load_model_tests
 
 from harness.case import Case, Link, Variant, effective_name, model_sha256
-from harness.numbers import Reference
-from harness.outcome import Node
 from harness.plan import Cell
-from harness.preparing import Subjects
-from harness.subject import Subject
+from harness.record.outcome import Node
+from harness.run.numbers import Reference
+from harness.run.prepare_in_child import Subjects
+from harness.run.prepared import Subject
 
 if TYPE_CHECKING:
     from harness.matrix import Target

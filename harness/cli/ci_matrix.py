@@ -6,7 +6,7 @@ import argparse
 import json
 import re
 
-from harness.ci import jobs
+from harness.cli.ci_jobs import jobs
 from harness.cli.common import EXIT_OK, add_selection, load_project, selected
 from harness.errors import HandledError
 

@@ -13,7 +13,7 @@ from harness.case import Case, load_cases
 from harness.errors import HandledError
 from harness.matrix import Matrix, load_matrix
 from harness.plan import Cell, plan, select
-from harness.preparing import with_models
+from harness.run.prepare_in_child import with_models
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

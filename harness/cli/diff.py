@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from harness.cli.common import EXIT_OK, EXIT_REGRESSION
 from harness.errors import HandledError
+from harness.report.compare.pairs import Column, Kind
+from harness.report.compare.upgrade import Row, Upgrade, upgrade
 from harness.report.labels import KINDS
 from harness.report.model import Results
-from harness.report.pairs import Column, Kind
 from harness.report.text import clip, visible
-from harness.report.upgrade import Row, Upgrade, upgrade
 from harness.suggest import did_you_mean
 
 if TYPE_CHECKING:

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from harness.cli.common import EXIT_OK, Project, load_project, places
 from harness.plan import applicability
-from harness.provision import can_run, look_at_host
-from harness.provision.cache import CACHE_VARIABLE, cache_dir
-from harness.provision.requirements import architecture
+from harness.run.provision import can_run, look_at_host
+from harness.run.provision.cache import CACHE_VARIABLE, cache_dir
+from harness.run.provision.requirements import architecture
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness.matrix import Target
-    from harness.provision import Host
+    from harness.run.provision import Host
 
 
 def add_arguments(_command: argparse.ArgumentParser) -> None:

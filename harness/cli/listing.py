@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING
 
 import onnx
 
-from harness.by_hand import command_lines
 from harness.case import check_variant, effective_name
 from harness.cli.common import EXIT_OK, add_selection, load_project, places, selected
 from harness.errors import HandledError
-from harness.explain import describe_recipe, evidence, pytest_command
-from harness.judged import judge_cell
+from harness.judge.cell import judge_cell
+from harness.judge.explain import describe_recipe, evidence, pytest_command
 from harness.layers import asked, wished
 from harness.plan import applicability, claims_about, find
-from harness.store import Store
-from harness.today import is_stale, todays
-from harness.trtexec import docker_line, model_file, trtexec_lines
+from harness.plan.trtexec import docker_line, model_file, trtexec_lines
+from harness.record.staleness import is_stale, todays
+from harness.record.store import Store
+from harness.run.commands import command_lines
 from harness.words import Grade, said
 
 if TYPE_CHECKING:
     from harness.case import Expectation
     from harness.matrix import Target
-    from harness.outcome import Outcome
     from harness.plan import Cell
+    from harness.record.outcome import Outcome
 
 
 _KINDS = ("cells", "variants", "targets")

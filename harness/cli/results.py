@@ -6,7 +6,6 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.by_hand import published_lines
 from harness.case import measured
 from harness.cli.common import (
     EXIT_INFRA,
@@ -20,12 +19,13 @@ from harness.cli.common import (
 )
 from harness.errors import HandledError
 from harness.history import take_history
-from harness.judged import Judged, judge_cell
+from harness.judge.cell import Judged, judge_cell
 from harness.plan import Cell
+from harness.record.staleness import is_stale, todays
+from harness.record.store import Store
 from harness.report import build_report, verify_report
 from harness.report.text import clip, visible
-from harness.store import Store
-from harness.today import is_stale, todays
+from harness.run.commands import published_lines
 from harness.words import UNJUDGED, Verdict
 
 if TYPE_CHECKING:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from harness.by_hand import plan_environment, published_lines
 from harness.cli.common import (
     EXIT_INFRA,
     EXIT_OK,
@@ -30,20 +29,22 @@ from harness.cli.common import (
 )
 from harness.cli.summary import advice, missing, summarise
 from harness.errors import HandledError, described
-from harness.executor import TargetRunner, run_cells
-from harness.judged import Judged, judge_cell
+from harness.judge.cell import Judged, judge_cell
 from harness.plan import applicability
-from harness.preparing import Subjects
-from harness.provision import look_at_host
+from harness.record.store import Store
 from harness.report import build_report
 from harness.report.text import clip, visible
-from harness.store import Store
+from harness.run.commands import plan_environment, published_lines
+from harness.run.local import run_cells
+from harness.run.prepare_in_child import Subjects
+from harness.run.provision import look_at_host
+from harness.run.target import TargetRunner
 from harness.words import Class, Verdict
 
 if TYPE_CHECKING:
-    from harness.outcome import Outcome
     from harness.plan import Cell
-    from harness.provision import Via
+    from harness.record.outcome import Outcome
+    from harness.run.provision import Via
 
 #: Cells between two progress lines where no bar can be drawn.
 _EVERY = 100

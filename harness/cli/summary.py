@@ -6,13 +6,13 @@ import shlex
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from harness.explain import claim, headline
+from harness.judge.explain import claim, headline
 from harness.words import GOOD, Class, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from harness.judged import Judged
+    from harness.judge.cell import Judged
 
 #: Cells of a list that are named one by one; a longer list is told by cause, and the report has them all.
 _MOST_LISTED = 15

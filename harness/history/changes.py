@@ -18,7 +18,7 @@ from harness.words import GOOD, Class
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from harness.history.record import Entry, RunRecord, Stack
+    from harness.history.runs import Entry, RunRecord, Stack
 
 #: Runs that the strip of a cell shows.
 STRIP = 20

@@ -20,7 +20,7 @@ from harness.case.model import effective_name
 from harness.layers.datatype import ASKED_FLOATS, FLOATS, NARROW, WEIGHTS, multiplied_in, precision_of
 from harness.layers.elements import types_of
 from harness.layers.operators import MOVING, MULTIPLYING, dequantises, quantises
-from harness.outcome import Node
+from harness.record.outcome import Node
 from harness.words import Precision
 
 if TYPE_CHECKING:

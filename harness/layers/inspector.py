@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from harness.layers.judge import DECLARED_WEIGHTS
+from harness.layers.compute import DECLARED_WEIGHTS
 from harness.layers.tensor import onnx_nodes, plain_layer, tensor_use
-from harness.outcome import Layer, TensorUse
+from harness.record.outcome import Layer, TensorUse
 
 
 def read(text: str) -> tuple[list[Layer], int]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from harness.layers.tensor import tensor_use
-from harness.outcome import Layer, TensorUse
+from harness.record.outcome import Layer, TensorUse
 
 _LINE = re.compile(
     r"\bLayer\((?P<type>\w*)\): (?P<name>.*?), Tactic: (?P<tactic>0x[0-9a-fA-F]+|-?\d+), "

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.outcome import Node
+    from harness.record.outcome import Node
 
 _REFORMAT = re.compile(r"Reformatting CopyNode |Reformatted (?:Input|Output) Tensor ")
 _REGION = re.compile(r"\{ForeignNode\[(?P<body>.*)\]\}", re.DOTALL)

@@ -14,7 +14,7 @@ from google.protobuf.message import DecodeError
 from harness.case.model import effective_name
 from harness.layers.elements import types_of
 from harness.layers.origins import Origins
-from harness.outcome import Layer, TensorUse
+from harness.record.outcome import Layer, TensorUse
 from harness.words import Precision
 
 if TYPE_CHECKING:

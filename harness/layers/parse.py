@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from harness.layers import inspector, log8x, names, ort, verbose
-from harness.layers.judge import layer_precision
+from harness.layers.compute import layer_precision
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from harness.outcome import Layer, Node
+    from harness.record.outcome import Layer, Node
 
 Source = Literal["verbose_log", "inspector", "log_8x", "ort_graph"]
 

@@ -20,15 +20,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harness.layers.compute import is_compute, is_region
 from harness.layers.datatype import EIGHT_BIT, FLOATS, WEIGHTS
-from harness.layers.judge import is_compute, is_region
 from harness.layers.operators import MULTIPLYING
 from harness.words import Precision
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.outcome import Layer, Node
+    from harness.record.outcome import Layer, Node
 
 _LEFT_OUT = frozenset({"QuantizeLinear", "DequantizeLinear", "Cast", "Constant"})
 _STORED = frozenset(map(str, WEIGHTS.values()))

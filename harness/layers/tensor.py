@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from harness.layers.datatype import precision_of
-from harness.outcome import Layer, TensorUse
+from harness.record.outcome import Layer, TensorUse
 
 _SEPARATOR = re.compile("[\x1e\x1f]")
 _ENTRY = re.compile(r"\[ONNX Layer: (?P<name>.*)\]", re.DOTALL)

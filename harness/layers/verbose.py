@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from harness.layers.judge import DECLARED_WEIGHTS
+from harness.layers.compute import DECLARED_WEIGHTS
 from harness.layers.tensor import onnx_nodes, plain_layer, tensor_use
-from harness.outcome import Layer, TensorUse
+from harness.record.outcome import Layer, TensorUse
 
 #: A name: anything, short of what begins the next layer.
 _ANY = r"(?:(?!\nName: ).)*?"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from jsonschema.exceptions import ValidationError
 
-SCHEMA_PATH = Path(__file__).parent.parent / "matrix.schema.json"
+SCHEMA_PATH = Path(__file__).with_name("matrix.schema.json")
 
 _KINDS = {
     "object": "a mapping",

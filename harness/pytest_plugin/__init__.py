@@ -18,8 +18,8 @@ from xdist.scheduler import LoadScopeScheduling
 
 from harness.case import load_cases
 from harness.errors import HandledError
-from harness.explain import explain
-from harness.judged import Judged, judge_cell
+from harness.judge.cell import Judged, judge_cell
+from harness.judge.explain import explain
 from harness.matrix import load_matrix
 from harness.plan import Cell, plan
 from harness.pytest_plugin.reporter import Reporter

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from _pytest.junitxml import xml_key
 
-from harness.by_hand import published_lines
 from harness.case import load_cases
 from harness.errors import HandledError, described
 from harness.matrix import load_matrix
-from harness.preparing import with_models
 from harness.pytest_plugin.run import FILE, RUN, Terminated, reports_folder
+from harness.record.store import Store
 from harness.report import build_report
-from harness.store import Store
+from harness.run.commands import published_lines
+from harness.run.prepare_in_child import with_models
 
 
 class Reporter:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.executor import TargetRunner, reap_orphans
-from harness.preparing import Subjects, with_models
-from harness.store import Store
+from harness.record.store import Store
+from harness.run.local import reap_orphans
+from harness.run.prepare_in_child import Subjects, with_models
+from harness.run.target import TargetRunner
 
 if TYPE_CHECKING:
     from harness.case import Case, Variant

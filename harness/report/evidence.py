@@ -5,21 +5,21 @@ from __future__ import annotations
 from statistics import median
 from typing import TYPE_CHECKING
 
-from harness.diagnosis import notes
-from harness.outcome import Message
+from harness.judge.diagnosis import notes
+from harness.judge.timing import statistics
 from harness.plan import claims_about
+from harness.record.outcome import Message
+from harness.report.compare.ranges import chip
 from harness.report.model import Advice, CellView, Timing
-from harness.report.ranges import chip
 from harness.report.text import clip, tail
-from harness.timing import statistics
 from harness.words import said
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.diagnosis import Diagnosis, Note
-    from harness.judged import Judged
-    from harness.outcome import Latency
+    from harness.judge.cell import Judged
+    from harness.judge.diagnosis import Diagnosis, Note
+    from harness.record.outcome import Latency
 
 #: Bounds on the evidence of one cell; the store keeps the whole log.
 MOST_MESSAGES = 40

@@ -66,7 +66,7 @@ ROLES = {
     Role.TWIN: "twin",
 }
 
-#: What a step from one target to another does to variants: name and meaning by `harness.report.pairs.Kind`.
+#: What a step from one target to another does to variants: name and meaning by `harness.report.compare.pairs.Kind`.
 KINDS = {
     "broken": ("Broken", "works before (builds, where not run), fails after"),
     "precision_lost": ("Precision lost", "a node no longer runs in the precision wanted, without any error"),

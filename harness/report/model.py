@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.case import Expectation, Link
-from harness.decode import decode
 from harness.history import CellHistory
-from harness.outcome import Accuracy, End, Layer, Message, ParserError, Stamps
+from harness.judge.timing import statistics
+from harness.record.from_json import decode
+from harness.record.outcome import Accuracy, End, Layer, Message, ParserError, Stamps
 from harness.report.graph import GraphView
-from harness.timing import statistics
 from harness.words import Class, Precision, Role, Verdict
 
 #: Raised when the meaning of a field of results.json changes.

@@ -10,14 +10,17 @@ import onnx
 
 from harness.case import model_sha256
 from harness.errors import HandledError, described
-from harness.explain import describe_recipe
 from harness.history import histories
-from harness.history.record import records, subject_of
-from harness.judged import judge_cell
+from harness.history.runs import records, subject_of
+from harness.judge.cell import judge_cell
+from harness.judge.explain import describe_recipe
 from harness.layers import asked, wished
-from harness.outcome import Outcome
 from harness.plan import applicability, plan
-from harness.report import ranges
+from harness.plan.trtexec import docker_line, model_file, trtexec_lines
+from harness.record.outcome import Outcome
+from harness.record.staleness import is_stale, todays
+from harness.record.store import latest
+from harness.report.compare import ranges
 from harness.report.evidence import cell_view
 from harness.report.graph import GraphView, graph_of
 from harness.report.model import (
@@ -30,9 +33,6 @@ from harness.report.model import (
     TargetView,
     VariantView,
 )
-from harness.store import latest
-from harness.today import is_stale, todays
-from harness.trtexec import docker_line, model_file, trtexec_lines
 from harness.words import Engine, Typing
 
 if TYPE_CHECKING:
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
     from harness.case import Case, Variant
     from harness.history import CellHistory, RunRecord
     from harness.matrix import Matrix, Target
-    from harness.outcome import Stamps
     from harness.plan import Cell
-    from harness.store import Store
-    from harness.today import Today
+    from harness.record.outcome import Stamps
+    from harness.record.staleness import Today
+    from harness.record.store import Store
     from harness.words import Precision
 
     Commands = Mapping[str, Sequence[str]]

@@ -11,9 +11,9 @@ import jsonschema
 
 from harness.errors import HandledError
 from harness.history import FOLDER, read_history
-from harness.history.record import MOST_SAMPLES, keepable, missing
+from harness.history.runs import MOST_SAMPLES, keepable, missing
 from harness.plan import plan
-from harness.report.pagedata import unpacked
+from harness.report.page.data import unpacked
 from harness.report.results import recorded, results_of, run_records
 from harness.report.writer import model_files, report_texts, schema_text
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from harness.case import Case
     from harness.matrix import Matrix
-    from harness.outcome import Outcome
+    from harness.record.outcome import Outcome
+    from harness.record.store import Store
     from harness.report.results import Commands, Recorded
-    from harness.store import Store
 
 #: What every record of a cell that was run is stamped with.
 _STAMPS = ("model_sha256", "recipe_sha256", "engine_version", "via", "harness_version", "when", "run")

@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 from harness.errors import SHORT_OF, HandledError, InfraError
 from harness.history import read_history, update_history
-from harness.report.badge import badge
-from harness.report.html import render
-from harness.report.junit import junit
-from harness.report.markdown import summary
+from harness.report.exports.badge import badge
+from harness.report.exports.csv_table import table
+from harness.report.exports.junit import junit
+from harness.report.exports.markdown import summary
+from harness.report.page.html import render
 from harness.report.results import recorded, results_of, run_records
-from harness.report.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from harness.case import Case
     from harness.matrix import Matrix
+    from harness.record.store import Store
     from harness.report.model import Results
     from harness.report.results import Commands, Models
-    from harness.store import Store
 
 #: The published description of results.json, shipped beside it.
 SCHEMA_FILE = "results.schema.json"

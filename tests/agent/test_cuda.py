@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from harness.agent import cuda, gpu, sensors
-from harness.timing import statistics
+from harness.judge.timing import statistics
 
 needs_gpu = pytest.mark.gpu
 

@@ -14,14 +14,14 @@ from cases.q_plugin_dq import CASE
 from harness.agent.bootstrap import ARGUMENTS
 from harness.agent.engines import Unavailable
 from harness.agent.engines.tensorrt import api, plugins
-from harness.classify import classify
+from harness.judge.classify import classify
 from harness.matrix import load_matrix
-from harness.outcome import Stamps
 from harness.plan import find, plan
-from harness.record import Observation
-from harness.session import Job, Session
-from harness.subject import subject
-from harness.transport.process import ProcessTransport
+from harness.record.outcome import Stamps
+from harness.run.observation import Observation
+from harness.run.prepared import subject
+from harness.run.session import Job, Session
+from harness.run.transport.process import ProcessTransport
 from harness.words import Class
 from tests.waiting import PATIENCE
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness.agent import timed
-from harness.session import Timing
+from harness.run.session import Timing
 
 pytestmark = pytest.mark.unit
 

@@ -8,7 +8,7 @@ import pytest
 from onnx import TensorProto, numpy_helper
 
 from harness.case import Graph
-from harness.numbers import make_inputs, reference
+from harness.run.numbers import make_inputs, reference
 
 pytestmark = pytest.mark.unit
 

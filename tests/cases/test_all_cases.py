@@ -27,7 +27,7 @@ from harness.case import (
     load_cases,
     model_sha256,
 )
-from harness.numbers import make_inputs, reference
+from harness.run.numbers import make_inputs, reference
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

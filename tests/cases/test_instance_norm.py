@@ -9,7 +9,7 @@ from onnx import TensorProto, numpy_helper
 
 from cases.instance_norm import CASE, CONV1, CONV2, NORM1, NORM2
 from harness.case import Class, Engine, Expectation, Role, Typing, Variant
-from harness.numbers import make_inputs, reference
+from harness.run.numbers import make_inputs, reference
 
 pytestmark = pytest.mark.unit
 

@@ -14,7 +14,7 @@ from onnx.reference.op_run import OpRun
 
 from cases.q_plugin_dq import CASE, DOMAIN, NODE, OP, POOL, SCALE
 from harness.case import Class, Engine, Expectation, Role, Typing, Variant
-from harness.numbers import DequantizeLinear, make_inputs, reference
+from harness.run.numbers import DequantizeLinear, make_inputs, reference
 
 pytestmark = pytest.mark.unit
 

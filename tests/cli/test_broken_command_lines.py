@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from harness.cli import main
-from harness.outcome import Outcome, Stamps
-from harness.store import Store
+from harness.record.outcome import Outcome, Stamps
+from harness.record.store import Store
 from tests.cli import project
 from tests.waiting import PATIENCE
 
@@ -227,7 +227,7 @@ BROKEN: dict[str, tuple[Prepare, list[str], str]] = {
         ["list"],
         "cases/measured.yaml: cannot be read",
     ),
-    # Of the broken matrix files, whose sentences tests/test_matrix.py holds to the word.
+    # Of the broken matrix files, whose sentences tests/matrix/test_matrix.py holds to the word.
     "matrix is no YAML": (matrix("targets:", "targets: ["), ["run"], "matrix.yaml"),
     "matrix of another schema": (matrix("schema: 1", "schema: 7"), ["run"], "schema"),
     "matrix with an unknown field": (matrix("engine: onnx", "engin: onnx"), ["list"], "engin"),
@@ -275,7 +275,7 @@ def test_a_full_disk_is_infrastructure(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device", "reports/records/x.jsonl")
 
-    monkeypatch.setattr("harness.store.os.fsync", full)
+    monkeypatch.setattr("harness.record.store.os.fsync", full)
     assert main(["run", "--target", "trt86", "-k", "relu"]) == 3
     err = capsys.readouterr().err
     assert err.endswith("infrastructure: reports/records/x.jsonl: No space left on device\n")

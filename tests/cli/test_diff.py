@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from harness.cli import main
-from harness.report.pairs import Column
-from harness.report.upgrade import upgrade
+from harness.report.compare.pairs import Column
+from harness.report.compare.upgrade import upgrade
 from harness.report.writer import results_json
 from tests.report import factory
 

@@ -213,7 +213,7 @@ def test_a_full_disk_elsewhere_leaves_a_report(
     hostile: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """An environment that cannot be made for want of room is that target's trouble."""
-    from harness.provision import packages
+    from harness.run.provision import packages
 
     def no_room(*_: object) -> None:
         raise OSError(28, "No space left on device")

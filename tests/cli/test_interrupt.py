@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from harness.cli import main
-from harness.docker_engine import PROJECT_LABEL
-from harness.store import Store
+from harness.record.store import Store
+from harness.run.docker import PROJECT_LABEL
 from tests import needs
 from tests.cli import project
 from tests.processes import alive, descendants

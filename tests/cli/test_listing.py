@@ -12,12 +12,12 @@ import pytest
 
 from harness.case import load_cases, model_sha256
 from harness.cli import doctor, main
-from harness.docker_engine import Daemon
 from harness.matrix import load_matrix
-from harness.outcome import End, Message, Outcome, Stamps
 from harness.plan import plan
-from harness.provision import Gpu, Host
-from harness.store import Store
+from harness.record.outcome import End, Message, Outcome, Stamps
+from harness.record.store import Store
+from harness.run.docker import Daemon
+from harness.run.provision import Gpu, Host
 from tests import needs
 from tests.cli import project
 from tests.reader import reader

@@ -15,10 +15,10 @@ import yaml
 
 from harness.cli import main, run
 from harness.matrix import Target
-from harness.outcome import End, Outcome, Stamps
 from harness.plan import Cell
-from harness.store import Store
-from harness.subject import subject
+from harness.record.outcome import End, Outcome, Stamps
+from harness.record.store import Store
+from harness.run.prepared import subject
 from tests import needs
 
 #: Variant to what becomes of it: changes to an outcome that went well.
@@ -221,7 +221,7 @@ def test_a_dry_run_executes_and_writes_nothing(
 
     monkeypatch.setattr(run, "TargetRunner", refuse)
     monkeypatch.setattr(run, "run_cells", refuse)
-    monkeypatch.setattr(sys.modules["harness.provision.packages"], "_uv", refuse)
+    monkeypatch.setattr(sys.modules["harness.run.provision.packages"], "_uv", refuse)
     before = sorted(toy.rglob("*"))
     assert main(["run", "--dry-run", "--via", "venv"]) == 0
     assert [path for path in sorted(toy.rglob("*")) if "__pycache__" not in path.parts] == before

@@ -9,10 +9,10 @@ import pytest
 
 from harness.case import Expectation, Link, load_cases
 from harness.cli.summary import advice, summarise
-from harness.judged import Judged, judge_cell
+from harness.judge.cell import Judged, judge_cell
 from harness.matrix import load_matrix
-from harness.outcome import End, Message, Outcome, ParserError
 from harness.plan import Cell, plan
+from harness.record.outcome import End, Message, Outcome, ParserError
 from harness.words import Class
 from tests.cli import project
 

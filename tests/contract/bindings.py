@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import uv
 
-from harness.provision.cache import cache_dir, make_once
+from harness.run.provision.cache import cache_dir, make_once
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.case import Calibrator, Plugin, Profile, Recipe, Typing, load_cases
 from harness.matrix import load_matrix
-from harness.session import Timing
+from harness.run.session import Timing
 
 ROOT = Path(__file__).resolve().parents[2]
 

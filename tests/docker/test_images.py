@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from harness.matrix import Build, load_matrix
-from harness.provision import planned_image, prepare
-from harness.provision.bake import BAKE_FILE, bake_file
-from harness.provision.images import build_arguments
+from harness.run.provision import planned_image, prepare
+from harness.run.provision.images import build_arguments
 from tests import needs
-from tests.provision.factory import gpu_target, target
+from tests.run.provision.factory import gpu_target, target
+from tools.bake_file import bake_file
+from tools.docs import stale
 
 TOP = Path(__file__).parents[2]
 DOCKERFILES = sorted((TOP / "docker").glob("*.Dockerfile"))
@@ -109,9 +110,7 @@ def test_every_build_argument_is_one_that_its_dockerfile_takes(one: Any) -> None
 @pytest.mark.unit
 def test_the_bake_file_is_what_matrix_yaml_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HARNESS_BASE_IMAGE", "is/of:no-account")
-    assert BAKE_FILE.read_text(encoding="utf-8") == bake_file(MATRIX), (
-        "run python -m harness.provision.bake, which writes docker/docker-bake.json anew"
-    )
+    assert not stale("docker/docker-bake.json", bake_file(MATRIX))
 
 
 @pytest.mark.unit
@@ -124,7 +123,7 @@ def test_a_digest_reaches_the_build_as_part_of_the_base() -> None:
 
 @pytest.mark.unit
 def test_the_tag_follows_the_plugins_sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from harness.provision import images
+    from harness.run.provision import images
 
     built = gpu_target(image=None, build=Build("ngc", "a/b:c"))
     before = planned_image(built), planned_image(target())

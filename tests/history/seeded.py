@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from harness.history.latency import Timed
-from harness.history.record import Entry, RunRecord, Stack
+from harness.history.runs import Entry, RunRecord, Stack
 from harness.words import Class
 
 STACK = Stack("1.7.1.116", "sha256:aa", "NVIDIA H200", "575.10", "0.1.0")

@@ -8,7 +8,7 @@ import pytest
 
 from harness.history import CellHistory, histories
 from harness.history.latency import NEEDED
-from harness.history.record import Entry, RunRecord
+from harness.history.runs import Entry, RunRecord
 from harness.words import Class
 from tests.history.seeded import CELL, OTHER, STACK, day, runs, timed
 

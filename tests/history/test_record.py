@@ -11,14 +11,14 @@ import pytest
 
 from harness.errors import HandledError
 from harness.history import read_history, take_history, update_history
-from harness.history.record import MOST_SAMPLES, RunRecord, from_text, records, stack_of, to_text
-from harness.judged import judge_cell
-from harness.outcome import Latency, Outcome
+from harness.history.runs import MOST_SAMPLES, RunRecord, from_text, records, stack_of, to_text
+from harness.judge.cell import judge_cell
 from harness.plan import find, plan
+from harness.record.outcome import Latency, Outcome
+from harness.record.store import Store
 from harness.report import build_report, verify_report
 from harness.report.results import assemble
 from harness.report.writer import results_json, schema_text
-from harness.store import Store
 from harness.words import Class
 from tests.history.seeded import CELL, OTHER, STACK, runs
 from tests.report import factory

@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.case import load_cases
-from harness.executor import TargetRunner, run_cells
-from harness.judged import Judged, judge_cell
+from harness.judge.cell import Judged, judge_cell
 from harness.matrix import load_matrix
 from harness.plan import Cell, plan
-from harness.store import Store
+from harness.record.store import Store
+from harness.run.local import run_cells
+from harness.run.target import TargetRunner
 
 if TYPE_CHECKING:
-    from harness.provision import Via
+    from harness.run.provision import Via
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -14,7 +14,7 @@ from tests.integration.runs import ROOT, Result, project_cells, run
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.provision import Via
+    from harness.run.provision import Via
 
 pytestmark = pytest.mark.integration
 

@@ -12,12 +12,12 @@ from onnx import TensorProto, helper, numpy_helper
 
 from harness.case import Case, Class, Link, Precision, Variant
 from harness.matrix import load_matrix
-from harness.outcome import Outcome
 from harness.plan import plan
-from harness.report.pairs import Column, Kind
+from harness.record.outcome import Outcome
+from harness.record.store import Store
+from harness.report.compare.pairs import Column, Kind
+from harness.report.compare.upgrade import Upgrade, upgrade
 from harness.report.results import assemble
-from harness.report.upgrade import Upgrade, upgrade
-from harness.store import Store
 from harness.words import Verdict
 from tests import needs
 from tests.integration.runs import ROOT, Result, project_cells, run

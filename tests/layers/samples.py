@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.layers import LayerReport, parse_layers
-from harness.outcome import Layer, Node
+from harness.record.outcome import Layer, Node
 
 DATA = Path(__file__).parent / "data"
 VERBOSE = tuple(sorted(path.stem for path in DATA.glob("rtx-*.txt")))

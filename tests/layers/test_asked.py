@@ -11,7 +11,7 @@ from onnx import TensorProto, helper
 
 from harness.case import Case, Precision, Variant
 from harness.layers import asked, wished
-from harness.outcome import Node
+from harness.record.outcome import Node
 from tests.cases.test_all_cases import CASES
 
 pytestmark = pytest.mark.unit

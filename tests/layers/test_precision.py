@@ -7,9 +7,9 @@ import dataclasses
 import pytest
 
 from harness.layers import int8_coverage, node_precision, parse_layers
+from harness.layers.compute import layer_precision
 from harness.layers.datatype import multiplied_in, precision_of
-from harness.layers.judge import layer_precision
-from harness.outcome import Layer, Node, TensorUse
+from harness.record.outcome import Layer, Node, TensorUse
 from harness.words import Precision
 from tests.layers.samples import nodes, text, verbose
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from harness.layers import LayerReport, parse_layers
-from harness.outcome import TensorUse
+from harness.record.outcome import TensorUse
 from tests.layers.samples import DATA, nodes
 
 pytestmark = pytest.mark.unit

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.layers import parse_layers
-from harness.outcome import TensorUse
+from harness.record.outcome import TensorUse
 from tests.layers.samples import VERBOSE, named, text, verbose
 
 pytestmark = pytest.mark.unit

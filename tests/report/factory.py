@@ -25,7 +25,8 @@ from harness.case import (
     model_sha256,
 )
 from harness.matrix import Defaults, Matrix, Needs, Target
-from harness.outcome import (
+from harness.plan import find, plan
+from harness.record.outcome import (
     Accuracy,
     End,
     Latency,
@@ -37,7 +38,6 @@ from harness.outcome import (
     Stamps,
     TensorUse,
 )
-from harness.plan import find, plan
 from harness.report.results import assemble
 
 if TYPE_CHECKING:

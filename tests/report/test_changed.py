@@ -6,10 +6,10 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from harness.report.changed import grouped
-from harness.report.html import render
-from harness.report.markdown import summary
+from harness.report.compare.grouped import grouped
+from harness.report.exports.markdown import summary
 from harness.report.model import Change
+from harness.report.page.html import render
 from tests.report import factory
 
 FIXED = "fails to build before, builds after"

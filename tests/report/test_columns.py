@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harness.report import write_report
-from harness.report.columns import Column, groups
-from harness.report.html import render
+from harness.report.page.columns import Column, groups
+from harness.report.page.html import render
 from harness.report.results import assemble
 from tests.report import factory
 from tests.report.browsing import Opened
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser
 
-    from harness.outcome import Outcome
+    from harness.record.outcome import Outcome
     from harness.report import Results
 
 H200 = {"gpu": "NVIDIA H200", "cuda": "13.0", "driver": "580.159.04"}

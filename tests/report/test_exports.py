@@ -15,17 +15,17 @@ import jsonschema
 import pytest
 
 from harness.case import load_cases
-from harness.judged import judge_cell
+from harness.judge.cell import judge_cell
 from harness.matrix import load_matrix
-from harness.outcome import Outcome
 from harness.plan import find, plan
-from harness.report.badge import badge
+from harness.record.outcome import Outcome
 from harness.report.counts import counts
 from harness.report.evidence import cell_view
-from harness.report.junit import junit
+from harness.report.exports.badge import badge
+from harness.report.exports.csv_table import COLUMNS, table
+from harness.report.exports.junit import junit
 from harness.report.labels import bucket
 from harness.report.model import Results
-from harness.report.table import COLUMNS, table
 from harness.report.writer import results_json, schema_text
 from tests.report import factory
 from tests.report.poison import everywhere

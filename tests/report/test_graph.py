@@ -13,7 +13,7 @@ from onnx import TensorProto
 
 from harness.case import Graph, load_cases
 from harness.report.graph import MOST_NODES, GraphView, NodeView, graph_of
-from harness.report.placing import BOX, END, LANE, Layout, layout
+from harness.report.page.layout import BOX, END, LANE, Layout, layout
 from harness.report.writer import results_json
 from tests.report import factory
 

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harness.errors import HandledError, InfraError
+from harness.record.store import Store
 from harness.report import build_report, verify_report, write_report, writer
 from harness.report.counts import clusters, counts
-from harness.report.html import render
+from harness.report.exports.markdown import LIMIT_BYTES, summary
 from harness.report.labels import BUCKETS, MARKS
-from harness.report.markdown import LIMIT_BYTES, summary
-from harness.report.pagedata import page_data, unpacked
+from harness.report.page.data import page_data, unpacked
+from harness.report.page.html import render
 from harness.report.text import clip, tail, visible
-from harness.store import Store
 from harness.words import Class
 from tests.report import factory
 from tests.report.poison import SAFE, everywhere
@@ -257,7 +257,7 @@ def test_summary_says_so_when_nothing_is_wrong() -> None:
 
 def test_summary_is_cut_where_it_would_grow_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """A CI system that refuses a long summary would show none."""
-    monkeypatch.setattr("harness.report.markdown.LIMIT_BYTES", 900)
+    monkeypatch.setattr("harness.report.exports.markdown.LIMIT_BYTES", 900)
     text = summary(factory.results())
     assert len(text.encode()) <= 900
     assert text.endswith("*Cut here; the rest is in index.html and results.json.*\n")

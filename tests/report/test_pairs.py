@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.outcome import Latency
+from harness.record.outcome import Latency
+from harness.report.compare.pairs import Column, Kind, pairs
+from harness.report.compare.upgrade import upgrade
 from harness.report.model import CaseView, Results
-from harness.report.pairs import Column, Kind, pairs
 from harness.report.results import assemble
-from harness.report.upgrade import upgrade
 from harness.words import Precision
 from tests.report import factory
 
 if TYPE_CHECKING:
-    from harness.outcome import Outcome
-    from harness.report.upgrade import Upgrade
+    from harness.record.outcome import Outcome
+    from harness.report.compare.upgrade import Upgrade
 
 pytestmark = pytest.mark.unit
 

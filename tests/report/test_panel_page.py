@@ -175,8 +175,8 @@ def test_graph_is_drawn_the_same_every_time(browser: Browser, folder: Path) -> N
 
 def test_panel_links_to_the_whole_log_beside_the_page(browser: Browser, tmp_path: Path) -> None:
     """The page carries what fits; the file has everything."""
+    from harness.record.store import Store
     from harness.report import build_report
-    from harness.store import Store
 
     with Store(tmp_path) as store:
         for outcome in factory.outcomes().values():
@@ -192,8 +192,8 @@ def test_panel_links_to_the_whole_log_beside_the_page(browser: Browser, tmp_path
 
 def test_panel_gives_the_model_and_the_lines_to_paste(browser: Browser, tmp_path: Path) -> None:
     """A bug report needs the model, NVIDIA's image and trtexec; whoever has the project needs the cell's id."""
+    from harness.record.store import Store
     from harness.report import build_report
-    from harness.store import Store
 
     with Store(tmp_path) as store:
         for outcome in factory.outcomes().values():

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.history.record import Entry, RunRecord, subject_of
+from harness.history.runs import Entry, RunRecord, subject_of
 from harness.report import past
 from harness.report.counts import clusters
-from harness.report.drilldown import cell_evidence
-from harness.report.facts import facts
-from harness.report.markdown import summary
+from harness.report.exports.markdown import summary
 from harness.report.model import RunView
+from harness.report.page.cells import facts
+from harness.report.page.panel import cell_evidence
 from harness.report.results import assemble
 from harness.words import Class
 from tests.history.seeded import OTHER, STACK, day, timed
@@ -22,8 +22,8 @@ from tests.report import factory
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from harness.history.record import Stack
-    from harness.outcome import Outcome
+    from harness.history.runs import Stack
+    from harness.record.outcome import Outcome
     from harness.report import Results
     from harness.report.model import CellView
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.report.ranges import chip, short_versions
+from harness.report.compare.ranges import chip, short_versions
 from harness.report.results import assemble
 from harness.words import Engine, Precision
 from tests.report import factory
 
 if TYPE_CHECKING:
     from harness.matrix import Target
-    from harness.outcome import Outcome
+    from harness.record.outcome import Outcome
     from harness.report import Results
 
 pytestmark = pytest.mark.unit

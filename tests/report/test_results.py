@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from harness.case import load_cases
-from harness.outcome import Latency, Outcome
 from harness.plan import plan
+from harness.record.outcome import Latency, Outcome
+from harness.record.store import Store
 from harness.report.labels import BUCKETS, bucket
 from harness.report.model import CellView, Results
 from harness.report.results import assemble, recorded, results_of
 from harness.report.writer import build_report, results_json
-from harness.store import Store
 from harness.words import Class, Grade, Precision, Verdict
 from tests.report import factory
 

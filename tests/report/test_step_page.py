@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.outcome import Accuracy, Latency
+from harness.record.outcome import Accuracy, Latency
 from harness.report import write_report
-from harness.report.pairs import Column, Kind
+from harness.report.compare.pairs import Column, Kind
+from harness.report.compare.upgrade import upgrade
 from harness.report.results import assemble
-from harness.report.upgrade import upgrade
 from harness.words import Class
 from tests.report import factory
 from tests.report.browsing import Opened, cell, panel, rows
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, Page
 
-    from harness.outcome import Outcome
+    from harness.record.outcome import Outcome
     from harness.report import Results
 
 pytestmark = pytest.mark.browser
@@ -188,7 +188,7 @@ def test_a_noisy_time_is_shown_as_about(
 ) -> None:
     """Whether the table is static or drawn by the script; a quiet one is shown as it is."""
     if drawn:
-        monkeypatch.setattr("harness.report.html._STATIC_CELLS", 0)
+        monkeypatch.setattr("harness.report.page.html._STATIC_CELLS", 0)
     write_report(with_timings(), tmp_path)
     made = Opened(browser, tmp_path / "index.html")
     noisy, quiet = (cell(made.page, "qdq-between", on) for on in ("rtx17", "rtx14"))

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harness.case import Expectation
-from harness.outcome import Accuracy, Latency
-from harness.report.pairs import Column, Kind
+from harness.record.outcome import Accuracy, Latency
+from harness.report.compare.pairs import Column, Kind
+from harness.report.compare.upgrade import default_pair, upgrade
 from harness.report.results import assemble
-from harness.report.upgrade import default_pair, upgrade
 from harness.words import Class, Engine
 from tests.report import factory
 
 if TYPE_CHECKING:
-    from harness.outcome import Outcome
+    from harness.record.outcome import Outcome
     from harness.report import Results
-    from harness.report.upgrade import Row, Upgrade
+    from harness.report.compare.upgrade import Row, Upgrade
 
 pytestmark = pytest.mark.unit
 

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.outcome import Latency
+from harness.record.outcome import Latency
+from harness.record.store import Store
 from harness.report import build_report, verify_report
-from harness.store import Store
 from tests.report import factory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harness.outcome import Outcome
+    from harness.record.outcome import Outcome
 
 pytestmark = pytest.mark.unit
 

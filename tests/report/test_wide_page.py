@@ -10,9 +10,9 @@ import pytest
 
 from benchmarks.report_scale import results as many
 from harness.report import write_report
-from harness.report.pairs import Column
+from harness.report.compare.pairs import Column
+from harness.report.compare.upgrade import upgrade
 from harness.report.results import assemble
-from harness.report.upgrade import upgrade
 from tests import needs
 from tests.report import factory
 from tests.report.browsing import Opened, panel
@@ -136,7 +136,7 @@ def test_a_large_matrix_without_scripts_says_where_the_cells_are(browser: Browse
 
 def test_a_large_page_keeps_within_its_budget() -> None:
     """Ten thousand cells in a megabyte."""
-    from harness.report.html import render
+    from harness.report.page.html import render
 
     assert len(render(many(10_000)).encode()) <= 1_000_000
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from harness.diagnosis import load_signatures
-from harness.executor import target
-from harness.outcome import End, Message, Node, Outcome, ParserError
-from harness.provision import Environment, Unavailable
-from harness.store import Store
+from harness.judge.diagnosis import load_signatures
+from harness.record.outcome import End, Message, Node, Outcome, ParserError
+from harness.record.store import Store
+from harness.run import target
+from harness.run.provision import Environment, Unavailable
 from tests import needs
 from tools.coverage import Coverage, count, judge, table
 from tools.onnx_node_tests import main

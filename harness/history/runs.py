@@ -1,0 +1,247 @@
+"""`history/<date>-<run>.json`: what a run found in each cell, in a form that a year of nights can keep.
+
+A record outlives the run's own records and logs. It holds the class as it was judged then, for cases and diagnoses of a
+later day would judge another model. Cells that said nothing of an engine are left out.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import re
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from harness.errors import HandledError
+from harness.words import UNJUDGED, Class
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from harness.judge.cell import Judged
+    from harness.record.outcome import Stamps
+
+#: The folder beside results.json.
+FOLDER = "history"
+#: Raised when the meaning of a field changes.
+HISTORY_SCHEMA = 1
+#: Latency samples kept of one cell and run, evenly spread over those taken.
+MOST_SAMPLES = 50
+#: Hexadecimal digits kept of the model's and the recipe's hash.
+_DIGITS = 12
+#: Images that were built here: their tag is a hash of all they are made of, whereas two builds of one recipe differ in
+#: their digest.
+_BUILT_HERE = "trt-compat-matrix/"
+_FILE = re.compile(r"\d{4}-\d{2}-\d{2}-[A-Za-z0-9_.-]+\.json")
+
+
+@dataclass(frozen=True)
+class Stack:
+    """What a result stands on beside model and recipe; figures of different stacks are not compared.
+
+    `image` is the digest of a pulled image, the tag of one that was built here, or the packages of a virtual
+    environment; `device` the GPU's name, or the CPU's where nothing ran on a GPU.
+    """
+
+    engine: str
+    image: str
+    device: str
+    driver: str
+    harness: str
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One cell in one run; `subject` is short for the hashes of model and recipe, `stack` an index."""
+
+    cls: Class
+    subject: str
+    stack: int
+    signature: str | None = None
+    median_ms: float | None = None
+    samples_ms: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """One run: `when` is the UTC time of its first cell."""
+
+    run: str
+    when: str
+    stacks: tuple[Stack, ...] = ()
+    cells: dict[str, Entry] = field(default_factory=dict)
+
+    @property
+    def file_name(self) -> str:
+        """Return the name under which it is kept."""
+        return f"{self.when[:10]}-{self.run}.json"
+
+
+def subject_of(model_sha256: str, recipe_sha256: str) -> str:
+    """Return the hashes of model and recipe in short."""
+    return f"{model_sha256[:_DIGITS]}-{recipe_sha256[:_DIGITS]}"
+
+
+def stack_of(stamps: Stamps) -> Stack:
+    """Return what an outcome stands on."""
+    seen = stamps.environment
+    if stamps.image.startswith(_BUILT_HERE):
+        image = stamps.image
+    elif stamps.image_digest:
+        image = stamps.image_digest
+    else:
+        host = (f"python {seen.get('python', '')}", seen.get("libc", ""))
+        image = " ".join(filter(None, (*sorted(stamps.packages), *host)))
+    device = seen.get("gpu") or seen.get("cpu", "")
+    return Stack(stamps.engine_version, image, device, seen.get("driver", ""), stamps.harness_version)
+
+
+def records(results: Iterable[Judged]) -> tuple[RunRecord, ...]:
+    """Return the records of the runs that outcomes are of, the oldest first.
+
+    Of several outcomes of one cell in one run the last counts. What is not `keepable` is left out.
+    """
+    by_run: dict[str, list[Judged]] = {}
+    for result in results:
+        stamps = result.outcome.stamps
+        if keepable(stamps) and result.classification.cls not in UNJUDGED:
+            by_run.setdefault(_run(stamps), []).append(result)
+    return tuple(sorted((_record(run, found) for run, found in by_run.items()), key=_age))
+
+
+def keepable(stamps: Stamps) -> bool:
+    """Tell whether a run can be kept under its day and id; those of a record of another hand may be any text."""
+    return _is_time(stamps.when) and bool(_FILE.fullmatch(RunRecord(_run(stamps), stamps.when).file_name))
+
+
+def _run(stamps: Stamps) -> str:
+    return stamps.run or "run"
+
+
+def _is_time(when: str) -> bool:
+    """Tell whether a text is an ISO 8601 time by its minutes: of what follows, Python 3.10 reads less than 3.11."""
+    try:
+        dt.datetime.fromisoformat(when[:16])
+    except ValueError:
+        return False
+    return True
+
+
+def _age(record: RunRecord) -> tuple[str, str]:
+    return record.when, record.run
+
+
+def _record(run: str, results: list[Judged]) -> RunRecord:
+    results.sort(key=lambda result: (result.outcome.stamps.when, result.cell.id))
+    stacks = sorted({stack_of(result.outcome.stamps) for result in results}, key=repr)
+    numbers = {stack: number for number, stack in enumerate(stacks)}
+    cells = {result.cell.id: _entry(result, numbers[stack_of(result.outcome.stamps)]) for result in results}
+    return RunRecord(run, results[0].outcome.stamps.when, tuple(stacks), dict(sorted(cells.items())))
+
+
+def _entry(result: Judged, stack: int) -> Entry:
+    stamps, latency = result.outcome.stamps, result.outcome.latency
+    samples = latency.samples_ms if latency else ()
+    ordered = sorted(samples)
+    return Entry(
+        cls=result.classification.cls,
+        subject=subject_of(stamps.model_sha256, stamps.recipe_sha256),
+        stack=stack,
+        signature=result.signature,
+        median_ms=_short(ordered[len(ordered) // 2]) if ordered else None,
+        samples_ms=tuple(_short(samples[index]) for index in _spread(len(samples))),
+    )
+
+
+def _spread(count: int) -> Sequence[int]:
+    if count <= MOST_SAMPLES:
+        return range(count)
+    return [index * count // MOST_SAMPLES for index in range(MOST_SAMPLES)]
+
+
+def _short(milliseconds: float) -> float:
+    # Five digits: CUDA events resolve half a microsecond, and the file is kept for years.
+    return float(f"{milliseconds:.5g}")
+
+
+def to_text(record: RunRecord) -> str:
+    """Return the file's text: a stack or a cell a line, sorted."""
+    head = {"schema": HISTORY_SCHEMA, "run": record.run, "when": record.when}
+    lines = ",\n".join(f"{json.dumps(key)}: {_line(entry)}" for key, entry in sorted(record.cells.items()))
+    stacks = ",\n".join(json.dumps(asdict(stack)) for stack in record.stacks)
+    return f'{json.dumps(head)[:-1]},\n"stacks": [\n{stacks}\n],\n"cells": {{\n{lines}\n}}}}\n'
+
+
+def _line(entry: Entry) -> str:
+    data: dict[str, Any] = {"class": str(entry.cls), "subject": entry.subject, "stack": entry.stack}
+    if entry.signature:
+        data["signature"] = entry.signature
+    if entry.median_ms is not None:
+        data["median_ms"] = entry.median_ms
+        data["samples_ms"] = entry.samples_ms
+    return json.dumps(data)
+
+
+def from_text(text: str) -> RunRecord:
+    """Rebuild a record; raises ValueError, KeyError or TypeError for a text that is none."""
+    data = json.loads(text)
+    if data["schema"] != HISTORY_SCHEMA:
+        raise ValueError(f"history schema {data['schema']!r}, this harness reads {HISTORY_SCHEMA}")
+    if not _is_time(data["when"]):
+        raise ValueError(f"{data['when']!r:.60} is no time")
+    stacks = tuple(Stack(**stack) for stack in data["stacks"])
+    cells = {}
+    for key, entry in data["cells"].items():
+        stacks[entry["stack"]]
+        cells[key] = Entry(
+            cls=Class(entry["class"]),
+            subject=entry["subject"],
+            stack=entry["stack"],
+            signature=entry.get("signature"),
+            median_ms=None if entry.get("median_ms") is None else float(entry["median_ms"]),
+            samples_ms=tuple(map(float, entry.get("samples_ms", ()))),
+        )
+    return RunRecord(data["run"], data["when"], stacks, cells)
+
+
+def read_history(reports: Path) -> tuple[RunRecord, ...]:
+    """Return all records of a reports folder, the oldest first.
+
+    Raises HandledError, naming the file, for one that cannot be read: leaving it out would move dates.
+    """
+    found = []
+    for path in sorted((reports / FOLDER).glob("*.json")):
+        try:
+            record = from_text(path.read_text(encoding="utf-8"))
+        except (OSError, ArithmeticError, ValueError, LookupError, TypeError, AttributeError) as error:
+            raise HandledError(f"{path}: not a history record ({error}); mend or delete it") from error
+        if not _FILE.fullmatch(path.name) or path.name != record.file_name:
+            raise HandledError(f"{path}: holds the record {record.file_name}; give it that name or delete it")
+        found.append(record)
+    return tuple(sorted(found, key=_age))
+
+
+def missing(reports: Path, fresh: Iterable[RunRecord]) -> tuple[RunRecord, ...]:
+    """Return those of `fresh` that the folder lacks, or holds with fewer cells, as of a run still under way."""
+    kept = {record.file_name: len(record.cells) for record in read_history(reports)}
+    return tuple(record for record in fresh if len(record.cells) > kept.get(record.file_name, 0))
+
+
+def update_history(reports: Path, fresh: Iterable[RunRecord]) -> tuple[Path, ...]:
+    """Write those records that the folder lacks; return their paths."""
+    written = []
+    for record in missing(reports, fresh):
+        path = reports / FOLDER / record.file_name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+        temporary.write_text(to_text(record), encoding="utf-8", newline="\n")
+        temporary.replace(path)
+        written.append(path)
+    return tuple(written)
+
+
+def take_history(reports: Path, other: Path) -> int:
+    """Copy the records that another reports folder has and this one lacks; return how many."""
+    return len(update_history(reports, read_history(other)))

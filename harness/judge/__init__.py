@@ -1,0 +1,1 @@
+"""What a record amounts to: class, cause, verdict; pure functions of records."""

@@ -1,0 +1,83 @@
+"""One outcome with all that is concluded from it; pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from harness.errors import described
+from harness.judge.classify import Classification, classify
+from harness.judge.diagnosis import Diagnosis, diagnose
+from harness.judge.verdict import Judgement, judge
+from harness.layers import node_precision, wished
+from harness.plan import Cell, claims_about
+from harness.words import BASELINE, GOOD, Class, Precision, Verdict
+
+if TYPE_CHECKING:
+    from harness.case import Recipe
+    from harness.record.outcome import Outcome
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A cell's record, the precision each node ran in and is wished in, its class, diagnosis and verdict."""
+
+    cell: Cell
+    outcome: Outcome
+    precision: dict[str, Precision]
+    wished: dict[str, Precision]
+    classification: Classification
+    diagnosis: Diagnosis | None
+    judgement: Judgement
+
+    @property
+    def signature(self) -> str | None:
+        """Return the diagnosis' id."""
+        return self.diagnosis.id if self.diagnosis else None
+
+    @property
+    def demanded(self) -> bool:
+        """Tell whether the engine has to keep the precision that the variant wants."""
+        return _demanded(self.cell)
+
+    @property
+    def failed(self) -> bool:
+        """Tell whether the engine did not do what the recipe asks, known or not."""
+        verdict = self.judgement.verdict
+        if verdict is Verdict.NEW:
+            return self.classification.cls not in GOOD
+        return verdict in (Verdict.REGRESSED, Verdict.KNOWN_FAILURE)
+
+
+def _demanded(cell: Cell) -> bool:
+    # ONNX Runtime is the baseline for the graph and its numbers: that it runs a Q/DQ convolution in FP32 unless a
+    # QuantizeLinear follows says nothing about TensorRT. What it ran in is recorded and shown.
+    return cell.target.engine is not BASELINE
+
+
+def judge_cell(cell: Cell, outcome: Outcome) -> Judged:
+    """Return a cell's record with its conclusions; a record that cannot be judged is `infra_error` and says why."""
+    try:
+        return _judge_cell(cell, outcome)
+    except Exception as error:  # noqa: BLE001  (an engine's text, of any shape: one record must not cost the rest)
+        reason = f"the harness could not judge the record: {described(error)}"
+        classification = Classification(Class.INFRA_ERROR, reason)
+        return Judged(cell, outcome, {}, {}, classification, None, Judgement(Verdict.INFRA, None, reason))
+
+
+def _judge_cell(cell: Cell, outcome: Outcome) -> Judged:
+    precision = node_precision(outcome.nodes, outcome.layers)
+    wishes = dict(wished(cell.variant, outcome.nodes))
+    demanded = _demanded(cell)
+    permitted = _permitted(cell.variant.recipe) if demanded else frozenset()
+    found = classify(outcome, wishes, precision, demanded=demanded, permitted=permitted)
+    classification = replace(found, derived=cell.variant.precision is None)
+    diagnosis = diagnose(outcome, classification)
+    judgement = judge(classification, claims_about(cell), diagnosis.id if diagnosis else None)
+    return Judged(cell, outcome, precision, wishes, classification, diagnosis, judgement)
+
+
+def _permitted(recipe: Recipe) -> frozenset[Precision]:
+    """Return the precisions that the recipe's builder flags let the engine choose."""
+    words = {str(precision) for precision in Precision}
+    return frozenset(Precision(flag.lower()) for flag in recipe.flags if flag.lower() in words)

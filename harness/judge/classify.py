@@ -1,0 +1,304 @@
+"""Outcome -> class: what a cell amounts to, from the record alone.
+
+Wrong numbers outrank a lost precision: an engine that is fast and wrong is worse than one that is slow and
+right. What was lost is listed all the same.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from harness.judge import engine_errors
+from harness.layers import MAY_VANISH, node_precision
+from harness.words import Class, Precision, said
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from harness.record.outcome import Accuracy, Outcome
+
+
+class Lost(NamedTuple):
+    """A node that did not run in the precision its variant is about."""
+
+    node: str
+    wanted: Precision
+    got: Precision
+
+
+@dataclass(frozen=True)
+class Classification:
+    """A class with one sentence of reason.
+
+    `unverified` are wanted nodes whose precision the engine did not tell: neither reached nor lost. The
+    reason of a good class names them. `derived` says that the graph wants the precision, and nobody said so.
+    """
+
+    cls: Class
+    reason: str
+    lost: tuple[Lost, ...] = ()
+    unverified: tuple[str, ...] = ()
+    derived: bool = False
+
+
+class Tolerance(NamedTuple):
+    """The most an output may differ: max_abs over the reference's largest magnitude, and the least cosine."""
+
+    max_rel: float
+    cosine: float
+
+
+#: By the coarsest precision anything ran in, finest first. Cosine carries the verdict on structure (a swapped
+#: channel, a lost bias, garbage); max_rel bounds one bad element. The graphs are a handful of layers deep.
+TOLERANCES: Mapping[Precision, Tolerance] = {
+    # 24-bit significand; only the order of a few thousand additions differs.
+    Precision.FP32: Tolerance(1e-4, 0.999999),
+    # 11-bit significand on the products, sums in FP32: 2^-11 a layer.
+    Precision.TF32: Tolerance(5e-3, 0.9999),
+    # 11-bit significand, and every tensor between layers is rounded too.
+    Precision.FP16: Tolerance(1e-2, 0.9999),
+    # 8-bit significand: 2^-8 a rounding.
+    Precision.BF16: Tolerance(5e-2, 0.999),
+    # One quantum is 1/127 of a tensor's range, and a value at a tie may fall either way at each Q; under a
+    # calibrator the reference is not quantised at all and outliers saturate.
+    Precision.INT8: Tolerance(0.2, 0.98),
+    Precision.UINT8: Tolerance(0.2, 0.98),
+    # 4-bit significand: 2^-4 a rounding.
+    Precision.FP8: Tolerance(0.3, 0.97),
+    # Sixteen values in all.
+    Precision.INT4: Tolerance(0.5, 0.90),
+    Precision.FP4: Tolerance(0.5, 0.90),
+}
+#: Where no layer tells: a GPU engine may use TF32 for FP32 unless forbidden, which it is nowhere by default.
+_UNTOLD = Precision.TF32
+
+#: What a float times stored weights is held to. The weights are constants and lose nothing on the way; but engines
+#: widen them in FP16, and ONNX Runtime's MatMulNBits quantises the data (off by 4e-3, measured on 1.31.1).
+_STORED: Mapping[Precision, Precision] = dict.fromkeys(
+    (Precision.INT8_WEIGHTS, Precision.INT4_WEIGHTS, Precision.FP8_WEIGHTS, Precision.FP4_WEIGHTS),
+    Precision.FP16,
+)
+
+#: FP32 tensors are multiplied in TF32 by default where the GPU has it: either is what a wish for the other
+#: means.
+_SAME = ({Precision.FP32, Precision.TF32},)
+
+_PHASES = {
+    "parse": Class.PARSE_FAILED,
+    "build": Class.BUILD_FAILED,
+    "calibrate": Class.BUILD_FAILED,
+    "serialise": Class.BUILD_FAILED,
+    "load": Class.LOAD_FAILED,
+    "run": Class.RUN_FAILED,
+    "time": Class.RUN_FAILED,
+    "profile": Class.RUN_FAILED,
+}
+_OUT_OF_MEMORY = re.compile(
+    r"std::bad_alloc|\bMemoryError\b|Error Code \d+: OutOfMemory|CUDA_ERROR_OUT_OF_MEMORY"
+    r"|cudaErrorMemoryAllocation|Cuda Runtime \((?:cudaError 2\b|out of memory)"
+    r"|CUDA (?:error|failure)?.{0,20}out of memory|Failed to allocate memory",
+    re.IGNORECASE,
+)
+#: A build that asks the GPU of this machine although it needs none: TensorRT-RTX 1.4 does so for a Q or DQ
+#: that is not fused into a convolution, for whatever compute capability the build is. Says nothing about the
+#: graph.
+_NO_GPU = re.compile(
+    r"In generateForCurrent at|cudaError 35\b|CUDA driver version is insufficient for CUDA runtime version"
+    r"|no CUDA-capable device is detected|CUDA_ERROR_NO_DEVICE|libcuda\.so\S* (?:not found|cannot open)"
+)
+
+
+def classify(
+    outcome: Outcome,
+    wanted: Mapping[str, Precision],
+    got: Mapping[str, Precision] | None = None,
+    *,
+    demanded: bool = True,
+    permitted: Collection[Precision] = (),
+) -> Classification:
+    """Return the class of an outcome.
+
+    `wanted` is what is wanted by ONNX node name; `got` what each node ran in, read from the outcome's layers unless
+    given. With `demanded` False the wish only sets how far numbers may be off. `permitted` are the precisions that the
+    recipe lets the engine choose, which set that where the layers do not tell.
+    """
+    early = _not_judged(outcome) or _removed(outcome) or _ended_badly(outcome) or _failed(outcome)
+    if early is not None:
+        return early
+    ran = _read(outcome) if got is None else got
+    coarsest = coarsest_precision(outcome, wanted, ran, permitted)
+    return _finished(outcome, wanted if demanded else {}, ran, coarsest)
+
+
+def _read(outcome: Outcome) -> Mapping[str, Precision]:
+    return node_precision(outcome.nodes, outcome.layers)
+
+
+def _not_judged(outcome: Outcome) -> Classification | None:
+    if outcome.state == "done":
+        return None
+    cls = Class(outcome.state)
+    return Classification(cls, outcome.reason or f"recorded as {cls} without a reason")
+
+
+def _removed(outcome: Outcome) -> Classification | None:
+    if outcome.missing_api is None:
+        return None
+    return Classification(Class.API_REMOVED, f"this version has no {outcome.missing_api}")
+
+
+def _ended_badly(outcome: Outcome) -> Classification | None:
+    end = outcome.end
+    if end is None:
+        return Classification(Class.INFRA_ERROR, "the record does not say how the engine's process ended")
+    where = f" in {outcome.failed_phase}" if outcome.failed_phase else ""
+    if end.kind == "finished":
+        return None
+    if end.kind == "timed_out":
+        return Classification(Class.TIMED_OUT, f"did not end in time{where}{_colon(end.detail)}")
+    said = _line(_OUT_OF_MEMORY, "\n".join((*engine_errors.native(outcome), outcome.error)))
+    if end.kind == "out_of_memory" or said:
+        return Classification(Class.OUT_OF_MEMORY, f"ran out of memory{where}{_colon(said or end.detail)}")
+    how = end.detail or (f"killed by {end.signal}" if end.signal else f"exited with code {end.exit_code}")
+    return Classification(Class.CRASHED, f"{how}{where}")
+
+
+def _failed(outcome: Outcome) -> Classification | None:
+    phase = outcome.failed_phase
+    if phase is None:
+        return None
+    if phase not in _PHASES:
+        return Classification(Class.INFRA_ERROR, f"failed in {phase!r}, which is no phase of an engine")
+    text = engine_errors.fatal(outcome)
+    if _OUT_OF_MEMORY.search(text):
+        return Classification(Class.OUT_OF_MEMORY, f"ran out of memory in {phase}: {text}")
+    if _NO_GPU.search(text) and "gpu" not in outcome.stamps.environment:
+        return Classification(
+            Class.NOT_RUN, f"needs a GPU that this machine does not have, in {phase}: {text}"
+        )
+    return Classification(_PHASES[phase], f"{phase} failed{_colon(text)}")
+
+
+def _finished(
+    outcome: Outcome, demands: Mapping[str, Precision], got: Mapping[str, Precision], coarsest: Precision
+) -> Classification:
+    lost = tuple(
+        Lost(node, precision, got[node])
+        for node, precision in demands.items()
+        if got.get(node, Precision.UNKNOWN) is not Precision.UNKNOWN and not _reached(precision, got[node])
+    )
+    unverified = _unverified(outcome, demands, got)
+    wrong = _wrong_numbers(outcome, coarsest)
+    if wrong:
+        return Classification(Class.INACCURATE, wrong, lost, unverified)
+    if lost:
+        return Classification(Class.PRECISION_LOST, _lost_sentence(lost), lost, unverified)
+    reason = "built, ran" if outcome.ran else "built; not run on this machine"
+    if outcome.ran:
+        agree, not_compared = ", numbers agree with the reference", "; numbers were not compared"
+        reason += agree if outcome.accuracy else not_compared + _colon(outcome.uncompared)
+    if unverified:
+        reason += f"; the precision of {_names(unverified)} is not known"
+        reason += "" if outcome.layers else ", because the engine listed no layers"
+    return Classification(Class.OK if outcome.ran else Class.BUILT, reason, (), unverified)
+
+
+def _reached(wanted: Precision, got: Precision) -> bool:
+    return wanted is got or any({wanted, got} <= same for same in _SAME)
+
+
+def _unverified(
+    outcome: Outcome, wanted: Mapping[str, Precision], got: Mapping[str, Precision]
+) -> tuple[str, ...]:
+    """List wanted nodes of unknown precision, save those that complete layers show to be folded away."""
+    ops = {node.name: node.op for node in outcome.nodes}
+    complete = bool(outcome.layers) and not outcome.unparsed_layers
+    return tuple(
+        node
+        for node in wanted
+        if got.get(node, Precision.UNKNOWN) is Precision.UNKNOWN
+        and not (complete and node not in got and ops.get(node) in MAY_VANISH)
+    )
+
+
+def _wrong_numbers(outcome: Outcome, coarsest: Precision) -> str:
+    tolerance = TOLERANCES.get(coarsest, Tolerance(0.0, 1.0))
+    findings = (_finding(accuracy, tolerance, coarsest) for accuracy in outcome.accuracy)
+    return "; ".join(finding for finding in findings if finding)
+
+
+def _finding(accuracy: Accuracy, tolerance: Tolerance, precision: Precision) -> str:
+    if not accuracy.shape_matches:
+        return f"output {accuracy.output} is missing or has another shape than the reference"
+    if accuracy.not_finite:
+        return f"output {accuracy.output} has {accuracy.not_finite} values that are NaN or infinite"
+    if accuracy.max_rel > tolerance.max_rel:
+        return (
+            f"output {accuracy.output} is off by {accuracy.max_rel:.3g} of the reference's magnitude "
+            f"({precision} may be off by {tolerance.max_rel:g})"
+        )
+    # A cosine is rounded in its last digits even where every element agrees.
+    if accuracy.cosine < tolerance.cosine - 1e-9:
+        return (
+            f"output {accuracy.output} has cosine {accuracy.cosine:.6f} with the reference "
+            f"({precision} needs {tolerance.cosine:g})"
+        )
+    return ""
+
+
+def coarsest_precision(
+    outcome: Outcome,
+    wanted: Mapping[str, Precision],
+    got: Mapping[str, Precision],
+    permitted: Collection[Precision] = (),
+) -> Precision:
+    """Return the coarsest precision that anything ran in, was quantised to or was meant to run in.
+
+    Where a layer does not tell, or none is listed, it may have run in any that is permitted. Stored weights count as
+    the float that they are multiplied by, and as FP16 at the least.
+    """
+    told = {_word(layer.precision) for layer in outcome.layers}
+    meant = {_word(node.precision) for node in outcome.nodes if node.precision}
+    seen = told | meant | set(got.values()) | set(wanted.values())
+    seen |= {_STORED[word] for word in seen if word in _STORED}
+    times = (
+        layer.inputs[0] for layer in outcome.layers if _word(layer.precision) in _STORED and layer.inputs
+    )
+    seen |= {_word(tensor.precision) for tensor in times}
+    if not told or Precision.UNKNOWN in told or outcome.unparsed_layers:
+        seen |= set(permitted)
+    # A record from before nodes had precisions.
+    if any(node.op == "QuantizeLinear" and not node.precision for node in outcome.nodes):
+        seen.add(Precision.INT8)
+    order = list(TOLERANCES)
+    floating = [precision for precision in order if precision in seen]
+    if floating:
+        return floating[-1] if outcome.layers else max(floating[-1], _UNTOLD, key=order.index)
+    exact = sorted(precision for precision in seen if precision not in (Precision.UNKNOWN, *order))
+    return exact[0] if exact else _UNTOLD
+
+
+def _word(text: str) -> Precision:
+    try:
+        return Precision(text)
+    except ValueError:
+        return Precision.UNKNOWN
+
+
+def _lost_sentence(lost: tuple[Lost, ...]) -> str:
+    parts = [f"{node} ran in {said(got)}, not {said(wanted)}" for node, wanted, got in lost[:3]]
+    return "; ".join(parts) + (f" and {len(lost) - 3} more" if len(lost) > 3 else "")  # noqa: PLR2004
+
+
+def _names(nodes: tuple[str, ...]) -> str:
+    return ", ".join(nodes[:3]) + (f" and {len(nodes) - 3} more" if len(nodes) > 3 else "")  # noqa: PLR2004
+
+
+def _colon(text: str) -> str:
+    return f": {text}" if text else ""
+
+
+def _line(pattern: re.Pattern[str], text: str) -> str:
+    return next((line.strip() for line in text.splitlines() if pattern.search(line)), "")

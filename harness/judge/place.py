@@ -1,0 +1,111 @@
+"""Where in the model a complaint belongs: operator and node, as far as a record tells."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harness.record.outcome import Node, Outcome
+
+#: What the parser refuses before it has come to any node.
+INPUT = "network input"
+
+#: The logger's line before the parser's complaint; `output` is the node's first.
+_PARSING = re.compile(r'While parsing node number \d+ \[(?P<operator>[^\s\]]+)(?: -> "(?P<output>[^"]*)")?\]')
+_IMPORTER = re.compile(r"In function (?:import|check)(?P<operator>[A-Z]\w*):")
+_IMPORTING = re.compile(r"ERROR: (?P<tensor>[^\n]*?):\d+ In function importInput:")
+#: How the parser of TensorRT 10 begins what it hands to `trtexec` and Polygraphy.
+_NUMBERED = re.compile(r"In node -?\d+ with name: (?P<node>.*?) and operator: (?P<operator>\S+) \(")
+#: A refusal of how the builder was configured: of the recipe, not of a node, even where there is but one.
+_RECIPE = re.compile(r"\bBuilderFlag::k")
+_MOST_NAMES = 3
+
+
+class Place(NamedTuple):
+    """An operator and the name of its node, "" for what is not known.
+
+    Where a node of a subgraph is refused, some versions tell its operator and the name of the node around it.
+    """
+
+    operator: str = ""
+    node: str = ""
+
+    def __str__(self) -> str:
+        noun = self.operator if self.operator == INPUT else f"{self.operator} node".lstrip()
+        return f"{noun} {self.node!r}" if self.node else self.operator
+
+
+def find_place(outcome: Outcome, text: str, *, operator: str = "", node: str = "") -> Place:
+    """Return what a text of a record complains of; `operator` and `node` are what the text itself names."""
+    if _RECIPE.search(text):
+        return Place()
+    if node:
+        known = _named_in(node, outcome.nodes)
+        return Place(operator or (known.op if known else ""), known.name if known else node)
+    for found in _looked_up(outcome, text, operator):
+        operator = operator or found.operator
+        if found.node and operator == found.operator:
+            return found
+    mine = [
+        each for each in outcome.nodes if each.op == operator or (not operator and len(outcome.nodes) == 1)
+    ]
+    return Place(operator or (mine[0].op if mine else ""), _names([each.name for each in mine]))
+
+
+def _looked_up(outcome: Outcome, text: str, operator: str) -> Iterator[Place]:
+    """Yield what each source says, the surest first."""
+    line = text.strip().partition("\n")[0]
+    refused = [error for error in outcome.parser_errors if line in error.text]
+    # What a library says past the logger is in no error of the parser; the error that it led to is the first.
+    for error in refused or [each for each in outcome.parser_errors if operator in ("", each.operator)][:1]:
+        logged = _logged(outcome, error.text.strip().partition("\n")[0])
+        if error.operator:
+            yield Place(error.operator, error.node or logged.node)
+        elif logged.operator != INPUT or len(outcome.nodes) != 1:
+            yield logged
+    numbered = _NUMBERED.search(text)
+    if numbered:
+        yield Place(numbered["operator"], numbered["node"])
+    known = _named_in(text, outcome.nodes)
+    if known:
+        yield Place(known.op, known.name)
+
+
+def _logged(outcome: Outcome, line: str) -> Place:
+    """Return the place that the logger told just before it repeated a complaint of the parser."""
+    current = Place()
+    for message in outcome.messages:
+        parsing, importing, importer = (
+            pattern.search(message.text) for pattern in (_PARSING, _IMPORTING, _IMPORTER)
+        )
+        if parsing:
+            output = parsing["output"]
+            current = Place(parsing["operator"], f"node_of_{output}" if output else "")
+        elif importing:
+            current = Place(INPUT, importing["tensor"])
+        elif importer and not current.operator:
+            current = Place(importer["operator"])
+        if line and line in message.text and current.operator:
+            return current
+    return Place() if line else current
+
+
+def _named_in(text: str, nodes: tuple[Node, ...]) -> Node | None:
+    """Return the known node whose name stands first in a text; a layer's name may go on after the node's."""
+    found = []
+    for node in nodes:
+        # A name that is a mere word stands in many a sentence that is not about the node.
+        if node.name != text and node.name.isalpha():
+            continue
+        match = re.search(rf"(?<![\w/])(?<!\w\.){re.escape(node.name)}(?![A-Za-z0-9/]|\.\w)", text)
+        if match:
+            found.append((match.start(), -len(node.name), node))
+    return min(found, key=lambda each: each[:2])[2] if found else None
+
+
+def _names(names: list[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(names[:_MOST_NAMES]) + more

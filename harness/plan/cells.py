@@ -1,0 +1,44 @@
+"""Cells: every variant on every target, in the order of the report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from harness.case import Case, Expectation, Variant
+    from harness.matrix import Matrix, Target
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One variant on one target; `id` is `case[variant]-target`, also its pytest id."""
+
+    id: str
+    case: Case
+    variant: Variant
+    target: Target
+
+
+def plan(matrix: Matrix, cases: Iterable[Case]) -> tuple[Cell, ...]:
+    """Return all cells, ordered by case, variant and target, each as its source lists them."""
+    return tuple(
+        Cell(f"{case.name}[{variant.name}]-{target.name}", case, variant, target)
+        for case in cases
+        for variant in case
+        for target in matrix
+    )
+
+
+def claims_about(cell: Cell) -> tuple[Expectation, ...]:
+    """Return the claims about this cell."""
+    target = cell.target
+    return tuple(
+        expectation
+        for expectation in cell.variant.expectations
+        if expectation.covers(
+            target=target.name, engine=target.engine, version=target.version, platform=target.platform
+        )
+    )

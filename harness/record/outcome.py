@@ -1,0 +1,202 @@
+"""The record of one cell: everything that was observed, nothing that was concluded.
+
+Records are immutable and round-trip through JSON. Everything right of the store works from these alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from harness.record.from_json import decode
+
+#: Raised when the meaning of a field changes; the store refuses records of another number.
+RECORD_SCHEMA = 1
+
+State = Literal["done", "not_run", "not_applicable", "infra_error"]
+#: How the process that held the engine ended.
+EndKind = Literal["finished", "exited", "signalled", "out_of_memory", "timed_out"]
+
+
+@dataclass(frozen=True)
+class Message:
+    """One line of the engine's logger: severity (ERROR, WARNING, INFO, VERBOSE, INTERNAL_ERROR) and text."""
+
+    severity: str
+    text: str
+
+
+@dataclass(frozen=True)
+class ParserError:
+    """One entry of the ONNX parser's error list; `node` is the ONNX node name where the version gives it."""
+
+    text: str
+    code: str = ""
+    node: str = ""
+    operator: str = ""
+
+
+@dataclass(frozen=True)
+class End:
+    """How the child process ended.
+
+    `detail` is a sentence ("killed by SIGSEGV"); `peak_rss_bytes` is the child's own high-water mark.
+    """
+
+    kind: EndKind
+    detail: str = ""
+    exit_code: int | None = None
+    signal: str | None = None
+    peak_rss_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class TensorUse:
+    """A tensor at a layer's edge; `precision` is a word of `harness.words.Precision`."""
+
+    name: str
+    precision: str
+    dimensions: tuple[int, ...] = ()
+    format: str = ""
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One engine layer, normalised across engines and schemas.
+
+    `precision` is what the layer computes in: for a convolution what its data and weights really are.
+    `onnx_nodes` are the effective names (`harness.case.effective_name`) of the nodes it came from.
+    `time_ms` is the median of a profiled run, or None where none was made.
+    """
+
+    name: str
+    type: str
+    precision: str
+    inputs: tuple[TensorUse, ...] = ()
+    weights: tuple[TensorUse, ...] = ()
+    outputs: tuple[TensorUse, ...] = ()
+    tactic: str = ""
+    onnx_nodes: tuple[str, ...] = ()
+    time_ms: float | None = None
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """One output against the ONNX reference evaluator on the same inputs.
+
+    `max_abs` is absolute, `max_rel` is max_abs over the reference's largest magnitude, `cosine` in [-1, 1];
+    `not_finite` counts NaN and infinities that the reference does not have (the other figures then leave them out).
+    """
+
+    output: str
+    max_abs: float
+    max_rel: float
+    cosine: float
+    not_finite: int = 0
+    shape_matches: bool = True
+
+
+@dataclass(frozen=True)
+class Latency:
+    """All samples of the timed run, in milliseconds, in the order taken.
+
+    `clock` says by what they were taken and `scope`, in words, what lies between its two readings. `upload_ms` are
+    samples of copying all inputs from page-locked host memory to the device, which is no part of `samples_ms`.
+    `before` and `after` are what the GPU's sensors said, by name with unit, and are empty where none can be read.
+    """
+
+    samples_ms: tuple[float, ...]
+    warmup: int
+    clock: Literal["cuda_events", "monotonic"]
+    scope: str = ""
+    upload_ms: tuple[float, ...] = ()
+    before: dict[str, str] = field(default_factory=dict)
+    after: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Node:
+    """An ONNX node of the model: its effective name and operator, and the precision that the graph itself asks of it.
+
+    `precision` is a word of `harness.words.Precision`, "" where the graph asks for none; of a node that only changes a
+    type it is the type that it brings into the graph (harness/layers/asked.py).
+    """
+
+    name: str
+    op: str
+    precision: str = ""
+
+
+@dataclass(frozen=True)
+class Stamps:
+    """What the outcome depends on; two outcomes are comparable when these say so.
+
+    `when` is UTC, ISO 8601. `harness_commit` is that of the harness's checkout, with a "+" where it was changed, empty
+    where it was installed. `environment` holds what the agent saw: engine and Python version, CUDA, driver, GPU
+    name, UUID and compute capability, CPU, C library.
+    """
+
+    model_sha256: str = ""
+    recipe_sha256: str = ""
+    engine_version: str = ""
+    via: str = ""
+    image: str = ""
+    image_digest: str = ""
+    packages: tuple[str, ...] = ()
+    harness_version: str = ""
+    when: str = ""
+    run: str = ""
+    environment: dict[str, str] = field(default_factory=dict)
+    harness_commit: str = ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Everything observed in one cell.
+
+    `phases` are seconds in the order they ran; `failed_phase` is the phase that did not finish, and `missing_api`
+    the exact name the recipe needs and this version lacks. `reason` is one sentence for a cell that did not run,
+    `uncompared` one on why the numbers of one that ran were not compared.
+    `messages` leaves out VERBOSE lines; the whole log, with the native library's own output, is in the store under
+    `log_sha256`.
+    """
+
+    cell: str
+    case: str
+    variant: str
+    target: str
+    state: State
+    reason: str = ""
+    end: End | None = None
+    phases: dict[str, float] = field(default_factory=dict)
+    failed_phase: str | None = None
+    missing_api: str | None = None
+    error: str = ""
+    parser_errors: tuple[ParserError, ...] = ()
+    messages: tuple[Message, ...] = ()
+    native_output: str = ""
+    log_sha256: str | None = None
+    nodes: tuple[Node, ...] = ()
+    layers: tuple[Layer, ...] = ()
+    layer_source: str = ""
+    unparsed_layers: int = 0
+    engine_bytes: int | None = None
+    ran: bool = False
+    accuracy: tuple[Accuracy, ...] = ()
+    uncompared: str = ""
+    latency: Latency | None = None
+    stamps: Stamps = field(default_factory=Stamps)
+    schema: int = RECORD_SCHEMA
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record as plain JSON data."""
+        return dataclasses.asdict(self)
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> Outcome:
+        """Rebuild a record; raises ValueError for another schema, TypeError for a missing or wrong field."""
+        if data.get("schema") != RECORD_SCHEMA:
+            raise ValueError(f"record schema {data.get('schema')!r}, this harness reads {RECORD_SCHEMA}")
+        outcome: Outcome = decode(Outcome, data)
+        return outcome

@@ -1,0 +1,215 @@
+"""The append-only store of outcomes.
+
+    records/<run>-<worker>.jsonl   one record a line, flushed and synced before `append` returns
+    logs/<aa>/<sha256>.txt.gz      whole logs by the hash of their text, written before the record that names
+    them
+
+Every writer makes a file of its own and never opens one that exists, so several processes append at once
+without locks. A process that is killed can leave one torn last line in its file, which readers pass over, and
+logs that no record names.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import gzip
+import hashlib
+import itertools
+import json
+import os
+import re
+import tempfile
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, NoReturn
+
+from harness.errors import HandledError
+from harness.record.outcome import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+
+
+class Store:
+    """A folder of outcomes; `run` and `worker` name the file that this process appends to."""
+
+    def __init__(self, path: Path, *, run: str = "run", worker: str = "main") -> None:
+        for name in (run, worker):
+            if not _NAME.fullmatch(name):
+                raise HandledError(f"store name {name!r}: use letters, digits, '-', '_' and '.'")
+        self.path = path
+        self._name = f"{run}-{worker}"
+        self._open: BinaryIO | None = None
+
+    def append(self, outcome: Outcome, log_text: str | None = None) -> Outcome:
+        """Record an outcome for good, its log first; return it as recorded, with the log's hash where it has one."""
+        if log_text:
+            outcome = dataclasses.replace(outcome, log_sha256=self._write_log(log_text))
+        line = _line(outcome)
+        file = self._writer()
+        file.write(line + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+        return outcome
+
+    def absorb(self, other: Store) -> int:
+        """Append what another store holds and this one lacks, with logs; return how many records that was.
+
+        Doing it again adds nothing. Raises HandledError where the other's record names a log that it lacks.
+        """
+        known = {_line(outcome) for outcome in self.outcomes()}
+        taken = 0
+        for outcome in other.outcomes():
+            line = _line(outcome)
+            if line not in known:
+                known.add(line)
+                self.append(outcome, other.log(outcome.log_sha256) if outcome.log_sha256 else None)
+                taken += 1
+        return taken
+
+    def close(self) -> None:
+        """Close the file; a later `append` starts another."""
+        if self._open is not None:
+            self._open.close()
+            self._open = None
+
+    def __enter__(self) -> Store:  # noqa: PYI034  (Self is Python 3.11)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def outcomes(self) -> Iterator[Outcome]:
+        """Yield every record, file by file in name order, each in the order written.
+
+        A torn last line is passed over. A line elsewhere that is no record raises HandledError with file and
+        line: silently leaving it out could turn a recorded regression into "not run".
+        """
+        for path in sorted((self.path / "records").glob("*.jsonl")):
+            yield from _read(path)
+
+    def latest(self, stale: Callable[[Outcome], bool] = lambda _: False) -> dict[str, Outcome]:
+        """Return the outcome of the store that speaks for each cell; see `latest`."""
+        return latest(self.outcomes(), stale)
+
+    def log(self, sha256: str) -> str:
+        """Return a whole log; raises HandledError where it is missing or not what its name says."""
+        path = self._log_path(sha256)
+        try:
+            text = gzip.decompress(path.read_bytes())
+        except (OSError, EOFError, zlib.error) as error:
+            raise HandledError(f"{path}: the log cannot be read ({error}); run the cell again") from error
+        if hashlib.sha256(text).hexdigest() != sha256:
+            raise HandledError(f"{path}: the log is not the one that was recorded; run the cell again")
+        return text.decode("utf-8")
+
+    def _writer(self) -> BinaryIO:
+        if self._open is None:
+            folder = self.path / "records"
+            folder.mkdir(parents=True, exist_ok=True)
+            numbers = itertools.count(2)
+            name = self._name
+            while self._open is None:
+                try:
+                    self._open = (folder / f"{name}.jsonl").open("xb")
+                except FileExistsError:
+                    name = f"{self._name}.{next(numbers)}"
+        return self._open
+
+    def _log_path(self, sha256: str) -> Path:
+        return self.path / "logs" / sha256[:2] / f"{sha256}.txt.gz"
+
+    def _write_log(self, text: str) -> str:
+        # A native library may write bytes that are no UTF-8; decoded with surrogates they must not stop the
+        # record.
+        data = text.encode("utf-8", "backslashreplace")
+        sha256 = hashlib.sha256(data).hexdigest()
+        path = self._log_path(sha256)
+        if path.exists():
+            return sha256
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(gzip.compress(data, mtime=0))
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(temporary, 0o644)  # noqa: PTH101  (mkstemp gives 0600, and web servers refuse a site with that)
+            os.replace(temporary, path)  # noqa: PTH105  (the same call on every platform, and it is atomic)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+        return sha256
+
+
+def _line(outcome: Outcome) -> bytes:
+    text = json.dumps(outcome.to_json(), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    # A lone surrogate, from bytes that were no UTF-8, becomes its JSON escape.
+    return text.encode("utf-8", "backslashreplace")
+
+
+def latest(
+    outcomes: Iterable[Outcome], stale: Callable[[Outcome], bool] = lambda _: False
+) -> dict[str, Outcome]:
+    """Return the outcome that speaks for each cell, by cell id, sorted by it.
+
+    That is the latest by `stamps.when` (ties: the later of them as given, for a store the later file name, then
+    the later line), save that a machine that can do less does not hide what one that can do more has found: an
+    outcome that was not run never displaces one that was; one that only built never displaces one of the same
+    engine and image that got as far as a GPU. Any outcome that is not `stale` displaces one that is, and none that
+    is stale displaces one that is not.
+    """
+    chosen: dict[str, Outcome] = {}
+    for outcome in sorted(outcomes, key=lambda each: each.stamps.when):
+        before = chosen.get(outcome.cell)
+        if before is None or _displaces(outcome, before, stale):
+            chosen[outcome.cell] = outcome
+    return dict(sorted(chosen.items()))
+
+
+_GPU_PHASES = frozenset({"load", "run", "time", "profile"})
+
+
+def _displaces(later: Outcome, before: Outcome, stale: Callable[[Outcome], bool]) -> bool:
+    outdated = stale(before)
+    if stale(later) != outdated:
+        return outdated
+    if later.state != "done":
+        return before.state != "done"
+    same = (later.stamps.engine_version, later.stamps.image_digest) == (
+        before.stamps.engine_version,
+        before.stamps.image_digest,
+    )
+    only_built = later.failed_phase is None and not _reached_gpu(later)
+    return not (only_built and same and before.state == "done" and _reached_gpu(before))
+
+
+def _reached_gpu(outcome: Outcome) -> bool:
+    return outcome.ran or not _GPU_PHASES.isdisjoint({*outcome.phases, outcome.failed_phase})
+
+
+def _no_number(word: str) -> NoReturn:
+    raise ValueError(f"{word} is no number in JSON")
+
+
+def _read(path: Path) -> Iterator[Outcome]:
+    *lines, tail = path.read_bytes().split(b"\n")
+    for number, line in enumerate([*lines, tail], start=1):
+        if not line.strip():
+            continue
+        try:
+            data = json.loads(line, parse_constant=_no_number)
+        except ValueError as error:
+            if number > len(lines):
+                # Its writer was killed in mid-line: `append` had not returned, nothing that was promised is
+                # lost.
+                return
+            raise HandledError(
+                f"{path}:{number}: not a record ({error}); mend or delete that line"
+            ) from error
+        try:
+            yield Outcome.from_json(data)
+        except (ValueError, TypeError, AttributeError) as error:
+            raise HandledError(f"{path}:{number}: not a record this harness reads: {error}") from error

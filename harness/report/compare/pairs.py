@@ -1,0 +1,222 @@
+"""Both sides of every variant, and what became of it between them: the judgement of a step, without its words.
+
+A side is a column of a report, so that two targets of one night and one target of two nights are judged alike. The
+page's script does the same for two columns of its own report (page/upgrade.js).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from harness.judge.timing import RUN_TO_RUN
+from harness.layers.datatype import NARROW
+from harness.report.compare.ranges import crosses, same_precision
+from harness.report.compare.sides import Side, side
+from harness.words import GOOD, Class, Precision, Word
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.report.model import CellView, Results, TargetView, VariantView
+
+
+class Kind(Word):
+    """What a step from one column to another does to a variant; the order is that of the page."""
+
+    BROKEN = "broken"
+    PRECISION_LOST = "precision_lost"
+    BUILDS_WITHOUT = "builds_without"
+    WIDER = "wider"
+    SLOWER = "slower"
+    NEWLY_UNKNOWN = "newly_unknown"
+    OTHERWISE = "otherwise"
+    FIXED = "fixed"
+    PRECISION_GAINED = "precision_gained"
+    NARROWER = "narrower"
+    FASTER = "faster"
+
+
+class Hindrance(Word):
+    """Why two timings are not compared."""
+
+    STACK = "stack"
+    NOISE = "noise"
+    MODEL = "model"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One target of a report, by its id; `name` is what to call it where two reports have a target of this id."""
+
+    results: Results
+    target: str
+    name: str = ""
+
+    @property
+    def called(self) -> str:
+        """Return what to call it."""
+        return self.name or self.target
+
+    @property
+    def view(self) -> TargetView:
+        """Return the target; KeyError where the report has none of this id."""
+        for target in self.results.targets:
+            if target.id == self.target:
+                return target
+        raise KeyError(self.target)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A variant and what is known of it on both sides; `altered` says that model or recipe are not the same."""
+
+    variant: VariantView
+    old: Side
+    new: Side
+    altered: bool = False
+
+
+@dataclass(frozen=True)
+class Step:
+    """Two columns, and both sides of every variant in them."""
+
+    before: Column
+    after: Column
+    pairs: tuple[Pair, ...]
+
+    @property
+    def sides(self) -> tuple[tuple[Column, tuple[Side, ...]], ...]:
+        """Return each column with its side of every variant."""
+        olds, news = tuple(pair.old for pair in self.pairs), tuple(pair.new for pair in self.pairs)
+        return (self.before, olds), (self.after, news)
+
+
+def pairs(before: Column, after: Column) -> tuple[Pair, ...]:
+    """Return every variant with both its sides: in the order of `after`, then those that only `before` has."""
+    olds, news = _variants(before.results), _variants(after.results)
+    old_cells, new_cells = _cells(before), _cells(after)
+    made = []
+    for key in dict.fromkeys((*news, *olds)):
+        old, new = olds.get(key), news.get(key)
+        variant = new or olds[key]
+        sides = _side(old_cells.get(key), old, variant), _side(new_cells.get(key), new, variant)
+        made.append(Pair(variant, *sides, altered=bool(old and new and _subject(old) != _subject(new))))
+    return tuple(made)
+
+
+def kinds(pair: Pair) -> list[Kind]:
+    """Return what became of a variant: nothing, one thing, or one and a change of its latency."""
+    return [kind for kind in (_kind(pair) or _width(pair), _speed(pair)) if kind]
+
+
+def crossed(pair: Pair) -> list[tuple[str, str, str]]:
+    """Return the nodes that nobody wished for and that left or took a narrow type: each with before and after."""
+    sides = pair.old, pair.new
+    if not (pair.new.demanded and all(one.cls is not None and standing(one.cls) for one in sides)):
+        return []
+    before = dict(pair.old.rest)
+    both = [(node, before[node], after) for node, after in pair.new.rest if node in before]
+    return [each for each in both if crosses(Precision(each[1]), Precision(each[2]))]
+
+
+def hindrance(pair: Pair) -> Hindrance | None:
+    """Return why the timings of a variant that was timed on both sides are not compared; None where they are."""
+    old, new = pair.old.box, pair.new.box
+    if pair.altered:
+        return Hindrance.MODEL
+    if not old or not new or old.stack != new.stack:
+        return Hindrance.STACK
+    return None if old.interval and new.interval else Hindrance.NOISE
+
+
+def ratio(pair: Pair) -> tuple[float, float] | None:
+    """Return the 99 % interval of the ratio of the medians, after over before; None where they are not compared."""
+    old, new = pair.old.box, pair.new.box
+    if not (old and new and old.interval and new.interval) or hindrance(pair):
+        return None
+    return new.interval[0] / old.interval[1], new.interval[1] / old.interval[0]
+
+
+def standing(cls: Class) -> int:
+    """Return 2 for a class that works, 1 for one that works without its precision, 0 for one that fails."""
+    return 2 if cls in GOOD else 1 if cls is Class.PRECISION_LOST else 0
+
+
+def _variants(results: Results) -> dict[tuple[str, str], VariantView]:
+    return {(variant.case, variant.name): variant for case in results.cases for variant in case.variants}
+
+
+def _cells(column: Column) -> dict[tuple[str, str], CellView]:
+    target = column.view.id
+    return {(cell.case, cell.variant): cell for cell in column.results.cells if cell.target == target}
+
+
+def _side(cell: CellView | None, own: VariantView | None, variant: VariantView) -> Side:
+    """Return a side in the terms of one variant: what it wants now is asked of both sides."""
+    if cell is None or own is None:
+        return Side(None, why="not in that report")
+    return side(cell, own if own.wanted == variant.wanted else replace(own, wanted=variant.wanted))
+
+
+def _subject(variant: VariantView) -> tuple[str, str]:
+    return variant.model_sha256, variant.recipe_sha256
+
+
+def _kind(pair: Pair) -> Kind | None:
+    old, new = pair.old, pair.new
+    if old.cls is None or new.cls is None:
+        lost_sight = old.cls is not None and new.why != "does not apply"
+        return Kind.NEWLY_UNKNOWN if lost_sight else None
+    was, now = standing(old.cls), standing(new.cls)
+    if now == 0:
+        other = old.cls is not new.cls or (old.signature and new.signature and old.signature != new.signature)
+        return Kind.BROKEN if was else Kind.OTHERWISE if other else None
+    if not was:
+        # An engine that was refused and is now built without its precision has not been fixed: it fails silently.
+        return Kind.BUILDS_WITHOUT if now == 1 else Kind.FIXED
+    if not new.demanded:
+        return None
+    wanted = pair.variant.wanted
+    gained = _kept(wanted, new, old) - _kept(wanted, old, new)
+    if not gained and not _all_told(pair):
+        gained = now - was
+    return Kind.PRECISION_LOST if gained < 0 else Kind.PRECISION_GAINED if gained else None
+
+
+def _width(pair: Pair) -> Kind | None:
+    """Tell a wider type from a narrower one, of nodes that nobody wished for; that fails no step."""
+    found = crossed(pair)
+    if any(Precision(before) in NARROW for _, before, _ in found):
+        return Kind.WIDER
+    return Kind.NARROWER if found else None
+
+
+def _all_told(pair: Pair) -> bool:
+    """Tell whether both sides say what each wanted node ran in.
+
+    Then the nodes outweigh the classes: ONNX Runtime is not judged by precision, and works without it.
+    """
+    nodes = pair.old.nodes, pair.new.nodes
+    return all(nodes) and all(map(all, nodes))
+
+
+def _kept(wanted: Sequence[tuple[str, Precision]], one: Side, other: Side) -> int:
+    """Count the wanted nodes that kept their precision, of those that both sides tell of."""
+    told = zip(wanted, one.nodes, other.nodes, strict=False)
+    return sum(
+        bool(got and elsewhere) and same_precision(want, Precision(got)) for (_, want), got, elsewhere in told
+    )
+
+
+def _speed(pair: Pair) -> Kind | None:
+    """Tell slower from faster, of engines that work: the time of one that fails or errs is no speed."""
+    found, box = ratio(pair), pair.old.box
+    if not (
+        found and box and pair.old.cls and pair.new.cls and standing(pair.old.cls) and standing(pair.new.cls)
+    ):
+        return None
+    margin = 1 + RUN_TO_RUN[box.stack[0]]
+    if found[0] > margin:
+        return Kind.SLOWER
+    return Kind.FASTER if found[1] < 1 / margin else None

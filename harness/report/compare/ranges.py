@@ -1,0 +1,308 @@
+"""From cells to facts about version ranges: how a variant fares along a series, and which version changed it.
+
+A series is a run of versions that can be compared: one engine on one platform. Pure.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from packaging.version import Version
+
+from harness.layers.datatype import FLOATS, NARROW, WEIGHTS
+from harness.report.model import Change, Span, TargetView
+from harness.words import GOOD, UNJUDGED, Class, Grade, Precision, said
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from harness.record.outcome import Layer
+    from harness.report.model import CellView, VariantView
+
+    Run = Sequence[tuple[TargetView, CellView]]
+    #: What, better, what variants may have in common, what is the variant's own.
+    Difference = tuple[str, bool | None, str, str]
+
+#: A class as the predicate of a sentence whose subject is the variant.
+PREDICATE = {
+    Class.OK: "works",
+    Class.BUILT: "builds",
+    Class.PRECISION_LOST: "loses precision",
+    Class.INACCURATE: "gives wrong numbers",
+    Class.PARSE_FAILED: "fails to parse",
+    Class.BUILD_FAILED: "fails to build",
+    Class.LOAD_FAILED: "fails to load",
+    Class.RUN_FAILED: "fails to run",
+    Class.CRASHED: "crashes",
+    Class.TIMED_OUT: "times out",
+    Class.OUT_OF_MEMORY: "runs out of memory",
+    Class.API_REMOVED: "needs an API that is not there",
+    Class.NOT_APPLICABLE: "does not apply",
+    Class.NOT_RUN: "was not run",
+    Class.INFRA_ERROR: "was not judged (infrastructure)",
+}
+
+
+def short_versions(versions: Iterable[str]) -> dict[str, str]:
+    """Return for each version its shortest prefix, of two parts or more, that no other one shares."""
+    every = sorted(set(versions), key=Version)
+    return {version: _shortest(version, every) for version in every}
+
+
+def _shortest(version: str, every: Sequence[str]) -> str:
+    parts = version.split(".")
+    for length in range(2, len(parts)):
+        prefix = parts[:length]
+        if sum(other.split(".")[:length] == prefix for other in every) == 1:
+            return ".".join(prefix)
+    return version
+
+
+def chip(
+    wanted: Mapping[str, Precision],
+    actual: Mapping[str, Precision],
+    untold: Collection[str],
+    layers: Sequence[Layer],
+) -> str:
+    """Return a cell's precision in short: wanted nodes that kept it ("INT8 1/2"), else what layers ran in.
+
+    `untold` are wanted nodes of which the engine does not tell; they add a question mark ("INT8 1/2?").
+    Other nodes without a precision vanished rightly and do not count. Empty where the layers are not known.
+    """
+    if not layers:
+        return ""
+    counted = [node for node in wanted if node in actual or node in untold]
+    if not counted:
+        ran_in = {layer.precision for layer in layers if layer.precision not in _UNINTERESTING}
+        return "+".join(sorted(said(kind).upper() for kind in ran_in))
+    kinds = {wanted[node] for node in counted}
+    word = said(kinds.pop()).upper() if len(kinds) == 1 else "kept"
+    kept = sum(same_precision(wanted[node], actual.get(node)) for node in counted)
+    if all(node in untold for node in counted):
+        return f"{word} ?"
+    return f"{word} {kept}/{len(counted)}{'?' if any(node in untold for node in counted) else ''}"
+
+
+def same_precision(wanted: Precision, actual: Precision | None) -> bool:
+    """Tell whether a node kept its precision; TF32 is how a GPU multiplies FP32."""
+    floats = (Precision.FP32, Precision.TF32)
+    return wanted == actual or (wanted in floats and actual in floats)
+
+
+def unasked(cell: CellView, variant: VariantView) -> dict[str, Precision]:
+    """Return what the nodes ran in that are wanted in no precision: a narrow type or a float.
+
+    A node that is fused into one layer with a wanted one follows that, and is left out.
+    """
+    wanted = dict(variant.wanted)
+    follow = {
+        (node, cell.precision.get(leader))
+        for layer in cell.layers
+        for leader in wanted.keys() & layer.onnx_nodes
+        for node in layer.onnx_nodes
+    }
+    return {
+        node: kind
+        for node, kind in cell.precision.items()
+        if cell.layers and kind in NARROW | _FLOATING and node not in wanted and (node, kind) not in follow
+    }
+
+
+def crosses(before: Precision, after: Precision) -> bool:
+    """Tell whether a node left a narrow type or took one: that is told though nobody wished for it."""
+    return (before in NARROW) != (after in NARROW)
+
+
+#: What is multiplied in a float; weights that are only stored in something narrower are.
+_FLOATING = FLOATS | frozenset(WEIGHTS.values())
+_UNINTERESTING = frozenset({Precision.UNKNOWN, Precision.INT32, Precision.INT64, Precision.BOOL})
+
+
+def by_series(row: Run) -> dict[str, Run]:
+    """Return a row's cells by series, each in version order; series in the order of their first target."""
+    found: dict[str, list[tuple[TargetView, CellView]]] = {}
+    for target, cell in row:
+        found.setdefault(target.series, []).append((target, cell))
+    return {series: sorted(run, key=lambda pair: Version(pair[0].version)) for series, run in found.items()}
+
+
+def spans(variant: VariantView, runs: Mapping[str, Run]) -> list[Span]:
+    """Return a sentence for each series of which something is known, every bound marked measured, reported or guessed.
+
+    A side series ("RTX, SM 7.5") is told only where it was measured to differ from its main one at the same version.
+    """
+    found = []
+    every = [pair for run in runs.values() for pair in run if pair[1].measured]
+    states = {(target.series, target.version): _state(cell) for target, cell in every}
+    for series, run in runs.items():
+        main = series.partition(",")[0]
+        ran = {target.id for target, cell in run if cell.measured}
+        points = [
+            _point(variant, target, cell) for target, cell in run if cell.cls is not Class.NOT_APPLICABLE
+        ]
+        if main != series:
+            points = [
+                point
+                for point in points
+                if point.target.id in ran
+                and states.get((main, point.target.version)) != (point.state, point.chip)
+            ]
+        if any(point.state for point in points):
+            measured = any(point.target.id in ran for point in points)
+            found.append(Span(series, _sentence(points), claimed=not measured))
+    return found
+
+
+class _Point(NamedTuple):
+    """What is known of one version, and how sure that is; `state` is None where nothing is."""
+
+    target: TargetView
+    state: Class | None
+    chip: str
+    mark: str
+
+
+def _point(variant: VariantView, target: TargetView, cell: CellView) -> _Point:
+    if cell.measured:
+        return _Point(target, cell.cls, cell.chip, str(Grade.MEASURED))
+    claim = variant.expectations[cell.claims[0]] if cell.claims else None
+    if claim is None or claim.outcome in UNJUDGED:
+        return _Point(target, None, "", "")
+    return _Point(target, claim.outcome, "", str(claim.grade))
+
+
+def _state(cell: CellView) -> tuple[Class, str]:
+    return cell.cls, cell.chip
+
+
+def _sentence(points: Sequence[_Point]) -> str:
+    """Say the clauses in version order, then which versions nobody tested."""
+    runs: list[list[_Point]] = []
+    for point in points:
+        if point.state is None:
+            continue
+        if runs and runs[-1][-1][1:] == point[1:]:
+            runs[-1].append(point)
+        else:
+            runs.append([point])
+    order = [point.target.id for point in points]
+    clauses = []
+    for index, run in enumerate(runs):
+        before = runs[index - 1][-1] if index else None
+        gap = before is not None and order.index(run[0].target.id) - order.index(before.target.id) > 1
+        clauses.append(_clause(run, before, gap=gap, open_end=index == len(runs) - 1))
+    untested = _untested(points)
+    return "; ".join([*clauses, f"{untested} not tested"] if untested else clauses)
+
+
+def _clause(run: Sequence[_Point], before: _Point | None, *, gap: bool, open_end: bool) -> str:
+    first, last = run[0].target.short, run[-1].target.short
+    state, chip_, mark = run[0].state, run[0].chip, run[0].mark
+    kept = f", {chip_}" if chip_ else ""
+    if state is None:
+        return ""
+    turn = _turn(before, run[0])
+    if turn:
+        return f"{turn} {'by' if gap else 'in'} {first} ({mark}): {PREDICATE[state]}{kept}"
+    where = (
+        f"on {first}"
+        if first == last
+        else f"from {first}"
+        if open_end and before
+        else f"on {first} to {last}"
+    )
+    return f"{PREDICATE[state]} {where} ({mark}){kept}"
+
+
+def _turn(before: _Point | None, now: _Point) -> str:
+    """Name the turn for the better or the worse; from a lost precision to a failure is neither."""
+    if before is None or (before.state in GOOD) == (now.state in GOOD):
+        return ""
+    return "fixed" if now.state in GOOD else "broken" if now.state is not Class.PRECISION_LOST else ""
+
+
+def _untested(points: Sequence[_Point]) -> str:
+    """Name the versions of which nothing is known, neighbours as a range."""
+    groups: list[list[str]] = []
+    previous = False
+    for point in points:
+        if point.state is None:
+            groups = (
+                [*groups[:-1], [*groups[-1], point.target.short]]
+                if previous
+                else [*groups, [point.target.short]]
+            )
+        previous = point.state is None
+    return ", ".join(group[0] if len(group) == 1 else f"{group[0]} to {group[-1]}" for group in groups)
+
+
+def changes(variant: VariantView, run: Run) -> tuple[Change, ...]:
+    """Return what changed between neighbours of a series, leaving out versions that were not measured."""
+    measured = [(target, cell) for target, cell in run if cell.measured]
+    order = [target.id for target, _ in run]
+    found = []
+    for (before, old), (after, new) in pairwise(measured):
+        between = [run[index][0].short for index in range(order.index(before.id) + 1, order.index(after.id))]
+        difference = _difference(variant, old, new)
+        if difference:
+            gap = f" ({', '.join(between)} not run)" if between else ""
+            where = (variant.case, variant.name, before.series, before.id, after.id)
+            what, better, shared, detail = difference
+            versions = f"{before.short} to {after.short}{gap}"
+            found.append(Change(*where, what, better, versions, shared, detail))
+    return tuple(found)
+
+
+def _difference(variant: VariantView, old: CellView, new: CellView) -> Difference | None:
+    if old.cls is not new.cls:
+        better = None if (old.cls in GOOD) == (new.cls in GOOD) else new.cls in GOOD
+        return "class", better, f"{PREDICATE[old.cls]} before, {PREDICATE[new.cls]} after", new.chip
+    wanted = dict(variant.wanted)
+    moved = _moved(old.precision, new.precision, wanted)
+    rest = unasked(old, variant), unasked(new, variant)
+    moved = moved or [each for each in _moved(*rest, rest[0]) if crosses(*each[1:])]
+    if moved:
+        told = [(before, after, wanted[node]) for node, before, after in moved if node in wanted]
+        gained = {after == want for before, after, want in told if want in (before, after)}
+        text = ", ".join(f"{node} {said(before)} → {said(after)}" for node, before, after in moved)
+        return "precision", gained.pop() if len(gained) == 1 else None, "", text
+    return _layer_difference(old, new)
+
+
+def _moved(
+    old: Mapping[str, Precision], new: Mapping[str, Precision], nodes: Iterable[str]
+) -> list[tuple[str, Precision, Precision]]:
+    """Return the nodes that ran in another precision, with before and after."""
+    both = [(node, old[node], new[node]) for node in nodes if node in old and node in new]
+    return [each for each in both if each[1] is not each[2]]
+
+
+def _layer_difference(old: CellView, new: CellView) -> Difference | None:
+    before, after = _fusions(old.layers), _fusions(new.layers)
+    if not before or not after or before == after:
+        return None
+    count = f"{len(old.layers)} → {len(new.layers)} layers" if len(old.layers) != len(new.layers) else ""
+    return "layers", None, "", "; ".join(filter(None, [count, _example(before - after, after - before)]))
+
+
+def _fusions(layers: Sequence[Layer]) -> Counter[tuple[tuple[str, ...], str]]:
+    """Return how nodes are fused and in which precision: what stays comparable when layers are renamed."""
+    return Counter((tuple(sorted(layer.onnx_nodes)), str(layer.precision)) for layer in layers)
+
+
+def _example(gone: Counter[tuple[tuple[str, ...], str]], come: Counter[tuple[tuple[str, ...], str]]) -> str:
+    """Name one ONNX node whose layer is another, so that the change can be found in the layer table."""
+    for nodes, precision in sorted(come):
+        for old_nodes, old_precision in sorted(gone):
+            for node in nodes:
+                if node in old_nodes:
+                    now = f"{_company(node, nodes)} in {precision}"
+                    return f"{node} was {_company(node, old_nodes)} in {old_precision}, now {now}"
+    return ""
+
+
+def _company(node: str, nodes: Sequence[str]) -> str:
+    others = [other for other in nodes if other != node]
+    return f"fused with {' and '.join(others)}" if others else "alone"

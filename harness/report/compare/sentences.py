@@ -1,0 +1,154 @@
+"""What a step from one column to another amounts to, in sentences; page/upgrade.js says the same."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from harness.report.compare.pairs import Hindrance, Kind, hindrance, standing
+from harness.report.compare.sides import STACK
+from harness.words import Class, Grade, Precision
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from harness.report.compare.pairs import Pair, Step
+    from harness.report.compare.sides import Side
+
+#: Classes that a cell has only where its engine was tried on a device.
+_RUN = frozenset({Class.OK, Class.INACCURATE, Class.LOAD_FAILED, Class.RUN_FAILED})
+
+
+def headline(step: Step, counts: Mapping[Kind, int]) -> str:
+    """Return the answer in a sentence, from the number of rows of each kind."""
+    before, after = step.before.called, step.after.called
+    both = [pair for pair in step.pairs if pair.old.cls is not None and pair.new.cls is not None]
+    if not both:
+        return f"Nothing is known on both {before} and {after}, so nothing can be said."
+    broken, lost = counts.get(Kind.BROKEN), counts.get(Kind.PRECISION_LOST)
+    parts = [f"breaks {broken}"] if broken else []
+    parts += [f"loses the precision of {lost}"] if lost else []
+    besides = _without(counts.get(Kind.BUILDS_WITHOUT, 0)) + _wider(counts.get(Kind.WIDER, 0))
+    known = f"of {len(both)} variants known on both{besides}."
+    if parts:
+        return f"Going to {after} {' and '.join(parts)} {known}"
+    return f"Nothing that {_good(both)} on {before} breaks or loses precision on {after}, {known}"
+
+
+def basis(step: Step) -> str:
+    """Return what of the step was not measured, not run, or is flaky; "" where nothing."""
+    return " ".join(filter(None, (_unmeasured(step), _built(step), _flaky(step))))
+
+
+def coverage(step: Step) -> str:
+    """Count, by operator, the wanted INT8 nodes that run in it, for each side on which any was built."""
+    wanted = [
+        (row, at, pair.variant.ops.get(node, ""))
+        for row, pair in enumerate(step.pairs)
+        for at, (node, want) in enumerate(pair.variant.wanted)
+        if want is Precision.INT8
+    ]
+    if not wanted:
+        return ""
+    told = ", ".join(
+        _told(column.called, [(sides[row], at, op) for row, at, op in wanted]) for column, sides in step.sides
+    )
+    return f"Of {len(wanted)} nodes that should run in INT8, in INT8 are: {told}."
+
+
+def timing(step: Step) -> tuple[int, str]:
+    """Return how many variants have latencies that were compared, and the sentence on those that have not."""
+    both = [pair for pair in step.pairs if pair.old.box and pair.new.box]
+    if not both:
+        return 0, "Latency is not compared: no variant was timed on both."
+    why = Counter(map(hindrance, both))
+    left = []
+    if why[Hindrance.STACK]:
+        left.append(
+            f"{why[Hindrance.STACK]} timed on different stacks ({', '.join(_differing(both))} differ)"
+        )
+    if why[Hindrance.NOISE]:
+        left.append(f"{why[Hindrance.NOISE]} too noisy")
+    if why[Hindrance.MODEL]:
+        left.append(f"{why[Hindrance.MODEL]} of another model or recipe")
+    timed = f"Latency is compared for {why[None] or 'none'} of {len(both)} variants timed on both"
+    return why[None], f"{timed}{'; left out: ' if left else ''}{', '.join(left)}."
+
+
+def _without(count: int) -> str:
+    if not count:
+        return ""
+    how = "builds without its" if count == 1 else "build without their"
+    return f"; {count} that failed before now {how} precision"
+
+
+def _wider(count: int) -> str:
+    return (
+        f"; {count} {'gives' if count == 1 else 'give'} up a narrow type that nobody asked for"
+        if count
+        else ""
+    )
+
+
+def _good(both: Sequence[Pair]) -> str:
+    """Say what the old side does with what it does well: an engine that was only built is not known to work."""
+    found = {pair.old.cls for pair in both}
+    said = [word for cls, word in ((Class.OK, "works"), (Class.BUILT, "builds")) if cls in found]
+    return " or ".join(said) or "works"
+
+
+def _unmeasured(step: Step) -> str:
+    unrun = dict.fromkeys(column.called for column, _ in step.sides if not column.view.stamps)
+    if not unrun:
+        return ""
+    return f"Not run here: {' and '.join(unrun)}. What is said of it is reported or guessed, not measured."
+
+
+def _built(step: Step) -> str:
+    """Name the sides whose engines were built and not run; of one that was run in part, with how many."""
+    named: dict[str, None] = {}
+    for column, sides in step.sides:
+        measured = [one for one in sides if column.view.stamps and one.grade is Grade.MEASURED]
+        built = sum(one.cls is Class.BUILT for one in measured)
+        run = any(one.box or one.cls in _RUN for one in measured)
+        if built:
+            part = f" ({built} {'variant' if built == 1 else 'variants'})" if run else ""
+            named[f"{column.called}{part}"] = None
+    if not named:
+        return ""
+    return f"Built, not run, on {' and '.join(named)}: numbers and latency were not measured."
+
+
+def _flaky(step: Step) -> str:
+    """Count all variants that are flaky, also those without a row: they may be the same on both by chance."""
+    names = dict.fromkeys(column.called for column, sides in step.sides if any(map(_sways, sides)))
+    count = sum(_sways(pair.old) or _sways(pair.new) for pair in step.pairs)
+    if not count:
+        return ""
+    return f"{count} {'variant is' if count == 1 else 'variants are'} flaky on {' or '.join(names)}."
+
+
+def _sways(one: Side) -> bool:
+    return one.cls is not None and bool(one.flaky)
+
+
+def _told(name: str, wanted: Sequence[tuple[Side, int, str]]) -> str:
+    """Say how many of the wanted nodes of one side run in INT8, or why that is not known."""
+    if not any(one.nodes for one, _, _ in wanted):
+        measured = [one.cls for one, _, _ in wanted if one.grade is Grade.MEASURED]
+        # What gives wrong numbers ran, in whatever precision.
+        failed = [cls for cls in measured if cls and not standing(cls) and cls is not Class.INACCURATE]
+        if measured and len(failed) == len(measured):
+            return f"none on {name} (every variant measured there that wants INT8 fails)"
+        return f"not told on {name}"
+    ops = Counter(op or "?" for one, at, op in wanted if one.nodes[at : at + 1] == ("int8",))
+    by_op = ", ".join(f"{op} {count}" for op, count in sorted(ops.items()))
+    return f"{ops.total()} on {name}{f' ({by_op})' if by_op else ''}"
+
+
+def _differing(both: Sequence[Pair]) -> Iterator[str]:
+    """Yield the fields of the stack in which the two sides of any variant differ."""
+    stacks = [(pair.old.box.stack, pair.new.box.stack) for pair in both if pair.old.box and pair.new.box]
+    for at, field in enumerate(("clock", *STACK)):
+        if any(one[at] != two[at] for one, two in stacks):
+            yield field

@@ -1,0 +1,109 @@
+"""What is known of a variant on one target: what the comparison of two targets is made from."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.judge.timing import RUN_TO_RUN, interval
+from harness.report.compare.ranges import unasked
+from harness.report.text import clip
+from harness.words import GOOD, UNJUDGED, Class, Grade, Precision
+
+if TYPE_CHECKING:
+    from harness.report.model import CellView, Timing, VariantView
+
+#: What two timings must share to be compared; the engine itself, its libraries and its image may differ.
+STACK = ("cpu", "cpus", "kernel", "machine", "gpu", "gpu_uuid", "cuda_driver_api", "driver")
+
+
+@dataclass(frozen=True)
+class Box:
+    """A cell's timing: its median in milliseconds to six digits, and the clock and stack it was taken on.
+
+    `interval` encloses the median with 99.5 %; None where the samples carry no comparison.
+    """
+
+    median: float
+    stack: tuple[str, ...]
+    interval: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Side:
+    """What is known of a variant on one target.
+
+    `cls` is None where nothing is; `graded` is the grade for readers. `nodes` are the precisions that the variant's
+    wanted nodes ran in, "" where not told; `rest`, by name, what those of the others ran in that did so
+    in a narrow type or in a float. `why` says why nothing is known, or why it failed. `flaky` are the classes seen
+    where runs on the same stack disagree. `demanded` says that the engine has to keep the precision.
+    """
+
+    cls: Class | None
+    grade: Grade | None = None
+    graded: str = ""
+    chip: str = ""
+    nodes: tuple[str, ...] = ()
+    why: str = ""
+    signature: str | None = None
+    proofs: tuple[str, ...] = ()
+    box: Box | None = None
+    flaky: tuple[Class, ...] = ()
+    demanded: bool = True
+    rest: tuple[tuple[str, str], ...] = ()
+
+
+def side(cell: CellView, variant: VariantView) -> Side:
+    """Return what is known of a cell: measured, or else claimed, or else why neither."""
+    if cell.measured:
+        return Side(
+            cell.cls,
+            Grade.MEASURED,
+            str(Grade.MEASURED),
+            cell.chip,
+            tuple(_ran_in(cell, node) for node, _ in variant.wanted) if cell.layers else (),
+            cell.diagnosis.title if cell.diagnosis else "",
+            cell.signature,
+            cell.diagnosis.proofs if cell.diagnosis else (),
+            _box(cell),
+            cell.flaky,
+            cell.demanded,
+            tuple(sorted((node, str(kind)) for node, kind in unasked(cell, variant).items())),
+        )
+    if cell.cls is Class.NOT_APPLICABLE:
+        return Side(None, why="does not apply")
+    if cell.claims:
+        claim = variant.expectations[cell.claims[0]]
+        if claim.outcome not in UNJUDGED:
+            why = clip(claim.note, 200) if claim.outcome not in GOOD else ""
+            return Side(claim.outcome, claim.grade, claim.graded, why=why, signature=claim.signature)
+    if cell.cls is Class.INFRA_ERROR:
+        return Side(None, why="could not be judged")
+    return Side(None, why="result out of date" if cell.stale else "not run")
+
+
+def _ran_in(cell: CellView, node: str) -> str:
+    """Return the precision that a node ran in; "" where that is not told, which is not to have lost it."""
+    found = cell.precision.get(node, Precision.UNKNOWN)
+    return "" if found is Precision.UNKNOWN else str(found)
+
+
+def _box(cell: CellView) -> Box | None:
+    timing = cell.latency
+    if timing is None:
+        return None
+    environment = cell.stamps.environment if cell.stamps else {}
+    stack = (timing.clock, *(environment.get(key, "") for key in STACK))
+    return Box(_six(timing.median), stack, _interval(timing))
+
+
+def _interval(timing: Timing) -> tuple[float, float] | None:
+    if timing.noise or not timing.samples or timing.clock not in RUN_TO_RUN:
+        return None
+    low, high = interval(timing.samples)
+    return (_six(low), _six(high)) if 0 < low <= high < math.inf else None
+
+
+def _six(value: float) -> float:
+    return float(f"{value:.6g}")

@@ -1,0 +1,252 @@
+"""From A to B: what breaks, is fixed, loses or gains precision, gets slower or faster, and what to use meanwhile.
+
+The words of the judgement in pairs.py, for the page and for `diff`; the sentences above the rows are in sentences.py.
+The page's script says the same from the same `Side`s (page/static/upgrade.js); a browser test holds the two together.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from packaging.version import Version
+
+from harness.report.compare.pairs import Kind, Pair, Step, crossed, kinds, pairs, ratio
+from harness.report.compare.ranges import PREDICATE, same_precision
+from harness.report.compare.sentences import basis, coverage, headline, timing
+from harness.report.text import milliseconds
+from harness.words import GOOD, Grade, Precision, Role, said
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.report.compare.pairs import Column
+    from harness.report.compare.sides import Side
+    from harness.report.model import Results, TargetView, VariantView
+
+#: Variants named as what to use meanwhile.
+_INSTEAD = 2
+#: Nodes named that run in another precision.
+_NODES = 3
+#: What fails a step: of a lost precision no engine says a word, and INT8 is what most variants are about. What failed
+#: before and now builds without its precision takes nothing away from anybody.
+_BREAKING = frozenset({Kind.BROKEN, Kind.PRECISION_LOST})
+#: Of which it is said what to use meanwhile, and of which it is said which nodes run in another precision.
+_WANTING = frozenset({Kind.BROKEN, Kind.PRECISION_LOST, Kind.BUILDS_WITHOUT, Kind.OTHERWISE})
+_WITHOUT = frozenset({Kind.PRECISION_LOST, Kind.BUILDS_WITHOUT})
+#: Which are about nodes that nobody wished for.
+_UNASKED = frozenset({Kind.WIDER, Kind.NARROWER})
+
+
+@dataclass(frozen=True)
+class Row:
+    """One thing that the step does: to which variant, what, why, what to use meanwhile, how sure that is.
+
+    `measured` says that nothing in it is only reported or guessed.
+    """
+
+    kind: Kind
+    case: str
+    variant: str
+    text: str
+    cause: str
+    instead: str
+    sure: str
+    measured: bool
+
+
+@dataclass(frozen=True)
+class Upgrade:
+    """The step from one column to another; `same`, `added`, `dropped` and `unknown` count variants that make no row.
+
+    They are known on both sides, on the new one alone, on the old one and not applicable to the new one, and on none.
+    `headline` answers in a sentence, `basis` says what of it was not measured or run, or is flaky, `coverage` counts
+    the nodes that are wanted in INT8, and `timing` says how far latencies were compared: those of `timed` variants.
+    """
+
+    before: str
+    after: str
+    rows: tuple[Row, ...]
+    same: int
+    added: int
+    dropped: int
+    unknown: int
+    timed: int
+    headline: str
+    basis: str
+    coverage: str
+    timing: str
+
+    @property
+    def rest(self) -> str:
+        """Return the sentence that counts the variants without a row."""
+        counted = (
+            (self.added, f"known on {self.after} alone"),
+            (self.dropped, f"known on {self.before} but not applicable to {self.after}"),
+            (self.unknown, "known on neither"),
+        )
+        more = "".join(f", {count} {said}" for count, said in counted if count)
+        return f"{self.same} variants are the same on both{more}."
+
+    @property
+    def breaks(self) -> bool:
+        """Tell whether something that was measured breaks or loses its precision."""
+        return any(row.kind in _BREAKING and row.measured for row in self.rows)
+
+    def count(self, kind: Kind) -> int:
+        """Return the number of rows of one kind."""
+        return sum(row.kind is kind for row in self.rows)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the step as plain JSON data, with the counts."""
+        return {**dataclasses.asdict(self), "counts": {str(kind): self.count(kind) for kind in Kind}}
+
+
+def upgrade(before: Column, after: Column) -> Upgrade:
+    """Return what the step from one column to another does to every variant; KeyError for an unknown target."""
+    step = Step(before, after, pairs(before, after))
+    rows = [_row(step, pair, kind) for pair in step.pairs for kind in kinds(pair)]
+    order = list(Kind)
+    rows.sort(key=lambda row: order.index(row.kind))
+    still = Counter(
+        (pair.old.cls is not None, pair.new.cls is not None) for pair in step.pairs if not kinds(pair)
+    )
+    timed, timing_said = timing(step)
+    counts = still[True, True], still[False, True], still[True, False], still[False, False], timed
+    said = headline(step, Counter(row.kind for row in rows)), basis(step), coverage(step), timing_said
+    return Upgrade(before.called, after.called, tuple(rows), *counts, *said)
+
+
+def default_pair(results: Results) -> tuple[str, str]:
+    """Return the two newest measured targets of the series with most of them; those not run where none has two."""
+    for measured in (True, False):
+        by_series: dict[str, list[TargetView]] = {}
+        for target in results.targets:
+            if target.stamps or not measured:
+                by_series.setdefault(target.series, []).append(target)
+        best = max(by_series.values(), key=len, default=[])
+        if len(best) > 1:
+            older, newer = sorted(best, key=lambda target: Version(target.version))[-2:]
+            return older.id, newer.id
+    ids = [target.id for target in results.targets] or [""]
+    return ids[0], ids[-1]
+
+
+def _row(step: Step, pair: Pair, kind: Kind) -> Row:
+    old, new = pair.old, pair.new
+    cause = instead = ""
+    if kind in (Kind.SLOWER, Kind.FASTER):
+        text = _pace(pair)
+    else:
+        parts = [_lost(pair) if kind in _WITHOUT else "", _crossed(pair, kind)]
+        told = "; ".join(filter(None, parts))
+        # What failed before had no precision to lose.
+        now = _said(new, "builds without its precision" if kind is Kind.BUILDS_WITHOUT else "")
+        text = f"{_said(old)} → {now}{f': {told}' if told else ''}"
+        gone = kind in (Kind.FIXED, Kind.PRECISION_GAINED)
+        cause = old.why if gone else "" if kind is Kind.NEWLY_UNKNOWN else new.why
+        instead = _instead(step, pair) if kind in _WANTING else ""
+    known = _known(step, pair)
+    text += "".join(f"; flaky on {name} ({', '.join(one.flaky)})" for name, one in known if one.flaky)
+    measured = all(one.grade is Grade.MEASURED for _, one in known)
+    return Row(kind, pair.variant.case, pair.variant.name, text, cause, instead, _sure(pair, known), measured)
+
+
+def _known(step: Step, pair: Pair) -> list[tuple[str, Side]]:
+    """Return the sides of which something is known, each with what it is called."""
+    sides = (step.before.called, pair.old), (step.after.called, pair.new)
+    return [(name, one) for name, one in sides if one.cls is not None]
+
+
+def _said(one: Side, predicate: str = "") -> str:
+    if one.cls is None:
+        return one.why
+    claimed = "" if one.grade is Grade.MEASURED else f"{one.grade}: "
+    return f"{claimed}{predicate or PREDICATE[one.cls]}{f' ({one.chip})' if one.chip else ''}"
+
+
+def _lost(pair: Pair) -> str:
+    told = zip(pair.variant.wanted, pair.new.nodes, strict=False)
+    lost = [
+        f"{node} in {said(got)} instead of {said(want)}"
+        for (node, want), got in told
+        if got and not same_precision(want, Precision(got))
+    ]
+    return _some(lost)
+
+
+def _crossed(pair: Pair, kind: Kind) -> str:
+    """Name the nodes that nobody wished for and that left or took a narrow type."""
+    found = [f"{node} {said(old)} → {said(new)}" for node, old, new in crossed(pair)]
+    return f"{'' if kind in _UNASKED or not found else 'not asked for: '}{_some(found)}"
+
+
+def _some(told: Sequence[str]) -> str:
+    return ", ".join(told[:_NODES]) + (f" and {len(told) - _NODES} more" if len(told) > _NODES else "")
+
+
+def _pace(pair: Pair) -> str:
+    """Say both medians, and between what and what the change lies."""
+    old, new, found = pair.old.box, pair.new.box, ratio(pair)
+    if old is None or new is None or found is None:
+        return ""
+    slower = found[0] > 1
+    least, most = (found[0] - 1, found[1] - 1) if slower else (1 - found[1], 1 - found[0])
+    low, high = (math.floor(part * 100 + 0.5) for part in (least, most))
+    change = f"{low} to {high}" if low != high else f"{low}"
+    medians = f"{milliseconds(old.median)} → {milliseconds(new.median)}"
+    return f"median {medians}, {change} % {'slower' if slower else 'faster'}"
+
+
+def _sure(pair: Pair, known: Sequence[tuple[str, Side]]) -> str:
+    measured = all(one.grade is Grade.MEASURED for _, one in known)
+    said = ["measured" if measured else ", ".join(f"{name} {one.graded}" for name, one in known)]
+    flaky = [name for name, one in known if one.flaky]
+    if flaky:
+        said.append(f"flaky on {' and '.join(flaky)}")
+    if pair.altered:
+        said.append("model or recipe changed")
+    return "; ".join(said)
+
+
+def _instead(step: Step, pair: Pair) -> str:
+    """Name the workarounds that hold on the new side: measured ones, or else those claimed to."""
+    every = _candidates(step, pair)
+    if not every:
+        return "no workaround of it is known here"
+    good = [other for other in every if other.new.cls in GOOD]
+    works = [other for other in good if other.new.grade is Grade.MEASURED]
+    if good:
+        return "; ".join(map(_use, (works or good)[:_INSTEAD]))
+    proven = all(other.new.grade is Grade.MEASURED for other in every)
+    return (
+        f"none of {len(every)} known here {'works' if proven else 'is known to work'} on {step.after.called}"
+    )
+
+
+def _candidates(step: Step, pair: Pair) -> Sequence[Pair]:
+    """Return the workarounds of a variant or of what it is read against, then what its diagnosis is proven by."""
+    own = {other.variant.name: other for other in step.pairs if other.variant.case == pair.variant.case}
+    family = [pair.variant.name]
+    while (name := own[family[-1]].variant.counterpart) in own and name not in family:
+        family.append(name)
+    near = [
+        other
+        for name, other in own.items()
+        if other.variant.role is Role.WORKAROUND and (other.variant.counterpart in family or name in family)
+    ]
+    by_id = {f"{other.variant.case}.{other.variant.name}": other for other in step.pairs}
+    proofs = [by_id[proof] for proof in pair.new.proofs if proof in by_id]
+    found = {_full(other.variant): other for other in (*near, *proofs) if other is not pair}
+    return list(found.values())
+
+
+def _use(other: Pair) -> str:
+    return f"{_full(other.variant)} {_said(other.new)}"
+
+
+def _full(variant: VariantView) -> str:
+    return f"{variant.case}[{variant.name}]"

@@ -1,0 +1,1 @@
+"""The report in other people's formats: Markdown, JUnit, badges, CSV."""

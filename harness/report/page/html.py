@@ -1,0 +1,187 @@
+"""The page: one HTML file with its style, script and data inside, which asks nothing of any network."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jinja2
+from markupsafe import Markup
+
+from harness.report.compare.grouped import grouped
+from harness.report.compare.pairs import Column
+from harness.report.compare.upgrade import default_pair, upgrade
+from harness.report.counts import attention, clusters, counts
+from harness.report.labels import BUCKETS, CORNERS, KINDS, MARKS, ROLES
+from harness.report.page.cells import look, spoken
+from harness.report.page.columns import NO_GPU, gpu_of, groups, short_digest
+from harness.report.page.data import page_data
+from harness.report.past import CORNERS as PAST_CORNERS
+from harness.report.past import NEWS, day, news
+from harness.report.text import capital, clip, visible
+from harness.words import Class, Engine
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.report.compare.upgrade import Row
+    from harness.report.model import CellView, Results
+
+_PAGE = Path(__file__).parent / "static"
+#: A name longer than this is cut in the table; the panel shows it whole.
+_NAME_LIMIT = 160
+#: Cells named in a cluster or a list; the rest are counted.
+_NAMED_CELLS = 12
+_FEW_CELLS = 4
+#: An engine message in a list of news is cut; the panel shows it whole.
+_BRIEF = 240
+#: A matrix of more cells is drawn by the script, as far as it is scrolled to: 200 bytes a cell are half a megabyte for
+#: 2400, and a filter has to lay all of them out anew.
+_STATIC_CELLS = 2000
+#: Variants named under what changed, over all changes; every change is told.
+_MOST_CHANGES = 400
+#: Variants named under one cause of failures, each with all targets that it fails on.
+_MOST_FAILING = 60
+#: Rows of one kind shown before "more".
+_STEP_ROWS = 8
+_MOST_STEP_ROWS = 100
+#: What changed from run to run: rows shown, rows with those behind "earlier", cells named in a row.
+_NEWS_ROWS, _MOST_NEWS, _NEWS_CELLS = 12, 100, 3
+_STYLES = ("style.css", "matrix.css", "panel.css", "media.css")
+#: In the order in which they rely on one another.
+_SCRIPTS = ("base", "upgrade", "step", "query", "matrix", "sight", "graph", "layers", "panel", "main")
+
+
+def render(results: Results) -> str:
+    """Return the page; the same bytes for the same results."""
+    style, script = "".join(map(_asset, _STYLES)), _script()
+    tally = counts(results)
+    before, after = default_pair(results)
+    by_row: dict[tuple[str, str], list[CellView]] = {}
+    for cell in results.cells:
+        by_row.setdefault((cell.case, cell.variant), []).append(cell)
+    return (
+        _environment()
+        .get_template("index.html.j2")
+        .render(
+            results=results,
+            style=Markup(style),  # noqa: S704  (a file of this package, under the hash that the policy names)
+            script=Markup(script),  # noqa: S704
+            policy=_policy(style, script),
+            data=Markup(page_data(results)),  # noqa: S704  (no "<" is left in it)
+            tally=tally,
+            total=len(results.cells),
+            groups=groups(results),
+            row_cells=by_row,
+            attention=attention(results),
+            changes=grouped(results.changes, _MOST_CHANGES),
+            step=upgrade(Column(results, before), Column(results, after)),
+            static=len(results.cells) <= _STATIC_CELLS,
+            clusters=clusters(results),
+            news=news(results),
+            runs=_runs(results),
+            differing={(change.case, change.variant) for change in results.changes},
+        )
+    )
+
+
+def _asset(name: str) -> str:
+    return (_PAGE / name).read_text(encoding="utf-8")
+
+
+def _script() -> str:
+    bodies = [_asset(f"{name}.js") for name in _SCRIPTS]
+    return '"use strict";\n(() => {\n' + "".join(bodies) + "})();\n"
+
+
+def _policy(style: str, script: str) -> str:
+    return (
+        f"default-src 'none'; style-src 'sha256-{_sha256(style)}'; script-src 'sha256-{_sha256(script)}'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _sha256(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_PAGE),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_shown,
+    )
+    made.globals.update(MARKS=MARKS, BUCKETS=BUCKETS, CORNERS=CORNERS, ROLES=ROLES)
+    made.globals.update(NEWS=NEWS, PAST_CORNERS=PAST_CORNERS, MOST_NEWS=_MOST_NEWS, NEWS_ROWS=_NEWS_ROWS)
+    made.globals.update(NEWS_CELLS=_NEWS_CELLS)
+    made.globals.update(Class=Class, NAMED=_NAMED_CELLS, FEW=_FEW_CELLS, MOST_FAILING=_MOST_FAILING)
+    made.globals.update(KINDS=KINDS, STEP_ROWS=_STEP_ROWS, MOST_STEP_ROWS=_MOST_STEP_ROWS)
+    made.filters.update(day=day, brief=_brief, capital=capital, name=_name, cut=_cut, brief_name=_brief_name)
+    made.globals.update(look_of=look, words_of=spoken, used=_used)
+    made.filters.update(short_digest=short_digest)
+    return made
+
+
+def _name(text: str) -> str:
+    return clip(visible(text), _NAME_LIMIT)
+
+
+def _brief(text: str) -> str:
+    return clip(text, _BRIEF)
+
+
+def _brief_name(text: str) -> str:
+    return clip(visible(text), 60)
+
+
+def _used(rows: Sequence[Row]) -> list[str]:
+    """Return the columns in which one of the rows says something."""
+    return [name for name in ("text", "cause", "instead", "sure") if any(getattr(row, name) for row in rows)]
+
+
+def _cut(text: str) -> str:
+    return clip(text, 600)
+
+
+def _shown(value: Any) -> Any:  # noqa: ANN401  (whatever the template prints)
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _runs(results: Results) -> dict[str, Any]:
+    """Return when, by what and where the results that are shown were made."""
+    stamps = [cell.stamps for cell in results.cells if cell.stamps]
+    whens = sorted(stamp.when for stamp in stamps if stamp.when)
+    return {
+        "first": whens[0] if whens else "",
+        "last": whens[-1] if whens else "",
+        "harness": sorted({stamp.harness_version for stamp in stamps} - {""}),
+        "commits": sorted({stamp.harness_commit for stamp in stamps} - {""}),
+        "where": _where(results),
+        "cells": sum(cell.measured for cell in results.cells),
+    }
+
+
+def _where(results: Results) -> str:
+    """Say which targets were measured on which GPU, and which without one."""
+    used: dict[str, set[str]] = {}
+    for cell in results.cells:
+        if cell.measured and cell.stamps:
+            used.setdefault(gpu_of(cell), set()).add(cell.target)
+    bare = used.pop(NO_GPU, set())
+    said = [f"{_listed(results, used[gpu])} on {gpu}" for gpu in sorted(used)]
+    if bare:
+        engines = {target.engine for target in results.targets if target.id in bare}
+        built = " (TensorRT engines built, not run)" if engines - {Engine.ONNXRUNTIME} else ""
+        said.append(f"{_listed(results, bare)} without a GPU{built}")
+    return "; ".join(said)
+
+
+def _listed(results: Results, targets: set[str]) -> str:
+    return ", ".join(target.id for target in results.targets if target.id in targets)

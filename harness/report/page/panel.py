@@ -1,0 +1,207 @@
+"""What the panel shows of a variant and of a cell, with what is empty left out."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from harness.report import past
+from harness.report.labels import BUCKETS, MARKS, PRODUCTS, ROLES, bucket
+from harness.report.page.layout import layout
+from harness.words import said
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from harness.case import Expectation
+    from harness.record.outcome import Accuracy, Layer, Stamps, TensorUse
+    from harness.report.graph import GraphView
+    from harness.report.model import CaseView, CellView, RunView, VariantView
+
+#: Samples drawn for one cell; results.json has them all.
+_SAMPLES = 160
+
+
+def variant_evidence(case: CaseView, variant: VariantView) -> dict[str, Any]:
+    """Return a variant's recipe, claims and graph."""
+    return _slim(
+        {
+            "case": case.name,
+            "caseTitle": case.title,
+            "name": variant.name,
+            "title": variant.title,
+            "role": ROLES[variant.role],
+            "counterpart": variant.counterpart,
+            "wanted": [[node, said(precision)] for node, precision in variant.wanted],
+            "recipe": variant.recipe_text,
+            "hashes": [["model", variant.model_sha256], ["recipe", variant.recipe_sha256]],
+            "expectations": [_expectation(entry) for entry in variant.expectations],
+            "tags": list(variant.tags),
+            "file": f"{case.name}-{variant.name}.onnx",
+            "graph": _graph(variant.graph),
+        }
+    )
+
+
+def _graph(graph: GraphView) -> dict[str, Any] | None:
+    """Return the graph with places; tensors are numbers into `tensors`, items those of nodes and then of ends."""
+    if not graph.nodes:
+        return None
+    names = dict.fromkeys(name for node in graph.nodes for name in (*node.inputs, *node.outputs) if name)
+    number = {name: index for index, name in enumerate(names)}
+    types = dict(graph.types)
+    constants = set(graph.constants)
+    picture = layout(graph)
+    return {
+        "tensors": [[name, types.get(name, "")] for name in names],
+        "nodes": [
+            [
+                node.name,
+                node.op,
+                [number[name] for name in node.inputs if name in constants],
+                place.rank,
+                place.across,
+            ]
+            for node, place in zip(graph.nodes, picture.nodes, strict=True)
+        ],
+        "ends": [[number[end.tensor], end.place.rank, end.place.across] for end in picture.ends],
+        "wires": [
+            [number[wire.tensor], wire.source, wire.sink, wire.port, wire.ports, wire.lanes]
+            for wire in picture.wires
+        ],
+    }
+
+
+def _expectation(entry: Expectation) -> dict[str, Any]:
+    where = [PRODUCTS[entry.engine], entry.versions or "every version", entry.platform or "", *entry.targets]
+    return _slim(
+        {
+            "outcome": MARKS[entry.outcome].name,
+            "where": " ".join(part for part in where if part),
+            "graded": entry.graded,
+            "url": entry.source.url if entry.source else "",
+            "source": (entry.source.title or entry.source.url) if entry.source else "",
+            "note": entry.note,
+        }
+    )
+
+
+def cell_evidence(cell: CellView, runs: Sequence[RunView] = ()) -> dict[str, Any]:
+    """Return a cell's evidence; `runs` are all of the past, which its history points into."""
+    end = cell.end
+    return _slim(
+        {
+            "class": MARKS[cell.cls].name,
+            "letters": MARKS[cell.cls].letters,
+            "bucket": BUCKETS[bucket(cell)][0],
+            "reason": cell.reason,
+            "sentence": cell.sentence,
+            "expectation": cell.expectation,
+            "claims": list(cell.claims),
+            "lost": list(cell.lost),
+            "diagnosis": vars(cell.diagnosis) if cell.diagnosis else None,
+            "notes": list(cell.notes),
+            "phases": _pairs(cell.phases),
+            "failedPhase": cell.failed_phase,
+            "missingApi": cell.missing_api,
+            "end": end.detail or end.kind if end and end.kind != "finished" else None,
+            "peakRss": end.peak_rss_bytes if end else None,
+            "error": cell.error,
+            "parserErrors": [[one.code, one.node, one.operator, one.text] for one in cell.parser_errors],
+            "messages": [[entry.severity, entry.text] for entry in cell.messages],
+            "messagesLeftOut": cell.messages_left_out,
+            "native": cell.native_output,
+            "log": cell.log_sha256,
+            "precision": [[node, said(precision)] for node, precision in cell.precision.items()],
+            "layers": [_layer(layer) for layer in cell.layers],
+            "layerSource": cell.layer_source,
+            "unparsedLayers": cell.unparsed_layers,
+            "engineBytes": cell.engine_bytes,
+            "accuracy": [_accuracy(one) for one in cell.accuracy],
+            "latency": _latency(cell),
+            "stamps": _stamps(cell.stamps) if cell.stamps else None,
+            "past": _past(cell, runs) if cell.history else None,
+            "byHand": list(cell.by_hand),
+        }
+    )
+
+
+def _past(cell: CellView, runs: Sequence[RunView]) -> dict[str, Any]:
+    """Return what is said of the past, the strip of runs, and the medians with the runs from which they changed."""
+    found = cell.history
+    if found is None:
+        return {}
+    changes = found.latency.changes if found.latency else ()
+    return _slim(
+        {
+            "said": list(past.sentences(cell)),
+            "strip": [
+                [past.day(runs[number].when), str(cls), int(number in found.elsewhere)]
+                for number, cls in found.strip
+            ],
+            "medians": [[past.day(runs[number].when), value] for number, value in found.medians_ms],
+            "changes": [past.day(change.when) for change in changes],
+        }
+    )
+
+
+def _accuracy(one: Accuracy) -> list[Any]:
+    return [one.output, one.max_abs, one.max_rel, one.cosine, one.not_finite, one.shape_matches]
+
+
+def _layer(layer: Layer) -> list[Any]:
+    edges = [_tensors(layer.inputs), _tensors(layer.weights), _tensors(layer.outputs)]
+    head = [layer.name, layer.type, said(layer.precision)]
+    return [*head, *edges, layer.tactic, list(layer.onnx_nodes), layer.time_ms]
+
+
+def _tensors(tensors: Iterable[TensorUse]) -> list[list[str]]:
+    """Return each tensor's name and what is said of it."""
+    return [
+        [
+            use.name,
+            ", ".join(filter(None, (str(use.precision), " ".join(map(str, use.dimensions)), use.format))),
+        ]
+        for use in tensors
+    ]
+
+
+def _latency(cell: CellView) -> dict[str, Any] | None:
+    timing = cell.latency
+    if timing is None:
+        return None
+    step = max(1, math.ceil(len(timing.samples) / _SAMPLES))
+    return {
+        "median": timing.median,
+        "p95": timing.p95,
+        "count": len(timing.samples),
+        "samples": [float(f"{sample:.5g}") for sample in timing.samples[::step]],
+        "warmup": timing.warmup,
+        "clock": timing.clock,
+        "spread": float(f"{timing.spread:.3g}"),
+        "noise": timing.noise,
+        "scope": timing.scope,
+        "upload": timing.upload,
+        "sensors": [[name, value, timing.after.get(name, "")] for name, value in timing.before.items()],
+    }
+
+
+#: Stamps that are told beside the recipe: a result that is shown is of today's model and recipe.
+_WITH_THE_RECIPE = frozenset({"model_sha256", "recipe_sha256"})
+
+
+def _stamps(stamps: Stamps) -> list[list[str]]:
+    texts = {key: value for key, value in vars(stamps).items() if isinstance(value, str)}
+    plain = {key: value for key, value in texts.items() if value and key not in _WITH_THE_RECIPE}
+    packages = [["packages", " ".join(stamps.packages)]] if stamps.packages else []
+    # What the stamps say already: the agent reports its engine's version too.
+    seen = {key: value for key, value in sorted(stamps.environment.items()) if key not in plain}
+    return [*_pairs(plain), *packages, *_pairs(seen)]
+
+
+def _pairs(mapping: Mapping[str, Any]) -> list[list[Any]]:
+    return [[key, value] for key, value in mapping.items()]
+
+
+def _slim(data: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in data.items() if value or key == "expectation"}

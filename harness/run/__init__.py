@@ -1,0 +1,1 @@
+"""Runs cells and observes them: environment, agent, jobs, records."""

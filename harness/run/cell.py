@@ -1,0 +1,76 @@
+"""Observes one cell: build job, then, where there is something to run on, the run job under the device's lock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from harness.run.observation import Observation
+from harness.run.provision.cache import locked
+from harness.run.session import AgentLost, Event, Job, Session
+from harness.words import Engine
+
+if TYPE_CHECKING:
+    from harness.case import Variant
+    from harness.matrix import Target
+    from harness.run.prepared import Subject
+
+#: What the container holds beside the job's child: the agent with the engine's libraries loaded.
+_AGENT_MIB = 512
+
+
+def observe(  # noqa: PLR0913
+    variant: Variant,
+    ready: Subject,
+    target: Target,
+    session: Session,
+    gpu: str | None,
+    *,
+    wanted: Callable[[], bool],
+) -> Observation:
+    """Run one cell's jobs and return all that was heard.
+
+    `gpu` is the UUID of the device to run on, None where there is none: the cell then ends when the engine is built.
+    A cell waits for its device as long as `wanted` says so.
+    An agent that was killed at the container's memory limit is the cell's own out-of-memory; any other loss of the
+    agent raises AgentLost.
+    """
+    seen = Observation()
+    try:
+        if target.engine is Engine.ONNXRUNTIME:
+            with locked(gpu or "cpu", wanted=wanted):
+                seen.hear(
+                    session.run(_job("run", variant, target, (("model", ready.model), *ready.wire_inputs())))
+                )
+            return seen
+        # A calibrator is all that a build feeds; an engine's own answer to an odd input needs no values of it.
+        fed = ready.wire_inputs() if variant.recipe.calibrator else ()
+        seen.hear(session.run(_job("build", variant, target, (("model", ready.model), *fed))))
+        if seen.succeeded and seen.plan is not None and gpu is not None:
+            with locked(gpu, wanted=wanted):
+                seen.hear(
+                    session.run(_job("run", variant, target, (("plan", seen.plan), *ready.wire_inputs())))
+                )
+    except AgentLost as error:
+        if not error.out_of_memory:
+            raise
+        seen.hear([_killed_with_its_agent(error)])
+    return seen
+
+
+def _killed_with_its_agent(error: AgentLost) -> Event:
+    """Return the end that the agent did not live to report."""
+    message = {"type": "end", "kind": "out_of_memory", "detail": str(error), "peak_rss_bytes": None}
+    return Event(message, b"")
+
+
+def _job(kind: str, variant: Variant, target: Target, parts: tuple[tuple[str, bytes], ...]) -> Job:
+    return Job(
+        kind=kind,
+        timeout_s=target.timeout_s,
+        memory_mib=max(_AGENT_MIB, target.memory_mib - _AGENT_MIB),
+        recipe=variant.recipe.as_dict(),
+        compute_capability=target.compute_capability,
+        provider=target.provider,
+        parts=parts,
+    )

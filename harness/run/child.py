@@ -1,0 +1,131 @@
+"""Runs a function in a child process that is bounded in time and memory, and says how it ended where it failed.
+
+The children are forked from a process of their own (multiprocessing's fork server), which has imported onnx and NumPy
+and no thread: this process has threads, and a fork of it could inherit a lock that nobody releases.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import resource
+import signal
+import threading
+import time
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from harness.errors import described
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from multiprocessing.connection import Connection
+
+#: Starting a process looks after all others of this one, and two threads that ask after the same one can take its
+#: exit code from each other.
+_LOCK = threading.Lock()
+#: Seconds between looks at whether anybody still waits for a child.
+_TICK = 0.25
+#: Seconds that the child's own alarm, which ends it where this process was killed, comes after the limit.
+_ALARM = 5
+#: What the fork server imports before the first child; "__main__" as well, or each child would import it anew.
+_PRELOADED = ["__main__", "harness.run.prepared", "harness.case"]
+
+
+class ChildFailed(Exception):
+    """The child did not get to its end: the sentence says how it ended, or what the function raised."""
+
+
+def stream(
+    function: Callable[..., Iterator[Any]],
+    *arguments: Any,  # noqa: ANN401  (those of the function)
+    seconds: float,
+    memory_mib: int,
+    wanted: Callable[[], bool] = lambda: True,
+) -> Iterator[Any]:
+    """Yield what `function(*arguments)` yields in a child: a generator function that a module has by name.
+
+    Each item may take `seconds`, and the child `memory_mib` of address space beyond what it starts with. Raises
+    ChildFailed where the function raises, dies or is stopped, also when `wanted` says that nobody waits any more.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(_PRELOADED)
+    reader, writer = context.Pipe(duplex=False)
+    child = context.Process(
+        target=_work, args=(writer, function, arguments, seconds, memory_mib), daemon=True, name="prepare"
+    )
+    with reader:
+        with writer, _LOCK:
+            child.start()
+        try:
+            while (item := _next(reader, child, seconds, wanted)) is not None:
+                yield item[0]
+        except BaseException:
+            # SIGKILL: a native library in a loop heeds nothing else.
+            child.kill()
+            raise
+        finally:
+            with _LOCK:
+                child.join()
+                child.close()
+
+
+def _next(reader: Connection, child: Any, seconds: float, wanted: Callable[[], bool]) -> tuple[Any] | None:  # noqa: ANN401  (a process of a context)
+    """Return the next item, None at the end."""
+    deadline = time.monotonic() + seconds
+    while not reader.poll(_TICK):
+        if not wanted():
+            raise ChildFailed("was given up")
+        if time.monotonic() > deadline:
+            raise ChildFailed(f"was not done after {seconds:g} s")
+    try:
+        kind, value = reader.recv()
+    except (EOFError, OSError):
+        with _LOCK:
+            child.join(_ALARM)
+        raise ChildFailed(_how(child.exitcode)) from None
+    if kind == "failed":
+        raise ChildFailed(value)
+    return None if kind == "done" else (value,)
+
+
+def _how(code: int | None) -> str:
+    if code is None or code >= 0:
+        return f"ended with exit code {code}" if code is not None else "ended without a word"
+    return (
+        f"was killed by {signal.Signals(-code).name}" if -code in list(signal.Signals) else f"died of {-code}"
+    )
+
+
+def _work(
+    writer: Connection,
+    function: Callable[..., Iterator[Any]],
+    arguments: tuple[Any, ...],
+    seconds: float,
+    memory_mib: int,
+) -> NoReturn:
+    """Be the child; what the function prints goes nowhere."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(nowhere, descriptor)
+    most = _address_space() + (memory_mib << 20)
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    patience = int(seconds) + _ALARM
+    signal.alarm(patience)
+    try:
+        for item in function(*arguments):
+            writer.send(("item", item))
+            signal.alarm(patience)
+        writer.send(("done", None))
+    except MemoryError:
+        writer.send(("failed", f"needs more than {memory_mib} MiB"))
+    except BaseException as error:  # noqa: BLE001  (user code: anything may come out of it)
+        writer.send(("failed", f"failed: {described(error)}"))
+    # A user's module may have left threads and exit handlers behind.
+    os._exit(0)
+
+
+def _address_space() -> int:
+    with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123  (a pseudo-file)
+        return int(file.read().split()[0]) * resource.getpagesize()

@@ -1,0 +1,68 @@
+"""The command lines that a person can paste, and what `prepare` would do; nothing is made or pulled."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+from harness.errors import InfraError
+from harness.run import docker
+from harness.run.launch import docker_command_line
+from harness.run.provision import packages
+from harness.run.provision.host import Host, look_at_host
+from harness.run.provision.images import image_command_lines, planned_image
+from harness.run.provision.requirements import can_run
+
+if TYPE_CHECKING:
+    from harness.matrix import Matrix, Target
+    from harness.run.provision.model import Via
+
+
+def command_lines(target: Target, via: Via = "docker") -> tuple[str, ...]:
+    """Return the lines that make the target's environment by hand and print its engine's version in it.
+
+    They are for a shell in which the harness's own environment is activated: `uv` comes with it. The `docker run`
+    line starts the container with the options under which cells run.
+    """
+    if via != "venv":
+        return (*image_command_lines(target), docker_command_line(target, planned_image(target)))
+    folder = packages.by_hand(target, "venv")
+    python = str(folder / "bin" / "python")
+    return (
+        *(shlex.join(["uv", *arguments]) for arguments in packages.venv_commands(target, folder)),
+        shlex.join([python, "-c", f"import {target.module} as engine; print(engine.__version__)"]),
+    )
+
+
+def published_lines(matrix: Matrix) -> dict[str, tuple[str, ...]]:
+    """Return, by target, the lines that make its container by hand: the same on every machine, for the report."""
+    return {
+        target.name: (
+            *image_command_lines(target, here=False),
+            docker_command_line(target, planned_image(target, here=False)),
+        )
+        for target in matrix
+    }
+
+
+def plan_environment(target: Target, via: Via = "auto", host: Host | None = None) -> tuple[str, ...]:
+    """Return, as lines, what `prepare` would do here: the way, what is still missing, the commands."""
+    host = host or look_at_host()
+    lacking = can_run(target, host, via)
+    if lacking is not None:
+        return (f"cannot run here: it {lacking}",)
+    if via == "venv" or (via == "auto" and host.docker is None):
+        made = "there" if packages.venv_folder(target).exists() else "to be made"
+        return (f"virtual environment, {made}", *command_lines(target, "venv"))
+    if host.docker is None:
+        return (f"cannot run here: it needs Docker; {host.docker_reason}",)
+    image = planned_image(target)
+    todo = "to be pulled" if target.build is None else "to be built"
+    return (f"container from {image}, {'there' if _there(image, target) else todo}", *command_lines(target))
+
+
+def _there(image: str, target: Target) -> bool:
+    try:
+        return docker.find_image(image, target.docker_platform) is not None
+    except InfraError:
+        return False

@@ -1,0 +1,124 @@
+"""Removes containers whose harness died: SIGKILL leaves nobody to remove them.
+
+Every container says in its labels which process owns it. One whose owner is gone is removed. One owned from
+another machine (several harnesses share a remote daemon) cannot be judged from here: it is removed only when
+it ended over an hour ago, which its owner, alive, would have seen.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from docker.errors import APIError, NotFound
+
+from harness.run.docker.client import connection
+
+if TYPE_CHECKING:
+    from docker.models.containers import Container
+
+PROJECT_LABEL = "trt-compat-matrix"
+OWNER_LABEL = "trt-compat-matrix.owner"
+RUN_LABEL = "trt-compat-matrix.run"
+TARGET_LABEL = "trt-compat-matrix.target"
+_FOREIGN_GRACE = dt.timedelta(hours=1)
+
+
+@dataclass(frozen=True)
+class Owner:
+    """A process so named that no other can be taken for it: a pid is reused, a start time with it is not."""
+
+    host: str
+    namespace: str
+    pid: int
+    started: str
+
+    def __str__(self) -> str:
+        """Return the label's value."""
+        return f"{self.host} {self.namespace} {self.pid} {self.started}"
+
+
+def parse_owner(label: str) -> Owner | None:
+    """Read a label's value; None for one that this version did not write."""
+    try:
+        host, namespace, pid, started = label.split(" ")
+        return Owner(host, namespace, int(pid), started)
+    except ValueError:
+        return None
+
+
+def this_process() -> Owner:
+    """Return the owner that containers started here name."""
+    return Owner(socket.gethostname(), _namespace(), os.getpid(), _started(os.getpid()) or "")
+
+
+def labels(target: str, run: str) -> dict[str, str]:
+    """Return the labels of a container started by this process."""
+    return {
+        PROJECT_LABEL: "container",
+        OWNER_LABEL: str(this_process()),
+        RUN_LABEL: run,
+        TARGET_LABEL: target,
+    }
+
+
+def reap() -> tuple[str, ...]:
+    """Remove this project's orphaned containers and return their names; InfraError without a daemon."""
+    removed = []
+    with connection() as client:
+        for container in client.containers.list(
+            all=True, filters={"label": OWNER_LABEL}, ignore_removed=True
+        ):
+            if not _orphaned(container):
+                continue
+            try:
+                container.remove(force=True, v=True)
+            except NotFound:
+                continue  # another reaper was faster
+            except APIError as error:
+                if error.status_code == 409:  # noqa: PLR2004  (409: its removal is already under way)
+                    continue
+                raise
+            removed.append(str(container.name))
+    return tuple(removed)
+
+
+def _orphaned(container: Container) -> bool:
+    owner, here = parse_owner(container.labels.get(OWNER_LABEL, "")), this_process()
+    if owner is not None and (owner.host, owner.namespace) == (here.host, here.namespace):
+        return _started(owner.pid) != owner.started
+    state = (container.attrs or {}).get("State", {})
+    return not state.get("Running") and _ended_long_ago(str(state.get("FinishedAt", "")))
+
+
+def _ended_long_ago(finished: str) -> bool:
+    # "2026-11-20T10:19:51.618845579Z"; Python 3.10 reads no nanoseconds, and seconds will do.
+    try:
+        when = dt.datetime.strptime(finished[:19], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=dt.timezone.utc)
+    except ValueError:
+        return False
+    never = when.year == 1
+    return not never and dt.datetime.now(dt.timezone.utc) - when > _FOREIGN_GRACE
+
+
+def _namespace() -> str:
+    try:
+        return Path("/proc/self/ns/pid").readlink().name
+    except OSError:
+        return "-"
+
+
+def _started(pid: int) -> str | None:
+    """Return when a process started, in clock ticks since boot; None for none, or a zombie."""
+    try:
+        fields = (
+            Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+        )
+    except OSError:
+        return None
+    state, start = fields[0], fields[19]
+    return None if state in "ZX" else start

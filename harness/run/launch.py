@@ -1,0 +1,58 @@
+"""Starts an agent in an environment: chooses the transport, and shows the line that a person would type."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.run.docker import ALL_GPUS, DockerTransport, Options, command_line
+from harness.run.transport.process import ProcessTransport
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.matrix import Target
+    from harness.run.provision import Environment
+    from harness.run.transport.api import Transport
+
+
+def start(
+    environment: Environment,
+    target: Target,
+    *,
+    argv: Sequence[str],
+    gpus: Sequence[str] | None = None,
+    run: str = "",
+) -> Transport:
+    """Start the environment's Python with `argv` and return the stream to it.
+
+    `gpus` are UUIDs, by default those of the environment; `run` goes into the container's labels. Raises
+    InfraError when it cannot be started.
+    """
+    chosen = tuple(environment.gpus if gpus is None else gpus)
+    if environment.via == "venv":
+        return ProcessTransport([environment.python, *argv], gpus=chosen)
+    options = _options(target, environment.image, environment.python, argv, chosen)
+    return DockerTransport(options, target=target.name, run=run)
+
+
+def docker_command_line(
+    target: Target, image: str, *, argv: Sequence[str] = (), python: str = "python3"
+) -> str:
+    """Return the `docker run` line that starts the same container, by default to print the engine's version.
+
+    It gives the container every GPU where the target needs one.
+    """
+    shown = argv or ("-c", f"import {target.module} as engine; print(engine.__version__)")
+    return command_line(_options(target, image, python, shown, ALL_GPUS if target.needs.gpu else ()))
+
+
+def _options(target: Target, image: str, python: str, argv: Sequence[str], gpus: tuple[str, ...]) -> Options:
+    return Options(
+        image=image,
+        platform=target.docker_platform,
+        python=python,
+        argv=tuple(argv),
+        memory_mib=target.memory_mib,
+        gpus=gpus,
+        jetson=target.platform == "jetson",
+    )

@@ -1,0 +1,226 @@
+"""Folds what the agent said during a cell into its record: the one place that knows the agent's events."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from harness.errors import described
+from harness.layers import LayerReport, Source, ort_node_times, parse_layers
+from harness.record.outcome import End, Latency, Message, Outcome, ParserError, Stamps
+from harness.run.numbers import Array, compare, from_wire
+
+if TYPE_CHECKING:
+    from harness.plan import Cell
+    from harness.run.prepared import Subject
+    from harness.run.session import Event
+
+#: Messages of one text kept in the record; the log holds them all.
+_REPEATS = 3
+#: Where layers are read from, the best first: the inspector knows what was loaded, the log what was built.
+_SOURCES: tuple[Source, ...] = ("inspector", "ort_graph", "verbose_log", "log_8x")
+#: The messages that list an engine's layers, by how they begin.
+_LOGGED_LAYERS: dict[str, Source] = {"Layers:": "verbose_log", "Engine Layer Information:": "log_8x"}
+#: Characters of a message kept in the record.
+_LONGEST = 4000
+
+
+@dataclass
+class Observation:
+    """What has been heard so far in one cell; the only mutable thing between an agent and a record."""
+
+    log: list[str] = field(default_factory=list)
+    phases: dict[str, float] = field(default_factory=dict)
+    failed_phase: str | None = None
+    missing_api: str | None = None
+    unavailable: str = ""
+    fault: str = ""
+    error: str = ""
+    end: End | None = None
+    plan: bytes | None = None
+    facts: dict[str, str] = field(default_factory=dict)
+    _phase: str | None = None
+    _parser_errors: list[ParserError] = field(default_factory=list)
+    _messages: list[Message] = field(default_factory=list)
+    _native: list[str] = field(default_factory=list)
+    _layers: dict[Source, bytes] = field(default_factory=dict)
+    _layer_times: dict[str, list[float]] = field(default_factory=dict)
+    _outputs: dict[str, Array | None] = field(default_factory=dict)
+    _latency: Latency | None = None
+
+    def hear(self, events: Iterable[Event]) -> None:
+        """Take in the events of one job, as they come."""
+        for event in events:
+            try:
+                self._take(event)
+            except Exception as error:  # noqa: BLE001  (what an event holds is not ours to say)
+                self._misread(f"the agent's event {event.type[:40]!r} cannot be read: {described(error)}")
+
+    def _take(self, event: Event) -> None:
+        handler = getattr(self, f"_on_{event.type}", None)
+        if handler is None:
+            self._misread(f"the agent sent {event.type[:40]!r}, which is no event of this harness")
+        else:
+            handler(event.message, event.body)
+
+    def _misread(self, sentence: str) -> None:
+        self.fault = self.fault or sentence
+        self.log.append(f"[harness] {sentence}")
+
+    @property
+    def succeeded(self) -> bool:
+        """Tell whether all asked so far was done."""
+        finished = self.end is not None and self.end.kind == "finished"
+        refused = self.failed_phase is not None or self.missing_api is not None
+        return finished and not (refused or self.unavailable or self.fault or self.error)
+
+    def _on_phase_begin(self, message: dict[str, Any], _: bytes) -> None:
+        self._phase = message["name"]
+
+    def _on_phase(self, message: dict[str, Any], _: bytes) -> None:
+        self._phase = None
+        self.phases[message["name"]] = message["seconds"]
+        self.log.append(f"[phase] {message['name']} {message['seconds']:.3f} s")
+        if not message["ok"]:
+            self.failed_phase = message["name"]
+
+    def _on_message(self, message: dict[str, Any], _: bytes) -> None:
+        severity, text = message["severity"], message["text"]
+        self.log.append(f"[{severity}] {text}")
+        if severity == "VERBOSE":
+            for start, source in _LOGGED_LAYERS.items():
+                if text.startswith(start):
+                    self._layers[source] = text.encode()
+            return
+        self._messages.append(Message(severity, text[:_LONGEST]))
+
+    def _on_parser_error(self, message: dict[str, Any], _: bytes) -> None:
+        fields = {key: str(message[key]) for key in ("text", "code", "node", "operator")}
+        self._parser_errors.append(ParserError(**fields))
+        self.log.append(f"[parser error] {fields}")
+
+    def _on_missing_api(self, message: dict[str, Any], _: bytes) -> None:
+        self.missing_api = message["name"]
+
+    def _on_unavailable(self, message: dict[str, Any], _: bytes) -> None:
+        self.unavailable = message["text"]
+        self.log.append(f"[unavailable] {self.unavailable}")
+
+    def _on_failed(self, message: dict[str, Any], _: bytes) -> None:
+        self.error = message["text"]
+        self.log.append(f"[failed] {self.error}")
+
+    def _on_plan(self, _: dict[str, Any], body: bytes) -> None:
+        self.plan = body
+
+    def _on_layers(self, message: dict[str, Any], body: bytes) -> None:
+        self._layers[message["source"]] = body
+        if message["source"] == "inspector":
+            self.log.append(f"[inspector] {body.decode('utf-8', 'replace')}")
+
+    def _on_layer_times(self, message: dict[str, Any], _: bytes) -> None:
+        self._layer_times = message["times"]
+
+    def _on_profile(self, _: dict[str, Any], body: bytes) -> None:
+        # A crash can cut the profile short; the layers are then without times.
+        with contextlib.suppress(ValueError, RecursionError):
+            self._layer_times = ort_node_times(body.decode("utf-8", "replace"))
+
+    def _on_output(self, message: dict[str, Any], body: bytes) -> None:
+        # An output of no element type came, and the wire does not carry it: a sequence, or strings.
+        self._outputs[message["name"]] = (
+            from_wire(message["dtype"], message["shape"], body) if message["dtype"] else None
+        )
+
+    def _on_latency(self, message: dict[str, Any], _: bytes) -> None:
+        self._latency = Latency(
+            samples_ms=tuple(message["samples_ms"]),
+            warmup=message["warmup"],
+            clock=message["clock"],
+            scope=message["scope"],
+            upload_ms=tuple(message.get("upload_ms", ())),
+            before=message.get("before", {}),
+            after=message.get("after", {}),
+        )
+
+    def _on_calibration_cache(self, _: dict[str, Any], body: bytes) -> None:
+        self.log.append(f"[calibration cache]\n{body.decode('ascii', 'replace').rstrip()}")
+
+    def _on_agent_fault(self, message: dict[str, Any], _: bytes) -> None:
+        self.fault = message["text"]
+        self.log.append(f"[agent fault] {self.fault}")
+
+    def _on_fact(self, message: dict[str, Any], _: bytes) -> None:
+        self.facts.update(message["facts"])
+
+    def _on_native(self, message: dict[str, Any], _: bytes) -> None:
+        self._native.append(message["text"])
+        self.log.append(f"[native] {message['text'].rstrip()}")
+
+    def _on_end(self, message: dict[str, Any], _: bytes) -> None:
+        self.log.append(f"[end] {message['kind']} {message['detail']}")
+        peaks = (message["peak_rss_bytes"], self.end.peak_rss_bytes if self.end else None)
+        self.end = End(
+            kind=message["kind"],
+            detail=message["detail"],
+            exit_code=message.get("exit_code"),
+            signal=message.get("signal"),
+            peak_rss_bytes=max((peak for peak in peaks if peak is not None), default=None),
+        )
+        if self._phase is not None:
+            self.failed_phase, self._phase = self._phase, None
+
+    def outcome(self, cell: Cell, subject: Subject, stamps: Stamps) -> Outcome:
+        """Return the record of all that was heard."""
+        report = self._layer_report(subject)
+        expected = subject.reference.outputs
+        return Outcome(
+            cell=cell.id,
+            case=cell.case.name,
+            variant=cell.variant.name,
+            target=cell.target.name,
+            state="infra_error" if self.fault else "not_run" if self.unavailable else "done",
+            reason=self.fault or self.unavailable,
+            end=self.end,
+            phases=self.phases,
+            failed_phase=self.failed_phase,
+            missing_api=self.missing_api,
+            error=self.error,
+            parser_errors=tuple(self._parser_errors),
+            messages=_without_repeats(self._messages),
+            native_output="".join(self._native)[-_LONGEST:],
+            nodes=subject.nodes,
+            layers=report.layers if report else (),
+            layer_source=report.source if report else "",
+            unparsed_layers=report.unparsed if report else 0,
+            engine_bytes=len(self.plan) if self.plan is not None else None,
+            ran=bool(self._outputs),
+            accuracy=compare(expected, self._outputs) if expected and self._outputs else (),
+            uncompared=subject.reference.reason if self._outputs and not expected else "",
+            latency=self._latency,
+            stamps=replace(stamps, environment={**stamps.environment, **self.facts}),
+        )
+
+    def _layer_report(self, subject: Subject) -> LayerReport | None:
+        for source in _SOURCES:
+            if source in self._layers:
+                return parse_layers(
+                    source,
+                    self._layers[source],
+                    nodes=subject.nodes,
+                    model=subject.model,
+                    times_ms=self._layer_times,
+                )
+        return None
+
+
+def _without_repeats(messages: list[Message]) -> tuple[Message, ...]:
+    counts: dict[Message, int] = {}
+    kept = []
+    for message in messages:
+        counts[message] = counts.get(message, 0) + 1
+        if counts[message] <= _REPEATS:
+            kept.append(message)
+    return tuple(kept)

@@ -1,0 +1,58 @@
+"""A variant made ready for any engine: its model, nodes, inputs and reference numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import onnx
+
+from harness.agent.tensors import write_shape
+from harness.case import model_sha256
+from harness.errors import HandledError
+from harness.layers import asked
+from harness.run.numbers import Array, Reference, make_inputs, reference, to_wire
+
+if TYPE_CHECKING:
+    from harness.case import Variant
+    from harness.record.outcome import Node
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What every target is given for a variant, and held to."""
+
+    model: bytes
+    sha256: str
+    nodes: tuple[Node, ...]
+    inputs: dict[str, Array]
+    reference: Reference
+
+    def wire_inputs(self) -> tuple[tuple[str, bytes], ...]:
+        """Return the inputs as a job's parts: the raw bytes under their name, the shape under `shape:<name>`."""
+        parts = []
+        for name, array in self.inputs.items():
+            _, shape, data = to_wire(array)
+            parts += [(name, data), (f"shape:{name}", write_shape(shape))]
+        return tuple(parts)
+
+
+def subject(variant: Variant) -> Subject:
+    """Build a variant's model and numbers.
+
+    Raises HandledError where it cannot be done, and NotFeedable where a network input is nothing that is fed. An
+    operator without end takes this process along: see `preparing`.
+    """
+    data = variant.model_bytes()
+    model = onnx.load_model_from_string(data)
+    try:
+        inputs = make_inputs(model, variant.recipe.profiles)
+    except ValueError as error:
+        raise HandledError(f"variant {variant.name!r}: {error}") from error
+    return Subject(
+        model=data,
+        sha256=model_sha256(data),
+        nodes=asked(model),
+        inputs=inputs,
+        reference=reference(model, inputs, also=variant.recipe.mark_outputs),
+    )

@@ -1,0 +1,27 @@
+"""Makes a target's environment: a container image pulled or built, or a virtual environment.
+
+`prepare` does it, `Host` and `look_at_host` say what the machine has, `can_run` says what it lacks.
+"""
+
+from harness.run.provision.cache import cache_dir
+from harness.run.provision.host import Gpu, Host, look_at_host
+from harness.run.provision.images import image_command_lines, planned_image
+from harness.run.provision.model import Environment, Unavailable, Unreachable, Via
+from harness.run.provision.prepare import prepare
+from harness.run.provision.requirements import can_run, fitting_gpus
+
+__all__ = [
+    "Environment",
+    "Gpu",
+    "Host",
+    "Unavailable",
+    "Unreachable",
+    "Via",
+    "cache_dir",
+    "can_run",
+    "fitting_gpus",
+    "image_command_lines",
+    "look_at_host",
+    "planned_image",
+    "prepare",
+]

@@ -1,0 +1,169 @@
+"""What this machine has: architecture, GPUs, Jetson, emulation, Docker, disk."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import socket
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.errors import InfraError
+from harness.run.docker import Daemon, daemon
+from harness.run.provision.cache import cache_dir
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_ARCHITECTURES = {"x86_64": "amd64", "AMD64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
+#: Handlers that qemu-user-static and binfmt register, and the architecture each runs.
+_EMULATORS = {"qemu-aarch64": "arm64", "qemu-x86_64": "amd64", "rosetta": "amd64"}
+_QUERY = "name,uuid,compute_cap,driver_version,memory.total"
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One NVIDIA GPU: `compute_capability` such as "8.9", `driver` such as "550.54.15"."""
+
+    name: str
+    uuid: str
+    compute_capability: str
+    driver: str
+    memory_mib: int
+
+
+@dataclass(frozen=True)
+class Host:
+    """What a machine has.
+
+    `architecture` is amd64 or arm64; `jetson` the Jetson Linux release ("36.4.3") or None; `gpus` those the
+    caller may use (CUDA_VISIBLE_DEVICES is heeded); `emulated` the other architectures whose containers start
+    here. `docker` is None when no daemon answers and `docker_reason` says why; `docker_elsewhere` is True
+    when the daemon runs on another machine, of whose GPUs and emulation nothing is known here.
+    """
+
+    architecture: str
+    gpus: tuple[Gpu, ...] = ()
+    gpu_reason: str = ""
+    jetson: str | None = None
+    emulated: frozenset[str] = frozenset()
+    docker: Daemon | None = None
+    docker_reason: str = ""
+    docker_elsewhere: bool = False
+    free_disk_mib: int = 0
+
+
+def look_at_host() -> Host:
+    """Look at this machine: files, nvidia-smi and the Docker daemon; nothing else on the network."""
+    machine = platform.machine()
+    every, gpu_reason = _gpus()
+    gpus = visible(every, os.environ)
+    if every and not gpus:
+        gpu_reason = f"CUDA_VISIBLE_DEVICES={os.environ['CUDA_VISIBLE_DEVICES']} hides them"
+    engine, docker_reason = _docker()
+    return Host(
+        architecture=_ARCHITECTURES.get(machine, machine),
+        gpus=gpus,
+        gpu_reason=gpu_reason,
+        jetson=_jetson(),
+        emulated=emulated_architectures(Path("/proc/sys/fs/binfmt_misc")),
+        docker=engine,
+        docker_reason=docker_reason,
+        docker_elsewhere=engine is not None and engine.name != socket.gethostname(),
+        free_disk_mib=_free_mib(cache_dir()),
+    )
+
+
+def parse_gpus(csv: str) -> tuple[Gpu, ...]:
+    """Read what `nvidia-smi --query-gpu=... --format=csv,noheader,nounits` prints for `_QUERY`.
+
+    A line with another number of fields is an error message of nvidia-smi, not a GPU. Unified-memory GPUs
+    report their memory as "[N/A]", which is read as 0.
+    """
+    gpus = []
+    for line in csv.splitlines():
+        fields = [field.strip() for field in line.split(",")]
+        if len(fields) != len(_QUERY.split(",")) or not fields[1].startswith("GPU-"):
+            continue
+        name, uuid, capability, driver, memory = fields
+        gpus.append(Gpu(name, uuid, capability, driver, int(memory) if memory.isdigit() else 0))
+    return tuple(gpus)
+
+
+def visible(gpus: tuple[Gpu, ...], environment: Mapping[str, str]) -> tuple[Gpu, ...]:
+    """Return the GPUs that CUDA_VISIBLE_DEVICES allows, up to its first unknown entry, as CUDA reads it."""
+    allowed = environment.get("CUDA_VISIBLE_DEVICES")
+    if allowed is None:
+        return gpus
+    chosen: list[Gpu] = []
+    for entry in (part.strip() for part in allowed.split(",")):
+        if entry.isdigit():
+            match = gpus[int(entry) : int(entry) + 1]
+        else:
+            match = tuple(gpu for gpu in gpus if entry and gpu.uuid.startswith(entry))[:1]
+        if not match:
+            break
+        chosen += match
+    return tuple(chosen)
+
+
+def parse_l4t_release(text: str) -> str | None:
+    """Read /etc/nv_tegra_release ("# R36 (release), REVISION: 4.3, ...") as "36.4.3"."""
+    found = re.search(r"#\s*R(\d+)\s*\(release\),\s*REVISION:\s*([\d.]+)", text)
+    return f"{found[1]}.{found[2]}" if found else None
+
+
+def emulated_architectures(registry: Path) -> frozenset[str]:
+    """Return the architectures whose binaries the kernel hands to an emulator inside containers too.
+
+    Without the F flag (fix binary) the kernel looks for the emulator inside the container, where it is not.
+    """
+    found = set()
+    for handler, architecture in _EMULATORS.items():
+        try:
+            lines = (registry / handler).read_text(encoding="ascii", errors="replace").splitlines()
+        except OSError:
+            continue
+        flags = next((line.partition(":")[2] for line in lines if line.startswith("flags:")), "")
+        if "enabled" in lines and "F" in flags:
+            found.add(architecture)
+    return frozenset(found)
+
+
+def _gpus() -> tuple[tuple[Gpu, ...], str]:
+    if shutil.which("nvidia-smi") is None:
+        return (), "nvidia-smi is not installed"
+    command = ["nvidia-smi", f"--query-gpu={_QUERY}", "--format=csv,noheader,nounits"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return (), f"nvidia-smi did not answer: {error}"
+    if done.returncode != 0:
+        said = (done.stdout + done.stderr).strip().splitlines() or [f"exit code {done.returncode}"]
+        return (), f"nvidia-smi: {said[-1]}"
+    gpus = parse_gpus(done.stdout)
+    return gpus, "" if gpus else "nvidia-smi lists none"
+
+
+def _docker() -> tuple[Daemon | None, str]:
+    try:
+        return daemon(), ""
+    except InfraError as error:
+        return None, str(error)
+
+
+def _jetson() -> str | None:
+    try:
+        return parse_l4t_release(Path("/etc/nv_tegra_release").read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        return None
+
+
+def _free_mib(folder: Path) -> int:
+    while not folder.exists():
+        folder = folder.parent
+    return shutil.disk_usage(folder).free >> 20

@@ -1,0 +1,197 @@
+"""A target's image: pulled where it is published, built where it is not."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.errors import HandledError, InfraError
+from harness.run import docker
+from harness.run.docker import PROJECT_LABEL, Image, ImageRefused
+from harness.run.provision import packages
+from harness.run.provision.cache import locked
+from harness.run.provision.model import Environment, Unavailable, Unreachable
+from harness.run.provision.requirements import architecture
+
+if TYPE_CHECKING:
+    from harness.matrix import Build, Target
+
+#: The base of package-index images, instead of matrix.yaml's: a reference that may hold {arch} (amd64, arm64)
+#: and {python} (3.11). For a machine that reaches no public registry.
+BASE_VARIABLE = "HARNESS_BASE_IMAGE"
+_DOCKERFILES = Path(__file__).resolve().parents[3] / "docker"
+#: The plugin's sources: every image but those of packages compiles them.
+_PLUGIN = _DOCKERFILES / "plugin"
+_BASE_LABEL = f"{PROJECT_LABEL}.base"
+_BASE_DIGEST_LABEL = f"{PROJECT_LABEL}.base-digest"
+_PRINT_VERSION = "import sys; print('python', '%d.%d' % sys.version_info[:2])"
+
+
+def prepare_image(target: Target, *, allow_pull: bool, allow_build: bool) -> Environment:
+    """Return an environment in a container; raises Unavailable when its image is not to be had."""
+    if target.build is None:
+        reference = target.pull_reference
+        pins: tuple[str, ...] = ()
+        with locked(_lock_name(reference)):
+            image = _have(reference, target.docker_platform, allow_pull=allow_pull)
+        why = f"runs in {reference}"
+    else:
+        reference = planned_image(target)
+        with locked(_lock_name(reference)):
+            image, pins = _built(
+                target, target.build, reference, allow_pull=allow_pull, allow_build=allow_build
+            )
+        why = f"runs in {reference}, built here on {base_image(target)}"
+    return Environment(
+        via="docker",
+        target=target.name,
+        python="python3",
+        image=reference,
+        image_digest=_digest(target, image),
+        packages=pins,
+        note=f"{target.name} {why}.",
+    )
+
+
+def _digest(target: Target, image: Image) -> str:
+    if target.build is None or target.build.kind == "packages":
+        return image.digest
+    # The engine is the base's, whose digest is the same on every machine; the id of what was built on it is not.
+    return image.labels.get(_BASE_DIGEST_LABEL, image.digest)
+
+
+def base_image(target: Target, *, here: bool = True) -> str:
+    """Return the image that a build starts from: `here`, or, where that is false, on a machine with no variable set.
+
+    Raises HandledError for an unreadable HARNESS_BASE_IMAGE.
+    """
+    chosen = os.environ.get(BASE_VARIABLE) if here else None
+    if not chosen or target.build is None or target.build.kind != "packages":
+        return target.pull_reference
+    try:
+        return chosen.format(arch=architecture(target), python=target.python)
+    except (KeyError, IndexError, ValueError) as error:
+        raise HandledError(
+            f"{BASE_VARIABLE}={chosen} cannot be read: only {{arch}} and {{python}} are filled in ({error})"
+        ) from error
+
+
+def planned_image(target: Target, *, here: bool = True) -> str:
+    """Return the reference that the target's container is started from, without making or pulling anything.
+
+    The tag of a built image is a hash of all it is made of, so a changed pin, base or Dockerfile is another
+    image. `here` is as for `base_image`.
+    """
+    if target.build is None:
+        return target.pull_reference
+    text = _dockerfile(target.build).read_text(encoding="utf-8")
+    what = [text, target.docker_platform, sorted(build_arguments(target, here=here).items())]
+    if target.build.kind == "packages":
+        what.append(packages.key(target))
+    else:
+        what += [path.read_text(encoding="utf-8") for path in sorted(_PLUGIN.iterdir())]
+    tag = hashlib.sha256(json.dumps(what).encode()).hexdigest()[:16]
+    return f"{PROJECT_LABEL}/{target.build.kind}:{architecture(target)}-{tag}"
+
+
+def build_arguments(target: Target, *, here: bool = True) -> dict[str, str]:
+    """Return the build arguments of the target's Dockerfile, {} where its image is pulled.
+
+    `here` is as for `base_image`.
+    """
+    if target.build is None:
+        return {}
+    python = {"PYTHON": target.python} if target.build.kind == "packages" else {}
+    base = base_image(target, here=here)
+    return {"BASE": base, "ENGINE_VERSION": target.version, **python, **dict(target.build.args)}
+
+
+def image_command_lines(target: Target, *, here: bool = True) -> tuple[str, ...]:
+    """Return the lines that get the target's image by hand, run from the repository's root.
+
+    `here` is as for `base_image`.
+    """
+    if target.build is None:
+        return (shlex.join(["docker", "pull", "--platform", target.docker_platform, target.pull_reference]),)
+    build = ["docker", "build", "--platform", target.docker_platform, "-t", planned_image(target, here=here)]
+    build += ["-f", f"docker/{target.build.kind}.Dockerfile"]
+    for name, value in build_arguments(target, here=here).items():
+        build += ["--build-arg", f"{name}={value}"]
+    if target.build.kind != "packages":
+        return (shlex.join([*build, "docker"]),)
+    context = packages.by_hand(target, "image")
+    fill = ["uv", *packages.site_command(target, str(context / "site"))]
+    path_file = f"echo {packages.ENGINE_FOLDER} > {shlex.quote(str(context / 'engine.pth'))}"
+    return (shlex.join(fill), path_file, shlex.join([*build, str(context)]))
+
+
+def _built(
+    target: Target, build: Build, tag: str, *, allow_pull: bool, allow_build: bool
+) -> tuple[Image, tuple[str, ...]]:
+    base = base_image(target)
+    present = docker.find_image(base, target.docker_platform)
+    image = docker.find_image(tag, target.docker_platform)
+    # A base that was made anew under its old name outdates the image; a base that is gone does not.
+    current = image is not None and (present is None or image.labels.get(_BASE_LABEL) == present.id)
+    context, pins = packages.site(target) if build.kind == "packages" else (_DOCKERFILES, ())
+    if image is not None and current:
+        return image, pins
+    if not allow_build:
+        raise Unavailable(f"needs image {tag} to be built, which was not allowed")
+    under = present or _have(base, target.docker_platform, allow_pull=allow_pull)
+    try:
+        built = docker.build_image(
+            tag,
+            _dockerfile(build),
+            platform=target.docker_platform,
+            arguments=build_arguments(target),
+            labels={PROJECT_LABEL: "image", _BASE_LABEL: under.id, _BASE_DIGEST_LABEL: under.digest},
+            context=context,
+        )
+    except ImageRefused as error:
+        raise Unavailable(f"needs image {tag}, which cannot be built: {error}") from error
+    if build.kind == "packages":
+        _try_python(target, tag, base)
+    return built, pins
+
+
+def _try_python(target: Target, tag: str, base: str) -> None:
+    """Start the new image once: a wrong Python or a missing emulator is better said here than by a cell."""
+    code, said = docker.run_once(tag, target.docker_platform, ["python3", "-c", _PRINT_VERSION])
+    said = " ".join(said.split())
+    if code != 0:
+        raise Unavailable(f"needs a base image that runs here; {base} on {target.docker_platform}: {said}")
+    if said != f"python {target.python}":
+        raise Unavailable(
+            f"needs Python {target.python} in the base image; {base} has {said}; set {BASE_VARIABLE}"
+        )
+
+
+def _have(reference: str, platform: str, *, allow_pull: bool) -> Image:
+    found = docker.find_image(reference, platform)
+    if found is not None:
+        return found
+    if not allow_pull:
+        raise Unavailable(
+            f"needs image {reference} for {platform}, which is not here and was not to be pulled"
+        )
+    try:
+        return docker.pull_image(reference, platform)
+    except ImageRefused as error:
+        kind = Unreachable if error.unreachable else Unavailable
+        raise kind(f"needs image {reference}, which cannot be pulled: {error}") from error
+
+
+def _dockerfile(build: Build) -> Path:
+    path = _DOCKERFILES / f"{build.kind}.Dockerfile"
+    if not path.is_file():
+        raise InfraError(f"{path} is missing: the harness is run from a checkout, which holds it")
+    return path
+
+
+def _lock_name(reference: str) -> str:
+    return "image-" + hashlib.sha256(reference.encode()).hexdigest()[:16]

@@ -1,0 +1,206 @@
+"""Engines from the package index: a virtual environment for this machine, or a folder for any other.
+
+`uv` resolves and downloads on the host, with the user's own configuration (uv.toml, UV_* variables,
+certificates), for whatever platform the target is. So an image needs no network while it is built, holds no
+host's certificates or mirrors, and an arm64 image is put together on an amd64 machine without emulating
+anything.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from packaging.utils import canonicalize_name
+
+from harness.errors import InfraError
+from harness.run.provision.cache import CACHE_VARIABLE, cache_dir, make_once
+from harness.run.provision.model import Unavailable, Unreachable
+from harness.run.provision.requirements import architecture
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.matrix import Target
+
+#: Bumped when the layout of a cached environment changes.
+_LAYOUT = 1
+#: What the C library of the base image must be at least; Debian 12 has 2.36, which NVIDIA's arm64 wheels
+#: need.
+_WHEELS = {"amd64": "x86_64-manylinux_2_28", "arm64": "aarch64-manylinux_2_36"}
+_OTHER_MACHINE = {"amd64": "aarch64", "arm64": "x86_64"}
+_TIMEOUT = 1800
+_UV_LOCK = threading.Lock()
+_PINS = "packages.json"
+#: Where the Dockerfile puts the packages, and the line of a .pth file that makes Python find them there.
+ENGINE_FOLDER = "/opt/engine"
+
+
+def venv(target: Target) -> tuple[Path, tuple[str, ...]]:
+    """Return the Python of the target's virtual environment, made if missing, and the pins in it."""
+    root = venv_folder(target)
+    python = Path("bin", "python")
+    make_once(
+        root,
+        lambda partial: _make_venv(target, partial),
+        whole=lambda folder: _is_whole(folder) and (folder / python).exists(),
+    )
+    return root / python, _pins(root)
+
+
+def venv_folder(target: Target) -> Path:
+    """Return where the target's virtual environment is, or will be."""
+    return cache_dir() / "venvs" / key(target)
+
+
+def site(target: Target) -> tuple[Path, tuple[str, ...]]:
+    """Return a build context with the packages for the target's platform, made if missing, and the pins."""
+    root = cache_dir() / "sites" / key(target)
+    make_once(root, lambda partial: _make_site(target, partial), whole=_is_whole)
+    return root, _pins(root)
+
+
+def by_hand(target: Target, what: str) -> Path:
+    """Return the folder, relative to the repository's root, that lines to paste make their environment in.
+
+    It is not the cache: what is half made there by hand would be taken for finished.
+    """
+    return Path("build", target.name, what)
+
+
+def key(target: Target) -> str:
+    """Return what names the environment: targets with the same platform, Python and pins share one."""
+    what = [_LAYOUT, target.docker_platform, target.python, sorted(target.packages)]
+    return hashlib.sha256(json.dumps(what).encode()).hexdigest()[:16]
+
+
+def venv_commands(target: Target, folder: Path) -> tuple[list[str], ...]:
+    """Return the arguments of each call of `uv` that makes the target's virtual environment in `folder`."""
+    # Relocatable, as it is made under another name than it is used by.
+    create = ["venv", "--relocatable", "--allow-existing", "--python", target.python, str(folder)]
+    return create, ["pip", "install", "--python", str(folder / "bin" / "python"), *target.packages]
+
+
+def site_command(target: Target, folder: str) -> list[str]:
+    """Return the arguments of `uv` that fill `folder` with the target's packages for its platform."""
+    wheels = _WHEELS[architecture(target)]
+    options = ["--target", folder, "--python-platform", wheels, "--python-version", target.python]
+    return ["pip", "install", *options, *target.packages]
+
+
+def _make_venv(target: Target, partial: Path) -> None:
+    for arguments in venv_commands(target, partial):
+        _uv(target, arguments)
+    _write_pins(partial, next((partial / "lib").glob("python*/site-packages")))
+
+
+def _make_site(target: Target, partial: Path) -> None:
+    partial.mkdir(parents=True)
+    folder = partial / "site"
+    command = site_command(target, str(folder))
+    # uv wants some interpreter to ask; that of the harness is there.
+    _uv(target, [*command[:2], "--python", sys.executable, *command[2:]])
+    (partial / "engine.pth").write_text(ENGINE_FOLDER + "\n", encoding="ascii")
+    _refuse_foreign(target, folder)
+    _write_pins(partial, folder)
+
+
+def _refuse_foreign(target: Target, folder: Path) -> None:
+    """Refuse what was compiled here for here: native code from source, wanted for another machine."""
+    other = _OTHER_MACHINE[architecture(target)]
+    for wheel in sorted(folder.glob("*.dist-info/WHEEL")):
+        tags = [line for line in wheel.read_text(encoding="utf-8").splitlines() if line.startswith("Tag:")]
+        if tags and all(tag.endswith(other) for tag in tags):
+            name = wheel.parent.name.removesuffix(".dist-info")
+            raise Unavailable(
+                f"needs {name} for {target.docker_platform}; the package index has only its source"
+            )
+
+
+@functools.cache
+def _find_uv() -> str:
+    import uv  # noqa: PLC0415  (a host whose engines are installed already needs none)
+
+    return uv.find_uv_bin()
+
+
+def _uv_program() -> str:
+    """Return uv's path, looked up once: it asks sysconfig, which two threads must not be the first to use at once."""
+    with _UV_LOCK:
+        try:
+            return _find_uv()
+        except FileNotFoundError as error:
+            raise InfraError(f"the program uv is not where its package puts it: {error}") from error
+
+
+def _uv_environment() -> dict[str, str]:
+    """Return the environment for uv: where this project's cache folder was chosen, uv keeps its own things in it."""
+    if not os.environ.get(CACHE_VARIABLE):
+        return dict(os.environ)
+    own = {"UV_CACHE_DIR": cache_dir() / "uv", "UV_PYTHON_INSTALL_DIR": cache_dir() / "python"}
+    return {name: str(path) for name, path in own.items()} | dict(os.environ)
+
+
+def _uv(target: Target, arguments: Sequence[str]) -> None:
+    command = [_uv_program(), "--no-progress", "--color", "never", *arguments]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_TIMEOUT, check=False, env=_uv_environment()
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise InfraError(f"uv {arguments[0]} did not finish: {error}") from error
+    if done.returncode == 0:
+        return
+    said = " ".join(done.stderr.split())[-600:]
+    if "No space left on device" in said:
+        raise InfraError(f"no space left for the packages of {target.name}: {said}")
+    if arguments[0] == "venv":
+        sentence = f"needs Python {target.python}, which cannot be had: {said}"
+    else:
+        sentence = f"needs {' '.join(target.packages)}, which cannot be installed: {said}"
+    raise (Unavailable if _is_refusal(done.stderr) else Unreachable)(sentence)
+
+
+def _is_refusal(said: str) -> bool:
+    """Tell whether uv found that there is no such thing, rather than fail to look or to fetch it."""
+    found_none = re.search(r"No solution found|No interpreter found|has no wheels with a matching", said)
+    return bool(found_none) and "in the cache" not in said
+
+
+def _is_whole(root: Path) -> bool:
+    try:
+        _pins(root)
+    except (OSError, ValueError, TypeError):
+        return False
+    return True
+
+
+def _write_pins(root: Path, packages: Path) -> None:
+    pins = sorted(_pin(metadata) for metadata in packages.glob("*.dist-info/METADATA"))
+    (root / _PINS).write_text(json.dumps(pins, indent=1) + "\n", encoding="utf-8")
+
+
+def _pin(metadata: Path) -> str:
+    fields: dict[str, str] = {}
+    for line in metadata.read_text(encoding="utf-8", errors="replace").splitlines():
+        if not line:
+            break  # the description follows
+        name, colon, value = line.partition(": ")
+        if colon:
+            fields.setdefault(name, value.strip())
+    return f"{canonicalize_name(fields['Name'])}=={fields['Version']}"
+
+
+def _pins(root: Path) -> tuple[str, ...]:
+    pins = json.loads((root / _PINS).read_text(encoding="utf-8"))
+    if not isinstance(pins, list) or not all(isinstance(pin, str) for pin in pins):
+        raise TypeError(f"{root / _PINS}: no list of pins")
+    return tuple(pins)

@@ -1,0 +1,251 @@
+"""One target's environment and live agent, kept for as many cells as come."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import json
+import threading
+import traceback
+from typing import TYPE_CHECKING
+
+from harness import __version__
+from harness.agent.bootstrap import ARGUMENTS
+from harness.case import model_sha256
+from harness.errors import HandledError, InfraError, described
+from harness.plan import applicability
+from harness.record.outcome import Outcome, Stamps, State
+from harness.run.cell import observe
+from harness.run.commit import harness_commit
+from harness.run.launch import start
+from harness.run.prepare_in_child import Refused, Subjects
+from harness.run.provision import Environment, Unavailable, Unreachable, prepare
+from harness.run.session import ADAPTERS, Job, Session
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.case import Variant
+    from harness.matrix import Target
+    from harness.plan import Cell
+    from harness.run.provision import Via
+    from harness.run.transport import Transport
+
+#: How often a cell, and the start of an agent, is tried when the machinery and not the engine is what fails.
+_TRIES = 2
+
+
+class Aborted(Exception):
+    """The run was interrupted; the cell in hand has no record."""
+
+
+class TargetRunner:
+    """Runs cells of one target in one warm environment; made ready at the first cell that needs it.
+
+    A target that cannot run here gives `not_run` with the reason; one whose agent does not come up, however it fails
+    to, gives `infra_error` for all its cells; an agent lost twice on the same cell gives `infra_error` for that one,
+    and so does whatever goes wrong in this program while it prepares, runs or folds a cell. Nothing is raised for any
+    of these: each cell gets a record.
+    """
+
+    def __init__(self, target: Target, *, via: Via, run_id: str, subjects: Subjects | None = None) -> None:
+        self.target = target
+        self._via = via
+        self._run_id = run_id
+        self._subjects = subjects or Subjects()
+        self._environment: Environment | None = None
+        self._transport: Transport | None = None
+        self._session: Session | None = None
+        self._gpu: str | None = None
+        self._facts: dict[str, str] = {}
+        self._given_up: tuple[State, str] | None = None
+        self._aborted = False
+        self._closing = threading.Lock()
+
+    @property
+    def note(self) -> str:
+        """Return which environment was chosen and why, once one is."""
+        return self._environment.note if self._environment else ""
+
+    @property
+    def given_up(self) -> str:
+        """Return why no cell of the target can run here, once that is known."""
+        return self._given_up[1] if self._given_up else ""
+
+    def run(self, cell: Cell) -> tuple[Outcome, str]:
+        """Return the record of a cell and its whole log; raises Aborted after `abort`, and nothing else."""
+        try:
+            return self._run(cell)
+        except Refused as refusal:
+            self._refuse_aborted()
+            return self._blank(cell, refusal.state, refusal.reason), ""
+        except Aborted:
+            raise
+        except Exception as error:  # noqa: BLE001
+            # A fault of this program, or of what it was told: this cell's, and not the night's.
+            self._drop_session()
+            self._refuse_aborted()
+            return self._fault(cell, error, [])
+
+    def _run(self, cell: Cell) -> tuple[Outcome, str]:
+        reason = applicability(cell)
+        if reason is not None:
+            return self._blank(cell, "not_applicable", reason), ""
+        lost = ""
+        for _ in range(_TRIES):
+            session = self._ready_session()
+            if session is None:
+                break
+            try:
+                return self._observe(cell, session)
+            except InfraError as error:
+                self._drop_session()
+                self._refuse_aborted()
+                lost = str(error)
+        return self._blank(cell, *(self._given_up or ("infra_error", lost))), ""
+
+    def abort(self) -> None:
+        """End the agent from another thread, in the middle of a cell or a start; `run` then raises Aborted."""
+        self._aborted = True
+        self._drop_session()
+
+    def close(self) -> None:
+        """End the agent."""
+        self._drop_session()
+
+    def _refuse_aborted(self) -> None:
+        if self._aborted:
+            self._drop_session()
+            raise Aborted
+
+    def _observe(self, cell: Cell, session: Session) -> tuple[Outcome, str]:
+        ready = self._subjects.of(cell.variant, self._wanted)
+        seen = observe(cell.variant, ready, self.target, session, self._gpu, wanted=self._wanted)
+        if session.lost:
+            # It died at the container's memory limit: that is this cell's outcome, and the next gets a new agent.
+            self._drop_session()
+        try:
+            return _as_kept(seen.outcome(cell, ready, self._stamps(cell))), "\n".join(seen.log)
+        except Exception as error:  # noqa: BLE001  (an engine's text, of any shape)
+            return self._fault(cell, error, seen.log)
+
+    def _wanted(self) -> bool:
+        return not self._aborted
+
+    def _ready_session(self) -> Session | None:
+        """Return the live agent, started if there is none; None where none is to be had."""
+        self._refuse_aborted()
+        failure = ""
+        for _ in range(_TRIES):
+            if self._session is not None or self._given_up is not None:
+                return self._session
+            try:
+                self._session = self._start()
+            except Unavailable as refusal:
+                self._refuse_aborted()
+                reached = not isinstance(refusal, Unreachable)
+                self._given_up = ("not_run" if reached else "infra_error", str(refusal))
+            except InfraError as error:
+                self._drop_session()
+                self._refuse_aborted()
+                failure = str(error)
+            except Exception as error:  # noqa: BLE001
+                self._drop_session()
+                self._refuse_aborted()
+                # It would fail for every cell alike.
+                self._given_up = ("infra_error", described(error))
+            except BaseException:
+                self._drop_session()
+                raise
+        if self._session is None and self._given_up is None:
+            self._given_up = ("infra_error", failure)
+        return self._session
+
+    def _start(self) -> Session:
+        if self._environment is None:
+            self._environment = prepare(self.target, self._via)
+        # Kept before anything is asked of it, so that `abort` finds it; an `abort` just before found nothing.
+        self._transport = start(self._environment, self.target, argv=ARGUMENTS, run=self._run_id)
+        self._refuse_aborted()
+        try:
+            session = Session(
+                self._transport, engine=self.target.module, adapter=ADAPTERS[self.target.engine]
+            )
+        except InfraError as error:
+            raise InfraError(f"{error}{self._environment.remedy}") from error
+        self._check(session)
+        return session
+
+    def _check(self, session: Session) -> None:
+        reported = session.facts["engine_version"]
+        if not self.target.runs_version(reported):
+            raise InfraError(
+                f"{self.target.name} is declared as {self.target.version} and its environment holds {reported}: "
+                "correct the version, image or packages in matrix.yaml"
+            )
+        self._facts = dict(session.facts)
+        for event in session.run(
+            Job("devices", timeout_s=60, memory_mib=4096, provider=self.target.provider)
+        ):
+            if event.type == "fact":
+                self._facts.update(event.message["facts"])
+        self._gpu = self._facts.get("gpu_uuid")
+        if self.target.needs.gpu and self._gpu is None:
+            raise InfraError(
+                f"{self.target.name} needs a GPU, and its agent sees none: the driver's library is missing there"
+            )
+
+    def _drop_session(self) -> None:
+        # Who comes second, as the worker does after an abort, waits until the agent has ended.
+        with self._closing:
+            self._session = None
+            transport, self._transport = self._transport, None
+            if transport is not None:
+                # What cannot be ended now is ended by the next run's reaper; the cell in hand has its record.
+                with contextlib.suppress(InfraError):
+                    transport.close()
+
+    def _stamps(self, cell: Cell) -> Stamps:
+        environment = self._environment
+        return Stamps(
+            model_sha256=_hash(cell.variant),
+            recipe_sha256=cell.variant.recipe.sha256(),
+            engine_version=self._facts.get("engine_version", ""),
+            via=environment.via if environment else "",
+            image=environment.image if environment else "",
+            image_digest=environment.image_digest if environment else "",
+            packages=environment.packages if environment else (),
+            harness_version=__version__,
+            when=dt.datetime.now(dt.timezone.utc).isoformat(timespec="milliseconds"),
+            run=self._run_id,
+            environment=self._facts,
+            harness_commit=harness_commit(),
+        )
+
+    def _fault(self, cell: Cell, error: Exception, log: Sequence[str]) -> tuple[Outcome, str]:
+        outcome = self._blank(cell, "infra_error", f"the harness failed: {described(error)}")
+        return outcome, "\n".join([*log, *traceback.format_exception(error)])
+
+    def _blank(self, cell: Cell, state: State, reason: str) -> Outcome:
+        return Outcome(
+            cell=cell.id,
+            case=cell.case.name,
+            variant=cell.variant.name,
+            target=self.target.name,
+            state=state,
+            reason=reason,
+            stamps=self._stamps(cell),
+        )
+
+
+def _hash(variant: Variant) -> str:
+    """Return the hash of a variant's model, "" where there is none."""
+    try:
+        return model_sha256(variant.model_bytes())
+    except HandledError:
+        return ""
+
+
+def _as_kept(outcome: Outcome) -> Outcome:
+    """Return an outcome as it will be read; raises where it would not be, for one such record spoils a whole store."""
+    return Outcome.from_json(json.loads(json.dumps(outcome.to_json(), allow_nan=False)))

@@ -1,0 +1,124 @@
+"""A record with all that is concluded from it: precision, class, diagnosis and verdict agree with one another."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.case import Case, Expectation, Graph, Link, Precision, Variant
+from harness.judge.cell import judge_cell
+from harness.matrix import load_matrix
+from harness.plan import Cell
+from harness.record.outcome import End, Layer, Message, Node, Outcome
+from harness.words import Class, Grade, Verdict
+
+pytestmark = pytest.mark.unit
+
+MATRIX = load_matrix(Path(__file__).parents[2] / "matrix.yaml")
+LINK = Link("https://github.com/NVIDIA/TensorRT/issues/1", "an issue")
+REMOVED = "this version has no IBuilderConfig.int8_calibrator"
+
+
+def cell(target: str = "trt86", outcome: Class | None = None) -> Cell:
+    """Return a cell that wants INT8 of its one node, with a claimed outcome if one is given."""
+    claims = (Expectation.reported(outcome, "", LINK),) if outcome else ()
+    variant = Variant("v", "V", Graph("g").model, precision=(("/conv", Precision.INT8),), expectations=claims)
+    case = Case("toy", "A toy", "", (LINK,), (variant,))
+    return Cell(f"toy[v]-{target}", case, variant, MATRIX.target(target))
+
+
+def record(cell: Cell, **changes: Any) -> Outcome:
+    """Return a record of a cell whose node ran in FP32."""
+    whole = Outcome(
+        cell.id,
+        "toy",
+        "v",
+        cell.target.name,
+        "done",
+        end=End("finished"),
+        ran=True,
+        nodes=(Node("/conv", "Conv"),),
+        layers=(Layer("layer", "Convolution", "fp32", onnx_nodes=("/conv",)),),
+    )
+    return dataclasses.replace(whole, **changes)
+
+
+def test_a_lost_precision_is_a_failure_on_tensorrt_and_none_on_the_baseline() -> None:
+    """What a node ran in is shown for both; ONNX Runtime is not held to it."""
+    for target, cls, failed in (("trt86", Class.PRECISION_LOST, True), ("ort131", Class.OK, False)):
+        here = cell(target)
+        found = judge_cell(here, record(here))
+        assert found.precision == {"/conv": Precision.FP32}
+        assert (found.classification.cls, found.failed) == (cls, failed)
+
+
+@pytest.mark.parametrize(
+    ("claimed", "changes", "verdict", "failed"),
+    [
+        (None, {"failed_phase": "build"}, Verdict.NEW, True),
+        (Class.BUILD_FAILED, {"failed_phase": "build"}, Verdict.KNOWN_FAILURE, True),
+        (Class.OK, {"failed_phase": "build"}, Verdict.REGRESSED, True),
+        (
+            Class.BUILD_FAILED,
+            {"layers": (Layer("l", "c", "int8", onnx_nodes=("/conv",)),)},
+            Verdict.FIXED,
+            False,
+        ),
+        (Class.OK, {"layers": (Layer("l", "c", "int8", onnx_nodes=("/conv",)),)}, Verdict.EXPECTED, False),
+        (Class.API_REMOVED, {"missing_api": "IBuilderConfig.int8_calibrator"}, Verdict.EXPECTED, False),
+        (Class.OK, {"state": "not_run", "reason": "needs a GPU"}, Verdict.NOT_RUN, False),
+        (Class.OK, {"state": "infra_error", "reason": "the agent went away"}, Verdict.INFRA, False),
+    ],
+)
+def test_what_counts_as_failed(
+    claimed: Class | None, changes: dict[str, Any], verdict: Verdict, failed: bool
+) -> None:
+    here = cell(outcome=claimed)
+    found = judge_cell(here, record(here, **changes))
+    assert (found.judgement.verdict, found.failed) == (verdict, failed)
+
+
+@pytest.mark.parametrize(
+    ("precision", "cls", "verdict"),
+    [
+        (None, Class.PRECISION_LOST, Verdict.NEW),
+        ((), Class.OK, Verdict.EXPECTED),
+        ((("/conv", Precision.INT8),), Class.PRECISION_LOST, Verdict.REGRESSED),
+    ],
+)
+def test_a_wish_is_the_variants_or_else_the_graphs(
+    precision: tuple[tuple[str, Precision], ...] | None, cls: Class, verdict: Verdict
+) -> None:
+    """Nobody has to list nodes to hear that INT8 is lost; that alone makes no reported cell regress."""
+    here = cell(outcome=Class.OK)
+    here = dataclasses.replace(here, variant=dataclasses.replace(here.variant, precision=precision))
+    found = judge_cell(here, record(here, nodes=(Node("/conv", "Conv", "int8"),)))
+    assert (found.classification.cls, found.judgement.verdict) == (cls, verdict)
+    assert found.wished == ({} if precision == () else {"/conv": Precision.INT8})
+    old = judge_cell(here, record(here))
+    assert old.classification.cls is (cls if precision else Class.OK)
+
+
+def test_something_new_that_works_has_not_failed() -> None:
+    """A guess that turns out wrong for the better is news, and no failure."""
+    here = cell(outcome=Class.BUILD_FAILED)
+    claims = tuple(
+        dataclasses.replace(claim, grade=Grade.GUESSED, kind=None) for claim in here.variant.expectations
+    )
+    here = dataclasses.replace(here, variant=dataclasses.replace(here.variant, expectations=claims))
+    found = judge_cell(here, record(here, layers=(Layer("l", "c", "int8", onnx_nodes=("/conv",)),)))
+    assert (found.judgement.verdict, found.failed) == (Verdict.NEW, False)
+
+
+def test_the_signature_is_the_diagnosis() -> None:
+    here = cell()
+    found = judge_cell(here, record(here, missing_api="IBuilderConfig.int8_calibrator"))
+    assert found.signature == "implicit-int8-removed"
+    assert found.diagnosis is not None
+    unknown = judge_cell(
+        here, record(here, failed_phase="build", messages=(Message("ERROR", "nobody knows"),))
+    )
+    assert (unknown.diagnosis, unknown.signature) == (None, None)

@@ -1,0 +1,175 @@
+# ruff: noqa: E501  (engine texts are quoted whole)
+"""Operator and node of a failure, from what TensorRT for RTX really logs around it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from harness.judge.classify import classify
+from harness.judge.diagnosis import diagnose
+from harness.judge.place import INPUT, Place, find_place
+from harness.record.outcome import End, Message, Node, Outcome, ParserError
+from harness.words import Class
+from tests.judge.said import BUILD_FAILED
+
+pytestmark = pytest.mark.unit
+
+FAILED = Outcome("c[v]-t", "c", "v", "t", "done", end=End("finished"))
+#: What 1.7 says of a BitShift without a name, with a Relu in front.
+BIT_SHIFT = dataclasses.replace(
+    FAILED,
+    failed_phase="parse",
+    error="the ONNX parser refused the model",
+    nodes=(Node("/relu", "Relu"), Node("node_of_z", "BitShift")),
+    parser_errors=(ParserError("false", code="UNSUPPORTED_NODE", operator="BitShift"),),
+    messages=(
+        Message("ERROR", 'ModelImporter.cpp:140: While parsing node number 1 [BitShift -> "z"]:'),
+        Message("ERROR", "ModelImporter.cpp:142: --- Begin node ---\nNode name: "),
+        Message("ERROR", "ModelImporter.cpp:143: --- End node ---"),
+        Message("ERROR", "ModelImporter.cpp:151: ERROR: onnxOpCheckers.cpp:1085 In function checkBitShift:\n[8] false"),
+    ),
+)  # fmt: skip
+CONVERT = 'Assertion failed: convertDtype(onnxDtype.elem_type(), &trtDtype) && "Failed to convert ONNX date type to TensorRT data type."'
+#: What 1.7 says of a network input that it has no type for.
+UINT32_INPUT = dataclasses.replace(
+    FAILED,
+    failed_phase="parse",
+    nodes=(Node("/pre/Cast", "Cast"), Node("/Add", "Add")),
+    parser_errors=(ParserError(CONVERT, code="UNSUPPORTED_NODE"),),
+    messages=(
+        Message("ERROR", f"ModelImporter.cpp:151: ERROR: x:992 In function importInput:\n[8] {CONVERT}"),
+    ),
+    native_output="Unsupported ONNX data type: UINT32 (12)\n",
+)
+
+
+def test_a_parser_that_says_false_is_told_by_operator_node_and_code() -> None:
+    """The record holds all three; "parse failed: false" was all that a reader saw of it."""
+    assert classify(BIT_SHIFT, {}, {}).reason == (
+        "parse failed: BitShift node 'node_of_z': UNSUPPORTED_NODE: the parser says no more"
+    )
+    found = diagnose(BIT_SHIFT, BUILD_FAILED)
+    assert found is not None
+    assert (found.id, found.operator, found.node) == ("bit-operator", "BitShift", "node_of_z")
+    assert found.place == "BitShift node 'node_of_z'"
+
+
+def test_a_parser_that_says_more_is_told_with_what_it_says() -> None:
+    named = ParserError("antialias == 0", code="UNSUPPORTED_NODE_ATTR", node="/up/Resize", operator="Resize")
+    record = dataclasses.replace(BIT_SHIFT, parser_errors=(*BIT_SHIFT.parser_errors, named))
+    assert classify(record, {}, {}).reason == (
+        "parse failed: Resize node '/up/Resize': UNSUPPORTED_NODE_ATTR: antialias == 0"
+    )
+
+
+def test_an_input_is_named_where_no_node_was_reached() -> None:
+    """Of a graph with one node it is clear which one reads the input; of another the input itself is the place."""
+    assert classify(UINT32_INPUT, {}, {}).reason.startswith(
+        "parse failed: network input 'x': UNSUPPORTED_NODE: Assertion failed: convertDtype"
+    )
+    found = diagnose(UINT32_INPUT, BUILD_FAILED)
+    assert found is not None
+    assert (found.id, found.operator, found.node) == ("wide-unsigned-integer", INPUT, "x")
+    alone = diagnose(dataclasses.replace(UINT32_INPUT, nodes=UINT32_INPUT.nodes[:1]), BUILD_FAILED)
+    assert alone is not None
+    assert (alone.operator, alone.node) == ("Cast", "/pre/Cast")
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        # A layer made of a node, or of more than one.
+        ("/NMS_0 has no runners that implement it", ("NonMaxSuppression", "/NMS")),
+        ("Node {ForeignNode[/a/Conv.../a/Relu]} cannot be quantized", ("Conv", "/a/Conv")),
+        ("Node {ForeignNode[ONNXTRT_Broadcast_1.../a/Relu]} cannot be quantized", ("Relu", "/a/Relu")),
+        ("ITopKLayer /TopK: /TopK: K exceeds the maximum", ("TopK", "/TopK")),
+        # The longer of two names, and no part of a longer path.
+        ("could not build /a/Conv_1 at all", ("Conv", "/a/Conv_1")),
+        ("could not build /a/Conv/x", ("", "")),
+        # A word that happens to be a name.
+        ("the mask is wrong", ("", "")),
+        # How the parser of TensorRT 10 begins.
+        ("In node 5 with name: /r and operator: Resize (checkResize): UNSUPPORTED_NODE: x", ("Resize", "/r")),
+        ("nothing that is known", ("", "")),
+    ],
+)
+def test_a_node_is_found_in_what_an_engine_says(text: str, place: tuple[str, str]) -> None:
+    named = {"/a/Conv": "Conv", "/a/Conv_1": "Conv", "/a/Relu": "Relu", "/NMS": "NonMaxSuppression"}
+    named |= {"/TopK": "TopK", "mask": "Where"}
+    record = dataclasses.replace(FAILED, nodes=tuple(Node(name, op) for name, op in named.items()))
+    assert find_place(record, text) == place
+
+
+def test_an_operator_alone_names_its_nodes() -> None:
+    """Where the text has the operator and not which of them it is, all are told, the first three by name."""
+    nodes = tuple(Node(f"/c{number}", "Conv") for number in range(5))
+    record = dataclasses.replace(FAILED, nodes=(Node("/r", "Relu"), *nodes))
+    assert find_place(record, "x", operator="Conv") == Place("Conv", "/c0, /c1, /c2 and 2 more")
+    assert find_place(record, "x", operator="Conv", node="/c3 + PWN(/r)") == Place("Conv", "/c3")
+    assert find_place(record, "x", node="wholly unknown") == Place("", "wholly unknown")
+    assert str(Place("", "wholly unknown")) == "node 'wholly unknown'"
+
+
+def test_an_operator_of_a_subgraph_comes_with_the_node_around_it() -> None:
+    """1.7 tells SequenceConstruct in the error and the If that holds it in the log."""
+    record = dataclasses.replace(
+        BIT_SHIFT,
+        nodes=(Node("node_of_res", "If"), Node("node_of_o", "Identity")),
+        parser_errors=(ParserError("false", code="UNSUPPORTED_NODE", operator="SequenceConstruct"),),
+        messages=(
+            Message("ERROR", 'ModelImporter.cpp:140: While parsing node number 0 [If -> "res"]:'),
+            Message("ERROR", "ERROR: onnxOpCheckers.cpp:1208 In function checkSequenceConstruct:\n[8] false"),
+        ),
+    )
+    found = diagnose(record, BUILD_FAILED)
+    assert found is not None
+    assert (found.id, found.operator, found.node) == (
+        "sequence-or-optional",
+        "SequenceConstruct",
+        "node_of_res",
+    )
+
+
+def test_the_function_that_refused_names_the_operator_where_nothing_else_does() -> None:
+    record = dataclasses.replace(
+        FAILED,
+        nodes=(Node("/s", "ScatterElements"), Node("/r", "Relu")),
+        parser_errors=(ParserError("Unsupported reduction type", code="UNSUPPORTED_NODE_ATTR"),),
+        messages=(Message("ERROR", "ModelImporter.cpp:149: ERROR: onnxOpImporters.cpp:6520 In function importScatterElements:\n[9] Unsupported reduction type"),),
+    )  # fmt: skip
+    assert find_place(record, "Unsupported reduction type") == Place("ScatterElements", "/s")
+
+
+def test_a_build_that_fails_is_told_with_its_node() -> None:
+    text = "(Assertion !layerImpls.empty() failed. /NMS_0 has no runners that implement it In x)"
+    record = dataclasses.replace(
+        FAILED,
+        failed_phase="build",
+        nodes=(Node("/NMS", "NonMaxSuppression"),),
+        messages=(Message("ERROR", text),),
+    )
+    found = classify(record, {}, {})
+    assert (found.cls, found.reason) == (
+        Class.BUILD_FAILED,
+        f"build failed: NonMaxSuppression node '/NMS': {text}",
+    )
+
+
+def test_a_refused_builder_flag_is_no_nodes_fault() -> None:
+    text = "API Usage Error (Parameter check failed, condition: !config.getFlag(BuilderFlag::kFP16).)"
+    record = dataclasses.replace(
+        FAILED, failed_phase="build", nodes=(Node("/c", "Conv"),), messages=(Message("ERROR", text),)
+    )
+    assert classify(record, {}, {}).reason == f"build failed: {text}"
+    found = diagnose(record, BUILD_FAILED)
+    assert found is not None
+    assert (found.id, found.place) == ("weak-typing-removed", "")
+
+
+def test_nothing_known_adds_nothing() -> None:
+    record = dataclasses.replace(FAILED, failed_phase="build", messages=(Message("ERROR", "no"),))
+    assert classify(record, {}, {}).reason == "build failed: no"
+    empty = dataclasses.replace(FAILED, failed_phase="parse", parser_errors=(ParserError(""),))
+    assert classify(empty, {}, {}).reason == "parse failed: the parser says no more"

@@ -1,0 +1,151 @@
+# ruff: noqa: E501  (engine texts are quoted whole)
+"""Signatures against the texts that engines really print, and against near misses."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from harness.case import load_cases
+from harness.judge.classify import Classification
+from harness.judge.diagnosis import diagnose, load_signatures, notes
+from harness.record.outcome import End
+from harness.words import GOOD, UNJUDGED, Class
+from tests.judge.said import BUILD_FAILED, found_id, outcome
+from tests.judge.texts import NEAR_MISSES, NOTES, TEXTS
+
+pytestmark = pytest.mark.unit
+CASES = Path(__file__).parents[2] / "cases"
+
+
+@pytest.mark.parametrize(("name", "place", "text"), TEXTS)
+def test_real_texts_are_known(name: str, place: str, text: str) -> None:
+    """Each is recognised, alone and among the noise that surrounds every failure."""
+    assert found_id((place, text)) == name
+    noise = "[checkMacros.cpp::catchCudaError::229] Error Code 1: Cuda Runtime (In catchCudaError at /_src/x.cpp:229)"
+    around = ("errors", noise), ("errors", "Engine could not be created from network")
+    said = found_id(
+        ("errors", noise), (place, text), *around, error="build_serialized_network returned no engine"
+    )
+    assert said == name
+
+
+@pytest.mark.parametrize(("name", "text"), NOTES)
+def test_notes_are_counted_and_no_cause_of_a_failure(name: str, text: str) -> None:
+    """They are told of a cell that works too; only of one that lost precision are they the diagnosis."""
+    record = outcome(("warnings", text), ("warnings", text), ("warnings", "another"))
+    (note,) = notes(record)
+    assert (note.id, note.count, note.example) == (name, 2, text)
+    assert diagnose(record, BUILD_FAILED) is None
+    lost = diagnose(dataclasses.replace(record, failed_phase=None), Classification(Class.PRECISION_LOST, ""))
+    assert lost is not None
+    assert lost.id == name
+
+
+@pytest.mark.parametrize(("name", "place", "text"), NEAR_MISSES)
+def test_near_misses_are_not_taken_for_it(name: str, place: str, text: str) -> None:
+    assert found_id((place, text)) != name
+
+
+def test_every_signature_is_tested_by_a_real_text() -> None:
+    tested = {name for name, *_ in TEXTS} | {name for name, _ in NOTES}
+    assert {signature.id for signature in load_signatures()} == tested
+
+
+@pytest.mark.parametrize("cls", sorted(GOOD | UNJUDGED))
+def test_what_works_or_was_not_judged_has_no_diagnosis(cls: Class) -> None:
+    assert found_id(("errors", TEXTS[0][2]), cls=Classification(cls, "")) is None
+
+
+def test_the_specific_cause_wins_over_what_follows_it() -> None:
+    """Whatever the order in the log: 'no implementation' says that nothing was found, not why."""
+    generic = ("errors", "Could not find any implementation for node a.")
+    specific = ("errors", "Assertion scales.size() == 1 failed")
+    assert found_id(generic, specific) == found_id(specific, generic) == "plugin-scale-missing"
+    cuda = ("errors", "Error Code 1: Cuda Runtime (some error)")
+    assert found_id(cuda, generic) == found_id(generic, cuda) == "no-implementation"
+
+
+def test_an_onnx_operator_without_importer_is_told_from_a_missing_plugin() -> None:
+    """The parser says the same error for both; the line before it names the operator."""
+    error = ("parser", 'creator && "Plugin not found, are the plugin name, version, and namespace correct?"')
+    info = "No importer registered for op: {}. Attempting to import as plugin."
+    assert found_id(("info", info.format("Mish")), error) == "no-importer"
+    assert found_id(("info", info.format("CompatIdentity")), error) == "plugin-not-found"
+    rtx = "Plugin not found with node attribute namespace: using pluginName: {}, pluginVersion: 1, pluginNamespace: "
+    assert found_id(("info", rtx.format("Mish")), error) == "no-importer"
+    assert found_id(("info", rtx.format("MyIdentity")), error) == "plugin-not-found"
+
+
+def test_a_cuda_error_outside_the_build_is_no_calibrators() -> None:
+    text = (
+        "errors",
+        "1: [x.cpp::y::1] Error Code 1: Cuda Runtime (an illegal memory access was encountered)",
+    )
+    assert found_id(text) == "calibrator-cuda-error"
+    assert found_id(text, failed_phase="run") == "cuda-error"
+
+
+def test_groups_are_filled_in_and_the_last_skipped_tactic_is_the_reason() -> None:
+    record = outcome(
+        ("warnings", "Skipping tactic 0x0000000000000000 due to Myelin error: first"),
+        ("errors", "Skipping tactic 0x00000000000003e8 due to exception last"),
+        ("errors", "10: [o.cpp::c::1] Error Code 10: Internal Error (Could not find any implementation for node a + PWN(b, c).)"),
+    )  # fmt: skip
+    found = diagnose(record, BUILD_FAILED)
+    assert found is not None
+    assert found.title == "No implementation for a + PWN(b, c)"
+    assert found.groups == {"node": "a + PWN(b, c)"}
+    assert found.skipped_tactic == "Skipping tactic 0x00000000000003e8 due to exception last"
+    assert found.message.startswith("10: [o.cpp")
+    assert "{" not in found.title + found.cause + found.advice
+
+
+def test_a_group_that_this_text_lacks_reads_as_a_question_mark() -> None:
+    found = diagnose(outcome(("errors", "no supported formats")), BUILD_FAILED)
+    assert found is not None
+    assert found.title == "No kernel for the types of ?"
+
+
+def test_an_unknown_failure_has_no_diagnosis() -> None:
+    assert found_id(("errors", "something nobody has seen")) is None
+
+
+def test_crashes_are_diagnosed_from_what_the_library_wrote() -> None:
+    record = outcome(("native", TEXTS[1][2]), end=End("signalled", "killed by SIGABRT"))
+    found = diagnose(record, Classification(Class.CRASHED, ""))
+    assert found is not None
+    assert found.id == "no-int8-convolution"
+
+
+def test_advice_variants_exist() -> None:
+    """What the advice is proved by is a variant of the cases."""
+    known = {f"{c.name}.{v.name}" for c in load_cases(CASES) for v in c}
+    named = {name for signature in load_signatures() for name in signature.advice_variants}
+    assert named
+    assert named <= known
+
+
+def test_signatures_that_cases_expect_exist() -> None:
+    expected = {
+        expectation.signature
+        for case in load_cases(CASES)
+        for variant in case
+        for expectation in variant.expectations
+    }
+    assert expected - {None} <= {signature.id for signature in load_signatures()}
+
+
+def test_no_pattern_holds_a_place_in_an_engines_source() -> None:
+    """Those numbers move with every release."""
+    for signature in load_signatures():
+        for pattern in signature.patterns:
+            assert ".cpp:" not in pattern.regex.pattern.replace("[\\w./]+:\\d+", "")
+
+
+def test_generic_ones_come_last() -> None:
+    flags = [signature.generic for signature in load_signatures()]
+    assert flags == sorted(flags)
+    assert any(flags)

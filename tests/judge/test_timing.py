@@ -1,0 +1,130 @@
+"""Samples -> statistics, and when they are too noisy to compare."""
+
+from __future__ import annotations
+
+import math
+import random
+from statistics import median
+
+import pytest
+
+from harness.judge.timing import WORTH_TELLING, Statistics, interval, percentile, statistics
+
+pytestmark = pytest.mark.unit
+
+
+def run(count: int, spread: float, seed: int, *, middle: float = 1.0) -> list[float]:
+    """Return normal samples with this interquartile range over the median."""
+    generator = random.Random(seed)  # noqa: S311
+    return [generator.gauss(middle, middle * spread / 1.349) for _ in range(count)]
+
+
+def test_median_tail_quartiles_and_spread_are_of_measured_samples() -> None:
+    samples = [float(value) for value in range(1, 101)]
+    random.Random(0).shuffle(samples)  # noqa: S311
+    found = statistics(samples)
+    assert (found.median, found.p95, found.lower_quartile, found.upper_quartile) == (50.5, 95.0, 25.0, 75.0)
+    assert found.spread == pytest.approx(50 / 50.5)
+
+
+@pytest.mark.parametrize(
+    ("count", "share", "value"), [(1, 0.95, 1), (2, 0.5, 1), (20, 0.95, 19), (21, 0.95, 20), (4, 0.25, 1)]
+)
+def test_percentiles_are_nearest_rank(count: int, share: float, value: float) -> None:
+    assert percentile([float(each) for each in range(1, count + 1)], share) == value
+
+
+def test_one_slow_sample_moves_neither_the_median_nor_the_spread() -> None:
+    """A tail is told by the 95th percentile; it does not make a run noisy."""
+    steady = [1.0, 1.001, 0.999] * 40
+    found = statistics([*steady, 50.0])
+    assert found.median == 1.0
+    assert found.spread < 0.01
+    assert found.noise == ""
+
+
+@pytest.mark.parametrize("count", [1, 19])
+def test_few_samples_are_no_measurement(count: int) -> None:
+    assert "too few" in statistics([1.0] * count).noise
+
+
+def test_a_run_whose_second_half_is_slower_is_not_stationary() -> None:
+    """Heat, clocks or another program: no number of samples mends that."""
+    found = statistics([1.0] * 50 + [1.1] * 50)
+    assert found.drift == pytest.approx(1.1)
+    assert found.noise == "the second half of the samples is 10% slower than the first"
+    assert "faster" in statistics([1.1] * 50 + [1.0] * 50).noise
+    assert statistics([1.0] * 50 + [1.04] * 50).noise == ""
+
+
+def test_noise_is_not_taken_for_drift() -> None:
+    """Of stationary runs, few are said to drift."""
+    drifted = [statistics(run(100, 0.15, seed=seed)).noise for seed in range(500)]
+    assert sum("second half" in noise for noise in drifted) / 500 < 0.08
+
+
+def test_a_wide_spread_is_noise_unless_there_are_samples_enough() -> None:
+    assert "would not show" in statistics(run(100, 0.5, seed=1)).noise
+    assert statistics(run(100, 0.02, seed=1)).noise == ""
+    assert statistics(run(10_000, 0.5, seed=1)).noise == ""
+
+
+@pytest.mark.parametrize(
+    ("count", "spread", "noisy"),
+    [(100, 0.19, False), (100, 0.20, True), (500, 0.43, False), (500, 0.44, True)],
+)
+def test_the_widest_spread_that_passes_is_the_documented_one(
+    count: int, spread: float, *, noisy: bool
+) -> None:
+    """docs/gpu.md names these."""
+    even = [1 + spread * (2 * index / (count - 1) - 1) for index in range(count)]
+    found = statistics([*even[::2], *even[1::2]])
+    assert found.spread == pytest.approx(spread, rel=0.02)
+    assert ("would not show" in found.noise) is noisy
+
+
+def test_runs_that_pass_differ_by_more_than_is_worth_telling_in_one_of_twenty_pairs_at_most() -> None:
+    """The rule is what it says: simulated at the widest spread that still passes for 100 samples."""
+    limit = WORTH_TELLING * math.sqrt(100) / (1.96 * math.sqrt(2) * 1.2533 / 1.349)
+    apart = 0
+    for seed in range(2000):
+        one, other = median(run(100, limit, seed=2 * seed)), median(run(100, limit, seed=2 * seed + 1))
+        apart += abs(one / other - 1) > WORTH_TELLING
+    assert 0.03 < apart / 2000 < 0.07
+
+
+@pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4])
+def test_the_answer_does_not_depend_on_the_unit(scale: float) -> None:
+    samples = run(100, 0.4, seed=3)
+    one, other = statistics(samples), statistics([value * scale for value in samples])
+    assert one.noise == other.noise != ""
+    assert one.spread == pytest.approx(other.spread)
+
+
+def test_samples_of_no_time_at_all_divide_by_nothing() -> None:
+    """A clock can be coarser than the work."""
+    assert statistics([0.0] * 30) == Statistics(30, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, "")
+
+
+def test_no_samples_are_refused() -> None:
+    with pytest.raises(ValueError, match="no samples"):
+        statistics([])
+
+
+@pytest.mark.parametrize("shape", ["even", "tail"])
+@pytest.mark.parametrize("count", [20, 100])
+def test_the_interval_encloses_the_median_as_often_as_it_says(count: int, shape: str) -> None:
+    """Simulated: 99.5 % of the time, whatever the shape; and an interval of everything would be no answer."""
+    generator = random.Random(5)  # noqa: S311
+    middle = 1.0 if shape == "even" else math.log(2)
+    missed = 0
+    for _ in range(4000):
+        samples = [
+            generator.random() * 2 if shape == "even" else generator.expovariate(1) for _ in range(count)
+        ]
+        low, high = interval(samples)
+        assert min(samples) < low <= median(samples) <= high < max(samples)
+        missed += not low <= middle <= high
+    assert missed / 4000 < 0.0085
+    if count == 100:
+        assert missed

@@ -1,0 +1,195 @@
+"""Class against what is claimed."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import pytest
+
+from harness.case import Expectation, Link
+from harness.judge.classify import Classification
+from harness.judge.verdict import judge, surest
+from harness.words import GOOD, UNJUDGED, Class, Grade, Verdict
+
+pytestmark = pytest.mark.unit
+
+LINK = Link("https://github.com/NVIDIA/TensorRT/issues/3870", "TensorRT issue 3870")
+MEASURED = Expectation(Class.OK, "", LINK, Grade.MEASURED)
+REPORTED = Expectation.reported(Class.OK, "", LINK)
+SUMMARY = Expectation.reported(Class.OK, "", LINK, "summary")
+GUESSED = Expectation.guessed(Class.OK, "", link=LINK)
+SURE = [MEASURED, REPORTED, SUMMARY]
+FAILURES = [cls for cls in Class if cls not in GOOD | UNJUDGED]
+CLAIMS = [cls for cls in Class if cls not in UNJUDGED]
+
+
+def claim(cls: Class, like: Expectation = REPORTED, signature: str | None = None) -> Expectation:
+    return replace(like, outcome=cls, signature=signature)
+
+
+def seen(cls: Class, **more: tuple[str, ...]) -> Classification:
+    return Classification(cls, f"because {cls}", **more)  # type: ignore[arg-type]
+
+
+#: Rows: the class seen. Columns, in this order: what is claimed. E expected, K known failure, F fixed,
+#: R regressed, N new, - not run.
+ORDER = [
+    Class.OK, Class.BUILT, Class.PRECISION_LOST, Class.INACCURATE, Class.PARSE_FAILED, Class.BUILD_FAILED,
+    Class.LOAD_FAILED, Class.RUN_FAILED, Class.CRASHED, Class.TIMED_OUT, Class.OUT_OF_MEMORY,
+    Class.API_REMOVED,
+]  # fmt: skip
+LETTERS = {
+    "E": Verdict.EXPECTED, "K": Verdict.KNOWN_FAILURE, "F": Verdict.FIXED, "R": Verdict.REGRESSED,
+    "N": Verdict.NEW, "-": Verdict.NOT_RUN,
+}  # fmt: skip
+TABLE = {
+    Class.OK: "EEFFFFFFFFFF",
+    # What was only built has not shown whether it loads, runs and is right.
+    Class.BUILT: "EEF-FF--FFFF",
+    Class.PRECISION_LOST: "RRKNNNNNNNNN",
+    Class.INACCURATE: "RRRKNNNNNNNN",
+    Class.PARSE_FAILED: "RRRNKNNNNNNN",
+    Class.BUILD_FAILED: "RRRNNKNNNNNN",
+    Class.LOAD_FAILED: "RRRNNNKNNNNN",
+    Class.RUN_FAILED: "RRRNNNNKNNNN",
+    Class.CRASHED: "RRRNNNNNKNNN",
+    Class.TIMED_OUT: "RRRNNNNNNKNN",
+    Class.OUT_OF_MEMORY: "RRRNNNNNNNKN",
+    # Gone as announced: that is no failure to know of.
+    Class.API_REMOVED: "RRRNNNNNNNNE",
+}
+PAIRS = list(itertools.product(TABLE, ORDER))
+
+
+def test_the_table_is_the_full_product() -> None:
+    assert set(ORDER) == set(CLAIMS) == set(TABLE)
+    assert all(len(row) == len(ORDER) for row in TABLE.values())
+
+
+@pytest.mark.parametrize("like", SURE)
+@pytest.mark.parametrize(("cls", "claimed"), PAIRS)
+def test_sure_claims(cls: Class, claimed: Class, like: Expectation) -> None:
+    """Measurements, reports and summaries of them count alike; the sentence tells class and source."""
+    found = judge(seen(cls), [claim(claimed, like)])
+    assert found.verdict is LETTERS[TABLE[cls][ORDER.index(claimed)]]
+    assert found.expectation is not None
+    assert LINK.title in found.sentence
+    if cls not in GOOD:
+        assert str(cls) in found.sentence
+
+
+@pytest.mark.parametrize("claimed", [Class.OK, Class.BUILT])
+@pytest.mark.parametrize("like", SURE)
+def test_a_precision_that_the_graph_alone_asks_for_breaks_no_word_of_a_source(
+    claimed: Class, like: Expectation
+) -> None:
+    """A source says "works" of what it looked at; a measurement was held to the same graph."""
+    lost = replace(seen(Class.PRECISION_LOST), derived=True)
+    found = judge(lost, [claim(claimed, like)])
+    measured = like is MEASURED
+    assert found.verdict is (Verdict.REGRESSED if measured else Verdict.NEW)
+    assert ("nobody named a precision" in found.sentence) is not measured
+    assert judge(replace(lost, derived=False), [claim(claimed, like)]).verdict is Verdict.REGRESSED
+    worse = replace(seen(Class.BUILD_FAILED), derived=True)
+    assert judge(worse, [claim(claimed, like)]).verdict is Verdict.REGRESSED
+
+
+@pytest.mark.parametrize(("cls", "claimed"), PAIRS)
+def test_guesses(cls: Class, claimed: Class) -> None:
+    """A guess that is met counts; one that is contradicted is new, never fixed or regressed."""
+    found = judge(seen(cls), [claim(claimed, GUESSED)])
+    sure = LETTERS[TABLE[cls][ORDER.index(claimed)]]
+    if sure in {Verdict.EXPECTED, Verdict.KNOWN_FAILURE, Verdict.NOT_RUN}:
+        assert found.verdict is sure
+    else:
+        assert found.verdict is Verdict.NEW
+        assert "guess" in found.sentence
+        assert "wrong" in found.sentence
+
+
+@pytest.mark.parametrize("cls", list(Class))
+def test_no_claim(cls: Class) -> None:
+    """A good cell of which nothing is claimed is expected, a failing one is new."""
+    found = judge(seen(cls), [])
+    assert found.expectation is None
+    if cls is Class.INFRA_ERROR:
+        assert found.verdict is Verdict.INFRA
+    elif cls in UNJUDGED:
+        assert found.verdict is Verdict.NOT_RUN
+    elif cls in GOOD:
+        assert found.verdict is Verdict.EXPECTED
+        assert "nothing is claimed" in found.sentence
+    else:
+        assert found.verdict is Verdict.NEW
+        assert "because" in found.sentence
+
+
+@pytest.mark.parametrize("claimed", CLAIMS)
+@pytest.mark.parametrize("cls", sorted(UNJUDGED))
+def test_what_was_not_judged_meets_no_claim(cls: Class, claimed: Class) -> None:
+    """Neither a missing GPU nor a lost agent fixes or breaks anything."""
+    found = judge(seen(cls), [claim(claimed)])
+    assert found.verdict is (Verdict.INFRA if cls is Class.INFRA_ERROR else Verdict.NOT_RUN)
+    assert found.sentence == f"because {cls}"
+
+
+def test_the_surest_claim_is_judged() -> None:
+    claims = [GUESSED, SUMMARY, REPORTED, MEASURED]
+    for least in range(1, 5):
+        assert surest(claims[:least]) is claims[least - 1]
+        assert surest(claims[:least][::-1]) is claims[least - 1]
+    first, second = claim(Class.OK), claim(Class.BUILD_FAILED)
+    assert surest([first, second]) is first
+    assert surest([]) is None
+    both = [claim(Class.OK, GUESSED), claim(Class.BUILD_FAILED, REPORTED)]
+    assert judge(seen(Class.BUILD_FAILED), both).verdict is Verdict.KNOWN_FAILURE
+
+
+def test_whoever_reports_it_but_a_summary_counts_alike() -> None:
+    for kind in ("users", "nvidia", "source"):
+        other = replace(REPORTED, kind=kind)
+        assert surest([SUMMARY, other, REPORTED]) is other
+        assert surest([REPORTED, other]) is REPORTED
+
+
+def test_the_sentence_says_how_sure_the_claim_is() -> None:
+    said = [judge(seen(Class.OK), [each]).sentence for each in (REPORTED, SUMMARY, GUESSED)]
+    assert said == [
+        f"works, as {how} TensorRT issue 3870"
+        for how in ("reported in", "reported in a summary of", "guessed from")
+    ]
+    unread = Expectation.guessed(Class.BUILD_FAILED, "", "by its date")
+    assert (
+        judge(seen(Class.BUILD_FAILED), [unread]).sentence == "ends as build_failed, as guessed (by its date)"
+    )
+
+
+def test_the_same_class_for_another_reason_is_new() -> None:
+    """A failure that hides behind a known one is seen, where both signatures are known."""
+    known = claim(Class.BUILD_FAILED, signature="no-implementation")
+    assert judge(seen(Class.BUILD_FAILED), [known], "no-implementation").verdict is Verdict.KNOWN_FAILURE
+    assert judge(seen(Class.BUILD_FAILED), [known], None).verdict is Verdict.KNOWN_FAILURE
+    other = judge(seen(Class.BUILD_FAILED), [known], "cuda-error")
+    assert other.verdict is Verdict.NEW
+    assert "cuda-error" in other.sentence
+    assert "no-implementation" in other.sentence
+    unsigned = claim(Class.BUILD_FAILED)
+    assert judge(seen(Class.BUILD_FAILED), [unsigned], "cuda-error").verdict is Verdict.KNOWN_FAILURE
+
+
+def test_an_unverified_precision_fixes_nothing() -> None:
+    """What lost precision and now tells none is open; what works says what it could not verify."""
+    good = seen(Class.OK, unverified=("/conv",))
+    open_question = judge(good, [claim(Class.PRECISION_LOST)])
+    assert open_question.verdict is Verdict.NEW
+    assert "/conv" in open_question.sentence
+    works = judge(good, [claim(Class.OK)])
+    assert works.verdict is Verdict.EXPECTED
+    assert "/conv" in works.sentence
+    assert "/conv" in judge(good, []).sentence
+
+
+def test_a_cell_claimed_as_not_applicable_that_fails_is_new() -> None:
+    assert judge(seen(Class.BUILD_FAILED), [claim(Class.NOT_APPLICABLE)]).verdict is Verdict.NEW
+    assert judge(seen(Class.OK), [claim(Class.NOT_APPLICABLE)]).verdict is Verdict.EXPECTED

@@ -1,0 +1,496 @@
+"""The pytest front door, through real pytest processes on a small project whose engine is ONNX Runtime."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.case import load_cases
+from harness.matrix import load_matrix
+from harness.plan import Cell, plan, select
+from harness.record.store import Store
+from harness.run.provision import look_at_host
+from tests import needs
+from tests.run.bench import containers_of, lives
+from tests.waiting import PATIENCE, wait_for
+
+pytestmark = pytest.mark.integration
+
+Ran = tuple[Path, subprocess.CompletedProcess[str]]
+
+ROOT = Path(__file__).resolve().parents[2]
+PYTEST = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:randomly"]
+
+MATRIX = """\
+schema: 1
+defaults: {timeout_s: 600, memory_mib: 4096, python: "3.11"}
+targets:
+  ort:
+    engine: onnxruntime
+    version: "1.31.1"
+    packages: [onnxruntime==1.31.1, numpy==2.4.6]
+  ort-slow:
+    extends: ort
+  gpu:
+    engine: tensorrt
+    version: "8.6.1"
+    image: registry.invalid/tensorrt:1
+    needs: {driver: ">=9999"}
+  broken:
+    engine: onnxruntime
+    version: "1.31.1"
+    packages: [packaging==24.1]
+"""
+CASE = '''\
+"""Five graphs of one node: what works, and what the parser does not know."""
+
+from functools import partial
+
+from harness.case import Case, Class, Engine, Expectation, Graph, Link, Variant
+
+LINK = Link("https://github.com/NVIDIA/TensorRT/issues/1", "TensorRT issue 1")
+
+
+def one(op, domain=""):
+    graph = Graph(op.lower())
+    graph.output(graph.node(op, [graph.input("x", [1, 8])], name="only", domain=domain), [1, 8])
+    return graph.model()
+
+
+def claim(outcome):
+    return (Expectation.reported(outcome, "", LINK, engine=Engine.ONNXRUNTIME),)
+
+
+def large():
+    graph = Graph("large")
+    tensor = graph.input("x", [3072, 3072])
+    graph.output(graph.node("FusedMatMul", [tensor, tensor], name="only", domain="com.microsoft"), [3072, 3072])
+    return graph.model()
+
+
+bad = partial(one, "NoSuchOperator", "nowhere")
+CASE = Case(
+    "tiny",
+    "one node",
+    "What a parser knows.",
+    (LINK,),
+    (
+        Variant("works", "a Relu", partial(one, "Relu")),
+        Variant("known", "an unknown operator", bad, expectations=claim(Class.PARSE_FAILED)),
+        Variant("fixed", "a Sigmoid", partial(one, "Sigmoid"), expectations=claim(Class.PARSE_FAILED)),
+        Variant("new-failure", "an unknown operator", bad),
+        Variant("regressed", "an unknown operator", bad, expectations=claim(Class.OK)),
+    ),
+)
+'''
+
+
+def make_project(folder: Path) -> Path:
+    """Write a project: five variants on an engine of the package index, its twin, and two that cannot run."""
+    needs.network()
+    (folder / "matrix.yaml").write_text(MATRIX)
+    (folder / "cases").mkdir()
+    (folder / "cases" / "tiny.py").write_text(CASE)
+    (folder / "conftest.py").write_text('pytest_plugins = ["harness.pytest_plugin"]\n')
+    (folder / "pytest.ini").write_text(
+        "[pytest]\ntestpaths = matrix.yaml\naddopts = --strict-markers --strict-config -ra\nfilterwarnings = error\n"
+    )
+    return folder
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project of the test's own."""
+    return make_project(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    """A project whose engine that runs here has been through all its cells."""
+    folder = make_project(tmp_path_factory.mktemp("ran"))
+    return folder, run(folder, "-k", "ort and not slow", "--junitxml=junit.xml")
+
+
+def environment() -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COV"))}
+    return kept | {"PYTHONPATH": str(ROOT)}
+
+
+def run(folder: Path, *words: str, via: str = "venv") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*PYTEST, "--via", via, *words],
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def outcomes(done: subprocess.CompletedProcess[str]) -> dict[str, int]:
+    """Return the counts of pytest's last line."""
+    return {word: int(number) for number, word in re.findall(r"(\d+) ([a-z]+)", done.stdout.splitlines()[-1])}
+
+
+def results(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return the report's cells by id."""
+    data = json.loads((folder / "reports" / "results.json").read_text())
+    return {entry["id"]: entry for entry in data["cells"]}
+
+
+def short_summary(done: subprocess.CompletedProcess[str]) -> str:
+    return done.stdout.partition("short test summary info")[2]
+
+
+def test_each_verdict_is_pytests_own_word_for_it(ran: Ran) -> None:
+    """Known failures xfail with their reason, unexpected passes XPASS, and only what is new or regressed fails."""
+    project, done = ran
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert outcomes(done) == {"failed": 2, "passed": 1, "xfailed": 1, "xpassed": 1, "deselected": 15}
+    said = short_summary(done)
+    assert (
+        "XFAIL matrix.yaml::tiny[known]-ort - ends as parse_failed, as reported in TensorRT issue 1" in said
+    )
+    assert (
+        "XPASS matrix.yaml::tiny[fixed]-ort - works; reported in TensorRT issue 1 to end as parse_failed"
+        in said
+    )
+    assert "FAILED matrix.yaml::tiny[new-failure]-ort" in said
+    assert "FAILED matrix.yaml::tiny[regressed]-ort" in said
+    assert "ResourceWarning" not in done.stdout + done.stderr
+    assert {name: entry["verdict"] for name, entry in results(project).items() if name.endswith("-ort")} == {
+        "tiny[works]-ort": "expected",
+        "tiny[known]-ort": "known_failure",
+        "tiny[fixed]-ort": "fixed",
+        "tiny[new-failure]-ort": "new",
+        "tiny[regressed]-ort": "regressed",
+    }
+
+
+def test_the_junit_file_tells_class_verdict_and_signature(ran: Ran) -> None:
+    project, _ = ran
+    properties = {
+        case.get("name"): {entry.get("name"): entry.get("value") for entry in case.iter("property")}
+        for case in ET.parse(project / "junit.xml").iter("testcase")  # noqa: S314  (written a moment ago)
+    }
+    assert properties["tiny[works]-ort"] == {"class": "ok", "verdict": "expected", "signature": ""}
+    assert properties["tiny[known]-ort"]["class"] == "parse_failed"
+    assert properties["tiny[regressed]-ort"]["verdict"] == "regressed"
+
+
+def test_a_failure_explains_itself_and_the_line_it_gives_runs_that_cell_alone(ran: Ran) -> None:
+    project, done = ran
+    parts = re.split(r"^_+ (.*) _+$", done.stdout.partition("short test summary")[0], flags=re.MULTILINE)
+    text = dict(zip(parts[1::2], parts[2::2], strict=True))["tiny[new-failure]-ort"]
+    assert "parse_failed (new): " in text
+    assert "NoSuchOperator" in text
+    assert "recipe   graph typing" in text
+    assert "Traceback" not in text
+    assert "repr_failure" not in text
+    assert ".py:" not in text
+    (again,) = re.findall(r"^  again +(pytest .*)$", text, re.MULTILINE)
+    repeated = run(project, *shlex.split(again)[1:])
+    assert outcomes(repeated) == {"failed": 1}, repeated.stdout + repeated.stderr
+
+
+def test_what_cannot_run_here_is_skipped_with_what_it_needs_or_fails_when_required(project: Path) -> None:
+    skipped = run(project, "-k", "gpu")
+    assert skipped.returncode == 0
+    assert outcomes(skipped) == {"skipped": 5, "deselected": 15}
+    assert re.search(r"SKIPPED .*needs an NVIDIA GPU", short_summary(skipped))
+    failed = run(project, "-k", "gpu", "--require", "gpu")
+    assert failed.returncode == 1
+    assert outcomes(failed) == {"failed": 5, "deselected": 15}
+    assert "required to run here, and it needs an NVIDIA GPU" in failed.stdout
+
+
+def test_a_cell_that_turns_out_to_need_a_gpu_says_so_too(tmp_path: Path) -> None:
+    """Version 1.4 asks for the GPU in the middle of some builds; such a cell did run, and its reason is another."""
+    needs.network()
+    if look_at_host().gpus:
+        pytest.skip("this machine has a GPU")
+    words = ("matrix.yaml::q_plugin_dq[q-native-dq]-rtx14", f"--reports={tmp_path / 'reports'}")
+    said = short_summary(run(ROOT, *words))
+    assert re.search(r"SKIPPED .*: needs a GPU that this machine does not have, in build: ", said)
+    assert "required to run here, and it needs a GPU" in run(ROOT, *words, "--require", "rtx14").stdout
+
+
+def test_trouble_with_the_machine_is_an_error_in_one_sentence_and_no_failure(project: Path) -> None:
+    done = run(project, "-k", "broken and works")
+    assert outcomes(done) == {"error": 1, "deselected": 19}
+    assert "ERROR matrix.yaml::tiny[works]-broken" in done.stdout
+    assert "infrastructure, not the engine: the engine does not load: ModuleNotFoundError" in done.stdout
+    assert ".py:" not in done.stdout.partition("= ERRORS =")[2].partition("it last said")[0]
+    assert results(project)["tiny[works]-broken"]["class"] == "infra_error"
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--require", "trt99"), "matrix.yaml has no target 'trt99'"),
+        (("--cases", "nowhere"), "nowhere: no such folder of cases"),
+    ],
+)
+def test_a_mistyped_option_is_one_sentence(project: Path, words: tuple[str, ...], sentence: str) -> None:
+    done = run(project, *words)
+    assert done.returncode == 2
+    assert sentence in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+    assert not (project / "reports").exists()
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "xdist"])
+def test_a_broken_matrix_is_one_sentence(project: Path, workers: tuple[str, ...]) -> None:
+    (project / "matrix.yaml").write_text(MATRIX.replace('version: "8.6.1"', "version: 8.6"))
+    done = run(project, *workers)
+    assert done.returncode != 0
+    assert re.search(r"matrix\.yaml:12: targets\.gpu\.version: ", done.stdout)
+    assert "Traceback" not in done.stdout + done.stderr
+    assert "INTERNALERROR" not in done.stdout + done.stderr
+
+
+def test_records_that_cannot_be_read_are_one_sentence(project: Path) -> None:
+    """The cells have run; that an older file of the store is damaged must not look like a fault of pytest."""
+    records = project / "reports" / "records"
+    records.mkdir(parents=True)
+    (records / "old-main.jsonl").write_text("not a record\n\n")
+    done = run(project, "-k", "works and ort and not slow")
+    assert done.returncode == 4
+    assert re.search(r"no compatibility report: .*old-main\.jsonl:1: not a record", done.stdout)
+    assert "INTERNALERROR" not in done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_collecting_starts_nothing_and_writes_nothing(project: Path) -> None:
+    done = run(project, "--collect-only", "-q")
+    assert done.returncode == 0
+    ids = [line for line in done.stdout.splitlines() if "::" in line]
+    assert ids[0] == "matrix.yaml::tiny[works]-ort"
+    assert len(ids) == 20
+    assert not (project / "reports").exists()
+
+
+def test_a_model_that_cannot_be_built_is_an_error_in_one_sentence(project: Path) -> None:
+    (project / "cases" / "tiny.py").write_text(CASE.replace('"nowhere"', '""'))
+    done = run(project, "-k", "new-failure and ort and not slow")
+    assert outcomes(done) == {"error": 1, "deselected": 19}
+    assert re.search(
+        r"^infrastructure, not the engine: \S*tiny\.py:13: the model of variant 'new-failure' cannot be built",
+        done.stdout,
+        re.MULTILINE,
+    )
+    assert "Traceback" not in done.stdout
+    assert "INTERNALERROR" not in done.stdout
+
+
+def test_x_stops_at_the_first_failure(project: Path) -> None:
+    done = run(project, "-k", "ort and not slow", "-x")
+    assert outcomes(done)["failed"] == 1
+    assert set(results(project)) >= {"tiny[new-failure]-ort"}
+    assert "tiny[regressed]-ort" not in {outcome.cell for outcome in Store(project / "reports").outcomes()}
+
+
+def test_markers_select_targets_engines_and_cases(project: Path) -> None:
+    for mark, count in (("onnxruntime and not ort-slow", 10), ("gpu and tensorrt and tiny", 5)):
+        done = run(project, "--collect-only", "-q", "-m", mark)
+        assert len([line for line in done.stdout.splitlines() if "::" in line]) == count, done.stdout
+
+
+def test_under_xdist_each_target_has_one_worker_and_one_agent_and_the_report_is_one(project: Path) -> None:
+    # From a folder below, where pytest 9.2 spells ids anew.
+    where = ("../matrix.yaml", "--reports=../reports", "--junitxml=../junit.xml")
+    done = run(project / "cases", *where, "-k", "ort or gpu", "-n", "2", "-v")
+    lines = re.findall(r"^\[(gw\d)\] \[.{4}\] (\w+) (\S+) $", done.stdout, re.MULTILINE)
+    assert len(lines) == 15, done.stdout
+    workers = defaultdict(set)
+    for worker, _, name in lines:
+        assert re.fullmatch(r"\.\./matrix\.yaml::tiny\[[a-z-]+\]-(ort|ort-slow|gpu)", name)
+        workers[name.rpartition("]-")[2]].add(worker)
+    assert all(len(mine) == 1 for mine in workers.values())
+    assert workers["ort"] != workers["ort-slow"]
+    recorded = {outcome.cell: outcome for outcome in Store(project / "reports").outcomes()}
+    assert len(recorded) == 15
+    assert len({outcome.stamps.run for outcome in recorded.values()}) == 1
+    assert done.stdout.count("compatibility report: ") == 1
+    counted = [entry["class"] for entry in results(project).values() if entry["target"] != "broken"]
+    assert sorted(set(counted)) == ["not_run", "ok", "parse_failed"]
+    assert re.search(
+        r"^FAILED \.\./matrix\.yaml::tiny\[regressed\]-ort-slow( |$)", short_summary(done), re.MULTILINE
+    )
+    assert outcomes(done) == {"failed": 4, "passed": 2, "skipped": 5, "xfailed": 2, "xpassed": 2}
+    named = {case.get("name") for case in ET.parse(project / "junit.xml").iter("testcase")}  # noqa: S314
+    assert {f"tiny[works]-{name}" for name in ("ort", "ort-slow", "gpu")} <= named
+
+
+def agents_of(pid: int) -> list[int]:
+    """List the agents below a process: those that were started from a stream."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (path / "cmdline").read_bytes()
+            parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+        except (OSError, ValueError):
+            continue
+        if b"memfd_create" in words and parent in (pid, *children(pid)):
+            found.append(int(path.name))
+    return found
+
+
+def children(pid: int) -> list[int]:
+    try:
+        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+#: Before the other variants: 3072 by 3072 by 3072 on one thread, a dozen times. The reference evaluator does not know
+#: the operator, so that nothing is computed here.
+SLOW = """\
+    (
+        Variant("works-first", "a Relu", partial(one, "Relu")),
+        Variant("slow", "a large product", large),
+        Variant("""
+
+
+@pytest.mark.parametrize(
+    ("via", "workers", "group"),
+    [("venv", (), False), ("venv", ("-n", "2"), True), ("docker", ("-n", "2"), False)],
+    ids=["alone", "terminal", "container"],
+)
+def test_an_interrupt_keeps_what_was_recorded_and_leaves_no_agent(
+    project: Path, via: str, workers: tuple[str, ...], *, group: bool
+) -> None:
+    """Ctrl-C in a terminal reaches every process, `kill -INT` one: xdist then interrupts its workers."""
+    if via == "docker":
+        needs.base_image()
+        slow_down(project)
+    every = {cell.id for cell in cells_of(project) if cell.target.name in ("ort", "ort-slow")}
+    with started(project, via, *workers) as harness:
+        left = agents_below(harness.pid, via)
+        (os.killpg if group else os.kill)(harness.pid, signal.SIGINT)
+        said, _ = harness.communicate(timeout=PATIENCE)
+    assert "Traceback" not in said
+    assert "KeyboardInterrupt" in said
+    assert recorded(project) < every
+    assert wait_for(lambda: not any(lives(agent) for agent in left))
+
+
+@pytest.mark.parametrize(
+    ("workers", "whom", "code"),
+    [
+        ((), "it", 143),
+        (("-n", "2"), "it", 143),
+        (("-n", "2"), "worker", 2),
+        (("-n", "2"), "group", 143),
+    ],
+    ids=["alone", "controller", "worker", "group"],
+)
+def test_a_termination_removes_the_container_at_once(
+    project: Path, workers: tuple[str, ...], whom: str, code: int
+) -> None:
+    """As by `timeout`, or a CI system that cancels a job: no later run comes to remove it."""
+    needs.base_image()
+    slow_down(project)
+    with started(project, "docker", *workers) as harness:
+        left = agents_below(harness.pid, "docker")
+        if whom == "group":
+            os.killpg(harness.pid, signal.SIGTERM)
+        else:
+            told = harness.pid if whom == "it" else owner_below(harness.pid)
+            os.kill(told, signal.SIGTERM)
+            # The other worker goes on to the end of its target: xdist takes the first for crashed.
+            assert wait_for(lambda: not containers_of(told))
+        said, _ = harness.communicate(timeout=PATIENCE)
+    assert harness.returncode == code, said
+    assert "Traceback" not in said
+    assert "INTERNALERROR" not in said
+    assert "compatibility report: " in said
+    assert recorded(project)
+    assert wait_for(lambda: not any(lives(agent) for agent in left))
+
+
+def slow_down(project: Path) -> None:
+    """Put a cell second that takes longer than the ten seconds that xdist waits for its workers."""
+    (project / "cases" / "tiny.py").write_text(CASE.replace("    (\n        Variant(", SLOW))
+
+
+def agents_below(pid: int, via: str) -> Sequence[str | int]:
+    """List the containers or processes of a pytest's agents."""
+    if via == "docker":
+        return [name for owner in (pid, *children(pid)) for name in containers_of(owner)]
+    return agents_of(pid)
+
+
+def owner_below(pid: int) -> int:
+    """Return a worker that owns a container."""
+    return next(child for child in children(pid) if containers_of(child))
+
+
+def recorded(project: Path) -> set[str]:
+    return {outcome.cell for outcome in Store(project / "reports").outcomes()}
+
+
+@contextlib.contextmanager
+def started(project: Path, via: str, *workers: str) -> Iterator[subprocess.Popen[str]]:
+    """Start pytest in a process group of its own; entered once it has recorded a cell and has an agent."""
+    with subprocess.Popen(
+        [*PYTEST, "--via", via, "-k", "ort", *workers],
+        cwd=project,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    ) as harness:
+        try:
+            assert wait_for(lambda: bool(recorded(project) and agents_below(harness.pid, via)))
+            yield harness
+        finally:
+            harness.kill()
+
+
+def cells_of(folder: Path) -> tuple[Cell, ...]:
+    return plan(load_matrix(folder / "matrix.yaml"), load_cases(folder / "cases"))
+
+
+def collected(*words: str) -> list[str]:
+    done = run(ROOT, "--collect-only", "-q", *words)
+    return [line for line in done.stdout.splitlines() if "::" in line]
+
+
+@pytest.fixture(scope="module")
+def cells() -> tuple[Cell, ...]:
+    return cells_of(ROOT)
+
+
+@pytest.mark.parametrize(
+    "expression", ["mish and rtx17", "rtx17-sm75 or (conv_silu and ort)", "not trt and qdq"]
+)
+def test_the_projects_own_cells_are_selected_as_on_the_command_line(
+    cells: tuple[Cell, ...], expression: str
+) -> None:
+    """Markers match too: `tensorrt` takes every cell of that engine, whose ids do not say so."""
+    expected = {f"matrix.yaml::{cell.id}" for cell in select(cells, expression)}
+    assert set(collected("-k", expression)) == expected
+    assert expected
+
+
+def test_the_projects_own_tests_are_apart_from_its_matrix() -> None:
+    assert all(
+        "matrix.yaml" not in line
+        for line in collected("tests/plan/test_plan.py", "tests/record/test_store.py")
+    )
+    assert all(line.startswith("matrix.yaml::") for line in collected("-m", "rtx17"))

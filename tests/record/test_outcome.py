@@ -1,0 +1,147 @@
+"""A record survives JSON unchanged, and JSON that is no record is refused by the field that is wrong."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import pytest
+
+from harness.record.outcome import (
+    Accuracy,
+    End,
+    Latency,
+    Layer,
+    Message,
+    Node,
+    Outcome,
+    ParserError,
+    Stamps,
+    TensorUse,
+)
+
+pytestmark = pytest.mark.unit
+
+FULL = Outcome(
+    cell="c[v]-t",
+    case="c",
+    variant="v",
+    target="t",
+    state="done",
+    reason="none",
+    end=End("signalled", "killed by SIGSEGV", None, "SIGSEGV", 12345),
+    phases={"parse": 0.25, "build": 2.0},
+    failed_phase="run",
+    missing_api="IBuilderConfig.int8_calibrator",
+    error="a sentence",
+    parser_errors=(ParserError("text", "8", "/conv", "Conv"),),
+    messages=(Message("ERROR", "sentence \N{EN DASH} with a dash"),),
+    native_output="native",
+    log_sha256="0" * 64,
+    nodes=(Node("/conv", "Conv", "int8"),),
+    layers=(
+        Layer(
+            "layer",
+            "Convolution",
+            "int8",
+            inputs=(TensorUse("x", "int8", (1, -1, 4), "CHW4"),),
+            weights=(TensorUse("w", "int8"),),
+            outputs=(TensorUse("y", "fp32"),),
+            tactic="0x1",
+            onnx_nodes=("/conv", "/relu"),
+            time_ms=0.5,
+        ),
+    ),
+    layer_source="inspector",
+    unparsed_layers=1,
+    engine_bytes=10,
+    ran=True,
+    accuracy=(Accuracy("y", 0.5, 0.25, 0.999, 1, False),),
+    uncompared="there is no reference",
+    latency=Latency((1.0, 2.5), 3, "cuda_events", "a run", (0.5,), {"clock": "1 MHz"}, {"clock": "2 MHz"}),
+    stamps=Stamps(
+        "m", "r", "10.2", "docker", "image", "sha256:1", ("a==1",), "0.1", "2026", "run", {"gpu": "x"}
+    ),
+)
+
+
+def through_json(data: dict[str, Any]) -> Outcome:
+    return Outcome.from_json(json.loads(json.dumps(data)))
+
+
+def test_a_full_record_comes_back_as_it_was() -> None:
+    """No field of the full record is left at its default, so that none can be dropped unseen."""
+    bare = Outcome("", "", "", "", "done")
+    for field in dataclasses.fields(Outcome):
+        if field.name not in ("state", "schema"):
+            assert getattr(FULL, field.name) != getattr(bare, field.name), field.name
+    assert through_json(FULL.to_json()) == FULL
+
+
+def test_a_bare_record_takes_the_defaults() -> None:
+    bare = Outcome("c[v]-t", "c", "v", "t", "not_run")
+    assert through_json(bare.to_json()) == bare
+    few = {"cell": "c[v]-t", "case": "c", "variant": "v", "target": "t", "state": "not_run", "schema": 1}
+    assert through_json(few) == bare
+
+
+def test_a_field_of_a_later_harness_is_passed_over() -> None:
+    data = FULL.to_json() | {"invented": {"later": 1}}
+    data["stamps"] = data["stamps"] | {"moon": "full"}
+    assert through_json(data) == FULL
+
+
+def test_whole_seconds_are_seconds() -> None:
+    """JSON may write 2.0 as 2."""
+    data = FULL.to_json()
+    data["layers"][0]["time_ms"] = 2
+    assert through_json(data).layers[0].time_ms == 2
+
+
+@pytest.mark.parametrize("schema", [0, 2, "1", None])
+def test_a_record_of_another_schema_is_refused(schema: object) -> None:
+    with pytest.raises(ValueError, match=r"record schema .*, this harness reads 1"):
+        through_json(FULL.to_json() | {"schema": schema})
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("cell",), 3),
+        (("state",), "asleep"),
+        (("ran",), "yes"),
+        (("ran",), 1),
+        (("engine_bytes",), 1.5),
+        (("engine_bytes",), True),
+        (("phases",), [1]),
+        (("layers",), {"a": 1}),
+        (("layers",), ["layer"]),
+        (("layers", 0, "inputs"), "x"),
+        (("layers", 0, "onnx_nodes"), [1]),
+        (("end",), "finished"),
+        (("end", "kind"), "melted"),
+        (("accuracy", 0, "cosine"), "1"),
+        (("stamps", "when"), None),
+        (("latency", "clock"), "sundial"),
+    ],
+)
+def test_a_field_of_another_kind_is_refused(path: tuple[str | int, ...], value: object) -> None:
+    """The complaint quotes what is wrong."""
+    data: Any = json.loads(json.dumps(FULL.to_json()))
+    inner = data
+    for step in path[:-1]:
+        inner = inner[step]
+    inner[path[-1]] = value
+    wrong = value[0] if isinstance(value, list) and path[-1] != "phases" else value
+    with pytest.raises(TypeError) as refused:
+        Outcome.from_json(data)
+    assert repr(wrong) in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["cell", "case", "variant", "target", "state"])
+def test_a_record_without_what_names_it_is_refused(name: str) -> None:
+    data = FULL.to_json()
+    del data[name]
+    with pytest.raises(TypeError, match=name):
+        Outcome.from_json(data)

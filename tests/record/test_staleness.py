@@ -1,0 +1,66 @@
+"""Whether a record is of what its cell is today."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from harness.plan import find, plan
+from harness.record.staleness import is_stale, todays
+from tests.report import factory
+
+pytestmark = pytest.mark.unit
+
+CELLS = plan(factory.matrix(), (factory.case(),))
+TODAY = todays(CELLS)
+
+
+def because(**stamps: Any) -> str:
+    """Return why an outcome with these stamps is stale."""
+    outcome = factory.outcome("qdq", "trt102")
+    outcome = replace(outcome, stamps=replace(outcome.stamps, **stamps))
+    said = TODAY[outcome.cell].stale_because(outcome)
+    assert is_stale(outcome, TODAY) is bool(said)
+    return said
+
+
+@pytest.mark.parametrize("version", ["10.2.0.19", "10.2.0", "10.2.0.19.post1"])
+def test_the_declared_version_in_any_spelling_is_current(version: str) -> None:
+    """Wheels report three components, or a build of packaging."""
+    assert because(engine_version=version) == ""
+
+
+@pytest.mark.parametrize("version", ["10.2.0.18", "10.2.1", "10.3.0", "10.2"])
+def test_any_other_version_is_stale_and_both_are_named(version: str) -> None:
+    """Also of an older release: matrix.yaml may be moved back."""
+    assert because(engine_version=version) == (
+        f"it ran on version {version}, and matrix.yaml declares 10.2.0.19 today"
+    )
+
+
+@pytest.mark.parametrize("stamp", ["model_sha256", "recipe_sha256"])
+def test_another_model_or_recipe_is_stale(stamp: str) -> None:
+    """Each by itself."""
+    assert because(**{stamp: "0" * 64}) == "the model or the recipe has changed since it ran"
+
+
+def test_what_was_never_stamped_is_current() -> None:
+    """An agent that never came up is trouble of the machine, on whatever version."""
+    assert because(engine_version="") == ""
+    assert because(engine_version="", model_sha256="", recipe_sha256="") == ""
+
+
+def test_a_record_of_no_cell_of_today_is_nobody_s_to_judge() -> None:
+    """As of a target that left matrix.yaml."""
+    outcome = replace(factory.outcome("qdq", "trt102"), cell="gone[v]-t")
+    assert not is_stale(outcome, TODAY)
+
+
+def test_the_hashes_are_those_that_records_carry() -> None:
+    """A record made now is current."""
+    for cell in CELLS:
+        outcome = factory.outcome(cell.variant.name, cell.target.name)
+        assert find(CELLS, outcome.cell) is cell
+        assert TODAY[cell.id].stale_because(outcome) == ""

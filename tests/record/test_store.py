@@ -1,0 +1,310 @@
+"""The store: nothing that `append` returned for is ever lost."""
+
+from __future__ import annotations
+
+import dataclasses
+import gzip
+import json
+import multiprocessing
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.errors import HandledError
+from harness.record.outcome import End, Layer, Message, Outcome, Stamps
+from harness.record.store import Store
+from tests.waiting import PATIENCE
+
+pytestmark = pytest.mark.unit
+ROOT = Path(__file__).parents[2]
+
+
+def outcome(cell: str = "c[v]-t", when: str = "2026-01-01T00:00:00Z", **changes: Any) -> Outcome:
+    stamps = Stamps(when=when, **changes.pop("stamps", {}))
+    base = Outcome(cell, "c", "v", "t", "done", end=End("finished"), stamps=stamps)
+    return dataclasses.replace(base, **changes)
+
+
+def test_round_trip(tmp_path: Path) -> None:
+    """A record and its log come back as they went in, whatever characters they hold."""
+    record = outcome(
+        phases={"parse": 0.1},
+        messages=(Message("ERROR", "Zeile\nμ \U0001f600 \udc80"),),
+        layers=(Layer("l", "Conv", "int8", onnx_nodes=("/a",)),),
+    )
+    with Store(tmp_path) as store:
+        kept = store.append(record, "log\nμ")
+    (found,) = Store(tmp_path).outcomes()
+    assert found == kept
+    assert found.messages[0].text == "Zeile\nμ \U0001f600 \udc80"
+    assert found.log_sha256 is not None
+    assert Store(tmp_path).log(found.log_sha256) == "log\nμ"
+
+
+def test_layout(tmp_path: Path) -> None:
+    """The folder is as documented: merge and other tools rely on it."""
+    with Store(tmp_path, run="r1", worker="w2") as store:
+        sha = store.append(outcome(), "x").log_sha256
+    assert sha is not None
+    assert sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if p.is_file()) == sorted(
+        [f"logs/{sha[:2]}/{sha}.txt.gz", "records/r1-w2.jsonl"]
+    )
+
+
+def test_whoever_may_read_records_may_read_logs(tmp_path: Path) -> None:
+    """GitHub Pages deploys no site in which a file is its owner's alone."""
+    with Store(tmp_path) as store:
+        store.append(outcome(), "x")
+    assert {path.stat().st_mode & 0o444 for path in tmp_path.rglob("*") if path.is_file()} == {0o444}
+
+
+def test_equal_logs_are_kept_once(tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        first, second = store.append(outcome(), "same"), store.append(outcome(), "same")
+    assert first.log_sha256 == second.log_sha256
+    assert len(list((tmp_path / "logs").rglob("*.gz"))) == 1
+
+
+def test_a_writer_never_opens_a_file_that_exists(tmp_path: Path) -> None:
+    """The same run and worker again, and at once, write files of their own."""
+    with Store(tmp_path) as one, Store(tmp_path) as two:
+        one.append(outcome("a"))
+        two.append(outcome("b"))
+        one.append(outcome("c"))
+    assert sorted(o.cell for o in Store(tmp_path).outcomes()) == ["a", "b", "c"]
+    assert sorted(p.name for p in (tmp_path / "records").iterdir()) == ["run-main.2.jsonl", "run-main.jsonl"]
+
+
+def test_an_empty_store_is_empty(tmp_path: Path) -> None:
+    assert list(Store(tmp_path / "none").outcomes()) == []
+    assert Store(tmp_path / "none").latest() == {}
+
+
+def test_every_prefix_of_a_file_is_readable(tmp_path: Path) -> None:
+    """Cut anywhere, a file gives the records whose lines are whole (or lack the newline alone)."""
+    with Store(tmp_path) as store:
+        for cell in "abc":
+            store.append(outcome(cell, messages=(Message("INFO", "μ{}"),)))
+    path = tmp_path / "records" / "run-main.jsonl"
+    whole = path.read_bytes()
+    ends = [i for i, byte in enumerate(whole) if byte == ord("\n")]
+    for cut in range(len(whole) + 1):
+        path.write_bytes(whole[:cut])
+        assert len(list(Store(tmp_path).outcomes())) == sum(end <= cut for end in ends)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"garbage",
+        b'{"cell": "half',
+        b"[]",
+        b'"text"',
+        b'{"schema": 99}',
+        b'{"schema": 1}',
+        json.dumps(dataclasses.asdict(outcome(phases={"build": float("nan")}))).encode(),
+    ],
+)
+def test_a_bad_line_that_is_not_torn_is_named(tmp_path: Path, line: bytes) -> None:
+    """Leaving it out in silence could turn a recorded regression into "not run"."""
+    with Store(tmp_path) as store:
+        store.append(outcome("a"))
+    path = tmp_path / "records" / "run-main.jsonl"
+    path.write_bytes(path.read_bytes() + line + b"\n" + path.read_bytes())
+    with pytest.raises(HandledError, match=r"run-main\.jsonl:2: not a record") as caught:
+        list(Store(tmp_path).outcomes())
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("damage", ["missing", "cut", "other"])
+def test_a_damaged_log_is_named(tmp_path: Path, damage: str) -> None:
+    with Store(tmp_path) as store:
+        sha = store.append(outcome(), "text " * 100).log_sha256
+    assert sha is not None
+    (path,) = (tmp_path / "logs").rglob("*.gz")
+    if damage == "missing":
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes()[:20] if damage == "cut" else gzip.compress(b"other"))
+    with pytest.raises(HandledError, match=sha):
+        Store(tmp_path).log(sha)
+
+
+@pytest.mark.parametrize("name", ["", "../up", "a/b", ".hidden"])
+def test_names_that_are_no_file_names(tmp_path: Path, name: str) -> None:
+    with pytest.raises(HandledError, match="store name"):
+        Store(tmp_path, worker=name)
+
+
+def test_not_json_numbers_are_refused_before_anything_is_written(tmp_path: Path) -> None:
+    """A browser reads no NaN: better no record than a file that only Python reads."""
+    with Store(tmp_path) as store:
+        with pytest.raises(ValueError, match="JSON"):
+            store.append(outcome(phases={"build": float("nan")}))
+        store.append(outcome())
+    assert len(list(Store(tmp_path).outcomes())) == 1
+
+
+def latest(tmp_path: Path, *outcomes: Outcome, stale: str = "none") -> Outcome:
+    with Store(tmp_path) as store:
+        for each in outcomes:
+            store.append(each)
+    (found,) = Store(tmp_path).latest(lambda each: each.stamps.model_sha256 == stale).values()
+    return found
+
+
+def test_the_latest_wins_whatever_the_order_of_writing(tmp_path: Path) -> None:
+    found = latest(tmp_path, outcome(when="2026-01-02T00:00:00Z"), outcome(when="2026-01-01T00:00:00Z"))
+    assert found.stamps.when == "2026-01-02T00:00:00Z"
+
+
+def test_ties_go_to_the_later_line(tmp_path: Path) -> None:
+    assert latest(tmp_path, outcome(reason="1"), outcome(reason="2")).reason == "2"
+
+
+@pytest.mark.parametrize("state", ["not_run", "infra_error", "not_applicable"])
+def test_a_done_cell_is_not_displaced_by_one_that_was_not_run(tmp_path: Path, state: Any) -> None:
+    later = outcome(when="2026-02-01T00:00:00Z", state=state)
+    assert latest(tmp_path, outcome(), later).state == "done"
+    assert latest(tmp_path / "x", later, outcome(when="2026-03-01T00:00:00Z")).state == "done"
+
+
+def test_of_two_that_were_not_run_the_later_speaks(tmp_path: Path) -> None:
+    later = outcome(when="2026-02-01T00:00:00Z", state="infra_error")
+    assert latest(tmp_path, outcome(state="not_run"), later).state == "infra_error"
+
+
+ON_GPU = {"engine_version": "10.2.0"}
+
+
+def test_built_only_does_not_hide_a_run_on_a_gpu(tmp_path: Path) -> None:
+    """The same engine without a GPU can tell less; a later failure or another version tells something new."""
+    ran = outcome(ran=True, phases={"build": 1.0, "run": 1.0}, stamps=ON_GPU)
+    later = "2026-02-01T00:00:00Z"
+    assert latest(tmp_path / "1", ran, outcome(when=later, stamps=ON_GPU)).ran
+    crashed = dataclasses.replace(ran, ran=False, phases={"build": 1.0}, failed_phase="load")
+    assert latest(tmp_path / "2", crashed, outcome(when=later, stamps=ON_GPU)).failed_phase == "load"
+    failed = outcome(when=later, failed_phase="build", stamps=ON_GPU)
+    assert latest(tmp_path / "3", ran, failed).failed_phase == "build"
+    other = outcome(when=later, stamps={"engine_version": "10.3.0"})
+    assert not latest(tmp_path / "4", ran, other).ran
+
+
+def test_a_stale_outcome_loses_to_any_current_one(tmp_path: Path) -> None:
+    """Even "not run" says more about today's cell, whichever came first."""
+    old = outcome(stamps={"model_sha256": "old"}, when="2026-05-01T00:00:00Z")
+    new = outcome(stamps={"model_sha256": "new"}, state="not_run")
+    assert latest(tmp_path / "1", old, new, stale="old").state == "not_run"
+    assert latest(tmp_path / "2", old, stale="old").state == "done"
+    assert latest(tmp_path / "3", old, new).state == "done"
+    later = dataclasses.replace(new, stamps=Stamps(when="2026-06-01T00:00:00Z", model_sha256="new"))
+    assert latest(tmp_path / "4", old, later, stale="old").state == "not_run"
+
+
+def test_absorbing_another_store_twice_adds_once(tmp_path: Path) -> None:
+    """Records come with their logs; those already here stay single, also when the two stores overlap."""
+    with Store(tmp_path / "a") as one, Store(tmp_path / "b", run="other") as two:
+        shared = one.append(outcome("shared"), "log shared")
+        two.append(shared)
+        two.append(outcome("new"), "log new")
+        two.append(outcome("bare"))
+        with pytest.raises(HandledError, match=str(shared.log_sha256)):
+            Store(tmp_path / "c").absorb(two)
+        assert one.absorb(two) == 2
+        assert one.absorb(two) == 0
+    found = {each.cell: each for each in Store(tmp_path / "a").outcomes()}
+    assert sorted(found) == ["bare", "new", "shared"]
+    assert Store(tmp_path / "a").log(str(found["new"].log_sha256)) == "log new"
+
+
+def write_many(folder: str, worker: str, count: int) -> None:
+    with Store(Path(folder), worker=worker) as store:
+        for number in range(count):
+            store.append(outcome(f"{worker}-{number}"), f"log {number % 7}")
+
+
+def test_several_processes_append_at_once(tmp_path: Path) -> None:
+    """Two of them with the same name even; logs are shared."""
+    context = multiprocessing.get_context("spawn")
+    writers = [
+        context.Process(target=write_many, args=(str(tmp_path), name, 40))
+        for name in ("w1", "w2", "w3", "w3")
+    ]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join(60)
+        assert writer.exitcode == 0
+    found = list(Store(tmp_path).outcomes())
+    assert len(found) == 160
+    assert {Store(tmp_path).log(str(each.log_sha256)) for each in found} == {f"log {n}" for n in range(7)}
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from harness.record.outcome import End, Message, Outcome, Stamps
+from harness.record.store import Store
+number = int(sys.argv[2])
+with Store(Path(sys.argv[1]), run="kill") as store:
+    while True:
+        number += 1
+        text = "x" * (number * 7919 % 200000 if number % 4 == 3 else 9)
+        record = Outcome(str(number), "c", "v", "t", "done", messages=(Message("INFO", text),))
+        store.append(record, text + str(number))
+        sys.stdout.write(f"{number}\\n")
+        sys.stdout.flush()
+"""
+
+
+def test_a_killed_writer_loses_nothing_that_was_appended(tmp_path: Path) -> None:
+    """SIGKILL at random moments: every acknowledged record is there with its log, and all is readable."""
+    acknowledged: set[int] = set()
+    chance = random.Random(4)  # noqa: S311  (moments, not secrets)
+    for attempt in range(12):
+        writer = subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(tmp_path), str(attempt * 100000)],
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            text=True,
+        )
+        assert writer.stdout is not None
+        acknowledged.update(int(writer.stdout.readline()) for _ in range(3))
+        time.sleep(chance.random() * 0.08)
+        writer.send_signal(signal.SIGKILL)
+        acknowledged.update(int(line) for line in writer.stdout.read().split("\n")[:-1])
+        writer.stdout.close()
+        assert writer.wait(PATIENCE) == -signal.SIGKILL
+        store = Store(tmp_path)
+        found = {int(each.cell): each for each in store.outcomes()}
+        assert acknowledged <= set(found)
+    for number in acknowledged:
+        assert store.log(str(found[number].log_sha256)).endswith(str(number))
+
+
+def test_a_record_names_its_log_only_once_that_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed between the two, a log without a record stays behind, never a record without its log."""
+    store = Store(tmp_path)
+    monkeypatch.setattr(store, "_writer", lambda: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        store.append(outcome(), "text")
+    assert len(list((tmp_path / "logs").rglob("*.gz"))) == 1
+    assert not (tmp_path / "records").exists()
+
+
+def test_records_are_one_json_line_each(tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        store.append(outcome(messages=(Message("INFO", "two\nlines\u2028three"),)))
+        store.append(outcome())
+    lines = (tmp_path / "records" / "run-main.jsonl").read_bytes().split(b"\n")
+    assert [bool(line) for line in lines] == [True, True, False]
+    assert json.loads(lines[0])["messages"][0]["text"] == "two\nlines\u2028three"

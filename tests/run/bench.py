@@ -1,0 +1,171 @@
+"""Cells whose engine fails on purpose, run by real agents in containers and in processes of this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.agent.bootstrap import pack
+from harness.case import Case, Graph, Link, Recipe, Variant
+from harness.plan import Cell
+from harness.run import target as module
+from harness.run.docker import DockerTransport
+from harness.run.docker.reaper import OWNER_LABEL
+from harness.run.launch import start
+from harness.run.provision import Environment
+from harness.run.session import Event, Job, Session
+from harness.run.target import TargetRunner
+from harness.run.transport.process import ProcessTransport
+from harness.words import Engine
+from tests import needs
+from tests.run.provision.factory import target as make_target
+
+if TYPE_CHECKING:
+    import onnx
+    import pytest
+
+    from harness.case import Precision
+    from harness.judge.classify import Classification
+    from harness.matrix import Target
+    from harness.record.outcome import Outcome
+    from harness.run.provision import Via
+    from harness.run.transport import Transport
+
+FAULTY = (Path(__file__).parents[1] / "agent" / "faulty.py").read_bytes()
+#: Engines that do not get as far as to greet.
+SLEEPS_AT_START = b"import time\ndef preload(engine):\n    time.sleep(600)\n"
+DIES_AT_START = b"import os\ndef preload(engine):\n    os.abort()\n"
+ADAPTERS = ("harness/agent/engines/onnxruntime.py", "harness/agent/engines/tensorrt/__init__.py")
+#: The version that the faulty engine reports.
+VERSION = "1.0.0"
+
+
+def relu() -> onnx.ModelProto:
+    """Return the smallest model; the faulty engine does not look at it."""
+    graph = Graph("relu")
+    tensor = graph.node("Relu", [graph.input("x", [1, 4])], name="relu")
+    graph.output(tensor, [1, 4])
+    return graph.model()
+
+
+def cell(do: str, target: Target) -> Cell:
+    """Return a cell in which the faulty engine does what `do` says: it goes as the recipe's only flag."""
+    variant = Variant(do.replace("_", "-"), f"an engine that does {do}", relu, Recipe(flags=(do,)))
+    link = Link("https://github.com/NVIDIA/TensorRT/issues/1")
+    case = Case("faulty", "faulty", "fails on purpose", (link,), (variant,))
+    return Cell(f"faulty[{variant.name}]-{target.name}", case, variant, target)
+
+
+def target(name: str = "toy", **changes: Any) -> Target:
+    """Return a target that the faulty engine stands for: a builder that needs no GPU, and so no lock on a device."""
+    fields = {
+        "name": name,
+        "engine": Engine.TENSORRT_RTX,
+        "version": VERSION,
+        "memory_mib": 1024,
+        "provider": "",
+    }
+    return make_target(**(fields | changes))
+
+
+def classified(outcome: Outcome) -> Classification:
+    """Return the class of an outcome, read from its JSON form as the report does."""
+    from harness.judge.classify import classify
+
+    wanted: dict[str, Precision] = {}
+    return classify(type(outcome).from_json(json.loads(json.dumps(outcome.to_json()))), wanted)
+
+
+def identity(transport: Transport) -> str | int:
+    """Name the container or process that an agent is in."""
+    if isinstance(transport, DockerTransport):
+        return transport.name
+    assert isinstance(transport, ProcessTransport)
+    return transport.pid
+
+
+def kill(agent: str | int) -> None:
+    """Kill an agent from outside."""
+    if isinstance(agent, int):
+        os.kill(agent, 9)
+    else:
+        subprocess.run(["docker", "kill", agent], check=True, capture_output=True)
+
+
+def lives(agent: str | int) -> bool:
+    """Tell whether an agent's process, or its container in any state, is still there."""
+    if isinstance(agent, int):
+        return Path(f"/proc/{agent}").exists()
+    return subprocess.run(["docker", "inspect", agent], capture_output=True, check=False).returncode == 0
+
+
+@dataclass
+class Bench:
+    """What stands in for provisioning and the engine; `agents` are those started, in order.
+
+    `meanwhile` is called while the environment is made ready.
+    """
+
+    via: Via
+    monkeypatch: pytest.MonkeyPatch
+    engine: bytes = FAULTY
+    agents: list[str | int] = field(default_factory=list)
+    prepared: int = 0
+    runners: list[TargetRunner] = field(default_factory=list)
+    meanwhile: Callable[[], None] = lambda: None
+
+    def install(self) -> None:
+        """Replace provisioning by an environment with no engine, and the adapter by the faulty one."""
+
+        def prepare(target: Target, _via: Via) -> Environment:
+            self.prepared += 1
+            self.meanwhile()
+            note = f"{target.name} runs on the bench."
+            if self.via == "docker":
+                image = needs.base_image()
+                return Environment("docker", target.name, "python3", image=image, note=note)
+            return Environment("venv", target.name, sys.executable, note=note)
+
+        def noting(*args: Any, **options: Any) -> Transport:
+            transport = start(*args, **options)
+            self.agents.append(identity(transport))
+            return transport
+
+        def packed(_: None = None) -> bytes:
+            return pack(dict.fromkeys(ADAPTERS, self.engine))
+
+        self.monkeypatch.setattr(module, "prepare", prepare)
+        self.monkeypatch.setattr(module, "start", noting)
+        self.monkeypatch.setattr("harness.run.session.pack", packed)
+
+    def runner(self, target: Target) -> TargetRunner:
+        """Return a runner of the faulty engine."""
+        self.runners.append(TargetRunner(target, via=self.via, run_id="bench"))
+        return self.runners[-1]
+
+    def kill_during(self, times: int) -> None:
+        """Kill the agent from outside, in the middle of each of the next `times` tries of a cell."""
+        left = [None] * times
+        run = Session.run
+
+        def running(session: Session, job: Job) -> Iterator[Event]:
+            for event in run(session, job):
+                if left and event.type == "phase_begin":
+                    left.pop()
+                    kill(self.agents[-1])
+                yield event
+
+        self.monkeypatch.setattr(Session, "run", running)
+
+
+def containers_of(pid: int) -> list[str]:
+    """List the containers that a process owns, in any state."""
+    shown = ["docker", "ps", "-a", "--format", f'{{{{.Names}}}} {{{{.Label "{OWNER_LABEL}"}}}}']
+    lines = subprocess.run(shown, capture_output=True, text=True, check=True).stdout.splitlines()
+    return [line.split()[0] for line in lines if line.split()[3:4] == [str(pid)]]

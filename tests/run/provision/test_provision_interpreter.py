@@ -1,0 +1,119 @@
+"""An interpreter that the user names is used as it is: its packages are recorded, its engine's version is checked."""
+
+from __future__ import annotations
+
+import sys
+import venv
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.errors import HandledError
+from harness.run.provision import Unavailable, interpreter, prepare
+from harness.run.provision.host import Host
+from tests.run.provision.factory import target
+
+pytestmark = pytest.mark.unit
+
+HOST = Host(architecture="amd64")
+
+
+def distribution(site: Path, name: str, version: str, *needs: str) -> None:
+    folder = site / f"{name.replace('-', '_')}-{version}.dist-info"
+    folder.mkdir(parents=True)
+    lines = ["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}"]
+    lines += [f"Requires-Dist: {need}" for need in needs]
+    (folder / "METADATA").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return a Python that holds an engine with libraries in an extra, a cycle, and things of no concern."""
+    root = tmp_path_factory.mktemp("own") / "env"
+    venv.create(root, with_pip=False, symlinks=True)
+    site = next((root / "lib").glob("python*/site-packages"))
+    distribution(
+        site, "onnxruntime-gpu", "1.31.1", "numpy>=1.21", "Toy.Libs~=13.0; extra == 'cuda'", "absent>=1"
+    )
+    distribution(site, "numpy", "2.5.2")
+    distribution(site, "toy-libs", "13.0.96", "onnxruntime-gpu[cuda]")
+    distribution(site, "bystander", "1.0")
+    return str(root / "bin" / "python")
+
+
+def chosen(**changes: Any) -> Any:
+    pins = ("onnxruntime-gpu[cuda]==1.31.1", "numpy==2.4.6")
+    return target(**{"version": "1.31.1", "packages": pins, **changes})
+
+
+def test_what_the_targets_packages_need_is_recorded_as_found(python: str) -> None:
+    """The engine's own version must be the declared one; another NumPy is a fact for the stamps."""
+    assert interpreter.pins_in(python, chosen()) == (
+        "numpy==2.5.2",
+        "onnxruntime-gpu==1.31.1",
+        "toy-libs==13.0.96",
+    )
+
+
+def test_the_engine_in_another_version_is_not_this_target(python: str) -> None:
+    other = chosen(version="1.17.3", packages=("onnxruntime-gpu==1.17.3", "numpy==2.4.6"))
+    with pytest.raises(
+        Unavailable, match=r"needs onnxruntime-gpu==1\.17\.3; .* holds onnxruntime-gpu 1\.31\.1"
+    ):
+        interpreter.pins_in(python, other)
+
+
+def test_a_missing_package_is_named(python: str) -> None:
+    with pytest.raises(Unavailable, match=r"needs onnxruntime, which .* does not hold"):
+        interpreter.pins_in(python, chosen(packages=("onnxruntime==1.31.1",)))
+
+
+@pytest.mark.parametrize("path", ["/nonexistent/python", "/bin/false", "/bin/echo"])
+def test_what_is_no_python_is_the_users_mistake(path: str) -> None:
+    with pytest.raises(HandledError, match=f"HARNESS_VENV_PYTHON={path}: is no Python that answers"):
+        interpreter.pins_in(path, chosen())
+
+
+def test_packages_of_the_callers_own_python_path_do_not_count(
+    python: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The agent is started without it, so what it leads to is not what would run."""
+    distribution(tmp_path, "onnxruntime", "1.31.1")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(Unavailable, match="needs onnxruntime, which"):
+        interpreter.pins_in(python, chosen(packages=("onnxruntime==1.31.1",)))
+
+
+def test_the_environment_is_that_interpreter_and_nothing_is_made(
+    python: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(interpreter.VARIABLE, python)
+    monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path / "cache"))
+    environment = prepare(chosen(), "venv", host=HOST)
+    assert (environment.via, environment.python) == ("venv", python)
+    assert environment.packages == interpreter.pins_in(python, chosen())
+    assert environment.note == (
+        f"toy runs in {python}, as HARNESS_VENV_PYTHON says, with what is installed there."
+    )
+    assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.parametrize("value", ["", None])
+def test_without_the_variable_nothing_is_chosen(monkeypatch: pytest.MonkeyPatch, value: str | None) -> None:
+    if value is None:
+        monkeypatch.delenv(interpreter.VARIABLE, raising=False)
+    else:
+        monkeypatch.setenv(interpreter.VARIABLE, value)
+    assert interpreter.chosen() is None
+
+
+def test_this_pythons_own_packages_are_found() -> None:
+    """Against a real interpreter with real metadata."""
+    import packaging
+
+    pins = interpreter.pins_in(
+        sys.executable,
+        target(version=packaging.__version__, packages=(f"packaging=={packaging.__version__}",)),
+    )
+    assert pins == (f"packaging=={packaging.__version__}",)

@@ -1,0 +1,75 @@
+"""Which jobs a cell is made of, and what each is given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.case import Calibrator, Graph, Recipe, Typing, Variant
+from harness.matrix import load_matrix
+from harness.run.cell import observe
+from harness.run.prepared import subject
+from harness.run.provision.cache import CACHE_VARIABLE
+from harness.run.session import Event, Job
+
+pytestmark = pytest.mark.unit
+
+MATRIX = load_matrix(Path(__file__).parents[2] / "matrix.yaml")
+
+
+@pytest.fixture(autouse=True)
+def _locks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    # A matrix that runs on this machine holds the lock on the processor for long.
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+
+
+def relu() -> Any:
+    g = Graph("g")
+    g.node("Relu", [g.input("x", [1, 4])], name="/act", output="y")
+    g.output("y", [1, 4])
+    return g.model()
+
+
+class Session:
+    """Notes the parts of each job, and answers a build with a plan."""
+
+    def __init__(self) -> None:
+        self.parts: dict[str, list[str]] = {}
+
+    def run(self, job: Job) -> Iterator[Event]:
+        self.parts[job.kind] = [name for name, _ in job.parts]
+        if job.kind == "build":
+            yield Event({"type": "plan"}, b"plan")
+        yield Event(
+            {"type": "end", "kind": "finished", "detail": "", "exit_code": 0, "peak_rss_bytes": None}, b""
+        )
+
+
+def parts(target: str, recipe: Recipe, gpu: str | None) -> dict[str, list[str]]:
+    session: Any = Session()
+    variant = Variant("v", "V", relu, recipe=recipe)
+    observe(variant, subject(variant), MATRIX.target(target), session, gpu, wanted=lambda: True)
+    found: dict[str, list[str]] = session.parts
+    return found
+
+
+CALIBRATED = Recipe(Typing.WEAK, flags=("INT8",), calibrator=Calibrator("entropy"))
+INPUTS = ["x", "shape:x"]
+
+
+@pytest.mark.parametrize(
+    ("target", "recipe", "gpu", "jobs"),
+    [
+        ("rtx17", Recipe(), None, {"build": ["model"]}),
+        ("rtx17", Recipe(), "GPU-1", {"build": ["model"], "run": ["plan", *INPUTS]}),
+        ("trt86", CALIBRATED, None, {"build": ["model", *INPUTS]}),
+        ("ort131", Recipe(), None, {"run": ["model", *INPUTS]}),
+    ],
+)
+def test_only_what_feeds_an_engine_is_sent_inputs(
+    target: str, recipe: Recipe, gpu: str | None, jobs: dict[str, list[str]]
+) -> None:
+    assert parts(target, recipe, gpu) == jobs

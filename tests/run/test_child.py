@@ -1,0 +1,94 @@
+"""A function in a child: what it yields comes through, and whatever it does, its caller goes on and is told."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from harness.errors import HandledError
+from harness.run.child import ChildFailed, stream
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
+
+
+def counted(most: int) -> Iterator[int]:
+    yield from range(most)
+
+
+def printed() -> Iterator[str]:
+    print("on standard output")
+    os.write(2, b"on standard error\n")
+    yield "said"
+
+
+def misbehaving(how: str) -> Iterator[str]:
+    yield "before"
+    if how == "hang":
+        while True:
+            time.sleep(1)
+    elif how == "segfault":
+        ctypes.string_at(0)
+    elif how == "exit":
+        os._exit(7)
+    elif how == "eat":
+        yield str(len(bytearray(8 << 30)))
+    elif how == "mistake":
+        raise HandledError("the user's")
+    raise RuntimeError("of ours")
+
+
+def taken(function: Any, *arguments: Any, **options: Any) -> list[Any]:
+    limits: dict[str, Any] = {"seconds": 60, "memory_mib": 1024}
+    return list(stream(function, *arguments, **(limits | options)))
+
+
+def test_what_is_yielded_comes_in_order() -> None:
+    assert taken(counted, 5) == [0, 1, 2, 3, 4]
+
+
+def test_what_is_printed_goes_nowhere(capfd: pytest.CaptureFixture[str]) -> None:
+    assert taken(printed) == ["said"]
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("how", "options", "said"),
+    [
+        ("hang", {"seconds": 1}, r"was not done after 1 s"),
+        ("segfault", {}, r"was killed by SIGSEGV"),
+        ("exit", {}, r"ended with exit code 7"),
+        ("eat", {}, r"needs more than 1024 MiB"),
+        ("mistake", {}, r"failed: the user's"),
+        ("raise", {}, r"failed: RuntimeError: of ours \(tests/test_bounded\.py:\d+\)"),
+    ],
+)
+def test_a_child_that_fails_says_how_and_what_came_before_is_kept(
+    how: str, options: dict[str, Any], said: str
+) -> None:
+    items = stream(misbehaving, how, **({"seconds": 60, "memory_mib": 1024} | options))
+    assert next(items) == "before"
+    with pytest.raises(ChildFailed, match=said):
+        next(items)
+
+
+def test_nobody_who_waits_is_no_child_that_runs() -> None:
+    waits = threading.Event()
+    threading.Timer(1, waits.set).start()
+    began = time.monotonic()
+    with pytest.raises(ChildFailed, match="was given up"):
+        taken(misbehaving, "hang", seconds=600, wanted=lambda: not waits.is_set())
+    assert time.monotonic() - began < 60
+
+
+def test_threads_have_children_side_by_side() -> None:
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(lambda most: taken(counted, most), range(24))) == [
+            list(range(most)) for most in range(24)
+        ]

@@ -1,0 +1,179 @@
+"""Many cells on this machine: every one gets its record, and no way to end a run leaves an agent."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from harness.record.store import Store
+from harness.run.local import run_cells
+from tests import needs
+from tests.run.bench import Bench, cell, classified, containers_of, lives, target
+from tests.waiting import PATIENCE, wait_for
+
+if TYPE_CHECKING:
+    from harness.plan import Cell
+    from harness.record.outcome import Outcome
+
+pytestmark = pytest.mark.integration
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Failure(Exception):
+    """What a test's own callback raises."""
+
+
+def nothing(_cell: Cell, _outcome: Outcome, _note: str) -> None:
+    """Report to nobody."""
+
+
+def test_every_cell_is_recorded_and_reported_with_more_workers_than_targets(
+    bench: Bench, tmp_path: Path
+) -> None:
+    """A cell that crashes does not keep those after it from their records; each target has one agent."""
+    doings = ("echo", "segfault", "print")
+    cells = [cell(do, target(name)) for do in doings for name in ("one", "two")]
+    reported: list[tuple[str, str]] = []
+    with Store(tmp_path / "store") as store:
+        run_cells(
+            cells,
+            make_runner=lambda first: bench.runner(first.target),
+            store=store,
+            workers=5,
+            report=lambda each, _outcome, note: reported.append((each.id, note)),
+        )
+        kept = store.latest()
+    assert set(kept) == {each.id for each in cells}
+    assert {name: str(classified(outcome).cls) for name, outcome in kept.items()} == {
+        each.id: "crashed" if "segfault" in each.id else "built" for each in cells
+    }
+    assert sorted(name for name, _ in reported) == sorted(kept)
+    assert set(reported) == {(each.id, f"{each.target.name} runs on the bench.") for each in cells}
+    assert len(bench.agents) == 2
+    assert not any(lives(agent) for agent in bench.agents)
+
+
+@pytest.mark.parametrize("bench", ["venv"], indirect=True)
+def test_emulated_targets_go_first(bench: Bench, tmp_path: Path) -> None:
+    """They take longest; begun last they would run alone at the end."""
+    cells = [cell("echo", target("near")), cell("echo", target("far", platform="linux/arm64"))]
+    order: list[str] = []
+    with Store(tmp_path) as store:
+        run_cells(
+            cells,
+            make_runner=lambda first: bench.runner(first.target),
+            store=store,
+            workers=1,
+            report=lambda each, *_: order.append(each.target.name),
+        )
+    assert order == ["far", "near"]
+
+
+def test_a_callback_that_fails_ends_the_run_at_once(bench: Bench, tmp_path: Path) -> None:
+    """Another worker is in a cell with ten minutes to go: its agent is ended, and the failure comes through."""
+    cells = [cell("hang", target("long", timeout_s=600)), cell("nap", target("short"))]
+
+    def fail(each: Cell, _outcome: Outcome, _note: str) -> None:
+        raise Failure(each.id)
+
+    began = time.monotonic()
+    with Store(tmp_path / "store") as store, pytest.raises(Failure, match=r"faulty\[nap\]-short"):
+        run_cells(
+            cells, make_runner=lambda first: bench.runner(first.target), store=store, workers=2, report=fail
+        )
+    assert time.monotonic() - began < PATIENCE
+    assert set(Store(tmp_path / "store").latest()) == {"faulty[nap]-short"}
+    assert not any(lives(agent) for agent in bench.agents)
+
+
+@pytest.mark.parametrize("bench", ["venv"], indirect=True)
+def test_an_interrupt_ends_every_agent_and_keeps_what_is_recorded(bench: Bench, tmp_path: Path) -> None:
+    cells = [
+        cell("echo", target("one", timeout_s=600)),
+        cell("hang", target("one", timeout_s=600)),
+        cell("hang", target("two", timeout_s=600)),
+    ]
+    store = Store(tmp_path / "store")
+
+    def interrupt() -> None:
+        wait_for(lambda: len(bench.agents) == 2 and bool(list(Store(tmp_path / "store").outcomes())))
+        time.sleep(0.5)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    with store, pytest.raises(KeyboardInterrupt):
+        run_cells(
+            cells,
+            make_runner=lambda first: bench.runner(first.target),
+            store=store,
+            workers=2,
+            report=nothing,
+        )
+    assert set(store.latest()) == {"faulty[echo]-one"}
+    assert len(bench.agents) == 2
+    assert not any(lives(agent) for agent in bench.agents)
+
+
+def command(reports: Path, *words: str) -> list[str]:
+    where = ["--via", "docker", "--target", "ort131", "--reports", str(reports)]
+    return [sys.executable, "-m", "harness", "run", *where, *words]
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """The command line in the middle of a run, with a live container and a record made."""
+    needs.program("docker")
+    needs.base_image()
+    needs.network()
+    with subprocess.Popen(
+        command(tmp_path), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as harness:
+        try:
+            assert wait_for(
+                lambda: bool(containers_of(harness.pid)) and any(True for _ in Store(tmp_path).outcomes())
+            )
+            yield harness
+        finally:
+            harness.kill()
+
+
+def test_the_next_run_removes_the_container_of_a_harness_that_was_killed(
+    running: subprocess.Popen[str], tmp_path: Path
+) -> None:
+    orphans = containers_of(running.pid)
+    running.kill()
+    running.wait()
+    assert orphans
+    assert containers_of(running.pid) == orphans
+    before = len(Store(tmp_path).latest())
+    done = subprocess.run(
+        command(tmp_path, "-k", "conv_silu and fp32"), cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert not any(lives(orphan) for orphan in orphans)
+    # The killed run's records stand; the store was not torn.
+    assert 0 < before <= len(Store(tmp_path).latest())
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_ended_run_leaves_records_and_no_container(
+    running: subprocess.Popen[str], tmp_path: Path, number: signal.Signals
+) -> None:
+    agents = containers_of(running.pid)
+    os.kill(running.pid, number)
+    _, said = running.communicate(timeout=PATIENCE)
+    assert running.returncode == 128 + number
+    assert "interrupted" in said
+    assert "Traceback" not in said
+    assert not any(lives(agent) for agent in agents)
+    assert Store(tmp_path).latest()

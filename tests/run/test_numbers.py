@@ -1,0 +1,417 @@
+"""Inputs, reference, comparison, wire form."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from harness.agent.tensors import ELEMENTS, size
+from harness.case import Graph, Profile, load_cases
+from harness.judge.classify import classify
+from harness.record.outcome import End, Node, Outcome
+from harness.run.numbers import NotFeedable, check_sizes, compare, from_wire, make_inputs, reference, to_wire
+from harness.words import Class
+
+pytestmark = pytest.mark.unit
+X_VALUES = [-0.6197222471237183, 0.6079039573669434, -0.8587023019790649]
+I_VALUES = [3, 7, 0, 7]
+CASES = Path(__file__).parents[2] / "cases"
+
+
+def graph_of_inputs(**inputs: tuple[int, list[int | str]]) -> onnx.ModelProto:
+    values = [helper.make_tensor_value_info(name, dtype, shape) for name, (dtype, shape) in inputs.items()]
+    nodes = [helper.make_node("Identity", [name], [f"{name}_out"]) for name in inputs]
+    outputs = [helper.make_tensor_value_info(f"{n}_out", d, s) for n, (d, s) in inputs.items()]
+    graph = helper.make_graph(nodes, "g", values, outputs)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def test_inputs_are_fixed_by_name_and_seed() -> None:
+    """Another input beside it changes nothing; another name or seed does."""
+    one = make_inputs(graph_of_inputs(a=(TensorProto.FLOAT, [64])))
+    two = make_inputs(graph_of_inputs(b=(TensorProto.FLOAT, [64]), a=(TensorProto.FLOAT, [64])))
+    assert np.array_equal(one["a"], two["a"])
+    assert not np.array_equal(two["a"], two["b"])
+    assert not np.array_equal(
+        one["a"], make_inputs(graph_of_inputs(a=(TensorProto.FLOAT, [64])), seed=1)["a"]
+    )
+
+
+def test_inputs_are_these_numbers_on_every_machine() -> None:
+    """A change here makes every recorded accuracy incomparable."""
+    found = make_inputs(graph_of_inputs(x=(TensorProto.FLOAT, [3]), i=(TensorProto.INT64, [4])))
+    assert found["x"].tolist() == X_VALUES
+    assert found["i"].tolist() == I_VALUES
+
+
+@pytest.mark.parametrize("word", ELEMENTS)
+def test_input_types_and_ranges(word: str) -> None:
+    """Floats fill [-1, 1], integers [0, 7], as far as the type goes; scales of E8M0 are powers of two up to 1."""
+    values = make_inputs(graph_of_inputs(x=(ELEMENTS[word].onnx, [1000])))["x"]
+    assert values.dtype.name == word
+    assert values.shape == (1000,)
+    ranges = {"bool": (0, 1), "int2": (0, 1), "uint2": (0, 3), "float8_e8m0fnu": (0, 1)}
+    low, high = ranges.get(word, (-1, 1) if "float" in word else (0, 7))
+    as_float = values.astype(np.float64)
+    assert as_float.min() >= low
+    assert as_float.max() <= high
+    assert as_float.max() - as_float.min() > 0.95 * (high - low)
+
+
+@pytest.mark.parametrize("shape", [[], [0, 3], [2, 1 << 20]])
+def test_scalars_empty_tensors_and_more_than_one_chunk(shape: list[int | str]) -> None:
+    """However the values are drawn, they are those of one draw."""
+    values = make_inputs(graph_of_inputs(x=(TensorProto.FLOAT, shape)))["x"]
+    assert list(values.shape) == shape
+    key = int.from_bytes(hashlib.sha256(b"0:x").digest()[:8], "little")
+    unit = np.random.Generator(np.random.PCG64(key)).random(values.size)
+    assert np.array_equal(values.ravel(), (unit * 2 - 1).astype(np.float32))
+
+
+TIB = 1 << 40
+
+
+@pytest.mark.parametrize(
+    ("inputs", "said"),
+    [
+        ({"x": (1, [TIB])}, "input 'x' has 1099511627776 elements, 4 TiB; the most is 2 GiB"),
+        ({"x": (22, [1 << 33])}, "input 'x' has 8589934592 elements, 4 GiB; the most is 2 GiB"),
+        ({"x": (1, [1 << 28]), "y": (3, [3 << 29])}, "the inputs have together 2.5 GiB; the most is 2 GiB"),
+        ({"x": (1, [2, -1])}, r"input x: a dimension of \[2, -1\] is negative"),
+    ],
+)
+def test_inputs_are_looked_at_before_they_are_made(
+    inputs: dict[str, tuple[int, list[int | str]]], said: str
+) -> None:
+    """Making them would end this process, or take minutes."""
+    with pytest.raises(ValueError, match=said):
+        make_inputs(graph_of_inputs(**inputs))
+
+
+def test_the_largest_inputs_are_let_through() -> None:
+    found = check_sizes(graph_of_inputs(x=(TensorProto.FLOAT, [(1 << 29) - 1]), e=(1, [0, TIB]), s=(1, [])))
+    assert found == {"x": ("float32", ((1 << 29) - 1,)), "e": ("float32", (0, TIB)), "s": ("float32", ())}
+
+
+def test_a_profile_is_looked_at_too() -> None:
+    model = graph_of_inputs(x=(TensorProto.FLOAT, ["n"]))
+    with pytest.raises(ValueError, match="input 'x' has 1099511627776 elements"):
+        check_sizes(model, (Profile("x", (1,), (TIB,), (TIB,)),))
+
+
+def test_an_input_without_a_shape_takes_its_profiles() -> None:
+    model = graph_of_inputs(x=(TensorProto.FLOAT, [2]))
+    model.graph.input[0].type.tensor_type.ClearField("shape")
+    assert check_sizes(model, (Profile("x", (1,), (2,), (3,)),)) == {"x": ("float32", (2,))}
+    with pytest.raises(ValueError, match="input x: the model gives it no shape; give it a profile"):
+        check_sizes(model)
+
+
+def tensor(name: str, dims: list[int], data_type: int = TensorProto.FLOAT, **data: Any) -> onnx.TensorProto:
+    return TensorProto(name=name, dims=dims, data_type=data_type, **data)
+
+
+@pytest.mark.parametrize(
+    ("stored", "said"),
+    [
+        (tensor("w", [TIB], raw_data=b"1234"), "1099511627776 elements of float32, 4 TiB, and holds 4 B"),
+        (tensor("w", [TIB], float_data=[1.0]), "1099511627776 elements of float32, 4 TiB, and holds 4 B"),
+        (tensor("w", [3], TensorProto.INT4, int32_data=[1]), "3 elements of int4, 2 B, and holds 1 B"),
+        (tensor("w", [3]), "3 elements of float32, 12 B, and holds 0 B"),
+    ],
+)
+def test_stored_tensors_hold_what_they_declare(stored: onnx.TensorProto, said: str) -> None:
+    model = graph_of_inputs(x=(TensorProto.FLOAT, [2]))
+    model.graph.initializer.append(stored)
+    with pytest.raises(ValueError, match=f"initialiser 'w' declares {said}"):
+        make_inputs(model)
+
+
+def test_stored_tensors_are_looked_at_in_every_graph() -> None:
+    """A constant in the branch of an If declares as much as it likes."""
+    lying = helper.make_node("Constant", [], ["c"], name="lying", value=tensor("", [TIB], raw_data=b"1234"))
+    branch = helper.make_graph([lying], "b", [], [])
+    model = graph_of_inputs(x=(TensorProto.BOOL, []))
+    model.graph.node.append(helper.make_node("If", ["x"], ["i"], then_branch=branch, else_branch=branch))
+    with pytest.raises(ValueError, match="attribute 'value' of node 'lying' declares 1099511627776 elements"):
+        make_inputs(model)
+
+
+def test_data_in_another_file_is_missing() -> None:
+    model = graph_of_inputs(x=(TensorProto.FLOAT, [2]))
+    model.graph.initializer.append(tensor("w", [2], data_location=TensorProto.EXTERNAL))
+    with pytest.raises(ValueError, match="initialiser 'w' has its data in another file; load it into"):
+        make_inputs(model)
+
+
+def test_honest_stored_tensors_are_let_through() -> None:
+    model = graph_of_inputs(x=(TensorProto.FLOAT, [2]))
+    for word, element in ELEMENTS.items():
+        model.graph.initializer.append(
+            helper.make_tensor(f"typed {word}", element.onnx, [3], [0, 1, 1] if word != "bool" else [1, 0, 1])
+        )
+        model.graph.initializer.append(
+            tensor(f"raw {word}", [3], element.onnx, raw_data=bytes(size(word, [3])))
+        )
+    model.graph.initializer.append(tensor("s", [2], TensorProto.STRING, string_data=[b"a", b"b"]))
+    assert list(check_sizes(model)) == ["x"]
+
+
+FLOATS = helper.make_tensor_type_proto(TensorProto.FLOAT, [2])
+
+
+@pytest.mark.parametrize(
+    ("proto", "said"),
+    [
+        (helper.make_sequence_type_proto(FLOATS), "is a sequence; the harness feeds tensors alone"),
+        (helper.make_optional_type_proto(FLOATS), "is an optional; the harness feeds tensors alone"),
+        (helper.make_map_type_proto(TensorProto.INT64, FLOATS), "is a map; the harness feeds tensors alone"),
+        (helper.make_sparse_tensor_type_proto(TensorProto.FLOAT, [2]), "is a sparse tensor; the harness"),
+        (onnx.TypeProto(), "is of no type; the harness feeds tensors alone"),
+        (helper.make_tensor_type_proto(TensorProto.STRING, [2]), "is a tensor of string; the harness"),
+        (helper.make_tensor_type_proto(TensorProto.COMPLEX64, [2]), "is a tensor of complex64; the"),
+        (helper.make_tensor_type_proto(99, [2]), "is a tensor of element type 99; the harness feeds"),
+    ],
+)
+def test_what_is_no_tensor_of_numbers_is_not_fed(proto: onnx.TypeProto, said: str) -> None:
+    model = graph_of_inputs(x=(TensorProto.FLOAT, [2]))
+    model.graph.input[0].type.CopyFrom(proto)
+    with pytest.raises(NotFeedable, match=f"^input 'x' {said}"):
+        make_inputs(model)
+
+
+def test_dynamic_dimensions_take_the_profiles_optimum() -> None:
+    model = graph_of_inputs(x=(TensorProto.FLOAT, ["n", 3]))
+    assert make_inputs(model, (Profile("x", (1, 3), (4, 3), (8, 3)),))["x"].shape == (4, 3)
+    with pytest.raises(ValueError, match="input x: dimension 'n' is dynamic"):
+        make_inputs(model)
+    with pytest.raises(ValueError, match=r"profile has 1 dimensions, the model 2"):
+        make_inputs(model, (Profile("x", (1,), (4,), (8,)),))
+
+
+def test_initialisers_listed_as_inputs_get_no_values() -> None:
+    """IR versions before 4 list them among the inputs."""
+    model = graph_of_inputs(x=(TensorProto.FLOAT, [2]), w=(TensorProto.FLOAT, [2]))
+    model.graph.initializer.append(helper.make_tensor("w", TensorProto.FLOAT, [2], [1.0, 2.0]))
+    assert list(make_inputs(model)) == ["x"]
+
+
+def quantised(scale: list[float]) -> onnx.ModelProto:
+    g = Graph("qdq")
+    x = g.input("x", [1, len(scale), 2])
+    x = g.quantize(x, name="q", scale=scale)
+    g.dequantize(x, name="dq", scale=scale, output="y", prefix="x")
+    g.output("y", [1, len(scale), 2])
+    return g.model()
+
+
+def test_the_reference_quantises_where_the_graph_says() -> None:
+    """Per channel, half to even, saturating, in opset 13, which the evaluator cannot do by itself."""
+    x = np.array([[[0.25, 0.75], [0.4, 100.0]]], np.float32)
+    found = reference(quantised([0.5, 0.1]), {"x": x})
+    assert found.outputs is not None
+    assert np.allclose(found.outputs["y"], [[[0.0, 1.0], [0.4, 12.7]]])
+
+
+def test_the_reference_gives_marked_tensors_too() -> None:
+    found = reference(quantised([0.5]), {"x": np.ones((1, 1, 2), np.float32)}, also=("q_output_0",))
+    assert found.outputs is not None
+    assert found.outputs["q_output_0"].tolist() == [[[2, 2]]]
+
+
+def test_no_reference_for_foreign_operators_and_bad_graphs() -> None:
+    """There is a reason instead, and no exception."""
+    g = Graph("foreign")
+    g.node("Mine", [g.input("x", [1])], name="m", output="y", domain="compat")
+    g.output("y", [1])
+    found = reference(g.model(), {"x": np.ones(1, np.float32)})
+    assert found.outputs is None
+    assert "compat::Mine" in found.reason
+    missing = reference(quantised([0.5]), {})
+    assert missing.outputs is None
+    assert missing.reason.startswith("the reference evaluator failed")
+
+
+def test_the_reference_leaves_out_what_is_no_tensor_of_numbers() -> None:
+    """A sequence and strings beside a tensor; alone they are the reason why there is no reference."""
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2])
+    nodes = [
+        helper.make_node("SequenceConstruct", ["x", "x"], ["sequence"]),
+        helper.make_node("Cast", ["x"], ["strings"], to=TensorProto.STRING),
+        helper.make_node("Neg", ["x"], ["y"]),
+    ]
+    sequence = helper.make_tensor_sequence_value_info("sequence", TensorProto.FLOAT, None)
+    strings = helper.make_tensor_value_info("strings", TensorProto.STRING, [2])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [2])
+    for outputs, names in (([sequence, strings, y], ["y"]), ([sequence, strings], [])):
+        graph = helper.make_graph(nodes, "g", [x], outputs)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        found = reference(model, make_inputs(model))
+        assert list(found.outputs or {}) == names
+        assert found.reason == ("" if names else "no output of the graph is a tensor of numbers")
+
+
+def arrays(*values: float) -> dict[str, np.ndarray]:
+    return {"y": np.array(values, np.float32)}
+
+
+def test_equal_is_exact() -> None:
+    (found,) = compare(arrays(1, -2, 3), arrays(1, -2, 3))
+    assert (found.max_abs, found.max_rel, found.not_finite, found.shape_matches) == (0, 0, 0, True)
+    assert found.cosine == pytest.approx(1.0, abs=1e-12)
+
+
+def test_figures() -> None:
+    """max_rel is over the reference's largest magnitude; the cosine sees direction alone."""
+    (found,) = compare(arrays(3, -4), arrays(3, -5))
+    assert found.max_abs == 1
+    assert found.max_rel == 0.25
+    assert found.cosine == pytest.approx(29 / (5 * 34**0.5))
+    assert compare(arrays(1, 2), arrays(10, 20))[0].cosine == pytest.approx(1.0)
+    assert compare(arrays(1, 2), arrays(-1, -2))[0].cosine == pytest.approx(-1.0)
+
+
+def test_nan_and_infinity_are_counted_and_left_out() -> None:
+    nan, inf = float("nan"), float("inf")
+    (found,) = compare(arrays(1, 2, 3, 4), arrays(1, nan, inf, 5))
+    assert (found.not_finite, found.max_abs, found.max_rel) == (2, 1, 0.25)
+    (all_nan,) = compare(arrays(1, 2), arrays(nan, nan))
+    assert (all_nan.not_finite, all_nan.cosine) == (2, 0.0)
+
+
+def test_where_the_reference_is_not_finite_nothing_is_held_against_the_engine() -> None:
+    nan, inf = float("nan"), float("inf")
+    (found,) = compare(arrays(1, nan, inf), arrays(1, nan, 7))
+    assert (found.not_finite, found.max_abs) == (0, 0)
+
+
+def test_a_zero_reference_has_no_magnitude() -> None:
+    assert compare(arrays(0, 0), arrays(0, 0))[0].cosine == 1.0
+    (found,) = compare(arrays(0, 0), arrays(0, 0.5))
+    assert (found.max_abs, found.max_rel, found.cosine) == (0.5, 0.5, 0.0)
+
+
+def test_extremes_stay_finite() -> None:
+    """Figures are written to JSON, which has no infinity."""
+    big = float(np.finfo(np.float32).max)
+    (found,) = compare(arrays(big, -big), arrays(-big, big))
+    assert all(np.isfinite([found.max_abs, found.max_rel, found.cosine]))
+    assert found.cosine == pytest.approx(-1.0)
+    big = float(np.finfo(np.float64).max)
+    (found,) = compare({"y": np.array([big, 1e-300])}, {"y": np.array([-big, 1e300])})
+    assert (found.max_abs, found.max_rel) == (big, 1.0)
+    (found,) = compare({"y": np.array([1e-300])}, {"y": np.array([1e300])})
+    assert (found.max_abs, found.max_rel) == (1e300, big)
+
+
+def test_shapes_and_missing_outputs() -> None:
+    assert not compare(arrays(1, 2), arrays(1, 2, 3))[0].shape_matches
+    assert not compare(arrays(1), {})[0].shape_matches
+    assert [a.output for a in compare({**arrays(1), "z": np.ones(1)}, {"z": np.ones(1), **arrays(1)})] == [
+        "y",
+        "z",
+    ]
+    assert compare({"y": np.ones((0, 3))}, {"y": np.ones((0, 3))})[0].cosine == 1.0
+
+
+@pytest.mark.parametrize("word", ELEMENTS)
+@pytest.mark.parametrize("shape", [(), (0,), (5,), (2, 3, 4)])
+def test_wire_round_trip(word: str, shape: tuple[int, ...]) -> None:
+    array = make_inputs(graph_of_inputs(x=(ELEMENTS[word].onnx, list(shape))))["x"]
+    wire = to_wire(array)
+    assert wire[:2] == (word, shape)
+    assert len(wire[2]) == size(word, shape)
+    back = from_wire(*wire)
+    assert back.dtype == array.dtype
+    assert back.shape == shape
+    assert np.array_equal(back, array)
+    (same,) = compare({"y": array}, {"y": back})
+    assert (same.max_abs, same.cosine, same.not_finite, same.shape_matches) == (0, 1, 0, True)
+
+
+def test_wire_is_little_endian_and_row_major() -> None:
+    assert to_wire(np.array([1, 2], ">i4"))[2] == bytes.fromhex("0100000002000000")
+    assert to_wire(np.arange(4, dtype=np.int8).reshape(2, 2).T)[2] == bytes([0, 2, 1, 3])
+
+
+@pytest.mark.parametrize(
+    ("word", "data", "values"),
+    [
+        ("bfloat16", "803f00c0", [1.0, -2.0]),
+        ("float8_e4m3fn", "38bc", [1.0, -1.5]),
+        ("float8_e5m2", "3cbe", [1.0, -1.5]),
+        ("int4", "210d", [1, 2, -3]),
+        ("uint4", "210d", [1, 2, 13]),
+        ("float4_e2m1fn", "a203", [1.0, -1.0, 1.5]),
+    ],
+)
+def test_wire_is_as_onnx_and_the_engines_hold_it(word: str, data: str, values: list[float]) -> None:
+    """Elements of less than a byte are packed, the first in the lowest bits."""
+    array = from_wire(word, (len(values),), bytes.fromhex(data))
+    assert array.astype(np.float64).tolist() == values
+    assert to_wire(array)[2].hex() == data
+
+
+@pytest.mark.parametrize("what", ["complex64", "str", "object"])
+def test_types_without_a_wire_form(what: str) -> None:
+    with pytest.raises(ValueError, match="has no wire form; it is one of float32"):
+        to_wire(np.ones(1, what))
+    with pytest.raises(ValueError, match=what):
+        from_wire(what, (1,), b"12345678")
+
+
+def test_bytes_that_do_not_fill_the_shape() -> None:
+    for dtype, shape, data in (
+        ("float32", (3,), b"1234"),
+        ("float32", (-1,), b"1234"),
+        ("float32", (1,), b"12345678"),
+        ("int4", (3,), b"123"),
+    ):
+        with pytest.raises(ValueError, match=f"{len(data)} bytes do not fill the shape"):
+            from_wire(dtype, shape, data)
+
+
+def test_every_case_has_a_reference_or_says_why() -> None:
+    """Of what ONNX's own evaluator does not know nothing can be said."""
+    without = set()
+    for case in load_cases(CASES):
+        for variant in case:
+            model = variant.build()
+            found = reference(
+                model, make_inputs(model, variant.recipe.profiles), also=variant.recipe.mark_outputs
+            )
+            if found.outputs is None:
+                without.add(found.reason)
+            else:
+                assert all(np.isfinite(np.asarray(v, np.float64)).all() for v in found.outputs.values())
+    assert all("does not know" in reason or "evaluator failed" in reason for reason in without)
+    assert len(without) <= 2, without
+
+
+@pytest.mark.parametrize("damage", ["permuted channels", "one channel zero", "scaled", "sign"])
+def test_the_int8_tolerance_still_sees_a_wrong_kernel(damage: str) -> None:
+    """On the real graph of a case: the loosest tolerance in use must not hide a wrong result."""
+    variant = next(v for case in load_cases(CASES) if case.name == "mish" for v in case if v.name == "qdq")
+    model = variant.build()
+    outputs = reference(model, make_inputs(model)).outputs
+    assert outputs is not None
+    right = next(iter(outputs.values()))
+    wrong = {
+        "permuted channels": np.roll(right, 1, axis=1),
+        "one channel zero": right
+        * (np.arange(right.shape[1]) != np.abs(right).max(axis=(0, 2, 3)).argmax())[:, None, None],
+        "scaled": right * 1.5,
+        "sign": -right,
+    }[damage]
+    record = Outcome(
+        "c[v]-t", "c", "v", "t", "done", end=End("finished"), ran=True, nodes=(Node("q", "QuantizeLinear"),)
+    )
+    for actual, cls in ((right, Class.OK), (wrong, Class.INACCURATE)):
+        found = classify(Outcome(**{**record.__dict__, "accuracy": compare({"y": right}, {"y": actual})}), {})
+        assert found.cls is cls

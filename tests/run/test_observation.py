@@ -1,0 +1,223 @@
+"""What is heard of a cell that ends badly, says too much or says it twice still becomes a true record."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.case import Case, Graph, Link, Variant
+from harness.matrix import load_matrix
+from harness.plan import Cell
+from harness.record.outcome import Outcome, ParserError, Stamps
+from harness.run.numbers import Reference
+from harness.run.observation import Observation
+from harness.run.prepared import subject
+from harness.run.session import Event
+
+pytestmark = pytest.mark.unit
+
+END: dict[str, Any] = {"kind": "finished", "exit_code": 0, "detail": "", "peak_rss_bytes": 10}
+
+
+def relu() -> Any:
+    g = Graph("g")
+    g.node("Relu", [g.input("x", [1, 4])], name="/act", output="y")
+    g.output("y", [1, 4])
+    return g.model()
+
+
+VARIANT = Variant("v", "V", relu)
+CASE = Case("toy", "A toy", "", (Link("https://example.org"),), (VARIANT,))
+TARGET = load_matrix(Path(__file__).parents[2] / "matrix.yaml").target("trt86")
+CELL = Cell("toy[v]-trt86", CASE, VARIANT, TARGET)
+
+
+def event(type_: str, body: bytes = b"", /, **message: Any) -> Event:
+    return Event({"type": type_, **message}, body)
+
+
+def message(severity: str, text: str) -> Event:
+    return event("message", severity=severity, text=text)
+
+
+def heard(*events: Event) -> tuple[Outcome, Observation]:
+    seen = Observation()
+    seen.hear(events)
+    return seen.outcome(CELL, subject(VARIANT), Stamps()), seen
+
+
+def test_a_phase_that_was_begun_and_not_ended_is_the_one_that_failed() -> None:
+    """The child died in it; the phases before keep their times."""
+    outcome, seen = heard(
+        event("phase_begin", name="parse"),
+        event("phase", name="parse", seconds=0.5, ok=True),
+        event("phase_begin", name="build"),
+        event("end", **END | {"kind": "signalled", "signal": "SIGSEGV", "detail": "killed by SIGSEGV"}),
+    )
+    assert (outcome.phases, outcome.failed_phase) == ({"parse": 0.5}, "build")
+    assert outcome.end is not None
+    assert (outcome.end.kind, outcome.end.signal) == ("signalled", "SIGSEGV")
+    assert not seen.succeeded
+
+
+def test_a_phase_that_ended_badly_is_the_one_that_failed() -> None:
+    outcome, seen = heard(
+        event("phase_begin", name="build"),
+        event("phase", name="build", seconds=0.5, ok=False),
+        event("end", **END),
+    )
+    assert (outcome.failed_phase, seen.succeeded) == ("build", False)
+
+
+def test_all_that_was_asked_was_done() -> None:
+    outcome, seen = heard(
+        event("phase_begin", name="build"),
+        event("phase", name="build", seconds=0.5, ok=True),
+        event("plan", b"engine"),
+        event("end", **END),
+    )
+    assert seen.succeeded
+    assert (outcome.state, outcome.engine_bytes, outcome.failed_phase, outcome.ran) == (
+        "done",
+        6,
+        None,
+        False,
+    )
+
+
+def test_the_peak_of_two_jobs_is_the_higher() -> None:
+    """A build job and a run job are one cell."""
+    outcome, _ = heard(event("end", **END | {"peak_rss_bytes": 30}), event("end", **END))
+    assert outcome.end is not None
+    assert outcome.end.peak_rss_bytes == 30
+
+
+def test_messages_are_kept_but_for_verbose_ones_and_repeats() -> None:
+    """The log has them all."""
+    outcome, seen = heard(
+        *(message("WARNING", "again") for _ in range(9)),
+        message("VERBOSE", "chatter"),
+        message("ERROR", "x" * 9000),
+    )
+    assert [kept.text for kept in outcome.messages[:-1]] == ["again"] * 3
+    assert len(outcome.messages[-1].text) == 4000
+    assert seen.log.count("[WARNING] again") == 9
+    assert "[VERBOSE] chatter" in seen.log
+
+
+def test_layers_are_read_from_the_best_source_whatever_came_first() -> None:
+    """What the inspector says of the loaded engine outranks the builder's log."""
+    layers = b'{"Layers": [{"Name": "from inspector", "LayerType": "x", "Inputs": [], "Outputs": []}]}'
+    logged = message("VERBOSE", "Layers:\nName: from log, LayerType: x, Inputs: [], Outputs: []")
+    outcome, seen = heard(event("layers", layers, source="inspector"), logged)
+    assert outcome.layer_source == "inspector"
+    assert [layer.name for layer in outcome.layers] == ["from inspector"]
+    assert any(line.startswith("[inspector] ") for line in seen.log)
+    assert heard(logged)[0].layer_source == "verbose_log"
+    assert heard()[0].layers == ()
+
+
+def test_outputs_are_held_against_the_reference() -> None:
+    x = subject(VARIANT).inputs["x"]
+    right = np.maximum(x, 0).astype("<f4")
+    for values, off in ((right, 0.0), (right + np.float32(0.5), 0.5)):
+        outcome, _ = heard(event("output", values.tobytes(), name="y", dtype="float32", shape=[1, 4]))
+        assert outcome.ran
+        (found,) = outcome.accuracy
+        assert (found.output, round(found.max_abs, 6)) == ("y", off)
+
+
+def test_an_output_that_the_wire_does_not_carry_shows_that_it_ran() -> None:
+    """There is nothing to compare of a sequence or of strings, and what is beside them is compared."""
+    alone = event("output", name="s", dtype="", shape=[])
+    outcome, _ = heard(alone)
+    assert outcome.ran
+    values = np.maximum(subject(VARIANT).inputs["x"], 0).tobytes()
+    outcome, _ = heard(alone, event("output", values, name="y", dtype="float32", shape=[1, 4]))
+    assert [found.output for found in outcome.accuracy] == ["y"]
+
+
+def test_why_outputs_were_not_compared_is_kept() -> None:
+    """The reference has a reason where it has no numbers; a cell that did not run owes none."""
+    reason = "the reference evaluator does not know compat::Odd"
+    without = dataclasses.replace(subject(VARIANT), reference=Reference(None, reason))
+    output = event("output", bytes(16), name="y", dtype="float32", shape=[1, 4])
+    for events, uncompared in (((output,), reason), ((), "")):
+        seen = Observation()
+        seen.hear(events)
+        outcome = seen.outcome(CELL, without, Stamps())
+        assert (outcome.accuracy, outcome.uncompared) == ((), uncompared)
+    assert heard(output)[0].uncompared == ""
+
+
+def test_parser_errors_native_output_and_removed_names_are_kept() -> None:
+    outcome, seen = heard(
+        event("parser_error", text="no", code=8, node="/act", operator="Relu"),
+        event("native", text="first\n"),
+        event("native", text="last\n"),
+        event("missing_api", name="BuilderFlag.INT8"),
+        event("failed", text="a sentence"),
+        event("end", **END),
+    )
+    assert outcome.parser_errors == (ParserError("no", "8", "/act", "Relu"),)
+    assert outcome.native_output == "first\nlast\n"
+    assert (outcome.missing_api, outcome.error) == ("BuilderFlag.INT8", "a sentence")
+    assert not seen.succeeded
+
+
+@pytest.mark.parametrize(
+    ("lie", "said"),
+    [
+        (event("confetti", colour="red"), "the agent sent 'confetti', which is no event of this harness"),
+        (event("phase", name="build"), "the agent's event 'phase' cannot be read: KeyError: 'seconds'"),
+        (
+            event("phase", name="build", seconds="long", ok=True),
+            "the agent's event 'phase' cannot be read: Value",
+        ),
+        (event("fact", facts=["a"]), "the agent's event 'fact' cannot be read"),
+        (event("output", name="y", dtype="float32", shape=[7]), "the agent's event 'output' cannot be read"),
+        (
+            event("output", name="y", dtype="quaternion", shape=[1]),
+            "the agent's event 'output' cannot be read",
+        ),
+    ],
+)
+def test_an_event_that_cannot_be_read_is_that_cells_trouble_and_the_rest_is_heard(
+    lie: Event, said: str
+) -> None:
+    outcome, seen = heard(
+        event("message", severity="ERROR", text="before"),
+        lie,
+        event("message", severity="ERROR", text="after"),
+        event("end", **END),
+    )
+    assert outcome.state == "infra_error"
+    assert outcome.reason.startswith(said)
+    assert [message.text for message in outcome.messages] == ["before", "after"]
+    assert outcome.end is not None
+    assert any(line.startswith(f"[harness] {said}") for line in seen.log)
+
+
+def test_a_bad_end_is_still_an_end() -> None:
+    outcome, _ = heard(event("end", kind="finished"))
+    assert outcome.state == "infra_error"
+    assert outcome.reason.startswith("the agent's event 'end' cannot be read")
+
+
+def test_a_profile_that_was_cut_short_costs_the_times_alone() -> None:
+    outcome, _ = heard(event("profile", b'[{"cat": "No'), event("end", **END))
+    assert outcome.state == "done"
+
+
+def test_a_record_of_it_can_be_stored_and_read() -> None:
+    outcome, _ = heard(
+        event("latency", samples_ms=[1, 2.5], warmup=3, clock="monotonic", scope="a run"),
+        event("fact", facts={"gpu": "none"}),
+        event("end", **END),
+    )
+    assert Outcome.from_json(outcome.to_json()) == outcome
+    assert outcome.stamps.environment == {"gpu": "none"}

@@ -1,0 +1,175 @@
+"""A variant that cannot be made ready costs its own cells: the others get their models, and each its sentence."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from harness.case import Case, Graph, Link, Recipe, Variant, load_cases
+from harness.case.model import Built
+from harness.errors import HandledError
+from harness.run.prepare_in_child import Refused, Subjects, with_models
+from harness.run.prepared import subject
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
+
+MODULE = '''
+"""Builders that fail, between two that do not."""
+
+import ctypes
+import os
+import time
+
+import onnx
+
+from harness.case import Case, Graph, Link, Variant
+
+
+def relu():
+    g = Graph("relu")
+    g.node("Relu", [g.input("x", [1, 4])], name="/act", output="y")
+    g.output("y", [1, 4])
+    return g.model()
+
+
+def raises():
+    raise KeyError("weights")
+
+
+def garbage():
+    return "a model"
+
+
+def hangs():
+    while True:
+        time.sleep(1)
+
+
+def crashes():
+    ctypes.string_at(0)
+
+
+def eats():
+    return bytearray(1 << 40)
+
+
+def leaves():
+    raise SystemExit(0)
+
+
+CASE = Case(
+    name="odd",
+    title="Odd builders",
+    summary="For tests.",
+    links=(Link("https://example.org/1"),),
+    variants=(
+        Variant("first", "Works", relu),
+        *(Variant(each.__name__, "Fails", each) for each in (raises, garbage, hangs, crashes, eats, leaves)),
+        Variant("last", "Works", relu),
+    ),
+)
+'''
+
+SENTENCES = {
+    "raises": "odd.py:21: the model of variant 'raises' cannot be built: KeyError: 'weights'",
+    "garbage": "odd.py:24: the model of variant 'garbage' cannot be built: TypeError: a model is an onnx.ModelProto, "
+    "and this is a str",
+    "hangs": "the model of variant odd[hangs] cannot be built: its process was not done after 3 s",
+    "crashes": "the model of variant odd[crashes] cannot be built: its process was killed by SIGSEGV",
+    "eats": "odd.py:38: the model of variant 'eats' cannot be built: MemoryError: ",
+    "leaves": "the model of variant odd[leaves] cannot be built: its process failed: SystemExit: 0",
+}
+
+
+def test_each_builder_fails_alone(tmp_path: Path) -> None:
+    (tmp_path / "odd.py").write_text(MODULE)
+    cases = load_cases(tmp_path)
+    (case,) = with_models(cases, tmp_path, seconds=3)
+    assert [variant.name for variant in case] == [variant.name for variant in cases[0]]
+    said = {}
+    for variant in case:
+        try:
+            onnx.load_model_from_string(variant.model_bytes())
+        except HandledError as error:
+            said[variant.name] = str(error)
+    assert said.keys() == SENTENCES.keys()
+    for name, sentence in SENTENCES.items():
+        assert sentence in said[name]
+
+
+def relu() -> onnx.ModelProto:
+    graph = Graph("relu")
+    graph.node("Relu", [graph.input("x", [1, 4])], name="/act", output="y")
+    graph.output("y", [1, 4])
+    return graph.model()
+
+
+def endless() -> onnx.ModelProto:
+    """Return a Loop of 2^62 trips, which the reference evaluator would walk."""
+    i, go = (
+        helper.make_tensor_value_info(name, kind, [])
+        for name, kind in (("i", TensorProto.INT64), ("go", TensorProto.BOOL))
+    )
+    on = helper.make_tensor_value_info("on", TensorProto.BOOL, [])
+    body = helper.make_graph([helper.make_node("Identity", ["go"], ["on"])], "body", [i, go], [on])
+    loop = helper.make_node("Loop", ["trips", "go"], [], name="loop", body=body)
+    same = helper.make_node("Relu", ["x"], ["y"], name="act")
+    tensors = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in ("x", "y")]
+    constants = [
+        helper.make_tensor("trips", TensorProto.INT64, [], [1 << 62]),
+        helper.make_tensor("go", TensorProto.BOOL, [], [True]),
+    ]
+    graph = helper.make_graph([same, loop], "endless", tensors[:1], tensors[1:], constants)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+
+
+def test_a_subject_from_a_child_is_the_one_made_here_and_is_made_once() -> None:
+    calls = []
+
+    def build() -> onnx.ModelProto:
+        calls.append(1)
+        return relu()
+
+    variant, subjects = Variant("v", "V", build), Subjects()
+    found = subjects.of(variant)
+    assert subjects.of(variant) is found
+    assert len(calls) == 1
+    here = subject(variant)
+    assert (found.model, found.sha256, found.nodes) == (here.model, here.sha256, here.nodes)
+    assert np.array_equal(found.inputs["x"], here.inputs["x"])
+    assert pickle.dumps(found.reference) == pickle.dumps(here.reference)
+
+
+def test_a_reference_without_end_is_that_variants_refusal() -> None:
+    subjects = Subjects(seconds=2)
+    variant = Variant("endless", "E", endless)
+    for _ in range(2):
+        with pytest.raises(Refused) as refused:
+            subjects.of(variant)
+        assert refused.value.state == "infra_error"
+        assert refused.value.reason == (
+            "variant 'endless' cannot be made ready: its process was not done after 2 s"
+        )
+    assert subjects.of(Variant("relu", "R", relu)).inputs.keys() == {"x"}
+
+
+def test_what_nobody_waits_for_any_more_is_not_kept_as_a_refusal() -> None:
+    subjects, variant = Subjects(), Variant("relu", "R", relu)
+    with pytest.raises(Refused):
+        subjects.of(Variant("endless", "E", endless), wanted=lambda: False)
+    try:
+        subjects.of(variant, wanted=lambda: False)
+    except Refused:
+        assert subjects.of(variant).inputs.keys() == {"x"}
+
+
+def test_a_variant_with_a_model_keeps_its_bytes() -> None:
+    data = relu().SerializeToString()
+    case = Case("toy", "T", "", (Link("https://example.org"),), (Variant("v", "V", Built(data)),))
+    assert next(iter(case)).model_bytes() is data
+    assert Recipe().sha256() == next(iter(case)).recipe.sha256()

@@ -1,0 +1,338 @@
+"""What containers promise: confinement really in force, orphans reaped, any daemon address."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import shlex
+import socket
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness.errors import InfraError
+from harness.run import docker
+from harness.run.docker import ALL_GPUS, DockerTransport, Options, command_line
+from harness.run.docker.images import _canonical
+from harness.run.docker.options import create_arguments
+from harness.run.docker.reaper import Owner, _ended_long_ago, parse_owner, this_process
+from harness.run.docker.stream import split_frames
+from tests import needs
+from tests.waiting import PATIENCE, wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parents[3]
+SLEEP = "import time; print('up', flush=True); time.sleep(600)"
+SELF_PORTRAIT = """
+import json, os, socket
+def can(act):
+    try:
+        act()
+        return True
+    except OSError:
+        return False
+status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+print(json.dumps({
+    "uid": os.getuid(), "gid": os.getgid(), "capabilities": int(status["CapEff"], 16),
+    "no_new_privileges": status["NoNewPrivs"].strip(), "init": open("/proc/1/comm").read().strip(),
+    "read_only_root": bool(os.statvfs("/").f_flag & os.ST_RDONLY),
+    "writes_root": can(lambda: open("/scratch", "w")), "writes_tmp": can(lambda: open("/tmp/scratch", "w")),
+    "interfaces": [name for _, name in socket.if_nameindex()],
+    "exec_tmp": "noexec" not in next(line for line in open("/proc/mounts") if " /tmp " in line),
+}), flush=True)
+"""
+
+
+def options(code: str, **changes: Any) -> Options:
+    """Return the options of a container that runs some code."""
+    fields: dict[str, Any] = {
+        "image": needs.base_image(),
+        "platform": "linux/amd64",
+        "python": "python3",
+        "argv": ("-c", code),
+        "memory_mib": 256,
+    }
+    return Options(**(fields | changes))
+
+
+@pytest.fixture
+def transport(request: pytest.FixtureRequest) -> Iterator[DockerTransport]:
+    """A container that runs the code of the `code` marker's parameter."""
+    made = DockerTransport(options(request.param), target="toy", run="test")
+    yield made
+    made.close()
+
+
+def inspect(name: str) -> dict[str, Any]:
+    """Return what the daemon says of a container."""
+    done = subprocess.run(["docker", "inspect", name], capture_output=True, text=True, check=True)
+    (found,) = json.loads(done.stdout)
+    return dict(found)
+
+
+def descriptors() -> list[str]:
+    """Return the numbers of this process's open files, those of forgotten objects closed."""
+    gc.collect()
+    return sorted(path.name for path in Path("/proc/self/fd").iterdir())
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("transport", [SELF_PORTRAIT], indirect=True)
+def test_the_agent_finds_itself_confined(transport: DockerTransport) -> None:
+    portrait = json.loads(transport.receive(PATIENCE))
+    assert portrait == {
+        "uid": 65534,
+        "gid": 65534,
+        "capabilities": 0,
+        "no_new_privileges": "1",
+        "init": "docker-init",
+        "read_only_root": True,
+        "writes_root": False,
+        "writes_tmp": True,
+        "interfaces": ["lo"],
+        "exec_tmp": True,
+    }
+
+
+@pytest.mark.integration
+def test_the_pasted_command_line_makes_the_same_container() -> None:
+    """Every setting that the SDK's call gives is given by the printed line too."""
+    needs.program("docker")
+    code = SLEEP
+    name = f"toy-{uuid.uuid4().hex[:8]}"
+    line = command_line(options(code)).replace("docker run", f"docker run --name {name}", 1)
+    pasted = subprocess.Popen(shlex.split(line), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    ours = DockerTransport(options(code), target="toy", run="test")
+    try:
+        assert pasted.stdout is not None
+        assert pasted.stdout.readline() == b"up\n"
+        one, other = inspect(ours.name), inspect(name)
+    finally:
+        ours.close()
+        subprocess.run(["docker", "rm", "-f", name], capture_output=True, check=False)
+        pasted.communicate(timeout=PATIENCE)
+    # A run by hand cleans up after itself; ours is asked how it ended first. An unset list is [] or null.
+    unlike = {
+        key
+        for key, value in one["HostConfig"].items()
+        if (value or None) != (other["HostConfig"].get(key) or None)
+    }
+    # The command line spells out the restart policy "no", the SDK leaves it empty.
+    assert unlike <= {"AutoRemove", "ConsoleSize", "RestartPolicy"}
+    same = ("User", "Env", "Cmd", "Entrypoint", "WorkingDir", "OpenStdin", "StdinOnce", "Image")
+    for made in (one, other):
+        # The daemon keeps variables in a map and lists them in any order.
+        made["Config"]["Env"].sort()
+    assert {key: one["Config"][key] for key in same} == {key: other["Config"][key] for key in same}
+    assert one["HostConfig"]["Memory"] == one["HostConfig"]["MemorySwap"] == 256 << 20
+    assert one["HostConfig"]["PidsLimit"] == 1024
+
+
+@pytest.mark.integration
+def test_the_memory_limit_is_reported_as_such() -> None:
+    eater = DockerTransport(options("hog = bytearray(1 << 30)", memory_mib=64), target="toy")
+    try:
+        assert eater.receive(PATIENCE) == b""
+        assert wait_for(lambda: not eater.alive())
+        status = eater.exit_status()
+        assert status is not None
+        assert status.out_of_memory
+        assert "out of memory" in str(status)
+    finally:
+        eater.close()
+
+
+@pytest.mark.integration
+def test_closing_removes_the_container_and_every_descriptor() -> None:
+    chosen = options(SLEEP)
+    before = descriptors()
+    made = DockerTransport(chosen, target="toy")
+    name = made.name
+    made.close()
+    assert descriptors() == before
+    with pytest.raises(subprocess.CalledProcessError):
+        inspect(name)
+
+
+@pytest.mark.integration
+def test_a_start_that_fails_is_one_sentence_and_leaves_nothing_behind() -> None:
+    if needs.docker().nvidia_runtime:
+        pytest.skip("this daemon passes GPUs on, so asking for one does not fail")
+    with pytest.raises(InfraError, match=r"container of toy could not be started: .*registry\.invalid/none"):
+        DockerTransport(options(SLEEP, image="registry.invalid/none:1"), target="toy")
+    with pytest.raises(InfraError, match=r"container of toy-gpu could not be started: .*device driver"):
+        DockerTransport(options(SLEEP, gpus=ALL_GPUS), target="toy-gpu")
+    listing = ["docker", "ps", "-aq", "--filter", "label=trt-compat-matrix.target=toy-gpu"]
+    assert subprocess.run(listing, capture_output=True, check=True).stdout == b""
+
+
+@pytest.mark.integration
+def test_an_image_without_python_says_so_at_once() -> None:
+    made = DockerTransport(options(SLEEP, python="/no/such/python"), target="toy")
+    try:
+        assert made.receive(PATIENCE) == b""
+        assert "/no/such/python" in made.stderr_tail()
+    finally:
+        made.close()
+    assert str(made.exit_status()) == "exited with code 127"
+
+
+@pytest.mark.integration
+def test_the_reaper_removes_what_a_killed_harness_left_and_nothing_else() -> None:
+    """A harness killed outright leaves a container whose agent ignores the end of its input."""
+    mine = DockerTransport(options(SLEEP), target="toy")
+    orphan_maker = (
+        "import sys; from harness.run.docker import DockerTransport, Options\n"
+        f"transport = DockerTransport({options(SLEEP)!r}, target='toy')\n"
+        "print(transport.name, flush=True); transport.receive(); import time; time.sleep(600)"
+    )
+    with subprocess.Popen([sys.executable, "-c", orphan_maker], stdout=subprocess.PIPE, cwd=ROOT) as harness:
+        assert harness.stdout is not None
+        orphan = harness.stdout.readline().decode().strip()
+        try:
+            assert orphan not in docker.reap()
+        finally:
+            harness.kill()
+    assert inspect(orphan)["State"]["Running"]
+    removed = docker.reap()
+    try:
+        assert orphan in removed
+        assert mine.name not in removed
+        assert mine.alive()
+        with pytest.raises(subprocess.CalledProcessError):
+            inspect(orphan)
+    finally:
+        mine.close()
+
+
+class Proxy(threading.Thread):
+    """Hands TCP connections on to the daemon's Unix socket, as a remote daemon would be reached."""
+
+    def __init__(self, behind: str) -> None:
+        super().__init__(daemon=True)
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"tcp://127.0.0.1:{self.listener.getsockname()[1]}"
+        self.behind = behind
+        self.served = 0
+
+    def run(self) -> None:
+        with suppress(OSError):
+            while True:
+                near, _ = self.listener.accept()
+                far = socket.socket(socket.AF_UNIX)
+                far.connect(self.behind)
+                self.served += 1
+                threading.Thread(target=self.both, args=(near, far), daemon=True).start()
+
+    def both(self, near: socket.socket, far: socket.socket) -> None:
+        back = threading.Thread(target=self.copy, args=(far, near), daemon=True)
+        back.start()
+        self.copy(near, far)
+        back.join()
+        near.close()
+        far.close()
+
+    @staticmethod
+    def copy(source: socket.socket, sink: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(1 << 16):
+                sink.sendall(data)
+            sink.shutdown(socket.SHUT_WR)
+
+
+@pytest.mark.integration
+def test_a_daemon_behind_tcp_works_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is mounted, so it matters not where the daemon is; the end of input arrives there too."""
+    needs.docker()
+    local = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
+    if not local.startswith("unix://"):
+        pytest.skip(f"the daemon is at {local} already")
+    code = "import sys; data = sys.stdin.buffer.read(); print(len(data), sum(data[::4096]))"
+    chosen = options(code)
+    proxy = Proxy(local.removeprefix("unix://"))
+    proxy.start()
+    monkeypatch.setenv("DOCKER_HOST", proxy.address)
+    data = os.urandom(8 << 20)
+    with closing(proxy.listener):
+        remote = DockerTransport(chosen, target="toy")
+        remote.send(data)
+        remote._stream.end_input()
+        assert remote.receive(PATIENCE).split() == [b"%d" % len(data), b"%d" % sum(data[::4096])]
+        remote.close()
+        assert str(remote.exit_status()) == "exited with code 0"
+    assert proxy.served > 0
+
+
+@pytest.mark.integration
+def test_a_daemon_that_does_not_answer_is_said_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
+    with pytest.raises(InfraError) as caught:
+        docker.daemon()
+    assert str(caught.value).startswith("Docker does not answer at unix:///nowhere/docker.sock: ")
+    assert "No such file" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.unit
+def test_gpus_and_jetsons_are_asked_for_in_their_own_ways() -> None:
+    base = Options("image", "linux/amd64", "python3", ("-V",), 1024)
+    assert "device_requests" not in create_arguments(base, {})
+    assert "--gpus" not in command_line(base)
+    every = Options("image", "linux/amd64", "python3", ("-V",), 1024, gpus=ALL_GPUS)
+    assert create_arguments(every, {})["device_requests"][0]["Count"] == -1
+    assert "--gpus all" in command_line(every)
+    two = Options("image", "linux/amd64", "python3", ("-V",), 1024, gpus=("GPU-1", "GPU-2"))
+    assert create_arguments(two, {})["device_requests"][0]["DeviceIDs"] == ["GPU-1", "GPU-2"]
+    assert "--gpus '\"device=GPU-1,GPU-2\"'" in command_line(two)
+    jetson = Options("image", "linux/arm64", "python3", ("-V",), 1024, jetson=True)
+    arguments = create_arguments(jetson, {})
+    assert (arguments["runtime"], arguments["group_add"]) == ("nvidia", ["44"])
+    assert "--runtime nvidia" in command_line(jetson)
+    assert "NVIDIA_VISIBLE_DEVICES=all" in command_line(jetson)
+
+
+@pytest.mark.unit
+def test_frames_cut_anywhere_are_put_together_again() -> None:
+    whole = b"\x01\0\0\0\0\0\0\x03out\x02\0\0\0\0\0\0\x05error\x01\0\0\0\0\0\0\x00\x01\0\0\0\0\0\0\x01!"
+    for cut in range(len(whole)):
+        held, frames = bytearray(whole[:cut]), []
+        frames += split_frames(held)
+        held += whole[cut:]
+        frames += split_frames(held)
+        assert frames == [(1, b"out"), (2, b"error"), (1, b""), (1, b"!")]
+        assert not held
+
+
+@pytest.mark.unit
+def test_an_owner_survives_its_label() -> None:
+    owner = this_process()
+    assert parse_owner(str(owner)) == owner
+    assert owner.pid == os.getpid()
+    assert parse_owner("") is None
+    assert parse_owner("host ns notapid 1") is None
+    assert parse_owner("vm pid:[1] 12 34") == Owner("vm", "pid:[1]", 12, "34")
+
+
+@pytest.mark.unit
+def test_a_container_of_another_machine_is_old_only_when_it_ended() -> None:
+    assert _ended_long_ago("2020-01-01T00:00:00.123456789Z")
+    assert not _ended_long_ago("0001-01-01T00:00:00Z")
+    assert not _ended_long_ago(time.strftime("%Y-%m-%dT%H:%M:%S.0Z", time.gmtime()))
+    assert not _ended_long_ago("")
+
+
+@pytest.mark.unit
+def test_a_digest_leaves_the_tag_out() -> None:
+    assert _canonical("host:5000/a/b:1.0@sha256:ab") == "host:5000/a/b@sha256:ab"
+    assert _canonical("host:5000/a/b@sha256:ab") == "host:5000/a/b@sha256:ab"
+    assert _canonical("host:5000/a/b:1.0") == "host:5000/a/b:1.0"
