@@ -77,13 +77,12 @@ def said(precision: str) -> str:
     return str(precision).replace("_weights", " weights")
 
 
-class Certainty(Word):
-    """How sure a documented claim is."""
+class Grade(Word):
+    """How sure something is: a result is measured, a claim about it is reported by somebody, or guessed."""
 
     MEASURED = "measured"
     REPORTED = "reported"
-    SECOND_HAND = "second_hand"
-    INFERRED = "inferred"
+    GUESSED = "guessed"
 
 
 class Role(Word):

@@ -1,6 +1,6 @@
 """What cells were measured to end as: `measured.yaml` beside the case modules, written by `python -m harness accept`.
 
-Documented claims are written by hand beside their variant; there are some hundreds of measured ones, and a new
+Reported and guessed claims are written by hand beside their variant; measured ones are some hundreds, and a new
 version brings as many again, so those are a file that a command writes and a person reviews as a diff. On the same
 target and version a later measurement that differs is a regression or a fix.
 
@@ -27,7 +27,7 @@ from packaging.version import InvalidVersion, Version
 from harness.case.model import Case, Expectation
 from harness.errors import HandledError
 from harness.suggest import did_you_mean
-from harness.words import UNJUDGED, Certainty, Class, Engine
+from harness.words import UNJUDGED, Class, Engine, Grade
 
 FILE = "measured.yaml"
 _SCHEMA = 1
@@ -56,7 +56,7 @@ class Measured:
             outcome=cls,
             versions=f"=={self.version}",
             source=None,
-            certainty=Certainty.MEASURED,
+            grade=Grade.MEASURED,
             note=f"measured {self.measured} on {self.target} ({self.version})",
             engine=self.engine,
             targets=(self.target,),

@@ -33,7 +33,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the two sides."""
     command.description = (
         "Say what changes from one target or report to another. The exit code is 1 where something that was measured "
-        "on both sides breaks or loses its precision; what is only documented, and latency, change nothing in it."
+        "on both sides breaks or loses its precision; what is reported or guessed, and latency, change nothing in it."
     )
     command.add_argument("before", metavar="A", help="a target, or a results.json or reports folder")
     command.add_argument("after", metavar="B", help="the same of the other side")

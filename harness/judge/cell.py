@@ -10,7 +10,7 @@ from harness.judge.classify import Classification, classify
 from harness.judge.diagnosis import Diagnosis, diagnose
 from harness.judge.verdict import Judgement, judge
 from harness.layers import node_precision, wished
-from harness.plan import Cell, documented
+from harness.plan import Cell, claims_about
 from harness.words import BASELINE, GOOD, Class, Precision, Verdict
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _judge_cell(cell: Cell, outcome: Outcome) -> Judged:
     found = classify(outcome, wishes, precision, demanded=demanded, permitted=permitted)
     classification = replace(found, derived=cell.variant.precision is None)
     diagnosis = diagnose(outcome, classification)
-    judgement = judge(classification, documented(cell), diagnosis.id if diagnosis else None)
+    judgement = judge(classification, claims_about(cell), diagnosis.id if diagnosis else None)
     return Judged(cell, outcome, precision, wishes, classification, diagnosis, judgement)
 
 

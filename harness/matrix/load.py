@@ -23,7 +23,7 @@ from harness.matrix.model import (
     versions_agree,
 )
 from harness.suggest import did_you_mean
-from harness.words import Engine
+from harness.words import Engine, Grade
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -216,7 +216,7 @@ def _target(name: str, fields: dict[str, Any], defaults: Defaults, line: int) ->
         provider=_provider(engine, fields),
         timeout_s=float(fields.get("timeout_s", defaults.timeout_s)),
         memory_mib=fields.get("memory_mib", defaults.memory_mib),
-        sure=fields.get("sure", "believed"),
+        grade=Grade(fields.get("grade", Grade.GUESSED)),
         sources=tuple(Source(source["url"], source.get("says", "")) for source in fields.get("sources", ())),
         notes=" ".join(fields.get("notes", "").split()),
         line=line,

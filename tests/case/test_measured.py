@@ -9,7 +9,7 @@ import pytest
 from harness.case import Case, Graph, Link, Variant, measured
 from harness.case.measured import Measured, read, with_measured, write
 from harness.errors import HandledError
-from harness.words import Certainty, Class, Engine
+from harness.words import Class, Engine, Grade
 
 pytestmark = pytest.mark.unit
 
@@ -54,9 +54,9 @@ def test_a_file_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
 def test_a_measurement_becomes_a_claim_on_its_target_alone() -> None:
     claim = RTX.expectation("toy[two]")
     assert claim is not None
-    assert (claim.outcome, claim.certainty, claim.signature) == (
+    assert (claim.outcome, claim.grade, claim.signature) == (
         Class.BUILD_FAILED,
-        Certainty.MEASURED,
+        Grade.MEASURED,
         "no-int8-convolution",
     )
     where = {"engine": Engine.TENSORRT_RTX, "platform": "linux/amd64"}
@@ -66,7 +66,7 @@ def test_a_measurement_becomes_a_claim_on_its_target_alone() -> None:
     assert RTX.expectation("toy[three]") is None
 
 
-def test_claims_reach_their_variants_behind_the_documented_ones() -> None:
+def test_claims_reach_their_variants_behind_the_written_ones() -> None:
     toy = Case(
         "toy",
         "A toy",

@@ -132,7 +132,8 @@ def test_show_prints_the_cell_whole(
         "Conv                 /model.0/conv/Conv",
         "input   images float[1,3,64,64]",
         "weak typing; flags INT8; entropy calibrator",
-        "build_failed on tensorrt",
+        "build_failed on tensorrt >=8.6,<9, linux/amd64 (reported by users)",
+        "ok on tensorrt >=10,<10.1, linux/amd64 (reported in a summary)",
         "https://github.com/NVIDIA/TensorRT/issues/",
         f"last result: none is recorded in {tmp_path}",
         "pytest 'matrix.yaml::conv_silu[int8-entropy]-trt86'",
@@ -145,6 +146,20 @@ def test_show_prints_the_cell_whole(
         "--save conv_silu-int8-entropy.onnx",
     ):
         assert said in out, said
+
+
+def test_show_says_of_a_claim_how_sure_it_is_and_which_stage_it_speaks_of(
+    toy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two claims of one class may speak of different things."""
+    case = toy / "cases" / "toy.py"
+    text = case.read_text(encoding="utf-8").replace("Case, Graph", "Case, Class, Expectation, Graph")
+    claim = 'Expectation.guessed(Class.OK, "<9", "by its date", level="right numbers")'
+    text = text.replace('"A Relu", relu)', f'"A Relu", relu, expectations=({claim},))')
+    case.write_text(text, encoding="utf-8")
+    for cell in ("toy[relu]-trt86", "toy[relu]-ort131"):
+        assert main(["show", cell]) == 0
+        assert "  ok on tensorrt <9 (guessed; speaks of: right numbers)\n" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("toy")

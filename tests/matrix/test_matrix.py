@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from harness.errors import HandledError
 from harness.matrix import Matrix, load_matrix, versions_agree
 from harness.matrix.check import _SENTENCES, schema
-from harness.words import Engine
+from harness.words import Engine, Grade
 
 pytestmark = pytest.mark.unit
 
@@ -140,7 +140,7 @@ def test_driver_floors_and_capability_ceilings_decide(shipped: Matrix) -> None:
 def test_every_target_can_be_had_somehow_and_a_verified_one_says_from_where(shipped: Matrix) -> None:
     for target in shipped:
         assert (target.image is None) is not (target.build is None)
-        assert target.sources or target.sure == "believed"
+        assert target.sources or target.grade is Grade.GUESSED
         if target.build and target.build.kind == "packages":
             assert target.packages
 
@@ -154,7 +154,12 @@ def test_a_small_target_takes_the_defaults(tmp_path: Path) -> None:
     assert (target.timeout_s, target.memory_mib, target.python) == (7.0, 512, "3.12")
     assert target.build is not None
     assert (target.build.kind, target.build.base) == ("packages", "python:3.12")
-    assert (target.platform, target.sure, target.digest, target.line) == ("linux/amd64", "believed", None, 4)
+    assert (target.platform, target.grade, target.digest, target.line) == (
+        "linux/amd64",
+        Grade.GUESSED,
+        None,
+        4,
+    )
 
 
 def test_a_digest_pins_the_image_or_the_base_of_the_build(tmp_path: Path) -> None:
@@ -185,7 +190,7 @@ def test_the_example_at_the_top_of_the_shipped_file_works(tmp_path: Path) -> Non
     ]
     example = "\n".join(["schema: 1", "targets:", *comment])
     target = load(tmp_path, example + "\n").target("trt104")
-    assert (target.version, target.sure) == ("10.4.0.26", "believed")
+    assert (target.version, target.grade) == ("10.4.0.26", Grade.GUESSED)
     assert len(comment) <= 10
 
 
@@ -258,6 +263,16 @@ BROKEN: list[tuple[str, str | bytes, str]] = [
         "an unknown field",
         target_text(f"{GOOD}\nneed: {{}}"),
         "matrix.yaml:7: targets.trt86.need: is not a field that exists here; did you mean 'needs'?",
+    ),
+    (
+        "an old word for the grade",
+        target_text(f"{GOOD}\nsure: verified"),
+        "matrix.yaml:7: targets.trt86.sure: is not a field that exists here; ",
+    ),
+    (
+        "an old grade",
+        target_text(f"{GOOD}\ngrade: verified"),
+        "matrix.yaml:7: targets.trt86.grade: 'verified' is not one of reported, guessed",
     ),
     (
         "an unknown need",

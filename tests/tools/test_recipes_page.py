@@ -13,8 +13,8 @@ from harness.agent.engines import MissingApi
 from harness.agent.engines.tensorrt import api
 from harness.case import Recipe, Typing, load_cases, measured
 from harness.matrix import load_matrix
-from harness.plan import Cell, documented, plan
-from harness.words import Certainty, Class, Engine
+from harness.plan import Cell, claims_about, plan
+from harness.words import Class, Engine, Grade
 from tools.capabilities import NAMES, has, missing_api
 from tools.recipes_page import planned
 
@@ -98,13 +98,13 @@ def test_every_measured_cell_ended_as_planned() -> None:
     assert seen > 500
 
 
-def test_documented_claims_of_a_removed_api_are_planned_so() -> None:
+def test_claims_of_a_removed_api_are_planned_so() -> None:
     """Somebody's claim and the bindings agree on what is gone."""
     claimed = {
         cell.id
         for cell in CELLS
-        for claim in documented(cell)
-        if claim.outcome is Class.API_REMOVED and claim.certainty is not Certainty.MEASURED
+        for claim in claims_about(cell)
+        if claim.outcome is Class.API_REMOVED and claim.grade is not Grade.MEASURED
     }
     gone = {cell.id for cell in CELLS if planned(cell).status == "api_removed"}
     assert claimed

@@ -18,7 +18,7 @@ from harness.report.compare.pairs import Kind, Pair, Step, crossed, kinds, pairs
 from harness.report.compare.ranges import PREDICATE, same_precision
 from harness.report.compare.sentences import basis, coverage, headline, timing
 from harness.report.text import milliseconds
-from harness.words import GOOD, Precision, Role, said
+from harness.words import GOOD, Grade, Precision, Role, said
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +45,7 @@ _UNASKED = frozenset({Kind.WIDER, Kind.NARROWER})
 class Row:
     """One thing that the step does: to which variant, what, why, what to use meanwhile, how sure that is.
 
-    `measured` says that nothing in it is only documented.
+    `measured` says that nothing in it is only reported or guessed.
     """
 
     kind: Kind
@@ -121,7 +121,7 @@ def upgrade(before: Column, after: Column) -> Upgrade:
 
 
 def default_pair(results: Results) -> tuple[str, str]:
-    """Return the two newest measured targets of the series with most of them; documented ones where none has two."""
+    """Return the two newest measured targets of the series with most of them; those not run where none has two."""
     for measured in (True, False):
         by_series: dict[str, list[TargetView]] = {}
         for target in results.targets:
@@ -151,7 +151,7 @@ def _row(step: Step, pair: Pair, kind: Kind) -> Row:
         instead = _instead(step, pair) if kind in _WANTING else ""
     known = _known(step, pair)
     text += "".join(f"; flaky on {name} ({', '.join(one.flaky)})" for name, one in known if one.flaky)
-    measured = all(one.sure == "measured" for _, one in known)
+    measured = all(one.grade is Grade.MEASURED for _, one in known)
     return Row(kind, pair.variant.case, pair.variant.name, text, cause, instead, _sure(pair, known), measured)
 
 
@@ -164,8 +164,8 @@ def _known(step: Step, pair: Pair) -> list[tuple[str, Side]]:
 def _said(one: Side, predicate: str = "") -> str:
     if one.cls is None:
         return one.why
-    documented = "" if one.sure == "measured" else "documented: "
-    return f"{documented}{predicate or PREDICATE[one.cls]}{f' ({one.chip})' if one.chip else ''}"
+    claimed = "" if one.grade is Grade.MEASURED else f"{one.grade}: "
+    return f"{claimed}{predicate or PREDICATE[one.cls]}{f' ({one.chip})' if one.chip else ''}"
 
 
 def _lost(pair: Pair) -> str:
@@ -202,8 +202,8 @@ def _pace(pair: Pair) -> str:
 
 
 def _sure(pair: Pair, known: Sequence[tuple[str, Side]]) -> str:
-    measured = all(one.sure == "measured" for _, one in known)
-    said = ["measured" if measured else ", ".join(f"{name} {one.sure}" for name, one in known)]
+    measured = all(one.grade is Grade.MEASURED for _, one in known)
+    said = ["measured" if measured else ", ".join(f"{name} {one.graded}" for name, one in known)]
     flaky = [name for name, one in known if one.flaky]
     if flaky:
         said.append(f"flaky on {' and '.join(flaky)}")
@@ -213,15 +213,15 @@ def _sure(pair: Pair, known: Sequence[tuple[str, Side]]) -> str:
 
 
 def _instead(step: Step, pair: Pair) -> str:
-    """Name the workarounds that hold on the new side: measured ones, or else those documented to."""
+    """Name the workarounds that hold on the new side: measured ones, or else those claimed to."""
     every = _candidates(step, pair)
     if not every:
         return "no workaround of it is known here"
     good = [other for other in every if other.new.cls in GOOD]
-    works = [other for other in good if other.new.sure == "measured"]
+    works = [other for other in good if other.new.grade is Grade.MEASURED]
     if good:
         return "; ".join(map(_use, (works or good)[:_INSTEAD]))
-    proven = all(other.new.sure == "measured" for other in every)
+    proven = all(other.new.grade is Grade.MEASURED for other in every)
     return (
         f"none of {len(every)} known here {'works' if proven else 'is known to work'} on {step.after.called}"
     )

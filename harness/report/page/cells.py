@@ -21,6 +21,7 @@ from harness.words import BASELINE, said
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from harness.case import Expectation
     from harness.report.model import CaseView, CellView, Results, Timing, VariantView
 
 #: Precisions that say nothing of how a node computes.
@@ -122,7 +123,7 @@ def _row(variant: VariantView, differs: bool) -> list[Any]:  # noqa: FBT001
         variant.counterpart,
         list(variant.tags),
         [[node, said(precision), variant.ops.get(node, "")] for node, precision in variant.wanted],
-        [[span.series, span.text, int(span.documented)] for span in variant.spans],
+        [[span.series, span.text, int(span.claimed)] for span in variant.spans],
         int(differs),
     ]
 
@@ -130,13 +131,14 @@ def _row(variant: VariantView, differs: bool) -> list[Any]:  # noqa: FBT001
 def look(cell: CellView, variant: VariantView) -> dict[str, str]:
     """Return what the table cell shows: badge, class names, chip, time."""
     where = bucket(cell)
-    shown = variant.expectations[cell.documented[0]].outcome if where == "documented" else cell.cls
+    claims = _only_claimed(cell, variant)
+    shown = claims[0].outcome if claims else cell.cls
     mark = MARKS[shown]
     return {
         "letters": mark.letters,
         "classes": f"{mark.shape} k-{shown} b-{where}",
         "corner": (CORNERS.get(cell.verdict, "") if cell.measured else "") + past.corner(cell),
-        "under": "doc" if where == "documented" else "old" if where == "stale" else cell.chip,
+        "under": str(claims[0].grade) if claims else "old" if where == "stale" else cell.chip,
         "time": _time(cell.latency) if cell.latency else "",
     }
 
@@ -149,10 +151,10 @@ def _time(latency: Timing) -> str:
 def words(cell: CellView, variant: VariantView) -> str:
     """Return the cell in full words but for its time, for the tooltip and for screen readers."""
     where = bucket(cell)
-    if where == "documented":
-        claims = [variant.expectations[index] for index in cell.documented]
-        told = "; ".join(f"{MARKS[claim.outcome].name.lower()} ({claim.certainty})" for claim in claims)
-        return f"Not run here. Documented: {told}"
+    claims = _only_claimed(cell, variant)
+    if claims:
+        told = "; ".join(f"{MARKS[claim.outcome].name.lower()} ({claim.grade})" for claim in claims)
+        return f"Not run here: {told}"
     if not cell.measured:
         return f"{BUCKETS[where][0]}: {clip(cell.reason or cell.sentence, 200)}"
     parts = [f"{BUCKETS[where][0]}: {MARKS[cell.cls].name.lower()}", cell.chip]
@@ -161,6 +163,11 @@ def words(cell: CellView, variant: VariantView) -> str:
     if cell.diagnosis:
         parts.append(cell.diagnosis.title)
     return ". ".join(part for part in parts if part)
+
+
+def _only_claimed(cell: CellView, variant: VariantView) -> list[Expectation]:
+    """Return the claims about a cell that shows nothing else."""
+    return [variant.expectations[index] for index in cell.claims] if bucket(cell) == "claimed" else []
 
 
 def spoken(cell: CellView, variant: VariantView) -> str:
@@ -182,7 +189,8 @@ def _look(cell: CellView, variant: VariantView, one: Side, rest: Sequence[str]) 
         shown["under"],
         visible(words(cell, variant)),
         str(one.cls) if one.cls else None,
-        one.sure,
+        str(one.grade) if one.grade else None,
+        one.graded,
         one.chip,
         tuple(map(said, one.nodes)),
         one.why,

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from harness.report import past
-from harness.report.labels import BUCKETS, CERTAINTIES, MARKS, PRODUCTS, ROLES, bucket
+from harness.report.labels import BUCKETS, MARKS, PRODUCTS, ROLES, bucket
 from harness.report.page.layout import layout
 from harness.words import said
 
@@ -78,7 +78,7 @@ def _expectation(entry: Expectation) -> dict[str, Any]:
         {
             "outcome": MARKS[entry.outcome].name,
             "where": " ".join(part for part in where if part),
-            "certainty": CERTAINTIES[entry.certainty],
+            "graded": entry.graded,
             "url": entry.source.url if entry.source else "",
             "source": (entry.source.title or entry.source.url) if entry.source else "",
             "note": entry.note,
@@ -97,7 +97,7 @@ def cell_evidence(cell: CellView, runs: Sequence[RunView] = ()) -> dict[str, Any
             "reason": cell.reason,
             "sentence": cell.sentence,
             "expectation": cell.expectation,
-            "documented": list(cell.documented),
+            "claims": list(cell.claims),
             "lost": list(cell.lost),
             "diagnosis": vars(cell.diagnosis) if cell.diagnosis else None,
             "notes": list(cell.notes),

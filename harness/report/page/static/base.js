@@ -11,7 +11,7 @@ const rows = data.rows.map(([inCase, name, title, role, roleName, counterpart, t
   index, case: cases[inCase], name, title, role, roleName, counterpart, tags, wanted, spans, differs, rest,
   full: `${cases[inCase].name}[${name}]`,
 }));
-const LOOK = ["cls", "bucket", "letters", "classes", "corner", "under", "words", "known", "sure", "chip", "nodes", "why", "signature", "proofs", "flaky", "ran", "measured", "rest", "past"];
+const LOOK = ["cls", "bucket", "letters", "classes", "corner", "under", "words", "known", "grade", "graded", "chip", "nodes", "why", "signature", "proofs", "flaky", "ran", "measured", "rest", "past"];
 const looks = data.looks.map((entry) => Object.fromEntries(LOOK.map((key, index) => [key, entry[index]])));
 const lookOf = (row, column) => looks[data.grid[row][column]];
 const boxOf = (row, column) => {

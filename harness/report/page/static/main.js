@@ -112,7 +112,7 @@ for (const [id, key] of [["pick-a", "a"], ["pick-b", "b"]]) {
   const pick = byId(id);
   for (const family of new Set(targets.map((target) => target.family))) {
     pick.append(make("optgroup", { label: cut(family, 60) }, targets.filter((target) => target.family === family)
-      .map((target) => make("option", { value: target.id }, `${target.id} – ${cut(target.short, 40)}${target.run ? "" : " (documented)"}`))));
+      .map((target) => make("option", { value: target.id }, `${target.id} – ${cut(target.short, 40)}${target.run ? "" : " (not run)"}`))));
   }
   pick.addEventListener("change", () => go({ [key]: pick.value }));
 }
@@ -210,7 +210,7 @@ const ON_PAPER = 20000;
 let unfolded = [];
 addEventListener("beforeprint", () => {
   if (!STATIC && panel.hidden && matching.length * shownColumns().length <= ON_PAPER) drawMore(matching.length);
-  unfolded = [...document.querySelectorAll("main details:not([open], #nodes, .doc), #panel details:not([open])")];
+  unfolded = [...document.querySelectorAll("main details:not([open], #nodes, .claims), #panel details:not([open])")];
   unfolded.forEach((entry) => { entry.open = true; });
 });
 addEventListener("afterprint", () => unfolded.forEach((entry) => { entry.open = false; }));

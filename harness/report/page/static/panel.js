@@ -10,10 +10,10 @@ const size = (bytes) => (bytes < 1048576 ? (bytes / 1024).toFixed(1) + " KiB" : 
 const capital = (text = "") => (/^[a-z]+[ ,;:]/.test(text) ? text[0].toUpperCase() + text.slice(1) : text);
 const figure = (value) => (typeof value === "number" ? String(Number(value.toPrecision(4))) : "not finite");
 
-const claims = (cell, variant, measured) => (cell.documented || []).map((index) => {
+const claims = (cell, variant, measured) => (cell.claims || []).map((index) => {
   const claim = variant.expectations[index];
   // What was accepted from an earlier measurement says when and where in its note; a source says it here.
-  const how = claim.certainty === "measured" && claim.note ? ` – ${claim.note} and accepted as what to expect` : ` on ${claim.where}, ${claim.certainty}. ${claim.note || ""}`;
+  const how = claim.graded === "measured" && claim.note ? ` – ${claim.note} and accepted as what to expect` : ` on ${claim.where}, ${claim.graded}. ${claim.note || ""}`;
   return make("p", {}, make("b", {}, claim.outcome), how.trimEnd().replace(/\.?$/, ". "), claim.url ? [link(claim.url, claim.source), " "] : "",
     measured && cell.expectation === index ? make("span", { class: "quiet" }, "This is what the result is held against.") : "");
 });
@@ -131,14 +131,14 @@ const beside = (column, other) => {
   pick.addEventListener("change", () => go({ vs: pick.value }));
   return make("p", { class: "beside" }, make("label", { for: "p-vs" }, "Beside it show "), pick);
 };
-const stateOf = (look) => make("span", { class: "sided" }, badge(look), ` ${look.bucket === "documented" ? "documented: " : ""}${look.known ? data.predicates[look.known] : look.why}${look.chip ? `, ${look.chip}` : ""}`);
+const stateOf = (look) => make("span", { class: "sided" }, badge(look), ` ${look.bucket === "claimed" && look.grade ? `${look.grade}: ` : ""}${look.known ? data.predicates[look.known] : look.why}${look.chip ? `, ${look.chip}` : ""}`);
 // What the other side ended in: its words, cause, error and latency; graphs and layers stand beside each other below.
 const otherSide = (cell, column) => [make("p", {}, capital(cell.sentence || cell.reason)), ...diagnosis(cell, column),
   cell.error ? boxed(cell.error) : null, ...(cell.messages || []).filter(([severity]) => severity === "ERROR").slice(0, 3).map(([, text]) => boxed(text)),
   cell.latency ? make("p", {}, `median ${ms(cell.latency.median)}${cell.latency.noise ? ", too noisy to compare" : ""}`) : null].filter(Boolean);
 const stateWords = (row, column, cell) => {
   const look = lookOf(row, column);
-  const known = look.bucket === "documented" ? data.predicates[look.known] || cell.class : cell.class;
+  const known = look.bucket === "claimed" ? data.predicates[look.known] || cell.class : cell.class;
   return `${cell.bucket}${cell.bucket === known ? "" : ": " + known.toLowerCase()}${look.past.includes("flaky") ? "; flaky" : ""}`;
 };
 // Where no engine told of a node the picture is only the model: folded, so that what is known stands first.

@@ -7,7 +7,7 @@ const STATES = {
   unknown: (look) => look.known === null,
   measured: (look) => Boolean(look.measured),
   unexpected: (look) => ["regressed", "new", "fixed"].includes(look.bucket),
-  documented: (look) => look.bucket === "documented",
+  claimed: (look) => look.bucket === "claimed",
 };
 const STATE_WORDS = [...new Set([...Object.keys(STATES), ...Object.keys(data.marks), ...Object.keys(data.buckets)])];
 const isState = (look, word) => (STATES[word] ? STATES[word](look) : look.known === word || look.cls === word || look.bucket === word);

@@ -7,7 +7,7 @@ const samePrecision = (one, two) => one === two || (FLOATS.has(one) && FLOATS.ha
 const sideOf = (row, column) => ({ ...lookOf(row, column), box: boxOf(row, column), demanded: !targets[column].baseline });
 const said = (side, predicate = data.predicates[side.known]) => {
   if (side.known === null) return side.why;
-  return `${side.sure === "measured" ? "" : "documented: "}${predicate}${side.chip ? ` (${side.chip})` : ""}`;
+  return `${side.grade === "measured" ? "" : `${side.grade}: `}${predicate}${side.chip ? ` (${side.chip})` : ""}`;
 };
 const kept = (row, one, other) => row.wanted.filter(([, want], at) =>
   one.nodes[at] && other.nodes[at] && samePrecision(want, one.nodes[at])).length;
@@ -74,17 +74,17 @@ const instead = (row, now, column) => {
   const every = [...new Set([...near, ...proofs])].filter((other) => other !== row).map((other) => [other, lookOf(other.index, column)]);
   if (!every.length) return "no workaround of it is known here";
   const good = every.filter(([, side]) => GOOD.has(side.known));
-  const works = good.filter(([, side]) => side.sure === "measured");
+  const works = good.filter(([, side]) => side.grade === "measured");
   if (good.length) return (works.length ? works : good).slice(0, 2).map(([other, side]) => `${other.full} ${said(side)}`).join("; ");
-  const proven = every.every(([, side]) => side.sure === "measured");
+  const proven = every.every(([, side]) => side.grade === "measured");
   return `none of ${every.length} known here ${proven ? "works" : "is known to work"} on ${targets[column].id}`;
 };
 const stepRow = (row, kind, before, after, old, now) => {
   const known = [[before, old], [after, now]].filter(([, side]) => side.known !== null);
   const flaky = known.filter(([, side]) => side.flaky.length);
   const unstable = flaky.map(([column, side]) => `; flaky on ${targets[column].id} (${side.flaky.join(", ")})`).join("");
-  const sure = (known.every(([, side]) => side.sure === "measured") ? "measured"
-    : known.map(([column, side]) => `${targets[column].id} ${side.sure}`).join(", "))
+  const sure = (known.every(([, side]) => side.grade === "measured") ? "measured"
+    : known.map(([column, side]) => `${targets[column].id} ${side.graded}`).join(", "))
     + (flaky.length ? `; flaky on ${flaky.map(([column]) => targets[column].id).join(" and ")}` : "");
   const made = { kind, case: row.case.name, variant: row.name, text: "", cause: "", instead: "", sure };
   if (kind === "slower" || kind === "faster") {
@@ -132,14 +132,14 @@ const basis = (pairs, a, b) => {
   const unique = (names) => [...new Set(names)];
   const unrun = unique([a, b].filter((name) => !byTarget.get(name).run));
   const built = unique(sides.flatMap(([name, found]) => {
-    const measured = unrun.includes(name) ? [] : found.filter((side) => side.sure === "measured");
+    const measured = unrun.includes(name) ? [] : found.filter((side) => side.grade === "measured");
     const only = measured.filter((side) => side.known === "built").length;
     return only ? [measured.some((side) => side.box || RUN.has(side.known)) ? `${name} (${only} ${only === 1 ? "variant" : "variants"})` : name] : [];
   }));
   const sways = (side) => side.known !== null && side.flaky.length > 0;
   const flaky = pairs.filter((pair) => pair.some(sways)).length;
   const flakyOn = unique(sides.filter(([, found]) => found.some(sways)).map(([name]) => name));
-  return [unrun.length ? `Not run here: ${unrun.join(" and ")}. What is said of it is documented, not measured.` : "",
+  return [unrun.length ? `Not run here: ${unrun.join(" and ")}. What is said of it is reported or guessed, not measured.` : "",
     built.length ? `Built, not run, on ${built.join(" and ")}: numbers and latency were not measured.` : "",
     flaky ? `${flaky} ${flaky === 1 ? "variant is" : "variants are"} flaky on ${flakyOn.join(" or ")}.` : ""].filter(Boolean).join(" ");
 };
@@ -148,7 +148,7 @@ const coverage = (pairs, a, b) => {
   const told = (name, which) => {
     const found = wanted.map(([row, at, op]) => [pairs[row][which], at, op]);
     if (!found.some(([side]) => side.nodes.length)) {
-      const measured = found.flatMap(([side]) => (side.sure === "measured" ? [side.known] : []));
+      const measured = found.flatMap(([side]) => (side.grade === "measured" ? [side.known] : []));
       // What gives wrong numbers ran, in whatever precision.
       const failed = measured.length && measured.every((cls) => !grade(cls) && cls !== "inaccurate");
       return failed ? `none on ${name} (every variant measured there that wants INT8 fails)` : `not told on ${name}`;
