@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
-from harness.errors import HandledError
-from harness.matrix.check import schema_problems
-from harness.matrix.document import Document, Place, Problem, read_document
+from harness.document import Document, Form, Place, Problem, checked
 from harness.matrix.model import (
     Build,
     Defaults,
@@ -27,8 +26,8 @@ from harness.words import Engine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
+FORM = Form(Path(__file__).with_name("matrix.schema.json"))
 DEFAULTS = Defaults(timeout_s=600.0, memory_mib=8192, python="3.11", base="python:3.11-slim")
 
 _PRODUCTS = {
@@ -44,37 +43,13 @@ def load_matrix(path: Path) -> Matrix:
     Raises HandledError with the first fault in file order, "file:line: field: what is wrong; what to do", and
     the number of further faults.
     """
-    document = read_document(path)
-    _stop_at(document, [*document.problems, *schema_problems(document)])
-    _stop_at(document, list(_inheritance_problems(document)))
-    merged = _merged(document.data["targets"])
-    problems = [problem for name, fields in merged.items() for problem in _faults(document, name, fields)]
-    _stop_at(document, problems)
+    document = checked(path, FORM, _inheritance_problems, _field_problems)
     defaults = _defaults(document.data.get("defaults", {}))
     targets = tuple(
         _target(name, fields, defaults, document.key_line(("targets", name)))
-        for name, fields in merged.items()
+        for name, fields in _merged(document.data["targets"]).items()
     )
     return Matrix(targets=targets, defaults=defaults, path=path)
-
-
-def _stop_at(document: Document, problems: list[Problem]) -> None:
-    if not problems:
-        return
-    # A value that could not be read is null in the data, and the schema objects to that too: say it once.
-    first: dict[Place, Problem] = {}
-    for problem in problems:
-        first.setdefault(problem.place, problem)
-    ordered = sorted(first.values())
-    worst = ordered[0]
-    field = f"{_dotted(worst.place)}: " if worst.place else ""
-    more = f" (and {len(ordered) - 1} more)" if len(ordered) > 1 else ""
-    raise HandledError(f"{document.path}:{worst.line}: {field}{worst.sentence}{more}")
-
-
-def _dotted(place: Place) -> str:
-    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
-    return text.lstrip(".")
 
 
 def _inheritance_problems(document: Document) -> Iterator[Problem]:
@@ -105,6 +80,11 @@ def _merged(targets: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
         }
         merged[name] = {**inherited, **fields}
     return merged
+
+
+def _field_problems(document: Document) -> Iterator[Problem]:
+    for name, fields in _merged(document.data["targets"]).items():
+        yield from _faults(document, name, fields)
 
 
 def _faults(document: Document, name: str, fields: dict[str, Any]) -> Iterator[Problem]:
