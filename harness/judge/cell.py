@@ -11,7 +11,7 @@ from harness.judge.diagnosis import Diagnosis, diagnose
 from harness.judge.verdict import Judgement, judge
 from harness.layers import node_precision, wished
 from harness.plan import Cell, documented
-from harness.words import BASELINE, GOOD, Class, Precision, Verdict
+from harness.words import GOOD, Class, Precision, Verdict
 
 if TYPE_CHECKING:
     from harness.case import Recipe
@@ -52,7 +52,7 @@ class Judged:
 def _demanded(cell: Cell) -> bool:
     # ONNX Runtime is the baseline for the graph and its numbers: that it runs a Q/DQ convolution in FP32 unless a
     # QuantizeLinear follows says nothing about TensorRT. What it ran in is recorded and shown.
-    return cell.target.engine is not BASELINE
+    return not cell.target.traits.baseline
 
 
 def judge_cell(cell: Cell, outcome: Outcome) -> Judged:

@@ -10,6 +10,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
 from harness.document import Document, Form, Place, Problem, checked
+from harness.engines import ENGINES, those_that
 from harness.matrix.model import (
     Build,
     Defaults,
@@ -29,12 +30,6 @@ if TYPE_CHECKING:
 
 FORM = Form(Path(__file__).with_name("matrix.schema.json"))
 DEFAULTS = Defaults(timeout_s=600.0, memory_mib=8192, python="3.11", base="python:3.11-slim")
-
-_PRODUCTS = {
-    Engine.TENSORRT: "TensorRT",
-    Engine.TENSORRT_RTX: "TensorRT for RTX",
-    Engine.ONNXRUNTIME: "ONNX Runtime",
-}
 
 
 def load_matrix(path: Path) -> Matrix:
@@ -103,17 +98,18 @@ def _faults(document: Document, name: str, fields: dict[str, Any]) -> Iterator[P
         *_bad_provider(fields),
     ):
         yield fault(field, sentence)
-    if "compute_capability" in fields and fields["engine"] != Engine.TENSORRT_RTX.value:
+    if "compute_capability" in fields and not ENGINES[Engine(fields["engine"])].for_generation:
         yield fault(
             "compute_capability",
-            f"is only for tensorrt_rtx; {fields['engine']} builds for the GPU it finds, so delete it",
+            f"is only for {those_that('for_generation')}; {fields['engine']} builds for the GPU it finds, "
+            "so delete it",
         )
 
 
 def _bad_provider(fields: dict[str, Any]) -> Iterator[tuple[str, str]]:
     provider = fields.get("provider")
-    if provider and fields["engine"] != Engine.ONNXRUNTIME.value:
-        yield "provider", f"is only for onnxruntime; {fields['engine']} has none, so delete it"
+    if provider and not ENGINES[Engine(fields["engine"])].providers:
+        yield "provider", f"is only for {those_that('providers')}; {fields['engine']} has none, so delete it"
     if provider == "cuda" and fields.get("needs", {}).get("gpu") is False:
         yield "needs.gpu", "is false, but provider cuda runs on a GPU alone; delete one of them"
 
@@ -212,16 +208,14 @@ def _build(fields: dict[str, Any], defaults: Defaults) -> Build | None:
 
 
 def _provider(engine: Engine, fields: dict[str, Any]) -> Provider:
-    if engine is not Engine.ONNXRUNTIME:
-        return ""
-    provider: Provider = fields.get("provider", "cpu")
+    provider: Provider = fields.get("provider", next(iter(ENGINES[engine].providers), ""))
     return provider
 
 
 def _needs(engine: Engine, platform: Platform, target: dict[str, Any]) -> Needs:
     fields = target.get("needs", {})
     return Needs(
-        gpu=fields.get("gpu", engine is Engine.TENSORRT or _provider(engine, target) == "cuda"),
+        gpu=fields.get("gpu", ENGINES[engine].needs_gpu or _provider(engine, target) == "cuda"),
         architecture="x86_64" if platform == "linux/amd64" else "aarch64",
         driver=fields.get("driver", ""),
         compute_capability=fields.get("compute_capability", ""),
@@ -231,10 +225,11 @@ def _needs(engine: Engine, platform: Platform, target: dict[str, Any]) -> Needs:
 
 def _label(engine: Engine, platform: Platform, fields: dict[str, Any]) -> str:
     """Name a column: a Jetson by its exact release, everything else by major and minor."""
+    product = ENGINES[engine].product
     parts = fields["version"].split(".")
     if platform == "jetson":
-        return f"Jetson, {_PRODUCTS[engine]} {'.'.join(parts[:3])}"
-    label = f"{_PRODUCTS[engine]} {'.'.join(parts[:2])}"
+        return f"Jetson, {product} {'.'.join(parts[:3])}"
+    label = f"{product} {'.'.join(parts[:2])}"
     if platform == "linux/arm64":
         label += ", arm64"
     if "compute_capability" in fields:
@@ -247,6 +242,5 @@ def _label(engine: Engine, platform: Platform, fields: dict[str, Any]) -> str:
 def _group(engine: Engine, platform: Platform, version: str) -> str:
     if platform == "jetson":
         return "Jetson"
-    if engine is Engine.TENSORRT:
-        return f"TensorRT {version.partition('.')[0]}"
-    return _PRODUCTS[engine]
+    product = ENGINES[engine].product
+    return f"{product} {version.partition('.')[0]}" if ENGINES[engine].by_major else product

@@ -33,7 +33,7 @@ from harness.report.model import (
     TargetView,
     VariantView,
 )
-from harness.words import Engine, Typing
+from harness.words import Typing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     Commands = Mapping[str, Sequence[str]]
     #: Serialised models by case and variant.
     Models = Mapping[tuple[str, str], bytes]
-
-_PRODUCTS = {Engine.TENSORRT: "TensorRT", Engine.TENSORRT_RTX: "RTX", Engine.ONNXRUNTIME: "ONNX Runtime"}
 
 
 @dataclass(frozen=True)
@@ -214,7 +212,7 @@ def _target(target: Target, short: str, cells: Sequence[CellView]) -> TargetView
 
 def _series(target: Target) -> str:
     """Name what can be compared: one product on one platform, for one GPU generation where that is chosen."""
-    parts = ["Jetson" if target.platform == "jetson" else _PRODUCTS[target.engine]]
+    parts = ["Jetson" if target.platform == "jetson" else target.traits.short]
     if target.platform == "linux/arm64":
         parts.append("arm64")
     if target.compute_capability:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from harness.run.observation import Observation
 from harness.run.provision.cache import locked
 from harness.run.session import AgentLost, Event, Job, Session
-from harness.words import Engine
 
 if TYPE_CHECKING:
     from harness.case import Variant
@@ -37,7 +36,7 @@ def observe(  # noqa: PLR0913
     """
     seen = Observation()
     try:
-        if target.engine is Engine.ONNXRUNTIME:
+        if not target.traits.builds_apart:
             with locked(gpu or "cpu", wanted=wanted):
                 seen.hear(
                     session.run(_job("run", variant, target, (("model", ready.model), *ready.wire_inputs())))

@@ -20,7 +20,7 @@ from harness.run.commit import harness_commit
 from harness.run.launch import start
 from harness.run.prepare_in_child import Refused, Subjects
 from harness.run.provision import Environment, Unavailable, Unreachable, prepare
-from harness.run.session import ADAPTERS, Job, Session
+from harness.run.session import Job, Session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -168,9 +168,7 @@ class TargetRunner:
         self._transport = start(self._environment, self.target, argv=ARGUMENTS, run=self._run_id)
         self._refuse_aborted()
         try:
-            session = Session(
-                self._transport, engine=self.target.module, adapter=ADAPTERS[self.target.engine]
-            )
+            session = Session(self._transport, engine=self.target.module, adapter=self.target.traits.adapter)
         except InfraError as error:
             raise InfraError(f"{error}{self._environment.remedy}") from error
         self._check(session)
