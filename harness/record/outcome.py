@@ -198,5 +198,4 @@ class Outcome:
         """Rebuild a record; raises ValueError for another schema, TypeError for a missing or wrong field."""
         if data.get("schema") != RECORD_SCHEMA:
             raise ValueError(f"record schema {data.get('schema')!r}, this harness reads {RECORD_SCHEMA}")
-        outcome: Outcome = decode(Outcome, data)
-        return outcome
+        return decode(Outcome, data)
