@@ -51,7 +51,7 @@ assert (target.label, target.group, target.needs.gpu) == ("Dream Engine 9.8", "D
 session = Session(
     ProcessTransport([sys.executable, *ARGUMENTS]), engine=target.module, adapter=target.traits.adapter
 )
-seen = observe(cell.variant, subject(cell.variant), target, session, None, wanted=lambda: True)
+seen = observe(cell, subject(cell.variant), session, None, needed=lambda: True)
 session.close()
 assert (seen.phases, seen.plan) == ({"build": 0.5}, b"plan"), seen.log
 raise SystemExit(main(["list", "--target", "dream9"]))

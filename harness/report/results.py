@@ -165,22 +165,13 @@ def _view(cell: Cell, outcome: Outcome, *, stale: bool) -> CellView:
         return cell_view(judge_cell(cell, outcome), stale=stale)
     except Exception as error:  # noqa: BLE001  (one odd record must not cost the others their report)
         reason = f"the harness could not show the record: {described(error)}"
-        bare = replace(
-            _blank(cell, reason), state="infra_error", reason=reason, log_sha256=outcome.log_sha256
-        )
+        bare = replace(Outcome.blank(cell, "infra_error", reason), log_sha256=outcome.log_sha256)
         return cell_view(judge_cell(cell, bare), stale=stale)
 
 
 def _blank(cell: Cell, reason: str) -> Outcome:
     meaningless = applicability(cell)
-    return Outcome(
-        cell=cell.id,
-        case=cell.case.name,
-        variant=cell.variant.name,
-        target=cell.target.name,
-        state="not_applicable" if meaningless else "not_run",
-        reason=meaningless or reason,
-    )
+    return Outcome.blank(cell, "not_applicable" if meaningless else "not_run", meaningless or reason)
 
 
 def _targets(matrix: Matrix, cells: Sequence[CellView]) -> tuple[TargetView, ...]:

@@ -83,7 +83,7 @@ def test_nobody_who_waits_is_no_child_that_runs() -> None:
     threading.Timer(1, waits.set).start()
     began = time.monotonic()
     with pytest.raises(ChildFailed, match="was given up"):
-        taken(misbehaving, "hang", seconds=600, wanted=lambda: not waits.is_set())
+        taken(misbehaving, "hang", seconds=600, needed=lambda: not waits.is_set())
     assert time.monotonic() - began < 60
 
 
