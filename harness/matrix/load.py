@@ -62,7 +62,7 @@ def _inheritance_problems(document: Document) -> Iterator[Problem]:
 
 
 def _merged(targets: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Give every target the fields of the one it extends.
+    """Give every target the fields of the one it extends; one that it gives itself, `needs` too, replaces the whole.
 
     `label` and `group` are not handed down: two columns of the same name tell a reader nothing.
     """
