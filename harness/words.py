@@ -96,15 +96,11 @@ class Role(Word):
 
 
 class Engine(Word):
-    """The families of engines the harness drives."""
+    """The families of engines the harness drives; harness/engines.py says what each is."""
 
     TENSORRT = "tensorrt"
     TENSORRT_RTX = "tensorrt_rtx"
     ONNXRUNTIME = "onnxruntime"
-
-
-#: The engine whose graphs and numbers the others are held against: no precision is demanded of it.
-BASELINE = Engine.ONNXRUNTIME
 
 
 class Typing(Word):

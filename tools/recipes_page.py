@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Literal
 
 from harness.judge.explain import describe_recipe
 from harness.plan import Cell, applicability, plan
-from harness.words import Engine
 from tools.capabilities import missing_api
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ def planned(cell: Cell) -> Planned:
     if reason is not None:
         return Planned("not_applicable", reason)
     target = cell.target
-    if target.engine is Engine.ONNXRUNTIME:
+    if target.traits.graph_alone:
         return Planned("runnable")
     missing = missing_api(cell.variant.recipe, target.engine, target.version)
     return Planned("api_removed", missing) if missing else Planned("runnable")

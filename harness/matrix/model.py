@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
+from harness.engines import ENGINES
 from harness.errors import HandledError
 from harness.suggest import did_you_mean
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from harness.engines import Traits
     from harness.words import Engine, Grade
 
 Platform = Literal["linux/amd64", "linux/arm64", "jetson"]
@@ -116,6 +118,11 @@ class Target:
     notes: str
     line: int
     provider: Provider = ""
+
+    @property
+    def traits(self) -> Traits:
+        """Return what its engine is called and can do."""
+        return ENGINES[self.engine]
 
     @property
     def module(self) -> str:

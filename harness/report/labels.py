@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.words import GOOD, Class, Engine, Role, Verdict
+from harness.words import GOOD, Class, Role, Verdict
 
 if TYPE_CHECKING:
     from harness.report.model import CellView
@@ -88,12 +88,6 @@ KINDS = {
         "a node that is wanted in no precision ran in a float before, and runs in INT8, FP8, INT4 or FP4 after",
     ),
     "faster": ("Faster", "the median falls beyond what one machine does from run to run, on the same stack"),
-}
-
-PRODUCTS = {
-    Engine.TENSORRT: "TensorRT",
-    Engine.TENSORRT_RTX: "TensorRT for RTX",
-    Engine.ONNXRUNTIME: "ONNX Runtime",
 }
 
 

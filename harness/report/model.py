@@ -259,7 +259,7 @@ class Results:
             raise ValueError(f"schema {schema!r:.60}, this harness reads {RESULTS_SCHEMA}")
         cells = data.get("cells")
         fields = {**data, "cells": list(map(_cell_fields, cells)) if isinstance(cells, list) else cells}
-        results: Results = decode(Results, fields)
+        results = decode(Results, fields)
         _check_claims(results)
         return results
 

@@ -73,7 +73,7 @@ def test_a_child_that_fails_says_how_and_what_came_before_is_kept(
     how: str, options: dict[str, Any], said: str
 ) -> None:
     items = stream(misbehaving, how, **({"seconds": 60, "memory_mib": 1024} | options))
-    came = []
+    came: list[str] = []
     with pytest.raises(ChildFailed, match=said):
         came.extend(items)
     # On a busy machine a second may pass before the child has said anything.
@@ -85,7 +85,7 @@ def test_nobody_who_waits_is_no_child_that_runs() -> None:
     threading.Timer(1, waits.set).start()
     began = time.monotonic()
     with pytest.raises(ChildFailed, match="was given up"):
-        taken(misbehaving, "hang", seconds=600, wanted=lambda: not waits.is_set())
+        taken(misbehaving, "hang", seconds=600, needed=lambda: not waits.is_set())
     assert time.monotonic() - began < 60
 
 

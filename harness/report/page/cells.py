@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harness.engines import ENGINES
 from harness.judge.timing import RUN_TO_RUN
 from harness.layers.datatype import NARROW
 from harness.report import past
@@ -16,7 +17,7 @@ from harness.report.compare.upgrade import default_pair
 from harness.report.labels import BUCKETS, CORNERS, KINDS, MARKS, ROLES, bucket
 from harness.report.page.columns import Column, groups
 from harness.report.text import clip, milliseconds, visible
-from harness.words import BASELINE, said
+from harness.words import Engine, said
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -104,7 +105,7 @@ def _target(column: Column) -> dict[str, Any]:
         "run": int(bool(target.stamps)),
         "needs": target.needs,
         "gpu": column.gpu,
-        "baseline": int(target.engine == BASELINE),
+        "baseline": int(ENGINES[Engine(target.engine)].baseline),
         "commands": list(target.commands),
     }
 

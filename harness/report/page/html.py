@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import jinja2
 from markupsafe import Markup
 
+from harness.engines import ENGINES
 from harness.report.compare.grouped import grouped
 from harness.report.compare.pairs import Column
 from harness.report.compare.upgrade import default_pair, upgrade
@@ -177,8 +178,9 @@ def _where(results: Results) -> str:
     bare = used.pop(NO_GPU, set())
     said = [f"{_listed(results, used[gpu])} on {gpu}" for gpu in sorted(used)]
     if bare:
-        engines = {target.engine for target in results.targets if target.id in bare}
-        built = " (TensorRT engines built, not run)" if engines - {Engine.ONNXRUNTIME} else ""
+        engines = {Engine(target.engine) for target in results.targets if target.id in bare}
+        apart = any(ENGINES[engine].builds_apart for engine in engines)
+        built = " (TensorRT engines built, not run)" if apart else ""
         said.append(f"{_listed(results, bare)} without a GPU{built}")
     return "; ".join(said)
 

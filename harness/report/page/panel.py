@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from harness.engines import ENGINES
 from harness.report import past
-from harness.report.labels import BUCKETS, MARKS, PRODUCTS, ROLES, bucket
+from harness.report.labels import BUCKETS, MARKS, ROLES, bucket
 from harness.report.page.layout import layout
 from harness.words import said
 
@@ -73,7 +74,12 @@ def _graph(graph: GraphView) -> dict[str, Any] | None:
 
 
 def _expectation(entry: Expectation) -> dict[str, Any]:
-    where = [PRODUCTS[entry.engine], entry.versions or "every version", entry.platform or "", *entry.targets]
+    where = [
+        ENGINES[entry.engine].product,
+        entry.versions or "every version",
+        entry.platform or "",
+        *entry.targets,
+    ]
     return _slim(
         {
             "outcome": MARKS[entry.outcome].name,

@@ -1,4 +1,4 @@
-"""Holds a document against matrix.schema.json and says each fault as one sentence."""
+"""Holds a document against its JSON Schema and says each fault as one sentence."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from jsonschema import Draft202012Validator
 
-from harness.matrix.document import Date, Document, Place, Problem
+from harness.document.reader import Date, Document, Place, Problem, read_document
+from harness.errors import HandledError
 from harness.suggest import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from jsonschema.exceptions import ValidationError
-
-SCHEMA_PATH = Path(__file__).with_name("matrix.schema.json")
 
 _KINDS = {
     "object": "a mapping",
@@ -29,13 +28,6 @@ _KINDS = {
     "integer": "a whole number",
     "boolean": "true or false",
     "null": "null",
-}
-_EXAMPLES = {
-    "schema": "1",
-    "engine": "tensorrt | tensorrt_rtx | onnxruntime",
-    "version": '"10.2.0.19"',
-    "kind": "ngc | tarball | l4t | packages",
-    "url": "https://...",
 }
 
 
@@ -51,16 +43,62 @@ class _Fault:
     raw: str | None
 
 
-@functools.cache
-def schema() -> dict[str, Any]:
-    """Return the published JSON Schema of matrix.yaml."""
-    data: dict[str, Any] = json.loads(SCHEMA_PATH.read_text(encoding="utf-8"))
-    return data
+@dataclass(frozen=True)
+class Form:
+    """What a file has to be: a JSON Schema, whose own words on a fault are `x-` fields.
+
+    `x-fix` says what to do about a value in the wrong form. At the top, `x-start` is what an empty file needs,
+    `x-merge` what takes the place of a merge key, `x-examples` what missing fields may hold, and `x-mend` ends each
+    sentence.
+    """
+
+    path: Path
+
+    @functools.cached_property
+    def schema(self) -> dict[str, Any]:
+        """Return the schema."""
+        data: dict[str, Any] = json.loads(self.path.read_text(encoding="utf-8"))
+        return data
 
 
-def schema_problems(document: Document) -> Iterator[Problem]:
+def checked(path: Path, form: Form, *further: Callable[[Document], Iterable[Problem]]) -> Document:
+    """Read a file that is what its schema wants and in which no `further` check finds a problem.
+
+    Raises HandledError with the first fault in file order, "file:line: field: what is wrong; what to do", and the
+    number of further faults; a check looks at what all before it found good.
+    """
+    schema = form.schema
+    try:
+        document = read_document(path, start=schema["x-start"], instead_of_merge=schema.get("x-merge"))
+        _stop_at(document, [*document.problems, *_problems(document, schema)])
+        for problems in further:
+            _stop_at(document, problems(document))
+    except HandledError as error:
+        raise HandledError(f"{error}{schema.get('x-mend', '')}") from error
+    return document
+
+
+def _stop_at(document: Document, problems: Iterable[Problem]) -> None:
+    # A value that could not be read is null in the data, and the schema objects to that too: say it once.
+    first: dict[Place, Problem] = {}
+    for problem in problems:
+        first.setdefault(problem.place, problem)
+    if not first:
+        return
+    worst = min(first.values())
+    field = f"{_dotted(worst.place)}: " if worst.place else ""
+    more = f" (and {len(first) - 1} more)" if len(first) > 1 else ""
+    raise HandledError(f"{document.path}:{worst.line}: {field}{worst.sentence}{more}")
+
+
+def _dotted(place: Place) -> str:
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
+    return text.lstrip(".")
+
+
+def _problems(document: Document, schema: dict[str, Any]) -> Iterator[Problem]:
     """Yield every way in which a document departs from the schema."""
-    for error in Draft202012Validator(schema()).iter_errors(document.data):
+    for error in Draft202012Validator(schema).iter_errors(document.data):
         fault = _fault(document, error)
         if "propertyNames" in error.absolute_schema_path:
             inner = (*fault.place, str(fault.value))
@@ -68,7 +106,10 @@ def schema_problems(document: Document) -> Iterator[Problem]:
         elif fault.rule == "additionalProperties":
             yield from _unknown(document, fault)
         elif fault.rule == "required":
-            yield from _missing(document, fault)
+            yield from _missing(document, fault, schema.get("x-examples", {}))
+        elif fault.rule == "type" and not fault.place:
+            sentence = f"is not {_KINDS[fault.wanted]}; write {schema['x-start']} at its top level"
+            yield Problem(document.line(()), (), sentence)
         else:
             yield Problem(document.line(fault.place), fault.place, _SENTENCES[fault.rule](fault))
 
@@ -90,11 +131,11 @@ def _unknown(document: Document, fault: _Fault) -> Iterator[Problem]:
             yield Problem(document.key_line(inner), inner, f"is not a field that exists here; {guess}")
 
 
-def _missing(document: Document, fault: _Fault) -> Iterator[Problem]:
+def _missing(document: Document, fault: _Fault, examples: Mapping[str, str]) -> Iterator[Problem]:
     for name in fault.wanted:
         # A field that is there but mistyped has its own complaint, which says more.
         if name not in fault.value and not difflib.get_close_matches(name, fault.value):
-            sentence = f"is missing; add `{name}: {_EXAMPLES.get(name, '...')}`"
+            sentence = f"is missing; add `{name}: {examples.get(name, '...')}`"
             yield Problem(document.key_line(fault.place), (*fault.place, name), sentence)
 
 
@@ -149,11 +190,15 @@ def _empty(_fault: _Fault) -> str:
     return "is empty; fill it in or delete it"
 
 
+def _full(fault: _Fault) -> str:
+    return f"has {len(fault.value)} entries; it must have at most {fault.wanted}"
+
+
 def _twice(_fault: _Fault) -> str:
     return "lists the same entry twice; delete one"
 
 
-#: Every other rule that matrix.schema.json uses.
+#: Every other rule that a schema may use.
 _SENTENCES: dict[str, Callable[[_Fault], str]] = {
     "type": _type,
     "enum": _enum,
@@ -165,5 +210,6 @@ _SENTENCES: dict[str, Callable[[_Fault], str]] = {
     "minItems": _empty,
     "minProperties": _empty,
     "minLength": _empty,
+    "maxProperties": _full,
     "uniqueItems": _twice,
 }
