@@ -58,7 +58,9 @@ def test_the_same_files_give_the_same_bytes() -> None:
     """In whatever order they come: a folder that is packed again is no change in a repository."""
     assert pack("logs", FILES) == pack("logs", dict(reversed(FILES.items())))
     with tarfile.open(fileobj=io.BytesIO(pack("logs", FILES))) as made:
-        assert {(each.mtime, each.uid, each.gid, each.uname, each.mode) for each in made} == {(0, 0, 0, "", 0o644)}
+        assert {(each.mtime, each.uid, each.gid, each.uname, each.mode) for each in made} == {
+            (0, 0, 0, "", 0o644)
+        }
 
 
 GOOD = lzma.compress(tar(("records/a.jsonl", b"x" * 5000)))
@@ -95,19 +97,25 @@ DAMAGED: dict[str, bytes] = {
 
 
 @pytest.mark.parametrize("kind", DAMAGED)
-def test_a_damaged_archive_is_one_sentence(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_damaged_archive_is_one_sentence(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It names the file, and nothing is written for it anywhere."""
     monkeypatch.setattr(archive, "LIMIT", 2 << 20)
     path = tmp_path / "in" / "records.tar.xz"
     path.parent.mkdir()
     path.write_bytes(DAMAGED[kind])
-    with pytest.raises(InfraError, match=r"records\.tar\.xz: cannot be unpacked \(.+\); get it again") as caught:
+    with pytest.raises(
+        InfraError, match=r"records\.tar\.xz: cannot be unpacked \(.+\); get it again"
+    ) as caught:
         list(Store(path.parent).outcomes())
     assert "\n" not in str(caught.value)
     assert list(tmp_path.rglob("*")) == [path.parent, path]
 
 
-def test_no_more_than_the_limit_is_unpacked_of_a_bomb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_more_than_the_limit_is_unpacked_of_a_bomb(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """However small it is packed: a gigabyte of zeros is 150 KB."""
     asked: list[int] = []
 
@@ -136,7 +144,7 @@ def test_what_asks_for_much_memory_to_be_unpacked_is_refused(tmp_path: Path) -> 
         path.write_bytes(data.compress(tar(("records/x", b"x"))) + data.flush())
     except MemoryError:
         pytest.skip("this machine has no memory to make one")
-    with pytest.raises(InfraError, match="[Mm]emory usage limit"):
+    with pytest.raises(InfraError, match=r"[Mm]emory usage limit"):
         unpack(path)
 
 

@@ -176,7 +176,9 @@ def test_what_is_too_large_to_pack_stays_unpacked(tmp_path: Path, monkeypatch: p
 def test_nothing_is_removed_that_does_not_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever went wrong between."""
     folder = finished(tmp_path)
-    monkeypatch.setattr("harness.report.pack.pack", lambda name, files: packed(name, dict(list(files.items())[1:])))
+    monkeypatch.setattr(
+        "harness.report.pack.pack", lambda name, files: packed(name, dict(list(files.items())[1:]))
+    )
     with pytest.raises(InfraError, match="does not read back"):
         pack(folder)
     assert recorded(folder)
