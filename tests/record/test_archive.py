@@ -127,7 +127,7 @@ def test_no_more_than_the_limit_is_unpacked_of_a_bomb(
             return bytes(most)
 
     monkeypatch.setattr(archive, "LIMIT", 3 << 20)
-    monkeypatch.setattr(archive.lzma, "LZMADecompressor", lambda *_: Counting())
+    monkeypatch.setattr(lzma, "LZMADecompressor", lambda *_: Counting())
     path = tmp_path / "records.tar.xz"
     path.touch()
     with pytest.raises(InfraError, match="more than 3 MiB"):
