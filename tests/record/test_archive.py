@@ -38,9 +38,10 @@ def tar(*members: tuple[str, bytes], kind: bytes = tarfile.REGTYPE, form: int = 
     return buffer.getvalue()
 
 
-def header(size: int) -> bytes:
+def header(size: int, kind: bytes = tarfile.REGTYPE) -> bytes:
     """Return a member whose header says a size that is not so."""
     member = tarfile.TarInfo("records/a.jsonl")
+    member.type = kind
     member.size = size
     return member.tobuf(tarfile.GNU_FORMAT) + bytes(1024)
 
@@ -91,6 +92,7 @@ DAMAGED: dict[str, bytes] = {
     "a sparse file": lzma.compress(tar(("records/x", b""), kind=tarfile.GNUTYPE_SPARSE)),
     "a pax header": lzma.compress(tar((f"records/{'ä' * 200}", b"x"), form=tarfile.PAX_FORMAT)),
     "a size below nothing": lzma.compress(header(-1024)),
+    "a size that leads back": lzma.compress(header(-512, tarfile.GNUTYPE_LONGNAME)),
     "a size beyond the end": lzma.compress(header(10_000_000_000)),
     "a bomb": lzma.compress(tar(("records/a.jsonl", bytes(3 << 20)))),
 }
