@@ -88,15 +88,15 @@ def _nobody_writes(records: Path) -> Iterator[list[Path]]:
     with contextlib.ExitStack() as held:
         found = sorted(records.glob("*.jsonl"))
         for path in found:
-            file = held.enter_context(path.open("rb"))
             try:
+                file = held.enter_context(path.open("rb"))
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise HandledError(
                     f"{path}: a run is writing it; pack the folder when that has ended"
                 ) from None
             except OSError:
-                # A file system without locks: the writer had none either.
+                # A file system without locks: the writer had none either. What cannot be opened is told by its reader.
                 continue
         yield found
 

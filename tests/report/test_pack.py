@@ -156,6 +156,14 @@ def test_nothing_is_packed_over_a_log_that_cannot_be_read(tmp_path: Path, data: 
     assert held(folder) == before
 
 
+def test_records_that_cannot_be_read_are_one_sentence(tmp_path: Path) -> None:
+    folder = finished(tmp_path)
+    (folder / "records" / "odd.jsonl").mkdir()
+    with pytest.raises(HandledError, match=r"odd\.jsonl: cannot be read"):
+        pack(folder)
+    assert (folder / "results.json").is_file()
+
+
 def test_a_log_under_the_name_of_another_is_not_packed(tmp_path: Path) -> None:
     folder = finished(tmp_path)
     path = next((folder / "logs").rglob("*.gz"))
