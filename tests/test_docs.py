@@ -185,7 +185,7 @@ def program(words: Iterable[str], folder: Path) -> subprocess.CompletedProcess[s
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
-@each([line for line in HARNESS if verb(line) in ("report", "merge", "verify", "accept")])
+@each([line for line in HARNESS if verb(line) in ("report", "merge", "verify", "accept", "pack")])
 def test_a_command_on_records_works(line: Line, checkout: Path) -> None:
     """What works on records does so, on one record of a cell."""
     if verb(line) == "verify":
@@ -315,6 +315,13 @@ def test_the_picture_is_light() -> None:
     data = (ROOT / "docs" / "matrix.png").read_bytes()
     assert data.startswith(b"\x89PNG")
     assert len(data) < 300_000
+
+
+def test_the_published_run_is_few_files_and_light() -> None:
+    """A clone is not to carry a run of which each cell is files: `python -m harness pack`."""
+    sizes = [path.stat().st_size for path in (ROOT / "reports" / "published").rglob("*") if path.is_file()]
+    assert len(sizes) <= 30
+    assert sum(sizes) <= 4_000_000
 
 
 def tracked() -> list[Path]:

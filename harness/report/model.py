@@ -18,7 +18,7 @@ from harness.report.graph import GraphView
 from harness.words import Class, Precision, Role, Verdict
 
 #: Raised when the meaning of a field of results.json changes.
-RESULTS_SCHEMA = 2
+RESULTS_SCHEMA = 1
 
 
 @dataclass(frozen=True)

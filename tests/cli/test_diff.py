@@ -182,11 +182,11 @@ def test_a_timing_without_samples_is_not_compared(tmp_path: Path) -> None:
 
 
 BROKEN: dict[str, Any] = {
-    "half": '{"schema": 2,',
+    "half": '{"schema": 1,',
     "list": "[]",
     "number": "3",
-    "other": '{"schema": 2, "cells": []}',
-    "bare": '{"schema": 2}',
+    "other": '{"schema": 1, "cells": []}',
+    "bare": '{"schema": 1}',
     "deep": "[" * 100_000,
     "bytes": "\udcff",
     "cells": {"cells": 3},

@@ -15,6 +15,7 @@ from harness.record.outcome import Latency, Outcome
 from harness.record.store import Store
 from harness.report.labels import BUCKETS, bucket
 from harness.report.model import CellView, Results
+from harness.report.packed import content, results_file
 from harness.report.results import assemble, recorded, results_of
 from harness.report.writer import build_report, results_json
 from harness.words import Class, Grade, Precision, Verdict
@@ -269,8 +270,8 @@ def _has(whole: Any, part: Any) -> bool:
 
 def test_results_of_real_engines_come_back_with_their_history() -> None:
     """Layers, messages and strips that no factory thought of."""
-    published = Path(__file__).parents[2] / "reports" / "published" / "results.json"
-    data = json.loads(published.read_text(encoding="utf-8"))
+    published = results_file(Path(__file__).parents[2] / "reports" / "published")
+    data = json.loads(content(published))
     results = Results.from_json(data)
     again = json.loads(results_json(results))
     for one, other in zip(data["cells"], again["cells"], strict=True):

@@ -38,10 +38,14 @@ _encode = json.JSONEncoder().encode
 _BASE64 = re.compile(r'(?<=\[")[A-Za-z0-9+/=]+(?=")')
 
 
-def page_data(results: Results) -> str:
-    """Return the JSON text, safe inside a <script> element; the same bytes for the same results and zlib."""
+def page_data(results: Results, archives: Sequence[str] = ()) -> str:
+    """Return the JSON text, safe inside a <script> element; the same bytes for the same results and zlib.
+
+    `archives` are what the page finds packed beside it.
+    """
     rows = list(zip(rows_of(results), grid_of(results), strict=True))
-    data = {**_clean(facts(results)), "evidence": _evidence(rows, len(results.cells), results.runs)}
+    evidence = _evidence(rows, len(results.cells), results.runs)
+    data = {**_clean(facts(results)), "archives": list(archives), "evidence": evidence}
     text = json.dumps(data, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e")
 

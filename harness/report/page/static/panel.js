@@ -81,13 +81,22 @@ const log = (cell) => [
   cell.messages ? table(["Severity", "Message"], cell.messages) : null,
   cell.messagesLeftOut ? make("p", { class: "quiet" }, `${cell.messagesLeftOut} more messages are in the whole log.`) : null,
   cell.native ? fold("What the native library wrote", boxed(cell.native)) : null,
-  cell.log ? make("p", { class: "quiet" }, "Whole log, in the folder that this page was published in: ", make("a", { href: `logs/${cell.log.slice(0, 2)}/${cell.log}.txt.gz` }, `${cell.log.slice(0, 12)}.txt.gz`)) : null].filter(Boolean);
+  cell.log ? published("The whole log", "logs", `${cell.log.slice(0, 2)}/${cell.log}.txt`, make("a", { href: `logs/${cell.log.slice(0, 2)}/${cell.log}.txt.gz` }, `${cell.log.slice(0, 12)}.txt.gz`)) : null].filter(Boolean);
 const copying = (label, text) => {
   const button = make("button", { type: "button" }, label);
   button.addEventListener("click", () => navigator.clipboard?.writeText(text()).then(() => { button.textContent = "Copied"; }));
   return navigator.clipboard ? button : null;
 };
 const command = (text) => make("div", { class: "cmd" }, boxed(text), copying("Copy", () => text));
+// What lies beside the page by itself, or in its folder's archive, with the line that gets it out. In a packed folder that
+// was run into again a log is in either.
+const published = (what, folder, name, file) => {
+  const archive = `${folder}.tar.xz`;
+  const packed = data.archives.includes(folder);
+  const places = [!packed || !data.archives.includes("results.json") ? file : null, packed ? make("a", { href: archive }, archive) : null].filter(Boolean);
+  return [make("p", { class: folder === "logs" ? "quiet" : null }, `${what}, in the folder that this page was published in: `, places[0], places[1] ? [", or packed in ", places[1]] : ""),
+    packed ? command(`tar -xf ${archive} ${folder}/${name}`) : null];
+};
 // ---- the runs of the past: a strip of badges, and the medians of the runs on the present stack ----------------------
 const strip = (past) => make("ol", { class: "strip", "aria-label": "The last runs, the oldest first" }, (past.strip || []).map(([when, cls, elsewhere]) => {
   const [letters, shape, name] = data.marks[cls];
@@ -117,7 +126,7 @@ const quoted = (text) => `'${text.replace(/'/g, "'\\''")}'`;
 // A line that begins with # says what the one before it cannot express.
 const reproduce = (id, cell, variant, target) => {
   const [lines, unsaid] = [(cell.byHand || []).filter((line) => line[0] !== "#"), (cell.byHand || []).filter((line) => line[0] === "#")];
-  return [make("p", {}, "The model, in the folder that this page was published in: ", make("a", { href: `models/${variant.file}`, download: variant.file }, variant.file)),
+  return [...published("The model", "models", variant.file, make("a", { href: `models/${variant.file}`, download: variant.file }, variant.file)),
     lines.length ? make("p", { class: "quiet" }, `By hand, as a bug report needs it, in the folder of the model${lines.length > 1 ? ": in NVIDIA’s image, or where TensorRT is installed" : ""}.`) : null,
     lines.map(command), unsaid.map((line) => make("p", { class: "quiet" }, capital(line.slice(2)) + ".")),
     make("p", { class: "quiet" }, "This cell again, in a clone of the project."),
@@ -144,7 +153,7 @@ const stateWords = (row, column, cell) => {
 // Where no engine told of a node the picture is only the model: folded, so that what is known stands first.
 const picture = (variant, sides) => (sides.some(({ cell }) => (cell.precision || []).length) ? graphView(variant, sides) : fold("The model as a graph", graphView(variant, sides)));
 const bodyOf = (row, column, other, found) => {
-  if (!found) return [make("p", {}, "The evidence of this cell was left out of the page to keep it small; ", make("a", { href: "results.json" }, "results.json"), " has it.")];
+  if (!found) return [make("p", {}, "The evidence of this cell was left out of the page to keep it small; ", make("a", { href: data.archives.includes("results.json") ? "results.json.xz" : "results.json" }, "results.json"), " has it.")];
   const cell = found.cells[column] || {};
   const variant = found.variant;
   const second = other === null ? null : found.cells[other] || {};
