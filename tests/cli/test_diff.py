@@ -185,7 +185,7 @@ BROKEN: dict[str, Any] = {
     "half": '{"schema": 1,',
     "list": "[]",
     "number": "3",
-    "other": '{"schema": 1, "cells": []}',
+    "other": '{"schema": 2, "cells": []}',
     "bare": '{"schema": 1}',
     "deep": "[" * 100_000,
     "bytes": "\udcff",

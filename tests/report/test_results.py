@@ -216,7 +216,7 @@ def test_median_and_95th_percentile_are_of_the_samples(
 def test_results_json_keeps_its_contract() -> None:
     """Scripts rely on these names."""
     data = json.loads(results_json(factory.results()))
-    assert data["schema"] == 2
+    assert data["schema"] == 1
     assert {"id", "version", "platform"} <= data["targets"][0].keys()
     promised = (
         "id case variant target class verdict signature phases precision layers latency_ms reason stamps"
