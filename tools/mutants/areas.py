@@ -17,7 +17,8 @@ class Area:
 AREAS = (
     Area(
         "judging",
-        ("harness/judge/*.py",),
+        # All but explain.py: how a judgement is worded is looked at, not computed.
+        ("harness/judge/[!_e]*.py", "harness/judge/engine_errors.py"),
         ("tests/judge", "tests/report/test_pairs.py"),
     ),
     Area(

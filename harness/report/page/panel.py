@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from harness.engines import ENGINES
+from harness.record.from_json import fields_of
 from harness.report import past
 from harness.report.labels import BUCKETS, MARKS, ROLES, bucket
 from harness.report.page.layout import layout
@@ -105,7 +106,7 @@ def cell_evidence(cell: CellView, runs: Sequence[RunView] = ()) -> dict[str, Any
             "expectation": cell.expectation,
             "claims": list(cell.claims),
             "lost": list(cell.lost),
-            "diagnosis": vars(cell.diagnosis) if cell.diagnosis else None,
+            "diagnosis": fields_of(cell.diagnosis) if cell.diagnosis else None,
             "notes": list(cell.notes),
             "phases": _pairs(cell.phases),
             "failedPhase": cell.failed_phase,
@@ -197,7 +198,7 @@ _WITH_THE_RECIPE = frozenset({"model_sha256", "recipe_sha256"})
 
 
 def _stamps(stamps: Stamps) -> list[list[str]]:
-    texts = {key: value for key, value in vars(stamps).items() if isinstance(value, str)}
+    texts = {key: value for key, value in fields_of(stamps).items() if isinstance(value, str)}
     plain = {key: value for key, value in texts.items() if value and key not in _WITH_THE_RECIPE}
     packages = [["packages", " ".join(stamps.packages)]] if stamps.packages else []
     # What the stamps say already: the agent reports its engine's version too.
