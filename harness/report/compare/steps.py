@@ -20,6 +20,7 @@ class Steps:
     def __init__(self, results: Results) -> None:
         self.results = results
         self.known = known(results, {target.id: "" for target in results.targets})
+        self._keys = [(variant.case, variant.name) for case in results.cases for variant in case.variants]
         self._meanwhile = [
             Meanwhile(
                 [(variant, each.side(key, variant)) for key, variant in each.variants.items()], each.called
@@ -35,6 +36,6 @@ class Steps:
 
     def instead(self, row: int, column: int) -> str:
         """Return what to use in place of a variant that does not work on a column; "" where it does."""
-        key = list(self.known[column].variants)[row]
-        found = self.known[column].sides[key].cls
+        side = self.known[column].sides.get(self._keys[row])
+        found = side and side.cls
         return self._meanwhile[column].of(row) if found and found not in GOOD else ""

@@ -102,10 +102,11 @@ def facts(results: Results, steps: Steps) -> dict[str, Any]:
     # What differs, numbered in the order it comes.
     looks: dict[Look, int] = {}
     stacks: dict[tuple[str, ...], int] = {}
+    known = {each.column.target: each for each in steps.known}
     grid: list[list[int]] = []
     times: list[Time] = []
     for row, ((_, variant), cells) in enumerate(zip(rows, grid_of(results), strict=True)):
-        sides = [known.sides[variant.case, variant.name] for known in steps.known]
+        sides = [known[cell.target].sides[variant.case, variant.name] for cell in cells]
         shown = [_look(cell, variant, one) for cell, one in zip(cells, sides, strict=True)]
         grid.append([looks.setdefault(one, len(looks)) for one in shown])
         times += [
