@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # More options for the command, as in: make matrix ARGS="-k mish --via venv"
 ARGS ?=
 
-.PHONY: matrix test lint lint-js node-tests lock clean
+.PHONY: matrix test lint lint-js docs node-tests lock clean
 .DEFAULT_GOAL := matrix
 
 $(VENV)/run.stamp: pyproject.toml constraints.txt
@@ -46,6 +46,10 @@ lint-js: $(JS)/.package-lock.json
 $(JS)/.package-lock.json: tools/js/package.json tools/js/package-lock.json
 	npm ci --prefix tools/js --silent --no-audit --no-fund
 	@touch $@
+
+# Every page and file that is made from the code; to be run after a change to matrix.yaml, cases/ or the adapter.
+docs: $(VENV)/dev.stamp
+	$(BIN)/python -m tools.docs
 
 # How much of what engines refuse is diagnosed, on ONNX's own node tests.
 node-tests: $(VENV)/run.stamp

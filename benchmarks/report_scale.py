@@ -20,7 +20,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from harness.case import Certainty, Expectation, Link
+from harness.case import Expectation, Link
 from harness.record.outcome import Layer, Message, Stamps, TensorUse
 from harness.report.graph import GraphView, NodeView
 from harness.report.model import Advice, CaseView, CellView, Results, Span, TargetView, Timing, VariantView
@@ -119,7 +119,7 @@ def _variant(index: int) -> VariantView:
         recipe_text="graph typing; flags INT8+FP16; workspace 1024 MiB",
         recipe_sha256=f"{index:064x}",
         model_sha256=f"{index * 7919:064x}",
-        expectations=(Expectation(Class.BUILD_FAILED, "<10.9", _LINK, Certainty.REPORTED),),
+        expectations=(Expectation.reported(Class.BUILD_FAILED, "<10.9", _LINK),),
         tags=("sweep:size",),
         spans=(
             Span("TensorRT", "fails to build on 10.0 (measured); fixed in 10.1 (measured): builds, INT8 2/2"),
@@ -132,8 +132,8 @@ def _cell(variant: VariantView, target: TargetView, chance: random.Random) -> Ce
     where = (f"{variant.case}[{variant.name}]-{target.id}", variant.case, variant.name, target.id)
     if target.stamps is None:
         said = "not run yet"
-        documented = (0,) if chance.random() < 0.6 else ()
-        return CellView(*where, Class.NOT_RUN, Verdict.NOT_RUN, said, said, documented=documented)
+        claims = (0,) if chance.random() < 0.6 else ()
+        return CellView(*where, Class.NOT_RUN, Verdict.NOT_RUN, said, said, claims=claims)
     stamps = Stamps(
         engine_version=target.version,
         via="docker",

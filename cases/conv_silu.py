@@ -16,7 +16,6 @@ from onnx import TensorProto
 from harness.case import (
     Calibrator,
     Case,
-    Certainty,
     Class,
     Expectation,
     Graph,
@@ -26,21 +25,18 @@ from harness.case import (
     Role,
     Typing,
     Variant,
+    links,
 )
 
 if TYPE_CHECKING:
     import onnx
 
-REPORT = Link("https://github.com/NVIDIA/TensorRT/issues/3640", "TensorRT issue 3640")
-TAIL_REPORT = Link("https://github.com/NVIDIA/TensorRT/issues/4555", "TensorRT issue 4555")
-WITH_FP16 = Link("https://github.com/NVIDIA/TensorRT/issues/3576", "TensorRT issue 3576")
-EXPLICIT_DENSE = Link("https://github.com/NVIDIA/TensorRT/issues/3385", "TensorRT issue 3385")
+REPORT = links.issue(3640)
+TAIL_REPORT = links.issue(4555)
+WITH_FP16 = links.issue(3576)
+DENSE_SWISH = links.DEPTHWISE_SWISH
 MINMAX = Link("https://github.com/maggiez0138/yolov5_quant_sample/issues/11", "yolov5_quant_sample issue 11")
 CALIBRATION_102 = Link("https://github.com/ultralytics/ultralytics/pull/24368", "Ultralytics change 24368")
-MIGRATION = Link(
-    "https://docs.nvidia.com/deeplearning/tensorrt/11.0.0/api/migration/tensorrt-10x-to-11x.html",
-    "NVIDIA: migrating from TensorRT 10.x to 11.x",
-)
 
 #: A module of the exported model: its name, channels in, channels out, kernel, stride.
 Module = tuple[str, int, int, int, int]
@@ -115,34 +111,18 @@ def _model(
     return g.model()
 
 
-def _claim(  # noqa: PLR0913  (the parts of an Expectation)
-    outcome: Class,
-    versions: str,
-    source: Link,
-    certainty: Certainty,
-    note: str = "",
-    *,
-    platform: str | None = None,
-) -> Expectation:
-    signature = "no-implementation" if outcome is Class.BUILD_FAILED else None
-    return Expectation(outcome, versions, source, certainty, note, platform=platform, signature=signature)
-
-
-def _removed(signature: str) -> Expectation:
-    return Expectation(Class.API_REMOVED, ">=11", MIGRATION, Certainty.REPORTED, signature=signature)
-
-
-OK, FAILS = Class.OK, Class.BUILD_FAILED
-REPORTED, SECOND_HAND, INFERRED = Certainty.REPORTED, Certainty.SECOND_HAND, Certainty.INFERRED
+OK, FAILS, REMOVED = Class.OK, Class.BUILD_FAILED, Class.API_REMOVED
+reported, guessed = Expectation.reported, Expectation.guessed
+fails = partial(reported, FAILS, signature="no-implementation")
 X86 = "linux/amd64"
-NO_IMPLICIT = _removed("implicit-int8-removed")
+NO_IMPLICIT = reported(REMOVED, ">=11", links.MIGRATION, "nvidia", signature="implicit-int8-removed")
+NO_WEAK_TYPING = reported(REMOVED, ">=11", links.MIGRATION, "nvidia", signature="weak-typing-removed")
 #: From 9.2 on the failure is gone on x86; 10.2 broke the calibration of whole YOLO models in another way.
-CALIBRATES = _claim(
+CALIBRATES = guessed(
     OK,
     ">=9.2,<11,!=10.2.*",
-    CALIBRATION_102,
-    INFERRED,
     "a YOLO model calibrates on every 10.x but 10.2",
+    link=CALIBRATION_102,
     platform=X86,
 )
 
@@ -171,10 +151,12 @@ IMPLICIT_VARIANTS = (
         build=_one,
         recipe=ENTROPY,
         expectations=(
-            _claim(FAILS, ">=8.5,<9", REPORT, REPORTED, "seen with a whole YOLOv8 model", platform="jetson"),
-            _claim(FAILS, ">=8.6,<9", TAIL_REPORT, REPORTED, "seen at another node of YOLOv8", platform=X86),
-            _claim(OK, ">=9.2,<10", REPORT, REPORTED, "a maintainer built the reported model", platform=X86),
-            _claim(OK, ">=10,<10.1", REPORT, SECOND_HAND, "from a summary of the thread", platform=X86),
+            fails(">=8.5,<9", REPORT, note="seen with a whole YOLOv8 model", platform="jetson"),
+            fails(">=8.6,<9", TAIL_REPORT, note="seen at another node of YOLOv8", platform=X86),
+            reported(
+                OK, ">=9.2,<10", REPORT, "nvidia", note="a maintainer built the reported model", platform=X86
+            ),
+            reported(OK, ">=10,<10.1", REPORT, "summary", note="from a summary of the thread", platform=X86),
             CALIBRATES,
             NO_IMPLICIT,
         ),
@@ -185,8 +167,8 @@ IMPLICIT_VARIANTS = (
         build=_one,
         recipe=MIN_MAX,
         expectations=(
-            _claim(OK, ">=8.6,<9", MINMAX, REPORTED, "RTX 3090 and Orin; 8.6 by its date"),
-            _claim(OK, ">=8.5,<8.6", MINMAX, INFERRED, platform="jetson"),
+            reported(OK, ">=8.6,<9", MINMAX, note="RTX 3090 and Orin; 8.6 by its date"),
+            guessed(OK, ">=8.5,<8.6", link=MINMAX, platform="jetson"),
             CALIBRATES,
             NO_IMPLICIT,
         ),
@@ -197,12 +179,11 @@ IMPLICIT_VARIANTS = (
         build=_one,
         recipe=Recipe(Typing.WEAK, flags=("INT8", "FP16"), calibrator=Calibrator("entropy")),
         expectations=(
-            Expectation(
-                Class.BUILD_FAILED,
+            guessed(
+                FAILS,
                 ">=8.6,<9",
-                WITH_FP16,
-                INFERRED,
-                note="a YOLOv8 segmentation model fails with both flags; the error's text was not seen",
+                "a YOLOv8 segmentation model fails with both flags; the error's text was not seen",
+                link=WITH_FP16,
                 platform=X86,
             ),
             CALIBRATES,
@@ -215,7 +196,7 @@ IMPLICIT_VARIANTS = (
         build=_one,
         recipe=replace(ENTROPY, mark_outputs=(CONV_TENSOR,)),
         expectations=(
-            _claim(OK, ">=8.5,<9", REPORT, INFERRED, "proposed by a maintainer, confirmed by nobody"),
+            guessed(OK, ">=8.5,<9", "proposed by a maintainer, confirmed by nobody", link=REPORT),
             CALIBRATES,
             NO_IMPLICIT,
         ),
@@ -226,7 +207,7 @@ IMPLICIT_VARIANTS = (
         build=_one,
         recipe=replace(ENTROPY, mark_outputs=(SIGMOID_TENSOR,)),
         expectations=(
-            _claim(OK, ">=8.5,<9", REPORT, INFERRED, "proposed by a maintainer, confirmed by nobody"),
+            guessed(OK, ">=8.5,<9", "proposed by a maintainer, confirmed by nobody", link=REPORT),
             CALIBRATES,
             NO_IMPLICIT,
         ),
@@ -236,7 +217,7 @@ IMPLICIT_VARIANTS = (
         title="The same convolution with ReLU in place of SiLU",
         build=partial(_one, relu=True),
         recipe=ENTROPY,
-        expectations=(_claim(OK, ">=8.5,<11", REPORT, INFERRED), NO_IMPLICIT),
+        expectations=(guessed(OK, ">=8.5,<11", link=REPORT), NO_IMPLICIT),
     ),
     Variant(
         name="int8-two",
@@ -244,7 +225,7 @@ IMPLICIT_VARIANTS = (
         build=_two,
         recipe=ENTROPY,
         expectations=(
-            _claim(FAILS, ">=8.6,<9", MINMAX, REPORTED, "names /model.1/conv/Conv; 8.6 by its date"),
+            fails(">=8.6,<9", MINMAX, note="names /model.1/conv/Conv; 8.6 by its date"),
             CALIBRATES,
             NO_IMPLICIT,
         ),
@@ -255,7 +236,7 @@ IMPLICIT_VARIANTS = (
         build=_tail,
         recipe=ENTROPY,
         expectations=(
-            _claim(FAILS, ">=8.6,<9", TAIL_REPORT, REPORTED, "seen on Windows, whole model", platform=X86),
+            fails(">=8.6,<9", TAIL_REPORT, note="seen on Windows, whole model", platform=X86),
             CALIBRATES,
             NO_IMPLICIT,
         ),
@@ -266,13 +247,13 @@ IMPLICIT_VARIANTS = (
         build=_tail,
         recipe=MIN_MAX,
         counterpart="int8-tail",
-        expectations=(_claim(OK, ">=8.6,<9", MINMAX, INFERRED), CALIBRATES, NO_IMPLICIT),
+        expectations=(guessed(OK, ">=8.6,<9", link=MINMAX), CALIBRATES, NO_IMPLICIT),
     ),
 )
 
 DENSE_OK = (
-    _claim(OK, ">=8.5,<8.6", EXPLICIT_DENSE, REPORTED, "a dense convolution with Swish", platform="jetson"),
-    _claim(OK, ">=8.5", EXPLICIT_DENSE, INFERRED),
+    reported(OK, ">=8.5,<8.6", DENSE_SWISH, note="a dense convolution with Swish", platform="jetson"),
+    guessed(OK, ">=8.5", link=DENSE_SWISH),
 )
 EXPLICIT_VARIANTS = (
     _twin(
@@ -288,14 +269,14 @@ EXPLICIT_VARIANTS = (
         build=partial(_one, qdq=True, identity=True),
         role=Role.CONTROL,
         counterpart="qdq",
-        expectations=(_claim(OK, ">=8.5", EXPLICIT_DENSE, INFERRED, "named as a workaround for depthwise"),),
+        expectations=(guessed(OK, ">=8.5", "named as a workaround for depthwise", link=DENSE_SWISH),),
     ),
     _twin(
         name="qdq-relu",
         title="Convolution and ReLU in explicit INT8",
         build=partial(_one, qdq=True, relu=True),
         counterpart="int8-relu",
-        expectations=(_claim(OK, ">=8.5", EXPLICIT_DENSE, INFERRED),),
+        expectations=(guessed(OK, ">=8.5", link=DENSE_SWISH),),
     ),
     _twin(
         name="qdq-fp16",
@@ -343,9 +324,9 @@ FLOAT_VARIANTS = (
         build=_one,
         recipe=Recipe(Typing.WEAK, flags=("FP16",)),
         expectations=(
-            _claim(OK, ">=8.6,<9", MINMAX, REPORTED, "RTX 3090 and Orin; 8.6 by its date"),
-            _claim(OK, ">=8.5,<11", MINMAX, INFERRED),
-            _removed("weak-typing-removed"),
+            reported(OK, ">=8.6,<9", MINMAX, note="RTX 3090 and Orin; 8.6 by its date"),
+            guessed(OK, ">=8.5,<11", link=MINMAX),
+            NO_WEAK_TYPING,
         ),
     ),
     _twin(
@@ -355,7 +336,7 @@ FLOAT_VARIANTS = (
         recipe=Recipe(flags=("FP16",)),
         counterpart="fp16",
         precision=_convs(Precision.FP16, FIRST),
-        expectations=(_claim(OK, ">=8.5", MINMAX, INFERRED),),
+        expectations=(guessed(OK, ">=8.5", link=MINMAX),),
     ),
     _control(
         name="fp32",
@@ -363,8 +344,8 @@ FLOAT_VARIANTS = (
         build=_one,
         precision=_convs(Precision.FP32, FIRST),
         expectations=(
-            _claim(OK, ">=8.6,<9", MINMAX, REPORTED, "RTX 3090 and Orin; 8.6 by its date"),
-            _claim(OK, ">=8.5", MINMAX, INFERRED),
+            reported(OK, ">=8.6,<9", MINMAX, note="RTX 3090 and Orin; 8.6 by its date"),
+            guessed(OK, ">=8.5", link=MINMAX),
         ),
     ),
 )
@@ -377,6 +358,6 @@ CASE = Case(
         "for a convolution fused with its Sigmoid and Mul. Newer versions build them on x86; a Jetson cannot "
         "leave the version of its JetPack, so what avoids the failure there matters."
     ),
-    links=(REPORT, TAIL_REPORT, MINMAX, WITH_FP16, EXPLICIT_DENSE, CALIBRATION_102),
+    links=(REPORT, TAIL_REPORT, MINMAX, WITH_FP16, DENSE_SWISH, CALIBRATION_102),
     variants=IMPLICIT_VARIANTS + EXPLICIT_VARIANTS + FLOAT_VARIANTS,
 )

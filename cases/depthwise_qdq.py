@@ -15,7 +15,6 @@ from onnx import TensorProto
 
 from harness.case import (
     Case,
-    Certainty,
     Class,
     Expectation,
     Graph,
@@ -25,23 +24,17 @@ from harness.case import (
     Role,
     Typing,
     Variant,
+    links,
 )
 
 if TYPE_CHECKING:
     import onnx
 
-REPORT = Link("https://github.com/NVIDIA/TensorRT/issues/4060", "TensorRT issue 4060")
-WORKS_WITH_RELU = Link("https://github.com/NVIDIA/TensorRT/issues/3385", "TensorRT issue 3385")
-CHANNEL_RULE = Link("https://github.com/NVIDIA/TensorRT/issues/1556", "TensorRT issue 1556")
-FEW_CHANNELS = Link("https://github.com/NVIDIA/TensorRT/issues/3638", "TensorRT issue 3638")
-GROUP_RULE = Link(
-    "https://github.com/NVIDIA/TensorRT/blob/v8.6.1/include/NvInfer.h",
-    "NvInfer.h, IConvolutionLayer::setNbGroupsNd",
-)
-MIGRATION = Link(
-    "https://docs.nvidia.com/deeplearning/tensorrt/11.0.0/api/migration/tensorrt-10x-to-11x.html",
-    "NVIDIA: migrating from TensorRT 10.x to 11.x",
-)
+REPORT = links.issue(4060)
+WORKS_WITH_RELU = links.DEPTHWISE_SWISH
+CHANNEL_RULE = links.issue(1556)
+FEW_CHANNELS = links.issue(3638)
+GROUP_RULE = Link(links.HEADER_86.url, "NvInfer.h, IConvolutionLayer::setNbGroupsNd")
 
 SIZE = 32
 #: The harness's inputs are uniform in [-1, 1]; the convolutions keep about that magnitude.
@@ -117,21 +110,10 @@ def _float(dtype: int = TensorProto.FLOAT) -> onnx.ModelProto:
     return g.model()
 
 
-def _claim(  # noqa: PLR0913  (the parts of an Expectation)
-    outcome: Class,
-    versions: str,
-    source: Link,
-    certainty: Certainty,
-    note: str = "",
-    *,
-    platform: str | None = None,
-) -> Expectation:
-    signature = "no-implementation" if outcome is Class.BUILD_FAILED else None
-    return Expectation(outcome, versions, source, certainty, note, platform=platform, signature=signature)
-
-
 OK, FAILS, LOST = Class.OK, Class.BUILD_FAILED, Class.PRECISION_LOST
-REPORTED, SECOND_HAND, INFERRED = Certainty.REPORTED, Certainty.SECOND_HAND, Certainty.INFERRED
+reported, guessed = Expectation.reported, Expectation.guessed
+NO_KERNEL = "no-implementation"
+fails = partial(reported, FAILS, signature=NO_KERNEL)
 X86 = "linux/amd64"
 
 EXPLICIT = Recipe(flags=("INT8",))
@@ -144,8 +126,8 @@ def _by_channels(channels: int) -> Variant:
     """Return the reported graph with another number of channels."""
     rule = "users find that the channels must be a multiple of 4"
     claims = (
-        _claim(FAILS, ">=8.5,<9", CHANNEL_RULE, INFERRED, rule),
-        _claim(LOST, ">=10", CHANNEL_RULE, INFERRED, rule),
+        guessed(FAILS, ">=8.5,<9", rule, link=CHANNEL_RULE, signature=NO_KERNEL),
+        guessed(LOST, ">=10", rule, link=CHANNEL_RULE),
     )
     # One channel in one group is a dense convolution as well: nothing is known of it.
     odd = channels % 4 != 0 and channels > 1
@@ -163,9 +145,9 @@ def _by_group(per_group: int) -> Variant:
     rule = "channels per group must be a multiple of 4 in INT8"
     claims: tuple[Expectation, ...] = ()
     if per_group % 4 == 0:
-        claims = (_claim(OK, ">=8.5", GROUP_RULE, REPORTED, rule),)
+        claims = (reported(OK, ">=8.5", GROUP_RULE, "source", note=rule),)
     elif per_group > 1:  # depthwise contradicts the rule: issue 3385 has it in INT8
-        claims = (_claim(LOST, ">=10", GROUP_RULE, INFERRED, rule),)
+        claims = (guessed(LOST, ">=10", rule, link=GROUP_RULE),)
     return _probe(
         name=f"qdq-group{per_group}",
         title=f"{SWEPT_CHANNELS} channels in groups of {per_group}",
@@ -183,8 +165,8 @@ REPORTED_VARIANTS = (
         role=Role.REPRODUCER,
         counterpart=None,
         expectations=(
-            _claim(FAILS, ">=8.6,<9", REPORT, REPORTED, "seen on a Quadro T2000 (SM 7.5)", platform=X86),
-            _claim(LOST, ">=10.2,<10.3", REPORT, SECOND_HAND, "builds, computes in FP32", platform=X86),
+            fails(">=8.6,<9", REPORT, note="seen on a Quadro T2000 (SM 7.5)", platform=X86),
+            reported(LOST, ">=10.2,<10.3", REPORT, "summary", note="builds, computes in FP32", platform=X86),
         ),
     ),
     _probe(
@@ -192,7 +174,7 @@ REPORTED_VARIANTS = (
         title="A Q/DQ pair after the convolution lets it end in INT8",
         build=partial(_reported, after="qdq"),
         role=Role.WORKAROUND,
-        expectations=(_claim(OK, ">=8.5", WORKS_WITH_RELU, INFERRED),),
+        expectations=(guessed(OK, ">=8.5", link=WORKS_WITH_RELU),),
     ),
     _probe(
         name="qdq-relu-after",
@@ -200,8 +182,8 @@ REPORTED_VARIANTS = (
         build=partial(_reported, 144, after="relu qdq"),
         role=Role.WORKAROUND,
         expectations=(
-            _claim(OK, ">=8.5,<8.6", WORKS_WITH_RELU, REPORTED, "AGX Orin, BatchNorm", platform="jetson"),
-            _claim(OK, ">=8.5", WORKS_WITH_RELU, INFERRED),
+            reported(OK, ">=8.5,<8.6", WORKS_WITH_RELU, note="AGX Orin, BatchNorm", platform="jetson"),
+            guessed(OK, ">=8.5", link=WORKS_WITH_RELU),
         ),
     ),
     _probe(
@@ -211,8 +193,8 @@ REPORTED_VARIANTS = (
         role=Role.WORKAROUND,
         precision=((CONV, Precision.FP32),),
         expectations=(
-            _claim(OK, ">=8.6,<9", REPORT, SECOND_HAND, "from a summary of the thread", platform=X86),
-            _claim(OK, ">=8.5", REPORT, INFERRED),
+            reported(OK, ">=8.6,<9", REPORT, "summary", note="from a summary of the thread", platform=X86),
+            guessed(OK, ">=8.5", link=REPORT),
         ),
     ),
     _probe(
@@ -224,7 +206,7 @@ REPORTED_VARIANTS = (
         name="qdq-dense",
         title="A dense convolution in place of the depthwise one",
         build=partial(_reported, per_group=32),
-        expectations=(_claim(OK, ">=8.5", GROUP_RULE, INFERRED, "one group of 32 channels"),),
+        expectations=(guessed(OK, ">=8.5", "one group of 32 channels", link=GROUP_RULE),),
     ),
     _probe(
         name="qdq-dense-c4",
@@ -232,9 +214,7 @@ REPORTED_VARIANTS = (
         build=_first_conv,
         role=Role.REPRODUCER,
         precision=((f"{FIRST_CONV}/Conv", Precision.INT8),),
-        expectations=(
-            _claim(FAILS, ">=8.6,<9", FEW_CHANNELS, REPORTED, "seen on a T4 (SM 7.5)", platform=X86),
-        ),
+        expectations=(fails(">=8.6,<9", FEW_CHANNELS, note="seen on a T4 (SM 7.5)", platform=X86),),
     ),
 )
 
@@ -247,8 +227,8 @@ FLOAT_VARIANTS = (
         role=Role.CONTROL,
         counterpart="qdq",
         expectations=(
-            _claim(OK, ">=8.5,<11", REPORT, INFERRED),
-            Expectation(Class.API_REMOVED, ">=11", MIGRATION, REPORTED, signature="weak-typing-removed"),
+            guessed(OK, ">=8.5,<11", link=REPORT),
+            reported(Class.API_REMOVED, ">=11", links.MIGRATION, "nvidia", signature="weak-typing-removed"),
         ),
     ),
     Variant(
@@ -259,7 +239,7 @@ FLOAT_VARIANTS = (
         role=Role.TWIN,
         counterpart="fp16",
         precision=((CONV, Precision.FP16),),
-        expectations=(_claim(OK, ">=8.5", REPORT, INFERRED),),
+        expectations=(guessed(OK, ">=8.5", link=REPORT),),
     ),
     Variant(
         name="fp32",
@@ -268,7 +248,7 @@ FLOAT_VARIANTS = (
         role=Role.CONTROL,
         counterpart="qdq",
         precision=((CONV, Precision.FP32),),
-        expectations=(_claim(OK, ">=8.5", REPORT, INFERRED),),
+        expectations=(guessed(OK, ">=8.5", link=REPORT),),
     ),
 )
 

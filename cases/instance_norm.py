@@ -35,7 +35,6 @@ from onnx import TensorProto
 from harness.case import (
     Calibrator,
     Case,
-    Certainty,
     Class,
     Expectation,
     Graph,
@@ -45,19 +44,19 @@ from harness.case import (
     Role,
     Typing,
     Variant,
+    links,
 )
 
-TRT, PARSER = "https://github.com/NVIDIA/TensorRT", "https://github.com/onnx/onnx-tensorrt/blob"
-REPORT = Link(f"{TRT}/issues/3659", "TensorRT issue 3659: InstanceNormalization, INT8 with a calibrator")
-SLOWER = Link(f"{TRT}/issues/3962", "TensorRT issue 3962: 10 slower than 8.6 with InstanceNormalization")
-CUDNN = Link(f"{TRT}/issues/1611", "TensorRT issue 1611: cuDNN error of the plugin, INT8")
-CUDNN_VERSION = Link(f"{TRT}/issues/3578", "TensorRT issue 3578: cuDNN version mismatch of the plugin, 8.6")
+TRT, PARSER = links.TRT, links.PARSER
+REPORT = links.issue(3659, "InstanceNormalization, INT8 with a calibrator")
+SLOWER = links.issue(3962, "10 slower than 8.6 with InstanceNormalization")
+CUDNN = links.issue(1611, "cuDNN error of the plugin, INT8")
+CUDNN_VERSION = links.issue(3578, "cuDNN version mismatch of the plugin, 8.6")
 PLUGIN = Link(
     f"{TRT}/blob/v11.1/plugin/instanceNormalizationPlugin/instanceNormalizationPlugin.cu",
     "InstanceNormalization_TRT: supportsFormatCombination",
 )
 CHANGELOG = Link(f"{TRT}/blob/v11.1/CHANGELOG.md", "TensorRT OSS change log")
-OPERATORS_86 = Link(f"{PARSER}/release/8.6-GA/docs/operators.md", "ONNX parser 8.6: operators")
 OPERATORS_101 = Link(f"{PARSER}/release/10.1-GA/docs/operators.md", "ONNX parser 10.1: operators")
 HEADER_85 = Link(f"{PARSER}/release/8.5-GA/NvOnnxParser.h", "NvOnnxParser.h of 8.5: no flags")
 IMPORTER_85 = Link(f"{PARSER}/release/8.5-GA/builtin_op_importers.cpp#L2179", "ONNX parser 8.5: importer")
@@ -69,13 +68,10 @@ IMPORTER_92 = Link(
 IMPORTER_100 = Link(f"{PARSER}/release/10.0-GA/onnxOpImporters.cpp#L2638", "ONNX parser 10.0: importer")
 IMPORTER_101 = Link(f"{PARSER}/release/10.1-GA/onnxOpImporters.cpp#L2675", "ONNX parser 10.1: importer")
 PARSER_11 = Link(f"{TRT}/blob/v11.1/include/NvOnnxParser.h#L90", "NvOnnxParser.h 11.1: OnnxParserFlag")
-MIGRATION = Link(
-    "https://docs.nvidia.com/deeplearning/tensorrt/11.0.0/api/migration/tensorrt-10x-to-11x.html",
-    "NVIDIA: migrating from TensorRT 10.x to 11.x",
-)
 
-OK, INACCURATE = Class.OK, Class.INACCURATE
-REPORTED, SECOND_HAND, INFERRED = Certainty.REPORTED, Certainty.SECOND_HAND, Certainty.INFERRED
+OK, INACCURATE, REMOVED = Class.OK, Class.INACCURATE, Class.API_REMOVED
+BUILD_FAILED, PARSE_FAILED = Class.BUILD_FAILED, Class.PARSE_FAILED
+reported, guessed = Expectation.reported, Expectation.guessed
 CONV1, CONV2 = "/block1/conv/Conv", "/block2/conv/Conv"
 NORM1, NORM2 = "/block1/norm/InstanceNormalization", "/block2/norm/InstanceNormalization"
 NORMS_FP32 = ((NORM1, Precision.FP32), (NORM2, Precision.FP32))
@@ -178,18 +174,6 @@ def _half(*, norm_dtype: int = TensorProto.FLOAT16) -> onnx.ModelProto:
     return model
 
 
-def _claim(  # noqa: PLR0913  (the parts of an Expectation)
-    outcome: Class,
-    versions: str,
-    source: Link,
-    certainty: Certainty = INFERRED,
-    note: str = "",
-    *,
-    signature: str | None = None,
-) -> Expectation:
-    return Expectation(outcome, versions, source, certainty, note, signature=signature)
-
-
 def _implicit(parser_flags: tuple[tuple[str, bool], ...] = NATIVE, fault: Fault | None = None) -> Recipe:
     return Recipe(
         Typing.WEAK, flags=("INT8",), calibrator=Calibrator("entropy", fault=fault), parser_flags=parser_flags
@@ -202,20 +186,15 @@ WARNS = "with `Missing scale and zero-point` warnings for tensors inside the nor
 BLACKWELL = "fails on Blackwell and later GPUs"
 ONE_TYPE = "asserts that input, scale and bias have one type"
 MIXED = "mixed-types-norm"
-NO_FLAG = _claim(
-    Class.API_REMOVED,
-    "<8.6",
-    HEADER_85,
-    REPORTED,
-    "parser flags came with 8.6",
-    signature="parser-flag-missing",
+NO_FLAG = reported(
+    REMOVED, "<8.6", HEADER_85, "source", note="parser flags came with 8.6", signature="parser-flag-missing"
 )
-REMOVED = _claim(
-    Class.API_REMOVED,
+NO_IMPLICIT = reported(
+    REMOVED,
     ">=11",
-    MIGRATION,
-    REPORTED,
-    "neither calibrators nor BuilderFlag.INT8; put Q/DQ into the graph",
+    links.MIGRATION,
+    "nvidia",
+    note="neither calibrators nor BuilderFlag.INT8; put Q/DQ into the graph",
     signature="implicit-int8-removed",
 )
 
@@ -226,10 +205,10 @@ CALIBRATED_VARIANTS = (
         title="INT8 from the entropy calibrator, native normalisation",
         build=_two_blocks,
         expectations=(
-            _claim(OK, ">=8.6,<9", REPORT, SECOND_HAND, WARNS),
-            _claim(OK, ">=9,<11", REPORT, INFERRED, WARNS),
+            reported(OK, ">=8.6,<9", REPORT, "summary", note=WARNS),
+            guessed(OK, ">=9,<11", WARNS, link=REPORT),
             NO_FLAG,
-            REMOVED,
+            NO_IMPLICIT,
         ),
     ),
     _calibrated(
@@ -238,9 +217,9 @@ CALIBRATED_VARIANTS = (
         build=_two_blocks,
         recipe=_implicit(BY_PLUGIN),
         expectations=(
-            _claim(OK, ">=8.6,<11", PLUGIN, INFERRED, f"issue 1611 has a cuDNN error on 8.0; {BLACKWELL}"),
+            guessed(OK, ">=8.6,<11", f"issue 1611 has a cuDNN error on 8.0; {BLACKWELL}", link=PLUGIN),
             NO_FLAG,
-            REMOVED,
+            NO_IMPLICIT,
         ),
     ),
     _calibrated(
@@ -248,12 +227,12 @@ CALIBRATED_VARIANTS = (
         title="INT8 from the entropy calibrator with two network inputs and an INT64 shape, as reported",
         build=_as_reported,
         expectations=(
-            _claim(
-                OK, ">=8.6,<9", REPORT, SECOND_HAND, f"{WARNS}; the CUDA error was the user's calibrator's"
+            reported(
+                OK, ">=8.6,<9", REPORT, "summary", note=f"{WARNS}; the CUDA error was the user's calibrator's"
             ),
-            _claim(OK, ">=9,<11", REPORT, INFERRED, WARNS),
+            guessed(OK, ">=9,<11", WARNS, link=REPORT),
             NO_FLAG,
-            REMOVED,
+            NO_IMPLICIT,
         ),
     ),
     _calibrated(
@@ -265,20 +244,20 @@ CALIBRATED_VARIANTS = (
         counterpart="int8-plugin",
         precision=((NORM1, Precision.INT8), (NORM2, Precision.INT8)),
         expectations=(
-            _claim(OK, ">=8.6,<11", PLUGIN, INFERRED, f"unless FP32 was timed as faster; {BLACKWELL}"),
+            guessed(OK, ">=8.6,<11", f"unless FP32 was timed as faster; {BLACKWELL}", link=PLUGIN),
             NO_FLAG,
-            REMOVED,
+            NO_IMPLICIT,
         ),
     ),
 )
 
 SINCE_86 = (
-    _claim(OK, ">=8.6,<10", OPERATORS_86, INFERRED, NOT_LISTED),
-    _claim(OK, ">=10", OPERATORS_101, INFERRED, NOT_LISTED),
+    guessed(OK, ">=8.6,<10", NOT_LISTED, link=links.OPERATORS_86),
+    guessed(OK, ">=10", NOT_LISTED, link=OPERATORS_101),
 )
-DEFAULT_CLAIMS = (_claim(OK, ">=8.5,<8.6", IMPORTER_85), *SINCE_86)
+DEFAULT_CLAIMS = (guessed(OK, ">=8.5,<8.6", link=IMPORTER_85), *SINCE_86)
 NATIVE_CLAIMS = (NO_FLAG, *SINCE_86)
-PLUGIN_CLAIMS = (NO_FLAG, _claim(OK, ">=8.6", PLUGIN, INFERRED, BLACKWELL))
+PLUGIN_CLAIMS = (NO_FLAG, guessed(OK, ">=8.6", BLACKWELL, link=PLUGIN))
 _explicit = partial(
     Variant,
     recipe=Recipe(flags=("INT8",)),
@@ -351,10 +330,12 @@ FP32_VARIANTS = (
         counterpart="int8-native",
         precision=NORMS_FP32,
         expectations=(
-            _claim(OK, ">=8.5,<8.6", IMPORTER_85),
-            _claim(OK, ">=8.6,<10", OPERATORS_86, REPORTED, LISTED),
-            _claim(OK, ">=10,<11", OPERATORS_101, REPORTED, f"{LISTED}; slower than 8.6 in issue 3962"),
-            _claim(OK, ">=11", PARSER_11, INFERRED, "the native layer is still the default"),
+            guessed(OK, ">=8.5,<8.6", link=IMPORTER_85),
+            reported(OK, ">=8.6,<10", links.OPERATORS_86, "nvidia", note=LISTED),
+            reported(
+                OK, ">=10,<11", OPERATORS_101, "nvidia", note=f"{LISTED}; slower than 8.6 in issue 3962"
+            ),
+            guessed(OK, ">=11", "the native layer is still the default", link=PARSER_11),
         ),
     ),
     Variant(
@@ -367,9 +348,9 @@ FP32_VARIANTS = (
         precision=NORMS_FP32,
         expectations=(
             NO_FLAG,
-            _claim(OK, ">=8.6,<10", OPERATORS_86, REPORTED, LISTED),
-            _claim(OK, ">=10,<11", OPERATORS_101, REPORTED, LISTED),
-            _claim(OK, ">=11", PARSER_11),
+            reported(OK, ">=8.6,<10", links.OPERATORS_86, "nvidia", note=LISTED),
+            reported(OK, ">=10,<11", OPERATORS_101, "nvidia", note=LISTED),
+            guessed(OK, ">=11", link=PARSER_11),
         ),
     ),
     Variant(
@@ -382,10 +363,14 @@ FP32_VARIANTS = (
         precision=NORMS_FP32,
         expectations=(
             NO_FLAG,
-            _claim(
-                OK, ">=8.6,<10", OPERATORS_86, REPORTED, f"{LISTED}; issue 3578 has a cuDNN version mismatch"
+            reported(
+                OK,
+                ">=8.6,<10",
+                links.OPERATORS_86,
+                "nvidia",
+                note=f"{LISTED}; issue 3578 has a cuDNN version mismatch",
             ),
-            _claim(OK, ">=10", CHANGELOG, INFERRED, f"from 10.2 its version on IPluginV3; {BLACKWELL}"),
+            guessed(OK, ">=10", f"from 10.2 its version on IPluginV3; {BLACKWELL}", link=CHANGELOG),
         ),
     ),
     Variant(
@@ -396,8 +381,8 @@ FP32_VARIANTS = (
         counterpart="fp32",
         precision=((NORM1, Precision.FP32),),
         expectations=(
-            _claim(OK, ">=8.5,<9", REPORT, SECOND_HAND, "warns that the model has INT64 weights"),
-            _claim(OK, ">=9", CHANGELOG, INFERRED, "INT64 is a type of its own, the warning is gone"),
+            reported(OK, ">=8.5,<9", REPORT, "summary", note="warns that the model has INT64 weights"),
+            guessed(OK, ">=9", "INT64 is a type of its own, the warning is gone", link=CHANGELOG),
         ),
     ),
 )
@@ -409,21 +394,16 @@ FP16_VARIANTS = (
         title="FP16 input with FP32 scale and bias: parses up to 8.6, refused from 9.2",
         build=partial(_half, norm_dtype=TensorProto.FLOAT),
         expectations=(
-            _claim(
-                OK, ">=8.5,<8.6", IMPORTER_85, INFERRED, "no look at types, and the plugin wants FP32 scales"
-            ),
-            _claim(
-                OK, ">=8.6,<9", IMPORTER_86, INFERRED, "no look at types, and the plugin wants FP32 scales"
-            ),
-            _claim(Class.PARSE_FAILED, ">=9.2,<10", IMPORTER_92, REPORTED, ONE_TYPE, signature=MIXED),
-            _claim(Class.PARSE_FAILED, ">=10,<10.1", IMPORTER_100, REPORTED, ONE_TYPE, signature=MIXED),
-            _claim(Class.PARSE_FAILED, ">=10.1,<10.2", IMPORTER_101, REPORTED, ONE_TYPE, signature=MIXED),
-            _claim(
-                Class.PARSE_FAILED,
+            guessed(OK, ">=8.5,<8.6", "no look at types, and the plugin wants FP32 scales", link=IMPORTER_85),
+            guessed(OK, ">=8.6,<9", "no look at types, and the plugin wants FP32 scales", link=IMPORTER_86),
+            reported(PARSE_FAILED, ">=9.2,<10", IMPORTER_92, "source", note=ONE_TYPE, signature=MIXED),
+            reported(PARSE_FAILED, ">=10,<10.1", IMPORTER_100, "source", note=ONE_TYPE, signature=MIXED),
+            reported(PARSE_FAILED, ">=10.1,<10.2", IMPORTER_101, "source", note=ONE_TYPE, signature=MIXED),
+            guessed(
+                PARSE_FAILED,
                 ">=10.2",
-                IMPORTER_101,
-                INFERRED,
                 "no later source was read, but the parser of TensorRT-RTX 1.7 asserts it too",
+                link=IMPORTER_101,
                 signature=MIXED,
             ),
         ),
@@ -436,11 +416,9 @@ FP16_VARIANTS = (
         role=Role.WORKAROUND,
         counterpart="fp16-fp32-scale",
         expectations=(
-            _claim(
-                INACCURATE, ">=8.5,<8.6", IMPORTER_85, INFERRED, "hands FP16 scales to the plugin as FP32"
-            ),
-            _claim(INACCURATE, ">=8.6,<9", IMPORTER_86, INFERRED, "hands FP16 scales to the plugin as FP32"),
-            _claim(OK, ">=9.2", IMPORTER_101, INFERRED, "converts the scales for the plugin"),
+            guessed(INACCURATE, ">=8.5,<8.6", "hands FP16 scales to the plugin as FP32", link=IMPORTER_85),
+            guessed(INACCURATE, ">=8.6,<9", "hands FP16 scales to the plugin as FP32", link=IMPORTER_86),
+            guessed(OK, ">=9.2", "converts the scales for the plugin", link=IMPORTER_101),
         ),
     ),
     _fp16(
@@ -452,8 +430,8 @@ FP16_VARIANTS = (
         counterpart="fp16-fp16-scale",
         expectations=(
             NO_FLAG,
-            _claim(OK, ">=8.6,<9", OPERATORS_86, REPORTED, LISTED),
-            _claim(OK, ">=9.2", OPERATORS_101, INFERRED, LISTED),
+            reported(OK, ">=8.6,<9", links.OPERATORS_86, "nvidia", note=LISTED),
+            guessed(OK, ">=9.2", LISTED, link=OPERATORS_101),
         ),
     ),
 )
@@ -465,16 +443,16 @@ WRONG_CALIBRATORS = (
         title="A user's error: the calibrator hands over host memory",
         recipe=_implicit(fault="host_pointer"),
         expectations=(
-            _claim(
-                Class.BUILD_FAILED,
+            reported(
+                BUILD_FAILED,
                 ">=8.6,<11",
                 REPORT,
-                SECOND_HAND,
-                "CUDA invalid argument, unless the GPU can read pageable host memory",
+                "summary",
+                note="CUDA invalid argument, unless the GPU can read pageable host memory",
                 signature="calibrator-cuda-error",
             ),
             NO_FLAG,
-            REMOVED,
+            NO_IMPLICIT,
         ),
     ),
     _wrong(
@@ -482,9 +460,9 @@ WRONG_CALIBRATORS = (
         title="A user's error: the calibrator hands over float64, which is read as float32",
         recipe=_implicit(fault="float64"),
         expectations=(
-            _claim(INACCURATE, ">=8.6,<11", REPORT, INFERRED, "no CUDA call fails, the scales are noise's"),
+            guessed(INACCURATE, ">=8.6,<11", "no CUDA call fails, the scales are noise's", link=REPORT),
             NO_FLAG,
-            REMOVED,
+            NO_IMPLICIT,
         ),
     ),
     _wrong(
@@ -492,16 +470,16 @@ WRONG_CALIBRATORS = (
         title="A user's error: the calibrator hands over every second element",
         recipe=_implicit(fault="non_contiguous"),
         expectations=(
-            _claim(
-                Class.BUILD_FAILED,
+            reported(
+                BUILD_FAILED,
                 ">=8.6,<11",
                 REPORT,
-                SECOND_HAND,
-                "CUDA invalid argument, unless TensorRT reads the batch without copying it",
+                "summary",
+                note="CUDA invalid argument, unless TensorRT reads the batch without copying it",
                 signature="calibrator-cuda-error",
             ),
             NO_FLAG,
-            REMOVED,
+            NO_IMPLICIT,
         ),
     ),
 )
@@ -515,6 +493,6 @@ CASE = Case(
         "convolutions do. Parser flag, Q/DQ placement and the types of scale and bias decide what builds on "
         "which version."
     ),
-    links=(REPORT, SLOWER, CUDNN, CUDNN_VERSION, PLUGIN, CHANGELOG, MIGRATION),
+    links=(REPORT, SLOWER, CUDNN, CUDNN_VERSION, PLUGIN, CHANGELOG, links.MIGRATION),
     variants=CALIBRATED_VARIANTS + EXPLICIT_VARIANTS + FP32_VARIANTS + FP16_VARIANTS + WRONG_CALIBRATORS,
 )

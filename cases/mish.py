@@ -15,7 +15,6 @@ from onnx import TensorProto
 from harness.case import (
     Calibrator,
     Case,
-    Certainty,
     Class,
     Expectation,
     Graph,
@@ -25,6 +24,7 @@ from harness.case import (
     Role,
     Typing,
     Variant,
+    links,
 )
 
 if TYPE_CHECKING:
@@ -32,20 +32,22 @@ if TYPE_CHECKING:
 
     import onnx
 
-REPORT = Link("https://github.com/NVIDIA/TensorRT/issues/3870", "TensorRT issue 3870")
-SWISH = Link("https://github.com/NVIDIA/TensorRT/issues/3385", "TensorRT issue 3385")
-RESIDUAL = Link("https://github.com/NVIDIA/TensorRT/issues/3579", "TensorRT issue 3579")
+REPORT = links.issue(3870)
+SWISH = links.DEPTHWISE_SWISH
+RESIDUAL = links.issue(3579)
 RESIDUAL_FIX = Link("https://github.com/NVIDIA/Model-Optimizer/issues/50", "Model-Optimizer issue 50")
-ADD_ADVICE = Link("https://github.com/NVIDIA/TensorRT/issues/3243", "TensorRT issue 3243")
-PARSER_92 = Link("https://github.com/onnx/onnx-tensorrt/blob/9.2/docs/operators.md", "ONNX parser 9.2")
-PARSER_100 = Link("https://github.com/onnx/onnx-tensorrt/blob/10.0-GA/docs/operators.md", "ONNX parser 10.0")
-HEADER_86 = Link("https://github.com/NVIDIA/TensorRT/blob/v8.6.1/include/NvInfer.h", "NvInfer.h of 8.6.1")
-MIGRATION = Link(
-    "https://docs.nvidia.com/deeplearning/tensorrt/11.0.0/api/migration/tensorrt-10x-to-11x.html",
-    "NVIDIA: migrating from TensorRT 10.x to 11.x",
-)
+ADD_ADVICE = links.issue(3243)
+PARSER_92 = Link(f"{links.PARSER}/9.2/docs/operators.md", "ONNX parser 9.2")
+PARSER_100 = Link(f"{links.PARSER}/10.0-GA/docs/operators.md", "ONNX parser 10.0")
 
-
+OK, FAILS = Class.OK, Class.BUILD_FAILED
+reported, guessed = Expectation.reported, Expectation.guessed
+NO_KERNEL = "no-implementation"
+fails = partial(reported, FAILS, signature=NO_KERNEL)
+CONV = "/SandGlass1/SandGlass1.0/Conv"
+NEXT_CONV = "/SandGlass1/SandGlass1.3/Conv"
+SWISH_CONV = "node_of_dqconv.dwconv"
+RESIDUAL_CONV = "/SandGlass4/SandGlass4.8/Conv"
 #: The harness's inputs are uniform in [-1, 1]; the layers behind them keep about that magnitude.
 INPUT_SCALE = 0.01
 INNER_SCALE = 0.025
@@ -159,30 +161,6 @@ def _residual(*, quantised: bool) -> onnx.ModelProto:
     return g.model()
 
 
-def _claim(  # noqa: PLR0913  (the parts of an Expectation)
-    outcome: Class,
-    versions: str,
-    source: Link,
-    certainty: Certainty,
-    note: str = "",
-    *,
-    platform: str | None = None,
-) -> Expectation:
-    signature = "no-implementation" if outcome is Class.BUILD_FAILED else None
-    return Expectation(outcome, versions, source, certainty, note, platform=platform, signature=signature)
-
-
-def _removed(signature: str) -> Expectation:
-    return Expectation(Class.API_REMOVED, ">=11", MIGRATION, Certainty.REPORTED, signature=signature)
-
-
-OK, FAILS = Class.OK, Class.BUILD_FAILED
-REPORTED, SECOND_HAND, INFERRED = Certainty.REPORTED, Certainty.SECOND_HAND, Certainty.INFERRED
-CONV = "/SandGlass1/SandGlass1.0/Conv"
-NEXT_CONV = "/SandGlass1/SandGlass1.3/Conv"
-SWISH_CONV = "node_of_dqconv.dwconv"
-RESIDUAL_CONV = "/SandGlass4/SandGlass4.8/Conv"
-
 EXPLICIT = Recipe(flags=("INT8",))
 BOTH_INT8 = ((CONV, Precision.INT8), (NEXT_CONV, Precision.INT8))
 _explicit = partial(Variant, recipe=EXPLICIT, precision=BOTH_INT8, counterpart="qdq")
@@ -194,17 +172,23 @@ EXPLICIT_VARIANTS = (
         build=_block,
         counterpart=None,
         expectations=(
-            _claim(
-                FAILS,
+            fails(
                 ">=10.0,<10.1",
                 REPORT,
-                REPORTED,
                 note="seen on Windows with the whole model; the GPU is not named",
                 platform="linux/amd64",
             ),
-            _claim(FAILS, ">=10.1,<10.2", REPORT, INFERRED, "between the report and the version of the fix"),
-            _claim(OK, ">=10.2,<11", REPORT, SECOND_HAND, "the fix version is from a summary of the thread"),
-            _claim(OK, ">=11", REPORT, INFERRED),
+            guessed(
+                FAILS,
+                ">=10.1,<10.2",
+                "between the report and the version of the fix",
+                link=REPORT,
+                signature=NO_KERNEL,
+            ),
+            reported(
+                OK, ">=10.2,<11", REPORT, "summary", note="the fix version is from a summary of the thread"
+            ),
+            guessed(OK, ">=11", link=REPORT),
         ),
     ),
     _explicit(
@@ -214,8 +198,8 @@ EXPLICIT_VARIANTS = (
         recipe=Recipe(typing=Typing.STRONG),
         role=Role.TWIN,
         expectations=(
-            Expectation(Class.API_REMOVED, "<9", HEADER_86, REPORTED, signature="strong-typing-missing"),
-            _claim(OK, ">=11", REPORT, INFERRED),
+            reported(Class.API_REMOVED, "<9", links.HEADER_86, "source", signature="strong-typing-missing"),
+            guessed(OK, ">=11", link=REPORT),
         ),
     ),
     _explicit(
@@ -224,9 +208,11 @@ EXPLICIT_VARIANTS = (
         build=partial(_block, qdq_after_norm=True),
         role=Role.WORKAROUND,
         expectations=(
-            _claim(OK, ">=8.5,<10", REPORT, INFERRED),
-            _claim(OK, ">=10,<11", REPORT, SECOND_HAND, "the workaround is from a summary of the thread"),
-            _claim(OK, ">=11", REPORT, INFERRED),
+            guessed(OK, ">=8.5,<10", link=REPORT),
+            reported(
+                OK, ">=10,<11", REPORT, "summary", note="the workaround is from a summary of the thread"
+            ),
+            guessed(OK, ">=11", link=REPORT),
         ),
     ),
     _explicit(
@@ -235,16 +221,22 @@ EXPLICIT_VARIANTS = (
         build=partial(_block, _mish_op, opset=18),
         tags=("opset18",),
         expectations=(
-            Expectation(
+            reported(
                 Class.PARSE_FAILED,
                 "<10",
                 PARSER_92,
-                REPORTED,
+                "nvidia",
                 note="the ONNX parser imports Mish from 10.0 on",
                 signature="no-importer",
             ),
-            _claim(FAILS, ">=10.0,<10.2", PARSER_100, INFERRED, "imported as the same three layers"),
-            _claim(OK, ">=10.2", PARSER_100, INFERRED, "imported as the same three layers"),
+            guessed(
+                FAILS,
+                ">=10.0,<10.2",
+                "imported as the same three layers",
+                link=PARSER_100,
+                signature=NO_KERNEL,
+            ),
+            guessed(OK, ">=10.2", "imported as the same three layers", link=PARSER_100),
         ),
     ),
     _explicit(
@@ -252,7 +244,7 @@ EXPLICIT_VARIANTS = (
         title="The same block with a dense convolution in place of the depthwise one",
         build=partial(_block, dense=True),
         role=Role.CONTROL,
-        expectations=(_claim(OK, ">=8.5", SWISH, INFERRED, "a dense one with Swish builds on 8.5.2"),),
+        expectations=(guessed(OK, ">=8.5", "a dense one with Swish builds on 8.5.2", link=SWISH),),
     ),
     _explicit(
         name="qdq-relu",
@@ -260,8 +252,8 @@ EXPLICIT_VARIANTS = (
         build=partial(_block, _relu),
         role=Role.CONTROL,
         expectations=(
-            _claim(OK, ">=8.5,<8.6", SWISH, REPORTED, "seen with 144 channels", platform="jetson"),
-            _claim(OK, ">=8.5", SWISH, INFERRED),
+            reported(OK, ">=8.5,<8.6", SWISH, note="seen with 144 channels", platform="jetson"),
+            guessed(OK, ">=8.5", link=SWISH),
         ),
     ),
 )
@@ -274,8 +266,8 @@ EARLIER_VARIANTS = (
         recipe=EXPLICIT,
         precision=((SWISH_CONV, Precision.INT8),),
         expectations=(
-            _claim(FAILS, ">=8.5,<8.6", SWISH, REPORTED, "seen at 128x128 on AGX Orin", platform="jetson"),
-            _claim(OK, ">=9", SWISH, INFERRED, "a maintainer announced the fix for the release after 8.6"),
+            fails(">=8.5,<8.6", SWISH, note="seen at 128x128 on AGX Orin", platform="jetson"),
+            guessed(OK, ">=9", "a maintainer announced the fix for the release after 8.6", link=SWISH),
         ),
     ),
     Variant(
@@ -286,7 +278,7 @@ EARLIER_VARIANTS = (
         role=Role.WORKAROUND,
         counterpart="swish-tail",
         precision=((SWISH_CONV, Precision.INT8),),
-        expectations=(_claim(OK, ">=8.5", SWISH, INFERRED, "named by a maintainer, confirmed by nobody"),),
+        expectations=(guessed(OK, ">=8.5", "named by a maintainer, confirmed by nobody", link=SWISH),),
     ),
     Variant(
         name="residual-fp32",
@@ -295,16 +287,14 @@ EARLIER_VARIANTS = (
         recipe=EXPLICIT,
         precision=((RESIDUAL_CONV, Precision.INT8),),
         expectations=(
-            _claim(
-                FAILS,
+            fails(
                 ">=8.6,<9",
                 RESIDUAL_FIX,
-                REPORTED,
                 note="seen with YOLOv10 on 8.6.1; issue 3579 has these node names, its version is not shown",
                 platform="linux/amd64",
             ),
-            _claim(OK, ">=10,<11", RESIDUAL_FIX, REPORTED, "the reporter confirms the fix in 10"),
-            _claim(OK, ">=11", RESIDUAL_FIX, INFERRED),
+            reported(OK, ">=10,<11", RESIDUAL_FIX, note="the reporter confirms the fix in 10"),
+            guessed(OK, ">=11", link=RESIDUAL_FIX),
         ),
     ),
     Variant(
@@ -315,7 +305,7 @@ EARLIER_VARIANTS = (
         role=Role.WORKAROUND,
         counterpart="residual-fp32",
         precision=((RESIDUAL_CONV, Precision.INT8),),
-        expectations=(_claim(OK, ">=8.5", ADD_ADVICE, INFERRED, "the usual advice for residual adds"),),
+        expectations=(guessed(OK, ">=8.5", "the usual advice for residual adds", link=ADD_ADVICE),),
     ),
 )
 
@@ -327,7 +317,9 @@ FLOAT_VARIANTS = (
         recipe=Recipe(Typing.WEAK, flags=("INT8",), calibrator=Calibrator("entropy")),
         role=Role.TWIN,
         counterpart="qdq",
-        expectations=(_removed("implicit-int8-removed"),),
+        expectations=(
+            reported(Class.API_REMOVED, ">=11", links.MIGRATION, "nvidia", signature="implicit-int8-removed"),
+        ),
     ),
     Variant(
         name="fp16",
@@ -336,7 +328,10 @@ FLOAT_VARIANTS = (
         recipe=Recipe(Typing.WEAK, flags=("FP16",)),
         role=Role.CONTROL,
         counterpart="qdq",
-        expectations=(_claim(OK, ">=8.5,<11", REPORT, INFERRED), _removed("weak-typing-removed")),
+        expectations=(
+            guessed(OK, ">=8.5,<11", link=REPORT),
+            reported(Class.API_REMOVED, ">=11", links.MIGRATION, "nvidia", signature="weak-typing-removed"),
+        ),
     ),
     Variant(
         name="fp16-graph",
@@ -346,7 +341,7 @@ FLOAT_VARIANTS = (
         role=Role.TWIN,
         counterpart="fp16",
         precision=((CONV, Precision.FP16), (NEXT_CONV, Precision.FP16)),
-        expectations=(_claim(OK, ">=8.5", REPORT, INFERRED),),
+        expectations=(guessed(OK, ">=8.5", link=REPORT),),
     ),
     Variant(
         name="fp32",
@@ -355,7 +350,7 @@ FLOAT_VARIANTS = (
         role=Role.CONTROL,
         counterpart="qdq",
         precision=((CONV, Precision.FP32), (NEXT_CONV, Precision.FP32)),
-        expectations=(_claim(OK, ">=8.5", REPORT, INFERRED),),
+        expectations=(guessed(OK, ">=8.5", link=REPORT),),
     ),
 )
 

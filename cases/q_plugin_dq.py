@@ -3,7 +3,7 @@
 Two reports disagree until the plugin's formats are named. In TensorRT issue 3055 an INT8-only plugin fails
 as `Q -> DQ -> plugin -> Q -> DQ` and works as `Q -> plugin -> DQ`. In issue 3844 the second form fails too:
 for a plugin that accepts INT8 only in the vectorised formats CHW4 and CHW32, on a layer norm's 3-D tensor
-(that the missing channel dimension is why is an inference, hence the 4-D control), and for one that accepts
+(that the missing channel dimension is why is a guess, hence the 4-D control), and for one that accepts
 INT8 and FP32. Node names are those of its log: `QuantizeLinear_3`, `LayerNorm_4`, `DequantizeLinear_5`.
 
 The op for the project's plugin library to implement:
@@ -32,7 +32,6 @@ from onnx import TensorProto
 
 from harness.case import (
     Case,
-    Certainty,
     Class,
     Expectation,
     Graph,
@@ -43,6 +42,7 @@ from harness.case import (
     Role,
     Typing,
     Variant,
+    links,
 )
 
 if TYPE_CHECKING:
@@ -53,24 +53,21 @@ Formats = Literal["int8_linear", "int8_vectorised", "fp32", "int8_fp32"]
 OP = "CompatIdentity"
 DOMAIN = "compat"
 
-TRT, PARSER = "https://github.com/NVIDIA/TensorRT", "https://github.com/onnx/onnx-tensorrt/blob"
-REPORT = Link(f"{TRT}/issues/3844", "TensorRT issue 3844: Q, INT8 plugin, DQ")
-PLACEMENT = Link(f"{TRT}/issues/3055", "TensorRT issue 3055: QAT for the plugin layer")
-CONSTANT = Link(f"{TRT}/issues/3919", "TensorRT issue 3919: quantised constant into an IPluginV3")
-LAYER_NORM = Link(f"{TRT}/issues/4084", "TensorRT issue 4084: Q/DQ round LayerNorm")
-IMPORTERS_85 = Link(f"{PARSER}/release/8.5-GA/builtin_op_importers.cpp", "ONNX parser 8.5: importers")
-FALLBACK_100 = Link(f"{PARSER}/release/10.0-GA/onnxOpImporters.cpp#L6358", "ONNX parser 10.0: plugins")
-OPERATORS_86 = Link(f"{PARSER}/release/8.6-GA/docs/operators.md", "ONNX parser 8.6: operators")
-HEADER_86 = Link(f"{TRT}/blob/v8.6.1/include/NvInfer.h", "NvInfer.h of 8.6.1")
-HEADER_111 = Link(f"{TRT}/blob/v11.1/include/NvInfer.h", "NvInfer.h of 11.1")
+REPORT = links.issue(3844, "Q, INT8 plugin, DQ")
+PLACEMENT = links.issue(3055, "QAT for the plugin layer")
+CONSTANT = links.issue(3919, "quantised constant into an IPluginV3")
+LAYER_NORM = links.issue(4084, "Q/DQ round LayerNorm")
+IMPORTERS_85 = Link(f"{links.PARSER}/release/8.5-GA/builtin_op_importers.cpp", "ONNX parser 8.5: importers")
+FALLBACK_100 = Link(f"{links.PARSER}/release/10.0-GA/onnxOpImporters.cpp#L6358", "ONNX parser 10.0: plugins")
+HEADER_111 = Link(f"{links.TRT}/blob/v11.1/include/NvInfer.h", "NvInfer.h of 11.1")
 DOCUMENTATION = Link(
     "https://docs.nvidia.com/deeplearning/tensorrt/latest/inference-library/"
     "quantized-types-explicit-quantization.html",
     "NVIDIA: explicit quantisation, Q/DQ interaction with plugins",
 )
 
-OK = Class.OK
-REPORTED, SECOND_HAND, INFERRED = Certainty.REPORTED, Certainty.SECOND_HAND, Certainty.INFERRED
+OK, FAILS = Class.OK, Class.BUILD_FAILED
+reported, guessed = Expectation.reported, Expectation.guessed
 NODE, POOL = "LayerNorm_4", "MaxPool_4"
 SHAPE_3D = (1, 16, 64)
 SHAPE_4D = (1, 32, 16, 16)
@@ -160,18 +157,6 @@ def _layer_norm(*, decomposed: bool = False) -> onnx.ModelProto:
     return _finish(graph, graph.qdq(x, name="/out", scale=SCALE), SHAPE_3D)
 
 
-def _claim(
-    outcome: Class, versions: str, source: Link, certainty: Certainty = INFERRED, note: str = ""
-) -> Expectation:
-    return Expectation(outcome, versions, source, certainty, note)
-
-
-def _fails(
-    signature: str, versions: str, source: Link, certainty: Certainty = INFERRED, note: str = ""
-) -> Expectation:
-    return Expectation(Class.BUILD_FAILED, versions, source, certainty, note, signature=signature)
-
-
 def _plugin_recipe(formats: Formats, typing: Typing = Typing.GRAPH) -> Recipe:
     return Recipe(typing, flags=("INT8",) if typing is Typing.GRAPH else (), plugin=Plugin(OP, formats))
 
@@ -183,20 +168,25 @@ NO_FP32 = "the DQ gives FP32, for which the plugin has no format"
 IN_FP32 = "Q/DQ is not propagated through a custom op"
 STAYS = "layer norm stays in FP32 or FP16 though there are pairs round it"
 V2_ON_11 = "the header of 11.1 has IPluginV2, deprecated; the README of 11.0 calls it removed"
-NO_STRONG_TYPING = Expectation(
-    Class.API_REMOVED, "<9", HEADER_86, REPORTED, "they came with 9", signature="strong-typing-missing"
+NO_STRONG_TYPING = reported(
+    Class.API_REMOVED,
+    "<9",
+    links.HEADER_86,
+    "source",
+    note="they came with 9",
+    signature="strong-typing-missing",
 )
-NO_V3 = Expectation(
-    Class.PARSE_FAILED, "<10", FALLBACK_100, INFERRED, "IPluginV3 came with 10", signature="plugin-not-found"
+NO_V3 = guessed(
+    Class.PARSE_FAILED, "<10", "IPluginV3 came with 10", link=FALLBACK_100, signature="plugin-not-found"
 )
 LINEAR_CLAIMS = (
-    _claim(OK, ">=8.5,<9", PLACEMENT, REPORTED),
-    _claim(OK, ">=9,<11", DOCUMENTATION),
-    _claim(OK, ">=11", HEADER_111, INFERRED, V2_ON_11),
+    reported(OK, ">=8.5,<9", PLACEMENT),
+    guessed(OK, ">=9,<11", link=DOCUMENTATION),
+    guessed(OK, ">=11", V2_ON_11, link=HEADER_111),
 )
 FP32_CLAIMS = (
-    _claim(OK, ">=8.5,<11", REPORT, SECOND_HAND, IN_FP32),
-    _claim(OK, ">=11", HEADER_111, INFERRED, V2_ON_11),
+    reported(OK, ">=8.5,<11", REPORT, "summary", note=IN_FP32),
+    guessed(OK, ">=11", V2_ON_11, link=HEADER_111),
 )
 
 _int8 = partial(Variant, recipe=LINEAR, precision=((NODE, Precision.INT8),))
@@ -208,9 +198,9 @@ PAIRS_ROUND_PLUGIN = (
         title="Q/DQ pairs round an INT8-only plugin: no format is left for it",
         build=partial(_q_dq_plugin_q_dq, "int8_linear"),
         expectations=(
-            _fails(EMPTY, ">=8.5,<9", PLACEMENT, REPORTED),
-            _fails(EMPTY, ">=9,<11", PLACEMENT),
-            _fails(NO_FORMAT, ">=11", PLACEMENT, INFERRED, NO_FP32),
+            reported(FAILS, ">=8.5,<9", PLACEMENT, signature=EMPTY),
+            guessed(FAILS, ">=9,<11", link=PLACEMENT, signature=EMPTY),
+            guessed(FAILS, ">=11", NO_FP32, link=PLACEMENT, signature=NO_FORMAT),
         ),
     ),
     _int8(
@@ -220,7 +210,7 @@ PAIRS_ROUND_PLUGIN = (
         recipe=LINEAR_STRONG,
         role=Role.TWIN,
         counterpart="q-dq-plugin-q-dq-int8",
-        expectations=(NO_STRONG_TYPING, _fails(NO_FORMAT, ">=9", PLACEMENT, INFERRED, NO_FP32)),
+        expectations=(NO_STRONG_TYPING, guessed(FAILS, ">=9", NO_FP32, link=PLACEMENT, signature=NO_FORMAT)),
     ),
     _fp32(
         name="q-dq-plugin-q-dq-fp32",
@@ -258,7 +248,7 @@ LINEAR_BETWEEN = (
         recipe=LINEAR_STRONG,
         role=Role.TWIN,
         counterpart="q-plugin-dq-int8",
-        expectations=(NO_STRONG_TYPING, _claim(OK, ">=9", DOCUMENTATION)),
+        expectations=(NO_STRONG_TYPING, guessed(OK, ">=9", link=DOCUMENTATION)),
     ),
     _int8(
         name="q-plugin-dq-int8-4d",
@@ -274,7 +264,7 @@ LINEAR_BETWEEN = (
         build=partial(_q_plugin_dq, "int8_linear", version="2"),
         role=Role.WORKAROUND,
         counterpart="q-plugin-dq-int8",
-        expectations=(NO_V3, _claim(OK, ">=10", DOCUMENTATION)),
+        expectations=(NO_V3, guessed(OK, ">=10", link=DOCUMENTATION)),
     ),
 )
 
@@ -285,8 +275,8 @@ OTHERS_BETWEEN = (
         build=partial(_q_plugin_dq, "int8_vectorised"),
         recipe=_plugin_recipe("int8_vectorised"),
         expectations=(
-            _fails(NO_FORMAT, ">=8.5,<9", REPORT, REPORTED, "version inferred from the log"),
-            _fails(NO_FORMAT, ">=9", REPORT),
+            reported(FAILS, ">=8.5,<9", REPORT, note="version guessed from the log", signature=NO_FORMAT),
+            guessed(FAILS, ">=9", link=REPORT, signature=NO_FORMAT),
         ),
     ),
     _int8(
@@ -296,7 +286,7 @@ OTHERS_BETWEEN = (
         recipe=_plugin_recipe("int8_vectorised"),
         role=Role.CONTROL,
         counterpart="q-plugin-dq-int8-vectorised",
-        expectations=(_claim(OK, ">=8.5", REPORT),),
+        expectations=(guessed(OK, ">=8.5", link=REPORT),),
     ),
     _int8(
         name="q-plugin-dq-int8-fp32",
@@ -304,8 +294,8 @@ OTHERS_BETWEEN = (
         build=partial(_q_plugin_dq, "int8_fp32"),
         recipe=_plugin_recipe("int8_fp32"),
         expectations=(
-            _fails(EMPTY, ">=8.5,<9", REPORT, SECOND_HAND),
-            _claim(OK, ">=11", HEADER_111, INFERRED, f"the graph fixes the type; {V2_ON_11}"),
+            reported(FAILS, ">=8.5,<9", REPORT, "summary", signature=EMPTY),
+            guessed(OK, ">=11", f"the graph fixes the type; {V2_ON_11}", link=HEADER_111),
         ),
     ),
     _int8(
@@ -315,7 +305,7 @@ OTHERS_BETWEEN = (
         recipe=_plugin_recipe("int8_fp32", Typing.STRONG),
         role=Role.TWIN,
         counterpart="q-plugin-dq-int8-fp32",
-        expectations=(NO_STRONG_TYPING, _claim(OK, ">=10", REPORT, INFERRED, "the graph fixes the type")),
+        expectations=(NO_STRONG_TYPING, guessed(OK, ">=10", "the graph fixes the type", link=REPORT)),
     ),
     _fp32(
         name="q-plugin-dq-fp32",
@@ -324,7 +314,7 @@ OTHERS_BETWEEN = (
         recipe=_plugin_recipe("fp32"),
         role=Role.NEGATIVE_CONTROL,
         counterpart="q-dq-plugin-q-dq-fp32",
-        expectations=(_fails(NO_FORMAT, ">=8.5", DOCUMENTATION),),
+        expectations=(guessed(FAILS, ">=8.5", link=DOCUMENTATION, signature=NO_FORMAT),),
     ),
 )
 
@@ -335,9 +325,9 @@ INT8_CONSTANTS = (
         build=partial(_int8_constant, "2"),
         expectations=(
             NO_V3,
-            _fails(CONSTANT_REFUSED, ">=10,<10.1", CONSTANT, REPORTED),
-            _claim(OK, ">=10.1,<10.2", CONSTANT, REPORTED),
-            _claim(OK, ">=10.2", CONSTANT),
+            reported(FAILS, ">=10,<10.1", CONSTANT, signature=CONSTANT_REFUSED),
+            reported(OK, ">=10.1,<10.2", CONSTANT),
+            guessed(OK, ">=10.2", link=CONSTANT),
         ),
     ),
     _int8(
@@ -347,18 +337,20 @@ INT8_CONSTANTS = (
         role=Role.WORKAROUND,
         counterpart="int8-constant-v3",
         expectations=(
-            _claim(OK, ">=10,<10.1", CONSTANT, REPORTED),
-            _claim(OK, ">=10.1,<11", CONSTANT),
-            _claim(OK, ">=11", HEADER_111, INFERRED, V2_ON_11),
+            reported(OK, ">=10,<10.1", CONSTANT),
+            guessed(OK, ">=10.1,<11", link=CONSTANT),
+            guessed(OK, ">=11", V2_ON_11, link=HEADER_111),
         ),
     ),
 )
 
 _native = partial(Variant, recipe=Recipe(flags=("INT8",)))
 POOL_CLAIMS = (
-    _claim(OK, ">=8.5,<8.6", OPERATORS_86),
-    _claim(OK, ">=8.6,<9", OPERATORS_86, REPORTED, "the operator list has INT8, that of 10.1 has not"),
-    _claim(OK, ">=9", OPERATORS_86),
+    guessed(OK, ">=8.5,<8.6", link=links.OPERATORS_86),
+    reported(
+        OK, ">=8.6,<9", links.OPERATORS_86, "nvidia", note="the operator list has INT8, that of 10.1 has not"
+    ),
+    guessed(OK, ">=9", link=links.OPERATORS_86),
 )
 WITHOUT_PLUGIN = (
     _native(
@@ -387,15 +379,15 @@ WITHOUT_PLUGIN = (
         counterpart="q-plugin-dq-int8-vectorised",
         precision=((NODE, Precision.FP32),),
         expectations=(
-            Expectation(
+            reported(
                 Class.PARSE_FAILED,
                 ">=8.5,<8.6",
                 IMPORTERS_85,
-                REPORTED,
-                "it has no LayerNormalization and looks for a plugin of that name",
+                "source",
+                note="it has no LayerNormalization and looks for a plugin of that name",
                 signature="plugin-not-found",
             ),
-            _claim(OK, ">=8.6", LAYER_NORM, REPORTED, STAYS),
+            reported(OK, ">=8.6", LAYER_NORM, note=STAYS),
         ),
     ),
     _native(
@@ -405,7 +397,7 @@ WITHOUT_PLUGIN = (
         role=Role.WORKAROUND,
         counterpart="layernorm-native",
         precision=((f"{NODE}/Div", Precision.FP32),),
-        expectations=(_claim(OK, ">=8.5", LAYER_NORM, INFERRED, STAYS),),
+        expectations=(guessed(OK, ">=8.5", STAYS, link=LAYER_NORM),),
     ),
 )
 

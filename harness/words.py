@@ -77,13 +77,12 @@ def said(precision: str) -> str:
     return str(precision).replace("_weights", " weights")
 
 
-class Certainty(Word):
-    """How sure a documented claim is."""
+class Grade(Word):
+    """How sure something is: a result is measured, a claim about it is reported by somebody, or guessed."""
 
     MEASURED = "measured"
     REPORTED = "reported"
-    SECOND_HAND = "second_hand"
-    INFERRED = "inferred"
+    GUESSED = "guessed"
 
 
 class Role(Word):
@@ -97,15 +96,11 @@ class Role(Word):
 
 
 class Engine(Word):
-    """The families of engines the harness drives."""
+    """The families of engines the harness drives; harness/engines.py says what each is."""
 
     TENSORRT = "tensorrt"
     TENSORRT_RTX = "tensorrt_rtx"
     ONNXRUNTIME = "onnxruntime"
-
-
-#: The engine whose graphs and numbers the others are held against: no precision is demanded of it.
-BASELINE = Engine.ONNXRUNTIME
 
 
 class Typing(Word):

@@ -10,6 +10,7 @@ pass without it. It is a comma-separated list of the names below, or "all":
     chromium   a Chromium that starts: HARNESS_CHROMIUM, Playwright's own, or one on the PATH
     axe        axe-core, for `needs.axe()`
     gpu        an NVIDIA GPU
+    python3.8  the oldest Python that the agent meets
     NAME       a program of that name, for `needs.program("NAME")`
 """
 
@@ -94,6 +95,29 @@ def gpu() -> None:
 def program(name: str) -> str:
     """Need a program on the PATH; returns where it is."""
     return shutil.which(name) or _missing(name, f"{name} is not installed")
+
+
+def oldest_python() -> str:
+    """Need the oldest Python that the agent runs on, in the containers of Jetson boards; returns where it is."""
+    return _python("3.8") or _missing(
+        "python3.8", "python3.8 is not installed; `uv python install 3.8` brings it"
+    )
+
+
+@functools.lru_cache
+def _python(version: str) -> str:
+    """Return the Python of a version that is on the PATH or that uv has installed, "" where there is none."""
+    import uv
+
+    find = [uv.find_uv_bin(), "python", "find", "--managed-python", "--no-python-downloads", version]
+    managed = subprocess.run(find, capture_output=True, text=True, check=False).stdout.strip()
+    for found in filter(None, (shutil.which(f"python{version}"), managed)):
+        # A version manager's stand-in for it says where it is, or that it is not.
+        ask = [found, "-c", "import sys; print(sys.executable)"]
+        done = subprocess.run(ask, capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            return done.stdout.strip()
+    return ""
 
 
 def _missing(name: str, reason: str) -> NoReturn:

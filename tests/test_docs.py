@@ -185,7 +185,7 @@ def program(words: Iterable[str], folder: Path) -> subprocess.CompletedProcess[s
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
-@each([line for line in HARNESS if verb(line) in ("report", "merge", "verify", "accept")])
+@each([line for line in HARNESS if verb(line) in ("report", "merge", "verify", "accept", "pack")])
 def test_a_command_on_records_works(line: Line, checkout: Path) -> None:
     """What works on records does so, on one record of a cell."""
     if verb(line) == "verify":
@@ -275,8 +275,9 @@ def test_the_example_case_keeps_to_the_rules_of_cases(tmp_path: Path) -> None:
 
 def test_the_example_target_loads_and_plans(tmp_path: Path) -> None:
     """The README's target, put among the others, is a valid one of about eight lines with cells of its own."""
-    text = (ROOT / "matrix.yaml").read_text(encoding="utf-8")
     added = example("yaml", "trt104:")
+    # Who followed the README has it already.
+    text = (ROOT / "matrix.yaml").read_text(encoding="utf-8").replace(added, "")
     assert text.count("\n  trt107:\n") == 1
     path = tmp_path / "matrix.yaml"
     path.write_text(text.replace("\n  trt107:\n", f"\n{added}\n  trt107:\n"), encoding="utf-8")
@@ -314,6 +315,13 @@ def test_the_picture_is_light() -> None:
     data = (ROOT / "docs" / "matrix.png").read_bytes()
     assert data.startswith(b"\x89PNG")
     assert len(data) < 300_000
+
+
+def test_the_published_run_is_few_files_and_light() -> None:
+    """A clone is not to carry a run of which each cell is files: `python -m harness pack`."""
+    sizes = [path.stat().st_size for path in (ROOT / "reports" / "published").rglob("*") if path.is_file()]
+    assert len(sizes) <= 30
+    assert sum(sizes) <= 4_000_000
 
 
 def tracked() -> list[Path]:

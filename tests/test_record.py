@@ -71,7 +71,7 @@ def test_a_fault_of_the_agent_is_no_failure_of_the_engine(cell: Cell) -> None:
         ("agent_fault", {"text": fault}, b""),
     )
     assert (outcome.state, outcome.reason) == ("infra_error", fault)
-    assert classify(outcome, {}).cls is Class.INFRA_ERROR
+    assert classify(outcome).cls is Class.INFRA_ERROR
     assert not seen.succeeded
     assert f"[agent fault] {fault}" in log
 
@@ -83,4 +83,4 @@ def test_the_same_without_the_fault_is_the_engines(cell: Cell) -> None:
         ("phase", {"name": "build", "seconds": 0.1, "ok": False}, b""),
         ("failed", {"text": "build_serialized_network returned no engine"}, b""),
     )
-    assert classify(outcome, {}).cls is Class.BUILD_FAILED
+    assert classify(outcome).cls is Class.BUILD_FAILED

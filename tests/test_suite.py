@@ -33,6 +33,7 @@ def browser_test(**environment: str) -> str:
 
 def test_a_driver_that_does_not_start_is_a_skip_with_its_own_words(tmp_path: Path) -> None:
     """As on a machine that lacks a library of the program that Playwright brings with it."""
+    pytest.importorskip("playwright")
     node = tmp_path / "node"
     node.write_text("#!/bin/sh\necho 'no library called libsomething' >&2\nexit 127\n")
     node.chmod(0o755)

@@ -1,6 +1,6 @@
 """docker/docker-bake.json: every image that is built on a published one, for `docker buildx bake`.
 
-`python -m tools.bake_file` writes it anew from matrix.yaml.
+`make docs` writes it anew from matrix.yaml.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.matrix import load_matrix
 from harness.run.provision.images import build_arguments, planned_image
 
 if TYPE_CHECKING:
@@ -41,7 +40,3 @@ def bake_file(matrix: Matrix) -> str:
         members = [name for name, fields in targets.items() if fields["dockerfile"] == f"{kind}.Dockerfile"]
         groups[kind] = {"targets": members}
     return json.dumps({"group": groups, "target": targets}, indent=2) + "\n"
-
-
-if __name__ == "__main__":
-    BAKE_FILE.write_text(bake_file(load_matrix(_TOP / "matrix.yaml")), encoding="utf-8")

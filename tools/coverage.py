@@ -87,7 +87,7 @@ class Coverage:
 
 def judge(outcome: Outcome, signatures: Sequence[Signature]) -> Judged:
     """Return one model's record with its conclusions, by the functions that judge a cell."""
-    classification = classify(outcome, {}, {})
+    classification = classify(outcome, got={})
     return Judged(outcome.variant, classification, diagnose(outcome, classification, signatures))
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Literal
 
 from harness.judge.explain import describe_recipe
 from harness.plan import Cell, applicability, plan
-from harness.words import Engine
 from tools.capabilities import missing_api
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ def planned(cell: Cell) -> Planned:
     if reason is not None:
         return Planned("not_applicable", reason)
     target = cell.target
-    if target.engine is Engine.ONNXRUNTIME:
+    if target.traits.graph_alone:
         return Planned("runnable")
     missing = missing_api(cell.variant.recipe, target.engine, target.version)
     return Planned("api_removed", missing) if missing else Planned("runnable")
@@ -54,7 +53,7 @@ def recipes_page(matrix: Matrix, cases: Sequence[Case]) -> str:
         "# Every recipe on every target",
         "",
         f"{count} variants have {len(rows)} recipes between them; this is what each of the {len(order)} targets makes",
-        "of each before anything runs. `python -m tools.recipes_page` writes this page; a test holds it to the code.",
+        "of each before anything runs. `make docs` writes this page; a test holds it to the code.",
         "",
         "- *to be run*: the version has all that the recipe asks for. Whether the graph then parses, builds and runs",
         "  is what running it shows.",
@@ -105,18 +104,3 @@ def _ranges(names: set[str], order: Sequence[str]) -> str:
         if chosen:
             parts.append(", ".join(run) if len(run) <= 2 else f"{run[0]} to {run[-1]}")  # noqa: PLR2004
     return ", ".join(parts)
-
-
-def _main() -> None:
-    from pathlib import Path  # noqa: PLC0415
-
-    from harness.case import load_cases  # noqa: PLC0415
-    from harness.matrix import load_matrix  # noqa: PLC0415
-
-    top = Path(__file__).resolve().parents[1]
-    page = recipes_page(load_matrix(top / "matrix.yaml"), load_cases(top / "cases"))
-    (top / "docs" / "recipes.md").write_text(page, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    _main()

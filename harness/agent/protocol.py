@@ -11,6 +11,30 @@ from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 MAGIC = b"TCM1"
 _HEAD = struct.Struct(">4sII")
 
+#: What the agent may say in answer to a job, `end` last; harness/run/observation.py takes in each of them.
+EVENTS = frozenset(
+    {
+        "agent_fault",
+        "calibration_cache",
+        "end",
+        "fact",
+        "failed",
+        "latency",
+        "layer_times",
+        "layers",
+        "message",
+        "missing_api",
+        "native",
+        "output",
+        "parser_error",
+        "phase",
+        "phase_begin",
+        "plan",
+        "profile",
+        "unavailable",
+    }
+)
+
 Message = Dict[str, Any]
 Frame = Tuple[Message, bytes]
 

@@ -1,4 +1,4 @@
-"""What a case module imports: frozen data (`model`) and the ONNX graph builder (`graph`); with loader and checks."""
+"""What a case module imports: frozen data, the ONNX graph builder and shared `links`; with loader and checks."""
 
 from harness.case.check import check_variant
 from harness.case.graph import Graph
@@ -15,15 +15,15 @@ from harness.case.model import (
     model_sha256,
 )
 from harness.case.registry import load_cases
-from harness.words import Certainty, Class, Engine, Precision, Role, Typing
+from harness.words import Class, Engine, Grade, Precision, Role, Typing
 
 __all__ = [
     "Calibrator",
     "Case",
-    "Certainty",
     "Class",
     "Engine",
     "Expectation",
+    "Grade",
     "Graph",
     "Link",
     "Plugin",

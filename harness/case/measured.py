@@ -1,6 +1,6 @@
 """What cells were measured to end as: `measured.yaml` beside the case modules, written by `python -m harness accept`.
 
-Documented claims are written by hand beside their variant; there are some hundreds of measured ones, and a new
+Reported and guessed claims are written by hand beside their variant; measured ones are some hundreds, and a new
 version brings as many again, so those are a file that a command writes and a person reviews as a diff. On the same
 target and version a later measurement that differs is a regression or a fix.
 
@@ -17,7 +17,7 @@ target and version a later measurement that differs is a regression or a fix.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +25,15 @@ import yaml
 from packaging.version import InvalidVersion, Version
 
 from harness.case.model import Case, Expectation
+from harness.document import Document, Form, Place, Problem, checked
 from harness.errors import HandledError
 from harness.suggest import did_you_mean
-from harness.words import UNJUDGED, Certainty, Class, Engine
+from harness.words import UNJUDGED, Class, Engine, Grade
 
 FILE = "measured.yaml"
+FORM = Form(Path(__file__).with_name("measured.schema.json"))
 _SCHEMA = 1
+_MEASURABLE = tuple(str(word) for word in Class if word not in UNJUDGED)
 _HEAD = (
     "# What each cell was measured to end as, and the diagnosis where it failed. Written by\n"
     "# `python -m harness accept`; review its diff as you would code: a changed line is a changed claim.\n"
@@ -56,7 +59,7 @@ class Measured:
             outcome=cls,
             versions=f"=={self.version}",
             source=None,
-            certainty=Certainty.MEASURED,
+            grade=Grade.MEASURED,
             note=f"measured {self.measured} on {self.target} ({self.version})",
             engine=self.engine,
             targets=(self.target,),
@@ -65,59 +68,42 @@ class Measured:
 
 
 def read(path: Path) -> tuple[Measured, ...]:
-    """Return what a file holds, nothing where there is none; raises HandledError naming the entry that is wrong."""
+    """Return what a file holds, nothing where there is none; raises HandledError with the line that is wrong."""
     if not path.exists():
         return ()
-    try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-        return _targets(data)
-    except _Wrong as error:
-        raise HandledError(f"{path}: {error}; {_MEND}") from error
-    except yaml.MarkedYAMLError as error:
-        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise HandledError(f"{path}{line}: not YAML: {error.problem}; {_MEND}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise HandledError(f"{path}: not YAML: {error}; {_MEND}") from error
-    except OSError as error:
-        raise HandledError(f"{path}: cannot be read: {error.strerror}") from error
+    data = checked(path, FORM, _problems).data
+    return tuple(
+        Measured(
+            target=name,
+            engine=Engine(entry["engine"]),
+            version=entry["version"],
+            measured=entry["measured"],
+            cells={row: _claim(text) for row, text in entry["cells"].items()},
+        )
+        for name, entry in data.items()
+        if name != "schema"
+    )
 
 
-#: What to do about a file that cannot be read.
-_MEND = "mend it, or delete that part and write it anew with `python -m harness accept`"
+def _problems(document: Document) -> Iterator[Problem]:
+    for name, entry in document.data.items():
+        if name == "schema":
+            continue
+        place: Place = (name, "version")
+        try:
+            Version(entry["version"])
+        except InvalidVersion:
+            yield Problem(document.line(place), place, f"{entry['version']!r} is no version; correct it")
+        for row, text in entry["cells"].items():
+            word = text.split(" ")[0]
+            if word not in _MEASURABLE:
+                place = (name, "cells", row)
+                sentence = f"{word!r} is nothing that can be measured; {did_you_mean(word, _MEASURABLE)}"
+                yield Problem(document.line(place), place, sentence)
 
 
-class _Wrong(Exception):
-    """What is wrong with the file, and where in it."""
-
-
-def _targets(data: Any) -> tuple[Measured, ...]:  # noqa: ANN401  (YAML)
-    if not isinstance(data, dict) or data.pop("schema", None) != _SCHEMA:
-        raise _Wrong(f"it does not begin with `schema: {_SCHEMA}`")
-    return tuple(_target(str(name), entry) for name, entry in data.items())
-
-
-def _target(name: str, entry: Any) -> Measured:  # noqa: ANN401  (YAML)
-    if not isinstance(entry, dict) or not isinstance(entry.get("cells"), dict):
-        raise _Wrong(f"{name}: holds no `cells`")
-    for field in ("engine", "version", "measured"):
-        if field not in entry:
-            raise _Wrong(f"{name}: has no `{field}`")
-    if entry["engine"] not in set(Engine):
-        raise _Wrong(f"{name}.engine: {entry['engine']!r} is none of {', '.join(map(str, Engine))}")
-    version = str(entry["version"])
-    try:
-        Version(version)
-    except InvalidVersion as error:
-        raise _Wrong(f"{name}.version: {version!r} is no version") from error
-    cells = {str(row): _claim(f"{name}.cells.{row}", text) for row, text in entry["cells"].items()}
-    return Measured(name, Engine(entry["engine"]), version, str(entry["measured"]), cells)
-
-
-def _claim(where: str, text: Any) -> tuple[Class, str | None]:  # noqa: ANN401  (YAML)
-    cls, _, signature = str(text).partition(" ")
-    known = [str(word) for word in Class if word not in UNJUDGED]
-    if cls not in known:
-        raise _Wrong(f"{where}: {cls!r} is nothing that can be measured; {did_you_mean(cls, known)}")
+def _claim(text: str) -> tuple[Class, str | None]:
+    cls, _, signature = text.partition(" ")
     return Class(cls), signature.strip() or None
 
 

@@ -15,13 +15,13 @@ from harness.report.compare.pairs import Column, Kind
 from harness.report.compare.upgrade import Row, Upgrade, upgrade
 from harness.report.labels import KINDS
 from harness.report.model import Results
+from harness.report.packed import content, results_file
 from harness.report.text import clip, visible
 from harness.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-_FILE = "results.json"
 #: Characters of one part of a row, and rows of one kind.
 _LONGEST = 600
 _MOST_ROWS = 100
@@ -33,7 +33,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the two sides."""
     command.description = (
         "Say what changes from one target or report to another. The exit code is 1 where something that was measured "
-        "on both sides breaks or loses its precision; what is only documented, and latency, change nothing in it."
+        "on both sides breaks or loses its precision; what is reported or guessed, and latency, change nothing in it."
     )
     command.add_argument("before", metavar="A", help="a target, or a results.json or reports folder")
     command.add_argument("after", metavar="B", help="the same of the other side")
@@ -69,12 +69,13 @@ def _columns(options: argparse.Namespace) -> list[tuple[Column, Column]]:
         raise HandledError(f"{report} is a report and {other} is none; give two targets or two reports")
     if options.targets:
         raise HandledError("--target is for two reports; two targets are named without it")
-    results = _load(options.reports / _FILE)
+    path = results_file(options.reports)
+    results = _load(path)
     names = [target.id for target in results.targets]
     for name in (options.before, options.after):
         if name not in names:
             raise HandledError(
-                f"{options.reports / _FILE} has no target {name!r}, and no file or folder is called so; "
+                f"{path} has no target {name!r}, and no file or folder is called so; "
                 f"{did_you_mean(name, names)}"
             )
     return [(Column(results, options.before), Column(results, options.after))]
@@ -106,13 +107,13 @@ def _of_two_reports(old: Results, new: Results, options: argparse.Namespace) -> 
 def _file(name: str) -> Path | None:
     path = Path(name)
     if path.is_dir():
-        return path / _FILE
+        return results_file(path)
     return path if path.is_file() or path.suffix == ".json" else None
 
 
 def _load(path: Path) -> Results:
     try:
-        return Results.from_json(json.loads(path.read_text(encoding="utf-8")))
+        return Results.from_json(json.loads(content(path)))
     except OSError as error:
         raise HandledError(
             f"{path}: cannot be read ({error.strerror}); `python -m harness run` makes one"

@@ -66,7 +66,7 @@ def _what_next(project: Project, able: list[Target], options: argparse.Namespace
     cells = [c for c in project.cells if c.target.name in names and applicability(c) is None]
     run = shlex.join(["python", "-m", "harness", "run", *places(options)])
     if not cells:
-        return f"nothing of the matrix can run here; {run} would report what is documented"
+        return f"nothing of the matrix can run here; {run} would show only what is reported or guessed"
     return f"next: {run} (it runs {len(cells)} of {len(project.cells)} cells here and says why not the rest)"
 
 

@@ -14,12 +14,12 @@ from harness.errors import HandledError
 from harness.judge.cell import judge_cell
 from harness.judge.explain import describe_recipe, evidence, pytest_command
 from harness.layers import asked, wished
-from harness.plan import applicability, documented, find
+from harness.plan import applicability, claims_about, find
 from harness.plan.trtexec import docker_line, model_file, trtexec_lines
 from harness.record.staleness import is_stale, todays
 from harness.record.store import Store
 from harness.run.commands import command_lines
-from harness.words import Certainty, said
+from harness.words import Grade, said
 
 if TYPE_CHECKING:
     from harness.case import Expectation
@@ -83,7 +83,7 @@ def add_show_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def show(options: argparse.Namespace) -> int:
-    """Print a cell's graph, recipe, documented claims, last result and the lines that run it by hand."""
+    """Print a cell's graph, recipe, claims, last result and the lines that run it by hand."""
     project = load_project(options)
     # Copied from pytest's output, an id has the file before it.
     cell = find(project.cells, options.cell.rpartition("::")[2])
@@ -134,10 +134,10 @@ def _type(value: onnx.ValueInfoProto) -> str:
 
 
 def _show_claims(cell: Cell) -> None:
-    claims = documented(cell)
+    claims = claims_about(cell)
     print(f"\nknown about this cell{'' if claims else ': nothing'}")
     for claim in claims:
-        print(f"  {claim.outcome} on {_range(claim)} ({claim.certainty})")
+        print(f"  {claim.outcome} on {_range(claim)} ({_graded(claim)})")
         if claim.note:
             print(f"    {claim.note}")
         if claim.source:
@@ -146,14 +146,18 @@ def _show_claims(cell: Cell) -> None:
     if others:
         print("known about other targets")
     for claim in others:
-        if claim.certainty is not Certainty.MEASURED:
-            print(f"  {claim.outcome} on {_range(claim)} ({claim.certainty})")
+        if claim.grade is not Grade.MEASURED:
+            print(f"  {claim.outcome} on {_range(claim)} ({_graded(claim)})")
     measured: dict[str, list[str]] = {}
     for claim in others:
-        if claim.certainty is Certainty.MEASURED:
+        if claim.grade is Grade.MEASURED:
             measured.setdefault(str(claim.outcome), []).extend(claim.targets)
     for outcome, targets in measured.items():
         print(f"  {outcome} on {', '.join(targets)} (measured)")
+
+
+def _graded(claim: Expectation) -> str:
+    return f"{claim.graded}; speaks of: {claim.level}" if claim.level else claim.graded
 
 
 def _range(claim: Expectation) -> str:

@@ -160,6 +160,11 @@ def _verbs() -> dict[str, _Verb]:
             results.verify,
             "check records, logs and report for consistency; exit 3 where there is a fault",
         ),
+        "pack": (
+            results.add_pack_arguments,
+            results.pack,
+            "pack records, logs, models and history into an archive each, to publish them",
+        ),
         "ci-matrix": (
             ci_matrix.add_arguments,
             ci_matrix.ci_matrix,

@@ -1,4 +1,4 @@
-"""`report`, `accept`, `merge` and `verify`: work on what is recorded; no engine, no Docker, no GPU."""
+"""`report`, `accept`, `merge`, `verify` and `pack`: work on what is recorded; no engine, no Docker, no GPU."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from harness.judge.cell import Judged, judge_cell
 from harness.plan import Cell
 from harness.record.staleness import is_stale, todays
 from harness.record.store import Store
-from harness.report import build_report, verify_report
+from harness.report import build_report, pack_report, verify_report
 from harness.report.text import clip, visible
 from harness.run.commands import published_lines
 from harness.words import UNJUDGED, Verdict
@@ -119,7 +119,7 @@ def merge(options: argparse.Namespace) -> int:
     """
     project = built(load_project(options), options)
     for folder in options.folders:
-        if not (folder / "records").is_dir():
+        if not Store(folder).holds_records:
             raise HandledError(f"{folder}: holds no records; give the --reports folder of another run")
     with Store(writable(options.reports)) as store:
         for folder in options.folders:
@@ -159,8 +159,35 @@ def verify(options: argparse.Namespace) -> int:
     return EXIT_INFRA if faults else EXIT_OK
 
 
+def add_pack_arguments(command: argparse.ArgumentParser) -> None:
+    """Add where to pack to."""
+    command.description = (
+        "Pack a reports folder into few files, to keep or to publish: records, logs, models and history in an archive "
+        "each. The other verbs read it as before, and a run may go on in it."
+    )
+    command.add_argument(
+        "--output", type=Path, metavar="FOLDER", help="a new folder to pack into (default: in its own place)"
+    )
+
+
+def pack(options: argparse.Namespace) -> int:
+    """Pack a reports folder, in its own place or into a new one."""
+    project = built(load_project(options), options)
+    _need_records(options.reports)
+    out: Path | None = options.output
+    if out and out.exists() and not (out.is_dir() and not any(out.iterdir())):
+        raise HandledError(f"{out}: is there already; give --output a new folder")
+    if out is None:
+        writable(options.reports)
+    lines = published_lines(project.matrix)
+    written = pack_report(project.matrix, project.cases, Store(options.reports), out, lines)
+    size = sum(path.stat().st_size for path in written)
+    print(f"{out or options.reports}: {len(written)} files, {size / 1e6:.1f} MB")
+    return EXIT_OK
+
+
 def _need_records(folder: Path) -> None:
-    if not (folder / "records").is_dir():
+    if not Store(folder).holds_records:
         raise HandledError(
             f"{folder}: holds no records; `python -m harness run` makes some, or give --reports"
         )

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import HandledError
+from harness.record.archive import files_of
 from harness.words import UNJUDGED, Class
 
 if TYPE_CHECKING:
@@ -207,20 +208,21 @@ def from_text(text: str) -> RunRecord:
 
 
 def read_history(reports: Path) -> tuple[RunRecord, ...]:
-    """Return all records of a reports folder, the oldest first.
+    """Return all records of a reports folder and of the archive in it, the oldest first.
 
-    Raises HandledError, naming the file, for one that cannot be read: leaving it out would move dates.
+    Of a run that is in both, the one of more cells. Raises HandledError, naming the file, for one that cannot be read:
+    leaving it out would move dates.
     """
-    found = []
-    for path in sorted((reports / FOLDER).glob("*.json")):
+    found: dict[str, RunRecord] = {}
+    for path, data in files_of(reports / FOLDER, ".json"):
         try:
-            record = from_text(path.read_text(encoding="utf-8"))
-        except (OSError, ArithmeticError, ValueError, LookupError, TypeError, AttributeError) as error:
+            record = from_text(data.decode())
+        except (ArithmeticError, ValueError, LookupError, TypeError, AttributeError) as error:
             raise HandledError(f"{path}: not a history record ({error}); mend or delete it") from error
         if not _FILE.fullmatch(path.name) or path.name != record.file_name:
             raise HandledError(f"{path}: holds the record {record.file_name}; give it that name or delete it")
-        found.append(record)
-    return tuple(sorted(found, key=_age))
+        found[path.name] = max(found.get(path.name, record), record, key=lambda each: len(each.cells))
+    return tuple(sorted(found.values(), key=_age))
 
 
 def missing(reports: Path, fresh: Iterable[RunRecord]) -> tuple[RunRecord, ...]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.errors import described
-from harness.judge.classify import Classification, classify
+from harness.judge.classify import Classification, Wish, classify
 from harness.judge.diagnosis import Diagnosis, diagnose
 from harness.judge.verdict import Judgement, judge
 from harness.layers import node_precision, wished
-from harness.plan import Cell, documented
-from harness.words import BASELINE, GOOD, Class, Precision, Verdict
+from harness.plan import Cell, claims_about
+from harness.words import GOOD, Class, Precision, Verdict
 
 if TYPE_CHECKING:
     from harness.case import Recipe
@@ -52,7 +52,7 @@ class Judged:
 def _demanded(cell: Cell) -> bool:
     # ONNX Runtime is the baseline for the graph and its numbers: that it runs a Q/DQ convolution in FP32 unless a
     # QuantizeLinear follows says nothing about TensorRT. What it ran in is recorded and shown.
-    return cell.target.engine is not BASELINE
+    return not cell.target.traits.baseline
 
 
 def judge_cell(cell: Cell, outcome: Outcome) -> Judged:
@@ -67,14 +67,21 @@ def judge_cell(cell: Cell, outcome: Outcome) -> Judged:
 
 def _judge_cell(cell: Cell, outcome: Outcome) -> Judged:
     precision = node_precision(outcome.nodes, outcome.layers)
-    wishes = dict(wished(cell.variant, outcome.nodes))
-    demanded = _demanded(cell)
-    permitted = _permitted(cell.variant.recipe) if demanded else frozenset()
-    found = classify(outcome, wishes, precision, demanded=demanded, permitted=permitted)
-    classification = replace(found, derived=cell.variant.precision is None)
+    wish = _wish(cell, outcome)
+    classification = classify(outcome, wish, precision)
     diagnosis = diagnose(outcome, classification)
-    judgement = judge(classification, documented(cell), diagnosis.id if diagnosis else None)
-    return Judged(cell, outcome, precision, wishes, classification, diagnosis, judgement)
+    judgement = judge(classification, claims_about(cell), diagnosis.id if diagnosis else None)
+    return Judged(cell, outcome, precision, dict(wish.nodes), classification, diagnosis, judgement)
+
+
+def _wish(cell: Cell, outcome: Outcome) -> Wish:
+    demanded = _demanded(cell)
+    return Wish(
+        nodes=dict(wished(cell.variant, outcome.nodes)),
+        derived=cell.variant.precision is None,
+        demanded=demanded,
+        permitted=_permitted(cell.variant.recipe) if demanded else frozenset(),
+    )
 
 
 def _permitted(recipe: Recipe) -> frozenset[Precision]:

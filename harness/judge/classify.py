@@ -7,7 +7,7 @@ right. What was lost is listed all the same.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.judge import engine_errors
@@ -42,6 +42,24 @@ class Classification:
     lost: tuple[Lost, ...] = ()
     unverified: tuple[str, ...] = ()
     derived: bool = False
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is wanted of the precision that a cell runs in.
+
+    `nodes` is it by ONNX node name, and `derived` says that the graph wants it, and nobody said so. With `demanded`
+    False it only sets how far numbers may be off. `permitted` are the precisions that the recipe lets the engine
+    choose, which set that where the layers do not tell.
+    """
+
+    nodes: Mapping[str, Precision] = field(default_factory=dict)
+    derived: bool = False
+    demanded: bool = True
+    permitted: Collection[Precision] = ()
+
+
+NOTHING = Wish()
 
 
 class Tolerance(NamedTuple):
@@ -108,25 +126,15 @@ _NO_GPU = re.compile(
 
 
 def classify(
-    outcome: Outcome,
-    wanted: Mapping[str, Precision],
-    got: Mapping[str, Precision] | None = None,
-    *,
-    demanded: bool = True,
-    permitted: Collection[Precision] = (),
+    outcome: Outcome, wish: Wish = NOTHING, got: Mapping[str, Precision] | None = None
 ) -> Classification:
-    """Return the class of an outcome.
+    """Return the class of an outcome, held against what is wished of it.
 
-    `wanted` is what is wanted by ONNX node name; `got` what each node ran in, read from the outcome's layers unless
-    given. With `demanded` False the wish only sets how far numbers may be off. `permitted` are the precisions that the
-    recipe lets the engine choose, which set that where the layers do not tell.
+    `got` is what each node ran in, read from the outcome's layers unless given.
     """
     early = _not_judged(outcome) or _removed(outcome) or _ended_badly(outcome) or _failed(outcome)
-    if early is not None:
-        return early
-    ran = _read(outcome) if got is None else got
-    coarsest = coarsest_precision(outcome, wanted, ran, permitted)
-    return _finished(outcome, wanted if demanded else {}, ran, coarsest)
+    found = early or _finished(outcome, wish, _read(outcome) if got is None else got)
+    return replace(found, derived=wish.derived)
 
 
 def _read(outcome: Outcome) -> Mapping[str, Precision]:
@@ -178,9 +186,8 @@ def _failed(outcome: Outcome) -> Classification | None:
     return Classification(_PHASES[phase], f"{phase} failed{_colon(text)}")
 
 
-def _finished(
-    outcome: Outcome, demands: Mapping[str, Precision], got: Mapping[str, Precision], coarsest: Precision
-) -> Classification:
+def _finished(outcome: Outcome, wish: Wish, got: Mapping[str, Precision]) -> Classification:
+    demands = wish.nodes if wish.demanded else {}
     lost = tuple(
         Lost(node, precision, got[node])
         for node, precision in demands.items()
@@ -188,7 +195,7 @@ def _finished(
         and not same_precision(precision, got[node])
     )
     unverified = _unverified(outcome, demands, got)
-    wrong = _wrong_numbers(outcome, coarsest)
+    wrong = _wrong_numbers(outcome, _coarsest_precision(outcome, wish, got))
     if wrong:
         return Classification(Class.INACCURATE, wrong, lost, unverified)
     if lost:
@@ -242,12 +249,7 @@ def _finding(accuracy: Accuracy, tolerance: Tolerance, precision: Precision) -> 
     return ""
 
 
-def coarsest_precision(
-    outcome: Outcome,
-    wanted: Mapping[str, Precision],
-    got: Mapping[str, Precision],
-    permitted: Collection[Precision] = (),
-) -> Precision:
+def _coarsest_precision(outcome: Outcome, wish: Wish, got: Mapping[str, Precision]) -> Precision:
     """Return the coarsest precision that anything ran in, was quantised to or was meant to run in.
 
     Where a layer does not tell, or none is listed, it may have run in any that is permitted. Stored weights count as
@@ -255,14 +257,14 @@ def coarsest_precision(
     """
     told = {_word(layer.precision) for layer in outcome.layers}
     meant = {_word(node.precision) for node in outcome.nodes if node.precision}
-    seen = told | meant | set(got.values()) | set(wanted.values())
+    seen = told | meant | set(got.values()) | set(wish.nodes.values())
     seen |= {_STORED[word] for word in seen if word in _STORED}
     times = (
         layer.inputs[0] for layer in outcome.layers if _word(layer.precision) in _STORED and layer.inputs
     )
     seen |= {_word(tensor.precision) for tensor in times}
     if not told or Precision.UNKNOWN in told or outcome.unparsed_layers:
-        seen |= set(permitted)
+        seen |= set(wish.permitted)
     # A record from before nodes had precisions.
     if any(node.op == "QuantizeLinear" and not node.precision for node in outcome.nodes):
         seen.add(Precision.INT8)

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import onnx
-import yaml
 
-from harness.errors import HandledError
+from harness.document import Document, Form, Problem, checked
 from harness.judge import engine_errors
 from harness.judge.place import Place, find_place
+from harness.suggest import did_you_mean
 from harness.words import GOOD, UNJUDGED, Class
 
 if TYPE_CHECKING:
@@ -23,13 +23,12 @@ if TYPE_CHECKING:
     from harness.record.outcome import Outcome
 
 SIGNATURES = Path(__file__).with_name("diagnosis.yaml")
+FORM = Form(Path(__file__).with_name("diagnosis.schema.json"))
 
 Where = Literal["errors", "parser", "warnings", "native", "missing_api"]
 
 _PLACES = ("errors", "parser", "warnings", "native", "missing_api")
-_TEXTS = ("id", "title", "cause", "advice")
-_OPTIONAL = {"advice_variants", "links", "generic", "note", "standard_op", "phases", "patterns", "operator"}
-_ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_TEXTS = ("title", "cause", "advice")
 #: What an engine says of one tactic that it could not use; the last one is why none was left.
 _SKIPPED = re.compile(r"Skipping tactic 0x[0-9a-f]+ due to .+")
 #: Groups that a text may use though no pattern captures them: the record says where a complaint belongs.
@@ -111,97 +110,59 @@ class Note:
 def load_signatures(path: Path = SIGNATURES) -> tuple[Signature, ...]:
     """Return the signatures in the order they are tried: as written, generic ones last.
 
-    Raises HandledError naming file and entry for a file that is not valid.
+    Raises HandledError with file, line and field for a file that is not valid.
     """
-    try:
-        entries = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError) as error:
-        raise HandledError(f"{path}: cannot be read: {' '.join(str(error).split())}") from error
-    if not isinstance(entries, list):
-        raise HandledError(f"{path}: wants a list of signatures")
-    signatures = tuple(
-        _signature(entry, f"{path}: entry {number}") for number, entry in enumerate(entries, start=1)
-    )
-    ids = [signature.id for signature in signatures]
-    for name in ids:
-        if ids.count(name) > 1:
-            raise HandledError(f"{path}: two entries are called {name!r}")
+    entries = checked(path, FORM, _bad_regexes, _contradictions).data
+    signatures = (_signature(entry) for entry in entries)
     return tuple(sorted(signatures, key=lambda signature: signature.generic))
 
 
-def _signature(entry: Any, place: str) -> Signature:  # noqa: ANN401  (unchecked YAML)
-    if not isinstance(entry, dict):
-        raise HandledError(f"{place}: wants a mapping with id, patterns, title, cause and advice")
-    place = f"{place} ({entry.get('id')})"
-    unknown = sorted(set(map(str, entry)) - {*_TEXTS, *_OPTIONAL})
-    if unknown:
-        raise HandledError(f"{place}: knows no field {unknown[0]!r}")
-    for name in _TEXTS:
-        if not isinstance(entry.get(name), str) or not entry[name].strip():
-            raise HandledError(f"{place}: {name} wants a text")
-    if not _ID.fullmatch(entry["id"]):
-        raise HandledError(f"{place}: an id is lower-case words joined by '-'")
-    for name in ("generic", "note", "standard_op"):
-        if not isinstance(entry.get(name, False), bool):
-            raise HandledError(f"{place}: {name} wants true or false")
-    operator = entry.get("operator", "")
-    if not isinstance(operator, str):
-        raise HandledError(f"{place}: operator wants the name of one")
-    patterns = _patterns(entry.get("patterns"), place)
-    signature = Signature(
-        id=entry["id"],
-        title=_flat(entry["title"]),
-        cause=_flat(entry["cause"]),
-        advice=_flat(entry["advice"]),
-        patterns=patterns,
-        advice_variants=_texts(entry, "advice_variants", place),
-        links=_texts(entry, "links", place),
-        phases=_texts(entry, "phases", place),
-        generic=entry.get("generic", False),
-        note=entry.get("note", False),
-        standard_op=entry.get("standard_op", False),
-        operator=operator,
+def _bad_regexes(document: Document) -> Iterator[Problem]:
+    for number, entry in enumerate(document.data):
+        for index, pattern in enumerate(entry["patterns"]):
+            ((where, text),) = pattern.items()
+            place = (number, "patterns", index, where)
+            try:
+                re.compile(text)
+            except re.error as error:
+                sentence = f"{text!r} is no regular expression: {error}; correct it"
+                yield Problem(document.line(place), place, sentence)
+
+
+def _contradictions(document: Document) -> Iterator[Problem]:
+    """Find ids given twice, and groups that a text uses and no pattern captures."""
+    lines: dict[str, int] = {}
+    for number, entry in enumerate(document.data):
+        for field, sentence in _uncaptured(entry):
+            yield Problem(document.line((number, field)), (number, field), sentence)
+        line = document.line((number, "id"))
+        first = lines.setdefault(entry["id"], line)
+        if first != line:
+            sentence = f"{entry['id']!r} is the id of the signature on line {first} too; rename one"
+            yield Problem(line, (number, "id"), sentence)
+
+
+def _uncaptured(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    captured = {group for pattern in _patterns(entry) for group in pattern.regex.groupindex}
+    for field in _TEXTS:
+        for group in set(re.findall(r"\{(\w+)\}", entry[field])) - _LOOKED_UP - captured:
+            guess = did_you_mean(group, captured | _LOOKED_UP)
+            yield field, f"uses {{{group}}}, which no pattern of the entry captures; {guess}"
+    if entry.get("standard_op") and "op" not in captured:
+        yield "standard_op", "needs a pattern that captures (?P<op>...); add one or delete it"
+
+
+def _signature(entry: dict[str, Any]) -> Signature:
+    texts = {name: " ".join(entry[name].split()) for name in _TEXTS}
+    lists = {name: tuple(value) for name, value in entry.items() if isinstance(value, list)}
+    fields: dict[str, Any] = {**entry, **texts, **lists, "patterns": _patterns(entry)}
+    return Signature(**fields)
+
+
+def _patterns(entry: dict[str, Any]) -> tuple[Pattern, ...]:
+    return tuple(
+        Pattern(where, re.compile(text)) for pattern in entry["patterns"] for where, text in pattern.items()
     )
-    _check_groups(signature, place)
-    return signature
-
-
-def _flat(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _patterns(entries: Any, place: str) -> tuple[Pattern, ...]:  # noqa: ANN401
-    if not isinstance(entries, list) or not entries:
-        raise HandledError(f"{place}: patterns wants a list of one-key mappings such as errors: <regex>")
-    patterns = []
-    for entry in entries:
-        if not isinstance(entry, dict) or len(entry) != 1 or next(iter(entry)) not in _PLACES:
-            raise HandledError(
-                f"{place}: a pattern is one of {', '.join(_PLACES)} and a regex, not {entry!r}"
-            )
-        ((where, text),) = entry.items()
-        try:
-            patterns.append(Pattern(where, re.compile(text)))
-        except (re.error, TypeError) as error:
-            raise HandledError(f"{place}: {text!r} is no regular expression: {error}") from error
-    return tuple(patterns)
-
-
-def _texts(entry: dict[str, Any], name: str, place: str) -> tuple[str, ...]:
-    values = entry.get(name, [])
-    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise HandledError(f"{place}: {name} wants a list of texts")
-    return tuple(values)
-
-
-def _check_groups(signature: Signature, place: str) -> None:
-    known = {group for pattern in signature.patterns for group in pattern.regex.groupindex}
-    used = set(re.findall(r"\{(\w+)\}", signature.title + signature.cause + signature.advice))
-    if not used <= known | _LOOKED_UP:
-        strange = min(used - known - _LOOKED_UP)
-        raise HandledError(f"{place}: its text uses {{{strange}}}, which no pattern of it captures")
-    if signature.standard_op and "op" not in known:
-        raise HandledError(f"{place}: standard_op needs a pattern that captures (?P<op>...)")
 
 
 def diagnose(

@@ -1,8 +1,8 @@
-"""Holds a class against what is documented of it.
+"""Holds a class against what is claimed of it.
 
-When several claims cover a target the surest one is judged: measured before reported before second-hand
-before inferred; among equals the first in the variant's list. An inference that is contradicted is an
-inference that was wrong, never a regression. Nor is a precision that was lost by what the graph asks for, where a
+When several claims cover a target the surest one is judged: measured before reported, a summary after other reports,
+before guessed; among equals the first in the variant's list. A guess that is contradicted is a guess that was wrong,
+never a regression. Nor is a precision that was lost by what the graph asks for, where a
 source claims the cell and nobody wished for that precision.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.words import GOOD, UNJUDGED, Certainty, Class, Verdict
+from harness.words import GOOD, UNJUDGED, Class, Grade, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from harness.judge.classify import Classification
 
 #: Surest first.
-_SURE = (Certainty.MEASURED, Certainty.REPORTED, Certainty.SECOND_HAND, Certainty.INFERRED)
+_SUREST = (Grade.MEASURED, Grade.REPORTED, Grade.GUESSED)
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def judge(
 ) -> Judgement:
     """Hold a class against the claims that cover its target; `signature` is the id of its diagnosis.
 
-    A failure of the expected class with another signature than the documented one is `new`: another failure
+    A failure of the expected class with another signature than the claimed one is `new`: another failure
     hides behind the same class.
     """
     claim = surest(expectations)
@@ -51,7 +51,7 @@ def judge(
         return Judgement(
             Verdict.EXPECTED if cls in GOOD else Verdict.NEW,
             claim,
-            f"documented as {claim.outcome}, yet it ran here and ended as {cls}",
+            f"claimed to end as {claim.outcome}, yet it ran here and ended as {cls}",
         )
     if cls in GOOD:
         return _good(classification, claim)
@@ -60,7 +60,11 @@ def judge(
 
 def surest(expectations: Sequence[Expectation]) -> Expectation | None:
     """Return the claim that is judged, or None."""
-    return min(expectations, key=lambda claim: _SURE.index(claim.certainty), default=None)
+    return min(
+        expectations,
+        key=lambda claim: (_SUREST.index(claim.grade), claim.kind == "summary"),
+        default=None,
+    )
 
 
 def _unclaimed(classification: Classification) -> Judgement:
@@ -96,11 +100,11 @@ def _good(classification: Classification, claim: Expectation) -> Judgement:
             claim,
             f"{_said(claim)} to end as {claim.outcome}; it builds here, and only a run would show",
         )
-    if claim.certainty is Certainty.INFERRED:
+    if claim.grade is Grade.GUESSED:
         return Judgement(
             Verdict.NEW,
             claim,
-            f"{_does(classification)}; the inference that it ends as {claim.outcome} was wrong",
+            f"{_does(classification)}; the guess that it ends as {claim.outcome} was wrong",
         )
     return Judgement(
         Verdict.FIXED, claim, f"{_does(classification)}; {_said(claim)} to end as {claim.outcome}"
@@ -126,11 +130,11 @@ def _failing(classification: Classification, claim: Expectation, signature: str 
             )
         verdict = Verdict.EXPECTED if cls is Class.API_REMOVED else Verdict.KNOWN_FAILURE
         return Judgement(verdict, claim, f"ends as {cls}, as {_said(claim)}")
-    if claim.certainty is Certainty.INFERRED:
+    if claim.grade is Grade.GUESSED:
         return Judgement(
             Verdict.NEW,
             claim,
-            f"ended as {cls}; the inference that it ends as {claim.outcome} was wrong: {reason}",
+            f"ended as {cls}; the guess that it ends as {claim.outcome} was wrong: {reason}",
         )
     if _asked_by_the_graph_alone(classification, claim):
         return Judgement(
@@ -146,7 +150,7 @@ def _failing(classification: Classification, claim: Expectation, signature: str 
     return Judgement(
         Verdict.NEW,
         claim,
-        f"fails in another way than documented: {cls}; {_said(claim)} to end as {claim.outcome}: {reason}",
+        f"fails in another way than claimed: {cls}; {_said(claim)} to end as {claim.outcome}: {reason}",
     )
 
 
@@ -156,22 +160,20 @@ def _asked_by_the_graph_alone(classification: Classification, claim: Expectation
     A measurement was judged by the same graph, and is held.
     """
     lost = classification.cls is Class.PRECISION_LOST and classification.derived
-    return lost and claim.certainty is not Certainty.MEASURED
+    return lost and claim.grade is not Grade.MEASURED
 
 
-def _worse(cls: Class, documented: Class) -> bool:
-    """Tell whether a cell that is documented to work, if in another precision, no longer works at all."""
-    return documented is Class.PRECISION_LOST and cls is not Class.PRECISION_LOST
+def _worse(cls: Class, claimed: Class) -> bool:
+    """Tell whether a cell that is claimed to work, if in another precision, no longer works at all."""
+    return claimed is Class.PRECISION_LOST and cls is not Class.PRECISION_LOST
 
 
 def _said(claim: Expectation) -> str:
-    how = {
-        Certainty.MEASURED: "measured",
-        Certainty.REPORTED: "reported",
-        Certainty.SECOND_HAND: "reported at second hand",
-        Certainty.INFERRED: "inferred",
-    }[claim.certainty]
-    return f"{how} in {claim.source.title or claim.source.url}" if claim.source else claim.note
+    if claim.source is None:
+        return claim.note if claim.grade is Grade.MEASURED else f"guessed ({claim.note})"
+    how = f"{claim.grade} from" if claim.grade is Grade.GUESSED else f"{claim.grade} in"
+    summary = "a summary of " if claim.kind == "summary" else ""
+    return f"{how} {summary}{claim.source.title or claim.source.url}"
 
 
 def _doubt(classification: Classification) -> str:

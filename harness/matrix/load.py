@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
-from harness.errors import HandledError
-from harness.matrix.check import schema_problems
-from harness.matrix.document import Document, Place, Problem, read_document
+from harness.document import Document, Form, Place, Problem, checked
+from harness.engines import ENGINES, those_that
 from harness.matrix.model import (
     Build,
     Defaults,
@@ -23,19 +23,13 @@ from harness.matrix.model import (
     versions_agree,
 )
 from harness.suggest import did_you_mean
-from harness.words import Engine
+from harness.words import Engine, Grade
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
+FORM = Form(Path(__file__).with_name("matrix.schema.json"))
 DEFAULTS = Defaults(timeout_s=600.0, memory_mib=8192, python="3.11", base="python:3.11-slim")
-
-_PRODUCTS = {
-    Engine.TENSORRT: "TensorRT",
-    Engine.TENSORRT_RTX: "TensorRT for RTX",
-    Engine.ONNXRUNTIME: "ONNX Runtime",
-}
 
 
 def load_matrix(path: Path) -> Matrix:
@@ -44,37 +38,13 @@ def load_matrix(path: Path) -> Matrix:
     Raises HandledError with the first fault in file order, "file:line: field: what is wrong; what to do", and
     the number of further faults.
     """
-    document = read_document(path)
-    _stop_at(document, [*document.problems, *schema_problems(document)])
-    _stop_at(document, list(_inheritance_problems(document)))
-    merged = _merged(document.data["targets"])
-    problems = [problem for name, fields in merged.items() for problem in _faults(document, name, fields)]
-    _stop_at(document, problems)
+    document = checked(path, FORM, _inheritance_problems, _field_problems)
     defaults = _defaults(document.data.get("defaults", {}))
     targets = tuple(
         _target(name, fields, defaults, document.key_line(("targets", name)))
-        for name, fields in merged.items()
+        for name, fields in _merged(document.data["targets"]).items()
     )
     return Matrix(targets=targets, defaults=defaults, path=path)
-
-
-def _stop_at(document: Document, problems: list[Problem]) -> None:
-    if not problems:
-        return
-    # A value that could not be read is null in the data, and the schema objects to that too: say it once.
-    first: dict[Place, Problem] = {}
-    for problem in problems:
-        first.setdefault(problem.place, problem)
-    ordered = sorted(first.values())
-    worst = ordered[0]
-    field = f"{_dotted(worst.place)}: " if worst.place else ""
-    more = f" (and {len(ordered) - 1} more)" if len(ordered) > 1 else ""
-    raise HandledError(f"{document.path}:{worst.line}: {field}{worst.sentence}{more}")
-
-
-def _dotted(place: Place) -> str:
-    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
-    return text.lstrip(".")
 
 
 def _inheritance_problems(document: Document) -> Iterator[Problem]:
@@ -92,7 +62,7 @@ def _inheritance_problems(document: Document) -> Iterator[Problem]:
 
 
 def _merged(targets: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Give every target the fields of the one it extends.
+    """Give every target the fields of the one it extends; one that it gives itself, `needs` too, replaces the whole.
 
     `label` and `group` are not handed down: two columns of the same name tell a reader nothing.
     """
@@ -105,6 +75,11 @@ def _merged(targets: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
         }
         merged[name] = {**inherited, **fields}
     return merged
+
+
+def _field_problems(document: Document) -> Iterator[Problem]:
+    for name, fields in _merged(document.data["targets"]).items():
+        yield from _faults(document, name, fields)
 
 
 def _faults(document: Document, name: str, fields: dict[str, Any]) -> Iterator[Problem]:
@@ -123,17 +98,18 @@ def _faults(document: Document, name: str, fields: dict[str, Any]) -> Iterator[P
         *_bad_provider(fields),
     ):
         yield fault(field, sentence)
-    if "compute_capability" in fields and fields["engine"] != Engine.TENSORRT_RTX.value:
+    if "compute_capability" in fields and not ENGINES[Engine(fields["engine"])].for_generation:
         yield fault(
             "compute_capability",
-            f"is only for tensorrt_rtx; {fields['engine']} builds for the GPU it finds, so delete it",
+            f"is only for {those_that('for_generation')}; {fields['engine']} builds for the GPU it finds, "
+            "so delete it",
         )
 
 
 def _bad_provider(fields: dict[str, Any]) -> Iterator[tuple[str, str]]:
     provider = fields.get("provider")
-    if provider and fields["engine"] != Engine.ONNXRUNTIME.value:
-        yield "provider", f"is only for onnxruntime; {fields['engine']} has none, so delete it"
+    if provider and not ENGINES[Engine(fields["engine"])].providers:
+        yield "provider", f"is only for {those_that('providers')}; {fields['engine']} has none, so delete it"
     if provider == "cuda" and fields.get("needs", {}).get("gpu") is False:
         yield "needs.gpu", "is false, but provider cuda runs on a GPU alone; delete one of them"
 
@@ -216,7 +192,7 @@ def _target(name: str, fields: dict[str, Any], defaults: Defaults, line: int) ->
         provider=_provider(engine, fields),
         timeout_s=float(fields.get("timeout_s", defaults.timeout_s)),
         memory_mib=fields.get("memory_mib", defaults.memory_mib),
-        sure=fields.get("sure", "believed"),
+        grade=Grade(fields.get("grade", Grade.GUESSED)),
         sources=tuple(Source(source["url"], source.get("says", "")) for source in fields.get("sources", ())),
         notes=" ".join(fields.get("notes", "").split()),
         line=line,
@@ -232,16 +208,14 @@ def _build(fields: dict[str, Any], defaults: Defaults) -> Build | None:
 
 
 def _provider(engine: Engine, fields: dict[str, Any]) -> Provider:
-    if engine is not Engine.ONNXRUNTIME:
-        return ""
-    provider: Provider = fields.get("provider", "cpu")
+    provider: Provider = fields.get("provider", next(iter(ENGINES[engine].providers), ""))
     return provider
 
 
 def _needs(engine: Engine, platform: Platform, target: dict[str, Any]) -> Needs:
     fields = target.get("needs", {})
     return Needs(
-        gpu=fields.get("gpu", engine is Engine.TENSORRT or _provider(engine, target) == "cuda"),
+        gpu=fields.get("gpu", ENGINES[engine].needs_gpu or _provider(engine, target) == "cuda"),
         architecture="x86_64" if platform == "linux/amd64" else "aarch64",
         driver=fields.get("driver", ""),
         compute_capability=fields.get("compute_capability", ""),
@@ -251,10 +225,11 @@ def _needs(engine: Engine, platform: Platform, target: dict[str, Any]) -> Needs:
 
 def _label(engine: Engine, platform: Platform, fields: dict[str, Any]) -> str:
     """Name a column: a Jetson by its exact release, everything else by major and minor."""
+    product = ENGINES[engine].product
     parts = fields["version"].split(".")
     if platform == "jetson":
-        return f"Jetson, {_PRODUCTS[engine]} {'.'.join(parts[:3])}"
-    label = f"{_PRODUCTS[engine]} {'.'.join(parts[:2])}"
+        return f"Jetson, {product} {'.'.join(parts[:3])}"
+    label = f"{product} {'.'.join(parts[:2])}"
     if platform == "linux/arm64":
         label += ", arm64"
     if "compute_capability" in fields:
@@ -267,6 +242,5 @@ def _label(engine: Engine, platform: Platform, fields: dict[str, Any]) -> str:
 def _group(engine: Engine, platform: Platform, version: str) -> str:
     if platform == "jetson":
         return "Jetson"
-    if engine is Engine.TENSORRT:
-        return f"TensorRT {version.partition('.')[0]}"
-    return _PRODUCTS[engine]
+    product = ENGINES[engine].product
+    return f"{product} {version.partition('.')[0]}" if ENGINES[engine].by_major else product

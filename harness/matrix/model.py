@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
+from harness.engines import ENGINES
 from harness.errors import HandledError
 from harness.suggest import did_you_mean
 
@@ -17,13 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from harness.words import Engine
+    from harness.engines import Traits
+    from harness.words import Engine, Grade
 
 Platform = Literal["linux/amd64", "linux/arm64", "jetson"]
 BuildKind = Literal["ngc", "tarball", "l4t", "packages"]
 #: Where ONNX Runtime runs; "" for the other engines.
 Provider = Literal["", "cpu", "cuda"]
-Sure = Literal["verified", "believed"]
 
 #: Fewer components than this say too little: "10" is every release of a major.
 _LEAST_COMPONENTS = 3
@@ -92,7 +93,7 @@ class Target:
     pins for Python `python`: what a build of kind "packages" holds, and what a virtual environment gets where
     Docker is not used; empty where the package index does not carry this engine. `digest` ("sha256:...") pins
     `image`, or the base of `build`. `compute_capability` is the GPU generation to build for, None for the
-    engine's own default; `provider` is where ONNX Runtime runs, "" for the other engines. `sure` is how sure it
+    engine's own default; `provider` is where ONNX Runtime runs, "" for the other engines. `grade` is how sure it
     is that the image holds `version`. `timeout_s` is for one cell, `memory_mib` for the container; `line` is
     where matrix.yaml declares it.
     """
@@ -112,11 +113,16 @@ class Target:
     compute_capability: str | None
     timeout_s: float
     memory_mib: int
-    sure: Sure
+    grade: Grade
     sources: tuple[Source, ...]
     notes: str
     line: int
     provider: Provider = ""
+
+    @property
+    def traits(self) -> Traits:
+        """Return what its engine is called and can do."""
+        return ENGINES[self.engine]
 
     @property
     def module(self) -> str:
@@ -152,7 +158,7 @@ class Matrix:
 
     def sha256(self) -> str:
         """Return a hash of all that decides what runs where; labels, notes and sources may be mended freely."""
-        said = {"label", "group", "sure", "sources", "notes", "line"}
+        said = {"label", "group", "grade", "sources", "notes", "line"}
         targets = [
             {key: value for key, value in asdict(target).items() if key not in said}
             for target in self.targets

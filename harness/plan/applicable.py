@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from harness.case import Recipe, Typing, model_sha256
 from harness.errors import HandledError
-from harness.words import Engine
 
 if TYPE_CHECKING:
     from harness.case import Case, Variant
@@ -19,13 +18,15 @@ def applicability(cell: Cell) -> str | None:
 
     What an engine has removed is not decided here: it is run, and the agent reports which name is missing.
     """
-    if cell.target.engine is not Engine.ONNXRUNTIME:
+    if not cell.target.traits.graph_alone:
         return None
     lacking = _outside_the_graph(cell.variant.recipe)
     if not lacking:
         return None
     asks = " and ".join(filter(None, [", ".join(lacking[:-1]), lacking[-1]]))
-    reason = f"ONNX Runtime takes precision from the graph alone, and this recipe asks for {asks}"
+    reason = (
+        f"{cell.target.traits.product} takes precision from the graph alone, and this recipe asks for {asks}"
+    )
     twin = _same_graph(cell.case, cell.variant)
     return f"{reason}; {cell.case.name}[{twin.name}] is the same graph without that" if twin else reason
 

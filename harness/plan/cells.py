@@ -32,8 +32,8 @@ def plan(matrix: Matrix, cases: Iterable[Case]) -> tuple[Cell, ...]:
     )
 
 
-def documented(cell: Cell) -> tuple[Expectation, ...]:
-    """Return the documented claims about this cell."""
+def claims_about(cell: Cell) -> tuple[Expectation, ...]:
+    """Return the claims about this cell."""
     target = cell.target
     return tuple(
         expectation

@@ -12,23 +12,25 @@ from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
-from harness.words import Engine, Typing
+from harness.words import Typing
 
 if TYPE_CHECKING:
     from harness.case import Recipe
     from harness.plan import Cell
 
+#: The one of TensorRT itself, whose options are known by version.
+_TRTEXEC = "trtexec"
 _NO_WEAK_TYPING = Version("11.0")
 #: Where the image keeps this project's compiled plugin.
 _PLUGIN = "/opt/compat/plugins/libcompat_identity.so"
 
 
 def trtexec_lines(cell: Cell, model: str) -> list[str]:
-    """Return the command on the saved `model`, then as comments what it cannot express; nothing for ONNX Runtime."""
+    """Return the command on the saved `model`, then as comments what it cannot express; nothing without a program."""
     target = cell.target
-    if target.engine is Engine.ONNXRUNTIME:
+    program = target.traits.program
+    if program is None:
         return []
-    program = "tensorrt_rtx" if target.engine is Engine.TENSORRT_RTX else "trtexec"
     options, unsaid = _options(cell.variant.recipe, cell)
     words = [program, f"--onnx={model}", *options]
     words += ["--verbose", "--profilingVerbosity=detailed", "--dumpLayerInfo"]
@@ -48,7 +50,7 @@ def docker_line(cell: Cell, model: str) -> str | None:
     it in.
     """
     target, build = cell.target, cell.target.build
-    if target.engine is not Engine.TENSORRT or cell.variant.recipe.plugin:
+    if target.traits.program != _TRTEXEC or cell.variant.recipe.plugin:
         return None
     if build is not None and build.kind not in ("ngc", "l4t"):
         return None
@@ -74,7 +76,7 @@ def _options(recipe: Recipe, cell: Cell) -> tuple[list[str], list[str]]:
     if recipe.mark_outputs:
         tensors = shlex.join(recipe.mark_outputs)
         unsaid.append(f"trtexec cannot mark outputs; polygraphy run --trt-outputs {tensors} can")
-    if recipe.plugin and target.engine is Engine.TENSORRT:
+    if recipe.plugin and target.traits.program == _TRTEXEC:
         old = Version(target.version) < Version("8.6")
         options.append(f"{'--plugins' if old else '--staticPlugins'}={_PLUGIN}")
     for profile in recipe.profiles:
@@ -90,7 +92,7 @@ def _options(recipe: Recipe, cell: Cell) -> tuple[list[str], list[str]]:
 
 def _precision(recipe: Recipe, cell: Cell) -> tuple[list[str], list[str]]:
     version = Version(cell.target.version)
-    if cell.target.engine is not Engine.TENSORRT or version >= _NO_WEAK_TYPING:
+    if cell.target.traits.program != _TRTEXEC or version >= _NO_WEAK_TYPING:
         gone = recipe.typing is Typing.WEAK and recipe.flags
         return [], [f"this version has no {', '.join(recipe.flags)} flag"] if gone else []
     if recipe.typing is not Typing.STRONG:
@@ -106,7 +108,7 @@ def _parser_flag(name: str, cell: Cell, *, on: bool) -> str:
     wanted = f"the cell has {name} {'on' if on else 'off'}"
     if name != "NATIVE_INSTANCENORM":
         return f"{wanted}, for which trtexec has no option"
-    if cell.target.engine is Engine.TENSORRT_RTX:
+    if cell.target.traits.program != _TRTEXEC:
         return f"{wanted}; parsers have it on since TensorRT 10"
     if version >= Version("10.0"):
         return f"{wanted}, as is the default" if on else "--pluginInstanceNorm"

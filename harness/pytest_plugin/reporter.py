@@ -43,7 +43,8 @@ class Reporter:
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodeready(self, node: Any) -> None:  # noqa: ANN401
         """Note the process of one of xdist's workers; one on another machine has none here."""
-        io = node.gateway._io  # noqa: SLF001  (there is no public way)
+        # Private to execnet, seen with 2.1.2 and xdist 3.8: no event of xdist's tells a worker's process.
+        io = node.gateway._io  # noqa: SLF001
         if hasattr(io, "popen"):
             self._workers.append(io.popen)
 
@@ -91,11 +92,13 @@ def _mend_id(report: pytest.TestReport) -> None:
     node = getattr(report, "id", None)
     if node is not None and f"{node.path}::{node.rest}" != report.nodeid and "::" in report.nodeid:
         path, _, rest = report.nodeid.partition("::")
-        report._id = type(node)(path=path, names=(rest,))  # noqa: SLF001  (there is no public way)
+        # Private, seen with pytest 9.2.0: assigning `nodeid` reads the id wrongly again.
+        report._id = type(node)(path=path, names=(rest,))  # noqa: SLF001
 
 
 def _mend_junit_name(report: pytest.TestReport, config: pytest.Config) -> None:
     """Let `--junitxml` name a cell as it is called: it reads the id as in `_mend_id`, also without xdist."""
+    # `xml_key` is private, seen with pytest 9.2.0: `record_xml_attribute` is a fixture, which no cell can ask for.
     xml = config.stash.get(xml_key, None)
     path, _, name = report.nodeid.partition("::")
     if xml is not None and Path(path).name == FILE:

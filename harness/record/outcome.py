@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from harness.record.from_json import decode
+
+if TYPE_CHECKING:
+    from harness.plan import Cell
 
 #: Raised when the meaning of a field changes; the store refuses records of another number.
 RECORD_SCHEMA = 1
@@ -189,6 +192,19 @@ class Outcome:
     stamps: Stamps = field(default_factory=Stamps)
     schema: int = RECORD_SCHEMA
 
+    @staticmethod
+    def blank(cell: Cell, state: State, reason: str, stamps: Stamps | None = None) -> Outcome:
+        """Return the record of a cell in which nothing was observed, with the reason."""
+        return Outcome(
+            cell=cell.id,
+            case=cell.case.name,
+            variant=cell.variant.name,
+            target=cell.target.name,
+            state=state,
+            reason=reason,
+            stamps=stamps or Stamps(),
+        )
+
     def to_json(self) -> dict[str, Any]:
         """Return the record as plain JSON data."""
         return dataclasses.asdict(self)
@@ -198,5 +214,4 @@ class Outcome:
         """Rebuild a record; raises ValueError for another schema, TypeError for a missing or wrong field."""
         if data.get("schema") != RECORD_SCHEMA:
             raise ValueError(f"record schema {data.get('schema')!r}, this harness reads {RECORD_SCHEMA}")
-        outcome: Outcome = decode(Outcome, data)
-        return outcome
+        return decode(Outcome, data)

@@ -5,13 +5,18 @@
     them
 
 Every writer makes a file of its own and never opens one that exists, so several processes append at once
-without locks. A process that is killed can leave one torn last line in its file, which readers pass over, and
-logs that no record names.
+without waiting for one another. A process that is killed can leave one torn last line in its file, which readers pass
+over, and logs that no record names.
+
+Either folder may be packed into an archive beside it (`archive.py`), which is read with it. `append` knows only
+folders.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import fcntl
 import gzip
 import hashlib
 import itertools
@@ -20,15 +25,18 @@ import os
 import re
 import tempfile
 import zlib
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NoReturn
 
 from harness.errors import HandledError
+from harness.record.archive import archive_of, files_of, unpack
 from harness.record.outcome import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+RECORDS, LOGS = "records", "logs"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
@@ -42,6 +50,12 @@ class Store:
         self.path = path
         self._name = f"{run}-{worker}"
         self._open: BinaryIO | None = None
+
+    @property
+    def holds_records(self) -> bool:
+        """Whether anything was ever recorded here."""
+        folder = self.path / RECORDS
+        return folder.is_dir() or archive_of(folder).is_file()
 
     def append(self, outcome: Outcome, log_text: str | None = None) -> Outcome:
         """Record an outcome for good, its log first; return it as recorded, with the log's hash where it has one."""
@@ -87,8 +101,8 @@ class Store:
         A torn last line is passed over. A line elsewhere that is no record raises HandledError with file and
         line: silently leaving it out could turn a recorded regression into "not run".
         """
-        for path in sorted((self.path / "records").glob("*.jsonl")):
-            yield from _read(path)
+        for path, data in files_of(self.path / RECORDS, ".jsonl"):
+            yield from _read(path, data)
 
     def latest(self, stale: Callable[[Outcome], bool] = lambda _: False) -> dict[str, Outcome]:
         """Return the outcome of the store that speaks for each cell; see `latest`."""
@@ -97,17 +111,26 @@ class Store:
     def log(self, sha256: str) -> str:
         """Return a whole log; raises HandledError where it is missing or not what its name says."""
         path = self._log_path(sha256)
+        archived = log_name(sha256)
         try:
-            text = gzip.decompress(path.read_bytes())
+            if not path.exists() and archived in self._archived_logs:
+                path, text = archive_of(self.path / LOGS) / archived, self._archived_logs[archived]
+            else:
+                text = gzip.decompress(path.read_bytes())
         except (OSError, EOFError, zlib.error) as error:
             raise HandledError(f"{path}: the log cannot be read ({error}); run the cell again") from error
         if hashlib.sha256(text).hexdigest() != sha256:
             raise HandledError(f"{path}: the log is not the one that was recorded; run the cell again")
         return text.decode("utf-8")
 
+    @cached_property
+    def _archived_logs(self) -> dict[str, bytes]:
+        archive = archive_of(self.path / LOGS)
+        return unpack(archive) if archive.is_file() else {}
+
     def _writer(self) -> BinaryIO:
         if self._open is None:
-            folder = self.path / "records"
+            folder = self.path / RECORDS
             folder.mkdir(parents=True, exist_ok=True)
             numbers = itertools.count(2)
             name = self._name
@@ -116,10 +139,13 @@ class Store:
                     self._open = (folder / f"{name}.jsonl").open("xb")
                 except FileExistsError:
                     name = f"{self._name}.{next(numbers)}"
+            # Held for as long as this process may append: what is being written is not packed.
+            with contextlib.suppress(OSError):
+                fcntl.flock(self._open, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return self._open
 
     def _log_path(self, sha256: str) -> Path:
-        return self.path / "logs" / sha256[:2] / f"{sha256}.txt.gz"
+        return self.path / LOGS / f"{log_name(sha256)}.gz"
 
     def _write_log(self, text: str) -> str:
         # A native library may write bytes that are no UTF-8; decoded with surrogates they must not stop the
@@ -142,6 +168,11 @@ class Store:
             Path(temporary).unlink(missing_ok=True)
             raise
         return sha256
+
+
+def log_name(sha256: str) -> str:
+    """Return the place of a log in the folder of logs, but for how it is packed there."""
+    return f"{sha256[:2]}/{sha256}.txt"
 
 
 def _line(outcome: Outcome) -> bytes:
@@ -194,13 +225,13 @@ def _no_number(word: str) -> NoReturn:
     raise ValueError(f"{word} is no number in JSON")
 
 
-def _read(path: Path) -> Iterator[Outcome]:
-    *lines, tail = path.read_bytes().split(b"\n")
+def _read(path: Path, data: bytes) -> Iterator[Outcome]:
+    *lines, tail = data.split(b"\n")
     for number, line in enumerate([*lines, tail], start=1):
         if not line.strip():
             continue
         try:
-            data = json.loads(line, parse_constant=_no_number)
+            record = json.loads(line, parse_constant=_no_number)
         except ValueError as error:
             if number > len(lines):
                 # Its writer was killed in mid-line: `append` had not returned, nothing that was promised is
@@ -210,6 +241,6 @@ def _read(path: Path) -> Iterator[Outcome]:
                 f"{path}:{number}: not a record ({error}); mend or delete that line"
             ) from error
         try:
-            yield Outcome.from_json(data)
+            yield Outcome.from_json(record)
         except (ValueError, TypeError, AttributeError) as error:
             raise HandledError(f"{path}:{number}: not a record this harness reads: {error}") from error

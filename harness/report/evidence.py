@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.judge.diagnosis import notes
 from harness.judge.timing import statistics
-from harness.plan import documented
+from harness.plan import claims_about
 from harness.record.outcome import Message
 from harness.report.compare.ranges import chip
 from harness.report.model import Advice, CellView, Timing
@@ -35,7 +35,7 @@ def cell_view(judged: Judged, *, stale: bool) -> CellView:
     claims = cell.variant.expectations
     messages, left_out = _messages(outcome.messages)
     done = outcome.state == "done"
-    covering = sorted(documented(cell), key=lambda claim: claim is not judgement.expectation)
+    covering = sorted(claims_about(cell), key=lambda claim: claim is not judgement.expectation)
     return CellView(
         id=cell.id,
         case=cell.case.name,
@@ -47,7 +47,7 @@ def cell_view(judged: Judged, *, stale: bool) -> CellView:
         sentence=judgement.sentence,
         signature=judged.signature,
         expectation=claims.index(judgement.expectation) if judgement.expectation else None,
-        documented=tuple(claims.index(claim) for claim in covering),
+        claims=tuple(claims.index(claim) for claim in covering),
         stale=stale,
         lost=tuple(
             f"{node}: {said(got)} instead of {said(wanted)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.words import GOOD, Certainty, Class, Engine, Role, Verdict
+from harness.words import GOOD, Class, Role, Verdict
 
 if TYPE_CHECKING:
     from harness.report.model import CellView
@@ -35,23 +35,23 @@ MARKS = {
     Class.OUT_OF_MEMORY: Mark("M", "diamond", "Out of memory", "killed at the memory limit"),
     Class.API_REMOVED: Mark("A", "pill", "API removed", "the recipe needs what this version no longer has"),
     Class.NOT_APPLICABLE: Mark("\N{EN DASH}", "none", "Not applicable", "makes no sense on this target"),
-    Class.NOT_RUN: Mark("·", "none", "Not run", "no result, and nothing documented"),
+    Class.NOT_RUN: Mark("·", "none", "Not run", "no result, and nothing claimed"),
     Class.INFRA_ERROR: Mark("?", "tab", "Infrastructure", "the harness or machine failed, not the engine"),
 }
 
 #: Where a cell is counted: every cell is in exactly one, worst news first. Key, name, meaning.
 BUCKETS = {
-    "regressed": ("Regressed", "documented as working, fails here"),
-    "new": ("New failure", "fails, and that is not documented, or in another way than documented"),
-    "fixed": ("Fixed", "documented as failing, works here"),
-    "known_failure": ("Known failure", "fails as documented"),
+    "regressed": ("Regressed", "reported or measured to work, fails here"),
+    "new": ("New failure", "fails, and that is not claimed, or in another way than claimed"),
+    "fixed": ("Fixed", "reported or measured to fail, works here"),
+    "known_failure": ("Known failure", "fails as claimed"),
     "expected": ("As expected", "works or builds, or lacks an API that this version is known to lack"),
-    "news": ("New: works", "works here; until now this was not known, or inferred to be otherwise"),
-    "undecided": ("Undecided", "builds here, and only a run on a GPU would show what is documented"),
+    "news": ("New: works", "works here; until now this was not known, or guessed to be otherwise"),
+    "undecided": ("Undecided", "builds here, and only a run on a GPU would show what is claimed"),
     "infra": ("Infrastructure", "could not be judged: the harness or the machine failed"),
     "stale": ("Out of date", "the result is of another model, recipe or engine version, and is not shown"),
-    "documented": ("Documented only", "not run here; what is shown is what sources say"),
-    "not_run": ("Not run", "not run here, and nothing is documented"),
+    "claimed": ("Reported or guessed", "not run here; each says which, or that it was measured before"),
+    "not_run": ("Not run", "not run here, and nothing is claimed"),
     "not_applicable": ("Not applicable", "makes no sense on this target"),
 }
 
@@ -79,7 +79,7 @@ KINDS = {
         "a node that is wanted in no precision ran in INT8, FP8, INT4 or FP4 before, and runs in a float after",
     ),
     "slower": ("Slower", "the median rises beyond what one machine does from run to run, on the same stack"),
-    "newly_unknown": ("Newly unknown", "known before, neither measured nor documented after"),
+    "newly_unknown": ("Newly unknown", "known before, neither measured nor claimed after"),
     "otherwise": ("Fails in another way", "fails before and after, with another class or signature"),
     "fixed": ("Fixed", "fails before, works after (builds, where not run)"),
     "precision_gained": ("Precision gained", "a node runs in the precision wanted only after"),
@@ -88,12 +88,6 @@ KINDS = {
         "a node that is wanted in no precision ran in a float before, and runs in INT8, FP8, INT4 or FP4 after",
     ),
     "faster": ("Faster", "the median falls beyond what one machine does from run to run, on the same stack"),
-}
-
-PRODUCTS = {
-    Engine.TENSORRT: "TensorRT",
-    Engine.TENSORRT_RTX: "TensorRT for RTX",
-    Engine.ONNXRUNTIME: "ONNX Runtime",
 }
 
 #: How nodes of a graph are filled by the precision that they ran in: class of the style sheet, and path of the hatch,
@@ -110,13 +104,6 @@ PATTERNS = {
     "tf32": ("fp32", ""),
 }
 
-CERTAINTIES = {
-    Certainty.MEASURED: "measured",
-    Certainty.REPORTED: "reported by users",
-    Certainty.SECOND_HAND: "second hand",
-    Certainty.INFERRED: "inferred",
-}
-
 
 def bucket(cell: CellView) -> str:
     """Return the one bucket that a cell is counted in."""
@@ -125,7 +112,7 @@ def bucket(cell: CellView) -> str:
     if cell.cls is Class.NOT_APPLICABLE:
         return "not_applicable"
     if cell.cls is Class.NOT_RUN:
-        return "documented" if cell.documented else "not_run"
+        return "claimed" if cell.claims else "not_run"
     if cell.cls in GOOD and cell.verdict in _GOOD_BUT:
         return _GOOD_BUT[cell.verdict]
     return str(cell.verdict)

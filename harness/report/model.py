@@ -46,11 +46,11 @@ class TargetView:
 
 @dataclass(frozen=True)
 class Span:
-    """One sentence on how a variant fares along one series; `documented` says that nothing in it was measured."""
+    """One sentence on how a variant fares along one series; `claimed` says that nothing in it was run here."""
 
     series: str
     text: str
-    documented: bool = False
+    claimed: bool = False
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class Timing:
 class CellView:
     """One cell: what it amounts to, and the evidence.
 
-    `documented` are indices into the variant's expectations that are about this target, the one that is
+    `claims` are indices into the variant's expectations that are about this target, the one that is
     judged first. `chip` is the precision in short ("INT8 2/2"). `stale` says that an outcome of another model,
     recipe or engine version exists and is not shown. `flaky` are the classes seen where runs on the same stack
     disagree. `by_hand` are the lines that try the same with the vendor's own tools, on the model file beside the
@@ -172,7 +172,7 @@ class CellView:
     sentence: str
     signature: str | None = None
     expectation: int | None = None
-    documented: tuple[int, ...] = ()
+    claims: tuple[int, ...] = ()
     stale: bool = False
     lost: tuple[str, ...] = ()
     diagnosis: Advice | None = None
@@ -259,7 +259,7 @@ class Results:
             raise ValueError(f"schema {schema!r:.60}, this harness reads {RESULTS_SCHEMA}")
         cells = data.get("cells")
         fields = {**data, "cells": list(map(_cell_fields, cells)) if isinstance(cells, list) else cells}
-        results: Results = decode(Results, fields)
+        results = decode(Results, fields)
         _check_claims(results)
         return results
 
@@ -304,5 +304,5 @@ def _check_claims(results: Results) -> None:
         many = claims.get((cell.case, cell.variant))
         if many is None:
             raise ValueError(f"cell {cell.id!r:.120} is of a variant that is not there")
-        if not all(0 <= index < many for index in cell.documented):
+        if not all(0 <= index < many for index in cell.claims):
             raise ValueError(f"cell {cell.id!r:.120} names a claim that is not there")

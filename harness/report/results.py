@@ -33,7 +33,7 @@ from harness.report.model import (
     TargetView,
     VariantView,
 )
-from harness.words import Engine, Typing
+from harness.words import Typing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     Commands = Mapping[str, Sequence[str]]
     #: Serialised models by case and variant.
     Models = Mapping[tuple[str, str], bytes]
-
-_PRODUCTS = {Engine.TENSORRT: "TensorRT", Engine.TENSORRT_RTX: "RTX", Engine.ONNXRUNTIME: "ONNX Runtime"}
 
 
 @dataclass(frozen=True)
@@ -167,22 +165,13 @@ def _view(cell: Cell, outcome: Outcome, *, stale: bool) -> CellView:
         return cell_view(judge_cell(cell, outcome), stale=stale)
     except Exception as error:  # noqa: BLE001  (one odd record must not cost the others their report)
         reason = f"the harness could not show the record: {described(error)}"
-        bare = replace(
-            _blank(cell, reason), state="infra_error", reason=reason, log_sha256=outcome.log_sha256
-        )
+        bare = replace(Outcome.blank(cell, "infra_error", reason), log_sha256=outcome.log_sha256)
         return cell_view(judge_cell(cell, bare), stale=stale)
 
 
 def _blank(cell: Cell, reason: str) -> Outcome:
     meaningless = applicability(cell)
-    return Outcome(
-        cell=cell.id,
-        case=cell.case.name,
-        variant=cell.variant.name,
-        target=cell.target.name,
-        state="not_applicable" if meaningless else "not_run",
-        reason=meaningless or reason,
-    )
+    return Outcome.blank(cell, "not_applicable" if meaningless else "not_run", meaningless or reason)
 
 
 def _targets(matrix: Matrix, cells: Sequence[CellView]) -> tuple[TargetView, ...]:
@@ -214,7 +203,7 @@ def _target(target: Target, short: str, cells: Sequence[CellView]) -> TargetView
 
 def _series(target: Target) -> str:
     """Name what can be compared: one product on one platform, for one GPU generation where that is chosen."""
-    parts = ["Jetson" if target.platform == "jetson" else _PRODUCTS[target.engine]]
+    parts = ["Jetson" if target.platform == "jetson" else target.traits.short]
     if target.platform == "linux/arm64":
         parts.append("arm64")
     if target.compute_capability:

@@ -13,6 +13,7 @@ from harness.errors import HandledError
 from harness.history import FOLDER, read_history
 from harness.history.runs import MOST_SAMPLES, keepable, missing
 from harness.plan import plan
+from harness.report.packed import archived, content, is_packed, published, results_file
 from harness.report.page.data import unpacked
 from harness.report.results import recorded, results_of, run_records
 from harness.report.writer import model_files, report_texts, schema_text
@@ -46,20 +47,22 @@ def verify_report(
     found = recorded(matrix, cases, store, commands)
     faults = [fault for outcome in found.outcomes for fault in _record(store, outcome)]
     faults += _history(store.path, found)
-    faults += _results(folder / "results.json", [cell.id for cell in plan(matrix, cases)])
-    texts = report_texts(results_of(found, read_history(store.path)))
+    faults += _results(results_file(folder), [cell.id for cell in plan(matrix, cases)])
+    packed = is_packed(folder)
+    texts = report_texts(results_of(found, read_history(store.path)), archived(folder, packed=packed))
     files = {name: text.encode() for name, text in texts.items()} | model_files(found.models)
-    for name, data in files.items():
-        path = folder / name
-        if not path.is_file():
-            faults.append(f"{path}: missing; write it with `python -m harness report`")
-        elif not _same(path, data):
-            faults.append(f"{path}: does not follow from the records; run `python -m harness report`")
+    again = f"`python -m harness {'pack' if packed else 'report'}`"
+    for name, path, there in published(folder, files):
+        if there is None:
+            faults.append(f"{path}: missing; write it with {again}")
+        elif name not in files:
+            faults.append(f"{path}: is of no case; run {again}")
+        elif not _same(path, there, files[name]):
+            faults.append(f"{path}: does not follow from the records; run {again}")
     return faults
 
 
-def _same(path: Path, data: bytes) -> bool:
-    found = path.read_bytes()
+def _same(path: Path, found: bytes, data: bytes) -> bool:
     if found == data:
         return True
     return path.suffix == ".html" and unpacked(found.decode("utf-8", "replace")) == unpacked(data.decode())
@@ -115,7 +118,7 @@ def _results(path: Path, planned: Sequence[str]) -> list[str]:
     if not path.is_file():
         return []
     try:
-        data: Any = json.loads(path.read_text(encoding="utf-8"))
+        data: Any = json.loads(content(path))
     except ValueError as error:
         return [f"{path}: not JSON ({error}); run `python -m harness report`"]
     validator = jsonschema.Draft202012Validator(json.loads(schema_text()))

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from harness.errors import SHORT_OF, HandledError, InfraError
 from harness.history import read_history, update_history
+from harness.record.archive import archive_of
 from harness.report.exports.badge import badge
 from harness.report.exports.csv_table import table
 from harness.report.exports.junit import junit
 from harness.report.exports.markdown import summary
+from harness.report.packed import MODELS, PACKABLE, archived, twin
 from harness.report.page.html import render
 from harness.report.results import recorded, results_of, run_records
 
@@ -28,8 +30,6 @@ if TYPE_CHECKING:
 
 #: The published description of results.json, shipped beside it.
 SCHEMA_FILE = "results.schema.json"
-#: The folder of the models, beside the page.
-MODELS = "models"
 _STRICT = json.JSONEncoder(sort_keys=True, allow_nan=False, default=vars)
 
 
@@ -52,23 +52,29 @@ def write_report(
 ) -> tuple[Path, ...]:
     """Write results.json and all that is made of it into a folder, made if missing; return their paths.
 
-    `models` are files by their place in the folder. Raises HandledError where the folder cannot be written, InfraError
-    where its disk is full.
+    `models` are files by their place in the folder. What was packed of an earlier report goes. Raises HandledError
+    where the folder cannot be written, InfraError where its disk is full.
     """
-    files = {name: text.encode() for name, text in report_texts(results).items()} | dict(models or {})
+    texts = report_texts(results, archived(folder, packed=False))
+    written = write_files(folder, {name: text.encode() for name, text in texts.items()} | dict(models or {}))
+    packed = [archive_of(folder / MODELS), *(twin(folder / name) for name in PACKABLE)]
+    for left in {*(folder / MODELS).glob("*.onnx"), *packed} - set(written):
+        # Another process may write the same report.
+        left.unlink(missing_ok=True)
+    return written
+
+
+def write_files(folder: Path, files: Mapping[str, bytes]) -> tuple[Path, ...]:
+    """Write files by their places in a folder, each whole or not at all; return their paths."""
     try:
         for parent in {(folder / name).parent for name in files}:
             parent.mkdir(parents=True, exist_ok=True)
-        written = tuple(_replace(folder / name, data) for name, data in files.items())
-        for left in set((folder / MODELS).glob("*.onnx")) - set(written):
-            # Another process may write the same report.
-            left.unlink(missing_ok=True)
+        return tuple(_replace(folder / name, data) for name, data in files.items())
     except OSError as error:
         kind = InfraError if error.errno in SHORT_OF else HandledError
         raise kind(
             f"{folder}: the report cannot be written ({error.strerror}); give another folder"
         ) from error
-    return written
 
 
 def model_files(models: Models) -> dict[str, bytes]:
@@ -76,8 +82,8 @@ def model_files(models: Models) -> dict[str, bytes]:
     return {f"{MODELS}/{case}-{variant}.onnx": data for (case, variant), data in models.items()}
 
 
-def report_texts(results: Results) -> dict[str, str]:
-    """Return the text of every file of the report by its name."""
+def report_texts(results: Results, archives: Sequence[str] = ()) -> dict[str, str]:
+    """Return the text of every file of the report by its name; `archives` are what the page finds packed beside it."""
     return {
         "results.json": results_json(results),
         SCHEMA_FILE: schema_text(),
@@ -85,7 +91,7 @@ def report_texts(results: Results) -> dict[str, str]:
         "junit.xml": junit(results),
         "badge.svg": badge(results),
         "summary.md": summary(results),
-        "index.html": render(results),
+        "index.html": render(results, archives),
     }
 
 

@@ -8,49 +8,38 @@ from typing import TYPE_CHECKING
 from harness.run.observation import Observation
 from harness.run.provision.cache import locked
 from harness.run.session import AgentLost, Event, Job, Session
-from harness.words import Engine
 
 if TYPE_CHECKING:
-    from harness.case import Variant
-    from harness.matrix import Target
+    from harness.plan import Cell
     from harness.run.prepared import Subject
 
 #: What the container holds beside the job's child: the agent with the engine's libraries loaded.
 _AGENT_MIB = 512
 
 
-def observe(  # noqa: PLR0913
-    variant: Variant,
-    ready: Subject,
-    target: Target,
-    session: Session,
-    gpu: str | None,
-    *,
-    wanted: Callable[[], bool],
+def observe(
+    cell: Cell, ready: Subject, session: Session, gpu: str | None, *, needed: Callable[[], bool]
 ) -> Observation:
     """Run one cell's jobs and return all that was heard.
 
     `gpu` is the UUID of the device to run on, None where there is none: the cell then ends when the engine is built.
-    A cell waits for its device as long as `wanted` says so.
+    A cell waits for its device as long as `needed` says so.
     An agent that was killed at the container's memory limit is the cell's own out-of-memory; any other loss of the
     agent raises AgentLost.
     """
     seen = Observation()
+    model = ("model", ready.model)
     try:
-        if target.engine is Engine.ONNXRUNTIME:
-            with locked(gpu or "cpu", wanted=wanted):
-                seen.hear(
-                    session.run(_job("run", variant, target, (("model", ready.model), *ready.wire_inputs())))
-                )
+        if not cell.target.traits.builds_apart:
+            with locked(gpu or "cpu", needed=needed):
+                seen.hear(session.run(_job("run", cell, model, *ready.wire_inputs())))
             return seen
         # A calibrator is all that a build feeds; an engine's own answer to an odd input needs no values of it.
-        fed = ready.wire_inputs() if variant.recipe.calibrator else ()
-        seen.hear(session.run(_job("build", variant, target, (("model", ready.model), *fed))))
+        fed = ready.wire_inputs() if cell.variant.recipe.calibrator else ()
+        seen.hear(session.run(_job("build", cell, model, *fed)))
         if seen.succeeded and seen.plan is not None and gpu is not None:
-            with locked(gpu, wanted=wanted):
-                seen.hear(
-                    session.run(_job("run", variant, target, (("plan", seen.plan), *ready.wire_inputs())))
-                )
+            with locked(gpu, needed=needed):
+                seen.hear(session.run(_job("run", cell, ("plan", seen.plan), *ready.wire_inputs())))
     except AgentLost as error:
         if not error.out_of_memory:
             raise
@@ -64,12 +53,13 @@ def _killed_with_its_agent(error: AgentLost) -> Event:
     return Event(message, b"")
 
 
-def _job(kind: str, variant: Variant, target: Target, parts: tuple[tuple[str, bytes], ...]) -> Job:
+def _job(kind: str, cell: Cell, *parts: tuple[str, bytes]) -> Job:
+    target = cell.target
     return Job(
         kind=kind,
         timeout_s=target.timeout_s,
         memory_mib=max(_AGENT_MIB, target.memory_mib - _AGENT_MIB),
-        recipe=variant.recipe.as_dict(),
+        recipe=cell.variant.recipe.as_dict(),
         compute_capability=target.compute_capability,
         provider=target.provider,
         parts=parts,

@@ -40,12 +40,12 @@ def stream(
     *arguments: Any,  # noqa: ANN401  (those of the function)
     seconds: float,
     memory_mib: int,
-    wanted: Callable[[], bool] = lambda: True,
+    needed: Callable[[], bool] = lambda: True,
 ) -> Iterator[Any]:
     """Yield what `function(*arguments)` yields in a child: a generator function that a module has by name.
 
     Each item may take `seconds`, and the child `memory_mib` of address space beyond what it starts with. Raises
-    ChildFailed where the function raises, dies or is stopped, also when `wanted` says that nobody waits any more.
+    ChildFailed where the function raises, dies or is stopped, also when `needed` says that nobody waits any more.
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(_PRELOADED)
@@ -57,7 +57,7 @@ def stream(
         with writer, _LOCK:
             child.start()
         try:
-            while (item := _next(reader, child, seconds, wanted)) is not None:
+            while (item := _next(reader, child, seconds, needed)) is not None:
                 yield item[0]
         except BaseException:
             # SIGKILL: a native library in a loop heeds nothing else.
@@ -69,11 +69,11 @@ def stream(
                 child.close()
 
 
-def _next(reader: Connection, child: Any, seconds: float, wanted: Callable[[], bool]) -> tuple[Any] | None:  # noqa: ANN401  (a process of a context)
+def _next(reader: Connection, child: Any, seconds: float, needed: Callable[[], bool]) -> tuple[Any] | None:  # noqa: ANN401  (a process of a context)
     """Return the next item, None at the end."""
     deadline = time.monotonic() + seconds
     while not reader.poll(_TICK):
-        if not wanted():
+        if not needed():
             raise ChildFailed("was given up")
         if time.monotonic() > deadline:
             raise ChildFailed(f"was not done after {seconds:g} s")

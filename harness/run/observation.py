@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from harness.agent.protocol import EVENTS
 from harness.errors import described
 from harness.layers import LayerReport, Source, ort_node_times, parse_layers
 from harness.record.outcome import End, Latency, Message, Outcome, ParserError, Stamps
@@ -59,11 +60,10 @@ class Observation:
                 self._misread(f"the agent's event {event.type[:40]!r} cannot be read: {described(error)}")
 
     def _take(self, event: Event) -> None:
-        handler = getattr(self, f"_on_{event.type}", None)
-        if handler is None:
-            self._misread(f"the agent sent {event.type[:40]!r}, which is no event of this harness")
+        if event.type in EVENTS:
+            getattr(self, f"_on_{event.type}")(event.message, event.body)
         else:
-            handler(event.message, event.body)
+            self._misread(f"the agent sent {event.type[:40]!r}, which is no event of this harness")
 
     def _misread(self, sentence: str) -> None:
         self.fault = self.fault or sentence

@@ -81,23 +81,23 @@ class Subjects:
         self._made: dict[int, tuple[Variant, Subject | Refused]] = {}
         self._locks: dict[int, threading.Lock] = {}
 
-    def of(self, variant: Variant, wanted: Callable[[], bool] = lambda: True) -> Subject:
-        """Return a variant's subject; raises Refused, also when `wanted` says that nobody waits any more."""
+    def of(self, variant: Variant, needed: Callable[[], bool] = lambda: True) -> Subject:
+        """Return a variant's subject; raises Refused, also when `needed` says that nobody waits any more."""
         with self._locks.setdefault(id(variant), threading.Lock()):
             if id(variant) not in self._made:
-                self._made[id(variant)] = variant, self._make(variant, wanted)
+                self._made[id(variant)] = variant, self._make(variant, needed)
             found = self._made[id(variant)][1]
             if isinstance(found, Refused):
-                if not wanted():
+                if not needed():
                     del self._made[id(variant)]
                 raise found
             return found
 
-    def _make(self, variant: Variant, wanted: Callable[[], bool]) -> Subject | Refused:
+    def _make(self, variant: Variant, needed: Callable[[], bool]) -> Subject | Refused:
         try:
             ready = replace(variant, build=Built(variant.model_bytes()))
             (found,) = stream(
-                _subject, ready, seconds=self._seconds, memory_mib=self._memory_mib, wanted=wanted
+                _subject, ready, seconds=self._seconds, memory_mib=self._memory_mib, needed=needed
             )
         except HandledError as error:
             return Refused("infra_error", str(error))

@@ -11,7 +11,6 @@ from harness.agent.bootstrap import pack
 from harness.agent.protocol import Decoder, ProtocolError, encode, join_parts
 from harness.errors import InfraError
 from harness.run.transport import AgentGoneError
-from harness.words import Engine
 
 if TYPE_CHECKING:
     from harness.run.transport import Transport
@@ -22,12 +21,6 @@ HELLO_TIMEOUT = 180.0
 #: Seconds beyond a job's own time-out after which the agent, which enforces that time-out, is taken for lost.
 GRACE = 20.0
 _EXIT_WAIT = 2.0
-
-ADAPTERS = {
-    Engine.TENSORRT: "tensorrt",
-    Engine.TENSORRT_RTX: "tensorrt",
-    Engine.ONNXRUNTIME: "onnxruntime",
-}
 
 
 class AgentLost(InfraError):

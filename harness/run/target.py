@@ -7,7 +7,7 @@ import datetime as dt
 import json
 import threading
 import traceback
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness import __version__
 from harness.agent.bootstrap import ARGUMENTS
@@ -20,7 +20,7 @@ from harness.run.commit import harness_commit
 from harness.run.launch import start
 from harness.run.prepare_in_child import Refused, Subjects
 from harness.run.provision import Environment, Unavailable, Unreachable, prepare
-from harness.run.session import ADAPTERS, Job, Session
+from harness.run.session import Job, Session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,6 +39,13 @@ class Aborted(Exception):
     """The run was interrupted; the cell in hand has no record."""
 
 
+class _GivenUp(NamedTuple):
+    """Why no cell of the target can run here, and the state that each is recorded in."""
+
+    state: State
+    reason: str
+
+
 class TargetRunner:
     """Runs cells of one target in one warm environment; made ready at the first cell that needs it.
 
@@ -55,10 +62,9 @@ class TargetRunner:
         self._subjects = subjects or Subjects()
         self._environment: Environment | None = None
         self._transport: Transport | None = None
-        self._session: Session | None = None
-        self._gpu: str | None = None
+        #: The live agent, or why there will be none; None before the first cell, and after an agent was lost.
+        self._agent: Session | _GivenUp | None = None
         self._facts: dict[str, str] = {}
-        self._given_up: tuple[State, str] | None = None
         self._aborted = False
         self._closing = threading.Lock()
 
@@ -70,7 +76,7 @@ class TargetRunner:
     @property
     def given_up(self) -> str:
         """Return why no cell of the target can run here, once that is known."""
-        return self._given_up[1] if self._given_up else ""
+        return self._agent.reason if isinstance(self._agent, _GivenUp) else ""
 
     def run(self, cell: Cell) -> tuple[Outcome, str]:
         """Return the record of a cell and its whole log; raises Aborted after `abort`, and nothing else."""
@@ -83,9 +89,17 @@ class TargetRunner:
             raise
         except Exception as error:  # noqa: BLE001
             # A fault of this program, or of what it was told: this cell's, and not the night's.
-            self._drop_session()
-            self._refuse_aborted()
+            self._recover()
             return self._fault(cell, error, [])
+
+    def abort(self) -> None:
+        """End the agent from another thread, in the middle of a cell or a start; `run` then raises Aborted."""
+        self._aborted = True
+        self._end_agent()
+
+    def close(self) -> None:
+        """End the agent."""
+        self._end_agent()
 
     def _run(self, cell: Cell) -> tuple[Outcome, str]:
         reason = applicability(cell)
@@ -93,73 +107,50 @@ class TargetRunner:
             return self._blank(cell, "not_applicable", reason), ""
         lost = ""
         for _ in range(_TRIES):
-            session = self._ready_session()
-            if session is None:
-                break
+            self._refuse_aborted()
+            agent = self._agent = self._agent or self._started()
+            if isinstance(agent, _GivenUp):
+                return self._blank(cell, *agent), ""
             try:
-                return self._observe(cell, session)
+                return self._observe(cell, agent)
             except InfraError as error:
-                self._drop_session()
-                self._refuse_aborted()
+                self._recover()
                 lost = str(error)
-        return self._blank(cell, *(self._given_up or ("infra_error", lost))), ""
-
-    def abort(self) -> None:
-        """End the agent from another thread, in the middle of a cell or a start; `run` then raises Aborted."""
-        self._aborted = True
-        self._drop_session()
-
-    def close(self) -> None:
-        """End the agent."""
-        self._drop_session()
-
-    def _refuse_aborted(self) -> None:
-        if self._aborted:
-            self._drop_session()
-            raise Aborted
+        return self._blank(cell, "infra_error", lost), ""
 
     def _observe(self, cell: Cell, session: Session) -> tuple[Outcome, str]:
-        ready = self._subjects.of(cell.variant, self._wanted)
-        seen = observe(cell.variant, ready, self.target, session, self._gpu, wanted=self._wanted)
+        ready = self._subjects.of(cell.variant, self._needed)
+        seen = observe(cell, ready, session, self._facts.get("gpu_uuid"), needed=self._needed)
         if session.lost:
             # It died at the container's memory limit: that is this cell's outcome, and the next gets a new agent.
-            self._drop_session()
+            self._end_agent()
         try:
             return _as_kept(seen.outcome(cell, ready, self._stamps(cell))), "\n".join(seen.log)
         except Exception as error:  # noqa: BLE001  (an engine's text, of any shape)
             return self._fault(cell, error, seen.log)
 
-    def _wanted(self) -> bool:
-        return not self._aborted
-
-    def _ready_session(self) -> Session | None:
-        """Return the live agent, started if there is none; None where none is to be had."""
-        self._refuse_aborted()
+    def _started(self) -> Session | _GivenUp:
+        """Return a live agent, or why none is to be had."""
         failure = ""
         for _ in range(_TRIES):
-            if self._session is not None or self._given_up is not None:
-                return self._session
             try:
-                self._session = self._start()
+                return self._start()
             except Unavailable as refusal:
-                self._refuse_aborted()
-                reached = not isinstance(refusal, Unreachable)
-                self._given_up = ("not_run" if reached else "infra_error", str(refusal))
+                self._recover()
+                return _GivenUp(
+                    "infra_error" if isinstance(refusal, Unreachable) else "not_run", str(refusal)
+                )
             except InfraError as error:
-                self._drop_session()
-                self._refuse_aborted()
+                self._recover()
                 failure = str(error)
             except Exception as error:  # noqa: BLE001
-                self._drop_session()
-                self._refuse_aborted()
+                self._recover()
                 # It would fail for every cell alike.
-                self._given_up = ("infra_error", described(error))
+                return _GivenUp("infra_error", described(error))
             except BaseException:
-                self._drop_session()
+                self._end_agent()
                 raise
-        if self._session is None and self._given_up is None:
-            self._given_up = ("infra_error", failure)
-        return self._session
+        return _GivenUp("infra_error", failure)
 
     def _start(self) -> Session:
         if self._environment is None:
@@ -168,9 +159,7 @@ class TargetRunner:
         self._transport = start(self._environment, self.target, argv=ARGUMENTS, run=self._run_id)
         self._refuse_aborted()
         try:
-            session = Session(
-                self._transport, engine=self.target.module, adapter=ADAPTERS[self.target.engine]
-            )
+            session = Session(self._transport, engine=self.target.module, adapter=self.target.traits.adapter)
         except InfraError as error:
             raise InfraError(f"{error}{self._environment.remedy}") from error
         self._check(session)
@@ -189,16 +178,30 @@ class TargetRunner:
         ):
             if event.type == "fact":
                 self._facts.update(event.message["facts"])
-        self._gpu = self._facts.get("gpu_uuid")
-        if self.target.needs.gpu and self._gpu is None:
+        if self.target.needs.gpu and "gpu_uuid" not in self._facts:
             raise InfraError(
                 f"{self.target.name} needs a GPU, and its agent sees none: the driver's library is missing there"
             )
 
-    def _drop_session(self) -> None:
+    def _needed(self) -> bool:
+        """Tell whether anybody still waits for the cell in hand."""
+        return not self._aborted
+
+    def _recover(self) -> None:
+        """End the agent after a failure; raises Aborted where that is what failed it."""
+        self._end_agent()
+        self._refuse_aborted()
+
+    def _refuse_aborted(self) -> None:
+        if self._aborted:
+            self._end_agent()
+            raise Aborted
+
+    def _end_agent(self) -> None:
         # Who comes second, as the worker does after an abort, waits until the agent has ended.
         with self._closing:
-            self._session = None
+            if isinstance(self._agent, Session):
+                self._agent = None
             transport, self._transport = self._transport, None
             if transport is not None:
                 # What cannot be ended now is ended by the next run's reaper; the cell in hand has its record.
@@ -227,15 +230,7 @@ class TargetRunner:
         return outcome, "\n".join([*log, *traceback.format_exception(error)])
 
     def _blank(self, cell: Cell, state: State, reason: str) -> Outcome:
-        return Outcome(
-            cell=cell.id,
-            case=cell.case.name,
-            variant=cell.variant.name,
-            target=self.target.name,
-            state=state,
-            reason=reason,
-            stamps=self._stamps(cell),
-        )
+        return Outcome.blank(cell, state, reason, self._stamps(cell))
 
 
 def _hash(variant: Variant) -> str:

@@ -164,7 +164,7 @@ def test_a_cell_whose_image_has_no_plugin_is_not_run() -> None:
     assert not seen.succeeded
     outcome = seen.outcome(cell, subject(cell.variant), Stamps())
     assert (outcome.state, outcome.failed_phase) == ("not_run", None)
-    judged = classify(outcome, {})
+    judged = classify(outcome)
     assert judged.cls is Class.NOT_RUN
     assert judged.reason.startswith(
         "needs the image's compiled plugin, as this version takes none written in Python"

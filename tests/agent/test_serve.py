@@ -35,13 +35,14 @@ CONTAINER_MIB = 1024
 
 
 def open_transport(via: str) -> Transport:
-    if via == "process":
-        return ProcessTransport([sys.executable, *ARGUMENTS])
+    if via != "docker":
+        python = sys.executable if via == "process" else needs.oldest_python()
+        return ProcessTransport([python, *ARGUMENTS])
     options = Options(needs.base_image(), "linux/amd64", "python3", ARGUMENTS, CONTAINER_MIB)
     return DockerTransport(options, target="faulty")
 
 
-@pytest.fixture(params=["process", "docker"])
+@pytest.fixture(params=["process", "python3.8", "docker"])
 def via(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

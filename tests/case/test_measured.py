@@ -9,7 +9,7 @@ import pytest
 from harness.case import Case, Graph, Link, Variant, measured
 from harness.case.measured import Measured, read, with_measured, write
 from harness.errors import HandledError
-from harness.words import Certainty, Class, Engine
+from harness.words import Class, Engine, Grade
 
 pytestmark = pytest.mark.unit
 
@@ -38,12 +38,85 @@ def test_no_file_is_no_measurement(tmp_path: Path) -> None:
     assert read(tmp_path / measured.FILE) == ()
 
 
-def test_a_version_that_yaml_takes_for_a_number_is_a_version(tmp_path: Path) -> None:
+def test_a_version_that_yaml_takes_for_a_number_is_written_as_text(tmp_path: Path) -> None:
     path = tmp_path / measured.FILE
-    path.write_text(
-        "schema: 1\nort117: {engine: onnxruntime, version: 1.17, measured: 2026-01-03, cells: {}}\n"
-    )
-    assert [(entry.version, entry.measured) for entry in read(path)] == [("1.17", "2026-01-03")]
+    write(path, (ORT,))
+    assert "version: '1.17'\n" in path.read_text()
+
+
+#: Its fields stand on the lines 3 (engine) to 7 (the one cell).
+GOOD = """schema: 1
+rtx17:
+  engine: tensorrt_rtx
+  version: 1.7.1.116
+  measured: '2026-01-02'
+  cells:
+    toy[one]: built
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ((GOOD, ""), ": is empty; it needs `schema: 1`"),
+        ((GOOD, "- a"), ":1: is not a mapping; write `schema: 1` at its top level"),
+        (
+            ("schema: 1", "schema: 2"),
+            ":1: schema: is '2', which this version of the harness cannot read; write",
+        ),
+        (("schema: 1\n", ""), ":1: schema: is missing; add `schema: 1`"),
+        (
+            ("tensorrt_rtx", "tensorrt_rtz"),
+            ":3: rtx17.engine: 'tensorrt_rtz' is not one of tensorrt, tensorrt_rtx, o",
+        ),
+        (("engine:", "engin:"), ":3: rtx17.engin: is not a field that exists here; did you mean 'engine'?"),
+        (("  version: 1.7.1.116\n", ""), ":2: rtx17.version: is missing; add `version: 1.7.1.116`"),
+        (("1.7.1.116", "1.10"), ':4: rtx17.version: is a number, not text; put it in quotes: "1.10"'),
+        (("1.7.1.116", "one"), ":4: rtx17.version: 'one' is no version; correct it"),
+        (
+            ("'2026-01-02'", "2026-01-02"),
+            ':5: rtx17.measured: is a date, not text; put it in quotes: "2026-01-02"',
+        ),
+        (("'2026-01-02'", "today"), ":5: rtx17.measured: 'today' is not in the right form; write a day"),
+        (("toy[one]: built", ""), ":6: rtx17.cells: has no value; it must be a mapping"),
+        (
+            ("built", "biult"),
+            ":7: rtx17.cells.toy[one]: 'biult' is nothing that can be measured; did you mean 'bu",
+        ),
+        (
+            ("built", "not_run"),
+            ":7: rtx17.cells.toy[one]: 'not_run' is nothing that can be measured; known: ",
+        ),
+        (("built", "[built]"), ":7: rtx17.cells.toy[one]: is a list; it must be text"),
+        (
+            ("built", "built\n    toy[one]: ok"),
+            ":8: rtx17.cells.toy[one]: is given twice, first on line 7; delete",
+        ),
+        (
+            ("cells:", "cells: &a\n    x: *a"),
+            ":6: rtx17.cells.x: is an alias of something that contains it; write",
+        ),
+        (("built", "'built"), ":8: is not YAML: found unexpected end of stream"),
+    ],
+)
+def test_a_mistake_is_named_with_its_line(tmp_path: Path, change: tuple[str, str], said: str) -> None:
+    path = tmp_path / measured.FILE
+    path.write_text(GOOD)
+    (entry,) = read(path)
+    assert entry.cells == {"toy[one]": (Class.BUILT, None)}
+    path.write_text(GOOD.replace(*change))
+    with pytest.raises(HandledError) as caught:
+        read(path)
+    assert str(caught.value).startswith(f"{path}{said}")
+    assert str(caught.value).endswith("or delete that part and write it anew with `python -m harness accept`")
+    assert "\n" not in str(caught.value)
+
+
+def test_the_shipped_file_is_written_as_it_stands(tmp_path: Path) -> None:
+    """Reading it and writing it changes no byte."""
+    shipped = Path(__file__).parents[2] / "cases" / measured.FILE
+    write(tmp_path / measured.FILE, read(shipped))
+    assert (tmp_path / measured.FILE).read_bytes() == shipped.read_bytes()
 
 
 def test_a_file_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
@@ -54,9 +127,9 @@ def test_a_file_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
 def test_a_measurement_becomes_a_claim_on_its_target_alone() -> None:
     claim = RTX.expectation("toy[two]")
     assert claim is not None
-    assert (claim.outcome, claim.certainty, claim.signature) == (
+    assert (claim.outcome, claim.grade, claim.signature) == (
         Class.BUILD_FAILED,
-        Certainty.MEASURED,
+        Grade.MEASURED,
         "no-int8-convolution",
     )
     where = {"engine": Engine.TENSORRT_RTX, "platform": "linux/amd64"}
@@ -66,7 +139,7 @@ def test_a_measurement_becomes_a_claim_on_its_target_alone() -> None:
     assert RTX.expectation("toy[three]") is None
 
 
-def test_claims_reach_their_variants_behind_the_documented_ones() -> None:
+def test_claims_reach_their_variants_behind_the_written_ones() -> None:
     toy = Case(
         "toy",
         "A toy",

@@ -13,7 +13,7 @@ import pytest
 from harness.case import Case, Expectation, Graph, Link, Recipe, Typing, Variant, effective_name
 from harness.case.model import Calibrator, Plugin, Profile
 from harness.errors import HandledError
-from harness.words import Certainty, Class, Engine, Precision
+from harness.words import Class, Engine, Grade, Precision
 
 pytestmark = pytest.mark.unit
 
@@ -25,7 +25,7 @@ def variant(name: str = "v", **fields: Any) -> Variant:
 
 
 def claim(versions: str = "", **fields: Any) -> Expectation:
-    plain: dict[str, Any] = {"outcome": Class.OK, "source": LINK, "certainty": Certainty.REPORTED}
+    plain: dict[str, Any] = {"outcome": Class.OK, "source": LINK, "grade": Grade.REPORTED, "kind": "users"}
     return Expectation(versions=versions, **(plain | fields))
 
 
@@ -84,12 +84,37 @@ def test_a_claim_is_about_its_engine_platform_and_targets_alone() -> None:
     assert not claim(engine=Engine.TENSORRT_RTX).covers(**here)
 
 
+def test_a_claim_is_written_one_way_and_says_who_makes_it() -> None:
+    """By users unless it says otherwise; a guess is nobody's."""
+    where: dict[str, Any] = {
+        "platform": "jetson", "engine": Engine.TENSORRT_RTX, "targets": ("t",), "signature": "s", "level": "builds"
+    }  # fmt: skip
+    said = Expectation.reported(Class.BUILD_FAILED, "<9", LINK, note="n", **where)
+    assert said == claim("<9", outcome=Class.BUILD_FAILED, note="n", **where)
+    assert said.graded == "reported by users"
+    summary = Expectation.reported(Class.OK, "<9", LINK, "summary")
+    assert (summary.kind, summary.graded, summary.level) == ("summary", "reported in a summary", None)
+    guess = Expectation.guessed(Class.OK, "<9", "n", link=LINK, **where)
+    assert guess == claim("<9", grade=Grade.GUESSED, kind=None, note="n", **where)
+    assert guess.graded == "guessed"
+    assert Expectation.guessed(Class.OK, "<9", "by its date").source is None
+    with pytest.raises(
+        TypeError, match="level is 'numbers'; it must be 'builds' or 'runs' or 'right numbers'"
+    ):
+        Expectation.guessed(Class.OK, "", "n", level="numbers")  # type: ignore[arg-type]
+
+
 def test_what_makes_no_sense_is_refused() -> None:
     with pytest.raises(ValueError, match=r'write ">=8\.6,<10\.2"'):
         claim("8.6 to 10.2")
-    with pytest.raises(ValueError, match="a documented claim needs its source"):
+    with pytest.raises(ValueError, match="a reported claim needs its source"):
         claim(source=None)
-    assert claim(source=None, certainty=Certainty.MEASURED).source is None
+    for grade, kind in ((Grade.REPORTED, None), (Grade.GUESSED, "users"), (Grade.MEASURED, "source")):
+        with pytest.raises(ValueError, match="a reported claim has a kind, and no other has"):
+            claim(grade=grade, kind=kind)
+    with pytest.raises(ValueError, match="a guess needs a source or a note"):
+        Expectation.guessed(Class.OK, "")
+    assert claim(source=None, grade=Grade.MEASURED, kind=None).source is None
     with pytest.raises(ValueError, match="give an https address"):
         Link("http://example.org")
     with pytest.raises(ValueError, match="variant name 'Two Words'"):

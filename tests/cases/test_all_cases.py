@@ -15,10 +15,10 @@ import pytest
 
 from harness.case import (
     Case,
-    Certainty,
     Class,
     Engine,
     Expectation,
+    Grade,
     Role,
     Typing,
     Variant,
@@ -199,7 +199,7 @@ def test_typing_and_recipe_agree(variant: Variant) -> None:
 def conflicts(expectations: Iterable[Expectation]) -> list[str]:
     """Return a line for each target for which two expectations claim different classes."""
     # What was measured may contradict what was read: the verdict then takes the measurement.
-    claims = [claim for claim in expectations if claim.certainty is not Certainty.MEASURED]
+    claims = [claim for claim in expectations if claim.grade is not Grade.MEASURED]
     named = {target for claim in claims for target in claim.targets} | {""}
     places = (
         (engine, version, platform, target)

@@ -166,5 +166,5 @@ REMOVED = (Class.API_REMOVED, "implicit-int8-removed")
 def test_claims_are_those_of_the_reports(
     variant: str, version: str, platform: str, wanted: set[tuple[Class, str | None]]
 ) -> None:
-    """The documented outcome of a version and platform is the one that the sources give, and no more."""
+    """The claimed outcome of a version and platform is the one that the sources give, and no more."""
     assert claims(variant, version, platform) == wanted

@@ -145,5 +145,5 @@ def test_workarounds_end_quantised(name: str, operators: list[str]) -> None:
     ],
 )
 def test_claims_are_those_of_the_reports(name: str, version: str, platform: str, wanted: set[Class]) -> None:
-    """The documented outcome of a version is the one that the sources give, and no more."""
+    """The claimed outcome of a version is the one that the sources give, and no more."""
     assert claims(name, version, platform) == wanted

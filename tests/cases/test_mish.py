@@ -156,7 +156,7 @@ def test_fp16_graph_computes_in_fp16_between_fp32_edges() -> None:
 def test_claims_are_those_of_the_reports(
     name: str, version: str, platform: str, wanted: set[tuple[Class, str | None]]
 ) -> None:
-    """The documented outcome of a version is the one that the sources give, and no more."""
+    """The claimed outcome of a version is the one that the sources give, and no more."""
     assert classes(name, version, platform) == wanted
 
 

@@ -84,7 +84,7 @@ def a_file(name: str) -> Prepare:
 
 
 BUILDER = project.CASE.replace('g = Graph("relu")\n', 'g = Graph("relu")\n    g.missing()\n')
-RTX = "rtx17:\n  engine: tensorrt_rtx\n  version: {}\n  measured: 2026-01-01\n  cells: {}\n"
+RTX = "rtx17:\n  engine: tensorrt_rtx\n  version: {}\n  measured: '2026-01-01'\n  cells: {}\n"
 
 #: What is prepared, what is typed, and what is said.
 BROKEN: dict[str, tuple[Prepare, list[str], str]] = {
@@ -201,19 +201,35 @@ BROKEN: dict[str, tuple[Prepare, list[str], str]] = {
         ["report"],
         "jsonl:1: not a record this harness reads",
     ),
-    "record with a state of its own": (one_field("state", "asleep"), ["report"], "state: 'asleep'"),
-    "record with a time of its own": (one_field("stamps", {"when": None}), ["report"], "when: None"),
-    "measured is no YAML": (measured("schema: 1\nrtx17: {\n"), ["list"], "cases/measured.yaml:3: not YAML"),
-    "measured is empty": (measured(""), ["list"], "cases/measured.yaml: it does not begin with `schema: 1`"),
-    "measured of another schema": (measured("schema: 2\n"), ["list"], "does not begin with `schema: 1`"),
-    "measured without cells": (measured("schema: 1\nrtx17: {}\n"), ["list"], "rtx17: holds no `cells`"),
+    "record with a state of its own": (
+        one_field("state", "asleep"),
+        ["report"],
+        "state: Invalid enum value 'asleep'",
+    ),
+    "record with a time of its own": (
+        one_field("stamps", {"when": None}),
+        ["report"],
+        "stamps.when: Expected `str`, got `null`",
+    ),
+    "measured is no YAML": (
+        measured("schema: 1\nrtx17: {\n"),
+        ["list"],
+        "cases/measured.yaml:3: is not YAML",
+    ),
+    "measured is empty": (measured(""), ["list"], "cases/measured.yaml: is empty; it needs `schema: 1`"),
+    "measured of another schema": (measured("schema: 2\n"), ["list"], "measured.yaml:1: schema: is '2'"),
+    "measured without cells": (
+        measured("schema: 1\nrtx17: {}\n"),
+        ["list"],
+        "measured.yaml:2: rtx17.engine: is missing",
+    ),
     "measured class": (
-        measured("schema: 1\n" + RTX.format("1.7", "{'toy[relu]': bilt}")),
+        measured("schema: 1\n" + RTX.format("1.7.1", "{'toy[relu]': bilt}")),
         ["list"],
         "rtx17.cells.toy[relu]: 'bilt' is nothing that can be measured; did you mean 'built'?",
     ),
     "measured class that is none": (
-        measured("schema: 1\n" + RTX.format("1.7", "{'toy[relu]': not_run}")),
+        measured("schema: 1\n" + RTX.format("1.7.1", "{'toy[relu]': not_run}")),
         ["list"],
         "'not_run' is nothing that can be measured",
     ),

@@ -74,7 +74,7 @@ def test_the_answer_is_that_of_the_page(tmp_path: Path, capsys: pytest.CaptureFi
     assert max(map(len, lines)) <= 100
 
 
-def test_a_documented_step_is_told_as_such_and_fails_nothing(
+def test_a_claimed_step_is_told_as_such_and_fails_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Claims are no measurements."""
@@ -82,8 +82,8 @@ def test_a_documented_step_is_told_as_such_and_fails_nothing(
     assert main(["diff", "trt102", "trt86", "--reports", str(tmp_path)]) == 0
     said = capsys.readouterr().out
     assert said.splitlines()[1].startswith("Not run here: trt102 and trt86.")
-    assert "conv_silu[qdq] (trt102 inferred, trt86 reported by users)" in said
-    assert "documented: works → documented: fails to build" in said
+    assert "conv_silu[qdq] (trt102 guessed, trt86 reported by users)" in said
+    assert "guessed: works → reported: fails to build" in said
 
 
 def test_a_lost_precision_fails_a_step(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_long_lists_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
         case["variants"].append({**models["fp32"], "name": name})
         for on in ("rtx16", "rtx17"):
             plain = cell(results, "qdq", on)
-            results["cells"].append({**plain, "variant": name, "id": f"{name}-{on}", "documented": []})
+            results["cells"].append({**plain, "variant": name, "id": f"{name}-{on}", "claims": []})
     write(tmp_path, results)
     assert main(["diff", "rtx16", "rtx17", "--reports", str(tmp_path)]) == 1
     lines = capsys.readouterr().out.splitlines()
@@ -194,8 +194,8 @@ BROKEN: dict[str, Any] = {
     "latency": ("latency_ms", {"samples": ["a", "b"], "clock": "monotonic"}),
     "class": ("class", "fine"),
     "huge": ("engine_bytes", "9"),
-    "claims": ("documented", [99]),
-    "negative": ("documented", [-1]),
+    "claims": ("claims", [99]),
+    "negative": ("claims", [-1]),
     "variant": ("variant", "nobody"),
     "accuracy": ("accuracy", [3]),
     "stamps": ("stamps", {"environment": {"cpu": 3}}),

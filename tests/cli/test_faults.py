@@ -32,6 +32,7 @@ VERBS = {
     "accept": ["accept"],
     "merge": ["merge", "a", "--check"],
     "verify": ["verify"],
+    "pack": ["pack"],
     "ci-matrix": ["ci-matrix"],
 }
 

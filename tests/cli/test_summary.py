@@ -13,7 +13,7 @@ from harness.judge.cell import Judged, judge_cell
 from harness.matrix import load_matrix
 from harness.plan import Cell, plan
 from harness.record.outcome import End, Message, Outcome, ParserError
-from harness.words import Certainty, Class
+from harness.words import Class
 from tests.cli import project
 
 pytestmark = pytest.mark.unit
@@ -123,7 +123,7 @@ def test_where_nothing_is_news_there_is_nothing_to_do(cells: tuple[Cell, ...]) -
 
 def test_a_listed_cell_leads_with_its_diagnosis(cells: tuple[Cell, ...]) -> None:
     """The known cause and its place stand where the raw text stood, and what was claimed behind them."""
-    wrong = Expectation(Class.OK, "", Link("https://example.org", "a report"), Certainty.REPORTED)
+    wrong = Expectation.reported(Class.OK, "", Link("https://example.org", "a report"))
     variant = dataclasses.replace(cells[0].variant, expectations=(wrong,))
     claimed = dataclasses.replace(cells[0], variant=variant)
     refused: dict[str, Any] = {

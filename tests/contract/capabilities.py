@@ -1,6 +1,6 @@
 """Writes docs/capabilities.md: what the adapter can do on each version, as the contract test's probe found it.
 
-python -m tests.contract.capabilities
+`make docs` calls it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _ASKED_FOR = {
 
 _HEAD = """# What each TensorRT lets the agent do
 
-Written by `python -m tests.contract.capabilities`; a test fails when it is out of date. Do not edit.
+Written by `make docs`; a test fails when it is out of date. Do not edit.
 
 The agent's adapter (`harness/agent/engines/tensorrt`, `harness/agent/calibration.py`) is run on the real Python
 bindings of each version, which stand on a stub of NVIDIA's libraries: no GPU, no TensorRT. So this page is about names,
@@ -154,7 +154,3 @@ def main() -> None:
         reports = [(version, bindings.probe(version, jobs, stub)) for version in VERSIONS]
     PAGE.write_text(page(reports), encoding="utf-8")
     print(f"wrote {PAGE}")
-
-
-if __name__ == "__main__":
-    main()

@@ -13,7 +13,7 @@ from harness.judge.cell import judge_cell
 from harness.matrix import load_matrix
 from harness.plan import Cell
 from harness.record.outcome import End, Layer, Message, Node, Outcome
-from harness.words import Certainty, Class, Verdict
+from harness.words import Class, Grade, Verdict
 
 pytestmark = pytest.mark.unit
 
@@ -23,8 +23,8 @@ REMOVED = "this version has no IBuilderConfig.int8_calibrator"
 
 
 def cell(target: str = "trt86", outcome: Class | None = None) -> Cell:
-    """Return a cell that wants INT8 of its one node, with a documented outcome if one is given."""
-    claims = (Expectation(outcome, "", LINK, Certainty.REPORTED),) if outcome else ()
+    """Return a cell that wants INT8 of its one node, with a claimed outcome if one is given."""
+    claims = (Expectation.reported(outcome, "", LINK),) if outcome else ()
     variant = Variant("v", "V", Graph("g").model, precision=(("/conv", Precision.INT8),), expectations=claims)
     case = Case("toy", "A toy", "", (LINK,), (variant,))
     return Cell(f"toy[v]-{target}", case, variant, MATRIX.target(target))
@@ -56,7 +56,7 @@ def test_a_lost_precision_is_a_failure_on_tensorrt_and_none_on_the_baseline() ->
 
 
 @pytest.mark.parametrize(
-    ("documented", "changes", "verdict", "failed"),
+    ("claimed", "changes", "verdict", "failed"),
     [
         (None, {"failed_phase": "build"}, Verdict.NEW, True),
         (Class.BUILD_FAILED, {"failed_phase": "build"}, Verdict.KNOWN_FAILURE, True),
@@ -74,9 +74,9 @@ def test_a_lost_precision_is_a_failure_on_tensorrt_and_none_on_the_baseline() ->
     ],
 )
 def test_what_counts_as_failed(
-    documented: Class | None, changes: dict[str, Any], verdict: Verdict, failed: bool
+    claimed: Class | None, changes: dict[str, Any], verdict: Verdict, failed: bool
 ) -> None:
-    here = cell(outcome=documented)
+    here = cell(outcome=claimed)
     found = judge_cell(here, record(here, **changes))
     assert (found.judgement.verdict, found.failed) == (verdict, failed)
 
@@ -92,7 +92,7 @@ def test_what_counts_as_failed(
 def test_a_wish_is_the_variants_or_else_the_graphs(
     precision: tuple[tuple[str, Precision], ...] | None, cls: Class, verdict: Verdict
 ) -> None:
-    """Nobody has to list nodes to hear that INT8 is lost; that alone makes no documented cell regress."""
+    """Nobody has to list nodes to hear that INT8 is lost; that alone makes no reported cell regress."""
     here = cell(outcome=Class.OK)
     here = dataclasses.replace(here, variant=dataclasses.replace(here.variant, precision=precision))
     found = judge_cell(here, record(here, nodes=(Node("/conv", "Conv", "int8"),)))
@@ -103,10 +103,10 @@ def test_a_wish_is_the_variants_or_else_the_graphs(
 
 
 def test_something_new_that_works_has_not_failed() -> None:
-    """An inference that turns out wrong for the better is news, and no failure."""
+    """A guess that turns out wrong for the better is news, and no failure."""
     here = cell(outcome=Class.BUILD_FAILED)
     claims = tuple(
-        dataclasses.replace(claim, certainty=Certainty.INFERRED) for claim in here.variant.expectations
+        dataclasses.replace(claim, grade=Grade.GUESSED, kind=None) for claim in here.variant.expectations
     )
     here = dataclasses.replace(here, variant=dataclasses.replace(here.variant, expectations=claims))
     found = judge_cell(here, record(here, layers=(Layer("l", "c", "int8", onnx_nodes=("/conv",)),)))

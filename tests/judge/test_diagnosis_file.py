@@ -1,4 +1,4 @@
-"""diagnosis.yaml as it is read: a bad entry is one sentence with file and number."""
+"""diagnosis.yaml as it is read: a mistake is one sentence with file, line and field."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from harness.errors import HandledError
-from harness.judge.diagnosis import SIGNATURES, load_signatures
+from harness.judge import classify
+from harness.judge.diagnosis import FORM, SIGNATURES, load_signatures
 
 pytestmark = pytest.mark.unit
 
-GOOD_ENTRY = """
-- id: a-b
+#: Its fields stand on the lines 1 (id) to 6 (advice).
+ENTRY = r"""- id: a-b
   patterns:
     - errors: 'x(?P<n>y)'
   title: t
@@ -21,52 +22,117 @@ GOOD_ENTRY = """
 """
 
 
+def load(folder: Path, text: str) -> str:
+    """Return what is said of a file, without its folder."""
+    path = folder / "d.yaml"
+    path.write_text(text)
+    load_signatures.cache_clear()
+    with pytest.raises(HandledError) as caught:
+        load_signatures(path)
+    assert "\n" not in str(caught.value)
+    return str(caught.value).removeprefix(f"{folder}/")
+
+
+def test_an_entry_is_read_whole(tmp_path: Path) -> None:
+    path = tmp_path / "d.yaml"
+    path.write_text(
+        ENTRY + "  phases: [build]\n  generic: true\n  operator: Conv\n  links: ['https://a.b']\n"
+    )
+    (signature,) = load_signatures(path)
+    assert (signature.id, signature.title, signature.cause, signature.advice) == ("a-b", "t", "c {n}", "a")
+    assert (signature.phases, signature.generic, signature.operator) == (("build",), True, "Conv")
+    assert [(pattern.where, pattern.regex.pattern) for pattern in signature.patterns] == [
+        ("errors", "x(?P<n>y)")
+    ]
+    assert (signature.links, signature.advice_variants, signature.note) == (("https://a.b",), (), False)
+
+
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("change", "said"),
     [
-        (("id: a-b", "id: A b"), "an id is"),
-        (("title: t", "title: ''"), "title wants a text"),
-        (("advice: a", ""), "advice wants a text"),
-        (("advice: a", "advice: a\n  colour: red"), "no field 'colour'"),
-        (("errors:", "errror:"), "a pattern is one of"),
-        (("'x(?P<n>y)'", "'x('"), "no regular expression"),
-        (("'x(?P<n>y)'", "7"), "no regular expression"),
-        (("{n}", "{m}"), "uses {m}"),
-        (("advice: a", "advice: a\n  generic: maybe"), "generic wants true or false"),
-        (("advice: a", "advice: a\n  links: here"), "links wants a list"),
-        (("advice: a", "advice: a\n  standard_op: true"), "standard_op needs"),
-        (("    - errors: 'x(?P<n>y)'", "    []"), "patterns wants a list"),
+        (("id: a-b", "id: A b"), "1: [0].id: 'A b' is not in the right form; write lower-case words"),
+        (("title: t", "title: ' '"), "4: [0].title: ' ' is not in the right form; say it in words"),
+        (("title: t", "title: 7"), '4: [0].title: is a number, not text; put it in quotes: "7"'),
+        (("advice: a", "note: true"), "1: [0].advice: is missing; add `advice: ...`"),
+        (
+            ("  advice", "  advise: b\n  advice"),
+            "6: [0].advise: is not a field that exists here; did you mean 'advice'?",
+        ),
+        (
+            ("errors:", "errror:"),
+            "3: [0].patterns[0].errror: is not a field that exists here; did you mean 'err",
+        ),
+        (
+            ("'x(?P<n>y)'", "'x('"),
+            "3: [0].patterns[0].errors: 'x(' is no regular expression: missing ), unterminated subpattern at",
+        ),
+        (("'x(?P<n>y)'", "7"), "3: [0].patterns[0].errors: is a number, not text; put it in quotes"),
+        (("{n}", "{m}"), "5: [0].cause: uses {m}, which no pattern of the entry captures; known: "),
+        (
+            ("advice: a", "advice: a\n  generic: maybe"),
+            "7: [0].generic: is the text 'maybe'; it must be true or",
+        ),
+        (("advice: a", "advice: a\n  links: here"), "7: [0].links: is the text 'here'; it must be a list"),
+        (
+            ("advice: a", "advice: a\n  links: [here]"),
+            "7: [0].links[0]: 'here' is not in the right form; give",
+        ),
+        (
+            ("advice: a", "advice: a\n  phases: [biuld]"),
+            "7: [0].phases[0]: 'biuld' is not one of parse, build",
+        ),
+        (
+            ("advice: a", "advice: a\n  advice_variants: [x]"),
+            "7: [0].advice_variants[0]: 'x' is not in the right",
+        ),
+        (
+            ("advice: a", "advice: a\n  standard_op: true"),
+            "7: [0].standard_op: needs a pattern that captures",
+        ),
+        (("    - errors: 'x(?P<n>y)'", "    []"), "3: [0].patterns: is empty; fill it in or delete it"),
+        (("y)'", "y)'\n      parser: z"), "3: [0].patterns[0]: has 2 entries; it must have at most 1"),
+        (
+            ("title: t", "title: t\n  title: u"),
+            "5: [0].title: is given twice, first on line 4; delete or rename",
+        ),
+        (
+            ("title: t", "title: !t t"),
+            "4: [0].title: has the tag !t, which means nothing here; delete the tag",
+        ),
+        (("- id: a-b", "-\tid: a-b"), "1: holds a tab"),
     ],
 )
-def test_a_bad_entry_is_named(tmp_path: Path, change: tuple[str, str], says: str) -> None:
-    """One sentence with file, entry number and what is wrong."""
-    path = tmp_path / "d.yaml"
-    path.write_text(GOOD_ENTRY)
-    assert load_signatures(path)[0].id == "a-b"
-    load_signatures.cache_clear()
-    path.write_text(GOOD_ENTRY.replace(*change))
-    with pytest.raises(HandledError, match=r"d\.yaml: entry 1") as caught:
-        load_signatures(path)
-    assert says in str(caught.value)
-    assert "\n" not in str(caught.value)
+def test_a_mistake_is_named(tmp_path: Path, change: tuple[str, str], said: str) -> None:
+    assert ENTRY.replace(*change) != ENTRY
+    assert load(tmp_path, ENTRY.replace(*change)).startswith(f"d.yaml:{said}")
 
 
-@pytest.mark.parametrize("text", ["a: [", "a: b", "- text"])
-def test_a_file_that_is_no_list_of_entries(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "d.yaml"
-    path.write_text(text)
-    with pytest.raises(HandledError, match=r"d\.yaml"):
-        load_signatures(path)
-    with pytest.raises(HandledError, match="cannot be read"):
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "d.yaml: is empty; it needs `- id: NAME` for each signature"),
+        ("[]", "d.yaml:1: is empty; fill it in or delete it"),
+        ("a: [", "d.yaml:1: is not YAML: expected the node content"),
+        ("# b\na: b", "d.yaml:2: is not a list; write `- id: NAME` for each signature at its top level"),
+        ("- text", "d.yaml:1: [0]: is the text 'text'; it must be a mapping"),
+        (ENTRY * 2, "d.yaml:7: [1].id: 'a-b' is the id of the signature on line 1 too; rename one"),
+    ],
+)
+def test_a_file_that_is_no_list_of_signatures(tmp_path: Path, text: str, said: str) -> None:
+    assert load(tmp_path, text).startswith(said)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(HandledError, match=r"none\.yaml: no such file"):
         load_signatures(tmp_path / "none.yaml")
 
 
-def test_two_entries_of_one_name(tmp_path: Path) -> None:
-    path = tmp_path / "d.yaml"
-    path.write_text(GOOD_ENTRY * 2)
-    with pytest.raises(HandledError, match="two entries are called 'a-b'"):
-        load_signatures(path)
+def test_the_phases_are_those_of_a_record() -> None:
+    phases = FORM.schema["items"]["properties"]["phases"]["items"]["enum"]
+    assert phases == list(classify._PHASES)
 
 
 def test_the_shipped_file_is_the_one_that_is_read() -> None:
+    load_signatures.cache_clear()
     assert SIGNATURES.is_file()
+    assert len(load_signatures()) > 10

@@ -47,7 +47,7 @@ UINT32_INPUT = dataclasses.replace(
 
 def test_a_parser_that_says_false_is_told_by_operator_node_and_code() -> None:
     """The record holds all three; "parse failed: false" was all that a reader saw of it."""
-    assert classify(BIT_SHIFT, {}, {}).reason == (
+    assert classify(BIT_SHIFT, got={}).reason == (
         "parse failed: BitShift node 'node_of_z': UNSUPPORTED_NODE: the parser says no more"
     )
     found = diagnose(BIT_SHIFT, BUILD_FAILED)
@@ -59,14 +59,14 @@ def test_a_parser_that_says_false_is_told_by_operator_node_and_code() -> None:
 def test_a_parser_that_says_more_is_told_with_what_it_says() -> None:
     named = ParserError("antialias == 0", code="UNSUPPORTED_NODE_ATTR", node="/up/Resize", operator="Resize")
     record = dataclasses.replace(BIT_SHIFT, parser_errors=(*BIT_SHIFT.parser_errors, named))
-    assert classify(record, {}, {}).reason == (
+    assert classify(record, got={}).reason == (
         "parse failed: Resize node '/up/Resize': UNSUPPORTED_NODE_ATTR: antialias == 0"
     )
 
 
 def test_an_input_is_named_where_no_node_was_reached() -> None:
     """Of a graph with one node it is clear which one reads the input; of another the input itself is the place."""
-    assert classify(UINT32_INPUT, {}, {}).reason.startswith(
+    assert classify(UINT32_INPUT, got={}).reason.startswith(
         "parse failed: network input 'x': UNSUPPORTED_NODE: Assertion failed: convertDtype"
     )
     found = diagnose(UINT32_INPUT, BUILD_FAILED)
@@ -150,7 +150,7 @@ def test_a_build_that_fails_is_told_with_its_node() -> None:
         nodes=(Node("/NMS", "NonMaxSuppression"),),
         messages=(Message("ERROR", text),),
     )
-    found = classify(record, {}, {})
+    found = classify(record, got={})
     assert (found.cls, found.reason) == (
         Class.BUILD_FAILED,
         f"build failed: NonMaxSuppression node '/NMS': {text}",
@@ -162,7 +162,7 @@ def test_a_refused_builder_flag_is_no_nodes_fault() -> None:
     record = dataclasses.replace(
         FAILED, failed_phase="build", nodes=(Node("/c", "Conv"),), messages=(Message("ERROR", text),)
     )
-    assert classify(record, {}, {}).reason == f"build failed: {text}"
+    assert classify(record, got={}).reason == f"build failed: {text}"
     found = diagnose(record, BUILD_FAILED)
     assert found is not None
     assert (found.id, found.place) == ("weak-typing-removed", "")
@@ -170,6 +170,6 @@ def test_a_refused_builder_flag_is_no_nodes_fault() -> None:
 
 def test_nothing_known_adds_nothing() -> None:
     record = dataclasses.replace(FAILED, failed_phase="build", messages=(Message("ERROR", "no"),))
-    assert classify(record, {}, {}).reason == "build failed: no"
+    assert classify(record, got={}).reason == "build failed: no"
     empty = dataclasses.replace(FAILED, failed_phase="parse", parser_errors=(ParserError(""),))
-    assert classify(empty, {}, {}).reason == "parse failed: the parser says no more"
+    assert classify(empty, got={}).reason == "parse failed: the parser says no more"

@@ -1,4 +1,4 @@
-"""Class against what is documented."""
+"""Class against what is claimed."""
 
 from __future__ import annotations
 
@@ -10,18 +10,22 @@ import pytest
 from harness.case import Expectation, Link
 from harness.judge.classify import Classification
 from harness.judge.verdict import judge, surest
-from harness.words import GOOD, UNJUDGED, Certainty, Class, Verdict
+from harness.words import GOOD, UNJUDGED, Class, Grade, Verdict
 
 pytestmark = pytest.mark.unit
 
 LINK = Link("https://github.com/NVIDIA/TensorRT/issues/3870", "TensorRT issue 3870")
-SURE = [Certainty.MEASURED, Certainty.REPORTED, Certainty.SECOND_HAND]
+MEASURED = Expectation(Class.OK, "", LINK, Grade.MEASURED)
+REPORTED = Expectation.reported(Class.OK, "", LINK)
+SUMMARY = Expectation.reported(Class.OK, "", LINK, "summary")
+GUESSED = Expectation.guessed(Class.OK, "", link=LINK)
+SURE = [MEASURED, REPORTED, SUMMARY]
 FAILURES = [cls for cls in Class if cls not in GOOD | UNJUDGED]
 CLAIMS = [cls for cls in Class if cls not in UNJUDGED]
 
 
-def claim(cls: Class, certainty: Certainty = Certainty.REPORTED, signature: str | None = None) -> Expectation:
-    return Expectation(cls, "", LINK, certainty, signature=signature)
+def claim(cls: Class, like: Expectation = REPORTED, signature: str | None = None) -> Expectation:
+    return replace(like, outcome=cls, signature=signature)
 
 
 def seen(cls: Class, **more: tuple[str, ...]) -> Classification:
@@ -63,11 +67,11 @@ def test_the_table_is_the_full_product() -> None:
     assert all(len(row) == len(ORDER) for row in TABLE.values())
 
 
-@pytest.mark.parametrize("certainty", SURE)
+@pytest.mark.parametrize("like", SURE)
 @pytest.mark.parametrize(("cls", "claimed"), PAIRS)
-def test_sure_claims(cls: Class, claimed: Class, certainty: Certainty) -> None:
-    """Measured, reported and second-hand claims count alike; the sentence tells class and source."""
-    found = judge(seen(cls), [claim(claimed, certainty)])
+def test_sure_claims(cls: Class, claimed: Class, like: Expectation) -> None:
+    """Measurements, reports and summaries of them count alike; the sentence tells class and source."""
+    found = judge(seen(cls), [claim(claimed, like)])
     assert found.verdict is LETTERS[TABLE[cls][ORDER.index(claimed)]]
     assert found.expectation is not None
     assert LINK.title in found.sentence
@@ -76,31 +80,31 @@ def test_sure_claims(cls: Class, claimed: Class, certainty: Certainty) -> None:
 
 
 @pytest.mark.parametrize("claimed", [Class.OK, Class.BUILT])
-@pytest.mark.parametrize("certainty", SURE)
+@pytest.mark.parametrize("like", SURE)
 def test_a_precision_that_the_graph_alone_asks_for_breaks_no_word_of_a_source(
-    claimed: Class, certainty: Certainty
+    claimed: Class, like: Expectation
 ) -> None:
     """A source says "works" of what it looked at; a measurement was held to the same graph."""
     lost = replace(seen(Class.PRECISION_LOST), derived=True)
-    found = judge(lost, [claim(claimed, certainty)])
-    measured = certainty is Certainty.MEASURED
+    found = judge(lost, [claim(claimed, like)])
+    measured = like is MEASURED
     assert found.verdict is (Verdict.REGRESSED if measured else Verdict.NEW)
     assert ("nobody named a precision" in found.sentence) is not measured
-    assert judge(replace(lost, derived=False), [claim(claimed, certainty)]).verdict is Verdict.REGRESSED
+    assert judge(replace(lost, derived=False), [claim(claimed, like)]).verdict is Verdict.REGRESSED
     worse = replace(seen(Class.BUILD_FAILED), derived=True)
-    assert judge(worse, [claim(claimed, certainty)]).verdict is Verdict.REGRESSED
+    assert judge(worse, [claim(claimed, like)]).verdict is Verdict.REGRESSED
 
 
 @pytest.mark.parametrize(("cls", "claimed"), PAIRS)
-def test_inferred_claims(cls: Class, claimed: Class) -> None:
-    """An inference that is met counts; one that is contradicted is new, never fixed or regressed."""
-    found = judge(seen(cls), [claim(claimed, Certainty.INFERRED)])
+def test_guesses(cls: Class, claimed: Class) -> None:
+    """A guess that is met counts; one that is contradicted is new, never fixed or regressed."""
+    found = judge(seen(cls), [claim(claimed, GUESSED)])
     sure = LETTERS[TABLE[cls][ORDER.index(claimed)]]
     if sure in {Verdict.EXPECTED, Verdict.KNOWN_FAILURE, Verdict.NOT_RUN}:
         assert found.verdict is sure
     else:
         assert found.verdict is Verdict.NEW
-        assert "inference" in found.sentence
+        assert "guess" in found.sentence
         assert "wrong" in found.sentence
 
 
@@ -131,16 +135,34 @@ def test_what_was_not_judged_meets_no_claim(cls: Class, claimed: Class) -> None:
 
 
 def test_the_surest_claim_is_judged() -> None:
-    order = [Certainty.INFERRED, Certainty.SECOND_HAND, Certainty.REPORTED, Certainty.MEASURED]
-    claims = [claim(Class.OK, certainty) for certainty in order]
+    claims = [GUESSED, SUMMARY, REPORTED, MEASURED]
     for least in range(1, 5):
         assert surest(claims[:least]) is claims[least - 1]
         assert surest(claims[:least][::-1]) is claims[least - 1]
     first, second = claim(Class.OK), claim(Class.BUILD_FAILED)
     assert surest([first, second]) is first
     assert surest([]) is None
-    both = [claim(Class.OK, Certainty.INFERRED), claim(Class.BUILD_FAILED, Certainty.REPORTED)]
+    both = [claim(Class.OK, GUESSED), claim(Class.BUILD_FAILED, REPORTED)]
     assert judge(seen(Class.BUILD_FAILED), both).verdict is Verdict.KNOWN_FAILURE
+
+
+def test_whoever_reports_it_but_a_summary_counts_alike() -> None:
+    for kind in ("users", "nvidia", "source"):
+        other = replace(REPORTED, kind=kind)
+        assert surest([SUMMARY, other, REPORTED]) is other
+        assert surest([REPORTED, other]) is REPORTED
+
+
+def test_the_sentence_says_how_sure_the_claim_is() -> None:
+    said = [judge(seen(Class.OK), [each]).sentence for each in (REPORTED, SUMMARY, GUESSED)]
+    assert said == [
+        f"works, as {how} TensorRT issue 3870"
+        for how in ("reported in", "reported in a summary of", "guessed from")
+    ]
+    unread = Expectation.guessed(Class.BUILD_FAILED, "", "by its date")
+    assert (
+        judge(seen(Class.BUILD_FAILED), [unread]).sentence == "ends as build_failed, as guessed (by its date)"
+    )
 
 
 def test_the_same_class_for_another_reason_is_new() -> None:
@@ -168,6 +190,6 @@ def test_an_unverified_precision_fixes_nothing() -> None:
     assert "/conv" in judge(good, []).sentence
 
 
-def test_a_cell_documented_as_not_applicable_that_fails_is_new() -> None:
+def test_a_cell_claimed_as_not_applicable_that_fails_is_new() -> None:
     assert judge(seen(Class.BUILD_FAILED), [claim(Class.NOT_APPLICABLE)]).verdict is Verdict.NEW
     assert judge(seen(Class.OK), [claim(Class.NOT_APPLICABLE)]).verdict is Verdict.EXPECTED

@@ -13,7 +13,6 @@ from _pytest.mark.expression import Expression
 from harness.case import (
     Calibrator,
     Case,
-    Certainty,
     Class,
     Engine,
     Expectation,
@@ -26,7 +25,7 @@ from harness.case import (
 )
 from harness.errors import HandledError
 from harness.matrix import Matrix, load_matrix
-from harness.plan import Cell, applicability, documented, find, plan, select
+from harness.plan import Cell, applicability, claims_about, find, plan, select
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -268,9 +267,9 @@ def test_tensorrt_is_asked_and_not_second_guessed(matrix: Matrix, target: str, r
     assert applicability(cell_of(matrix, target, variant("v", recipe))) is None
 
 
-def test_documented_keeps_the_claims_about_this_target_in_order(matrix: Matrix) -> None:
+def test_claims_about_keeps_the_claims_about_this_target_in_order(matrix: Matrix) -> None:
     def claim(versions: str, **more: object) -> Expectation:
-        known = Expectation(Class.BUILD_FAILED, versions, LINK, Certainty.REPORTED)
+        known = Expectation.reported(Class.BUILD_FAILED, versions, LINK)
         return dataclasses.replace(known, **more)  # type: ignore[arg-type]
 
     eight = claim(">=8.6,<10.2", note="eight")
@@ -288,4 +287,4 @@ def test_documented_keeps_the_claims_about_this_target_in_order(matrix: Matrix) 
         "ort131": (),
     }
     for target, claims in wanted.items():
-        assert documented(cell_of(matrix, target, variant("v", expectations=all_claims))) == claims
+        assert claims_about(cell_of(matrix, target, variant("v", expectations=all_claims))) == claims

@@ -121,6 +121,7 @@ def test_the_rest_of_a_recipe(matrix: Matrix) -> None:
     assert any("calibrates with random data" in comment for comment in comments)
     assert any("--trt-outputs a 'b c'" in comment for comment in comments)
     assert any(word.startswith("--plugins=") for word in options(matrix, "l4t85", recipe)[0])
+    assert not any("lugins=" in word for word in options(matrix, "rtx17", recipe)[0])
 
 
 def test_the_gpu_generation_and_a_missing_gpu_are_heeded(matrix: Matrix) -> None:

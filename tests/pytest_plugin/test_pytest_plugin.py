@@ -59,7 +59,7 @@ CASE = '''\
 
 from functools import partial
 
-from harness.case import Case, Certainty, Class, Engine, Expectation, Graph, Link, Variant
+from harness.case import Case, Class, Engine, Expectation, Graph, Link, Variant
 
 LINK = Link("https://github.com/NVIDIA/TensorRT/issues/1", "TensorRT issue 1")
 
@@ -71,7 +71,7 @@ def one(op, domain=""):
 
 
 def claim(outcome):
-    return (Expectation(outcome, "", LINK, Certainty.REPORTED, engine=Engine.ONNXRUNTIME),)
+    return (Expectation.reported(outcome, "", LINK, engine=Engine.ONNXRUNTIME),)
 
 
 def large():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from typing import Any
 
 import pytest
@@ -127,16 +128,15 @@ def test_a_record_of_another_schema_is_refused(schema: object) -> None:
     ],
 )
 def test_a_field_of_another_kind_is_refused(path: tuple[str | int, ...], value: object) -> None:
-    """The complaint quotes what is wrong."""
+    """The complaint says where it is."""
     data: Any = json.loads(json.dumps(FULL.to_json()))
     inner = data
     for step in path[:-1]:
         inner = inner[step]
     inner[path[-1]] = value
-    wrong = value[0] if isinstance(value, list) and path[-1] != "phases" else value
-    with pytest.raises(TypeError) as refused:
+    place = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
+    with pytest.raises(TypeError, match=rf"^{re.escape(place)}(\[0\])?: (Expected|Invalid)"):
         Outcome.from_json(data)
-    assert repr(wrong) in str(refused.value)
 
 
 @pytest.mark.parametrize("name", ["cell", "case", "variant", "target", "state"])

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from harness.case import (
     Calibrator,
     Case,
-    Certainty,
     Class,
     Engine,
     Expectation,
+    Grade,
     Graph,
     Link,
     Precision,
@@ -72,7 +72,7 @@ def target(name: str, version: str, **fields: Any) -> Target:
         compute_capability=None,
         timeout_s=600,
         memory_mib=8192,
-        sure="verified",
+        grade=Grade.REPORTED,
         sources=(),
         notes="",
         line=1,
@@ -108,12 +108,12 @@ def model(scale: float = 1.0) -> onnx.ModelProto:
 
 
 def _claim(outcome: Class, versions: str, **fields: Any) -> Expectation:
-    return Expectation(outcome, versions, ISSUE, fields.pop("certainty", Certainty.REPORTED), **fields)
+    return Expectation.reported(outcome, versions, ISSUE, **fields)
 
 
 def _measured(outcome: Class, versions: str) -> Expectation:
     note = "Measured on a machine without a GPU."
-    return Expectation(outcome, versions, None, Certainty.MEASURED, note, engine=Engine.TENSORRT_RTX)
+    return Expectation(outcome, versions, None, Grade.MEASURED, note, engine=Engine.TENSORRT_RTX)
 
 
 def case() -> Case:
@@ -132,7 +132,7 @@ def case() -> Case:
                 precision=int8,
                 expectations=(
                     _claim(Class.BUILD_FAILED, "<10", note="Seen on Orin too."),
-                    _claim(Class.OK, ">=10.2", certainty=Certainty.INFERRED),
+                    Expectation.guessed(Class.OK, ">=10.2", link=ISSUE),
                     _measured(Class.BUILD_FAILED, "<1.5"),
                     _measured(Class.BUILT, ">=1.5"),
                 ),

@@ -167,7 +167,7 @@ def test_differs_filter_keeps_rows_that_changed_between_versions(opened: Opened)
 
 
 def test_measured_filter_hides_targets_that_were_not_run(opened: Opened) -> None:
-    """What is only documented can be put aside."""
+    """What is only claimed can be put aside."""
     opened.page.get_by_label("only targets run here").check()
     heads = opened.page.locator("#grid .targets th:visible a").all_inner_texts()
     assert heads == ["rtx14", "rtx15", "rtx16", "rtx17", "ort131"]

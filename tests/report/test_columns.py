@@ -67,7 +67,7 @@ def test_a_head_says_gpu_date_cuda_driver_and_image() -> None:
 
 
 @pytest.mark.unit
-def test_what_is_out_of_date_is_said_and_is_neither_measured_nor_documented() -> None:
+def test_what_is_out_of_date_is_said_and_is_neither_measured_nor_claimed() -> None:
     """Three things that must not be mistaken for one another, in one column or in all of it."""
     found = heads(every_state())
     assert [found[name].state for name in ("rtx17", "rtx16", "rtx15", "rtx14", "trt86")] == [

@@ -42,13 +42,13 @@ SIGHTS: dict[str, list[list[float]]] = {
     "greyscale": [[0.2126, 0.7152, 0.0722]] * 3,
 }
 
-#: Every class as measured, documented and out of date, with every mark of a verdict, drawn by the page's own style.
+#: Every class as measured, claimed and out of date, with every mark of a verdict, drawn by the page's own style.
 EVERY_STATE = """() => {
   const row = document.querySelector('#grid tr.variant');
   const made = [];
   for (const badge of document.querySelectorAll('.legend > div:first-child .badge')) {
     const name = badge.className.match(/k-(\\w+)/)[1];
-    for (const [bucket, corner, under] of [['expected', '', ''], ['documented', '', 'doc'], ['stale', '', 'old'],
+    for (const [bucket, corner, under] of [['expected', '', ''], ['claimed', '', 'guessed'], ['stale', '', 'old'],
       ['regressed', '!', ''], ['new', '+', ''], ['fixed', '★', '']]) {
       const classes = badge.className.replace('badge ', '').trim() + ' b-' + bucket;
       const cell = document.createElement('td');
@@ -91,10 +91,10 @@ def test_no_two_states_differ_in_colour_alone(browser: Browser, folder: Path, sc
         cls, kind = entry["state"].split()
         if MARKS[Class(cls)].shape != "none":
             kinds.setdefault(kind, []).append((entry["line"], entry["hatched"]))
-    assert {line for line, _ in kinds["documented"]} == {"dashed"}
+    assert {line for line, _ in kinds["claimed"]} == {"dashed"}
     assert {line for line, _ in kinds["expected"]} == {"solid"}
     assert {hatched for _, hatched in kinds["stale"]} == {True}
-    assert {hatched for kind in ("expected", "documented") for _, hatched in kinds[kind]} == {False}
+    assert {hatched for kind in ("expected", "claimed") for _, hatched in kinds[kind]} == {False}
     made.context.close()
 
 

@@ -24,7 +24,7 @@ INT8 = Precision.INT8
 
 def spans(results: Results, variant: str) -> dict[tuple[str, bool], str]:
     views = {view.name: view for view in results.cases[0].variants}
-    return {(span.series, span.documented): span.text for span in views[variant].spans}
+    return {(span.series, span.claimed): span.text for span in views[variant].spans}
 
 
 def changes(results: Results, variant: str) -> list[tuple[str, str, str, bool | None]]:
@@ -66,10 +66,10 @@ def test_a_state_that_comes_back_is_not_merged() -> None:
     assert spans(results, "qdq")["RTX", False] == said
 
 
-def test_documented_claims_are_a_sentence_of_their_own() -> None:
+def test_claims_are_a_sentence_of_their_own() -> None:
     """What was not run is never mixed with what was."""
     found = spans(factory.results(), "qdq")
-    assert found["TensorRT", True] == "fails to build on 8.6 (documented); fixed in 10.2 (documented): works"
+    assert found["TensorRT", True] == "fails to build on 8.6 (reported); fixed in 10.2 (guessed): works"
     assert ("TensorRT", False) not in found
 
 
@@ -81,12 +81,12 @@ def test_a_bound_beside_an_untested_version_says_by_and_names_it() -> None:
     )
 
 
-def test_measured_and_documented_versions_of_one_series_stand_in_one_sentence_each_marked() -> None:
-    """A reader sees which bound somebody measured and which one somebody wrote down."""
+def test_measured_and_accepted_versions_of_one_series_stand_in_one_sentence_each_marked() -> None:
+    """What was accepted was measured too, before; only what was run here tells of its nodes."""
     results = of(factory.outcome("qdq", "rtx16"))
     assert spans(results, "qdq")["RTX", False] == (
-        "fails to build on 1.4 (documented); fixed in 1.5 (documented): builds; builds on 1.6 (measured), INT8 1/1; "
-        "builds on 1.7 (documented)"
+        "fails to build on 1.4 (measured); fixed in 1.5 (measured): builds; builds on 1.6 (measured), INT8 1/1; "
+        "builds on 1.7 (measured)"
     )
 
 

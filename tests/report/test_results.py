@@ -15,9 +15,10 @@ from harness.record.outcome import Latency, Outcome
 from harness.record.store import Store
 from harness.report.labels import BUCKETS, bucket
 from harness.report.model import CellView, Results
+from harness.report.packed import content, results_file
 from harness.report.results import assemble, recorded, results_of
 from harness.report.writer import build_report, results_json
-from harness.words import Certainty, Class, Precision, Verdict
+from harness.words import Class, Grade, Precision, Verdict
 from tests.report import factory
 
 pytestmark = pytest.mark.unit
@@ -35,22 +36,22 @@ def test_every_cell_of_the_matrix_is_there_in_the_order_of_the_plan() -> None:
     assert [cell.id for cell in assemble(factory.matrix(), (factory.case(),), {}).cells] == wanted
 
 
-def test_a_cell_without_an_outcome_is_not_run_and_keeps_what_is_documented() -> None:
+def test_a_cell_without_an_outcome_is_not_run_and_keeps_what_is_claimed() -> None:
     """The reader learns what sources say, marked as not measured."""
     cell = factory.results().cell("conv_silu", "qdq", "trt86")
     assert (cell.cls, cell.verdict, cell.reason) == (Class.NOT_RUN, Verdict.NOT_RUN, "not run yet")
-    assert cell.documented == (0,)
+    assert cell.claims == (0,)
     assert not cell.measured
-    assert bucket(cell) == "documented"
+    assert bucket(cell) == "claimed"
 
 
 def test_the_surest_claim_comes_first() -> None:
     """What a cell that was not run shows is what it would be judged by."""
     case = factory.case()
-    guess = replace(case.variants[0].expectations[0], outcome=Class.OK, certainty=Certainty.INFERRED)
+    guess = replace(case.variants[0].expectations[0], outcome=Class.OK, grade=Grade.GUESSED, kind=None)
     variant = replace(case.variants[0], expectations=(guess, *case.variants[0].expectations))
     found = assemble(factory.matrix(), (replace(case, variants=(variant,)),), {})
-    assert found.cell("conv_silu", "qdq", "trt86").documented == (1, 0)
+    assert found.cell("conv_silu", "qdq", "trt86").claims == (1, 0)
 
 
 def test_a_cell_that_means_nothing_says_why() -> None:
@@ -159,7 +160,7 @@ def test_every_cell_is_in_exactly_one_bucket() -> None:
     assert all(bucket(cell) in BUCKETS for cell in results.cells)
     shown = {bucket(cell) for cell in results.cells}
     assert {"regressed", "new", "known_failure", "expected"} <= shown
-    assert {"infra", "stale", "documented", "not_run", "not_applicable"} <= shown
+    assert {"infra", "stale", "claimed", "not_run", "not_applicable"} <= shown
 
 
 def test_precision_by_node_is_what_the_layers_say() -> None:
@@ -269,8 +270,8 @@ def _has(whole: Any, part: Any) -> bool:
 
 def test_results_of_real_engines_come_back_with_their_history() -> None:
     """Layers, messages and strips that no factory thought of."""
-    published = Path(__file__).parents[2] / "reports" / "published" / "results.json"
-    data = json.loads(published.read_text(encoding="utf-8"))
+    published = results_file(Path(__file__).parents[2] / "reports" / "published")
+    data = json.loads(content(published))
     results = Results.from_json(data)
     again = json.loads(results_json(results))
     for one, other in zip(data["cells"], again["cells"], strict=True):

@@ -14,6 +14,7 @@ from harness.report import write_report
 from harness.report.compare.pairs import Column, Kind
 from harness.report.compare.upgrade import upgrade
 from harness.report.model import Results
+from harness.report.packed import content, results_file
 from harness.report.page.html import render
 from harness.report.results import assemble
 from harness.report.text import clip
@@ -155,8 +156,8 @@ def test_the_fixtures_hold_what_can_be_said_of_a_step() -> None:
 
 def published() -> Results:
     """Return the results that this repository publishes."""
-    file = Path(__file__).parents[2] / "reports" / "published" / "results.json"
-    return Results.from_json(json.loads(file.read_text(encoding="utf-8")))
+    file = results_file(Path(__file__).parents[2] / "reports" / "published")
+    return Results.from_json(json.loads(content(file)))
 
 
 SOURCES: dict[str, tuple[Callable[[], Results], set[str]]] = {
@@ -260,15 +261,15 @@ def test_swap_turns_the_question_round(opened: Opened) -> None:
     assert opened.page.evaluate("location.hash") == "#a=rtx17&b=rtx16"
 
 
-def test_documented_targets_can_be_picked_and_are_marked(opened: Opened) -> None:
-    """Nobody has a Jetson at hand, but what is documented of it is known."""
+def test_unrun_targets_can_be_picked_and_are_marked(opened: Opened) -> None:
+    """Nobody has a Jetson at hand, but what is claimed of it is known."""
     page = opened.page
-    assert "(documented)" in page.locator('#pick-a option[value="l4t86"]').inner_text()
+    assert "(not run)" in page.locator('#pick-a option[value="l4t86"]').inner_text()
     page.locator("#pick-a").select_option("trt86")
     page.locator("#pick-b").select_option("trt102")
     settled(page)
     assert page.locator("#step .basis").inner_text().startswith("Not run here: trt86 and trt102.")
-    assert "documented: fails to build → documented: works" in page.locator("#u-fixed").inner_text()
+    assert "reported: fails to build → guessed: works" in page.locator("#u-fixed").inner_text()
 
 
 def test_node_by_node_table_shows_both_sides(opened: Opened) -> None:
@@ -364,6 +365,7 @@ QUERIES = {
     "state:fail state:measured target:rtx14": ["qdq", "qdq-between"],
     "state:fail trt:8.6": ["qdq", "int8-entropy"],
     "state:fail trt:8.6 state:measured": [],
+    "state:claimed trt:8.6": ["qdq", "int8-entropy"],
     "target:rtx15 -state:unknown": ["qdq", "qdq-between", "fp32"],
     "seq:fail,ok": ["qdq", "qdq-between"],
     "seq:ok,fail,ok": [],
@@ -408,6 +410,7 @@ def test_query_keeps_the_rows_it_describes(opened: Opened, query: str) -> None:
     [
         ("stat:fail", "“stat:” is no filter"),
         ("state:fale", "did you mean fail?"),
+        ("state:documented", "state: takes fail, ok, lost, known, unknown, measured, unexpected, claimed"),
         ("state:", "state: wants a value"),
         ('case:"mish', "is not closed"),
         ("target:rtx99", "no target of this report fits"),

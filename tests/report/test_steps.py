@@ -16,9 +16,11 @@ from harness.report.compare.pairs import Column, Kind
 from harness.report.compare.steps import Steps
 from harness.report.compare.upgrade import upgrade
 from harness.report.page import steps as page_steps
+from harness.report.page.cells import facts
 from harness.report.page.html import render
 from harness.report.page.steps import offered, packed_steps
-from harness.words import Certainty, Class, Precision, Verdict
+from harness.report.results import assemble
+from harness.words import Class, Grade, Precision, Verdict
 from tests.report import factory
 from tests.report.test_pages import resolved
 from tests.report.test_step_page import with_claims, with_timings, with_unasked
@@ -104,17 +106,25 @@ def test_a_large_report_has_the_nearest_steps_and_says_which(monkeypatch: pytest
     assert f"{seen[167][1]}; python -m harness diff A B answers the others." in text
 
 
+def test_what_was_accepted_says_that_it_was_measured_where_it_was_not_run() -> None:
+    """Beside cells that say what is reported or guessed; one that was run needs no such word."""
+    for made, wanted in (([], "measured: builds"), ([factory.outcome("qdq", "rtx16")], "builds (INT8 1/1)")):
+        results = assemble(factory.matrix(), (factory.case(),), {one.cell: one for one in made})
+        found = facts(results, Steps(results))
+        row = [each["name"] for each in named(found["rows"])].index("qdq")
+        column = [each["id"] for each in found["targets"]].index("rtx16")
+        assert named(found["looks"])[found["grid"][row][column]]["said"] == wanted
+
+
 #: Words that are a judgement wherever they stand; others are English too, and no rule may be written as one of them.
-ONLY_JUDGEMENTS = {
-    word for words in (Class, Kind, Certainty, Verdict) for word in map(str, words) if "_" in word
-}
+ONLY_JUDGEMENTS = {word for words in (Class, Kind, Grade, Verdict) for word in map(str, words) if "_" in word}
 PRECISIONS = {str(kind) for kind in Precision if kind not in (Precision.BOOL, Precision.UNKNOWN)}
-EVERY_WORD = {str(word) for words in (Class, Kind, Certainty, Verdict, Precision) for word in words}
+EVERY_WORD = {str(word) for words in (Class, Kind, Grade, Verdict, Precision) for word in words}
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=[script.name for script in SCRIPTS])
 def test_no_script_judges(script: Path) -> None:
-    """The page draws what was judged: no class, kind, certainty, verdict or precision is told apart in a script."""
+    """The page draws what was judged: no class, kind, grade, verdict or precision is told apart in a script."""
     text = re.sub(r"^\s*//.*$", "", script.read_text(encoding="utf-8"), flags=re.MULTILINE)
     assert [word for word in sorted(ONLY_JUDGEMENTS | PRECISIONS) if re.search(rf"\b{word}\b", text)] == []
     literals = set(re.findall(r'"([a-z_0-9]+)"', text)) | set(re.findall(r"'([a-z_0-9]+)'", text))

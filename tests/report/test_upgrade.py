@@ -13,7 +13,7 @@ from harness.record.outcome import Accuracy, Latency
 from harness.report.compare.pairs import Column, Kind
 from harness.report.compare.upgrade import default_pair, upgrade
 from harness.report.results import assemble
-from harness.words import Certainty, Class, Engine
+from harness.words import Class, Engine
 from tests.report import factory
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def only(found: Upgrade, variant: str = "qdq-between") -> Row:
     return row
 
 
-#: A variant about which nothing is documented.
+#: A variant about which nothing is claimed.
 FREE = "qdq-between"
 
 
@@ -178,16 +178,16 @@ def test_engines_that_were_only_built_are_not_said_to_work() -> None:
     assert found.basis.startswith("Built, not run, on rtx16:")
     assert step(timed("ort131", 1.0), pair=("ort131", "ort131")).basis == ""
     assert step(pair=("rtx15", "rtx16")).basis == (
-        "Not run here: rtx15 and rtx16. What is said of it is documented, not measured."
+        "Not run here: rtx15 and rtx16. What is said of it is reported or guessed, not measured."
     )
 
 
-def test_documented_sides_are_said_to_be_documented() -> None:
+def test_claimed_sides_say_how_sure_they_are() -> None:
     """A claim never passes for a measurement."""
     found = step(pair=("trt86", "trt102"))
     row = only(found, "qdq")
-    assert (row.kind, row.text) == (Kind.FIXED, "documented: fails to build → documented: works")
-    assert row.sure == "trt86 reported by users, trt102 inferred"
+    assert (row.kind, row.text) == (Kind.FIXED, "reported: fails to build → guessed: works")
+    assert row.sure == "trt86 reported by users, trt102 guessed"
     assert found.basis.startswith("Not run here: trt86 and trt102.")
 
 
@@ -329,7 +329,7 @@ def test_different_stacks_are_not_compared(other: dict[str, str], said: str) -> 
 
 
 def test_default_pair_is_the_two_newest_measured_of_one_series() -> None:
-    """What most readers come for; the documented ones only where nothing was measured."""
+    """What most readers come for; the others only where nothing was measured."""
     assert default_pair(factory.results()) == ("rtx16", "rtx17")
     assert default_pair(assemble(factory.matrix(), (factory.case(),), {})) == ("rtx16", "rtx17")
     added = factory.target("rtx110", "1.10.0.1")
@@ -357,18 +357,16 @@ def test_a_target_that_is_not_there_is_a_key_error() -> None:
         between(factory.results(), "rtx16", "rtx99")
 
 
-def test_a_documented_workaround_is_marked_so() -> None:
+def test_a_claimed_workaround_is_marked_so() -> None:
     """Where nothing was measured to work, a claim is better than nothing, and says that it is one."""
     case = factory.case()
-    claim = Expectation(
-        Class.OK, ">=1.7", factory.ISSUE, Certainty.REPORTED, engine=Engine.TENSORRT_RTX, targets=("rtx17",)
+    claim = Expectation.reported(
+        Class.OK, ">=1.7", factory.ISSUE, engine=Engine.TENSORRT_RTX, targets=("rtx17",)
     )
     variants = (case.variants[0], replace(case.variants[1], expectations=(claim,)))
     made = [factory.outcome("qdq", "rtx16"), factory.build_failure("qdq", "rtx17")]
     results = assemble(factory.matrix(), (replace(case, variants=variants),), {one.cell: one for one in made})
-    assert (
-        only(between(results, "rtx16", "rtx17"), "qdq").instead == "conv_silu[qdq-between] documented: works"
-    )
+    assert only(between(results, "rtx16", "rtx17"), "qdq").instead == "conv_silu[qdq-between] reported: works"
 
 
 def test_precision_that_is_not_told_is_not_lost() -> None:
@@ -376,7 +374,7 @@ def test_precision_that_is_not_told_is_not_lost() -> None:
     hidden = factory.outcome(FREE, "rtx17", layers=(factory.conv_layer("unknown"),))
     found = step(factory.outcome(FREE, "rtx16"), hidden)
     assert found.rows == ()
-    assert found.same == 1 + 1  # FREE, and int8-entropy, which is documented alike
+    assert found.same == 1 + 1  # FREE, and int8-entropy, which is claimed alike
 
 
 def test_precision_that_nobody_wants_is_no_news() -> None:
@@ -488,8 +486,8 @@ def test_only_what_was_measured_fails_a_step() -> None:
     assert not step(factory.build_failure(FREE, "rtx16"), factory.outcome(FREE, "rtx17", layers=LOST)).breaks
     assert not step(factory.build_failure(FREE, "rtx16"), factory.outcome(FREE, "rtx17")).breaks
     assert not step(timed("rtx16", 1.0), timed("rtx17", 2.0)).breaks
-    documented = step(pair=("trt102", "trt86"))
-    assert [(row.kind, row.measured) for row in documented.rows if row.variant == "qdq"] == [
+    claimed = step(pair=("trt102", "trt86"))
+    assert [(row.kind, row.measured) for row in claimed.rows if row.variant == "qdq"] == [
         (Kind.BROKEN, False)
     ]
-    assert not documented.breaks
+    assert not claimed.breaks

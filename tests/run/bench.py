@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     import onnx
     import pytest
 
-    from harness.case import Precision
     from harness.judge.classify import Classification
     from harness.matrix import Target
     from harness.record.outcome import Outcome
@@ -78,8 +77,7 @@ def classified(outcome: Outcome) -> Classification:
     """Return the class of an outcome, read from its JSON form as the report does."""
     from harness.judge.classify import classify
 
-    wanted: dict[str, Precision] = {}
-    return classify(type(outcome).from_json(json.loads(json.dumps(outcome.to_json()))), wanted)
+    return classify(type(outcome).from_json(json.loads(json.dumps(outcome.to_json()))))
 
 
 def identity(transport: Transport) -> str | int:

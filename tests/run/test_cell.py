@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from harness.case import Calibrator, Graph, Recipe, Typing, Variant
+from harness.case import Calibrator, Case, Graph, Link, Recipe, Typing, Variant
 from harness.matrix import load_matrix
+from harness.plan import Cell
 from harness.run.cell import observe
 from harness.run.prepared import subject
 from harness.run.provision.cache import CACHE_VARIABLE
@@ -51,7 +52,9 @@ class Session:
 def parts(target: str, recipe: Recipe, gpu: str | None) -> dict[str, list[str]]:
     session: Any = Session()
     variant = Variant("v", "V", relu, recipe=recipe)
-    observe(variant, subject(variant), MATRIX.target(target), session, gpu, wanted=lambda: True)
+    case = Case("c", "C", "", (Link("https://example.org"),), (variant,))
+    cell = Cell("c", case, variant, MATRIX.target(target))
+    observe(cell, subject(variant), session, gpu, needed=lambda: True)
     found: dict[str, list[str]] = session.parts
     return found
 

@@ -66,16 +66,18 @@ def test_what_is_printed_goes_nowhere(capfd: pytest.CaptureFixture[str]) -> None
         ("exit", {}, r"ended with exit code 7"),
         ("eat", {}, r"needs more than 1024 MiB"),
         ("mistake", {}, r"failed: the user's"),
-        ("raise", {}, r"failed: RuntimeError: of ours \(tests/test_bounded\.py:\d+\)"),
+        ("raise", {}, r"failed: RuntimeError: of ours \(tests/run/test_child\.py:\d+\)"),
     ],
 )
 def test_a_child_that_fails_says_how_and_what_came_before_is_kept(
     how: str, options: dict[str, Any], said: str
 ) -> None:
     items = stream(misbehaving, how, **({"seconds": 60, "memory_mib": 1024} | options))
-    assert next(items) == "before"
+    came: list[str] = []
     with pytest.raises(ChildFailed, match=said):
-        next(items)
+        came.extend(items)
+    # On a busy machine a second may pass before the child has said anything.
+    assert came == ["before"] or (how == "hang" and not came)
 
 
 def test_nobody_who_waits_is_no_child_that_runs() -> None:
@@ -83,7 +85,7 @@ def test_nobody_who_waits_is_no_child_that_runs() -> None:
     threading.Timer(1, waits.set).start()
     began = time.monotonic()
     with pytest.raises(ChildFailed, match="was given up"):
-        taken(misbehaving, "hang", seconds=600, wanted=lambda: not waits.is_set())
+        taken(misbehaving, "hang", seconds=600, needed=lambda: not waits.is_set())
     assert time.monotonic() - began < 60
 
 

@@ -413,5 +413,5 @@ def test_the_int8_tolerance_still_sees_a_wrong_kernel(damage: str) -> None:
         "c[v]-t", "c", "v", "t", "done", end=End("finished"), ran=True, nodes=(Node("q", "QuantizeLinear"),)
     )
     for actual, cls in ((right, Class.OK), (wrong, Class.INACCURATE)):
-        found = classify(Outcome(**{**record.__dict__, "accuracy": compare({"y": right}, {"y": actual})}), {})
+        found = classify(Outcome(**{**record.__dict__, "accuracy": compare({"y": right}, {"y": actual})}))
         assert found.cls is cls

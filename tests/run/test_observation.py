@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from harness.agent.protocol import EVENTS
 from harness.case import Case, Graph, Link, Variant
 from harness.matrix import load_matrix
 from harness.plan import Cell
@@ -48,6 +50,16 @@ def heard(*events: Event) -> tuple[Outcome, Observation]:
     seen = Observation()
     seen.hear(events)
     return seen.outcome(CELL, subject(VARIANT), Stamps()), seen
+
+
+def test_every_event_has_a_handler_and_every_one_sent_is_an_event() -> None:
+    """A mistyped event would end a cell as `infra_error`, and one without a handler too."""
+    assert {name[4:] for name in vars(Observation) if name.startswith("_on_")} == EVENTS
+    sent = set()
+    for path in (Path(__file__).parents[2] / "harness" / "agent").rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        sent |= set(re.findall(r'\bemit\(\s*"(\w+)"', text)) | set(re.findall(r'"type": "(\w+)"', text))
+    assert sent - {"hello", "hello_failed"} == EVENTS
 
 
 def test_a_phase_that_was_begun_and_not_ended_is_the_one_that_failed() -> None:

@@ -161,9 +161,9 @@ def test_a_reference_without_end_is_that_variants_refusal() -> None:
 def test_what_nobody_waits_for_any_more_is_not_kept_as_a_refusal() -> None:
     subjects, variant = Subjects(), Variant("relu", "R", relu)
     with pytest.raises(Refused):
-        subjects.of(Variant("endless", "E", endless), wanted=lambda: False)
+        subjects.of(Variant("endless", "E", endless), needed=lambda: False)
     try:
-        subjects.of(variant, wanted=lambda: False)
+        subjects.of(variant, needed=lambda: False)
     except Refused:
         assert subjects.of(variant).inputs.keys() == {"x"}
 

@@ -13,7 +13,7 @@ from harness.matrix import Target
 from harness.matrix.model import Needs
 from harness.record.outcome import Outcome
 from harness.run import target as module
-from harness.run.provision import Environment, Via, prepare
+from harness.run.provision import Environment, Unavailable, Unreachable, Via, prepare
 from harness.run.provision.cache import locked
 from harness.run.target import Aborted, TargetRunner
 from harness.words import Class, Engine, Verdict
@@ -195,6 +195,30 @@ def test_what_does_not_apply_needs_no_environment(monkeypatch: pytest.MonkeyPatc
     outcome, _ = runner.run(replace(weak, variant=replace(weak.variant, recipe=recipe)))
     assert outcome.state == "not_applicable"
     assert outcome.stamps.recipe_sha256 == recipe.sha256()
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("refusal", "state"),
+    [(Unavailable("needs a moon"), "not_run"), (Unreachable("no registry answers"), "infra_error")],
+)
+def test_a_target_that_cannot_be_had_is_asked_for_once(
+    monkeypatch: pytest.MonkeyPatch, refusal: Unavailable, state: str
+) -> None:
+    """What this machine lacks is no failure; what could not be fetched is the machinery's."""
+    asked = []
+
+    def refuse(*_: object) -> Environment:
+        asked.append(1)
+        raise refusal
+
+    monkeypatch.setattr(module, "prepare", refuse)
+    runner = TargetRunner(target(), via="auto", run_id="bench")
+    for _ in range(2):
+        outcome, _log = runner.run(cell("echo", runner.target))
+        assert (outcome.state, outcome.reason) == (state, str(refusal))
+    assert len(asked) == 1
+    assert runner.given_up == str(refusal)
 
 
 @pytest.mark.parametrize("engine", [b"", SLEEPS_AT_START], ids=["in a cell", "at the start"])

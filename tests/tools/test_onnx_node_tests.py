@@ -119,7 +119,7 @@ def test_records_are_judged_again_without_an_engine(
         ([], "name a target"),
         (["--target", "rtx18"], "rtx18"),
         (["--rejudge", "nowhere"], "nowhere: holds no records"),
-        (["--rejudge", "nowhere", "--signatures", "none.yaml"], "none.yaml: cannot be read"),
+        (["--rejudge", "nowhere", "--signatures", "none.yaml"], "none.yaml: no such file"),
     ],
 )
 def test_a_mistake_is_one_sentence(words: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,10 +13,10 @@ from harness.agent.engines import MissingApi
 from harness.agent.engines.tensorrt import api
 from harness.case import Recipe, Typing, load_cases, measured
 from harness.matrix import load_matrix
-from harness.plan import Cell, documented, plan
-from harness.words import Certainty, Class, Engine
+from harness.plan import Cell, claims_about, plan
+from harness.words import Class, Engine, Grade
 from tools.capabilities import NAMES, has, missing_api
-from tools.recipes_page import planned, recipes_page
+from tools.recipes_page import planned
 
 pytestmark = pytest.mark.unit
 
@@ -98,13 +98,13 @@ def test_every_measured_cell_ended_as_planned() -> None:
     assert seen > 500
 
 
-def test_documented_claims_of_a_removed_api_are_planned_so() -> None:
+def test_claims_of_a_removed_api_are_planned_so() -> None:
     """Somebody's claim and the bindings agree on what is gone."""
     claimed = {
         cell.id
         for cell in CELLS
-        for claim in documented(cell)
-        if claim.outcome is Class.API_REMOVED and claim.certainty is not Certainty.MEASURED
+        for claim in claims_about(cell)
+        if claim.outcome is Class.API_REMOVED and claim.grade is not Grade.MEASURED
     }
     gone = {cell.id for cell in CELLS if planned(cell).status == "api_removed"}
     assert claimed
@@ -132,8 +132,3 @@ def by_id(cell_id: str) -> Cell:
 def test_the_known_walls_stand_where_they_stand(cell: str, status: str, detail: str) -> None:
     """8.6 brought the parser flags, 9 strong typing; 11 took weak typing away."""
     assert (planned(by_id(cell)).status, planned(by_id(cell)).detail) == (status, detail)
-
-
-def test_the_page_is_up_to_date() -> None:
-    """`python -m tools.recipes_page` writes it."""
-    assert (ROOT / "docs" / "recipes.md").read_text(encoding="utf-8") == recipes_page(MATRIX, CASES)

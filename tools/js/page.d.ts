@@ -14,7 +14,7 @@ interface RowFields {
   wanted: { node: string; want: string; op: string }[]; spans: Span[]; differs: boolean;
 }
 interface Row extends RowFields { index: number; case: Case; full: string }
-interface Span { series: string; text: string; documented: boolean }
+interface Span { series: string; text: string; claimed: boolean }
 interface Look {
   cls: string; bucket: string; letters: string; classes: string; corner: string; under: string; chip: string;
   words: string; said: string; nodes: [ran: string, kept: boolean][]; states: string[]; signature: string | null;
@@ -28,7 +28,7 @@ interface PageData {
   kinds: { id: string; name: string; meaning: string }[];
   patterns: { [kind: string]: [mark: string, path: string] };
   query: { states: string[]; pasts: string[]; precisions: string[]; engines: { [key: string]: string } };
-  steps: (Chunk & { to: number[] })[]; evidence: (Chunk & { rows: number[] })[];
+  archives: string[]; steps: (Chunk & { to: number[] })[]; evidence: (Chunk & { rows: number[] })[];
 }
 
 interface StepLine { kind: string; row: number; text: string; cause: string; instead: string; sure: string }
@@ -45,7 +45,7 @@ interface Variant {
   expectations: { outcome: string; how: string; url?: string; source?: string }[]; tags?: string[]; graph?: Graph;
 }
 interface Cell {
-  class: string; state: string; reason?: string; sentence?: string; expectation: number | null; documented?: number[];
+  class: string; state: string; reason?: string; sentence?: string; expectation: number | null; claims?: number[];
   meanwhile?: string; diagnosis?: Diagnosis; notes?: string[]; phases?: [string, number][]; failedPhase?: string;
   missingApi?: string; end?: string; peakRss?: number; error?: string; parserErrors?: (string | null)[][];
   messages?: [severity: string, text: string][]; messagesLeftOut?: number; native?: string; log?: string;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.words import GOOD, Role
+from harness.words import GOOD, Grade, Role
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +32,7 @@ class Meanwhile:
         self._told: dict[int, str] = {}
 
     def of(self, row: int) -> str:
-        """Name the workarounds of a variant that hold: measured ones, or else those documented to."""
+        """Name the workarounds of a variant that hold: measured ones, or else those claimed to."""
         if row not in self._told:
             self._told[row] = self._name(self._candidates(*self._rows[row]))
         return self._told[row]
@@ -41,10 +41,10 @@ class Meanwhile:
         if not every:
             return "no workaround of it is known here"
         good = [(variant, one) for variant, one in every if one.cls in GOOD]
-        works = [(variant, one) for variant, one in good if one.sure == "measured"]
+        works = [(variant, one) for variant, one in good if one.grade is Grade.MEASURED]
         if good:
             return "; ".join(f"{_full(variant)} {one.told()}" for variant, one in (works or good)[:_MOST])
-        proven = all(one.sure == "measured" for _, one in every)
+        proven = all(one.grade is Grade.MEASURED for _, one in every)
         return (
             f"none of {len(every)} known here {'works' if proven else 'is known to work'} on {self._target}"
         )

@@ -155,7 +155,7 @@ def kinds(pair: Pair) -> list[Kind]:
 def crossed(pair: Pair) -> list[tuple[str, str, str]]:
     """Return the nodes that nobody wished for and that left or took a narrow type: each with before and after."""
     sides = pair.old, pair.new
-    if not (pair.new.demanded and all(one.rest and one.cls and grade(one.cls) for one in sides)):
+    if not (pair.new.demanded and all(one.rest and one.cls and standing(one.cls) for one in sides)):
         return []
     before = dict(pair.old.rest)
     both = [(node, before[node], after) for node, after in pair.new.rest if node in before]
@@ -180,7 +180,7 @@ def ratio(pair: Pair) -> tuple[float, float] | None:
     return new.interval[0] / old.interval[1], new.interval[1] / old.interval[0]
 
 
-def grade(cls: Class) -> int:
+def standing(cls: Class) -> int:
     """Return 2 for a class that works, 1 for one that works without its precision, 0 for one that fails."""
     return 2 if cls in GOOD else 1 if cls is Class.PRECISION_LOST else 0
 
@@ -194,7 +194,7 @@ def _kind(pair: Pair) -> Kind | None:
     if old.cls is None or new.cls is None:
         lost_sight = old.cls is not None and new.why != "does not apply"
         return Kind.NEWLY_UNKNOWN if lost_sight else None
-    was, now = grade(old.cls), grade(new.cls)
+    was, now = standing(old.cls), standing(new.cls)
     if now == 0:
         other = old.cls is not new.cls or (old.signature and new.signature and old.signature != new.signature)
         return Kind.BROKEN if was else Kind.OTHERWISE if other else None
@@ -238,7 +238,9 @@ def _kept(wanted: Sequence[tuple[str, Precision]], one: Side, other: Side) -> in
 def _speed(pair: Pair) -> Kind | None:
     """Tell slower from faster, of engines that work: the time of one that fails or errs is no speed."""
     found, box = ratio(pair), pair.old.box
-    if not (found and box and pair.old.cls and pair.new.cls and grade(pair.old.cls) and grade(pair.new.cls)):
+    if not (
+        found and box and pair.old.cls and pair.new.cls and standing(pair.old.cls) and standing(pair.new.cls)
+    ):
         return None
     margin = 1 + RUN_TO_RUN[box.stack[0]]
     if found[0] > margin:

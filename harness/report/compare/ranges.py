@@ -13,7 +13,7 @@ from packaging.version import Version
 
 from harness.layers.datatype import FLOATS, NARROW, WEIGHTS, same_precision
 from harness.report.model import Change, Span, TargetView
-from harness.words import GOOD, UNJUDGED, Class, Precision, said
+from harness.words import GOOD, UNJUDGED, Class, Grade, Precision, said
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -123,7 +123,7 @@ def by_series(row: Run) -> dict[str, Run]:
 
 
 def spans(variant: VariantView, runs: Mapping[str, Run]) -> list[Span]:
-    """Return a sentence for each series of which something is known, every bound marked measured or documented.
+    """Return a sentence for each series of which something is known, every bound marked measured, reported or guessed.
 
     A side series ("RTX, SM 7.5") is told only where it was measured to differ from its main one at the same version.
     """
@@ -132,6 +132,7 @@ def spans(variant: VariantView, runs: Mapping[str, Run]) -> list[Span]:
     states = {(target.series, target.version): _state(cell) for target, cell in every}
     for series, run in runs.items():
         main = series.partition(",")[0]
+        ran = {target.id for target, cell in run if cell.measured}
         points = [
             _point(variant, target, cell) for target, cell in run if cell.cls is not Class.NOT_APPLICABLE
         ]
@@ -139,17 +140,17 @@ def spans(variant: VariantView, runs: Mapping[str, Run]) -> list[Span]:
             points = [
                 point
                 for point in points
-                if point.mark == "measured"
+                if point.target.id in ran
                 and states.get((main, point.target.version)) != (point.state, point.chip)
             ]
         if any(point.state for point in points):
-            measured = any(point.mark == "measured" for point in points)
-            found.append(Span(series, _sentence(points), documented=not measured))
+            measured = any(point.target.id in ran for point in points)
+            found.append(Span(series, _sentence(points), claimed=not measured))
     return found
 
 
 class _Point(NamedTuple):
-    """What is known of one version; `state` is None where nothing is."""
+    """What is known of one version, and how sure that is; `state` is None where nothing is."""
 
     target: TargetView
     state: Class | None
@@ -159,11 +160,11 @@ class _Point(NamedTuple):
 
 def _point(variant: VariantView, target: TargetView, cell: CellView) -> _Point:
     if cell.measured:
-        return _Point(target, cell.cls, cell.chip, "measured")
-    claimed = variant.expectations[cell.documented[0]].outcome if cell.documented else None
-    if claimed is None or claimed in UNJUDGED:
+        return _Point(target, cell.cls, cell.chip, str(Grade.MEASURED))
+    claim = variant.expectations[cell.claims[0]] if cell.claims else None
+    if claim is None or claim.outcome in UNJUDGED:
         return _Point(target, None, "", "")
-    return _Point(target, claimed, "", "documented")
+    return _Point(target, claim.outcome, "", str(claim.grade))
 
 
 def _state(cell: CellView) -> tuple[Class, str]:

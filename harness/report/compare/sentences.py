@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from harness.report.compare.pairs import Hindrance, Kind, grade, hindrance
+from harness.report.compare.pairs import Hindrance, Kind, hindrance, standing
 from harness.report.compare.sides import STACK
-from harness.words import Class, Precision
+from harness.words import Class, Grade, Precision
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -103,14 +103,14 @@ def _unmeasured(step: Step) -> str:
     unrun = dict.fromkeys(column.called for column, _ in step.sides if not column.view.stamps)
     if not unrun:
         return ""
-    return f"Not run here: {' and '.join(unrun)}. What is said of it is documented, not measured."
+    return f"Not run here: {' and '.join(unrun)}. What is said of it is reported or guessed, not measured."
 
 
 def _built(step: Step) -> str:
     """Name the sides whose engines were built and not run; of one that was run in part, with how many."""
     named: dict[str, None] = {}
     for column, sides in step.sides:
-        measured = [one for one in sides if column.view.stamps and one.sure == "measured"]
+        measured = [one for one in sides if column.view.stamps and one.grade is Grade.MEASURED]
         built = sum(one.cls is Class.BUILT for one in measured)
         run = any(one.box or one.cls in _RUN for one in measured)
         if built:
@@ -137,9 +137,9 @@ def _sways(one: Side) -> bool:
 def _told(name: str, wanted: Sequence[tuple[Side, int, str]]) -> str:
     """Say how many of the wanted nodes of one side run in INT8, or why that is not known."""
     if not any(one.nodes for one, _, _ in wanted):
-        measured = [one.cls for one, _, _ in wanted if one.sure == "measured"]
+        measured = [one.cls for one, _, _ in wanted if one.grade is Grade.MEASURED]
         # What gives wrong numbers ran, in whatever precision.
-        failed = [cls for cls in measured if cls and not grade(cls) and cls is not Class.INACCURATE]
+        failed = [cls for cls in measured if cls and not standing(cls) and cls is not Class.INACCURATE]
         if measured and len(failed) == len(measured):
             return f"none on {name} (every variant measured there that wants INT8 fails)"
         return f"not told on {name}"

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from harness.judge.timing import RUN_TO_RUN, interval
 from harness.report.compare.ranges import PREDICATE, unasked
-from harness.report.labels import CERTAINTIES
 from harness.report.text import clip
-from harness.words import GOOD, UNJUDGED, Class, Precision
+from harness.words import GOOD, UNJUDGED, Class, Grade, Precision
 
 if TYPE_CHECKING:
     from harness.report.model import CellView, Timing, VariantView
@@ -35,14 +34,15 @@ class Box:
 class Side:
     """What is known of a variant on one target.
 
-    `cls` is None where nothing is; `sure` is "measured", or how sure the claim is. `nodes` are the precisions that
-    the variant's wanted nodes ran in, "" where not told; `rest`, by name, what those of the others ran in that did so
+    `cls` is None where nothing is; `graded` is the grade for readers. `nodes` are the precisions that the variant's
+    wanted nodes ran in, "" where not told; `rest`, by name, what those of the others ran in that did so
     in a narrow type or in a float. `why` says why nothing is known, or why it failed. `flaky` are the classes seen
     where runs on the same stack disagree. `demanded` says that the engine has to keep the precision.
     """
 
     cls: Class | None
-    sure: str = ""
+    grade: Grade | None = None
+    graded: str = ""
     chip: str = ""
     nodes: tuple[str, ...] = ()
     why: str = ""
@@ -57,16 +57,17 @@ class Side:
         """Return what is known in words: "builds (INT8 1/1)"; a predicate stands in place of that of the class."""
         if self.cls is None:
             return self.why
-        documented = "" if self.sure == "measured" else "documented: "
-        return f"{documented}{predicate or PREDICATE[self.cls]}{f' ({self.chip})' if self.chip else ''}"
+        claimed = "" if self.grade is Grade.MEASURED else f"{self.grade}: "
+        return f"{claimed}{predicate or PREDICATE[self.cls]}{f' ({self.chip})' if self.chip else ''}"
 
 
 def side(cell: CellView, variant: VariantView) -> Side:
-    """Return what is known of a cell: measured, or else documented, or else why neither."""
+    """Return what is known of a cell: measured, or else claimed, or else why neither."""
     if cell.measured:
         return Side(
             cell.cls,
-            "measured",
+            Grade.MEASURED,
+            str(Grade.MEASURED),
             cell.chip,
             tuple(_ran_in(cell, node) for node, _ in variant.wanted) if cell.layers else (),
             cell.diagnosis.title if cell.diagnosis else "",
@@ -79,11 +80,11 @@ def side(cell: CellView, variant: VariantView) -> Side:
         )
     if cell.cls is Class.NOT_APPLICABLE:
         return Side(None, why="does not apply")
-    if cell.documented:
-        claim = variant.expectations[cell.documented[0]]
+    if cell.claims:
+        claim = variant.expectations[cell.claims[0]]
         if claim.outcome not in UNJUDGED:
             why = clip(claim.note, 200) if claim.outcome not in GOOD else ""
-            return Side(claim.outcome, CERTAINTIES[claim.certainty], why=why, signature=claim.signature)
+            return Side(claim.outcome, claim.grade, claim.graded, why=why, signature=claim.signature)
     if cell.cls is Class.INFRA_ERROR:
         return Side(None, why="could not be judged")
     return Side(None, why="result out of date" if cell.stale else "not run")

@@ -19,7 +19,7 @@ from harness.report.compare.pairs import Kind, Pair, Step, crossed, kinds, known
 from harness.report.compare.sentences import basis, coverage, headline, timing
 from harness.report.labels import KINDS
 from harness.report.text import milliseconds
-from harness.words import Precision, said
+from harness.words import Grade, Precision, said
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +56,7 @@ class Tile(NamedTuple):
 class Row:
     """One thing that the step does: to which variant, what, why, what to use meanwhile, how sure that is.
 
-    `measured` says that nothing in it is only documented.
+    `measured` says that nothing in it is only reported or guessed.
     """
 
     kind: Kind
@@ -155,7 +155,7 @@ def judged(step: Step, meanwhile: Meanwhile) -> Upgrade:
 
 
 def default_pair(results: Results) -> tuple[str, str]:
-    """Return the two newest measured targets of the series with most of them; documented ones where none has two."""
+    """Return the two newest measured targets of the series with most of them; those not run where none has two."""
     for measured in (True, False):
         by_series: dict[str, list[TargetView]] = {}
         for target in results.targets:
@@ -197,7 +197,7 @@ def _row(step: Step, at: int, kind: Kind, meanwhile: Meanwhile) -> Row:
         instead = meanwhile.of(at) if kind in _WANTING else ""
     known = _known(step, pair)
     text += "".join(f"; flaky on {name} ({', '.join(one.flaky)})" for name, one in known if one.flaky)
-    measured = all(one.sure == "measured" for _, one in known)
+    measured = all(one.grade is Grade.MEASURED for _, one in known)
     return Row(kind, pair.variant.case, pair.variant.name, text, cause, instead, _sure(pair, known), measured)
 
 
@@ -241,8 +241,8 @@ def _pace(pair: Pair) -> str:
 
 
 def _sure(pair: Pair, known: Sequence[tuple[str, Side]]) -> str:
-    measured = all(one.sure == "measured" for _, one in known)
-    said = ["measured" if measured else ", ".join(f"{name} {one.sure}" for name, one in known)]
+    measured = all(one.grade is Grade.MEASURED for _, one in known)
+    said = ["measured" if measured else ", ".join(f"{name} {one.graded}" for name, one in known)]
     flaky = [name for name, one in known if one.flaky]
     if flaky:
         said.append(f"flaky on {' and '.join(flaky)}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from harness.engines import ENGINES
 from harness.layers.datatype import same_precision
 from harness.report import past
 from harness.report.compare.ranges import PREDICATE
@@ -17,11 +18,12 @@ from harness.report.page.packing import table
 from harness.report.page.query import states, vocabulary
 from harness.report.page.steps import series_of
 from harness.report.text import clip, milliseconds, visible
-from harness.words import BASELINE, GOOD, Precision, said
+from harness.words import GOOD, Engine, Grade, Precision, said
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from harness.case import Expectation
     from harness.report.compare.sides import Side
     from harness.report.compare.steps import Steps
     from harness.report.model import CaseView, CellView, Results, Timing, VariantView
@@ -158,7 +160,7 @@ def _target(column: Column) -> dict[str, Any]:
         "run": bool(target.stamps),
         "needs": target.needs,
         "gpu": column.gpu,
-        "baseline": target.engine == BASELINE,
+        "baseline": ENGINES[Engine(target.engine)].baseline,
         "commands": list(target.commands),
     }
 
@@ -174,7 +176,7 @@ def _row(case: int, variant: VariantView, differs: bool) -> Row:  # noqa: FBT001
         variant.counterpart,
         variant.tags,
         [{"node": node, "want": said(want), "op": ops.get(node, "")} for node, want in variant.wanted],
-        [{"series": span.series, "text": span.text, "documented": span.documented} for span in variant.spans],
+        [{"series": span.series, "text": span.text, "claimed": span.claimed} for span in variant.spans],
         differs,
     )
 
@@ -182,13 +184,14 @@ def _row(case: int, variant: VariantView, differs: bool) -> Row:  # noqa: FBT001
 def look(cell: CellView, variant: VariantView) -> dict[str, str]:
     """Return what the table cell shows: badge, class names, chip, time."""
     where = bucket(cell)
-    shown = variant.expectations[cell.documented[0]].outcome if where == "documented" else cell.cls
+    claims = _only_claimed(cell, variant)
+    shown = claims[0].outcome if claims else cell.cls
     mark = MARKS[shown]
     return {
         "letters": mark.letters,
         "classes": f"{mark.shape} k-{shown} b-{where}",
         "corner": (CORNERS.get(cell.verdict, "") if cell.measured else "") + past.corner(cell),
-        "under": "doc" if where == "documented" else "old" if where == "stale" else cell.chip,
+        "under": str(claims[0].grade) if claims else "old" if where == "stale" else cell.chip,
         "time": _time(cell.latency) if cell.latency else "",
     }
 
@@ -201,10 +204,10 @@ def _time(latency: Timing) -> str:
 def words(cell: CellView, variant: VariantView) -> str:
     """Return the cell in full words but for its time, for the tooltip and for screen readers."""
     where = bucket(cell)
-    if where == "documented":
-        claims = [variant.expectations[index] for index in cell.documented]
-        told = "; ".join(f"{MARKS[claim.outcome].name.lower()} ({claim.certainty})" for claim in claims)
-        return f"Not run here. Documented: {told}"
+    claims = _only_claimed(cell, variant)
+    if claims:
+        told = "; ".join(f"{MARKS[claim.outcome].name.lower()} ({claim.grade})" for claim in claims)
+        return f"Not run here: {told}"
     if not cell.measured:
         return f"{BUCKETS[where][0]}: {clip(cell.reason or cell.sentence, 200)}"
     parts = [f"{BUCKETS[where][0]}: {MARKS[cell.cls].name.lower()}", cell.chip]
@@ -213,6 +216,11 @@ def words(cell: CellView, variant: VariantView) -> str:
     if cell.diagnosis:
         parts.append(cell.diagnosis.title)
     return ". ".join(part for part in parts if part)
+
+
+def _only_claimed(cell: CellView, variant: VariantView) -> list[Expectation]:
+    """Return the claims about a cell that shows nothing else."""
+    return [variant.expectations[index] for index in cell.claims] if bucket(cell) == "claimed" else []
 
 
 def spoken(cell: CellView, variant: VariantView) -> str:
@@ -233,7 +241,7 @@ def _look(cell: CellView, variant: VariantView, one: Side) -> Look:
         shown["under"],
         one.chip,
         visible(words(cell, variant)),
-        one.told(),
+        _said(cell, one),
         tuple(_nodes(cell, variant, one)),
         states(cell, one),
         one.signature,
@@ -241,6 +249,12 @@ def _look(cell: CellView, variant: VariantView, one: Side) -> Look:
         cell.measured,
         past.words(cell),
     )
+
+
+def _said(cell: CellView, one: Side) -> str:
+    """Return what is known in words; what was measured before and accepted says so, as the cell was not run here."""
+    accepted = one.grade is Grade.MEASURED and not cell.measured
+    return f"{one.grade}: {one.told()}" if accepted else one.told()
 
 
 def _nodes(cell: CellView, variant: VariantView, one: Side) -> Iterator[tuple[str, bool]]:

@@ -29,12 +29,16 @@ _EVIDENCE_BYTES, _EVIDENCE_BYTES_A_CELL = 400_000, 36
 _PACKED = re.compile(r'(?<="packed":")[A-Za-z0-9+/=]+(?=")')
 
 
-def page_data(results: Results) -> str:
-    """Return the JSON text, safe inside a <script> element; the same bytes for the same results and zlib."""
+def page_data(results: Results, archives: Sequence[str] = ()) -> str:
+    """Return the JSON text, safe inside a <script> element; the same bytes for the same results and zlib.
+
+    `archives` are what the page finds packed beside it.
+    """
     rows = list(zip(rows_of(results), grid_of(results), strict=True))
     steps = Steps(results)
     plain = clean(facts(results, steps))
-    data = {**plain, "steps": packed_steps(steps), "evidence": _evidence(rows, steps)}
+    packed = {"steps": packed_steps(steps), "evidence": _evidence(rows, steps)}
+    data = {**plain, "archives": list(archives), **packed}
     text = json.dumps(data, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e")
 

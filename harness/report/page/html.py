@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any
 import jinja2
 from markupsafe import Markup
 
+from harness.engines import ENGINES
+from harness.record.archive import PACKED
 from harness.report.compare.grouped import grouped
 from harness.report.compare.pairs import Column
 from harness.report.compare.upgrade import default_pair, upgrade
 from harness.report.counts import attention, clusters, counts
 from harness.report.labels import BUCKETS, CORNERS, KINDS, MARKS, ROLES
+from harness.report.packed import RESULTS
 from harness.report.page.cells import look, spoken
 from harness.report.page.columns import NO_GPU, gpu_of, groups, short_digest
 from harness.report.page.data import page_data
@@ -56,8 +59,8 @@ _STYLES = ("style.css", "matrix.css", "panel.css", "media.css")
 _SCRIPTS = ("base", "step", "query", "matrix", "sight", "graph", "layers", "panel", "main")
 
 
-def render(results: Results) -> str:
-    """Return the page; the same bytes for the same results."""
+def render(results: Results, archives: Sequence[str] = ()) -> str:
+    """Return the page; the same bytes for the same results. `archives` are what it finds packed beside it."""
     style, script = "".join(map(_asset, _STYLES)), _script()
     tally = counts(results)
     before, after = default_pair(results)
@@ -69,10 +72,11 @@ def render(results: Results) -> str:
         .get_template("index.html.j2")
         .render(
             results=results,
+            results_file=RESULTS + PACKED if RESULTS in archives else RESULTS,
             style=Markup(style),  # noqa: S704  (a file of this package, under the hash that the policy names)
             script=Markup(script),  # noqa: S704
             policy=_policy(style, script),
-            data=Markup(page_data(results)),  # noqa: S704  (no "<" is left in it)
+            data=Markup(page_data(results, archives)),  # noqa: S704  (no "<" is left in it)
             tally=tally,
             total=len(results.cells),
             groups=groups(results),
@@ -179,8 +183,9 @@ def _where(results: Results) -> str:
     bare = used.pop(NO_GPU, set())
     said = [f"{_listed(results, used[gpu])} on {gpu}" for gpu in sorted(used)]
     if bare:
-        engines = {target.engine for target in results.targets if target.id in bare}
-        built = " (TensorRT engines built, not run)" if engines - {Engine.ONNXRUNTIME} else ""
+        engines = {Engine(target.engine) for target in results.targets if target.id in bare}
+        apart = any(ENGINES[engine].builds_apart for engine in engines)
+        built = " (TensorRT engines built, not run)" if apart else ""
         said.append(f"{_listed(results, bare)} without a GPU{built}")
     return "; ".join(said)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from harness.engines import ENGINES
 from harness.layers.datatype import same_precision
 from harness.report import past
 from harness.report.compare.ranges import PREDICATE
-from harness.report.labels import BUCKETS, CERTAINTIES, MARKS, PRODUCTS, ROLES, bucket
+from harness.report.labels import BUCKETS, MARKS, ROLES, bucket
 from harness.report.page.layout import layout
 from harness.report.page.packing import table
-from harness.words import UNJUDGED, Certainty, Precision, said
+from harness.words import UNJUDGED, Grade, Precision, said
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -107,7 +108,12 @@ def _graph(graph: GraphView) -> dict[str, Any] | None:
 
 
 def _expectation(entry: Expectation) -> dict[str, Any]:
-    where = [PRODUCTS[entry.engine], entry.versions or "every version", entry.platform or "", *entry.targets]
+    where = [
+        ENGINES[entry.engine].product,
+        entry.versions or "every version",
+        entry.platform or "",
+        *entry.targets,
+    ]
     return _slim(
         {
             "outcome": MARKS[entry.outcome].name,
@@ -120,9 +126,9 @@ def _expectation(entry: Expectation) -> dict[str, Any]:
 
 def _how(entry: Expectation, where: str) -> str:
     """Say where a claim holds and how sure it is; one accepted from a measurement says when and where in its note."""
-    if entry.certainty is Certainty.MEASURED and entry.note:
+    if entry.grade is Grade.MEASURED and entry.note:
         return f"\N{EN DASH} {entry.note} and accepted as what to expect"
-    return f"on {where}, {CERTAINTIES[entry.certainty]}. {entry.note}".rstrip()
+    return f"on {where}, {entry.graded}. {entry.note}".rstrip()
 
 
 def cell_evidence(
@@ -138,7 +144,7 @@ def cell_evidence(
             "reason": cell.reason,
             "sentence": cell.sentence,
             "expectation": cell.expectation,
-            "documented": list(cell.documented),
+            "claims": list(cell.claims),
             "meanwhile": meanwhile,
             "diagnosis": vars(cell.diagnosis) if cell.diagnosis else None,
             "notes": list(cell.notes),
@@ -168,10 +174,10 @@ def cell_evidence(
 
 
 def _state(cell: CellView, variant: VariantView) -> str:
-    """Return the headline of the panel: bucket, class or what is documented, and whether it is flaky."""
+    """Return the headline of the panel: bucket, class or what is claimed, and whether it is flaky."""
     where = bucket(cell)
     title, known = BUCKETS[where][0], MARKS[cell.cls].name
-    claimed = variant.expectations[cell.documented[0]].outcome if where == "documented" else None
+    claimed = variant.expectations[cell.claims[0]].outcome if where == "claimed" else None
     if claimed and claimed not in UNJUDGED:
         known = PREDICATE[claimed]
     flaky = "; flaky" if "flaky" in past.words(cell) else ""

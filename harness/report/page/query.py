@@ -23,7 +23,7 @@ _STATES: dict[str, Callable[[CellView, Side], bool]] = {
     "unknown": lambda _, one: one.cls is None,
     "measured": lambda cell, _: cell.measured,
     "unexpected": lambda cell, _: bucket(cell) in ("regressed", "new", "fixed"),
-    "documented": lambda cell, _: bucket(cell) == "documented",
+    "claimed": lambda cell, _: bucket(cell) == "claimed",
 }
 
 

@@ -75,11 +75,12 @@ def locked(
     *,
     timeout: float = LOCK_TIMEOUT,
     directory: Path | None = None,
-    wanted: Callable[[], bool] = lambda: True,
+    needed: Callable[[], bool] = lambda: True,
 ) -> Iterator[None]:
     """Hold a lock between processes, which ends with its holder.
 
-    Raises InfraError after `timeout` seconds, and when `wanted` says that nobody waits for it any more.
+    Raises InfraError after `timeout` seconds, and when `needed` says that nobody waits for it any more. Not by
+    filelock: where there is no flock it takes a file instead, which outlives its holder, and says nothing of it.
     """
     folder = directory or cache_dir() / "locks"
     try:
@@ -94,7 +95,7 @@ def locked(
         while not _try_lock(handle):
             if time.monotonic() > end:
                 raise InfraError(f"another process has held {folder / name}.lock for {timeout:g} s")
-            if not wanted():
+            if not needed():
                 raise InfraError(f"the wait for {folder / name}.lock was given up")
             time.sleep(0.05)
         yield

@@ -29,7 +29,7 @@ def target(**changes: Any) -> Target:
         "compute_capability": None,
         "timeout_s": 60.0,
         "memory_mib": 512,
-        "sure": "verified",
+        "grade": "reported",
         "sources": (),
         "notes": "",
         "line": 1,

@@ -50,7 +50,7 @@ let shownFilter = null;
 const fillPicker = (pick, offered, chosen) => {
   const groups = new Set(offered.map((target) => target.family));
   pick.replaceChildren(...[...groups].map((family) => make("optgroup", { label: cut(family, 60) }, offered.filter((target) => target.family === family)
-    .map((target) => make("option", { value: target.id }, `${target.id} – ${cut(target.short, 40)}${target.run ? "" : " (documented)"}`)))));
+    .map((target) => make("option", { value: target.id }, `${target.id} – ${cut(target.short, 40)}${target.run ? "" : " (not run)"}`)))));
   pick.value = targets[chosen].id;
 };
 // Offers the targets that there are steps to: for "to" those from the one chosen, and the one that the address names.
@@ -236,7 +236,7 @@ const ON_PAPER = 20000;
 let unfolded = [];
 addEventListener("beforeprint", () => {
   if (!STATIC && panel.hidden && matching.length * shownColumns().length <= ON_PAPER) drawMore(matching.length);
-  unfolded = [...document.querySelectorAll("main details:not([open], #nodes, .doc), #panel details:not([open])")];
+  unfolded = [...document.querySelectorAll("main details:not([open], #nodes, .claims), #panel details:not([open])")];
   unfolded.forEach((entry) => { entry.open = true; });
 });
 addEventListener("afterprint", () => unfolded.forEach((entry) => { entry.open = false; }));

@@ -17,7 +17,7 @@ const capital = (text = "") => (/^[a-z]+[ ,;:]/.test(text) ? text[0].toUpperCase
 const figure = (value) => (typeof value === "number" ? String(Number(value.toPrecision(4))) : "not finite");
 
 /** @type {(cell: Cell, variant: Variant, measured: boolean) => Element[]} */
-const claims = (cell, variant, measured) => (cell.documented || []).map((index) => {
+const claims = (cell, variant, measured) => (cell.claims || []).map((index) => {
   const claim = variant.expectations[index];
   return make("p", {}, make("b", {}, claim.outcome), " ", claim.how.replace(/\.?$/, ". "), claim.url ? [link(claim.url, claim.source || claim.url), " "] : "",
     measured && cell.expectation === index ? make("span", { class: "quiet" }, "This is what the result is held against.") : "");
@@ -95,7 +95,7 @@ const log = (cell) => [
   cell.messages ? table(["Severity", "Message"], cell.messages) : null,
   cell.messagesLeftOut ? make("p", { class: "quiet" }, `${cell.messagesLeftOut} more messages are in the whole log.`) : null,
   cell.native ? fold("What the native library wrote", boxed(cell.native)) : null,
-  cell.log ? make("p", { class: "quiet" }, "Whole log, in the folder that this page was published in: ", make("a", { href: `logs/${cell.log.slice(0, 2)}/${cell.log}.txt.gz` }, `${cell.log.slice(0, 12)}.txt.gz`)) : null].filter(Boolean);
+  cell.log ? published("The whole log", "logs", `${cell.log.slice(0, 2)}/${cell.log}.txt`, make("a", { href: `logs/${cell.log.slice(0, 2)}/${cell.log}.txt.gz` }, `${cell.log.slice(0, 12)}.txt.gz`)) : null].filter(Boolean);
 /** @type {(label: string, text: () => string) => Element | null} */
 const copying = (label, text) => {
   const button = make("button", { type: "button" }, label);
@@ -104,6 +104,16 @@ const copying = (label, text) => {
 };
 /** @type {(text: string) => Element} */
 const command = (text) => make("div", { class: "cmd" }, boxed(text), copying("Copy", () => text));
+// What lies beside the page by itself, or in its folder's archive, with the line that gets it out. In a packed folder that
+// was run into again a log is in either.
+/** @type {(what: string, folder: string, name: string, file: Element) => Content[]} */
+const published = (what, folder, name, file) => {
+  const archive = `${folder}.tar.xz`;
+  const packed = data.archives.includes(folder);
+  const places = [!packed || !data.archives.includes("results.json") ? file : null, packed ? make("a", { href: archive }, archive) : null].filter(Boolean);
+  return [make("p", { class: folder === "logs" ? "quiet" : null }, `${what}, in the folder that this page was published in: `, places[0], places[1] ? [", or packed in ", places[1]] : ""),
+    packed ? command(`tar -xf ${archive} ${folder}/${name}`) : null];
+};
 // ---- the runs of the past: a strip of badges, and the medians of the runs on the present stack ----------------------
 /** @type {(past: Past) => Element} */
 const strip = (past) => make("ol", { class: "strip", "aria-label": "The last runs, the oldest first" }, (past.strip || []).map(([when, cls, elsewhere]) => {
@@ -139,7 +149,7 @@ const quoted = (text) => `'${text.replace(/'/g, "'\\''")}'`;
 /** @type {(id: string, cell: Cell, variant: Variant, target: Target) => Content[]} */
 const reproduce = (id, cell, variant, target) => {
   const [lines, unsaid] = [(cell.byHand || []).filter((line) => line[0] !== "#"), (cell.byHand || []).filter((line) => line[0] === "#")];
-  return [make("p", {}, "The model, in the folder that this page was published in: ", make("a", { href: `models/${variant.file}`, download: variant.file }, variant.file)),
+  return [...published("The model", "models", variant.file, make("a", { href: `models/${variant.file}`, download: variant.file }, variant.file)),
     lines.length ? make("p", { class: "quiet" }, `By hand, as a bug report needs it, in the folder of the model${lines.length > 1 ? ": in NVIDIA’s image, or where TensorRT is installed" : ""}.`) : null,
     lines.map(command), unsaid.map((line) => make("p", { class: "quiet" }, capital(line.slice(2)) + ".")),
     make("p", { class: "quiet" }, "This cell again, in a clone of the project."),
@@ -166,7 +176,7 @@ const otherSide = (cell, column) => [make("p", {}, capital(cell.sentence || cell
 const picture = (variant, sides) => (sides.some(({ cell }) => (cell.precision || []).length) ? graphView(variant, sides) : fold("The model as a graph", graphView(variant, sides)));
 /** @type {(row: number, column: number, other: number | null, found: Evidence | null) => Content[]} */
 const bodyOf = (row, column, other, found) => {
-  if (!found) return [make("p", {}, "The evidence of this cell was left out of the page to keep it small; ", make("a", { href: "results.json" }, "results.json"), " has it.")];
+  if (!found) return [make("p", {}, "The evidence of this cell was left out of the page to keep it small; ", make("a", { href: data.archives.includes("results.json") ? "results.json.xz" : "results.json" }, "results.json"), " has it.")];
   const cell = found.cells[column] || {};
   const variant = found.variant;
   const second = other === null ? null : { at: other, name: targets[other].id, cell: found.cells[other] || {} };

@@ -1,0 +1,22 @@
+"""Sources that several cases name."""
+
+from __future__ import annotations
+
+from harness.case.model import Link
+
+TRT, PARSER = "https://github.com/NVIDIA/TensorRT", "https://github.com/onnx/onnx-tensorrt/blob"
+
+
+def issue(number: int, about: str = "") -> Link:
+    """Return an issue of TensorRT's repository; `about` says in a few words what it is about."""
+    return Link(f"{TRT}/issues/{number}", f"TensorRT issue {number}{f': {about}' if about else ''}")
+
+
+MIGRATION = Link(
+    "https://docs.nvidia.com/deeplearning/tensorrt/11.0.0/api/migration/tensorrt-10x-to-11x.html",
+    "NVIDIA: migrating from TensorRT 10.x to 11.x",
+)
+HEADER_86 = Link(f"{TRT}/blob/v8.6.1/include/NvInfer.h", "NvInfer.h of 8.6.1")
+OPERATORS_86 = Link(f"{PARSER}/release/8.6-GA/docs/operators.md", "ONNX parser 8.6: operators")
+#: Users found it with depthwise convolutions and Swish, and report dense ones and ReLU beside them.
+DEPTHWISE_SWISH = issue(3385)

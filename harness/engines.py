@@ -1,0 +1,69 @@
+"""What the harness has to know of an engine's nature: one row of `ENGINES` each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.words import Engine
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What an engine is called and can do.
+
+    `product` is its name, `short` the one in a series of versions; `by_major` groups its columns by major version.
+    `adapter` is its module in harness/agent/engines, and `program` the vendor's own that takes trtexec's options.
+    `needs_gpu`: it does nothing without a GPU. `for_generation`: it builds for a compute capability that is named.
+    `builds_apart`: a build job makes what a run job loads; the others build and run in one job.
+    `graph_alone`: the graph is all that it takes of a recipe. `providers` are where it can run, the default first.
+    `baseline`: the others' graphs and numbers are held against it, and no precision is demanded of it.
+    """
+
+    product: str
+    short: str
+    adapter: str
+    program: str | None = None
+    by_major: bool = False
+    needs_gpu: bool = False
+    for_generation: bool = False
+    builds_apart: bool = True
+    graph_alone: bool = False
+    providers: tuple[str, ...] = ()
+    baseline: bool = False
+
+
+ENGINES: Mapping[Engine, Traits] = {
+    Engine.TENSORRT: Traits(
+        product="TensorRT",
+        short="TensorRT",
+        adapter="tensorrt",
+        program="trtexec",
+        by_major=True,
+        needs_gpu=True,
+    ),
+    Engine.TENSORRT_RTX: Traits(
+        product="TensorRT for RTX",
+        short="RTX",
+        adapter="tensorrt",
+        program="tensorrt_rtx",
+        for_generation=True,
+    ),
+    Engine.ONNXRUNTIME: Traits(
+        product="ONNX Runtime",
+        short="ONNX Runtime",
+        adapter="onnxruntime",
+        builds_apart=False,
+        graph_alone=True,
+        providers=("cpu", "cuda"),
+        baseline=True,
+    ),
+}
+
+
+def those_that(trait: str) -> str:
+    """Return the names of the engines that have a trait, as a sentence lists them."""
+    return " and ".join(str(engine) for engine, traits in ENGINES.items() if getattr(traits, trait))

@@ -1,0 +1,151 @@
+"""The archive beside a folder: `records.tar.xz` holds what was packed of `records/`, and both are read as one.
+
+Tar, for it keeps names and everybody has a program for it; xz, for the logs of a run are alike far apart, and the 32 KB
+that gzip and zip look back miss it: logs take an eighth of their tar.gz, models a fifth. The same files give the same
+bytes, as far as liblzma's version is the same.
+
+What is read may come from a stranger: no member is ever written to disk, nothing but plain files inside the folder is
+taken, and of whatever is packed no more than `LIMIT` bytes are unpacked.
+"""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.errors import HandledError, InfraError
+
+try:
+    import lzma
+except ImportError:  # Some build Python without liblzma; all but packed folders works there.
+    lzma = None  # type: ignore[assignment]
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+#: Bytes that one packed file may unpack to.
+LIMIT = 256 << 20
+#: The end of an archive's name, and of the name of a single file that is packed.
+ARCHIVE, PACKED = ".tar.xz", ".xz"
+#: 9 needs 674 MB to pack and takes not a tenth of a per cent less of a run.
+_PRESET = 6
+#: Memory for unpacking, for what another program packed: that of preset 9.
+_MEMORY = 80 << 20
+_STEP = 1 << 20
+_BLOCK = 512
+
+
+def archive_of(folder: Path) -> Path:
+    """Return the place of a folder's archive."""
+    return folder.with_name(folder.name + ARCHIVE)
+
+
+def files_of(folder: Path, suffix: str) -> Iterator[tuple[Path, bytes]]:
+    """Yield the files in a folder and in its archive whose names end so, with their places, by name.
+
+    Of two that are called the same the archived one comes first. Raises HandledError for a file that cannot be read.
+    """
+    archive = archive_of(folder)
+    archived = unpack(archive) if archive.is_file() else {}
+    found = [(name, 0, archive / name) for name in archived if name.endswith(suffix)]
+    found += [(path.name, 1, path) for path in folder.glob(f"*{suffix}")]
+    for name, loose, path in sorted(found):
+        try:
+            yield path, path.read_bytes() if loose else archived[name]
+        except OSError as error:
+            raise HandledError(f"{path}: cannot be read ({error.strerror})") from error
+
+
+def pack(folder: str, files: Mapping[str, bytes]) -> bytes:
+    """Return the archive of files of a folder, by their names in it: sorted, with no times and no owners."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.GNU_FORMAT) as tar:
+        for name, data in sorted(files.items()):
+            member = tarfile.TarInfo(f"{folder}/{name}")
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+    return compress(folder, buffer.getvalue())
+
+
+def unpack(path: Path) -> dict[str, bytes]:
+    """Return the files of an archive by their names in its folder; raises InfraError where it is damaged."""
+    data = decompress(path)
+    folder = path.name.removesuffix(ARCHIVE)
+    found: dict[str, bytes] = {}
+    for name, content in _members(path, data):
+        top, *parts = name.split("/")
+        if top != folder or not parts or {"", ".", ".."} & set(parts) or "\\" in name or "\0" in name:
+            raise _damaged(path, f"it holds {name!r:.100}, which is no place inside {folder}/")
+        inside = "/".join(parts)
+        if inside in found:
+            raise _damaged(path, f"it holds {name!r:.100} twice")
+        found[inside] = content
+    return found
+
+
+def _members(path: Path, data: bytes) -> Iterator[tuple[str, bytes]]:
+    """Yield name and content; by hand, for a header of a stranger's has sent `tarfile` round in circles before."""
+    at, long_name = 0, None
+    while (head := data[at : at + _BLOCK]) != bytes(_BLOCK):
+        try:
+            member = tarfile.TarInfo.frombuf(head, "utf-8", "strict")
+        except (tarfile.HeaderError, ValueError) as error:
+            raise _damaged(path, f"no member begins at byte {at}: {error}") from error
+        start, end = at + _BLOCK, at + _BLOCK + member.size
+        if not start <= end <= len(data):
+            raise _damaged(path, f"{member.name!r:.100} is cut short")
+        at = start + -(-member.size // _BLOCK) * _BLOCK
+        if member.type == tarfile.GNUTYPE_LONGNAME:
+            long_name = data[start:end].rstrip(b"\0").decode("utf-8", "backslashreplace")
+            continue
+        name, long_name = long_name or member.name, None
+        if member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE):
+            raise _damaged(path, f"it holds {name!r:.100}, which is no plain file")
+        yield name, data[start:end]
+
+
+def compress(what: str, data: bytes) -> bytes:
+    """Return data packed by itself; `what` names it where it is too large."""
+    _need_lzma(what)
+    if len(data) > LIMIT:
+        raise HandledError(
+            f"{what}: {len(data) >> 20} MiB, and what is packed may hold {LIMIT >> 20} MiB; leave this folder unpacked"
+        )
+    return lzma.compress(data, lzma.FORMAT_XZ, preset=_PRESET)
+
+
+def decompress(path: Path) -> bytes:
+    """Return what a packed file holds; raises InfraError where it is damaged, or holds more than `LIMIT`."""
+    _need_lzma(str(path))
+    try:
+        with path.open("rb") as file:
+            packed = file.read(LIMIT + 1)
+    except OSError as error:
+        raise InfraError(f"{path}: cannot be read ({error.strerror})") from error
+    found = bytearray()
+    reader = lzma.LZMADecompressor(lzma.FORMAT_XZ, _MEMORY)
+    try:
+        while not reader.eof:
+            piece = reader.decompress(packed, _STEP)
+            packed = b""
+            if not piece and reader.needs_input:
+                raise _damaged(path, "it is cut short")
+            found += piece
+            if len(found) > LIMIT:
+                raise _damaged(path, f"it unpacks to more than {LIMIT >> 20} MiB")
+    except lzma.LZMAError as error:
+        raise _damaged(path, str(error)) from error
+    if reader.unused_data:
+        raise _damaged(path, "something follows its end")
+    return bytes(found)
+
+
+def _need_lzma(what: str) -> None:
+    if lzma is None:
+        raise HandledError(f"{what}: this Python was built without lzma; take one that has it")
+
+
+def _damaged(path: Path, why: str) -> InfraError:
+    return InfraError(f"{path}: cannot be unpacked ({why}); get it again from where it came from")

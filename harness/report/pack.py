@@ -1,0 +1,153 @@
+"""A reports folder -> few files: what is recorded in an archive a folder, the report made anew in its packed form."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import gzip
+import hashlib
+import itertools
+import os
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.errors import HandledError, InfraError
+from harness.history import FOLDER, read_history
+from harness.history.runs import missing, to_text
+from harness.record.archive import ARCHIVE, archive_of, compress, files_of, pack, unpack
+from harness.record.store import LOGS, RECORDS, log_name
+from harness.report.packed import MODELS, PACKABLE, RESULTS, twin
+from harness.report.results import recorded, results_of, run_records
+from harness.report.writer import model_files, report_texts, write_files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from harness.case import Case
+    from harness.matrix import Matrix
+    from harness.record.store import Store
+    from harness.report.model import Results
+    from harness.report.results import Commands
+
+    #: Files of a folder by their names in it.
+    Files = dict[str, bytes]
+
+
+def pack_report(
+    matrix: Matrix,
+    cases: Sequence[Case],
+    store: Store,
+    folder: Path | None = None,
+    commands: Commands | None = None,
+) -> tuple[Path, ...]:
+    """Write what a store's folder holds, packed, into another folder or in its own place; return the files' paths.
+
+    In place, what was packed then goes, once the archives were read back. Raises HandledError where a run is writing
+    into the folder, or something in it cannot be read: then nothing is changed.
+    """
+    out = folder or store.path
+    with _nobody_writes(store.path / RECORDS) as records:
+        loose = [*records, *_loose(store.path)]
+        found = recorded(matrix, cases, store, commands)
+        history = {record.file_name: record for record in read_history(store.path)}
+        history |= {record.file_name: record for record in missing(store.path, run_records(found))}
+        results = results_of(found, sorted(history.values(), key=lambda record: (record.when, record.run)))
+        files = {
+            RECORDS: _records(store.path / RECORDS),
+            LOGS: _logs(store.path / LOGS),
+            FOLDER: {name: to_text(record).encode() for name, record in history.items()},
+            MODELS: {Path(name).name: data for name, data in model_files(found.models).items()},
+        }
+        files = {name: every for name, every in files.items() if every}
+        packed = {f"{name}{ARCHIVE}": pack(name, every) for name, every in files.items()}
+        written = write_files(out, packed | _report(results, (*({LOGS} & set(files)), MODELS, RESULTS)))
+        if folder is None:
+            _read_back(out, files)
+            _remove(out, loose)
+    return written
+
+
+def _report(results: Results, archives: Sequence[str]) -> Files:
+    files = {name: text.encode() for name, text in report_texts(results, archives).items()}
+    for name in PACKABLE:
+        files[twin(Path(name)).name] = compress(name, files.pop(name))
+    return files
+
+
+def _loose(reports: Path) -> list[Path]:
+    """Return the files, but for records, of which a packed folder has no need."""
+    folders = {LOGS: "*/*.txt.gz", FOLDER: "*.json", MODELS: "*.onnx"}
+    found = [path for name, pattern in folders.items() for path in (reports / name).glob(pattern)]
+    return [*found, *(reports / name for name in PACKABLE)]
+
+
+@contextlib.contextmanager
+def _nobody_writes(records: Path) -> Iterator[list[Path]]:
+    """Return the files of records, with the lock of each, which a writer keeps for as long as it may append."""
+    with contextlib.ExitStack() as held:
+        found = sorted(records.glob("*.jsonl"))
+        for path in found:
+            try:
+                file = held.enter_context(path.open("rb"))
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise HandledError(
+                    f"{path}: a run is writing it; pack the folder when that has ended"
+                ) from None
+            except OSError:
+                # A file system without locks: the writer had none either. What cannot be opened is told by its reader.
+                continue
+        yield found
+
+
+def _records(folder: Path) -> Files:
+    """Return the files of records; of two that are called the same the later gets a name of its own.
+
+    One that is a copy, or the beginning, of the other is left out.
+    """
+    found: Files = {}
+    for path, data in files_of(folder, ".jsonl"):
+        for number in itertools.count(1):
+            name = path.name if number == 1 else f"{path.stem}.{number}.jsonl"
+            before = found.get(name, b"")
+            if data.startswith(before) or before.startswith(data):
+                found[name] = max(before, data, key=len)
+                break
+    return found
+
+
+def _logs(folder: Path) -> Files:
+    archive = archive_of(folder)
+    found = unpack(archive) if archive.is_file() else {}
+    for path in sorted(folder.glob("*/*.txt.gz")):
+        try:
+            text = gzip.decompress(path.read_bytes())
+        except (OSError, EOFError, zlib.error) as error:
+            raise HandledError(f"{path}: the log cannot be read ({error}); mend or delete it") from error
+        name = log_name(hashlib.sha256(text).hexdigest())
+        if path != folder / f"{name}.gz":
+            raise HandledError(f"{path}: the log is not what its name says; mend or delete it")
+        found[name] = text
+    return found
+
+
+def _read_back(out: Path, files: dict[str, Files]) -> None:
+    for name, every in files.items():
+        archive = archive_of(out / name)
+        with archive.open("rb") as file:
+            os.fsync(file.fileno())
+        if unpack(archive) != every:
+            raise InfraError(f"{archive}: does not read back as it was written; nothing was removed")
+
+
+def _remove(out: Path, packed: Sequence[Path]) -> None:
+    """Remove files, and folders that are empty without them."""
+    for path in packed:
+        path.unlink(missing_ok=True)
+    for folder in sorted(
+        {path.parent for path in packed} | {path.parent.parent for path in packed}, reverse=True
+    ):
+        if folder != out and folder.is_relative_to(out):
+            with contextlib.suppress(OSError):
+                folder.rmdir()

@@ -1,0 +1,120 @@
+"""The files that people write have schemas, and whatever is wrong with a file costs one sentence and no memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+
+from harness.case import measured
+from harness.document import Form, checked
+from harness.document import check as document_check
+from harness.document.reader import read_document
+from harness.errors import HandledError
+from harness.judge import diagnosis
+from harness.matrix import load as matrix
+from harness.words import Engine
+
+pytestmark = pytest.mark.unit
+
+ROOT = Path(__file__).parents[2]
+FORMS = {"matrix": matrix.FORM, "diagnosis": diagnosis.FORM, "measured": measured.FORM}
+
+
+def read(folder: Path, text: str) -> Any:
+    path = folder / "a.yaml"
+    path.write_text(text)
+    return read_document(path, start="`a: 1`").data
+
+
+def walk(node: Any) -> list[dict[str, Any]]:
+    if isinstance(node, dict):
+        return [node, *(inner for value in node.values() for inner in walk(value))]
+    return [inner for value in node for inner in walk(value)] if isinstance(node, list) else []
+
+
+@pytest.fixture(params=FORMS)
+def form(request: pytest.FixtureRequest) -> Form:
+    return FORMS[request.param]
+
+
+def test_a_schema_is_valid_and_describes_every_field(form: Form) -> None:
+    """Editors show the descriptions, and the sentences take their fix from `x-fix`."""
+    Draft202012Validator.check_schema(form.schema)
+    groups = [node["properties"] for node in walk(form.schema) if isinstance(node.get("properties"), dict)]
+    for name, field in [item for group in groups for item in group.items()]:
+        if "$ref" in field:
+            field = form.schema["$defs"][field["$ref"].rpartition("/")[2]]  # noqa: PLW2901
+        assert field.get("description"), name
+    for node in walk(form.schema):
+        if isinstance(node.get("pattern"), str):
+            assert node.get("x-fix"), node
+
+
+def test_every_rule_of_a_schema_has_a_sentence(form: Form) -> None:
+    structure = [
+        "$schema",
+        "$defs",
+        "$ref",
+        "title",
+        "description",
+        "properties",
+        "items",
+        "if",
+        "then",
+        "not",
+    ]
+    elsewhere = {"additionalProperties", "propertyNames", "required"}
+    own = {"x-fix", "x-start", "x-merge", "x-mend", "x-examples"}
+    names = {key for node in walk(form.schema) for key in node}
+    fields = {key for node in walk(form.schema) for key in node.get("properties", {})}
+    examples = set(form.schema["x-examples"])
+    rules = names - {*structure} - elsewhere - own - fields - examples - set(form.schema.get("$defs", ()))
+    assert rules <= set(document_check._SENTENCES)
+
+
+def test_the_engines_of_the_schemas_are_those_of_the_harness() -> None:
+    engines = [str(engine) for engine in Engine]
+    assert matrix.FORM.schema["$defs"]["target"]["properties"]["engine"]["enum"] == engines
+    entry = measured.FORM.schema["additionalProperties"]
+    assert entry["properties"]["engine"]["enum"] == engines
+    for form in (matrix.FORM, measured.FORM):
+        assert form.schema["x-examples"]["engine"] == " | ".join(engines)
+
+
+@pytest.mark.parametrize("name", ["matrix.yaml", "cases/measured.yaml", "harness/judge/diagnosis.yaml"])
+def test_both_parsers_read_the_shipped_files_alike(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Data and lines do not depend on whether PyYAML came with libyaml."""
+    fast = read_document(ROOT / name, start="")
+    monkeypatch.setattr(yaml, "__with_libyaml__", False)
+    assert read_document(ROOT / name, start="") == fast
+
+
+@pytest.mark.parametrize("deep", [1500, 100_000], ids=["for Python", "for libyaml"])
+def test_what_is_nested_too_deeply_is_one_sentence(tmp_path: Path, deep: int) -> None:
+    """libyaml recurses on the C stack, and ends the process where that is used up."""
+    with pytest.raises(HandledError, match=r"a\.yaml: is nested too deeply to be read"):
+        read(tmp_path, "[" * deep + "]" * deep)
+
+
+def test_aliases_of_aliases_are_not_written_out(tmp_path: Path) -> None:
+    """Nine lines of ten aliases each stand for a thousand million values."""
+    lines = ["a0: &a0 [1, 2, 3]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
+    with pytest.raises(HandledError, match=r"a\.yaml:\d: aliases repeat more than 10000 values; write out"):
+        read(tmp_path, "\n".join(lines) + "\n")
+
+
+def test_an_alias_is_what_it_names(tmp_path: Path) -> None:
+    assert read(tmp_path, "a: &x [1, 2]\nb: *x\n") == {"a": [1, 2], "b": [1, 2]}
+
+
+def test_a_check_sees_what_all_before_it_found_good(tmp_path: Path) -> None:
+    """The second check would fail on what the schema has to refuse."""
+    path = tmp_path / "measured.yaml"
+    path.write_text("schema: 1\nrtx17: 7\n")
+    with pytest.raises(HandledError, match=r"measured\.yaml:2: rtx17: is a number; it must be a mapping"):
+        checked(path, measured.FORM, lambda document: document.data["rtx17"]["cells"])

@@ -1,0 +1,250 @@
+"""Archives beside the folders of a store: read as one with them, the same bytes each time, and nobody's way in."""
+
+from __future__ import annotations
+
+import io
+import lzma
+import tarfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from harness.errors import HandledError, InfraError
+from harness.record import archive
+from harness.record.archive import archive_of, files_of, pack, unpack
+from harness.record.store import Store
+from tests.record.test_store import outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+pytestmark = pytest.mark.unit
+
+FILES = {"b.txt": b"two", "a/b.txt": b"", f"{'n' * 150}/{'m' * 150}.txt": b"long", "c.txt": bytes(1024)}
+
+
+def tar(*members: tuple[str, bytes], kind: bytes = tarfile.REGTYPE, form: int = tarfile.GNU_FORMAT) -> bytes:
+    """Return a tar of members, of which the last is of a kind."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=form) as made:
+        for number, (name, data) in enumerate(members, start=1):
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            if number == len(members):
+                member.type = kind
+                member.linkname = "/etc/passwd"
+            made.addfile(member, io.BytesIO(data))
+    return buffer.getvalue()
+
+
+def header(size: int, kind: bytes = tarfile.REGTYPE) -> bytes:
+    """Return a member whose header says a size that is not so."""
+    member = tarfile.TarInfo("records/a.jsonl")
+    member.type = kind
+    member.size = size
+    return member.tobuf(tarfile.GNU_FORMAT) + bytes(1024)
+
+
+def test_files_come_back_and_any_tar_reads_them(tmp_path: Path) -> None:
+    """Long names and empty files too."""
+    path = tmp_path / "logs.tar.xz"
+    path.write_bytes(pack("logs", FILES))
+    assert unpack(path) == FILES
+    with tarfile.open(path) as made:
+        assert made.getnames() == sorted(f"logs/{name}" for name in FILES)
+
+
+def test_the_same_files_give_the_same_bytes() -> None:
+    """In whatever order they come: a folder that is packed again is no change in a repository."""
+    assert pack("logs", FILES) == pack("logs", dict(reversed(FILES.items())))
+    with tarfile.open(fileobj=io.BytesIO(pack("logs", FILES))) as made:
+        assert {(each.mtime, each.uid, each.gid, each.uname, each.mode) for each in made} == {
+            (0, 0, 0, "", 0o644)
+        }
+
+
+GOOD = lzma.compress(tar(("records/a.jsonl", b"x" * 5000)))
+DAMAGED: dict[str, bytes] = {
+    "empty": b"",
+    "no xz": b"what a web server says of a missing file",
+    "cut short": GOOD[: len(GOOD) // 2],
+    "cut short by a byte": GOOD[:-1],
+    "a byte differs": GOOD[:60] + bytes([GOOD[60] ^ 1]) + GOOD[61:],
+    "goes on": GOOD + b"x",
+    "another form": lzma.compress(b"x" * 99, lzma.FORMAT_ALONE),
+    "no tar": lzma.compress(b"x" * 5000),
+    "an empty tar": lzma.compress(b""),
+    "the tar has no end": lzma.compress(tar(("records/a.jsonl", b"x" * 512))[:1024]),
+    "the tar is cut short": lzma.compress(tar(("records/a.jsonl", b"x" * 5000))[:2000]),
+    "a parent": lzma.compress(tar(("records/../../x", b"x"))),
+    "above": lzma.compress(tar(("../x", b"x"))),
+    "absolute": lzma.compress(tar(("/tmp/x", b"x"))),
+    "another folder": lzma.compress(tar(("logs/x", b"x"))),
+    "the folder itself": lzma.compress(tar(("records", b"x"))),
+    "a drive": lzma.compress(tar(("records/..\\x", b"x"))),
+    "a NUL behind a long name": lzma.compress(tar((f"records/{'a' * 120}\0/../../x", b"x"))),
+    "twice": lzma.compress(tar(("records/x", b"x"), ("records/x", b"y"))),
+    "a link": lzma.compress(tar(("records/x", b""), kind=tarfile.SYMTYPE)),
+    "a hard link": lzma.compress(tar(("records/x", b""), kind=tarfile.LNKTYPE)),
+    "a device": lzma.compress(tar(("records/x", b""), kind=tarfile.CHRTYPE)),
+    "a pipe": lzma.compress(tar(("records/x", b""), kind=tarfile.FIFOTYPE)),
+    "a sparse file": lzma.compress(tar(("records/x", b""), kind=tarfile.GNUTYPE_SPARSE)),
+    "a pax header": lzma.compress(tar((f"records/{'ä' * 200}", b"x"), form=tarfile.PAX_FORMAT)),
+    "a size below nothing": lzma.compress(header(-1024)),
+    "a size that leads back": lzma.compress(header(-512, tarfile.GNUTYPE_LONGNAME)),
+    "a size beyond the end": lzma.compress(header(10_000_000_000)),
+    "a bomb": lzma.compress(tar(("records/a.jsonl", bytes(3 << 20)))),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGED)
+def test_a_damaged_archive_is_one_sentence(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It names the file, and nothing is written for it anywhere."""
+    monkeypatch.setattr(archive, "LIMIT", 2 << 20)
+    path = tmp_path / "in" / "records.tar.xz"
+    path.parent.mkdir()
+    path.write_bytes(DAMAGED[kind])
+    with pytest.raises(
+        InfraError, match=r"records\.tar\.xz: cannot be unpacked \(.+\); get it again"
+    ) as caught:
+        list(Store(path.parent).outcomes())
+    assert "\n" not in str(caught.value)
+    assert list(tmp_path.rglob("*")) == [path.parent, path]
+
+
+def test_no_more_than_the_limit_is_unpacked_of_a_bomb(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However small it is packed: a gigabyte of zeros is 150 KB."""
+    asked: list[int] = []
+
+    class Counting:
+        eof, needs_input, unused_data = False, False, b""
+
+        def decompress(self, _data: bytes, most: int) -> bytes:
+            asked.append(most)
+            return bytes(most)
+
+    monkeypatch.setattr(archive, "LIMIT", 3 << 20)
+    monkeypatch.setattr(lzma, "LZMADecompressor", lambda *_: Counting())
+    path = tmp_path / "records.tar.xz"
+    path.touch()
+    with pytest.raises(InfraError, match="more than 3 MiB"):
+        unpack(path)
+    assert sum(asked) <= 5 << 20
+
+
+def test_what_asks_for_much_memory_to_be_unpacked_is_refused(tmp_path: Path) -> None:
+    """A dictionary of 512 MiB is no harm in itself, and no program's usual one."""
+    filters = [{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 512 << 20}]
+    data = lzma.LZMACompressor(filters=filters)
+    path = tmp_path / "records.tar.xz"
+    try:
+        path.write_bytes(data.compress(tar(("records/x", b"x"))) + data.flush())
+    except MemoryError:
+        pytest.skip("this machine has no memory to make one")
+    with pytest.raises(InfraError, match=r"[Mm]emory usage limit"):
+        unpack(path)
+
+
+def test_what_could_not_be_unpacked_again_is_not_packed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archive, "LIMIT", 2 << 20)
+    with pytest.raises(HandledError, match="logs: 3 MiB, and what is packed may hold 2 MiB"):
+        pack("logs", {"a": bytes(3 << 20)})
+
+
+def test_a_python_without_lzma_reads_plain_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some are built without; an archive is one sentence there."""
+    monkeypatch.setattr(archive, "lzma", None)
+    with Store(tmp_path / "plain") as store:
+        store.append(outcome())
+    assert len(list(Store(tmp_path / "plain").outcomes())) == 1
+    (tmp_path / "records.tar.xz").write_bytes(GOOD)
+    with pytest.raises(HandledError, match=r"records\.tar\.xz: this Python was built without lzma"):
+        list(Store(tmp_path).outcomes())
+
+
+def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "records" / "a.jsonl").mkdir(parents=True)
+    with pytest.raises(HandledError, match=r"a\.jsonl: cannot be read"):
+        list(Store(tmp_path).outcomes())
+
+
+def archived(folder: Path, name: str) -> None:
+    """Put what is in a folder's subfolder into an archive, as it is."""
+    files = {
+        path.relative_to(folder / name).as_posix(): path.read_bytes()
+        for path in (folder / name).rglob("*")
+        if path.is_file()
+    }
+    archive_of(folder / name).write_bytes(pack(name, files))
+    for inside in files:
+        (folder / name / inside).unlink()
+
+
+def test_records_of_folder_and_archive_are_read_by_name(tmp_path: Path) -> None:
+    """Of two files called alike the archived one comes first, for it was written before."""
+    for cell, worker in (("b", "w2"), ("early", "w1")):
+        with Store(tmp_path, worker=worker) as store:
+            store.append(outcome(cell))
+    archived(tmp_path, "records")
+    assert Store(tmp_path).holds_records
+    for cell, worker in (("c", "w3"), ("late", "w1")):
+        with Store(tmp_path, worker=worker) as store:
+            store.append(outcome(cell))
+    assert [each.cell for each in Store(tmp_path).outcomes()] == ["early", "late", "b", "c"]
+    assert [path.name for path, _ in files_of(tmp_path / "records", "w1.jsonl")] == ["run-w1.jsonl"] * 2
+
+
+def test_a_torn_line_in_an_archive_is_passed_over_and_another_named(tmp_path: Path) -> None:
+    """As in a folder, with the archive's name before the file's."""
+    with Store(tmp_path) as store:
+        store.append(outcome("a"))
+    path = tmp_path / "records" / "run-main.jsonl"
+    whole = path.read_bytes()
+    path.write_bytes(whole + whole[:50])
+    archived(tmp_path, "records")
+    assert [each.cell for each in Store(tmp_path).outcomes()] == ["a"]
+    path.write_bytes(whole[:50] + b"\n" + whole)
+    archived(tmp_path, "records")
+    with pytest.raises(HandledError, match=r"records\.tar\.xz/run-main\.jsonl:1: not a record"):
+        list(Store(tmp_path).outcomes())
+
+
+def with_log(path: Path, change: Callable[[bytes], bytes]) -> tuple[Store, str]:
+    """Return a store whose only log is in an archive, and the log's hash."""
+    with Store(path) as store:
+        sha = str(store.append(outcome(), "the log").log_sha256)
+    (path / "logs" / sha[:2] / f"{sha}.txt.gz").unlink()
+    data = pack("logs", {f"{sha[:2]}/{sha}.txt": change(b"the log")})
+    archive_of(path / "logs").write_bytes(data)
+    return Store(path), sha
+
+
+def test_a_log_is_read_from_folder_or_archive(tmp_path: Path) -> None:
+    """And held against its hash."""
+    store, sha = with_log(tmp_path, bytes)
+    assert store.log(sha) == "the log"
+    with Store(tmp_path) as more:
+        later = str(more.append(outcome(), "another").log_sha256)
+    assert store.log(later) == "another"
+    with pytest.raises(HandledError, match=f"logs/{'0' * 2}/{'0' * 64}.txt.gz: the log cannot be read"):
+        store.log("0" * 64)
+
+
+def test_a_log_in_an_archive_that_is_not_the_recorded_one_is_named(tmp_path: Path) -> None:
+    store, sha = with_log(tmp_path, bytes.upper)
+    with pytest.raises(HandledError, match=rf"logs\.tar\.xz/.*{sha}\.txt: the log is not the one"):
+        store.log(sha)
+
+
+def test_a_store_absorbs_a_packed_one(tmp_path: Path) -> None:
+    """Records and logs, once."""
+    store, sha = with_log(tmp_path / "there", bytes)
+    archived(tmp_path / "there", "records")
+    with Store(tmp_path / "here") as here:
+        assert (here.absorb(store), here.absorb(store)) == (1, 0)
+    assert Store(tmp_path / "here").log(sha) == "the log"
