@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # More options for the command, as in: make matrix ARGS="-k mish --via venv"
 ARGS ?=
 
-.PHONY: matrix test lint docs node-tests mutants lock clean
+.PHONY: matrix test lint lint-js docs node-tests mutants lock clean
 .DEFAULT_GOAL := matrix
 
 $(VENV)/run.stamp: pyproject.toml constraints.txt
@@ -35,6 +35,17 @@ lint: $(VENV)/dev.stamp
 	$(BIN)/shellcheck docker/plugin/build.sh $(filter-out .ci/environment,$(wildcard .ci/*))
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/zizmor --offline --quiet .github/workflows
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory lint-js; else echo "the page's scripts are not checked: npm is not here"; fi
+
+# The scripts of the report's page: their types, and what is likely a mistake. Nothing of it is needed to use the harness.
+JS := tools/js/node_modules
+lint-js: $(JS)/.package-lock.json
+	$(JS)/.bin/tsc --project tools/js
+	$(JS)/.bin/eslint --config tools/js/eslint.config.js --max-warnings 0 harness/report/page/static
+
+$(JS)/.package-lock.json: tools/js/package.json tools/js/package-lock.json
+	npm ci --prefix tools/js --silent --no-audit --no-fund
+	@touch $@
 
 # Every page and file that is made from the code; to be run after a change to matrix.yaml, cases/ or the adapter.
 docs: $(VENV)/dev.stamp
@@ -53,4 +64,4 @@ lock: $(VENV)/dev.stamp
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --extra dev --no-emit-index-url --no-annotate --no-header --output-file constraints.txt pyproject.toml
 
 clean:
-	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(JS) build .mypy_cache .ruff_cache .pytest_cache

@@ -210,7 +210,8 @@ def _line(browser: Browser, file: Path, cells: int) -> str:
     ready, slowest, query = measure(page, file)
     kept = page.evaluate("JSON.parse(document.getElementById('data').textContent).evidence")
     page.close()
-    shown = f"{sum(len(chunk) - 1 for chunk in kept)} of {sum(len(case.variants) for case in made.cases)}"
+    rows = sum(len(chunk["rows"]) for chunk in kept)
+    shown = f"{rows} of {sum(len(case.variants) for case in made.cases)}"
     return (
         f"| {len(made.cells)} | {file.stat().st_size} | {shown} | {seconds:.2f} s | {ready:.0f} ms "
         f"| {slowest:.0f} ms (`{query or 'empty'}`) |"

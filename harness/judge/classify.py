@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from harness.judge import engine_errors
 from harness.layers import MAY_VANISH, node_precision
+from harness.layers.datatype import same_precision
 from harness.words import Class, Precision, said
 
 if TYPE_CHECKING:
@@ -98,10 +99,6 @@ _STORED: Mapping[Precision, Precision] = dict.fromkeys(
     (Precision.INT8_WEIGHTS, Precision.INT4_WEIGHTS, Precision.FP8_WEIGHTS, Precision.FP4_WEIGHTS),
     Precision.FP16,
 )
-
-#: FP32 tensors are multiplied in TF32 by default where the GPU has it: either is what a wish for the other
-#: means.
-_SAME = ({Precision.FP32, Precision.TF32},)
 
 _PHASES = {
     "parse": Class.PARSE_FAILED,
@@ -194,7 +191,8 @@ def _finished(outcome: Outcome, wish: Wish, got: Mapping[str, Precision]) -> Cla
     lost = tuple(
         Lost(node, precision, got[node])
         for node, precision in demands.items()
-        if got.get(node, Precision.UNKNOWN) is not Precision.UNKNOWN and not _reached(precision, got[node])
+        if got.get(node, Precision.UNKNOWN) is not Precision.UNKNOWN
+        and not same_precision(precision, got[node])
     )
     unverified = _unverified(outcome, demands, got)
     wrong = _wrong_numbers(outcome, _coarsest_precision(outcome, wish, got))
@@ -210,10 +208,6 @@ def _finished(outcome: Outcome, wish: Wish, got: Mapping[str, Precision]) -> Cla
         reason += f"; the precision of {_names(unverified)} is not known"
         reason += "" if outcome.layers else ", because the engine listed no layers"
     return Classification(Class.OK if outcome.ran else Class.BUILT, reason, (), unverified)
-
-
-def _reached(wanted: Precision, got: Precision) -> bool:
-    return wanted is got or any({wanted, got} <= same for same in _SAME)
 
 
 def _unverified(

@@ -46,6 +46,12 @@ WEIGHTS: Mapping[Precision, Precision] = {
 ASKED_FLOATS = frozenset({Precision.FP16, Precision.BF16})
 
 
+def same_precision(wanted: Precision, actual: Precision | None) -> bool:
+    """Tell whether a wish for one is met by the other; TF32 is how a GPU multiplies FP32 unless forbidden."""
+    floats = (Precision.FP32, Precision.TF32)
+    return wanted is actual or (wanted in floats and actual in floats)
+
+
 def precision_of(text: str) -> Precision:
     """Return the data type that a text names; UNKNOWN where it names none ("N/A due to dynamic shapes")."""
     for pattern, precision in _PATTERNS:

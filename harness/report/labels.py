@@ -90,6 +90,20 @@ KINDS = {
     "faster": ("Faster", "the median falls beyond what one machine does from run to run, on the same stack"),
 }
 
+#: How nodes of a graph are filled by the precision that they ran in: class of the style sheet, and path of the hatch,
+#: "" for none. TF32 is drawn as the FP32 that it stands for; what is not here is drawn as other.
+PATTERNS = {
+    "int8": ("int8", "M0 6L6 0"),
+    "uint8": ("uint8", "M0 6L6 0"),
+    "int4": ("int4", "M0 6L6 0"),
+    "fp16": ("fp16", "M0 3H6"),
+    "bf16": ("bf16", "M0 3H6"),
+    "fp8": ("fp8", "M3 0V6"),
+    "fp4": ("fp4", "M3 0V6"),
+    "fp32": ("fp32", ""),
+    "tf32": ("fp32", ""),
+}
+
 
 def bucket(cell: CellView) -> str:
     """Return the one bucket that a cell is counted in."""

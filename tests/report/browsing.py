@@ -31,6 +31,11 @@ def cell(page: Page, name: str = "qdq", on: str = "rtx17") -> Any:
     return page.locator(f'#grid td a[aria-label^="{name} on {on}."]')
 
 
+def settled(page: Page) -> None:
+    """Wait until the step that was asked for is unpacked and drawn."""
+    page.locator("#step:not([aria-busy])").wait_for()
+
+
 def panel(page: Page) -> str:
     found = page.locator("#panel")
     return found.inner_text() if found.is_visible() else ""

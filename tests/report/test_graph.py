@@ -104,9 +104,10 @@ def test_producers_stand_above_consumers() -> None:
 
 def test_what_reads_constants_alone_stands_just_above_its_reader() -> None:
     """A weight's Q/DQ pair belongs beside the convolution, not at the top of the page."""
-    graph = chain(("a", ("x",)), ("b", ("a",)), ("wq", ("w",)), ("wdq", ("wq",)), ("conv", ("b", "wdq")))
-    found = places(graph)
-    assert (found["wdq"][0], found["wq"][0], found["conv"][0]) == (1, 0, 2)
+    data = ("a", ("x",)), ("b", ("a",)), ("c", ("b",)), ("d", ("c",))
+    found = places(chain(*data, ("wq", ("w",)), ("wdq", ("wq",)), ("conv", ("d", "wdq"))))
+    # The paths are of unequal length: the longest one to the weight's pair would leave it at the top.
+    assert (found["wq"][0], found["wdq"][0], found["conv"][0]) == (2, 3, 4)
 
 
 def test_branches_do_not_cross_needlessly() -> None:

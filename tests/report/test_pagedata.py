@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from harness.report import text
-from harness.report.page.data import pack
+from harness.report.page.packing import pack
 from tests.report.test_pages import resolved
 
 pytestmark = pytest.mark.unit

@@ -76,9 +76,9 @@ def page_of(text: str) -> Any:
     """Return the evidence in a page, unpacked and with its references resolved: rows of a variant and its cells."""
     scripts = {attributes.get("id"): body for attributes, body in Page(text).scripts}
     found: dict[int, Any] = {}
-    for packed, *numbers in json.loads(scripts["data"])["evidence"]:
-        chunk = json.loads(zlib.decompress(base64.b64decode(packed)))
-        found |= zip(numbers, resolved(chunk["rows"], chunk["table"]), strict=True)
+    for packed in json.loads(scripts["data"])["evidence"]:
+        chunk = json.loads(zlib.decompress(base64.b64decode(packed["packed"])))
+        found |= zip(packed["rows"], resolved(chunk["rows"], chunk["table"]), strict=True)
     return [found[number] for number in sorted(found)]
 
 
@@ -318,7 +318,7 @@ def test_another_build_of_zlib_makes_no_other_report(tmp_path: Path) -> None:
             store.append(outcome, "the log")
     build_report(matrix, cases, store, tmp_path)
     page = tmp_path / "index.html"
-    (packed,) = re.findall(r'"evidence":\[\["([^"]+)"', page.read_text())
+    (packed,) = re.findall(r'"evidence":\[\{"packed":"([^"]+)"', page.read_text())
     evidence = zlib.decompress(base64.b64decode(packed))
 
     def put(content: bytes) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harness.record.outcome import Latency
-from harness.report.compare.pairs import Column, Kind, pairs
+from harness.report.compare.pairs import Column, Kind, known, pairs
 from harness.report.compare.upgrade import upgrade
 from harness.report.model import CaseView, Results
 from harness.report.results import assemble
@@ -93,8 +93,8 @@ def test_a_variant_that_the_old_report_has_not_is_counted() -> None:
 
 def test_the_order_is_that_of_the_new_report_and_then_what_is_gone() -> None:
     results = factory.results()
-    column = Column(results, "rtx17")
-    names = [pair.variant.name for pair in pairs(column, Column(without(results, "qdq"), "rtx17"))]
+    (old,), (new,) = (known(each, {"rtx17": ""}) for each in (results, without(results, "qdq")))
+    names = [pair.variant.name for pair in pairs(old, new)]
     assert names == ["qdq-between", "int8-entropy", "fp32", "qdq"]
 
 
@@ -103,6 +103,26 @@ def test_a_target_that_only_one_report_has_is_a_key_error() -> None:
     fewer = replace(results, targets=results.targets[:1])
     with pytest.raises(KeyError, match="rtx17"):
         nights(results, fewer)
+
+
+def test_of_the_baseline_no_precision_is_demanded() -> None:
+    """ONNX Runtime runs in FP32 what it was to run in INT8, and a step to it or within it is none the worse."""
+    results = report(
+        factory.outcome(FREE, "rtx17", layers=(factory.conv_layer("int8"),)),
+        factory.ran(FREE, "ort131", layers=(factory.conv_layer("fp32"),)),
+    )
+
+    def step(before: str, after: str) -> list[Kind]:
+        found = upgrade(Column(results, before), Column(results, after))
+        return [row.kind for row in found.rows if row.variant == FREE]
+
+    assert step("rtx17", "ort131") == []
+    quantised = report(factory.ran(FREE, "ort131", layers=(factory.conv_layer("int8"),)))
+    for old, new in ((quantised, results), (results, quantised)):
+        found = nights(old, new, "ort131")
+        assert (found.rows, found.breaks) == ((), False)
+    # Going away from it, a precision is gained: that side is demanded to keep it.
+    assert step("ort131", "rtx17") == [Kind.PRECISION_GAINED]
 
 
 def test_what_is_wanted_now_is_asked_of_both_sides() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from harness.history.runs import Entry, RunRecord, subject_of
 from harness.report import past
+from harness.report.compare.steps import Steps
 from harness.report.counts import clusters
 from harness.report.exports.markdown import summary
 from harness.report.model import RunView
@@ -111,8 +112,8 @@ def test_a_flaky_cell_is_marked_in_its_corner_and_named_in_full() -> None:
         "Flaky since 2026-01-02 03:00 UTC: build failed and built on the same stack;"
     )
     assert past.news(results)[0].when == day(1)
-    looks = facts(results)["looks"]
-    assert any(look[4] == "~" and "Flaky" in look[6] and list(look[-1]) == ["flaky"] for look in looks)
+    looks = facts(results, Steps(results))["looks"]["rows"]
+    assert any(look.corner == "~" and "Flaky" in look.words and look.past == ("flaky",) for look in looks)
 
 
 def test_a_changed_stack_is_named_and_may_be_the_cause() -> None:
@@ -162,7 +163,7 @@ def test_a_cell_never_run_has_no_past() -> None:
     results = seeded({CELL: classes(BUILT)})
     never = cell(results, on="trt102")
     assert (past.sentences(never), past.words(never), past.corner(never)) == ((), (), "")
-    assert "past" not in cell_evidence(never, results.runs)
+    assert "past" not in cell_evidence(never, results.cases[0].variants[0], results.runs)
 
 
 @pytest.mark.parametrize(
@@ -230,7 +231,7 @@ def test_evidence_has_the_strip_the_medians_and_the_runs_that_changed() -> None:
     results = seeded(
         {TIMED: latencies(lambda number: 1.3 if number >= 10 else 1.0)}, [OTHER] * 2 + [STACK] * 18
     )
-    made = cell_evidence(cell(results, on="ort131"), results.runs)["past"]
+    made = cell_evidence(cell(results, on="ort131"), results.cases[0].variants[0], results.runs)["past"]
     assert made["strip"][0] == ["2026-01-01 03:00", "ok", 1]
     assert made["strip"][-1] == ["2026-01-20 03:00", "ok", 0]
     assert [when for when, _ in made["medians"]] == [when for when, _, other in made["strip"] if not other]

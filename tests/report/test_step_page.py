@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,19 +13,21 @@ from harness.record.outcome import Accuracy, Latency
 from harness.report import write_report
 from harness.report.compare.pairs import Column, Kind
 from harness.report.compare.upgrade import upgrade
+from harness.report.model import Results
+from harness.report.packed import content, results_file
+from harness.report.page.html import render
 from harness.report.results import assemble
+from harness.report.text import clip
 from harness.words import Class
 from tests.report import factory
-from tests.report.browsing import Opened, cell, panel, rows
+from tests.report.browsing import Opened, cell, panel, rows, settled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from playwright.sync_api import Browser, Page
 
     from harness.record.outcome import Outcome
-    from harness.report import Results
 
 pytestmark = pytest.mark.browser
 
@@ -54,11 +57,11 @@ def shown(results: Results, before: str, after: str) -> dict[str, Any]:
     return {
         "headline": step.headline,
         "basis": step.basis,
-        "quiet": " ".join(filter(None, [step.rest, step.coverage, step.timing])),
+        "quiet": step.quiet,
         "counts": {str(kind): "\N{EN DASH}" if kind in untimed else str(step.count(kind)) for kind in Kind},
         "rows": [
-            {"kind": row["kind"], "variant": f"{row['case']}[{row['variant']}]"}
-            | {head: row[name] for head, name in columns(row["kind"]).items()}
+            {"kind": row["kind"], "variant": clip(f"{row['case']}[{row['variant']}]", 160)}
+            | {head: clip(row[name], 600) for head, name in columns(row["kind"]).items()}
             for row in data["rows"]
         ],
     }
@@ -114,7 +117,7 @@ def with_unasked() -> Results:
     return assemble(factory.matrix(), (factory.case(),), {outcome.cell: outcome for outcome in outcomes})
 
 
-def test_the_fixture_holds_what_page_and_function_could_differ_in() -> None:
+def test_the_fixtures_hold_what_can_be_said_of_a_step() -> None:
     """Ranges, a time whose last digit lies halfway, noise, other machines and flaky sides."""
     results = with_timings()
     texts = {
@@ -151,33 +154,71 @@ def test_the_fixture_holds_what_page_and_function_could_differ_in() -> None:
         assert any(text in each for each in said), text
 
 
-@pytest.mark.parametrize("which", ["plain", "timed", "claimed", "unasked"])
-def test_page_and_function_agree_on_every_pair(browser: Browser, tmp_path: Path, which: str) -> None:
-    """What the script says of any two targets is what the tested function says."""
-    every: dict[str, Callable[[], Results]] = {
-        "plain": factory.results,
-        "timed": with_timings,
-        "claimed": with_claims,
-        "unasked": with_unasked,
-    }
-    results = every[which]()
-    write_report(results, tmp_path)
+def published() -> Results:
+    """Return the results that this repository publishes."""
+    file = results_file(Path(__file__).parents[2] / "reports" / "published")
+    return Results.from_json(json.loads(content(file)))
+
+
+SOURCES: dict[str, tuple[Callable[[], Results], set[str]]] = {
+    "plain": (factory.results, {"broken", "fixed", "newly_unknown", "precision_gained", "builds_without"}),
+    "timed": (with_timings, {"broken", "fixed", "newly_unknown", "slower", "faster"}),
+    "claimed": (with_claims, {"broken", "fixed", "newly_unknown"}),
+    "unasked": (with_unasked, {"wider", "narrower", "precision_lost", "precision_gained"}),
+    "published": (published, {"broken", "fixed", "precision_lost", "otherwise"}),
+}
+
+
+@pytest.mark.parametrize("which", SOURCES)
+def test_the_page_shows_what_was_judged(browser: Browser, tmp_path: Path, which: str) -> None:
+    """Headline, numbers, rows and the sentences between them, for a dozen steps of each report."""
+    make, expected = SOURCES[which]
+    results = make()
+    (tmp_path / "index.html").write_text(render(results), encoding="utf-8")
     made = Opened(browser, tmp_path / "index.html")
-    kinds = set()
-    for before in results.targets:
-        made.page.locator("#pick-a").select_option(before.id)
-        for after in results.targets:
-            made.page.locator("#pick-b").select_option(after.id)
-            wanted = shown(results, before.id, after.id)
-            assert made.page.evaluate(STEP) == wanted, f"{before.id} to {after.id}"
-            kinds |= {row["kind"] for row in wanted["rows"]}
-    expected = {
-        "plain": {"broken", "fixed", "newly_unknown", "precision_gained", "builds_without"},
-        "timed": {"broken", "fixed", "newly_unknown", "slower", "faster"},
-        "claimed": {"broken", "fixed", "newly_unknown"},
-        "unasked": {"wider", "narrower", "precision_lost", "precision_gained"},
-    }[which]
-    assert expected <= kinds
+    ids = [target.id for target in results.targets]
+    every = [(before, after) for before in ids for after in ids]
+    wanted = {pair: shown(results, *pair) for pair in every[:: max(1, len(every) // 64)]}
+    # One step for each kind of row, and others.
+    of_kind = {row["kind"]: pair for pair, step in wanted.items() for row in step["rows"]}
+    seen: set[str] = set()
+    for before, after in dict.fromkeys([*of_kind.values(), *list(wanted)[:: max(1, len(wanted) // 6)]]):
+        made.page.evaluate(f"location.hash = '#a={before}&b={after}'")
+        made.page.locator("#pair-said", has_text=f"From {before} to {after}").wait_for(state="attached")
+        settled(made.page)
+        assert made.page.evaluate(STEP) == wanted[before, after], f"{before} to {after}"
+        seen |= {row["kind"] for row in wanted[before, after]["rows"]}
+    assert expected <= seen
+    assert made.complaints == []
+    made.context.close()
+
+
+def test_a_page_without_all_steps_offers_those_that_it_has(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And of one that an address asks for it says how to have it, not that nothing changes."""
+    monkeypatch.setattr("harness.report.page.steps._MOST_COMPARED", 15)
+    (tmp_path / "index.html").write_text(render(with_timings()), encoding="utf-8")
+    made = Opened(browser, tmp_path / "index.html", "#a=rtx16&b=rtx17&metric=against")
+    page = made.page
+    settled(page)
+    assert page.locator("#upgrade > .quiet").inner_text() == (
+        "The page has the steps between rtx16 and rtx17; python -m harness diff A B answers the others."
+    )
+    offered = page.locator("#pick-b option").evaluate_all("found => found.map((one) => one.value)")
+    assert offered == ["rtx16", "rtx17"]
+    assert "n/c" in cell(page, "qdq-between", "rtx17").inner_text()
+    assert cell(page, "qdq-between", "rtx14").inner_text().endswith("\N{EN DASH}")
+    page.evaluate("location.hash = '#a=rtx14&b=rtx17'")
+    page.locator("#step code", has_text="python -m harness diff rtx14 rtx17").wait_for()
+    assert page.locator("#step .tiles").count() == 0
+    assert page.locator("#pick-b").input_value() == "rtx17"
+    page.locator("#pick-a").select_option("rtx16")
+    settled(page)
+    assert page.evaluate(STEP)["headline"] == shown(with_timings(), "rtx16", "rtx17")["headline"]
+    page.locator("#pick-a").select_option("trt86")
+    settled(page)
+    assert page.locator("#pick-b").input_value() == "trt86"
     assert made.complaints == []
     made.context.close()
 
@@ -207,6 +248,7 @@ def test_page_without_scripts_says_the_same_of_the_default_pair(browser: Browser
     text = static.page.locator("#step").inner_text()
     static.context.close()
     live = Opened(browser, folder / "index.html")
+    settled(live.page)
     assert live.page.locator("#step").inner_text().partition("\nNode by node")[0].strip() == text.strip()
     live.context.close()
 
@@ -214,6 +256,7 @@ def test_page_without_scripts_says_the_same_of_the_default_pair(browser: Browser
 def test_swap_turns_the_question_round(opened: Opened) -> None:
     """Downgrades are upgrades too."""
     opened.page.get_by_role("button", name="Swap").click()
+    settled(opened.page)
     assert opened.page.evaluate(STEP)["headline"] == shown(factory.results(), "rtx17", "rtx16")["headline"]
     assert opened.page.evaluate("location.hash") == "#a=rtx17&b=rtx16"
 
@@ -224,6 +267,7 @@ def test_unrun_targets_can_be_picked_and_are_marked(opened: Opened) -> None:
     assert "(not run)" in page.locator('#pick-a option[value="l4t86"]').inner_text()
     page.locator("#pick-a").select_option("trt86")
     page.locator("#pick-b").select_option("trt102")
+    settled(page)
     assert page.locator("#step .basis").inner_text().startswith("Not run here: trt86 and trt102.")
     assert "reported: fails to build → guessed: works" in page.locator("#u-fixed").inner_text()
 
@@ -233,6 +277,7 @@ def test_node_by_node_table_shows_both_sides(opened: Opened) -> None:
     page = opened.page
     page.locator("#pick-a").select_option("rtx14")
     page.locator("#pick-b").select_option("rtx15")
+    settled(page)
     page.locator("#nodes summary").click()
     lines = page.locator("#nodes tbody tr").all_inner_texts()
     assert [line.split("\t") for line in lines] == [
@@ -448,6 +493,7 @@ def test_a_cell_shows_the_figure_that_was_chosen(browser: Browser, tmp_path: Pat
     assert last == ["1.01 ms", "+49 %", "n/c", "n/c"]
     assert (cell(page, "qdq-between", "rtx15").get_attribute("aria-label") or "").endswith("+49 %")
     page.locator("#pick-a").select_option("rtx15")
+    settled(page)
     assert under("rtx14").endswith("\N{MINUS SIGN}33 %")
     page.locator("#f-metric").select_option("precision")
     assert "metric=precision" in page.evaluate("location.hash")

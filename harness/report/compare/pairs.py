@@ -1,24 +1,25 @@
 """Both sides of every variant, and what became of it between them: the judgement of a step, without its words.
 
-A side is a column of a report, so that two targets of one night and one target of two nights are judged alike. The
-page's script does the same for two columns of its own report (page/upgrade.js).
+A side is a column of a report, so that two targets of one night and one target of two nights are judged alike.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.judge.timing import RUN_TO_RUN
-from harness.layers.datatype import NARROW
-from harness.report.compare.ranges import crosses, same_precision
+from harness.layers.datatype import NARROW, same_precision
+from harness.report.compare.ranges import crosses
 from harness.report.compare.sides import Side, side
 from harness.words import GOOD, Class, Precision, Word
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from harness.report.model import CellView, Results, TargetView, VariantView
+
+    Key = tuple[str, str]
 
 
 class Kind(Word):
@@ -68,7 +69,35 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Pair:
+class Known:
+    """A column with what is known of its variants, made once for all the steps that it is part of."""
+
+    column: Column
+    view: TargetView
+    variants: Mapping[Key, VariantView]
+    cells: Mapping[Key, CellView]
+    sides: Mapping[Key, Side]
+
+    @property
+    def called(self) -> str:
+        """Return what to call the column."""
+        return self.column.called
+
+    def side(self, key: Key, variant: VariantView) -> Side:
+        """Return a side in the terms of one variant: what it wants now is asked of both sides."""
+        own = self.variants.get(key)
+        if own is None or key not in self.cells:
+            return _NOT_THERE
+        if own is variant or own.wanted == variant.wanted:
+            return self.sides[key]
+        return side(self.cells[key], replace(own, wanted=variant.wanted))
+
+
+#: Of a variant that a report does not have.
+_NOT_THERE = Side(None, why="not in that report")
+
+
+class Pair(NamedTuple):
     """A variant and what is known of it on both sides; `altered` says that model or recipe are not the same."""
 
     variant: VariantView
@@ -77,31 +106,44 @@ class Pair:
     altered: bool = False
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """Two columns, and both sides of every variant in them."""
 
-    before: Column
-    after: Column
+    before: Known
+    after: Known
     pairs: tuple[Pair, ...]
 
     @property
-    def sides(self) -> tuple[tuple[Column, tuple[Side, ...]], ...]:
+    def sides(self) -> tuple[tuple[Known, tuple[Side, ...]], ...]:
         """Return each column with its side of every variant."""
         olds, news = tuple(pair.old for pair in self.pairs), tuple(pair.new for pair in self.pairs)
         return (self.before, olds), (self.after, news)
 
 
-def pairs(before: Column, after: Column) -> tuple[Pair, ...]:
-    """Return every variant with both its sides: in the order of `after`, then those that only `before` has."""
-    olds, news = _variants(before.results), _variants(after.results)
-    old_cells, new_cells = _cells(before), _cells(after)
+def known(results: Results, names: Mapping[str, str]) -> list[Known]:
+    """Return what is known on each of the targets, which are called by these names; KeyError for an unknown one."""
+    variants = {(variant.case, variant.name): variant for case in results.cases for variant in case.variants}
+    cells: dict[str, dict[Key, CellView]] = {target: {} for target in names}
+    for cell in results.cells:
+        if cell.target in cells:
+            cells[cell.target][cell.case, cell.variant] = cell
     made = []
-    for key in dict.fromkeys((*news, *olds)):
-        old, new = olds.get(key), news.get(key)
-        variant = new or olds[key]
-        sides = _side(old_cells.get(key), old, variant), _side(new_cells.get(key), new, variant)
-        made.append(Pair(variant, *sides, altered=bool(old and new and _subject(old) != _subject(new))))
+    for target, name in names.items():
+        column = Column(results, target, name)
+        sides = {key: side(cell, variants[key]) for key, cell in cells[target].items()}
+        made.append(Known(column, column.view, variants, cells[target], sides))
+    return made
+
+
+def pairs(before: Known, after: Known) -> tuple[Pair, ...]:
+    """Return every variant with both its sides: in the order of `after`, then those that only `before` has."""
+    made = []
+    for key in dict.fromkeys((*after.variants, *before.variants)):
+        old, new = before.variants.get(key), after.variants.get(key)
+        variant = new or before.variants[key]
+        sides = before.side(key, variant), after.side(key, variant)
+        altered = bool(old and new and old is not new and _subject(old) != _subject(new))
+        made.append(Pair(variant, *sides, altered))
     return tuple(made)
 
 
@@ -113,7 +155,7 @@ def kinds(pair: Pair) -> list[Kind]:
 def crossed(pair: Pair) -> list[tuple[str, str, str]]:
     """Return the nodes that nobody wished for and that left or took a narrow type: each with before and after."""
     sides = pair.old, pair.new
-    if not (pair.new.demanded and all(one.cls is not None and standing(one.cls) for one in sides)):
+    if not (pair.new.demanded and all(one.rest and one.cls and standing(one.cls) for one in sides)):
         return []
     before = dict(pair.old.rest)
     both = [(node, before[node], after) for node, after in pair.new.rest if node in before]
@@ -141,22 +183,6 @@ def ratio(pair: Pair) -> tuple[float, float] | None:
 def standing(cls: Class) -> int:
     """Return 2 for a class that works, 1 for one that works without its precision, 0 for one that fails."""
     return 2 if cls in GOOD else 1 if cls is Class.PRECISION_LOST else 0
-
-
-def _variants(results: Results) -> dict[tuple[str, str], VariantView]:
-    return {(variant.case, variant.name): variant for case in results.cases for variant in case.variants}
-
-
-def _cells(column: Column) -> dict[tuple[str, str], CellView]:
-    target = column.view.id
-    return {(cell.case, cell.variant): cell for cell in column.results.cells if cell.target == target}
-
-
-def _side(cell: CellView | None, own: VariantView | None, variant: VariantView) -> Side:
-    """Return a side in the terms of one variant: what it wants now is asked of both sides."""
-    if cell is None or own is None:
-        return Side(None, why="not in that report")
-    return side(cell, own if own.wanted == variant.wanted else replace(own, wanted=variant.wanted))
 
 
 def _subject(variant: VariantView) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from packaging.version import Version
 
-from harness.layers.datatype import FLOATS, NARROW, WEIGHTS
+from harness.layers.datatype import FLOATS, NARROW, WEIGHTS, same_precision
 from harness.report.model import Change, Span, TargetView
 from harness.words import GOOD, UNJUDGED, Class, Grade, Precision, said
 
@@ -83,12 +83,6 @@ def chip(
     if all(node in untold for node in counted):
         return f"{word} ?"
     return f"{word} {kept}/{len(counted)}{'?' if any(node in untold for node in counted) else ''}"
-
-
-def same_precision(wanted: Precision, actual: Precision | None) -> bool:
-    """Tell whether a node kept its precision; TF32 is how a GPU multiplies FP32."""
-    floats = (Precision.FP32, Precision.TF32)
-    return wanted == actual or (wanted in floats and actual in floats)
 
 
 def unasked(cell: CellView, variant: VariantView) -> dict[str, Precision]:

@@ -1,4 +1,4 @@
-"""What a step from one column to another amounts to, in sentences; page/upgrade.js says the same."""
+"""What a step from one column to another amounts to, in sentences."""
 
 from __future__ import annotations
 
@@ -43,8 +43,10 @@ def basis(step: Step) -> str:
 def coverage(step: Step) -> str:
     """Count, by operator, the wanted INT8 nodes that run in it, for each side on which any was built."""
     wanted = [
-        (row, at, pair.variant.ops.get(node, ""))
+        (row, at, ops.get(node, ""))
         for row, pair in enumerate(step.pairs)
+        if any(want is Precision.INT8 for _, want in pair.variant.wanted)
+        for ops in [pair.variant.ops]
         for at, (node, want) in enumerate(pair.variant.wanted)
         if want is Precision.INT8
     ]

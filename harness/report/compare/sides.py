@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.judge.timing import RUN_TO_RUN, interval
-from harness.report.compare.ranges import unasked
+from harness.report.compare.ranges import PREDICATE, unasked
 from harness.report.text import clip
 from harness.words import GOOD, UNJUDGED, Class, Grade, Precision
 
@@ -52,6 +52,13 @@ class Side:
     flaky: tuple[Class, ...] = ()
     demanded: bool = True
     rest: tuple[tuple[str, str], ...] = ()
+
+    def told(self, predicate: str = "") -> str:
+        """Return what is known in words: "builds (INT8 1/1)"; a predicate stands in place of that of the class."""
+        if self.cls is None:
+            return self.why
+        claimed = "" if self.grade is Grade.MEASURED else f"{self.grade}: "
+        return f"{claimed}{predicate or PREDICATE[self.cls]}{f' ({self.chip})' if self.chip else ''}"
 
 
 def side(cell: CellView, variant: VariantView) -> Side:

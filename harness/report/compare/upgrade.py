@@ -1,7 +1,6 @@
 """From A to B: what breaks, is fixed, loses or gains precision, gets slower or faster, and what to use meanwhile.
 
 The words of the judgement in pairs.py, for the page and for `diff`; the sentences above the rows are in sentences.py.
-The page's script says the same from the same `Side`s (page/static/upgrade.js); a browser test holds the two together.
 """
 
 from __future__ import annotations
@@ -10,35 +9,47 @@ import dataclasses
 import math
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from packaging.version import Version
 
-from harness.report.compare.pairs import Kind, Pair, Step, crossed, kinds, pairs, ratio
-from harness.report.compare.ranges import PREDICATE, same_precision
+from harness.layers.datatype import same_precision
+from harness.report.compare.instead import Meanwhile
+from harness.report.compare.pairs import Kind, Pair, Step, crossed, kinds, known, pairs, ratio
 from harness.report.compare.sentences import basis, coverage, headline, timing
+from harness.report.labels import KINDS
 from harness.report.text import milliseconds
-from harness.words import GOOD, Grade, Precision, Role, said
+from harness.words import Grade, Precision, said
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harness.report.compare.pairs import Column
     from harness.report.compare.sides import Side
-    from harness.report.model import Results, TargetView, VariantView
+    from harness.report.model import Results, TargetView
 
-#: Variants named as what to use meanwhile.
-_INSTEAD = 2
 #: Nodes named that run in another precision.
 _NODES = 3
+_ORDER = {kind: at for at, kind in enumerate(Kind)}
 #: What fails a step: of a lost precision no engine says a word, and INT8 is what most variants are about. What failed
 #: before and now builds without its precision takes nothing away from anybody.
 _BREAKING = frozenset({Kind.BROKEN, Kind.PRECISION_LOST})
 #: Of which it is said what to use meanwhile, and of which it is said which nodes run in another precision.
 _WANTING = frozenset({Kind.BROKEN, Kind.PRECISION_LOST, Kind.BUILDS_WITHOUT, Kind.OTHERWISE})
 _WITHOUT = frozenset({Kind.PRECISION_LOST, Kind.BUILDS_WITHOUT})
+#: Which are about latency, and of which nothing is known where no latency was compared.
+_TIMED = frozenset({Kind.SLOWER, Kind.FASTER})
 #: Which are about nodes that nobody wished for.
 _UNASKED = frozenset({Kind.WIDER, Kind.NARROWER})
+
+
+class Tile(NamedTuple):
+    """How often a step does one kind of thing, as it is shown: a number, or a dash where that is not known."""
+
+    kind: Kind
+    number: str
+    label: str
+    rows: int
 
 
 @dataclass(frozen=True)
@@ -100,6 +111,20 @@ class Upgrade:
         """Return the number of rows of one kind."""
         return sum(row.kind is kind for row in self.rows)
 
+    @property
+    def quiet(self) -> str:
+        """Return what stands below the numbers: the variants without a row, the INT8 nodes, the latencies."""
+        return " ".join(filter(None, (self.rest, self.coverage, self.timing)))
+
+    def tiles(self) -> list[Tile]:
+        """Return what stands on top: every kind with its number."""
+        return [self._tile(kind, KINDS[kind][0], self.count(kind)) for kind in Kind]
+
+    def _tile(self, kind: Kind, name: str, count: int) -> Tile:
+        if kind in _TIMED and not self.timed:
+            return Tile(kind, "\N{EN DASH}", f"{name}, not compared", count)
+        return Tile(kind, str(count), name, count)
+
     def to_json(self) -> dict[str, Any]:
         """Return the step as plain JSON data, with the counts."""
         return {**dataclasses.asdict(self), "counts": {str(kind): self.count(kind) for kind in Kind}}
@@ -107,12 +132,21 @@ class Upgrade:
 
 def upgrade(before: Column, after: Column) -> Upgrade:
     """Return what the step from one column to another does to every variant; KeyError for an unknown target."""
-    step = Step(before, after, pairs(before, after))
-    rows = [_row(step, pair, kind) for pair in step.pairs for kind in kinds(pair)]
-    order = list(Kind)
-    rows.sort(key=lambda row: order.index(row.kind))
+    (old,), (new,) = (known(one.results, {one.target: one.name}) for one in (before, after))
+    step = Step(old, new, pairs(old, new))
+    return judged(step, Meanwhile([(pair.variant, pair.new) for pair in step.pairs], new.called))
+
+
+def judged(step: Step, meanwhile: Meanwhile) -> Upgrade:
+    """Return what a step does to every variant; `meanwhile` knows what to use on its new side."""
+    before, after = step.before, step.after
+    found = [kinds(pair) for pair in step.pairs]
+    rows = [_row(step, at, kind, meanwhile) for at, every in enumerate(found) for kind in every]
+    rows.sort(key=lambda row: _ORDER[row.kind])
     still = Counter(
-        (pair.old.cls is not None, pair.new.cls is not None) for pair in step.pairs if not kinds(pair)
+        (pair.old.cls is not None, pair.new.cls is not None)
+        for pair, every in zip(step.pairs, found, strict=True)
+        if not every
     )
     timed, timing_said = timing(step)
     counts = still[True, True], still[False, True], still[True, False], still[False, False], timed
@@ -135,7 +169,19 @@ def default_pair(results: Results) -> tuple[str, str]:
     return ids[0], ids[-1]
 
 
-def _row(step: Step, pair: Pair, kind: Kind) -> Row:
+def change(pair: Pair) -> str:
+    """Return the change of the median in percent, "≈+3 %" where runs of one machine differ as much; "" for none."""
+    old, new = pair.old.box, pair.new.box
+    if not (old and new and ratio(pair)):
+        return ""
+    part = math.floor((new.median / old.median - 1) * 100 + 0.5)
+    about = "" if _TIMED & set(kinds(pair)) else "≈"
+    sign = "\N{MINUS SIGN}" if part < 0 else "+"
+    return f"{about}{sign}{abs(part)} %"
+
+
+def _row(step: Step, at: int, kind: Kind, meanwhile: Meanwhile) -> Row:
+    pair = step.pairs[at]
     old, new = pair.old, pair.new
     cause = instead = ""
     if kind in (Kind.SLOWER, Kind.FASTER):
@@ -144,11 +190,11 @@ def _row(step: Step, pair: Pair, kind: Kind) -> Row:
         parts = [_lost(pair) if kind in _WITHOUT else "", _crossed(pair, kind)]
         told = "; ".join(filter(None, parts))
         # What failed before had no precision to lose.
-        now = _said(new, "builds without its precision" if kind is Kind.BUILDS_WITHOUT else "")
-        text = f"{_said(old)} → {now}{f': {told}' if told else ''}"
+        now = new.told("builds without its precision" if kind is Kind.BUILDS_WITHOUT else "")
+        text = f"{old.told()} → {now}{f': {told}' if told else ''}"
         gone = kind in (Kind.FIXED, Kind.PRECISION_GAINED)
         cause = old.why if gone else "" if kind is Kind.NEWLY_UNKNOWN else new.why
-        instead = _instead(step, pair) if kind in _WANTING else ""
+        instead = meanwhile.of(at) if kind in _WANTING else ""
     known = _known(step, pair)
     text += "".join(f"; flaky on {name} ({', '.join(one.flaky)})" for name, one in known if one.flaky)
     measured = all(one.grade is Grade.MEASURED for _, one in known)
@@ -159,13 +205,6 @@ def _known(step: Step, pair: Pair) -> list[tuple[str, Side]]:
     """Return the sides of which something is known, each with what it is called."""
     sides = (step.before.called, pair.old), (step.after.called, pair.new)
     return [(name, one) for name, one in sides if one.cls is not None]
-
-
-def _said(one: Side, predicate: str = "") -> str:
-    if one.cls is None:
-        return one.why
-    claimed = "" if one.grade is Grade.MEASURED else f"{one.grade}: "
-    return f"{claimed}{predicate or PREDICATE[one.cls]}{f' ({one.chip})' if one.chip else ''}"
 
 
 def _lost(pair: Pair) -> str:
@@ -210,43 +249,3 @@ def _sure(pair: Pair, known: Sequence[tuple[str, Side]]) -> str:
     if pair.altered:
         said.append("model or recipe changed")
     return "; ".join(said)
-
-
-def _instead(step: Step, pair: Pair) -> str:
-    """Name the workarounds that hold on the new side: measured ones, or else those claimed to."""
-    every = _candidates(step, pair)
-    if not every:
-        return "no workaround of it is known here"
-    good = [other for other in every if other.new.cls in GOOD]
-    works = [other for other in good if other.new.grade is Grade.MEASURED]
-    if good:
-        return "; ".join(map(_use, (works or good)[:_INSTEAD]))
-    proven = all(other.new.grade is Grade.MEASURED for other in every)
-    return (
-        f"none of {len(every)} known here {'works' if proven else 'is known to work'} on {step.after.called}"
-    )
-
-
-def _candidates(step: Step, pair: Pair) -> Sequence[Pair]:
-    """Return the workarounds of a variant or of what it is read against, then what its diagnosis is proven by."""
-    own = {other.variant.name: other for other in step.pairs if other.variant.case == pair.variant.case}
-    family = [pair.variant.name]
-    while (name := own[family[-1]].variant.counterpart) in own and name not in family:
-        family.append(name)
-    near = [
-        other
-        for name, other in own.items()
-        if other.variant.role is Role.WORKAROUND and (other.variant.counterpart in family or name in family)
-    ]
-    by_id = {f"{other.variant.case}.{other.variant.name}": other for other in step.pairs}
-    proofs = [by_id[proof] for proof in pair.new.proofs if proof in by_id]
-    found = {_full(other.variant): other for other in (*near, *proofs) if other is not pair}
-    return list(found.values())
-
-
-def _use(other: Pair) -> str:
-    return f"{_full(other.variant)} {_said(other.new)}"
-
-
-def _full(variant: VariantView) -> str:
-    return f"{variant.case}[{variant.name}]"

@@ -5,29 +5,31 @@ Cells point into `looks`; a matrix has a few hundred different ones, however man
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.engines import ENGINES
-from harness.judge.timing import RUN_TO_RUN
-from harness.layers.datatype import NARROW
+from harness.layers.datatype import same_precision
 from harness.report import past
 from harness.report.compare.ranges import PREDICATE
-from harness.report.compare.sides import STACK, Side, side
 from harness.report.compare.upgrade import default_pair
-from harness.report.labels import BUCKETS, CORNERS, KINDS, MARKS, ROLES, bucket
+from harness.report.labels import BUCKETS, CORNERS, KINDS, MARKS, PATTERNS, ROLES, bucket
 from harness.report.page.columns import Column, groups
+from harness.report.page.packing import table
+from harness.report.page.query import states, vocabulary
+from harness.report.page.steps import series_of
 from harness.report.text import clip, milliseconds, visible
-from harness.words import Engine, said
+from harness.words import GOOD, Engine, Grade, Precision, said
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from harness.case import Expectation
+    from harness.report.compare.sides import Side
+    from harness.report.compare.steps import Steps
     from harness.report.model import CaseView, CellView, Results, Timing, VariantView
 
 #: Precisions that say nothing of how a node computes.
 _UNTOLD = ("", "unknown")
-_NARROW = frozenset(map(str, NARROW))
 
 
 def rows_of(results: Results) -> list[tuple[CaseView, VariantView]]:
@@ -45,50 +47,103 @@ def grid_of(results: Results) -> list[list[CellView]]:
     return list(found.values())
 
 
-def facts(results: Results) -> dict[str, Any]:
+class Row(NamedTuple):
+    """A variant, with the number of its case; `differs` says that it changes within a series."""
+
+    case: int
+    name: str
+    title: str
+    role: str
+    role_name: str
+    counterpart: str | None
+    tags: tuple[str, ...]
+    wanted: list[dict[str, str]]
+    spans: list[dict[str, Any]]
+    differs: bool
+
+
+class Look(NamedTuple):
+    """What cells that look alike have in common: what is drawn, said and asked for.
+
+    `said` is what is known in a few words, `nodes` what each wanted node ran in and whether that was asked for, `ran`
+    and `past` and `states` are words of the query language.
+    """
+
+    cls: str
+    bucket: str
+    letters: str
+    classes: str
+    corner: str
+    under: str
+    chip: str
+    words: str
+    said: str
+    nodes: tuple[tuple[str, bool], ...]
+    states: tuple[str, ...]
+    signature: str | None
+    ran: tuple[str, ...]
+    measured: bool
+    past: tuple[str, ...]
+
+
+class Time(NamedTuple):
+    """A cell's median in milliseconds; `stack` numbers what it was taken on."""
+
+    row: int
+    column: int
+    median: float
+    stack: int
+    noisy: bool
+
+
+def facts(results: Results, steps: Steps) -> dict[str, Any]:
     """Return targets, rows, looks and timings as plain data."""
     rows = rows_of(results)
     numbers = {case.name: number for number, case in enumerate(results.cases)}
     differing = {(change.case, change.variant) for change in results.changes}
     # What differs, numbered in the order it comes.
-    looks: dict[tuple[Any, ...], int] = {}
+    looks: dict[Look, int] = {}
     stacks: dict[tuple[str, ...], int] = {}
-    grid, boxes, rests = [], [], []
-    for (_, variant), cells in zip(rows, grid_of(results), strict=True):
-        sides = [side(cell, variant) for cell in cells]
-        rest = _narrowed(sides)
-        rests.append(rest)
-        shown = [_look(cell, variant, one, rest) for cell, one in zip(cells, sides, strict=True)]
+    known = {each.column.target: each for each in steps.known}
+    grid: list[list[int]] = []
+    times: list[Time] = []
+    for row, ((_, variant), cells) in enumerate(zip(rows, grid_of(results), strict=True)):
+        sides = [known[cell.target].sides[variant.case, variant.name] for cell in cells]
+        shown = [_look(cell, variant, one) for cell, one in zip(cells, sides, strict=True)]
         grid.append([looks.setdefault(one, len(looks)) for one in shown])
-        timed = [(column, one.box) for column, one in enumerate(sides) if one.box]
-        boxes.append(
-            [
-                [column, box.median, stacks.setdefault(box.stack, len(stacks)), *(box.interval or ())]
-                for column, box in timed
-            ]
-        )
+        times += [
+            Time(row, column, box.median, stacks.setdefault(box.stack, len(stacks)), not box.interval)
+            for column, box in enumerate(one.box for one in sides)
+            if box
+        ]
     return {
         "targets": [_target(column) for group in groups(results) for column in group.columns],
         "pair": default_pair(results),
-        "cases": [
-            [case.name, case.title, case.summary, [[link.url, link.title or link.url] for link in case.links]]
-            for case in results.cases
-        ],
-        "rows": [
-            [numbers[case.name], *_row(variant, (case.name, variant.name) in differing), rest]
-            for (case, variant), rest in zip(rows, rests, strict=True)
-        ],
-        "looks": list(looks),
+        "series": series_of(results),
+        "cases": [_case(case) for case in results.cases],
+        "rows": table(
+            Row,
+            (
+                _row(numbers[case.name], variant, (case.name, variant.name) in differing)
+                for case, variant in rows
+            ),
+        ),
+        "looks": table(Look, looks),
         "grid": grid,
-        "boxes": boxes,
-        "stacks": list(stacks),
-        "stackFields": ["clock", *STACK],
-        "runToRun": RUN_TO_RUN,
-        "marks": {str(cls): [mark.letters, mark.shape, mark.name] for cls, mark in MARKS.items()},
-        "buckets": {key: name for key, (name, _) in BUCKETS.items()},
-        "kinds": [[key, name, meaning] for key, (name, meaning) in KINDS.items()],
-        "predicates": {str(cls): said for cls, said in PREDICATE.items()},
+        "times": table(Time, times),
+        "marks": {
+            str(cls): {"letters": mark.letters, "shape": mark.shape, "name": mark.name}
+            for cls, mark in MARKS.items()
+        },
+        "kinds": [{"id": key, "name": name, "meaning": meaning} for key, (name, meaning) in KINDS.items()],
+        "patterns": PATTERNS,
+        "query": vocabulary(),
     }
+
+
+def _case(case: CaseView) -> dict[str, Any]:
+    links = [{"url": link.url, "title": link.title or link.url} for link in case.links]
+    return {"name": case.name, "title": case.title, "summary": case.summary, "links": links}
 
 
 def _target(column: Column) -> dict[str, Any]:
@@ -102,31 +157,28 @@ def _target(column: Column) -> dict[str, Any]:
         "short": target.short,
         "engine": target.engine,
         "platform": target.platform,
-        "run": int(bool(target.stamps)),
+        "run": bool(target.stamps),
         "needs": target.needs,
         "gpu": column.gpu,
-        "baseline": int(ENGINES[Engine(target.engine)].baseline),
+        "baseline": ENGINES[Engine(target.engine)].baseline,
         "commands": list(target.commands),
     }
 
 
-def _narrowed(sides: Sequence[Side]) -> list[str]:
-    """Return the nodes that nobody wished for and that ran in a narrow type somewhere: only these can leave it."""
-    return sorted({node for one in sides for node, kind in one.rest if kind in _NARROW})
-
-
-def _row(variant: VariantView, differs: bool) -> list[Any]:  # noqa: FBT001
-    return [
+def _row(case: int, variant: VariantView, differs: bool) -> Row:  # noqa: FBT001
+    ops = variant.ops
+    return Row(
+        case,
         variant.name,
         variant.title,
         str(variant.role),
         ROLES[variant.role],
         variant.counterpart,
-        list(variant.tags),
-        [[node, said(precision), variant.ops.get(node, "")] for node, precision in variant.wanted],
-        [[span.series, span.text, int(span.claimed)] for span in variant.spans],
-        int(differs),
-    ]
+        variant.tags,
+        [{"node": node, "want": said(want), "op": ops.get(node, "")} for node, want in variant.wanted],
+        [{"series": span.series, "text": span.text, "claimed": span.claimed} for span in variant.spans],
+        differs,
+    )
 
 
 def look(cell: CellView, variant: VariantView) -> dict[str, str]:
@@ -178,31 +230,42 @@ def spoken(cell: CellView, variant: VariantView) -> str:
     return words(cell, variant) + timed
 
 
-def _look(cell: CellView, variant: VariantView, one: Side, rest: Sequence[str]) -> tuple[Any, ...]:
+def _look(cell: CellView, variant: VariantView, one: Side) -> Look:
     shown = look(cell, variant)
-    ran = dict(one.rest)
-    return (
+    return Look(
         str(cell.cls),
         bucket(cell),
         shown["letters"],
         shown["classes"],
         shown["corner"],
         shown["under"],
-        visible(words(cell, variant)),
-        str(one.cls) if one.cls else None,
-        str(one.grade) if one.grade else None,
-        one.graded,
         one.chip,
-        tuple(map(said, one.nodes)),
-        one.why,
+        visible(words(cell, variant)),
+        _said(cell, one),
+        tuple(_nodes(cell, variant, one)),
+        states(cell, one),
         one.signature,
-        one.proofs,
-        tuple(str(cls) for cls in one.flaky),
         _ran_in(cell, variant, one.nodes),
-        int(cell.measured),
-        tuple(said(ran.get(node, "")) for node in rest),
+        cell.measured,
         past.words(cell),
     )
+
+
+def _said(cell: CellView, one: Side) -> str:
+    """Return what is known in words; what was measured before and accepted says so, as the cell was not run here."""
+    accepted = one.grade is Grade.MEASURED and not cell.measured
+    return f"{one.grade}: {one.told()}" if accepted else one.told()
+
+
+def _nodes(cell: CellView, variant: VariantView, one: Side) -> Iterator[tuple[str, bool]]:
+    """Say of each wanted node what it ran in, or why that is not known, and whether that is what is wanted."""
+    for at, (_, want) in enumerate(variant.wanted):
+        ran = one.nodes[at] if one.nodes else ""
+        untold = "folded or not told" if cell.cls in GOOD else PREDICATE[cell.cls]
+        yield (
+            said(ran) or (untold if cell.measured else one.why or "not run"),
+            bool(ran) and same_precision(want, Precision(ran)),
+        )
 
 
 def _ran_in(cell: CellView, variant: VariantView, nodes: Sequence[str]) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from harness.report.packed import RESULTS
 from harness.report.page.cells import look, spoken
 from harness.report.page.columns import NO_GPU, gpu_of, groups, short_digest
 from harness.report.page.data import page_data
+from harness.report.page.steps import offered
 from harness.report.past import CORNERS as PAST_CORNERS
 from harness.report.past import NEWS, day, news
 from harness.report.text import capital, clip, visible
@@ -55,7 +56,7 @@ _MOST_STEP_ROWS = 100
 _NEWS_ROWS, _MOST_NEWS, _NEWS_CELLS = 12, 100, 3
 _STYLES = ("style.css", "matrix.css", "panel.css", "media.css")
 #: In the order in which they rely on one another.
-_SCRIPTS = ("base", "upgrade", "step", "query", "matrix", "sight", "graph", "layers", "panel", "main")
+_SCRIPTS = ("base", "step", "query", "matrix", "sight", "graph", "layers", "panel", "main")
 
 
 def render(results: Results, archives: Sequence[str] = ()) -> str:
@@ -83,6 +84,7 @@ def render(results: Results, archives: Sequence[str] = ()) -> str:
             attention=attention(results),
             changes=grouped(results.changes, _MOST_CHANGES),
             step=upgrade(Column(results, before), Column(results, after)),
+            offered=offered(results).said,
             static=len(results.cells) <= _STATIC_CELLS,
             clusters=clusters(results),
             news=news(results),

@@ -7,10 +7,9 @@ hierarchical system structures", 1981.
 
 from __future__ import annotations
 
-import bisect
 import math
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -183,18 +182,15 @@ def _ordered(work: _Work) -> list[list[int]]:
     for item, rank in enumerate(work.ranks):
         by_rank.setdefault(rank, []).append(item)
     rows = [by_rank[rank] for rank in sorted(by_rank)]
-    best, fewest = rows, math.inf
+    tried = []
     for turn in range(_ORDERINGS):
         rows = [list(row) for row in rows]
         down = turn % 2 == 0
         for row in rows if down else reversed(rows):
             at = {item: place for every in rows for place, item in enumerate(every)}
             row.sort(key=lambda item: _barycentre(work, item, at, down=down))
-        crossed = _crossings(work, rows)
-        # The later of two as good: it knows where wires enter the boxes below.
-        if crossed <= fewest:
-            best, fewest = rows, crossed
-    return best
+        tried.append(rows)
+    return min(tried, key=lambda rows: _crossings(work, rows))
 
 
 def _barycentre(work: _Work, item: int, at: Mapping[int, int], *, down: bool) -> tuple[float, int]:
@@ -205,14 +201,10 @@ def _barycentre(work: _Work, item: int, at: Mapping[int, int], *, down: bool) ->
 
 def _crossings(work: _Work, rows: Sequence[Sequence[int]]) -> int:
     at = {item: place for row in rows for place, item in enumerate(row)}
-    total = 0
-    for row in rows:
-        ends = sorted((at[item], at[lower] + lean) for item in row for lower, lean in work.below[item])
-        passed: list[float] = []
-        for _, lower in ends:
-            total += len(passed) - bisect.bisect_right(passed, lower)
-            bisect.insort(passed, lower)
-    return total
+    ends = (
+        [(at[item], at[lower] + lean) for item in row for lower, lean in work.below[item]] for row in rows
+    )
+    return sum((a - b) * (c - d) < 0 for row in ends for (a, c), (b, d) in combinations(row, 2))
 
 
 def _settled(work: _Work, rows: Sequence[Sequence[int]]) -> list[int]:
@@ -248,29 +240,26 @@ def _settle(
 ) -> None:
     """Move the items of a row to the least weighted squares from where they are pulled, in order and apart.
 
-    That is isotonic regression, by pooling neighbours that would overlap. No row goes beyond the widest one: a long
-    chain of blocks would drift to one side for ever.
+    That is isotonic regression of where each would stand but for the width of those before it. No row goes beyond the
+    widest one: a long chain of blocks would drift to one side for ever.
     """
-    near = [
-        [(other, _PULLS.get((work.widths[item], work.widths[other]), _PULL)) for other, _ in joined[item]]
-        for item in row
-    ]
+    from scipy.optimize import isotonic_regression  # noqa: PLC0415  (half a second, which only a page needs to spend)
+
     offsets = _apart([work.widths[item] for item in row])
-    pools: list[tuple[float, float, int]] = []
-    for item, found, offset in zip(row, near, offsets, strict=True):
-        weight = sum(pull for _, pull in found)
-        wanted = sum(across[other] * pull for other, pull in found) / weight if found else across[item]
-        pool = (wanted - offset, weight or _PULL, 1)
-        while pools and pools[-1][0] > pool[0]:
-            where, heavy, many = pools.pop()
-            both = heavy + pool[1]
-            pool = ((where * heavy + pool[0] * pool[1]) / both, both, many + pool[2])
-        pools.append(pool)
+    wanted, weights = [], []
+    for item, offset in zip(row, offsets, strict=True):
+        near = [
+            (across[other], _PULLS.get((work.widths[item], work.widths[other]), _PULL))
+            for other, _ in joined[item]
+        ]
+        weight = sum(pull for _, pull in near)
+        wanted.append((sum(at * pull for at, pull in near) / weight if near else across[item]) - offset)
+        weights.append(weight or _PULL)
     least = (work.widths[row[0]] - widest) // 2
     most = max(least, (widest - work.widths[row[-1]]) // 2 - offsets[-1])
-    shifts = [min(most, max(least, math.floor(where + 0.5))) for where, _, many in pools for _ in range(many)]
+    shifts = isotonic_regression(wanted, weights=weights).x.tolist()
     for item, shift, offset in zip(row, shifts, offsets, strict=True):
-        across[item] = shift + offset
+        across[item] = min(most, max(least, math.floor(shift + 0.5))) + offset
 
 
 def _straight(places: Iterable[Place]) -> Iterator[tuple[int, int, int]]:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.engines import ENGINES
+from harness.layers.datatype import same_precision
 from harness.record.from_json import fields_of
 from harness.report import past
+from harness.report.compare.ranges import PREDICATE
 from harness.report.labels import BUCKETS, MARKS, ROLES, bucket
 from harness.report.page.layout import layout
-from harness.words import said
+from harness.report.page.packing import table
+from harness.words import UNJUDGED, Grade, Precision, said
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -45,6 +48,29 @@ def variant_evidence(case: CaseView, variant: VariantView) -> dict[str, Any]:
     )
 
 
+class _Node(NamedTuple):
+    name: str
+    op: str
+    constants: list[int]
+    rank: int
+    across: int
+
+
+class _End(NamedTuple):
+    tensor: int
+    rank: int
+    across: int
+
+
+class _Wire(NamedTuple):
+    tensor: int
+    source: int
+    sink: int
+    port: int
+    ports: int
+    lanes: tuple[tuple[int, int, int], ...]
+
+
 def _graph(graph: GraphView) -> dict[str, Any] | None:
     """Return the graph with places; tensors are numbers into `tensors`, items those of nodes and then of ends."""
     if not graph.nodes:
@@ -56,21 +82,29 @@ def _graph(graph: GraphView) -> dict[str, Any] | None:
     picture = layout(graph)
     return {
         "tensors": [[name, types.get(name, "")] for name in names],
-        "nodes": [
-            [
-                node.name,
-                node.op,
-                [number[name] for name in node.inputs if name in constants],
-                place.rank,
-                place.across,
-            ]
-            for node, place in zip(graph.nodes, picture.nodes, strict=True)
-        ],
-        "ends": [[number[end.tensor], end.place.rank, end.place.across] for end in picture.ends],
-        "wires": [
-            [number[wire.tensor], wire.source, wire.sink, wire.port, wire.ports, wire.lanes]
-            for wire in picture.wires
-        ],
+        "nodes": table(
+            _Node,
+            (
+                _Node(
+                    node.name,
+                    node.op,
+                    [number[name] for name in node.inputs if name in constants],
+                    place.rank,
+                    place.across,
+                )
+                for node, place in zip(graph.nodes, picture.nodes, strict=True)
+            ),
+        ),
+        "ends": table(
+            _End, (_End(number[end.tensor], end.place.rank, end.place.across) for end in picture.ends)
+        ),
+        "wires": table(
+            _Wire,
+            (
+                _Wire(number[wire.tensor], wire.source, wire.sink, wire.port, wire.ports, wire.lanes)
+                for wire in picture.wires
+            ),
+        ),
     }
 
 
@@ -84,28 +118,35 @@ def _expectation(entry: Expectation) -> dict[str, Any]:
     return _slim(
         {
             "outcome": MARKS[entry.outcome].name,
-            "where": " ".join(part for part in where if part),
-            "graded": entry.graded,
+            "how": _how(entry, " ".join(part for part in where if part)),
             "url": entry.source.url if entry.source else "",
             "source": (entry.source.title or entry.source.url) if entry.source else "",
-            "note": entry.note,
         }
     )
 
 
-def cell_evidence(cell: CellView, runs: Sequence[RunView] = ()) -> dict[str, Any]:
+def _how(entry: Expectation, where: str) -> str:
+    """Say where a claim holds and how sure it is; one accepted from a measurement says when and where in its note."""
+    if entry.grade is Grade.MEASURED and entry.note:
+        return f"\N{EN DASH} {entry.note} and accepted as what to expect"
+    return f"on {where}, {entry.graded}. {entry.note}".rstrip()
+
+
+def cell_evidence(
+    cell: CellView, variant: VariantView, runs: Sequence[RunView] = (), meanwhile: str = ""
+) -> dict[str, Any]:
     """Return a cell's evidence; `runs` are all of the past, which its history points into."""
     end = cell.end
     return _slim(
         {
             "class": MARKS[cell.cls].name,
             "letters": MARKS[cell.cls].letters,
-            "bucket": BUCKETS[bucket(cell)][0],
+            "state": _state(cell, variant),
             "reason": cell.reason,
             "sentence": cell.sentence,
             "expectation": cell.expectation,
             "claims": list(cell.claims),
-            "lost": list(cell.lost),
+            "meanwhile": meanwhile,
             "diagnosis": fields_of(cell.diagnosis) if cell.diagnosis else None,
             "notes": list(cell.notes),
             "phases": _pairs(cell.phases),
@@ -119,8 +160,8 @@ def cell_evidence(cell: CellView, runs: Sequence[RunView] = ()) -> dict[str, Any
             "messagesLeftOut": cell.messages_left_out,
             "native": cell.native_output,
             "log": cell.log_sha256,
-            "precision": [[node, said(precision)] for node, precision in cell.precision.items()],
-            "layers": [_layer(layer) for layer in cell.layers],
+            "precision": _precision(cell, dict(variant.wanted)),
+            "layers": table(_Layer, map(_layer, cell.layers)) if cell.layers else None,
             "layerSource": cell.layer_source,
             "unparsedLayers": cell.unparsed_layers,
             "engineBytes": cell.engine_bytes,
@@ -131,6 +172,40 @@ def cell_evidence(cell: CellView, runs: Sequence[RunView] = ()) -> dict[str, Any
             "byHand": list(cell.by_hand),
         }
     )
+
+
+def _state(cell: CellView, variant: VariantView) -> str:
+    """Return the headline of the panel: bucket, class or what is claimed, and whether it is flaky."""
+    where = bucket(cell)
+    title, known = BUCKETS[where][0], MARKS[cell.cls].name
+    claimed = variant.expectations[cell.claims[0]].outcome if where == "claimed" else None
+    if claimed and claimed not in UNJUDGED:
+        known = PREDICATE[claimed]
+    flaky = "; flaky" if "flaky" in past.words(cell) else ""
+    return f"{title}{'' if title == known else f': {known.lower()}'}{flaky}"
+
+
+class Ran(NamedTuple):
+    """A node, what it ran in ("" where the engine does not tell), and whether that is not what is wanted."""
+
+    node: str
+    kind: str
+    lost: bool
+
+
+def _precision(cell: CellView, wanted: Mapping[str, Precision]) -> dict[str, Any] | None:
+    """Return what nodes ran in; of the baseline no precision is demanded."""
+    found = [
+        Ran(
+            node,
+            "" if kind is Precision.UNKNOWN else said(kind),
+            lost=cell.demanded
+            and kind is not Precision.UNKNOWN
+            and not same_precision(wanted.get(node, kind), kind),
+        )
+        for node, kind in cell.precision.items()
+    ]
+    return table(Ran, found) if found else None
 
 
 def _past(cell: CellView, runs: Sequence[RunView]) -> dict[str, Any]:
@@ -156,10 +231,30 @@ def _accuracy(one: Accuracy) -> list[Any]:
     return [one.output, one.max_abs, one.max_rel, one.cosine, one.not_finite, one.shape_matches]
 
 
-def _layer(layer: Layer) -> list[Any]:
-    edges = [_tensors(layer.inputs), _tensors(layer.weights), _tensors(layer.outputs)]
-    head = [layer.name, layer.type, said(layer.precision)]
-    return [*head, *edges, layer.tactic, list(layer.onnx_nodes), layer.time_ms]
+class _Layer(NamedTuple):
+    name: str
+    type: str
+    precision: str
+    inputs: list[list[str]]
+    weights: list[list[str]]
+    outputs: list[list[str]]
+    tactic: str
+    nodes: tuple[str, ...]
+    time: float | None
+
+
+def _layer(layer: Layer) -> _Layer:
+    return _Layer(
+        layer.name,
+        layer.type,
+        said(layer.precision),
+        _tensors(layer.inputs),
+        _tensors(layer.weights),
+        _tensors(layer.outputs),
+        layer.tactic,
+        layer.onnx_nodes,
+        layer.time_ms,
+    )
 
 
 def _tensors(tensors: Iterable[TensorUse]) -> list[list[str]]:

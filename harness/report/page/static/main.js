@@ -1,7 +1,9 @@
 // ---- what the page shows is what the address says ---------------------------------------------------------------
 const KEYS_OF_STATE = ["a", "b", "q", "state", "hide", "only", "metric", "cell", "vs"];
+/** @type {() => State} */
 const fresh = () => ({ a: data.pair[0], b: data.pair[1], q: "", state: "", hide: "", only: "", metric: "", cell: "", vs: "" });
 let state = fresh();
+/** @type {(wanted: State) => string} */
 const hashOf = (wanted) => {
   const plain = fresh();
   const said = KEYS_OF_STATE.filter((key) => wanted[key] !== plain[key] && wanted[key]);
@@ -9,6 +11,7 @@ const hashOf = (wanted) => {
   // The pair is always said: the default moves on when a newer version is measured.
   return "#" + ["a", "b", ...said.filter((key) => key !== "a" && key !== "b")].map((key) => `${key}=${encodeURIComponent(wanted[key])}`).join("&");
 };
+/** @type {() => State | null} */
 const readHash = () => {
   const text = location.hash.slice(1);
   const found = fresh();
@@ -24,6 +27,7 @@ const readHash = () => {
   } catch { return null; }
   return found;
 };
+/** @type {(id: string, otherwise: string) => number} */
 const number = (id, otherwise) => (byTarget.get(id) || byTarget.get(otherwise))?.index ?? 0;
 // Says what of the address names nothing in this report; the rest of it is followed.
 const strangers = () => {
@@ -32,14 +36,32 @@ const strangers = () => {
   byId("stranger").textContent = unknown.length ? `The address names what is not in this report: ${unknown.join(", ")}.` : "";
   byId("stranger").hidden = !unknown.length;
 };
+/** @type {(text: string) => void} */
 const problem = (text) => {
   byId("f-problem").textContent = text;
   byId("f-problem").hidden = !text;
   byId("f-text").setAttribute("aria-invalid", String(Boolean(text)));
 };
 let shownPair = "";
+let stepShown = Promise.resolve();
+/** @type {string | null} */
 let shownFilter = null;
+/** @type {(pick: HTMLSelectElement, offered: Target[], chosen: number) => void} */
+const fillPicker = (pick, offered, chosen) => {
+  const groups = new Set(offered.map((target) => target.family));
+  pick.replaceChildren(...[...groups].map((family) => make("optgroup", { label: cut(family, 60) }, offered.filter((target) => target.family === family)
+    .map((target) => make("option", { value: target.id }, `${target.id} – ${cut(target.short, 40)}${target.run ? "" : " (not run)"}`)))));
+  pick.value = targets[chosen].id;
+};
+// Offers the targets that there are steps to: for "to" those from the one chosen, and the one that the address names.
+/** @type {(before: number, after: number) => void} */
+const fillPickers = (before, after) => {
+  const { to } = data.steps[before];
+  fillPicker(byId("pick-a"), targets, before);
+  fillPicker(byId("pick-b"), targets.filter((target) => target.index === after || to.includes(target.index)), after);
+};
 const phone = matchMedia("(max-width: 40rem)");
+/** @type {() => [before: number, after: number]} */
 const pairNow = () => [number(state.a, data.pair[0]), number(state.b, data.pair[1])];
 const filterAgain = () => {
   const pair = phone.matches && !state.only.includes("a") ? pairNow() : null;
@@ -64,13 +86,12 @@ const apply = () => {
   const newPair = targets.length && shownPair !== pair.join();
   if (newPair) {
     shownPair = pair.join();
-    drawStep(...pair);
-    stepLinks();
+    stepShown = drawStep(...pair);
     byId("pair-said").replaceChildren("From ", make("b", {}, targets[pair[0]].id), " to ", make("b", {}, targets[pair[1]].id));
     markPair(...pair);
-    byId("pick-a").value = targets[pair[0]].id;
-    byId("pick-b").value = targets[pair[1]].id;
-    for (const [id, index] of [["on-a", pair[0]], ["on-b", pair[1]]]) byId(id).textContent = targetSaid(targets[index]);
+    fillPickers(...pair);
+    byId("on-a").textContent = targetSaid(targets[pair[0]]);
+    byId("on-b").textContent = targetSaid(targets[pair[1]]);
   }
   if (byId("f-text").value !== state.q) byId("f-text").value = state.q;
   byId("f-state").value = state.state;
@@ -80,54 +101,58 @@ const apply = () => {
   byId("f-measured").checked = state.only.includes("m");
   byId("f-all").checked = state.only.includes("a");
   const hidden = state.hide.split("|");
-  for (const box of filters.querySelectorAll("[name=family]")) box.checked = !hidden.includes(families[box.value].dataset.name);
+  for (const box of filters.querySelectorAll("[name=family]")) box.checked = !hidden.includes(families[box.value].dataset.name || "");
   byId("f-pair").setAttribute("aria-pressed", String(onlyTwo(state)));
   filterAgain();
   if (newPair) showPair(pair);
   for (const button of document.querySelectorAll("[data-bucket]")) button.setAttribute("aria-pressed", String(state.state === "b-" + button.dataset.bucket));
   const place = state.cell ? placeOf(state.cell) : null;
   if (place) {
-    const other = byTarget.get(state.vs);
-    const wanted = [...place, other && other.index !== place[1] ? other.index : null];
-    if (String(current) !== String(wanted)) openCell(...wanted);
+    const vs = byTarget.get(state.vs);
+    const other = vs && vs.index !== place[1] ? vs.index : null;
+    if (String(current) !== String([...place, other])) openCell(...place, other);
   } else shutCell();
 };
 // A step to another cell is one that the browser's Back undoes; typing in a filter is not.
+/** @type {(changes: Partial<State>) => void} */
 const go = (changes) => {
-  const wanted = followTwo(state, { ...state, ...changes });
+  const wanted = followTwo(state, /** @type {State} */ ({ ...state, ...changes }));
   if (JSON.stringify(wanted) === JSON.stringify(state)) return;
   const address = location.pathname + location.search + hashOf(wanted);
   history["cell" in changes || "a" in changes || "b" in changes ? "pushState" : "replaceState"](null, "", address);
   state = wanted;
   apply();
 };
+/** @type {(target: Target) => string} */
 const targetSaid = (target) => cut(`${target.label}${target.run ? "" : `; not run here, needs ${target.needs}`}`, 300);
-const stepLinks = () => byId("step").querySelectorAll("a.cellref").forEach((anchor) => { anchor.dataset.vs = targets[number(state.a, data.pair[0])].id; });
 
 const filters = byId("filters");
 filters.hidden = false;
 byId("pair").hidden = false;
 byId("pair-said").classList.add("on-paper");
-for (const [id, key] of [["pick-a", "a"], ["pick-b", "b"]]) {
-  const pick = byId(id);
-  for (const family of new Set(targets.map((target) => target.family))) {
-    pick.append(make("optgroup", { label: cut(family, 60) }, targets.filter((target) => target.family === family)
-      .map((target) => make("option", { value: target.id }, `${target.id} – ${cut(target.short, 40)}${target.run ? "" : " (not run)"}`))));
-  }
-  pick.addEventListener("change", () => go({ [key]: pick.value }));
-}
+// Another start may have no step to where one was going: then the nearest that it has is offered.
+/** @type {(id: string) => void} */
+const pickStart = (id) => {
+  const { to } = data.steps[number(id, data.pair[0])];
+  const [, after] = pairNow();
+  const nearest = [...to].sort((one, two) => Math.abs(one - after) - Math.abs(two - after))[0];
+  go({ a: id, b: targets[nearest].id });
+};
+byId("pick-a").addEventListener("change", () => pickStart(byId("pick-a").value));
+byId("pick-b").addEventListener("change", () => go({ b: byId("pick-b").value }));
 byId("swap").addEventListener("click", () => go({ a: state.b, b: state.a }));
 byId("copy").hidden = !navigator.clipboard;
 byId("copy").addEventListener("click", () => {
   navigator.clipboard.writeText(location.href.split("#")[0] + (hashOf(state) || `#a=${encodeURIComponent(state.a)}&b=${encodeURIComponent(state.b)}`)).then(() => { byId("copy").textContent = "Copied"; });
 });
+/** @type {(letter: string, on: boolean) => string} */
 const only = (letter, on) => [...new Set([...state.only].filter((one) => one !== letter).concat(on ? [letter] : []))].sort().join("");
 byId("f-text").addEventListener("input", () => go({ q: byId("f-text").value }));
 byId("f-state").addEventListener("change", () => go({ state: byId("f-state").value }));
 byId("f-metric").addEventListener("change", () => go({ metric: byId("f-metric").value }));
-byId("f-differs").addEventListener("change", (event) => go({ only: only("d", event.target.checked) }));
-byId("f-measured").addEventListener("change", (event) => go({ only: only("m", event.target.checked) }));
-byId("f-all").addEventListener("change", (event) => go({ only: only("a", event.target.checked) }));
+byId("f-differs").addEventListener("change", () => go({ only: only("d", byId("f-differs").checked) }));
+byId("f-measured").addEventListener("change", () => go({ only: only("m", byId("f-measured").checked) }));
+byId("f-all").addEventListener("change", () => go({ only: only("a", byId("f-all").checked) }));
 phone.addEventListener("change", filterAgain);
 byId("f-pair").addEventListener("click", () => {
   go({ q: toggleTwo(state) });
@@ -141,7 +166,7 @@ byId("show-all").addEventListener("click", () => {
 for (const box of filters.querySelectorAll("[name=family]")) {
   box.addEventListener("change", () => go({ hide: [...filters.querySelectorAll("[name=family]:not(:checked)")].map((one) => families[one.value].dataset.name).join("|") }));
 }
-filters.addEventListener("submit", (event) => event.preventDefault());
+filters.addEventListener("submit", (/** @type {Event} */ event) => event.preventDefault());
 for (const button of document.querySelectorAll("[data-bucket]")) {
   button.disabled = !button.querySelector(".n").textContent.trim().match(/[1-9]/);
   button.addEventListener("click", () => {
@@ -156,7 +181,7 @@ for (const reference of document.querySelectorAll("a[data-cell]")) {
 }
 for (const reference of document.querySelectorAll("a[data-q]")) {
   reference.href = hashOf({ ...fresh(), q: reference.dataset.q });
-  reference.addEventListener("click", (event) => {
+  reference.addEventListener("click", (/** @type {Event} */ event) => {
     event.preventDefault();
     go({ q: reference.dataset.q, state: "", hide: "", only: "" });
     byId("matrix").scrollIntoView();
@@ -164,7 +189,7 @@ for (const reference of document.querySelectorAll("a[data-q]")) {
 }
 // Links within the page keep what the address says: a cell is opened, a section is scrolled to.
 document.addEventListener("click", (event) => {
-  const anchor = event.target.closest?.("a[href^='#']");
+  const anchor = event.target?.closest?.("a[href^='#']");
   if (!anchor || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
   event.preventDefault();
   let id = "";
@@ -194,7 +219,7 @@ const showHelp = () => {
 addEventListener("hashchange", follow);
 addEventListener("popstate", follow);
 addEventListener("keydown", (event) => {
-  const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement.tagName);
+  const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement?.tagName || "");
   if (event.key === "Escape" && byId("help").open) return;
   if (event.key === "Escape" && state.cell) go({ cell: "", vs: "" });
   if (typing || event.altKey || event.ctrlKey || event.metaKey) return;
@@ -207,6 +232,7 @@ addEventListener("keydown", (event) => {
 });
 // Paper cannot be unfolded, nor scrolled; what would fill more than a hundred sheets stays undrawn.
 const ON_PAPER = 20000;
+/** @type {HTMLDetailsElement[]} */
 let unfolded = [];
 addEventListener("beforeprint", () => {
   if (!STATIC && panel.hidden && matching.length * shownColumns().length <= ON_PAPER) drawMore(matching.length);
@@ -218,5 +244,7 @@ byId("f-help").addEventListener("click", showHelp);
 follow();
 if (!shownPair) apply();
 if (current) scroller.scrollIntoView({ block: "nearest", behavior: "instant" });
-performance.mark("ready");
-document.documentElement.dataset.ready = "";
+stepShown.then(() => {
+  performance.mark("ready");
+  document.documentElement.dataset.ready = "";
+});

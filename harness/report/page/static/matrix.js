@@ -2,25 +2,36 @@
 const STATIC = !grid.hasAttribute("data-drawn");
 const BATCH = 10;
 let watch = () => {};
+/** @type {HTMLElement} */
 const scroller = grid.closest(".scroller");
+/** @type {HTMLTableCellElement[]} */
 const families = [...grid.querySelectorAll(".families th[data-family]")];
+/** @type {HTMLTableCellElement[]} */
 const parts = [...grid.querySelectorAll(".gpus th")];
+/** @type {HTMLTableCellElement[]} */
 const heads = [...grid.querySelectorAll(".targets th")];
 const firsts = new Set(heads.map((head, index) => (head.classList.contains("first") ? index : -1)));
+/** @type {Map<Case, HTMLTableSectionElement>} */
 const bodies = new Map();
+/** @type {HTMLElement[]} */
 const elements = [];
+/** @type {HTMLAnchorElement[][]} */
 const links = [];
 let columns = targets.map(() => true);
 let matching = rows.map((row) => row.index);
+/** @type {boolean[] | null} */
 let hits = null;
 let drawn = 0;
 
+/** @type {(look: Look) => Element} */
 const badge = (look) => make("b", { class: `badge ${look.classes}` }, look.letters);
+/** @type {(anchor: HTMLAnchorElement, row: number, column: number) => void} */
 const dress = (anchor, row, column) => {
   anchor.href = "#" + encodeURIComponent(idOf(row, column));
   anchor.setAttribute("aria-label", `${cut(rows[row].name)} on ${targets[column].id}. ${spoken(row, column)}. Shown: ${anchor.textContent.trim()}`);
   anchor.tabIndex = -1;
 };
+/** @type {(row: number, column: number) => Element} */
 const tableCell = (row, column) => {
   const look = lookOf(row, column);
   const time = timeOf(row, column);
@@ -28,61 +39,70 @@ const tableCell = (row, column) => {
     look.under ? [" ", make("i", { class: look.under === look.chip ? "chip" : null }, look.under)] : null, time ? [" ", make("i", { class: "time" }, time)] : null);
   return make("td", { class: (firsts.has(column) ? "first " : "") + look.classes, title: spoken(row, column) }, anchor);
 };
-const spanLine = ([series, text]) => make("div", { class: "span" }, make("b", {}, series), " ", text);
+/** @type {(span: Span) => Element} */
+const spanLine = ({ series, text }) => make("div", { class: "span" }, make("b", {}, series), " ", text);
+/** @type {(row: Row) => HTMLElement} */
 const rowElement = (row) => {
-  const claimed = row.spans.filter((span) => span[2]);
+  const claimed = row.spans.filter((span) => span.claimed);
   return make("tr", { class: "variant" }, make("th", { scope: "row" }, make("div", { class: "row" },
     make("div", { class: "head" }, make("code", {}, cut(row.name)), " ",
-      make("span", { class: `role r-${row.role}` }, row.roleName + (row.counterpart ? ` of ${cut(row.counterpart)}` : "")),
+      make("span", { class: `role r-${row.role}` }, row.role_name + (row.counterpart ? ` of ${cut(row.counterpart)}` : "")),
       row.tags.length ? [" ", make("span", { class: "tags" }, cut(row.tags.join(" ")))] : null,
       claimed.length ? make("details", { class: "claims" }, make("summary", { title: "Reported or guessed, not run here" }, "claims"), claimed.map(spanLine)) : null),
-    make("div", { class: "claim" }, cut(row.title)), row.spans.filter((span) => !span[2]).map(spanLine))),
+    make("div", { class: "claim" }, cut(row.title)), row.spans.filter((span) => !span.claimed).map(spanLine))),
   targets.map((_, column) => tableCell(row.index, column)));
 };
+/** @type {(found: Case) => any} */
 const caseElement = (found) => make("tbody", {}, make("tr", { class: "case" }, make("th", { scope: "rowgroup", colspan: targets.length + 1 },
   make("div", {}, make("h3", {}, cut(found.title)), " ", make("code", {}, cut(found.name)),
-    make("p", {}, cut(found.summary, 1000), found.links.map(([url, title]) => [" ", link(url, cut(title))]))))));
-// The column that latencies are told against, or null where they are told as they are.
-let yardstick = null;
-const timeSaid = (row, column) => {
-  if (yardstick === null || yardstick === column) return timeOf(row, column);
-  const [old, now] = [sideOf(row, yardstick), sideOf(row, column)];
-  if (!ratio(old, now)) return "n/c";
-  const part = Math.round((now.box.median / old.box.median - 1) * 100);
-  return `${speed(old, now) ? "" : "≈"}${part < 0 ? "−" : "+"}${Math.abs(part)} %`;
-};
+    make("p", {}, cut(found.summary, 1000), found.links.map(({ url, title }) => [" ", link(url, cut(title))]))))));
+/** @type {Against | null} */
+let against = null;
+/** @type {(row: number, column: number) => string} */
+const timeSaid = (row, column) => (against ? against.said(row, column) : timeOf(row, column));
+/** @type {(row: number) => void} */
 const measure = (row) => links[row].forEach((anchor, column) => {
   const time = anchor.querySelector(".time");
   if (time) time.textContent = timeSaid(row, column);
   dress(anchor, row, column);
 });
+/** @type {(row: number, element: HTMLElement) => void} */
 const adopt = (row, element) => {
   elements[row] = element;
   links[row] = [...element.querySelectorAll("td > a")];
-  if (yardstick === null) links[row].forEach((anchor, column) => dress(anchor, row, column));
-  else measure(row);
+  if (against) measure(row);
+  else links[row].forEach((anchor, column) => dress(anchor, row, column));
 };
-// What stands under the badges: "" for precision and latency, one of the two, or "against" the column of a target.
-const showMetric = (metric, against) => {
+// What stands under the badges: "" for precision and latency, one of the two, or "against" a column.
+let metricWanted = "";
+/** @type {(metric: string, column: number) => Promise<void>} */
+const showMetric = async (metric, column) => {
+  const wanted = metric === "against" ? `${column}` : "";
   grid.dataset.metric = metric;
-  const wanted = metric === "against" ? against : null;
-  if (wanted === yardstick) return;
-  yardstick = wanted;
+  if (wanted === metricWanted) return;
+  metricWanted = wanted;
+  let found = null;
+  try { found = wanted ? await compareWith(column) : null; } catch { return; }
+  if (wanted !== metricWanted) return;
+  against = found;
   links.forEach((_, row) => measure(row));
 };
+/** @type {(row: number) => void} */
 const show = (row) => {
   links[row].forEach((anchor, column) => {
-    anchor.parentElement.hidden = !columns[column];
-    anchor.parentElement.classList.toggle("hit", Boolean(hits && columns[column] && hits[data.grid[row][column]]));
+    const cell = /** @type {HTMLElement} */ (anchor.parentElement);
+    cell.hidden = !columns[column];
+    cell.classList.toggle("hit", Boolean(hits && columns[column] && hits[data.grid[row][column]]));
   });
 };
+/** @type {(many: number) => void} */
 const drawMore = (many) => {
   const until = Math.min(matching.length, drawn + many);
   for (; drawn < until; drawn += 1) {
     const row = rows[matching[drawn]];
     if (!elements[row.index]) adopt(row.index, rowElement(row));
-    if (!bodies.has(row.case)) bodies.set(row.case, caseElement(row.case));
-    const body = bodies.get(row.case);
+    const body = bodies.get(row.case) || caseElement(row.case);
+    bodies.set(row.case, body);
     if (body.parentElement !== grid) grid.append(body);
     body.append(elements[row.index]);
     body.rows[0].cells[0].colSpan = columns.filter(Boolean).length + 1;
@@ -105,7 +125,7 @@ if (STATIC) {
 }
 const drawHeads = () => {
   heads.forEach((head, index) => { head.hidden = !columns[index]; });
-  for (const [above, key] of [[families, "family"], [parts, "gpu"]]) {
+  for (const [above, key] of /** @type {[HTMLTableCellElement[], string][]} */ ([[families, "family"], [parts, "gpu"]])) {
     above.forEach((head) => {
       const left = heads.filter((entry) => entry.dataset[key] === head.dataset[key] && !entry.hidden).length;
       head.hidden = left === 0;
@@ -138,14 +158,15 @@ const drawRows = () => {
 };
 // Sets what is shown; `hide` are families left out, `state` a class or verdict, `query` a parsed query. `pair` are the
 // only columns that there is room for, unless the query names others.
+/** @type {(filter: Filter) => void} */
 const filterRows = ({ query, hide, state, differs, measured, pair }) => {
-  const room = (target) => !pair || query.columns.length > 0 || pair.includes(target.index);
+  const room = (/** @type {Target} */ target) => !pair || query.columns.length > 0 || pair.includes(target.index);
   columns = targets.map((target) => !hide.includes(target.family) && !(measured && !target.run) && room(target) && query.columns.every((fits) => fits(target)));
   const shown = targets.map((_, column) => column).filter((column) => columns[column]);
-  const tests = [...query.cells, ...(state ? [(look) => look.bucket === state.slice(2) && state[0] === "b" || (look.cls === state.slice(2) && state[0] === "k")] : [])];
+  const tests = [...query.cells, ...(state ? [(/** @type {Look} */ look) => look.bucket === state.slice(2) && state[0] === "b" || (look.cls === state.slice(2) && state[0] === "k")] : [])];
   const fits = looks.map((look) => tests.every((test) => test(look)));
   const banned = looks.map((look) => query.none.some((test) => test(look)));
-  const sequences = query.sequences.map(([states, not]) => [sequence(states, columns), not]);
+  const sequences = query.sequences.map(([states, not]) => ({ follows: sequence(states, columns), not }));
   hits = tests.length ? fits : null;
   matching = rows.filter((row) => {
     if (!shown.length) return false;
@@ -154,7 +175,7 @@ const filterRows = ({ query, hide, state, differs, measured, pair }) => {
     const cells = data.grid[row.index];
     if (tests.length && !shown.some((column) => fits[cells[column]])) return false;
     if (query.none.length && shown.some((column) => banned[cells[column]])) return false;
-    return sequences.every(([follows, not]) => follows(row) !== not);
+    return sequences.every(({ follows, not }) => follows(row) !== not);
   }).map((row) => row.index);
   drawRows();
   byId("f-count").value = matching.length === rows.length ? `${rows.length} rows` : `${matching.length} of ${rows.length} rows`;
@@ -167,38 +188,46 @@ const filterRows = ({ query, hide, state, differs, measured, pair }) => {
 };
 
 // ---- keyboard -------------------------------------------------------------------------------------------------
+/** @type {HTMLElement | null} */
 let home = null;
+/** @type {(element: Element) => boolean} */
 const seen = (element) => element.isConnected && !element.closest("[hidden]");
+/** @type {(anchor: HTMLElement) => void} */
 const setHome = (anchor) => {
   if (home) home.tabIndex = -1;
   home = anchor;
   anchor.tabIndex = 0;
 };
+/** @type {(list: number[], now: number, by: number) => number} */
 const step = (list, now, by) => list[Math.min(list.length - 1, Math.max(0, list.indexOf(now) + by))];
 const shownColumns = () => targets.map((_, index) => index).filter((index) => columns[index]);
+/** @type {{ [key: string]: (row: number, column: number) => [row: number, column: number] }} */
 const MOVES = {
   ArrowRight: (row, column) => [row, step(shownColumns(), column, 1)],
   ArrowLeft: (row, column) => [row, step(shownColumns(), column, -1)],
   ArrowDown: (row, column) => [step(matching, row, 1), column],
   ArrowUp: (row, column) => [step(matching, row, -1), column],
   Home: (row) => [row, shownColumns()[0]],
-  End: (row) => [row, shownColumns().at(-1)],
+  End: (row) => [row, shownColumns().slice(-1)[0]],
 };
+/** @type {(anchor: HTMLAnchorElement) => [row: number, column: number]} */
 const whereIs = (anchor) => {
   const row = elements.indexOf(anchor.closest("tr"));
   return [row, links[row].indexOf(anchor)];
 };
-grid.addEventListener("keydown", (event) => {
-  const anchor = event.target.closest("td > a");
+grid.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
+  const anchor = /** @type {Element} */ (event.target).closest("td > a");
   const move = MOVES[event.key];
   if (!anchor || !move || event.altKey || event.ctrlKey || event.metaKey) return;
   event.preventDefault();
   const [row, column] = move(...whereIs(anchor));
-  setHome(drawnCell(row, column));
-  home.focus({ preventScroll: true });
-  reveal(home);
+  const next = drawnCell(row, column);
+  if (!next) return;
+  setHome(next);
+  next.focus({ preventScroll: true });
+  reveal(next);
 });
-grid.addEventListener("focusin", (event) => {
-  const anchor = event.target.closest("td > a");
+grid.addEventListener("focusin", (/** @type {FocusEvent} */ event) => {
+  const anchor = /** @type {Element} */ (event.target).closest("td > a");
   if (anchor) setHome(anchor);
 });

@@ -1,27 +1,34 @@
 // ---- the panel ------------------------------------------------------------------------------------------------
+/** @type {(pairs: [string, unknown][]) => Element} */
 const list = (pairs) => make("dl", {}, pairs.flatMap(([key, value]) => [
   make("dt", {}, key), make("dd", {}, typeof value === "string" ? value : JSON.stringify(value))]));
+/** @type {(title: string, ...content: Content[]) => Content[]} */
 const chapter = (title, ...content) => {
-  const found = content.flat(Infinity).filter(Boolean);
+  const found = /** @type {any[]} */ (content).flat(Infinity).filter(Boolean);
   return found.length ? [make("h3", {}, title), ...found] : [];
 };
+/** @type {(title: string, ...content: Content[]) => Element} */
 const fold = (title, ...content) => make("details", {}, make("summary", {}, title), ...content);
+/** @type {(bytes: number) => string} */
 const size = (bytes) => (bytes < 1048576 ? (bytes / 1024).toFixed(1) + " KiB" : (bytes / 1048576).toFixed(1) + " MiB");
+/** @type {(text?: string) => string} */
 const capital = (text = "") => (/^[a-z]+[ ,;:]/.test(text) ? text[0].toUpperCase() + text.slice(1) : text);
+/** @type {(value: Figure) => string} */
 const figure = (value) => (typeof value === "number" ? String(Number(value.toPrecision(4))) : "not finite");
 
+/** @type {(cell: Cell, variant: Variant, measured: boolean) => Element[]} */
 const claims = (cell, variant, measured) => (cell.claims || []).map((index) => {
   const claim = variant.expectations[index];
-  // What was accepted from an earlier measurement says when and where in its note; a source says it here.
-  const how = claim.graded === "measured" && claim.note ? ` – ${claim.note} and accepted as what to expect` : ` on ${claim.where}, ${claim.graded}. ${claim.note || ""}`;
-  return make("p", {}, make("b", {}, claim.outcome), how.trimEnd().replace(/\.?$/, ". "), claim.url ? [link(claim.url, claim.source), " "] : "",
+  return make("p", {}, make("b", {}, claim.outcome), " ", claim.how.replace(/\.?$/, ". "), claim.url ? [link(claim.url, claim.source || claim.url), " "] : "",
     measured && cell.expectation === index ? make("span", { class: "quiet" }, "This is what the result is held against.") : "");
 });
 // A proof is named case.variant; its cell on the same target is where to look, and says there whether it holds.
+/** @type {(name: string, column: number) => Content} */
 const proof = (name, column) => {
   const row = rows.find((other) => `${other.case.name}.${other.name}` === name);
-  return row ? [cellLink(idOf(row.index, column)), ` (${said(lookOf(row.index, column))})`] : make("code", {}, name);
+  return row ? [cellLink(idOf(row.index, column)), ` (${lookOf(row.index, column).said})`] : make("code", {}, name);
 };
+/** @type {(cell: Cell, column: number) => Element[]} */
 const diagnosis = (cell, column) => {
   const found = cell.diagnosis;
   if (!found) return [];
@@ -31,12 +38,13 @@ const diagnosis = (cell, column) => {
     found.links.length ? make("p", { class: "quiet" }, found.links.map((url, index) => [index ? ", " : "", link(url, url)]).flat()) : null)];
 };
 // What to use where the cell does not work, each variant named as a link to its cell on the same target.
-const meanwhile = (row, column) => {
-  const look = lookOf(row, column);
-  if (!look.known || GOOD.has(look.known)) return [];
-  const pieces = instead(rows[row], look, column).split(/([^\s[\]]+\[[^\]]+\])/);
-  return [make("p", {}, make("b", {}, "Meanwhile. "), pieces.map((piece) => (rowOf.has(piece) ? cellLink(idOf(rowOf.get(piece), column), piece) : piece)), ".")];
+/** @type {(cell: Cell, column: number) => Element[]} */
+const meanwhile = (cell, column) => {
+  if (!cell.meanwhile) return [];
+  const pieces = cell.meanwhile.split(/([^\s[\]]+\[[^\]]+\])/);
+  return [make("p", {}, make("b", {}, "Meanwhile. "), pieces.map((piece) => { const row = rowOf.get(piece); return row === undefined ? piece : cellLink(idOf(row, column), piece); }), ".")];
 };
+/** @type {(cell: Cell) => Element[]} */
 const phases = (cell) => {
   if (!cell.phases) return [];
   const longest = Math.max(...cell.phases.map(([, seconds]) => seconds), 1e-9);
@@ -46,22 +54,25 @@ const phases = (cell) => {
       make("rect", { x: 0, y: 0, height: 10, width: Math.max(0.4, (seconds / longest) * 100) })),
     make("span", {}, seconds < 1 ? (seconds * 1000).toPrecision(3) + " ms" : seconds.toFixed(2) + " s")]))];
 };
+/** @type {(cell: Cell, variant: Variant, baseline: boolean) => Element[]} */
 const precision = (cell, variant, baseline) => {
-  const wanted = new Map(variant.wanted || []);
-  const ran = new Map(cell.precision || []);
-  if (!cell.precision || !wanted.size) return [];
+  const wanted = variant.wanted || [];
+  const ran = ranOf(cell);
+  if (!cell.precision || !wanted.length) return [];
+  const kind = (/** @type {string} */ node) => ran.get(node)?.kind || "not told";
   if (baseline) {
-    return [table(["Node", "Ran in"], [...wanted.keys()].map((node) => [node, ran.get(node) || "not told"])),
+    return [table(["Node", "Ran in"], wanted.map(([node]) => [node, kind(node)])),
       make("p", { class: "quiet" }, "ONNX Runtime is the baseline for graph and numbers: no precision is demanded of it.")];
   }
-  return [table(["Node", "Wanted", "Ran in"], [...wanted].map(([node, want]) => [node, want, ran.get(node) || "not told"]),
-    ([, want, got]) => (samePrecision(want, got) ? null : "lostrow"))];
+  const kept = (/** @type {string} */ node) => kind(node) !== "not told" && !ran.get(node)?.lost;
+  return [table(["Node", "Wanted", "Ran in"], wanted.map(([node, want]) => [node, want, kind(node)]), ([node]) => (kept(node) ? null : "lostrow"))];
 };
+/** @type {(cell: Cell) => Content[]} */
 const latency = (cell) => {
   const found = cell.latency;
   if (!found) return [];
   const low = Math.min(...found.samples), high = Math.max(...found.samples, found.p95), width = high - low || 1;
-  const y = (value) => `${92 - ((value - low) / width) * 84}%`;
+  const y = (/** @type {number} */ value) => `${92 - ((value - low) / width) * 84}%`;
   const sensors = (found.sensors || []).map(([name, before, after]) => `${name.replaceAll("_", " ")} ${before}, then ${after}`);
   const how = [found.scope && `Timed: ${found.scope}.`, found.upload && `Copying the inputs to the device takes ${ms(found.upload)} more.`,
     sensors.length && `Sensors before and after: ${sensors.join("; ")}.`].filter(Boolean).join(" ");
@@ -72,9 +83,12 @@ const latency = (cell) => {
       make("line", { x1: 0, x2: "100%", y1: y(found.median), y2: y(found.median) }),
       found.samples.map((sample, index) => make("circle", { cx: `${1 + (98 * index) / Math.max(1, found.samples.length - 1)}%`, cy: y(sample), r: 2 })))];
 };
+/** @type {(cell: Cell) => Element[]} */
 const accuracy = (cell) => (cell.accuracy ? [region("Accuracy", table(["Output", "#Largest error", "#relative", "#Cosine", "Shape"], cell.accuracy.map(
   ([output, most, relative, cosine, bad, shape]) => [output, figure(most), figure(relative), figure(cosine) + (bad ? `, ${bad} not finite` : ""), shape ? "same" : "differs"])))] : []);
+/** @type {(text: string) => Element} */
 const boxed = (text) => make("pre", { tabindex: "0" }, text);
+/** @type {(cell: Cell) => Content[]} */
 const log = (cell) => [
   cell.error ? boxed(cell.error) : null,
   cell.parserErrors ? region("Parser errors", table(["Code", "Node", "Operator", "Parser error"], cell.parserErrors)) : null,
@@ -82,14 +96,17 @@ const log = (cell) => [
   cell.messagesLeftOut ? make("p", { class: "quiet" }, `${cell.messagesLeftOut} more messages are in the whole log.`) : null,
   cell.native ? fold("What the native library wrote", boxed(cell.native)) : null,
   cell.log ? published("The whole log", "logs", `${cell.log.slice(0, 2)}/${cell.log}.txt`, make("a", { href: `logs/${cell.log.slice(0, 2)}/${cell.log}.txt.gz` }, `${cell.log.slice(0, 12)}.txt.gz`)) : null].filter(Boolean);
+/** @type {(label: string, text: () => string) => Element | null} */
 const copying = (label, text) => {
   const button = make("button", { type: "button" }, label);
   button.addEventListener("click", () => navigator.clipboard?.writeText(text()).then(() => { button.textContent = "Copied"; }));
   return navigator.clipboard ? button : null;
 };
+/** @type {(text: string) => Element} */
 const command = (text) => make("div", { class: "cmd" }, boxed(text), copying("Copy", () => text));
 // What lies beside the page by itself, or in its folder's archive, with the line that gets it out. In a packed folder that
 // was run into again a log is in either.
+/** @type {(what: string, folder: string, name: string, file: Element) => Content[]} */
 const published = (what, folder, name, file) => {
   const archive = `${folder}.tar.xz`;
   const packed = data.archives.includes(folder);
@@ -98,32 +115,38 @@ const published = (what, folder, name, file) => {
     packed ? command(`tar -xf ${archive} ${folder}/${name}`) : null];
 };
 // ---- the runs of the past: a strip of badges, and the medians of the runs on the present stack ----------------------
+/** @type {(past: Past) => Element} */
 const strip = (past) => make("ol", { class: "strip", "aria-label": "The last runs, the oldest first" }, (past.strip || []).map(([when, cls, elsewhere]) => {
-  const [letters, shape, name] = data.marks[cls];
+  const { letters, shape, name } = data.marks[cls];
   const words = `${when} UTC: ${name.toLowerCase()}${elsewhere ? ", on another stack" : ""}`;
   return make("li", { class: elsewhere ? "elsewhere" : null, title: words }, make("b", { class: `badge ${shape} k-${cls}`, "aria-hidden": "true" }, letters), make("span", { class: "vh" }, words));
 }));
+/** @type {(past: Past) => Element | null} */
 const stripTold = (past) => {
   const days = (past.strip || []).map(([when]) => when.slice(0, 10));
-  const other = past.strip.some(([, , elsewhere]) => elsewhere);
+  const other = (past.strip || []).some(([, , elsewhere]) => elsewhere);
   return days.length > 1 ? make("p", { class: "quiet" }, `${days.length} runs, ${days[0]} to ${days.at(-1)}${other ? "; dotted below: on another stack" : ""}.`) : null;
 };
+/** @type {(past: Past) => Element | null} */
 const medians = (past) => {
   const found = past.medians || [];
   if (found.length < 2) return null;
   const values = found.map(([, value]) => value);
   const [low, high] = [Math.min(...values), Math.max(...values)];
-  const x = (at) => `${1 + (98 * at) / (found.length - 1)}%`;
-  const y = (value) => `${88 - ((value - low) / (high - low || 1)) * 76}%`;
+  const x = (/** @type {number} */ at) => `${1 + (98 * at) / (found.length - 1)}%`;
+  const y = (/** @type {number} */ value) => `${88 - ((value - low) / (high - low || 1)) * 76}%`;
   const changed = new Set(past.changes || []);
   const lines = found.flatMap(([when], at) => (changed.has(when) ? [make("line", { class: "changed", x1: x(at), x2: x(at), y1: "0", y2: "100%" }, make("title", {}, `changed ${when} UTC`))] : []));
   return make("figure", { class: "medians" }, make("svg", { class: "spark", role: "img", "aria-label": `Medians of ${found.length} runs on this stack, from ${ms(low)} to ${ms(high)}` },
     lines, found.map(([when, value], at) => make("circle", { cx: x(at), cy: y(value), r: 3 }, make("title", {}, `${when} UTC: ${ms(value)}`)))),
-  make("figcaption", { class: "quiet" }, `Median of each run on this stack, ${found[0][0].slice(0, 10)} to ${found.at(-1)[0].slice(0, 10)}: ${ms(low)} to ${ms(high)}${lines.length ? "; a line marks a change" : ""}.`));
+  make("figcaption", { class: "quiet" }, `Median of each run on this stack, ${found[0][0].slice(0, 10)} to ${found.slice(-1)[0][0].slice(0, 10)}: ${ms(low)} to ${ms(high)}${lines.length ? "; a line marks a change" : ""}.`));
 };
+/** @type {(cell: Cell) => Content[]} */
 const past = (cell) => (cell.past ? [...cell.past.said.map((text) => make("p", {}, text)), strip(cell.past), stripTold(cell.past), medians(cell.past)] : []);
+/** @type {(text: string) => string} */
 const quoted = (text) => `'${text.replace(/'/g, "'\\''")}'`;
 // A line that begins with # says what the one before it cannot express.
+/** @type {(id: string, cell: Cell, variant: Variant, target: Target) => Content[]} */
 const reproduce = (id, cell, variant, target) => {
   const [lines, unsaid] = [(cell.byHand || []).filter((line) => line[0] !== "#"), (cell.byHand || []).filter((line) => line[0] === "#")];
   return [...published("The model", "models", variant.file, make("a", { href: `models/${variant.file}`, download: variant.file }, variant.file)),
@@ -134,60 +157,62 @@ const reproduce = (id, cell, variant, target) => {
     target.commands.length ? fold("The same container on the public base image, made by hand in a clone of the project", target.commands.map(command)) : null];
 };
 
+/** @type {(column: number, other: number | null) => Element} */
 const beside = (column, other) => {
-  const pick = make("select", { id: "p-vs" }, make("option", { value: "" }, "nothing"), targets.filter((target) => target.index !== column)
-    .map((target) => make("option", { value: target.id, selected: target.index === other }, `${target.id} – ${cut(target.label, 60)}${target.run ? "" : " (not run)"}`)));
+  const pick = /** @type {HTMLSelectElement} */ (make("select", { id: "p-vs" }, make("option", { value: "" }, "nothing"), targets.filter((target) => target.index !== column)
+    .map((target) => make("option", { value: target.id, selected: target.index === other }, `${target.id} – ${cut(target.label, 60)}${target.run ? "" : " (not run)"}`))));
   pick.addEventListener("change", () => go({ vs: pick.value }));
   return make("p", { class: "beside" }, make("label", { for: "p-vs" }, "Beside it show "), pick);
 };
-const stateOf = (look) => make("span", { class: "sided" }, badge(look), ` ${look.bucket === "claimed" && look.grade ? `${look.grade}: ` : ""}${look.known ? data.predicates[look.known] : look.why}${look.chip ? `, ${look.chip}` : ""}`);
+/** @type {(look: Look) => Element} */
+const stateOf = (look) => make("span", { class: "sided" }, badge(look), ` ${look.said}`);
 // What the other side ended in: its words, cause, error and latency; graphs and layers stand beside each other below.
+/** @type {(cell: Cell, column: number) => Content[]} */
 const otherSide = (cell, column) => [make("p", {}, capital(cell.sentence || cell.reason)), ...diagnosis(cell, column),
   cell.error ? boxed(cell.error) : null, ...(cell.messages || []).filter(([severity]) => severity === "ERROR").slice(0, 3).map(([, text]) => boxed(text)),
   cell.latency ? make("p", {}, `median ${ms(cell.latency.median)}${cell.latency.noise ? ", too noisy to compare" : ""}`) : null].filter(Boolean);
-const stateWords = (row, column, cell) => {
-  const look = lookOf(row, column);
-  const known = look.bucket === "claimed" ? data.predicates[look.known] || cell.class : cell.class;
-  return `${cell.bucket}${cell.bucket === known ? "" : ": " + known.toLowerCase()}${look.past.includes("flaky") ? "; flaky" : ""}`;
-};
 // Where no engine told of a node the picture is only the model: folded, so that what is known stands first.
+/** @type {(variant: Variant, sides: Side[]) => Content} */
 const picture = (variant, sides) => (sides.some(({ cell }) => (cell.precision || []).length) ? graphView(variant, sides) : fold("The model as a graph", graphView(variant, sides)));
+/** @type {(row: number, column: number, other: number | null, found: Evidence | null) => Content[]} */
 const bodyOf = (row, column, other, found) => {
   if (!found) return [make("p", {}, "The evidence of this cell was left out of the page to keep it small; ", make("a", { href: data.archives.includes("results.json") ? "results.json.xz" : "results.json" }, "results.json"), " has it.")];
   const cell = found.cells[column] || {};
   const variant = found.variant;
-  const second = other === null ? null : found.cells[other] || {};
-  const facts = [cell.missingApi ? ["missing API", cell.missingApi] : null, cell.end ? ["process", cell.end] : null,
-    cell.peakRss ? ["peak memory", size(cell.peakRss)] : null, cell.engineBytes ? ["engine size", size(cell.engineBytes)] : null].filter(Boolean);
+  const second = other === null ? null : { at: other, name: targets[other].id, cell: found.cells[other] || {} };
+  const facts = /** @type {[string, string][]} */ ([["missing API", cell.missingApi], ["process", cell.end], ["peak memory", cell.peakRss && size(cell.peakRss)],
+    ["engine size", cell.engineBytes && size(cell.engineBytes)]].filter(([, value]) => value));
   const sides = [{ name: targets[column].id, baseline: targets[column].baseline, cell, state: stateOf(lookOf(row, column)) }];
-  if (second) sides.push({ name: targets[other].id, baseline: targets[other].baseline, cell: second, state: stateOf(lookOf(row, other)) });
-  const title = cell.layers ? `Layers (${cell.layers.length}${second ? ` and ${(second.layers || []).length}` : ""})` : "Layers";
+  if (second) sides.push({ name: second.name, baseline: targets[second.at].baseline, cell: second.cell, state: stateOf(lookOf(row, second.at)) });
+  const title = cell.layers ? `Layers (${cell.layers.length}${second ? ` and ${(second.cell.layers || []).length}` : ""})` : "Layers";
   return [
-    make("p", { class: "state" }, badge(lookOf(row, column)), stateWords(row, column, cell)),
+    make("p", { class: "state" }, badge(lookOf(row, column)), cell.state),
     make("p", { class: "say" }, capital(cell.sentence || cell.reason)),
     cell.sentence && cell.reason && !cell.sentence.includes(cell.reason) ? make("p", {}, cell.reason) : "",
-    ...diagnosis(cell, column), ...meanwhile(row, column), ...(cell.notes || []).map((note) => make("p", { class: "quiet" }, note)),
+    ...diagnosis(cell, column), ...meanwhile(cell, column), ...(cell.notes || []).map((note) => make("p", { class: "quiet" }, note)),
     ...chapter("What is known", claims(cell, variant, lookOf(row, column).measured)),
-    ...(second ? chapter(`Beside it: ${targets[other].id}`, otherSide(second, other)) : []),
+    ...(second ? chapter(`Beside it: ${second.name}`, otherSide(second.cell, second.at)) : []),
     ...chapter("Past runs", past(cell)),
     ...chapter("Precision of the nodes that matter", precision(cell, variant, targets[column].baseline)),
     ...chapter("The model, by the precision each node ran in", picture(variant, sides)),
     ...chapter("Latency", latency(cell)), ...chapter("Accuracy against the ONNX reference", accuracy(cell)),
     ...chapter("Phases", phases(cell), facts.length ? list(facts) : []),
     ...chapter("Messages", log(cell)),
-    ...chapter(title, second && (cell.layers || second.layers) ? alignedTable(cell, second, [targets[column].id, targets[other].id], boxOf(row, column)?.stack === boxOf(row, other)?.stack) : layerTable(cell)),
-    ...chapter("Recipe", make("p", {}, variant.recipe), list([...variant.hashes, ...(variant.tags ? [["tags", variant.tags.join(", ")]] : [])])),
+    ...chapter(title, second && (cell.layers || second.cell.layers) ? alignedTable(cell, second.cell, [targets[column].id, second.name], timed(row, column)?.stack === timed(row, second.at)?.stack) : layerTable(cell)),
+    ...chapter("Recipe", make("p", {}, variant.recipe), list(variant.tags ? [...variant.hashes, ["tags", variant.tags.join(", ")]] : variant.hashes)),
     ...chapter("Reproduce", reproduce(idOf(row, column), cell, variant, targets[column])), ...chapter(lookOf(row, column).measured ? "Measured with" : "Last tried with", cell.stamps ? [list(cell.stamps.map(([key, value]) => [key.replaceAll("_", " "), value]))] : [])];
 };
 
+/** @type {[row: number, column: number, other: number | null] | null} */
 let current = null;
+/** @type {(row: number, column: number, other: number | null) => Promise<void>} */
 const openCell = async (row, column, other) => {
   const again = current && current[0] === row && current[1] === column;
   current = [row, column, other];
   const id = idOf(row, column);
   let found = null;
   let trouble = "";
-  try { found = await evidence(row); } catch (error) { trouble = `The evidence cannot be unpacked in this browser (${error.message}).`; }
+  try { found = await evidence(row); } catch (error) { trouble = `The evidence cannot be unpacked in this browser (${messageOf(error)}).`; }
   if (!current || current[0] !== row || current[1] !== column || current[2] !== other) return;
   const close = make("button", { type: "button", "aria-keyshortcuts": "Escape" }, "Close");
   close.addEventListener("click", () => go({ cell: "", vs: "" }));

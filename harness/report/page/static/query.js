@@ -1,30 +1,19 @@
 // ---- the query language of the filter box ---------------------------------------------------------------------
-const STATES = {
-  fail: (look) => look.known !== null && !GOOD.has(look.known),
-  ok: (look) => GOOD.has(look.known),
-  lost: (look) => look.known === "precision_lost",
-  known: (look) => look.known !== null,
-  unknown: (look) => look.known === null,
-  measured: (look) => Boolean(look.measured),
-  unexpected: (look) => ["regressed", "new", "fixed"].includes(look.bucket),
-  claimed: (look) => look.bucket === "claimed",
-};
-const STATE_WORDS = [...new Set([...Object.keys(STATES), ...Object.keys(data.marks), ...Object.keys(data.buckets)])];
-const isState = (look, word) => (STATES[word] ? STATES[word](look) : look.known === word || look.cls === word || look.bucket === word);
-const ENGINES = { trt: "tensorrt", rtx: "tensorrt_rtx", ort: "onnxruntime" };
 const KEYS = ["state", "case", "variant", "tag", "role", "op", "precision", "past", "cause", "target", "trt", "rtx", "ort", "version", "gpu", "seq"];
-const PASTS = ["new_failure", "fixed", "changed", "flaky", "slower", "faster", "spike", "steady", "first"];
-const CAUSES = [...new Set(looks.map((look) => look.signature).filter(Boolean))].sort();
+const { states: STATES, pasts: PASTS, precisions: PRECISIONS, engines: ENGINES } = data.query;
+const CAUSES = [...new Set(looks.flatMap((look) => look.signature || []))].sort();
 const ROLES = [...new Set(rows.map((row) => row.role))];
-const PRECISIONS = ["fp32", "tf32", "fp16", "bf16", "fp8", "fp4", "int8", "uint8", "int4", "int32", "int64", "bool"];
 class BadQuery extends Error {}
 
+/** @type {(word: string, words: string[]) => string | undefined} */
 const nearest = (word, words) => words.find((other) => other.startsWith(word.slice(0, 3))) || words.find((other) => word.length > 1 && other.startsWith(word.slice(0, 2)));
+/** @type {(key: string, value: string, words: string[]) => void} */
 const check = (key, value, words) => {
   if (words.includes(value)) return;
   const hint = nearest(value, words);
   throw new BadQuery(`${key}:${value} – ${hint ? `did you mean ${hint}? ` : ""}${key}: takes ${words.slice(0, 24).join(", ")}`);
 };
+/** @type {(text: string) => { not: boolean; key: string | null; value: string }[]} */
 const tokens = (text) => {
   const found = [];
   const pattern = /\s*(-?)(?:([a-z]+):)?(?:"([^"]*)(")?|([^\s"]*))/giy;
@@ -41,43 +30,55 @@ const tokens = (text) => {
   }
   return found;
 };
+/** @type {(version: string, value: string) => boolean} */
 const versionFits = (version, value) => version === value || version.startsWith(value + ".");
 // Returns a test for texts that are as one of the values says.
+/** @type {(values: string[]) => (text: string) => boolean} */
 const glob = (values) => {
   const escaped = values.map((value) => value.toLowerCase().replace(/[.+?^${}()|[\]\\]/g, "\\$&").replaceAll("*", ".*"));
   const pattern = new RegExp(`^(?:${escaped.join("|")})$`);
   return (text) => pattern.test(text.toLowerCase());
 };
+/** @type {(key: string, values: string[]) => (target: Target) => boolean} */
 const columnTerm = (key, values) => {
   const named = glob(values);
-  const ofTarget = { target: (target) => target.id, gpu: (target) => target.gpu }[key];
-  const fits = (target) => (ofTarget ? named(ofTarget(target))
+  /** @type {{ [key: string]: (target: Target) => string }} */
+  const own = { target: (target) => target.id, gpu: (target) => target.gpu };
+  const ofTarget = own[key];
+  const fits = (/** @type {Target} */ target) => (ofTarget ? named(ofTarget(target))
     : (key === "version" || target.engine === ENGINES[key]) && values.some((value) => versionFits(target.version, value)));
   if (!targets.some(fits)) throw new BadQuery(`${key}:${values.join(",")} – no target of this report fits; it has ${[...new Set(targets.filter((target) => !ENGINES[key] || target.engine === ENGINES[key]).map(ofTarget || ((target) => target.version)))].slice(0, 30).join(", ")}`);
   return fits;
 };
+/** @type {(key: string, values: string[]) => (row: Row) => boolean} */
 const rowTerm = (key, values) => {
   const named = glob(values);
   if (key === "role") values.forEach((value) => check(key, value, ROLES));
-  return {
+  /** @type {{ [key: string]: (row: Row) => boolean }} */
+  const terms = {
     case: (row) => named(row.case.name),
     variant: (row) => named(row.name),
     tag: (row) => row.tags.some(named),
     role: (row) => values.includes(row.role),
-    op: (row) => row.wanted.some(([, , op]) => values.some((value) => op.toLowerCase() === value.toLowerCase())),
-  }[key];
+    op: (row) => row.wanted.some(({ op }) => values.some((value) => op.toLowerCase() === value.toLowerCase())),
+  };
+  return terms[key];
 };
+/** @type {Map<number, string>} */
 const haystacks = new Map();
+/** @type {(row: Row) => string} */
 const haystack = (row) => {
   if (!haystacks.has(row.index)) {
-    const parts = [row.full, row.name, row.title, row.roleName, ...row.tags, row.case.title, row.case.summary,
-      ...row.wanted.map(([node]) => node), ...row.spans.map(([series, text]) => `${series} ${text}`), ...row.case.links.map(([, title]) => title)];
+    const parts = [row.full, row.name, row.title, row.role_name, ...row.tags, row.case.title, row.case.summary,
+      ...row.wanted.map(({ node }) => node), ...row.spans.map(({ series, text }) => `${series} ${text}`), ...row.case.links.map(({ title }) => title)];
     haystacks.set(row.index, parts.join(" ").toLowerCase());
   }
-  return haystacks.get(row.index);
+  return haystacks.get(row.index) || "";
 };
 // Returns what rows, columns and cells are asked for; throws BadQuery with a sentence.
+/** @type {(text: string) => Query} */
 const parseQuery = (text) => {
+  /** @type {Query} */
   const made = { rows: [], columns: [], cells: [], none: [], sequences: [] };
   for (const { not, key, value } of tokens(text)) {
     if (!key) {
@@ -90,20 +91,20 @@ const parseQuery = (text) => {
     if (!values.length) throw new BadQuery(`${key}: wants a value`);
     if (key === "seq") {
       if (values.length < 2) throw new BadQuery("seq: wants two states or more, as in seq:fail,ok");
-      values.forEach((one) => check(key, one, STATE_WORDS));
+      values.forEach((one) => check(key, one, STATES));
       made.sequences.push([values, not]);
     } else if (["target", "trt", "rtx", "ort", "version", "gpu"].includes(key)) {
       const fits = columnTerm(key, values);
       made.columns.push((target) => fits(target) !== not);
     } else if (key === "state") {
-      values.forEach((one) => check(key, one, STATE_WORDS));
-      (not ? made.none : made.cells).push((look) => values.some((one) => isState(look, one)));
+      values.forEach((one) => check(key, one, STATES));
+      (not ? made.none : made.cells).push((look) => values.some((one) => look.states.includes(one)));
     } else if (key === "precision") {
       values.forEach((one) => check(key, one.toLowerCase(), PRECISIONS));
       (not ? made.none : made.cells).push((look) => values.some((one) => look.ran.includes(one.toLowerCase())));
     } else if (key === "cause") {
       values.forEach((one) => check(key, one, CAUSES));
-      (not ? made.none : made.cells).push((look) => values.includes(look.signature));
+      (not ? made.none : made.cells).push((look) => look.signature !== null && values.includes(look.signature));
     } else if (key === "past") {
       values.forEach((one) => check(key, one, PASTS));
       (not ? made.none : made.cells).push((look) => values.some((one) => look.past.includes(one)));
@@ -114,21 +115,11 @@ const parseQuery = (text) => {
   }
   return made;
 };
-// Versions of one series in order, as the sequence of a row is read along them.
-const part = (version) => version.split(/[^0-9]+/).map(Number);
-const older = (one, two) => {
-  const [a, b] = [part(one.version), part(two.version)];
-  for (let at = 0; at < Math.max(a.length, b.length); at += 1) {
-    if ((a[at] || 0) !== (b[at] || 0)) return (a[at] || 0) - (b[at] || 0);
-  }
-  return one.index - two.index;
-};
-const seriesOf = [...new Set(targets.map((target) => target.series))]
-  .map((series) => targets.filter((target) => target.series === series).sort(older).map((target) => target.index));
 // Returns a test for rows: the states follow one another along the shown columns of one series, those not measured left out.
+/** @type {(states: string[], columns: boolean[]) => (row: Row) => boolean} */
 const sequence = (states, columns) => {
-  const shown = seriesOf.map((series) => series.filter((column) => columns[column]));
-  const fits = states.map((state) => looks.map((look) => isState(look, state)));
+  const shown = data.series.map((series) => series.filter((column) => columns[column]));
+  const fits = states.map((state) => looks.map((look) => look.states.includes(state)));
   return (row) => shown.some((series) => {
     const known = series.map((column) => data.grid[row.index][column]).filter((number) => looks[number].measured);
     return known.some((_, at) => at + states.length <= known.length && fits.every((fit, step) => fit[known[at + step]]));

@@ -1,56 +1,89 @@
 // ---- the first screen: pickers, counts, rows ------------------------------------------------------------------
 const STEP_ROWS = 8;
 const MOST_STEP_ROWS = 100;
+/** @type {[head: string, field: "text" | "cause" | "instead" | "sure"][]} */
 const STEP_COLUMNS = [["What changes", "text"], ["Cause", "cause"], ["Meanwhile", "instead"], ["How sure", "sure"]];
+/** @type {(found: StepLine[], after: string) => Element} */
 const stepTable = (found, after) => {
   const shown = STEP_COLUMNS.filter(([, field]) => found.some((row) => row[field]));
   return make("table", { class: "plain step" },
     make("thead", {}, make("tr", {}, ["Variant", ...shown.map(([head]) => head)].map((text) => make("th", { scope: "col" }, text)))),
     make("tbody", {}, found.map((row) => make("tr", {},
-      make("th", { scope: "row" }, cellLink(`${row.case}[${row.variant}]-${after}`, cut(`${row.case}[${row.variant}]`))),
+      make("th", { scope: "row" }, cellLink(`${rows[row.row].full}-${after}`, cut(rows[row.row].full))),
       shown.map(([head, field]) => make("td", { "data-head": head, class: row[field] ? null : "nil" }, cut(row[field], 600)))))));
 };
+/** @type {(label: string, ...content: Content[]) => Element} */
 const region = (label, ...content) => make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": label }, ...content);
-const stepKinds = (step) => data.kinds.flatMap(([kind, name, meaning]) => {
-  const found = step.rows.filter((row) => row.kind === kind);
+/** @type {(step: Step, after: string) => Element[]} */
+const stepKinds = (step, after) => data.kinds.flatMap(({ id, name, meaning }) => {
+  const found = step.rows.filter((row) => row.kind === id);
   if (!found.length) return [];
   const rest = found.slice(STEP_ROWS, MOST_STEP_ROWS);
-  return [make("div", { class: `kind u-${kind}`, id: `u-${kind}` },
+  return [make("div", { class: `kind u-${id}`, id: `u-${id}` },
     make("h3", {}, name, " ", make("span", { class: "count" }, String(found.length)), " ", make("small", {}, meaning)),
-    region(`${name}, rows`, stepTable(found.slice(0, STEP_ROWS), step.after)),
+    region(`${name}, rows`, stepTable(found.slice(0, STEP_ROWS), after)),
     rest.length ? make("details", {}, make("summary", {}, `${rest.length} more${found.length > MOST_STEP_ROWS ? ` of ${found.length - STEP_ROWS}; the matrix below has all` : ""}`),
-      region(`${name}, more rows`, stepTable(rest, step.after))) : null)];
+      region(`${name}, more rows`, stepTable(rest, after))) : null)];
 });
-const tiles = (step) => make("ul", { class: "tiles", "aria-label": "What the step does" }, data.kinds.map(([kind, name]) => {
-  const untimed = (kind === "slower" || kind === "faster") && !step.timed;
-  const number = step.counts[kind];
-  const inside = [make("span", { class: "n" }, untimed ? "–" : String(number)), " ",
-    make("span", { class: "l" }, name + (untimed ? ", not compared" : ""))];
-  return make("li", { class: `u-${kind}${number ? "" : " zero"}` }, number ? make("a", { href: `#u-${kind}` }, inside) : make("span", { class: "tile" }, inside));
+/** @type {(step: Step) => Element} */
+const tiles = (step) => make("ul", { class: "tiles", "aria-label": "What the step does" }, step.tiles.map((tile) => {
+  const inside = [make("span", { class: "n" }, tile.number), " ", make("span", { class: "l" }, tile.label)];
+  return make("li", { class: `u-${tile.kind}${tile.rows ? "" : " zero"}` }, tile.rows ? make("a", { href: `#u-${tile.kind}` }, inside) : make("span", { class: "tile" }, inside));
 }));
-const nodesTable = (before, after) => {
-  const unasked = (row) => crossed(row, sideOf(row.index, before), sideOf(row.index, after)).map(([node, ...ran]) => make("tr", {},
-    make("th", { scope: "row" }, cellLink(idOf(row.index, after), cut(row.full))), [cut(node), "not asked", ...ran].map((text) => make("td", {}, text))));
-  const lines = rows.flatMap((row) => [...row.wanted.map(([node, want, op], at) => {
-    const [old, now] = [lookOf(row.index, before), lookOf(row.index, after)];
-    const got = (look) => look.nodes[at] || (look.measured ? (GOOD.has(look.cls) ? "folded or not told" : data.predicates[look.cls]) : look.why || "not run");
-    return make("tr", {}, make("th", { scope: "row" }, cellLink(idOf(row.index, after), cut(row.full))),
-      [`${cut(node)}${op ? ` (${op})` : ""}`, want, got(old), got(now)].map((text, index) =>
-        make("td", { class: index > 1 ? (text === want ? "w-better" : "w-worse") : null }, text)));
-  }), ...unasked(row)]);
+/** @type {(step: Step, before: number, after: number) => Element} */
+const nodesTable = (step, before, after) => {
+  const head = (/** @type {Row} */ row) => make("th", { scope: "row" }, cellLink(idOf(row.index, after), cut(row.full)));
+  const wanted = (/** @type {Row} */ row) => row.wanted.map(({ node, want, op }, at) => make("tr", {}, head(row), make("td", {}, `${cut(node)}${op ? ` (${op})` : ""}`), make("td", {}, want),
+    [before, after].map((column) => lookOf(row.index, column).nodes[at]).map(([ran, kept]) => make("td", { class: kept ? "w-better" : "w-worse" }, ran))));
+  const unasked = (/** @type {Row} */ row) => step.crossed.filter((found) => found.row === row.index).map((found) => make("tr", {}, head(row),
+    [cut(found.node), "not asked", found.before, found.after].map((text) => make("td", {}, text))));
+  const lines = rows.flatMap((row) => [...wanted(row), ...unasked(row)]);
   return make("table", { class: "plain" }, make("thead", {}, make("tr", {}, ["Variant", "Node", "Should run in", `On ${targets[before].id}`, `On ${targets[after].id}`]
     .map((text) => make("th", { scope: "col" }, text)))), make("tbody", {}, lines.slice(0, 1000)),
     lines.length > 1000 ? make("caption", {}, `The first 1000 of ${lines.length}; results.json has all.`) : null);
 };
-const drawStep = (before, after) => {
-  const step = upgrade(before, after);
-  const nodes = make("details", { id: "nodes" }, make("summary", {}, `Node by node: what each should run in, and does on ${step.before} and ${step.after}`));
-  nodes.addEventListener("toggle", () => { if (nodes.open && nodes.children.length === 1) nodes.append(region("Node by node", nodesTable(before, after))); });
-  byId("step").replaceChildren(
-    make("p", { class: "headline" }, step.headline),
-    step.basis ? make("p", { class: "basis" }, step.basis) : "",
-    tiles(step),
-    make("p", { class: "quiet" }, [step.rest, step.coverage, step.timing].filter(Boolean).join(" ")),
-    ...stepKinds(step), nodes);
-  return step;
+// The step from one column to another as Python judged it; null where this page has it not.
+/** @type {(before: number, after: number) => Promise<Step | null>} */
+const stepOf = async (before, after) => {
+  const at = data.steps[before].to.indexOf(after);
+  return at < 0 ? null : (await opening(data.steps[before]))[at];
+};
+/** @type {(step: Step, before: number, after: number) => (Element | string)[]} */
+const stepBody = (step, before, after) => {
+  const nodes = /** @type {HTMLDetailsElement} */ (make("details", { id: "nodes" }, make("summary", {}, `Node by node: what each should run in, and does on ${targets[before].id} and ${targets[after].id}`)));
+  nodes.addEventListener("toggle", () => { if (nodes.open && nodes.children.length === 1) nodes.append(region("Node by node", nodesTable(step, before, after))); });
+  return [make("p", { class: "headline" }, step.headline), step.basis ? make("p", { class: "basis" }, step.basis) : "",
+    tiles(step), make("p", { class: "quiet" }, step.quiet), ...stepKinds(step, targets[after].id), nodes];
+};
+/** @type {(before: number, after: number) => Element[]} */
+const noStep = (before, after) => [make("p", { class: "headline" }, `The step from ${targets[before].id} to ${targets[after].id} is not in this page.`),
+  make("p", { class: "basis" }, "This answers it: ", make("code", {}, `python -m harness diff ${targets[before].id} ${targets[after].id}`))];
+let stepWanted = "";
+// Draws a step once it is unpacked, unless another one is wanted by then.
+/** @type {(before: number, after: number) => Promise<void>} */
+const drawStep = async (before, after) => {
+  const wanted = `${before} ${after}`;
+  stepWanted = wanted;
+  const place = byId("step");
+  place.setAttribute("aria-busy", "true");
+  let body;
+  try {
+    const step = await stepOf(before, after);
+    body = step ? stepBody(step, before, after) : noStep(before, after);
+  } catch (error) { body = [make("p", { class: "headline" }, `The steps cannot be unpacked in this browser (${messageOf(error)}).`)]; }
+  if (stepWanted !== wanted) return;
+  place.replaceChildren(...body);
+  // A cell is opened beside the one that the step comes from.
+  place.querySelectorAll("a.cellref").forEach((/** @type {Element} */ anchor) => anchor.setAttribute("data-vs", targets[before].id));
+  place.removeAttribute("aria-busy");
+};
+/** @type {(step: Step) => Map<number, string>} */
+const changesOf = (step) => new Map(step.changes.map((change) => [change.row, change.said]));
+// What the other columns' latencies are against one of them: "" for the median as it is, a dash where no step is here.
+/** @type {(column: number) => Promise<Against>} */
+const compareWith = async (column) => {
+  const { to } = data.steps[column];
+  const steps = await opening(data.steps[column]);
+  const said = new Map(to.map((other, at) => [other, changesOf(steps[at])]));
+  return { column, said: (row, other) => (other === column ? timeOf(row, other) : said.has(other) ? said.get(other)?.get(row) || "n/c" : "–") };
 };

@@ -1,0 +1,144 @@
+"""The steps that the page can show, judged and packed by the column that they start from; the script only draws them.
+
+A step is opened with all others from its column: they are a few kilobytes together, and the matrix tells latencies
+against that column.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from packaging.version import Version
+
+from harness.report.compare.pairs import crossed
+from harness.report.compare.upgrade import Tile, change, default_pair
+from harness.report.page.packing import pack, table
+from harness.words import said
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from harness.report.compare.steps import Steps
+    from harness.report.model import Results
+
+#: Variants that are compared over all steps: 3 to 4 bytes and 25 microseconds each. Steps grow with the square of the
+#: columns.
+_MOST_COMPARED = 200_000
+
+
+class Line(NamedTuple):
+    """A row of a step: which variant, by its number, and the phrases that are shown."""
+
+    kind: str
+    row: int
+    text: str
+    cause: str
+    instead: str
+    sure: str
+
+
+class Crossing(NamedTuple):
+    """A node that nobody wished for and that left or took a narrow type."""
+
+    row: int
+    node: str
+    before: str
+    after: str
+
+
+class Change(NamedTuple):
+    """The change of a variant's latency where it may be compared."""
+
+    row: int
+    said: str
+
+
+class Offer(NamedTuple):
+    """The columns that each column has a step to, and a sentence on which steps these are: "" for all."""
+
+    columns: list[list[int]]
+    said: str
+
+
+def packed_steps(steps: Steps) -> list[dict[str, Any]]:
+    """Return for each column its steps, packed, and the columns that they go to, in the same order."""
+    rows = {key: row for each in steps.known[:1] for row, key in enumerate(each.variants)}
+    return [
+        {"packed": pack(_step(steps, before, after, rows) for after in afters), "to": afters}
+        for before, afters in enumerate(offered(steps.results).columns)
+    ]
+
+
+def _step(steps: Steps, before: int, after: int, rows: dict[tuple[str, str], int]) -> dict[str, Any]:
+    step, found = steps.step(before, after)
+    lines = (
+        Line(str(row.kind), rows[row.case, row.variant], row.text, row.cause, row.instead, row.sure)
+        for row in found.rows
+    )
+    crossings = (
+        Crossing(row, node, said(old), said(new))
+        for row, pair in enumerate(step.pairs)
+        for node, old, new in crossed(pair)
+    )
+    changes = (Change(row, change(pair)) for row, pair in enumerate(step.pairs))
+    return {
+        "headline": found.headline,
+        "basis": found.basis,
+        "quiet": found.quiet,
+        "tiles": table(Tile, found.tiles()),
+        "rows": table(Line, lines),
+        "crossed": table(Crossing, crossings),
+        "changes": table(Change, (one for one in changes if one.said)),
+    }
+
+
+def offered(results: Results) -> Offer:
+    """Return the steps that are worth their place: all, or else as many of the nearest as are not too many."""
+    targets = range(len(results.targets))
+    many = sum(len(case.variants) for case in results.cases)
+    tiers = list(_tiers(results))
+    for name, fits in tiers:
+        columns = [
+            [after for after in targets if before == after or fits(before, after)] for before in targets
+        ]
+        if many * sum(map(len, columns)) <= _MOST_COMPARED or name == tiers[-1][0]:
+            break
+    return Offer(columns, name and f"The page has the steps {name}")
+
+
+def _tiers(results: Results) -> Iterator[tuple[str, Callable[[int, int], bool]]]:
+    ids = [target.id for target in results.targets]
+    ends = default_pair(results)
+    pair = {ids.index(end) for end in ends if end in ids}
+    place = _places(results)
+    between = " and ".join(ends)
+
+    def near(most: int) -> Callable[[int, int], bool]:
+        def fits(one: int, other: int) -> bool:
+            (series, at), (its, place_of_other) = place[one], place[other]
+            return bool(pair & {one, other}) or (series == its and abs(at - place_of_other) <= most)
+
+        return fits
+
+    yield "", lambda *_: True
+    yield f"between versions of one series, and those from and to {between}", near(len(ids))
+    yield f"between neighbours in one series, and those from and to {between}", near(1)
+    yield f"between {between}", lambda one, other: {one, other} <= pair
+
+
+def series_of(results: Results) -> list[list[int]]:
+    """Return the columns of each series in the order of their versions."""
+    found: dict[str, list[int]] = {}
+    for column, target in enumerate(results.targets):
+        found.setdefault(target.series, []).append(column)
+    return [
+        sorted(columns, key=lambda at: Version(results.targets[at].version)) for columns in found.values()
+    ]
+
+
+def _places(results: Results) -> dict[int, tuple[int, int]]:
+    return {
+        column: (number, at)
+        for number, columns in enumerate(series_of(results))
+        for at, column in enumerate(columns)
+    }

@@ -1,0 +1,132 @@
+"""What the page holds of the steps between columns is what `upgrade` says of them, and how many of them it holds."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness.layers.datatype import NARROW
+from harness.report.compare.pairs import Column, Kind
+from harness.report.compare.steps import Steps
+from harness.report.compare.upgrade import upgrade
+from harness.report.page import steps as page_steps
+from harness.report.page.cells import facts
+from harness.report.page.html import render
+from harness.report.page.steps import offered, packed_steps
+from harness.report.results import assemble
+from harness.words import Class, Grade, Precision, Verdict
+from tests.report import factory
+from tests.report.test_pages import resolved
+from tests.report.test_step_page import with_claims, with_timings, with_unasked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harness.report.model import Results
+
+pytestmark = pytest.mark.unit
+
+SCRIPTS = sorted((Path(page_steps.__file__).parent / "static").glob("*.js"))
+
+
+def named(table: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the rows of a table as the page's script makes objects of them."""
+    return [dict(zip(table["fields"], row, strict=True)) for row in table["rows"]]
+
+
+def held(results: Results) -> dict[tuple[str, str], Any]:
+    """Return the steps in a page by their two targets."""
+    found = {}
+    for before, chunk in zip(results.targets, packed_steps(Steps(results)), strict=True):
+        plain = json.loads(zlib.decompress(base64.b64decode(chunk["packed"])))
+        for after, step in zip(chunk["to"], resolved(plain["rows"], plain["table"]), strict=True):
+            found[before.id, results.targets[after].id] = step
+    return found
+
+
+@pytest.mark.parametrize("make", [factory.results, with_timings, with_claims, with_unasked])
+def test_every_step_of_the_page_is_what_was_judged(make: Callable[[], Results]) -> None:
+    results = make()
+    names = [(variant.case, variant.name) for case in results.cases for variant in case.variants]
+    found = held(results)
+    assert len(found) == len(results.targets) ** 2
+    for (before, after), step in found.items():
+        wanted = upgrade(Column(results, before), Column(results, after))
+        assert (step["headline"], step["basis"], step["quiet"]) == (
+            wanted.headline,
+            wanted.basis,
+            f"{wanted.rest} {wanted.coverage} {wanted.timing}".replace("  ", " "),
+        )
+        rows = [(row["kind"], *names[row["row"]]) for row in named(step["rows"])]
+        assert rows == [(row.kind, row.case, row.variant) for row in wanted.rows]
+        for row, judged in zip(named(step["rows"]), wanted.rows, strict=True):
+            assert {
+                **row,
+                **{key: getattr(judged, key) for key in ("text", "cause", "instead", "sure")},
+            } == row
+        tiles = named(step["tiles"])
+        assert {tile["kind"]: tile["rows"] for tile in tiles} == {kind: wanted.count(kind) for kind in Kind}
+
+
+def test_latency_is_told_against_a_column_only_where_it_may_be() -> None:
+    """About as fast, faster, and nothing for another machine and for samples that are noise."""
+    found = held(with_timings())
+    said = {
+        after: [change["said"] for change in named(found["rtx14", after]["changes"])]
+        for after in ("rtx14", "rtx15", "rtx16", "rtx17")
+    }
+    assert said == {"rtx14": ["≈+0 %"], "rtx15": ["+49 %"], "rtx16": [], "rtx17": []}
+
+
+def test_a_large_report_has_the_nearest_steps_and_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All, those within a series, those between neighbours, the one on top: as many as are not too many."""
+    results = factory.results()
+    monkeypatch.setattr(page_steps, "default_pair", lambda _: ("l4t86", "ort131"))
+    seen = {}
+    for most in (256, 255, 191, 167):
+        monkeypatch.setattr(page_steps, "_MOST_COMPARED", most)
+        offer = offered(results)
+        seen[most] = [sum(map(len, offer.columns)), offer.said]
+    besides = "and those from and to l4t86 and ort131"
+    assert seen == {
+        256: [64, ""],
+        255: [48, f"The page has the steps between versions of one series, {besides}"],
+        191: [42, f"The page has the steps between neighbours in one series, {besides}"],
+        167: [10, "The page has the steps between l4t86 and ort131"],
+    }
+    ids = [target.id for target in results.targets]
+    assert [ids[at] for at in offer.columns[ids.index("l4t86")]] == ["l4t86", "ort131"]
+    text = re.sub(r"<.*?>", "", render(results))
+    assert f"{seen[167][1]}; python -m harness diff A B answers the others." in text
+
+
+def test_what_was_accepted_says_that_it_was_measured_where_it_was_not_run() -> None:
+    """Beside cells that say what is reported or guessed; one that was run needs no such word."""
+    for made, wanted in (([], "measured: builds"), ([factory.outcome("qdq", "rtx16")], "builds (INT8 1/1)")):
+        results = assemble(factory.matrix(), (factory.case(),), {one.cell: one for one in made})
+        found = facts(results, Steps(results))
+        row = [each["name"] for each in named(found["rows"])].index("qdq")
+        column = [each["id"] for each in found["targets"]].index("rtx16")
+        assert named(found["looks"])[found["grid"][row][column]]["said"] == wanted
+
+
+#: Words that are a judgement wherever they stand; others are English too, and no rule may be written as one of them.
+ONLY_JUDGEMENTS = {word for words in (Class, Kind, Grade, Verdict) for word in map(str, words) if "_" in word}
+PRECISIONS = {str(kind) for kind in Precision if kind not in (Precision.BOOL, Precision.UNKNOWN)}
+EVERY_WORD = {str(word) for words in (Class, Kind, Grade, Verdict, Precision) for word in words}
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=[script.name for script in SCRIPTS])
+def test_no_script_judges(script: Path) -> None:
+    """The page draws what was judged: no class, kind, grade, verdict or precision is told apart in a script."""
+    text = re.sub(r"^\s*//.*$", "", script.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert [word for word in sorted(ONLY_JUDGEMENTS | PRECISIONS) if re.search(rf"\b{word}\b", text)] == []
+    literals = set(re.findall(r'"([a-z_0-9]+)"', text)) | set(re.findall(r"'([a-z_0-9]+)'", text))
+    assert sorted(literals & EVERY_WORD) == []
+    assert not set(map(str, NARROW)) & set(re.findall(r"\w+(?=:)", text))
