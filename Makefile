@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # More options for the command, as in: make matrix ARGS="-k mish --via venv"
 ARGS ?=
 
-.PHONY: matrix test lint lint-js docs node-tests lock clean
+.PHONY: matrix test lint lint-js docs node-tests mutants lock clean
 .DEFAULT_GOAL := matrix
 
 $(VENV)/run.stamp: pyproject.toml constraints.txt
@@ -54,6 +54,10 @@ docs: $(VENV)/dev.stamp
 # How much of what engines refuse is diagnosed, on ONNX's own node tests.
 node-tests: $(VENV)/run.stamp
 	$(BIN)/python -m tools.onnx_node_tests --target rtx14 --target rtx17 $(ARGS)
+
+# How much of what could be wrong with the code that judges the tests would notice.
+mutants: $(VENV)/dev.stamp
+	$(BIN)/python -m tools.mutants $(ARGS)
 
 # The exact versions that developers and CI use; users get what pyproject.toml allows.
 lock: $(VENV)/dev.stamp

@@ -75,7 +75,7 @@ def advice(judged: Sequence[Judged], accept: str, places: Sequence[str]) -> Iter
         show = shlex.join(["python", "-m", "harness", "show", bad[0].cell.id, *places])
         yield f"look into one: {show}"
     if bad or groups["fixed"] or groups["newly found to work"]:
-        yield f"once that is understood, make it what is expected: {accept}"
+        yield f"to expect these results from now on: {accept}"
 
 
 _SAID_ALREADY = frozenset({Class.NOT_RUN, Class.NOT_APPLICABLE, Class.INFRA_ERROR})

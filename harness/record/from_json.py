@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+import dataclasses
+import functools
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -19,3 +21,14 @@ def decode(kind: type[_Kind], data: object) -> _Kind:
     except msgspec.ValidationError as error:
         sentence, _, place = str(error).partition(" - at `$.")
         raise TypeError(f"{place.rstrip('`')}: {sentence}" if place else sentence) from error
+
+
+def fields_of(instance: object) -> dict[str, Any]:
+    """Return the fields of a dataclass by name, not copied; `vars` lacks the defaults of one that `decode` made."""
+    kind: Any = type(instance)
+    return {name: getattr(instance, name) for name in _names(kind)}
+
+
+@functools.cache
+def _names(kind: Any) -> tuple[str, ...]:  # noqa: ANN401  (a class is no Hashable to mypy)
+    return tuple(field.name for field in dataclasses.fields(kind))

@@ -12,7 +12,7 @@ from typing import Any
 from harness.case import Expectation, Link
 from harness.history import CellHistory
 from harness.judge.timing import statistics
-from harness.record.from_json import decode
+from harness.record.from_json import decode, fields_of
 from harness.record.outcome import Accuracy, End, Layer, Message, ParserError, Stamps
 from harness.report.graph import GraphView
 from harness.words import Class, Precision, Role, Verdict
@@ -243,7 +243,7 @@ class Results:
             "matrix_sha256": self.matrix_sha256,
             "targets": self.targets,
             "cases": self.cases,
-            "changes": [{**vars(change), "text": change.text} for change in self.changes],
+            "changes": [{**fields_of(change), "text": change.text} for change in self.changes],
             "runs": self.runs,
             "cells": [_cell(cell) for cell in self.cells],
         }
@@ -265,7 +265,7 @@ class Results:
 
 
 def _cell(cell: CellView) -> dict[str, Any]:
-    data = dict(vars(cell))
+    data = fields_of(cell)
     data["class"] = data.pop("cls")
     data["latency_ms"] = data.pop("latency")
     data["stamps"] = data["stamps"] or {}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from harness.errors import SHORT_OF, HandledError, InfraError
 from harness.history import read_history, update_history
 from harness.record.archive import archive_of
+from harness.record.from_json import fields_of
 from harness.report.exports.badge import badge
 from harness.report.exports.csv_table import table
 from harness.report.exports.junit import junit
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 #: The published description of results.json, shipped beside it.
 SCHEMA_FILE = "results.schema.json"
-_STRICT = json.JSONEncoder(sort_keys=True, allow_nan=False, default=vars)
+_STRICT = json.JSONEncoder(sort_keys=True, allow_nan=False, default=fields_of)
 
 
 def build_report(
@@ -117,7 +118,7 @@ def _line(entry: Any) -> str:  # noqa: ANN401  (a dataclass or a dict of them)
     try:
         return _STRICT.encode(entry)
     except ValueError:
-        spoilt = json.dumps(entry, default=vars)
+        spoilt = json.dumps(entry, default=fields_of)
         return _STRICT.encode(json.loads(spoilt, parse_constant=lambda _: None))
 
 

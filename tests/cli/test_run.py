@@ -168,7 +168,7 @@ def test_the_summary_ends_with_what_to_do_and_it_can_be_pasted(
     lines = capsys.readouterr().out.splitlines()
     assert "look into one: python -m harness show 'toy[relu]-ort131' --reports 'out here'" in lines
     told = "python -m harness accept -k 'relu or weak' --target ort131 --reports 'out here'"
-    assert lines[-1] == f"once that is understood, make it what is expected: {told}"
+    assert lines[-1] == f"to expect these results from now on: {told}"
     words = ["accept", "-k", "relu or weak", "--target", "ort131", "--reports", "out here"]
     assert main(words) == 0
     capsys.readouterr()

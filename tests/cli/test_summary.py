@@ -117,7 +117,7 @@ def test_where_nothing_is_news_there_is_nothing_to_do(cells: tuple[Cell, ...]) -
     assert not list(advice([fine], "accept", []))
     assert list(advice([fails(cells[0], "no")], "ACCEPT", ["--reports", "x"])) == [
         f"look into one: python -m harness show '{cells[0].id}' --reports x",
-        "once that is understood, make it what is expected: ACCEPT",
+        "to expect these results from now on: ACCEPT",
     ]
 
 

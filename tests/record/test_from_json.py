@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.record.from_json import decode
+from harness.record.from_json import decode, fields_of
 from harness.words import Precision
 
 pytestmark = pytest.mark.unit
@@ -49,3 +49,9 @@ def test_what_does_not_fit_is_a_type_error(data: Any) -> None:
 def test_a_word_that_is_none_is_named_with_its_place() -> None:
     with pytest.raises(TypeError, match=r"pairs\[0\]\[1\]: Invalid enum value 'int9'"):
         decode(Toy, {"pairs": [["a", "int9"]]})
+
+
+def test_fields_hold_defaults_that_the_data_lacks() -> None:
+    """Of a record of an older harness as of one made today."""
+    assert fields_of(decode(Toy, {"pairs": []})) == fields_of(Toy(pairs=()))
+    assert list(fields_of(Toy(pairs=()))) == ["pairs", "by_name", "word", "size", "anything"]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.engines import ENGINES
 from harness.layers.datatype import same_precision
+from harness.record.from_json import fields_of
 from harness.report import past
 from harness.report.compare.ranges import PREDICATE
 from harness.report.labels import BUCKETS, MARKS, ROLES, bucket
@@ -146,7 +147,7 @@ def cell_evidence(
             "expectation": cell.expectation,
             "claims": list(cell.claims),
             "meanwhile": meanwhile,
-            "diagnosis": vars(cell.diagnosis) if cell.diagnosis else None,
+            "diagnosis": fields_of(cell.diagnosis) if cell.diagnosis else None,
             "notes": list(cell.notes),
             "phases": _pairs(cell.phases),
             "failedPhase": cell.failed_phase,
@@ -292,7 +293,7 @@ _WITH_THE_RECIPE = frozenset({"model_sha256", "recipe_sha256"})
 
 
 def _stamps(stamps: Stamps) -> list[list[str]]:
-    texts = {key: value for key, value in vars(stamps).items() if isinstance(value, str)}
+    texts = {key: value for key, value in fields_of(stamps).items() if isinstance(value, str)}
     plain = {key: value for key, value in texts.items() if value and key not in _WITH_THE_RECIPE}
     packages = [["packages", " ".join(stamps.packages)]] if stamps.packages else []
     # What the stamps say already: the agent reports its engine's version too.
