@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 class Traits:
     """What an engine is called and can do.
 
-    `product` is its name, `short` the one in a series of versions; `by_major` groups its columns by major version.
+    `product` is its name, `short` the one in a series of versions; `by_major` groups its columns by major version, and
+    `asked` is the filter of the page that takes its versions.
     `adapter` is its module in harness/agent/engines, and `program` the vendor's own that takes trtexec's options.
     `needs_gpu`: it does nothing without a GPU. `for_generation`: it builds for a compute capability that is named.
     `builds_apart`: a build job makes what a run job loads; the others build and run in one job.
@@ -26,6 +27,7 @@ class Traits:
     product: str
     short: str
     adapter: str
+    asked: str = ""
     program: str | None = None
     by_major: bool = False
     needs_gpu: bool = False
@@ -41,6 +43,7 @@ ENGINES: Mapping[Engine, Traits] = {
         product="TensorRT",
         short="TensorRT",
         adapter="tensorrt",
+        asked="trt",
         program="trtexec",
         by_major=True,
         needs_gpu=True,
@@ -49,6 +52,7 @@ ENGINES: Mapping[Engine, Traits] = {
         product="TensorRT for RTX",
         short="RTX",
         adapter="tensorrt",
+        asked="rtx",
         program="tensorrt_rtx",
         for_generation=True,
     ),
@@ -56,6 +60,7 @@ ENGINES: Mapping[Engine, Traits] = {
         product="ONNX Runtime",
         short="ONNX Runtime",
         adapter="onnxruntime",
+        asked="ort",
         builds_apart=False,
         graph_alone=True,
         providers=("cpu", "cuda"),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harness.engines import ENGINES
 from harness.report import past
 from harness.report.labels import BUCKETS, MARKS, bucket
-from harness.words import GOOD, Class, Engine, Precision
+from harness.words import GOOD, Class, Precision
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,9 +45,5 @@ def vocabulary() -> dict[str, Any]:
         "precisions": [
             str(kind) for kind in Precision if kind is not Precision.UNKNOWN and "_weights" not in kind.value
         ],
-        "engines": {
-            "trt": str(Engine.TENSORRT),
-            "rtx": str(Engine.TENSORRT_RTX),
-            "ort": str(Engine.ONNXRUNTIME),
-        },
+        "engines": {traits.asked: str(engine) for engine, traits in ENGINES.items() if traits.asked},
     }

@@ -1,6 +1,6 @@
 // ---- the query language of the filter box ---------------------------------------------------------------------
-const KEYS = ["state", "case", "variant", "tag", "role", "op", "precision", "past", "cause", "target", "trt", "rtx", "ort", "version", "gpu", "seq"];
 const { states: STATES, pasts: PASTS, precisions: PRECISIONS, engines: ENGINES } = data.query;
+const KEYS = ["state", "case", "variant", "tag", "role", "op", "precision", "past", "cause", "target", ...Object.keys(ENGINES), "version", "gpu", "seq"];
 const CAUSES = [...new Set(looks.flatMap((look) => look.signature || []))].sort();
 const ROLES = [...new Set(rows.map((row) => row.role))];
 class BadQuery extends Error {}
