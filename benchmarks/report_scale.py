@@ -231,7 +231,9 @@ def main() -> int:
     print("| ---: | ---: | ---: | ---: | ---: | ---: |")
     flags = ["--no-sandbox"] if os.geteuid() == 0 else []
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=os.environ.get("HARNESS_CHROMIUM"), args=flags)
+        browser = playwright.chromium.launch(
+            executable_path=os.environ.get("TRT_COMPAT_CHROMIUM"), args=flags
+        )
         for cells in sizes:
             print(_line(browser, Path(folder) / f"{cells}.html", cells), flush=True)
         browser.close()

@@ -11,7 +11,7 @@ RUN sh /opt/compat/source/build.sh /opt/compat/plugins
 FROM ${BASE}
 ARG BASE
 ARG ENGINE_VERSION=unknown
-LABEL trt-compat-matrix=image \
+LABEL trt-compat=image \
       org.opencontainers.image.base.name=${BASE} \
       org.opencontainers.image.version=${ENGINE_VERSION}
 COPY --from=builder /opt/compat/plugins /opt/compat/plugins

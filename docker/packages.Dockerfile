@@ -5,7 +5,7 @@ FROM ${BASE}
 ARG BASE
 ARG PYTHON=3.11
 ARG ENGINE_VERSION=unknown
-LABEL trt-compat-matrix=image \
+LABEL trt-compat=image \
       org.opencontainers.image.base.name=${BASE} \
       org.opencontainers.image.version=${ENGINE_VERSION}
 COPY site /opt/engine

@@ -29,7 +29,7 @@ ENV LD_LIBRARY_PATH=/opt/tensorrt/lib:/usr/local/cuda/lib64 \
     PATH=/opt/tensorrt/bin:/usr/local/nvidia/bin:/usr/local/cuda/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 ARG BASE
 ARG ENGINE_VERSION=unknown
-LABEL trt-compat-matrix=image \
+LABEL trt-compat=image \
       org.opencontainers.image.base.name=${BASE} \
       org.opencontainers.image.version=${ENGINE_VERSION}
 COPY --from=builder /opt/compat/plugins /opt/compat/plugins

@@ -1,4 +1,4 @@
-"""`python -m harness`."""
+"""`python -m harness`, which is `trt-compat` by another name."""
 
 import sys
 import traceback

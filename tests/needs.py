@@ -1,13 +1,13 @@
 """What a test needs of the machine: each helper returns, or skips the test and says why.
 
-HARNESS_TEST_REQUIRE turns such a skip into a failure, so that a CI job that is meant to have Docker does not
+TRT_COMPAT_TEST_REQUIRE turns such a skip into a failure, so that a CI job that is meant to have Docker does not
 pass without it. It is a comma-separated list of the names below, or "all":
 
     docker     a Docker daemon answers
-    base       the base image that HARNESS_BASE_IMAGE names is there (see docker/README.md; it may hold {arch})
+    base       the base image that TRT_COMPAT_BASE_IMAGE names is there (see docker/README.md; it may hold {arch})
     emulation  the daemon starts containers of another architecture
     network    the package index answers `uv`
-    chromium   a Chromium that starts: HARNESS_CHROMIUM, Playwright's own, or one on the PATH
+    chromium   a Chromium that starts: TRT_COMPAT_CHROMIUM, Playwright's own, or one on the PATH
     axe        axe-core, for `needs.axe()`
     gpu        an NVIDIA GPU
     python3.8  the oldest Python that the agent meets
@@ -35,7 +35,7 @@ from tests.waiting import PATIENCE
 if TYPE_CHECKING:
     from harness.run.docker import Daemon
 
-REQUIRE = "HARNESS_TEST_REQUIRE"
+REQUIRE = "TRT_COMPAT_TEST_REQUIRE"
 
 
 def docker() -> Daemon:
@@ -45,11 +45,11 @@ def docker() -> Daemon:
 
 
 def base_image(architecture: str = "amd64", python: str = "3.11") -> str:
-    """Need the base image that HARNESS_BASE_IMAGE names; returns its reference."""
+    """Need the base image that TRT_COMPAT_BASE_IMAGE names; returns its reference."""
     docker()
-    pattern = os.environ.get("HARNESS_BASE_IMAGE")
+    pattern = os.environ.get("TRT_COMPAT_BASE_IMAGE")
     if not pattern:
-        _missing("base", "HARNESS_BASE_IMAGE names no base image for tests")
+        _missing("base", "TRT_COMPAT_BASE_IMAGE names no base image for tests")
     reference = pattern.format(arch=architecture, python=python)
     if not _present(reference, f"linux/{architecture}"):
         _missing("base", f"the daemon has no {reference} for linux/{architecture}")
@@ -76,9 +76,9 @@ def chromium() -> dict[str, Any]:
 
 
 def axe() -> str:
-    """Need axe-core, the accessibility checker: HARNESS_AXE, or from the user's cache; returns the script's path."""
-    named = os.environ.get("HARNESS_AXE")
-    cached = platformdirs.user_cache_path("trt-compat-matrix") / "node_modules/axe-core/axe.min.js"
+    """Need axe-core, the accessibility checker: TRT_COMPAT_AXE, or from the user's cache; returns the script's path."""
+    named = os.environ.get("TRT_COMPAT_AXE")
+    cached = platformdirs.user_cache_path("trt-compat") / "node_modules/axe-core/axe.min.js"
     script = Path(named) if named else cached
     if script.is_file():
         return str(script)
@@ -171,9 +171,9 @@ def _chromium() -> dict[str, Any] | str:
         own = playwright.chromium.executable_path
         names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
         there = [own] if Path(own).exists() else filter(None, map(shutil.which, names))
-        path = os.environ.get("HARNESS_CHROMIUM") or next(iter(there), None)
+        path = os.environ.get("TRT_COMPAT_CHROMIUM") or next(iter(there), None)
         if not path:
-            return "no Chromium: set HARNESS_CHROMIUM or `playwright install chromium`"
+            return "no Chromium: set TRT_COMPAT_CHROMIUM or `playwright install chromium`"
         # Chromium's sandbox refuses to run as root, as CI containers do.
         flags = ["--no-sandbox"] if os.geteuid() == 0 else []
         launch: dict[str, Any] = {"executable_path": path, "args": flags, "timeout": 1000 * PATIENCE}

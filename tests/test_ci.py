@@ -22,7 +22,7 @@ from harness.cli.ci_jobs import MOST_JOBS, jobs
 from harness.errors import HandledError
 from harness.history.runs import RunRecord, to_text
 from harness.matrix import Needs, load_matrix
-from harness.plan import plan
+from harness.plan import all_cells
 from harness.record.outcome import Outcome
 from harness.record.store import Store
 from harness.words import Engine
@@ -200,7 +200,9 @@ def test_a_run_that_was_killed_is_not_said_to_have_run_out_of_time(tmp_path: Pat
 def parts(tmp_path: Path, *, broken: bool = False) -> Path:
     """Write records of real engines as the jobs leave them; `broken` makes one regress that is measured to work."""
     folder = tmp_path / "parts"
-    cells = {cell.id: cell for cell in plan(load_matrix(ROOT / "matrix.yaml"), load_cases(ROOT / "cases"))}
+    cells = {
+        cell.id: cell for cell in all_cells(load_matrix(ROOT / "matrix.yaml"), load_cases(ROOT / "cases"))
+    }
     for line in REAL.read_text(encoding="utf-8").splitlines():
         outcome = Outcome.from_json(json.loads(line))
         if outcome.case != "depthwise_qdq":

@@ -53,8 +53,8 @@ def test_cold_starts_are_counted_and_each_begins_with_nothing(checkout: Path, tm
     """The second finds a cache folder as empty as the first did, and fails."""
     python = program(
         tmp_path / "python",
-        f"""[ ! -e "$HARNESS_CACHE_DIR" ] || echo "not empty"
-        mkdir "$HARNESS_CACHE_DIR" && echo "$@" >>"{tmp_path}/words"
+        f"""[ ! -e "$TRT_COMPAT_CACHE_DIR" ] || echo "not empty"
+        mkdir "$TRT_COMPAT_CACHE_DIR" && echo "$@" >>"{tmp_path}/words"
         [ "$(wc -l <"{tmp_path}/words")" != 2 ] || {{ echo "the last word" >&2; exit 3; }}""",
     )
     done = run(checkout, "cold-starts", "3", PYTHON=str(python))

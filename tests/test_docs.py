@@ -19,7 +19,7 @@ import yaml
 from harness.case import Case, Precision, load_cases, model_sha256
 from harness.cli import main
 from harness.matrix import load_matrix
-from harness.plan import plan
+from harness.plan import all_cells
 from harness.record.outcome import End, Outcome, Stamps
 from harness.record.store import Store
 from tests import needs
@@ -125,7 +125,7 @@ class Done:
 
 
 class Harness:
-    """`python -m harness` in this process: starting Python for each line would take a minute."""
+    """`trt-compat` in this process: starting Python for each line would take a minute."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys
@@ -143,10 +143,10 @@ def harness(checkout: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 
 
 def verb(line: Line) -> str:
-    return line.words[3]
+    return line.words[1]
 
 
-HARNESS = select("python", "-m", "harness")
+HARNESS = select("trt-compat")
 
 
 def test_every_line_is_of_a_kind_that_is_tried() -> None:
@@ -165,7 +165,7 @@ def test_the_readme_shows_every_verb() -> None:
 @each([line for line in HARNESS if verb(line) in ("list", "show", "doctor")])
 def test_a_looking_command_works(line: Line, harness: Harness) -> None:
     """`list`, `show` and `doctor` print something and complain of nothing."""
-    done = harness(line.words[3:])
+    done = harness(line.words[1:])
     assert (done.code, done.err) == (0, "")
     assert len(done.out.splitlines()) > 1
 
@@ -173,13 +173,13 @@ def test_a_looking_command_works(line: Line, harness: Harness) -> None:
 @each([line for line in HARNESS if verb(line) == "run"])
 def test_a_run_is_understood_and_selects_cells(line: Line, harness: Harness) -> None:
     """A `run` is planned only: running takes minutes and downloads, and the integration tests do it."""
-    done = harness([*line.words[3:], *([] if "--dry-run" in line.words else ["--dry-run"])])
+    done = harness([*line.words[1:], *([] if "--dry-run" in line.words else ["--dry-run"])])
     assert (done.code, done.err) == (0, "")
     assert "cells" in done.out
 
 
 def program(words: Iterable[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run `python -m harness` in a process of its own, as a reader does."""
+    """Run `trt-compat` in a process of its own, as a reader does."""
     command = [sys.executable, "-m", "harness", *words]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
@@ -190,7 +190,7 @@ def test_a_command_on_records_works(line: Line, checkout: Path) -> None:
     """What works on records does so, on one record of a cell."""
     if verb(line) == "verify":
         assert program(["report"], checkout).returncode == 0
-    done = program(line.words[3:], checkout)
+    done = program(line.words[1:], checkout)
     assert (done.returncode, done.stderr) == (0, "")
     if verb(line) == "merge":
         assert "1 records and 0 runs of the past taken in" in done.stdout
@@ -251,7 +251,7 @@ def test_the_example_case_loads_and_plans(tmp_path: Path) -> None:
     (case,) = load_cases(tmp_path)
     assert isinstance(case, Case)
     matrix = load_matrix(ROOT / "matrix.yaml")
-    cells = plan(matrix, [case])
+    cells = all_cells(matrix, [case])
     assert [cell.id for cell in cells] == [f"leaky_relu[qdq]-{target.name}" for target in matrix]
     (variant,) = case
     model = variant.build()
@@ -283,7 +283,7 @@ def test_the_example_target_loads_and_plans(tmp_path: Path) -> None:
     path.write_text(text.replace("\n  trt107:\n", f"\n{added}\n  trt107:\n"), encoding="utf-8")
     matrix = load_matrix(path)
     assert matrix.target("trt104").version == "10.4.0.26"
-    cells = plan(matrix, load_cases(ROOT / "cases"))
+    cells = all_cells(matrix, load_cases(ROOT / "cases"))
     assert "mish[qdq]-trt104" in {cell.id for cell in cells}
     assert len(added.splitlines()) == 8
 
@@ -318,7 +318,7 @@ def test_the_picture_is_light() -> None:
 
 
 def test_the_published_run_is_few_files_and_light() -> None:
-    """A clone is not to carry a run of which each cell is files: `python -m harness pack`."""
+    """A clone is not to carry a run of which each cell is files: `trt-compat pack`."""
     sizes = [path.stat().st_size for path in (ROOT / "reports" / "published").rglob("*") if path.is_file()]
     assert len(sizes) <= 30
     assert sum(sizes) <= 4_000_000

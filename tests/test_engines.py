@@ -37,8 +37,8 @@ from pathlib import Path
 from harness.case import load_cases
 from harness.cli import main
 from harness.matrix import load_matrix
-from harness.plan import plan
-from harness.run.prepared import subject
+from harness.plan import all_cells
+from harness.run.prepared import prepare_variant
 from harness.run.cell import observe
 from harness.run.session import Session
 from harness.run.transport.process import ProcessTransport
@@ -47,11 +47,11 @@ from harness.agent.bootstrap import ARGUMENTS
 matrix = load_matrix(Path("matrix.yaml"))
 target = matrix.target("dream9")
 assert (target.label, target.group, target.needs.gpu) == ("Dream Engine 9.8", "Dream Engine", False)
-(cell,) = [cell for cell in plan(matrix, load_cases(Path("cases"))) if cell.id == "mish[fp32]-dream9"]
+(cell,) = [cell for cell in all_cells(matrix, load_cases(Path("cases"))) if cell.id == "mish[fp32]-dream9"]
 session = Session(
     ProcessTransport([sys.executable, *ARGUMENTS]), engine=target.module, adapter=target.traits.adapter
 )
-seen = observe(cell, subject(cell.variant), session, None, needed=lambda: True)
+seen = observe(cell, prepare_variant(cell.variant), session, None, needed=lambda: True)
 session.close()
 assert (seen.phases, seen.plan) == ({"build": 0.5}, b"plan"), seen.log
 raise SystemExit(main(["list", "--target", "dream9"]))

@@ -11,10 +11,10 @@ import pytest
 from harness.case import load_cases
 from harness.judge.classify import classify
 from harness.matrix import load_matrix
-from harness.plan import Cell, plan
+from harness.plan import Cell, all_cells
 from harness.record.outcome import Latency, Outcome, Stamps
 from harness.run.observation import Observation
-from harness.run.prepared import subject
+from harness.run.prepared import prepare_variant
 from harness.run.session import Event
 from harness.words import Class
 
@@ -27,14 +27,14 @@ LATENCY = {"samples_ms": [0.5, 0.25], "warmup": 3, "clock": "cuda_events", "scop
 
 @pytest.fixture(scope="module")
 def cell() -> Cell:
-    cells = plan(load_matrix(ROOT / "matrix.yaml"), load_cases(ROOT / "cases"))
+    cells = all_cells(load_matrix(ROOT / "matrix.yaml"), load_cases(ROOT / "cases"))
     return next(each for each in cells if each.id == "conv_silu[int8-entropy]-trt86")
 
 
 def heard(cell: Cell, *said: tuple[str, dict[str, Any], bytes]) -> tuple[Outcome, list[str], Observation]:
     seen = Observation()
     seen.hear(Event({"type": kind, **message}, body) for kind, message, body in (*said, ("end", END, b"")))
-    return seen.outcome(cell, subject(cell.variant), Stamps()), seen.log, seen
+    return seen.outcome(cell, prepare_variant(cell.variant), Stamps()), seen.log, seen
 
 
 def test_a_timed_run_is_kept_whole(cell: Cell) -> None:

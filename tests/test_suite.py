@@ -45,7 +45,7 @@ def test_a_driver_that_does_not_start_is_a_skip_with_its_own_words(tmp_path: Pat
 
 def test_a_browser_that_does_not_start_is_a_skip_with_its_reason() -> None:
     needs.chromium()
-    said = browser_test(HARNESS_CHROMIUM="/bin/false")
+    said = browser_test(TRT_COMPAT_CHROMIUM="/bin/false")
     assert "/bin/false does not start: " in said
     assert "failed" not in said
 

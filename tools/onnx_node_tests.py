@@ -97,7 +97,7 @@ def _outcomes(options: argparse.Namespace) -> Iterator[Outcome]:
 
 def _built(target: Target, run_id: str, options: argparse.Namespace) -> Iterator[tuple[Outcome, str]]:
     cells = select(cells_of(node_tests(), target), options.expression)
-    runner = TargetRunner(target, via=options.via, run_id=run_id, subjects=Unfed())
+    runner = TargetRunner(target, via=options.via, run_id=run_id, prepared=Unfed())
     try:
         for number, cell in enumerate(cells, start=1):
             outcome, log = runner.run(cell)

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Literal
 
 from harness.judge.explain import describe_recipe
-from harness.plan import Cell, applicability, plan
+from harness.plan import Cell, all_cells, inapplicable_because
 from tools.capabilities import missing_api
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Planned:
 
 def planned(cell: Cell) -> Planned:
     """Return what is to be expected of one cell."""
-    reason = applicability(cell)
+    reason = inapplicable_because(cell)
     if reason is not None:
         return Planned("not_applicable", reason)
     target = cell.target
@@ -45,7 +45,7 @@ def planned(cell: Cell) -> Planned:
 def recipes_page(matrix: Matrix, cases: Sequence[Case]) -> str:
     """Return docs/recipes.md: a row a recipe, with the variants that use it and what each target makes of it."""
     rows: dict[str, list[Cell]] = {}
-    for cell in plan(matrix, cases):
+    for cell in all_cells(matrix, cases):
         rows.setdefault(describe_recipe(cell.variant.recipe), []).append(cell)
     order = [target.name for target in matrix]
     count = sum(len(case.variants) for case in cases)

@@ -14,8 +14,8 @@ from harness.case import Case, Link, Variant, effective_name, model_sha256
 from harness.plan import Cell
 from harness.record.outcome import Node
 from harness.run.numbers import Reference
-from harness.run.prepare_in_child import Subjects
-from harness.run.prepared import Subject
+from harness.run.prepare_in_child import PreparedVariants
+from harness.run.prepared import Prepared
 
 if TYPE_CHECKING:
     from harness.matrix import Target
@@ -50,14 +50,14 @@ def cells_of(case: Case, target: Target) -> tuple[Cell, ...]:
     )
 
 
-class Unfed(Subjects):
-    """Subjects for builds alone: the model and its nodes, no inputs and no reference."""
+class Unfed(PreparedVariants):
+    """PreparedVariants for builds alone: the model and its nodes, no inputs and no reference."""
 
-    def of(self, variant: Variant, wanted: Callable[[], bool] = lambda: True) -> Subject:  # noqa: ARG002
+    def of(self, variant: Variant, wanted: Callable[[], bool] = lambda: True) -> Prepared:  # noqa: ARG002
         """Return a variant's subject, made in this process: nothing of the model is evaluated."""
         data = variant.model_bytes()
         model = onnx.load_model_from_string(data)
-        return Subject(
+        return Prepared(
             model=data,
             sha256=model_sha256(data),
             nodes=tuple(Node(effective_name(node), node.op_type) for node in model.graph.node),

@@ -1,4 +1,4 @@
-"""What cells were measured to end as: `measured.yaml` beside the case modules, written by `python -m harness accept`.
+"""What cells were measured to end as: `measured.yaml` beside the case modules, written by `trt-compat accept`.
 
 Reported and guessed claims are written by hand beside their variant; measured ones are some hundreds, and a new
 version brings as many again, so those are a file that a command writes and a person reviews as a diff. On the same
@@ -36,7 +36,7 @@ _SCHEMA = 1
 _MEASURABLE = tuple(str(word) for word in Class if word not in UNJUDGED)
 _HEAD = (
     "# What each cell was measured to end as, and the diagnosis where it failed. Written by\n"
-    "# `python -m harness accept`; review its diff as you would code: a changed line is a changed claim.\n"
+    "# `trt-compat accept`; review its diff as you would code: a changed line is a changed claim.\n"
 )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from harness.case import Case, load_cases
 from harness.errors import HandledError
 from harness.matrix import Matrix, load_matrix
-from harness.plan import Cell, plan, select
+from harness.plan import Cell, all_cells, select
 from harness.run.prepare_in_child import with_models
 
 if TYPE_CHECKING:
@@ -40,13 +40,13 @@ def load_project(options: argparse.Namespace) -> Project:
     """Load what `--matrix` and `--cases` name."""
     matrix = load_matrix(options.matrix)
     cases = load_cases(options.cases)
-    return Project(matrix, cases, plan(matrix, cases))
+    return Project(matrix, cases, all_cells(matrix, cases))
 
 
 def built(project: Project, options: argparse.Namespace) -> Project:
     """Return a project whose models are built, those that can be, by `with_models`."""
     cases = with_models(project.cases, options.cases)
-    return Project(project.matrix, cases, plan(project.matrix, cases))
+    return Project(project.matrix, cases, all_cells(project.matrix, cases))
 
 
 def add_selection(command: argparse.ArgumentParser) -> None:
@@ -71,15 +71,13 @@ def selected(project: Project, options: argparse.Namespace) -> tuple[Cell, ...]:
     chosen = tuple(cell for cell in cells if not names or cell.target.name in names)
     if not chosen:
         on = f" on {', '.join(sorted(names))}" if names else ""
-        raise HandledError(
-            f"-k {options.expression!r} matches no cell{on}; `python -m harness list` shows them all"
-        )
+        raise HandledError(f"-k {options.expression!r} matches no cell{on}; `trt-compat list` shows them all")
     return chosen
 
 
 def command_line(verb: str, options: argparse.Namespace) -> str:
     """Return a command line for another verb on the same selection and the same places, to paste."""
-    words = ["python", "-m", "harness", verb]
+    words = ["trt-compat", verb]
     if options.expression:
         words += ["-k", options.expression]
     for name in options.targets:

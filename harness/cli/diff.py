@@ -116,12 +116,12 @@ def _load(path: Path) -> Results:
         return Results.from_json(json.loads(content(path)))
     except OSError as error:
         raise HandledError(
-            f"{path}: cannot be read ({error.strerror}); `python -m harness run` makes one"
+            f"{path}: cannot be read ({error.strerror}); `trt-compat run` makes one"
         ) from error
     except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
         raise HandledError(
             f"{path}: not a results.json that this harness can read ({error}); "
-            "write it with `python -m harness report`"
+            "write it with `trt-compat report`"
         ) from error
 
 

@@ -7,7 +7,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from harness.cli.common import EXIT_OK, Project, load_project, places
-from harness.plan import applicability
+from harness.plan import inapplicable_because
 from harness.run.provision import can_run, look_at_host
 from harness.run.provision.cache import CACHE_VARIABLE, cache_dir
 from harness.run.provision.requirements import architecture
@@ -63,8 +63,8 @@ def ways(target: Target, host: Host) -> list[str]:
 
 def _what_next(project: Project, able: list[Target], options: argparse.Namespace) -> str:
     names = {target.name for target in able}
-    cells = [c for c in project.cells if c.target.name in names and applicability(c) is None]
-    run = shlex.join(["python", "-m", "harness", "run", *places(options)])
+    cells = [c for c in project.cells if c.target.name in names and inapplicable_because(c) is None]
+    run = shlex.join(["trt-compat", "run", *places(options)])
     if not cells:
         return f"nothing of the matrix can run here; {run} would show only what is reported or guessed"
     return f"next: {run} (it runs {len(cells)} of {len(project.cells)} cells here and says why not the rest)"

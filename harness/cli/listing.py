@@ -14,7 +14,7 @@ from harness.errors import HandledError
 from harness.judge.cell import judge_cell
 from harness.judge.explain import describe_recipe, evidence, pytest_command
 from harness.layers import asked, wished
-from harness.plan import applicability, claims_about, find
+from harness.plan import claims_about, find, inapplicable_because
 from harness.plan.trtexec import docker_line, model_file, trtexec_lines
 from harness.record.staleness import is_stale, todays
 from harness.record.store import Store
@@ -102,7 +102,7 @@ def show(options: argparse.Namespace) -> int:
     by_graph = ", by the graph's own types" if cell.variant.precision is None else ""
     for node, precision in wished(cell.variant, asked(model)):
         print(f"  wants  {node} in {said(precision)}{by_graph}")
-    reason = applicability(cell)
+    reason = inapplicable_because(cell)
     if reason:
         print(f"  not applicable: {reason}")
     _show_claims(cell)
@@ -192,7 +192,7 @@ def _show_commands(cell: Cell, options: argparse.Namespace) -> None:
             print(f"  {line}")
     print("  # by hand, as a bug report needs it")
     saved = options.save or model_file(cell)
-    save = ["python", "-m", "harness", "show", cell.id, "--save", saved, *places(options, reports=False)]
+    save = ["trt-compat", "show", cell.id, "--save", saved, *places(options, reports=False)]
     for line in filter(None, (shlex.join(save), docker_line(cell, saved), *trtexec_lines(cell, saved))):
         print(f"  {line}")
 

@@ -19,7 +19,7 @@ from harness.cli.common import EXIT_INFRA, EXIT_USAGE, REPORTS
 from harness.errors import SHORT_OF, HandledError, InfraError
 from harness.suggest import did_you_mean
 
-_PROGRAM = "python -m harness"
+_PROGRAM = "trt-compat"
 #: What follows a traceback.
 FAULT = (
     "the harness itself failed, no engine and no command: please report the lines above, with the command, "
@@ -117,7 +117,7 @@ def _parse(words: list[str]) -> argparse.Namespace:
     if words and words[0].startswith("-") and words[0] not in ("-h", "--help", "--version"):
         raise HandledError(f"{words[0]!r} comes before the verb; write `{_PROGRAM} VERB {words[0]} ...`")
     parser = Parser(prog=_PROGRAM, description="TensorRT compatibility matrix.", allow_abbrev=False)
-    parser.add_argument("--version", action="version", version=f"trt-compat-matrix {__version__}")
+    parser.add_argument("--version", action="version", version=f"trt-compat {__version__}")
     commands = parser.add_subparsers(required=True, metavar="VERB")
     for name, (add, verb, text) in verbs.items():
         command = commands.add_parser(name, help=text, description=text, allow_abbrev=False)

@@ -188,6 +188,4 @@ def pack(options: argparse.Namespace) -> int:
 
 def _need_records(folder: Path) -> None:
     if not Store(folder).holds_records:
-        raise HandledError(
-            f"{folder}: holds no records; `python -m harness run` makes some, or give --reports"
-        )
+        raise HandledError(f"{folder}: holds no records; `trt-compat run` makes some, or give --reports")

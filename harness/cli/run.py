@@ -30,13 +30,13 @@ from harness.cli.common import (
 from harness.cli.summary import advice, missing, summarise
 from harness.errors import HandledError, described
 from harness.judge.cell import Judged, judge_cell
-from harness.plan import applicability
+from harness.plan import inapplicable_because
 from harness.record.store import Store
 from harness.report import build_report
 from harness.report.text import clip, visible
 from harness.run.commands import plan_environment, published_lines
 from harness.run.local import run_cells
-from harness.run.prepare_in_child import Subjects
+from harness.run.prepare_in_child import PreparedVariants
 from harness.run.provision import look_at_host
 from harness.run.target import TargetRunner
 from harness.words import Class, Verdict
@@ -104,7 +104,7 @@ def _report_what_there_is(project: Project, store: Store, options: argparse.Name
     try:
         build_report(project.matrix, project.cases, store, options.reports, published_lines(project.matrix))
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  (the run's own trouble is the one to tell)
-        again = shlex.join(["python", "-m", "harness", "report", *places(options)])
+        again = shlex.join(["trt-compat", "report", *places(options)])
         print(f"{recorded}; no report was written ({described(error)}); {again} shows them", file=sys.stderr)
     else:
         print(f"{recorded}; report: {options.reports / 'index.html'}", file=sys.stderr)
@@ -161,11 +161,11 @@ def _run(
             if not console.is_terminal and len(judged) % _EVERY == 0:
                 say(f"{len(judged)} of {len(cells)} cells")
 
-        subjects = Subjects()
+        prepared = PreparedVariants()
         run_cells(
             cells,
             make_runner=lambda cell: TargetRunner(
-                cell.target, via=options.via, run_id=run_id, subjects=subjects
+                cell.target, via=options.via, run_id=run_id, prepared=prepared
             ),
             store=store,
             workers=options.jobs,
@@ -183,7 +183,7 @@ def _dry_run(cells: tuple[Cell, ...], via: Via) -> int:
             print(f"  {line}")
         if len(lines) > 1:
             for cell in mine:
-                print(f"    {cell.id}{' (not applicable)' if applicability(cell) else ''}")
+                print(f"    {cell.id}{' (not applicable)' if inapplicable_because(cell) else ''}")
     return EXIT_OK
 
 

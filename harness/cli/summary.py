@@ -72,7 +72,7 @@ def advice(judged: Sequence[Judged], accept: str, places: Sequence[str]) -> Iter
     groups = {name: [result for result in judged if _counted(result) == name] for name in _COUNTED}
     bad = groups["regressed"] or groups["new failure"]
     if bad:
-        show = shlex.join(["python", "-m", "harness", "show", bad[0].cell.id, *places])
+        show = shlex.join(["trt-compat", "show", bad[0].cell.id, *places])
         yield f"look into one: {show}"
     if bad or groups["fixed"] or groups["newly found to work"]:
         yield f"to expect these results from now on: {accept}"

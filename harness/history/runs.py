@@ -33,8 +33,8 @@ MOST_SAMPLES = 50
 #: Hexadecimal digits kept of the model's and the recipe's hash.
 _DIGITS = 12
 #: Images that were built here: their tag is a hash of all they are made of, whereas two builds of one recipe differ in
-#: their digest.
-_BUILT_HERE = "trt-compat-matrix/"
+#: their digest. Records of before the project had one name have the second.
+_BUILT_HERE = ("trt-compat/", "trt-compat-matrix/")
 _FILE = re.compile(r"\d{4}-\d{2}-\d{2}-[A-Za-z0-9_.-]+\.json")
 
 

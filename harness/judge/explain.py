@@ -32,7 +32,7 @@ def explain(judged: Judged) -> str:
         f"  recipe   {describe_recipe(cell.variant.recipe)}",
         "  again    " + shlex.join(pytest_command(cell.id)),
     ]
-    lines.append("  more     " + shlex.join(["python", "-m", "harness", "show", cell.id]))
+    lines.append("  more     " + shlex.join(["trt-compat", "show", cell.id]))
     return "\n".join(lines)
 
 

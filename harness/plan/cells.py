@@ -22,7 +22,7 @@ class Cell:
     target: Target
 
 
-def plan(matrix: Matrix, cases: Iterable[Case]) -> tuple[Cell, ...]:
+def all_cells(matrix: Matrix, cases: Iterable[Case]) -> tuple[Cell, ...]:
     """Return all cells, ordered by case, variant and target, each as its source lists them."""
     return tuple(
         Cell(f"{case.name}[{variant.name}]-{target.name}", case, variant, target)

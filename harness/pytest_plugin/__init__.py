@@ -21,7 +21,7 @@ from harness.errors import HandledError
 from harness.judge.cell import Judged, judge_cell
 from harness.judge.explain import explain
 from harness.matrix import load_matrix
-from harness.plan import Cell, plan
+from harness.plan import Cell, all_cells
 from harness.pytest_plugin.reporter import Reporter
 from harness.pytest_plugin.run import FILE, RUN, Run, Terminated
 from harness.words import Class, Verdict
@@ -123,7 +123,7 @@ class MatrixFile(pytest.File):
         words = {target.name for target in matrix} | {target.engine.value for target in matrix}
         for word in sorted(words | {case.name for case in cases}):
             self.config.addinivalue_line("markers", f"{word}: cells of {word}")
-        for cell in plan(matrix, cases):
+        for cell in all_cells(matrix, cases):
             yield CellItem.from_parent(self, name=cell.id, cell=cell, folder=folder)
 
 

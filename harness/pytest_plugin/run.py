@@ -11,7 +11,7 @@ import pytest
 
 from harness.record.store import Store
 from harness.run.local import reap_orphans
-from harness.run.prepare_in_child import Subjects, with_models
+from harness.run.prepare_in_child import PreparedVariants, with_models
 from harness.run.target import TargetRunner
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Run:
         self.store = Store(reports_folder(config), run=self.id, worker=worker.get("workerid", "main"))
         self.via = config.getoption("compat_via")
         self._runner: TargetRunner | None = None
-        self._subjects = Subjects()
+        self._prepared = PreparedVariants()
         self._cases: dict[Path, tuple[Case, ...]] = {}
         self._variants: dict[Path, dict[tuple[str, str], Variant]] = {}
 
@@ -60,7 +60,7 @@ class Run:
             reap_orphans()
         if self._runner is None or self._runner.target is not cell.target:
             self.close()
-            self._runner = TargetRunner(cell.target, via=self.via, run_id=self.id, subjects=self._subjects)
+            self._runner = TargetRunner(cell.target, via=self.via, run_id=self.id, prepared=self._prepared)
         return self._runner
 
     def close(self) -> None:

@@ -15,7 +15,7 @@ from harness.history.runs import records, subject_of
 from harness.judge.cell import judge_cell
 from harness.judge.explain import describe_recipe
 from harness.layers import asked, wished
-from harness.plan import applicability, plan
+from harness.plan import all_cells, inapplicable_because
 from harness.plan.trtexec import docker_line, model_file, trtexec_lines
 from harness.record.outcome import Outcome
 from harness.record.staleness import is_stale, todays
@@ -78,7 +78,7 @@ def recorded(
 def _recorded(
     matrix: Matrix, cases: Sequence[Case], outcomes: Sequence[Outcome], commands: Commands | None
 ) -> Recorded:
-    cells = plan(matrix, cases)
+    cells = all_cells(matrix, cases)
     models = {}
     for case in cases:
         for variant in case:
@@ -170,7 +170,7 @@ def _view(cell: Cell, outcome: Outcome, *, stale: bool) -> CellView:
 
 
 def _blank(cell: Cell, reason: str) -> Outcome:
-    meaningless = applicability(cell)
+    meaningless = inapplicable_because(cell)
     return Outcome.blank(cell, "not_applicable" if meaningless else "not_run", meaningless or reason)
 
 

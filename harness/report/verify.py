@@ -12,7 +12,7 @@ import jsonschema
 from harness.errors import HandledError
 from harness.history import FOLDER, read_history
 from harness.history.runs import MOST_SAMPLES, keepable, missing
-from harness.plan import plan
+from harness.plan import all_cells
 from harness.report.packed import archived, content, is_packed, published, results_file
 from harness.report.page.data import unpacked
 from harness.report.results import recorded, results_of, run_records
@@ -47,11 +47,11 @@ def verify_report(
     found = recorded(matrix, cases, store, commands)
     faults = [fault for outcome in found.outcomes for fault in _record(store, outcome)]
     faults += _history(store.path, found)
-    faults += _results(results_file(folder), [cell.id for cell in plan(matrix, cases)])
+    faults += _results(results_file(folder), [cell.id for cell in all_cells(matrix, cases)])
     packed = is_packed(folder)
     texts = report_texts(results_of(found, read_history(store.path)), archived(folder, packed=packed))
     files = {name: text.encode() for name, text in texts.items()} | model_files(found.models)
-    again = f"`python -m harness {'pack' if packed else 'report'}`"
+    again = f"`trt-compat {'pack' if packed else 'report'}`"
     for name, path, there in published(folder, files):
         if there is None:
             faults.append(f"{path}: missing; write it with {again}")
@@ -103,7 +103,7 @@ def _samples(where: str, outcome: Outcome) -> Iterable[str]:
 
 def _history(reports: Path, found: Recorded) -> Iterable[str]:
     for record in missing(reports, run_records(found)):
-        yield f"{reports / FOLDER / record.file_name}: missing or short; write it with `python -m harness report`"
+        yield f"{reports / FOLDER / record.file_name}: missing or short; write it with `trt-compat report`"
     for record in read_history(reports):
         path = reports / FOLDER / record.file_name
         for key, entry in record.cells.items():
@@ -120,7 +120,7 @@ def _results(path: Path, planned: Sequence[str]) -> list[str]:
     try:
         data: Any = json.loads(content(path))
     except ValueError as error:
-        return [f"{path}: not JSON ({error}); run `python -m harness report`"]
+        return [f"{path}: not JSON ({error}); run `trt-compat report`"]
     validator = jsonschema.Draft202012Validator(json.loads(schema_text()))
     faults = [
         f"{path}: {fault.json_path}: {fault.message[:200]}"
@@ -133,7 +133,5 @@ def _results(path: Path, planned: Sequence[str]) -> list[str]:
     twice = sorted({key for key in found if found.count(key) > 1}) if len(found) != len(set(found)) else []
     for what, keys in (("lacks", lost), ("has twice", twice), ("has, and the matrix has not,", added)):
         if keys:
-            faults.append(
-                f"{path}: {what} {len(keys)} cells: {', '.join(keys[:3])}; run `python -m harness report`"
-            )
+            faults.append(f"{path}: {what} {len(keys)} cells: {', '.join(keys[:3])}; run `trt-compat report`")
     return faults

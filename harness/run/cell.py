@@ -11,14 +11,14 @@ from harness.run.session import AgentLost, Event, Job, Session
 
 if TYPE_CHECKING:
     from harness.plan import Cell
-    from harness.run.prepared import Subject
+    from harness.run.prepared import Prepared
 
 #: What the container holds beside the job's child: the agent with the engine's libraries loaded.
 _AGENT_MIB = 512
 
 
 def observe(
-    cell: Cell, ready: Subject, session: Session, gpu: str | None, *, needed: Callable[[], bool]
+    cell: Cell, ready: Prepared, session: Session, gpu: str | None, *, needed: Callable[[], bool]
 ) -> Observation:
     """Run one cell's jobs and return all that was heard.
 

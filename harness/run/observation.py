@@ -15,7 +15,7 @@ from harness.run.numbers import Array, compare, from_wire
 
 if TYPE_CHECKING:
     from harness.plan import Cell
-    from harness.run.prepared import Subject
+    from harness.run.prepared import Prepared
     from harness.run.session import Event
 
 #: Messages of one text kept in the record; the log holds them all.
@@ -172,10 +172,10 @@ class Observation:
         if self._phase is not None:
             self.failed_phase, self._phase = self._phase, None
 
-    def outcome(self, cell: Cell, subject: Subject, stamps: Stamps) -> Outcome:
+    def outcome(self, cell: Cell, prepared: Prepared, stamps: Stamps) -> Outcome:
         """Return the record of all that was heard."""
-        report = self._layer_report(subject)
-        expected = subject.reference.outputs
+        report = self._layer_report(prepared)
+        expected = prepared.reference.outputs
         return Outcome(
             cell=cell.id,
             case=cell.case.name,
@@ -191,26 +191,26 @@ class Observation:
             parser_errors=tuple(self._parser_errors),
             messages=_without_repeats(self._messages),
             native_output="".join(self._native)[-_LONGEST:],
-            nodes=subject.nodes,
+            nodes=prepared.nodes,
             layers=report.layers if report else (),
             layer_source=report.source if report else "",
             unparsed_layers=report.unparsed if report else 0,
             engine_bytes=len(self.plan) if self.plan is not None else None,
             ran=bool(self._outputs),
             accuracy=compare(expected, self._outputs) if expected and self._outputs else (),
-            uncompared=subject.reference.reason if self._outputs and not expected else "",
+            uncompared=prepared.reference.reason if self._outputs and not expected else "",
             latency=self._latency,
             stamps=replace(stamps, environment={**stamps.environment, **self.facts}),
         )
 
-    def _layer_report(self, subject: Subject) -> LayerReport | None:
+    def _layer_report(self, prepared: Prepared) -> LayerReport | None:
         for source in _SOURCES:
             if source in self._layers:
                 return parse_layers(
                     source,
                     self._layers[source],
-                    nodes=subject.nodes,
-                    model=subject.model,
+                    nodes=prepared.nodes,
+                    model=prepared.model,
                     times_ms=self._layer_times,
                 )
         return None

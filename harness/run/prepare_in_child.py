@@ -13,7 +13,7 @@ from harness.errors import HandledError
 from harness.record.outcome import State
 from harness.run.child import ChildFailed, stream
 from harness.run.numbers import NotFeedable
-from harness.run.prepared import Subject, subject
+from harness.run.prepared import Prepared, prepare_variant
 
 #: What one model may take to build, and what one variant may take for its inputs and its reference.
 SECONDS = 120.0
@@ -71,18 +71,18 @@ def _models(folder: Path, keys: Sequence[_Key]) -> Iterator[tuple[_Key, Built | 
             yield key, Unbuildable(str(error))
 
 
-class Subjects:
-    """The subject of each variant, made once and in a child process; safe to share between threads."""
+class PreparedVariants:
+    """Each variant prepared, once and in a child process; safe to share between threads."""
 
     def __init__(self, *, seconds: float = SECONDS, memory_mib: int = MEMORY_MIB) -> None:
         self._seconds = seconds
         self._memory_mib = memory_mib
         # By identity, with the variant kept alive: hashing one walks hundreds of claims.
-        self._made: dict[int, tuple[Variant, Subject | Refused]] = {}
+        self._made: dict[int, tuple[Variant, Prepared | Refused]] = {}
         self._locks: dict[int, threading.Lock] = {}
 
-    def of(self, variant: Variant, needed: Callable[[], bool] = lambda: True) -> Subject:
-        """Return a variant's subject; raises Refused, also when `needed` says that nobody waits any more."""
+    def of(self, variant: Variant, needed: Callable[[], bool] = lambda: True) -> Prepared:
+        """Return a variant prepared; raises Refused, also when `needed` says that nobody waits any more."""
         with self._locks.setdefault(id(variant), threading.Lock()):
             if id(variant) not in self._made:
                 self._made[id(variant)] = variant, self._make(variant, needed)
@@ -93,11 +93,11 @@ class Subjects:
                 raise found
             return found
 
-    def _make(self, variant: Variant, needed: Callable[[], bool]) -> Subject | Refused:
+    def _make(self, variant: Variant, needed: Callable[[], bool]) -> Prepared | Refused:
         try:
             ready = replace(variant, build=Built(variant.model_bytes()))
             (found,) = stream(
-                _subject, ready, seconds=self._seconds, memory_mib=self._memory_mib, needed=needed
+                _prepared, ready, seconds=self._seconds, memory_mib=self._memory_mib, needed=needed
             )
         except HandledError as error:
             return Refused("infra_error", str(error))
@@ -105,13 +105,13 @@ class Subjects:
             return Refused(
                 "infra_error", f"variant {variant.name!r} cannot be made ready: its process {error}"
             )
-        made: Subject | Refused = found
+        made: Prepared | Refused = found
         return made
 
 
-def _subject(variant: Variant) -> Iterator[Subject | Refused]:
+def _prepared(variant: Variant) -> Iterator[Prepared | Refused]:
     try:
-        yield subject(variant)
+        yield prepare_variant(variant)
     except NotFeedable as refusal:
         yield Refused("not_applicable", str(refusal))
     except HandledError as error:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Subject:
+class Prepared:
     """What every target is given for a variant, and held to."""
 
     model: bytes
@@ -37,7 +37,7 @@ class Subject:
         return tuple(parts)
 
 
-def subject(variant: Variant) -> Subject:
+def prepare_variant(variant: Variant) -> Prepared:
     """Build a variant's model and numbers.
 
     Raises HandledError where it cannot be done, and NotFeedable where a network input is nothing that is fed. An
@@ -49,7 +49,7 @@ def subject(variant: Variant) -> Subject:
         inputs = make_inputs(model, variant.recipe.profiles)
     except ValueError as error:
         raise HandledError(f"variant {variant.name!r}: {error}") from error
-    return Subject(
+    return Prepared(
         model=data,
         sha256=model_sha256(data),
         nodes=asked(model),

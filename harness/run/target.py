@@ -13,12 +13,12 @@ from harness import __version__
 from harness.agent.bootstrap import ARGUMENTS
 from harness.case import model_sha256
 from harness.errors import HandledError, InfraError, described
-from harness.plan import applicability
+from harness.plan import inapplicable_because
 from harness.record.outcome import Outcome, Stamps, State
 from harness.run.cell import observe
 from harness.run.commit import harness_commit
 from harness.run.launch import start
-from harness.run.prepare_in_child import Refused, Subjects
+from harness.run.prepare_in_child import PreparedVariants, Refused
 from harness.run.provision import Environment, Unavailable, Unreachable, prepare
 from harness.run.session import Job, Session
 
@@ -55,11 +55,13 @@ class TargetRunner:
     of these: each cell gets a record.
     """
 
-    def __init__(self, target: Target, *, via: Via, run_id: str, subjects: Subjects | None = None) -> None:
+    def __init__(
+        self, target: Target, *, via: Via, run_id: str, prepared: PreparedVariants | None = None
+    ) -> None:
         self.target = target
         self._via = via
         self._run_id = run_id
-        self._subjects = subjects or Subjects()
+        self._prepared = prepared or PreparedVariants()
         self._environment: Environment | None = None
         self._transport: Transport | None = None
         #: The live agent, or why there will be none; None before the first cell, and after an agent was lost.
@@ -102,7 +104,7 @@ class TargetRunner:
         self._end_agent()
 
     def _run(self, cell: Cell) -> tuple[Outcome, str]:
-        reason = applicability(cell)
+        reason = inapplicable_because(cell)
         if reason is not None:
             return self._blank(cell, "not_applicable", reason), ""
         lost = ""
@@ -119,7 +121,7 @@ class TargetRunner:
         return self._blank(cell, "infra_error", lost), ""
 
     def _observe(self, cell: Cell, session: Session) -> tuple[Outcome, str]:
-        ready = self._subjects.of(cell.variant, self._needed)
+        ready = self._prepared.of(cell.variant, self._needed)
         seen = observe(cell, ready, session, self._facts.get("gpu_uuid"), needed=self._needed)
         if session.lost:
             # It died at the container's memory limit: that is this cell's outcome, and the next gets a new agent.

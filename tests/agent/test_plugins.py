@@ -16,10 +16,10 @@ from harness.agent.engines import Unavailable
 from harness.agent.engines.tensorrt import api, plugins
 from harness.judge.classify import classify
 from harness.matrix import load_matrix
-from harness.plan import find, plan
+from harness.plan import all_cells, find
 from harness.record.outcome import Stamps
 from harness.run.observation import Observation
-from harness.run.prepared import subject
+from harness.run.prepared import prepare_variant
 from harness.run.session import Job, Session
 from harness.run.transport.process import ProcessTransport
 from harness.words import Class
@@ -152,7 +152,7 @@ class INetworkDefinition:
 def test_a_cell_whose_image_has_no_plugin_is_not_run() -> None:
     """From the agent's refusal to the record and its class: not_run with the reason, and no failed phase."""
     matrix = load_matrix(Path(__file__).parents[2] / "matrix.yaml")
-    cell = find(plan(matrix, [CASE]), "q_plugin_dq[q-plugin-dq-int8]-trt86")
+    cell = find(all_cells(matrix, [CASE]), "q_plugin_dq[q-plugin-dq-int8]-trt86")
     transport = ProcessTransport([sys.executable, *ARGUMENTS])
     session = Session(transport, engine="tensorrt", adapter="tensorrt", extra={"tensorrt.py": OLD_TENSORRT})
     seen = Observation()
@@ -162,7 +162,7 @@ def test_a_cell_whose_image_has_no_plugin_is_not_run() -> None:
     finally:
         session.close()
     assert not seen.succeeded
-    outcome = seen.outcome(cell, subject(cell.variant), Stamps())
+    outcome = seen.outcome(cell, prepare_variant(cell.variant), Stamps())
     assert (outcome.state, outcome.failed_phase) == ("not_run", None)
     judged = classify(outcome)
     assert judged.cls is Class.NOT_RUN

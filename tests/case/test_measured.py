@@ -108,7 +108,7 @@ def test_a_mistake_is_named_with_its_line(tmp_path: Path, change: tuple[str, str
     with pytest.raises(HandledError) as caught:
         read(path)
     assert str(caught.value).startswith(f"{path}{said}")
-    assert str(caught.value).endswith("or delete that part and write it anew with `python -m harness accept`")
+    assert str(caught.value).endswith("or delete that part and write it anew with `trt-compat accept`")
     assert "\n" not in str(caught.value)
 
 

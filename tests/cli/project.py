@@ -66,7 +66,7 @@ def make(folder: Path) -> Path:
 
 
 def harness(folder: Path, *words: str, environment: Iterable[tuple[str, str]] = ()) -> subprocess.Popen[str]:
-    """Start `python -m harness` in a folder, as a shell would."""
+    """Start `trt-compat` in a folder, as a shell would."""
     # Buffered as it is for users: a reader that goes away shows only then.
     plain = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     return subprocess.Popen(

@@ -303,7 +303,7 @@ def test_help_and_version_end_with_code_0(capsys: pytest.CaptureFixture[str]) ->
         with pytest.raises(SystemExit) as ended:
             main(words)
         assert ended.value.code == 0
-    assert "usage: python -m harness show" in capsys.readouterr().out
+    assert "usage: trt-compat show" in capsys.readouterr().out
 
 
 def test_the_toy_project_itself_is_sound(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:

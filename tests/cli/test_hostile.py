@@ -218,7 +218,7 @@ def test_a_full_disk_elsewhere_leaves_a_report(
     def no_room(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setenv("HARNESS_CACHE_DIR", str(hostile / "cache"))
+    monkeypatch.setenv("TRT_COMPAT_CACHE_DIR", str(hostile / "cache"))
     monkeypatch.setattr(packages, "_make_venv", no_room)
     assert main(["run", "--via", "venv", "-k", "healthy"]) == 3
     assert "no space left for the environment" in capsys.readouterr().out

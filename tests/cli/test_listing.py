@@ -14,7 +14,7 @@ import pytest
 from harness.case import load_cases, model_sha256
 from harness.cli import doctor, main
 from harness.matrix import load_matrix
-from harness.plan import plan
+from harness.plan import all_cells
 from harness.record.outcome import End, Message, Outcome, Stamps
 from harness.record.store import Store
 from harness.run.docker import Daemon
@@ -86,7 +86,7 @@ def test_doctor_ends_with_what_to_do(capsys: pytest.CaptureFixture[str]) -> None
     assert main(["doctor", "--reports", "out here"]) == 0
     last = capsys.readouterr().out.splitlines()[-1]
     # How many there are depends on the GPUs of this machine.
-    assert re.match(r"next: python -m harness run --reports 'out here' \(it runs \d of 6 cells here", last)
+    assert re.match(r"next: trt-compat run --reports 'out here' \(it runs \d of 6 cells here", last)
 
 
 @pytest.mark.usefixtures("toy")
@@ -174,7 +174,7 @@ def test_every_printed_line_is_one_that_a_shell_can_read(
     """One cell of each target: `bash -n` takes the lines, and none names a folder of the cache."""
     monkeypatch.chdir(project.TOP)
     cache = str(tmp_path / "cache")
-    monkeypatch.setenv("HARNESS_CACHE_DIR", cache)
+    monkeypatch.setenv("TRT_COMPAT_CACHE_DIR", cache)
     script = []
     for target in load_matrix(project.TOP / "matrix.yaml"):
         script += commands(f"conv_silu[int8-mark-conv]-{target.name}", capsys, "--reports", str(tmp_path))
@@ -196,7 +196,7 @@ def test_the_saved_model_is_the_cells(toy: Path, capsys: pytest.CaptureFixture[s
 def test_show_tells_the_last_result_and_whether_it_is_of_today(
     toy: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    cells = plan(load_matrix(toy / "matrix.yaml"), load_cases(toy / "cases"))
+    cells = all_cells(load_matrix(toy / "matrix.yaml"), load_cases(toy / "cases"))
     cell = next(cell for cell in cells if cell.id == "toy[relu]-trt86")
     outcome = Outcome(
         cell.id,

@@ -18,7 +18,7 @@ from harness.matrix import Target
 from harness.plan import Cell
 from harness.record.outcome import End, Outcome, Stamps
 from harness.record.store import Store
-from harness.run.prepared import subject
+from harness.run.prepared import prepare_variant
 from tests import needs
 
 #: Variant to what becomes of it: changes to an outcome that went well.
@@ -42,7 +42,7 @@ class Scripted:
 
     def run(self, cell: Cell) -> tuple[Outcome, str]:
         stamps = Stamps(
-            model_sha256=subject(cell.variant).sha256,
+            model_sha256=prepare_variant(cell.variant).sha256,
             recipe_sha256=cell.variant.recipe.sha256(),
             engine_version=cell.target.version,
             via="venv",
@@ -166,8 +166,8 @@ def test_the_summary_ends_with_what_to_do_and_it_can_be_pasted(
     """The `accept` line of a run takes the run's own selection and places, and turns new into expected."""
     assert play("-k", "relu or weak", "--reports", "out here", relu=FAILS, weak=ABSENT) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert "look into one: python -m harness show 'toy[relu]-ort131' --reports 'out here'" in lines
-    told = "python -m harness accept -k 'relu or weak' --target ort131 --reports 'out here'"
+    assert "look into one: trt-compat show 'toy[relu]-ort131' --reports 'out here'" in lines
+    told = "trt-compat accept -k 'relu or weak' --target ort131 --reports 'out here'"
     assert lines[-1] == f"to expect these results from now on: {told}"
     words = ["accept", "-k", "relu or weak", "--target", "ort131", "--reports", "out here"]
     assert main(words) == 0
@@ -242,7 +242,7 @@ def test_verify_finds_a_changed_report_and_a_missing_log(
     capsys.readouterr()
     assert main(["verify"]) == 3
     assert capsys.readouterr().out.splitlines() == [
-        "reports/results.json: does not follow from the records; run `python -m harness report`",
+        "reports/results.json: does not follow from the records; run `trt-compat report`",
         "reports: 1 faults",
     ]
     assert main(["report"]) == 0

@@ -11,7 +11,7 @@ from harness.case import Expectation, Link, load_cases
 from harness.cli.summary import advice, summarise
 from harness.judge.cell import Judged, judge_cell
 from harness.matrix import load_matrix
-from harness.plan import Cell, plan
+from harness.plan import Cell, all_cells
 from harness.record.outcome import End, Message, Outcome, ParserError
 from harness.words import Class
 from tests.cli import project
@@ -29,7 +29,7 @@ def cells() -> tuple[Cell, ...]:
         )
         for case in load_cases(project.TOP / "cases")
     )
-    return plan(load_matrix(project.TOP / "matrix.yaml"), cases)
+    return all_cells(load_matrix(project.TOP / "matrix.yaml"), cases)
 
 
 def judged(cell: Cell, **fields: Any) -> Judged:
@@ -116,7 +116,7 @@ def test_where_nothing_is_news_there_is_nothing_to_do(cells: tuple[Cell, ...]) -
     fine = judged(cells[0], state="done", end=End("finished"), ran=True)
     assert not list(advice([fine], "accept", []))
     assert list(advice([fails(cells[0], "no")], "ACCEPT", ["--reports", "x"])) == [
-        f"look into one: python -m harness show '{cells[0].id}' --reports x",
+        f"look into one: trt-compat show '{cells[0].id}' --reports x",
         "to expect these results from now on: ACCEPT",
     ]
 

@@ -56,7 +56,7 @@ def test_a_dockerfile_keeps_the_rules(path: Path) -> None:
     assert stage[-1] == ("USER", "65534:65534")
     labels = next(rest for word, rest in stage if word == "LABEL")
     assert labels.split() == [
-        "trt-compat-matrix=image",
+        "trt-compat=image",
         "org.opencontainers.image.base.name=${BASE}",
         "org.opencontainers.image.version=${ENGINE_VERSION}",
     ]
@@ -109,7 +109,7 @@ def test_every_build_argument_is_one_that_its_dockerfile_takes(one: Any) -> None
 
 @pytest.mark.unit
 def test_the_bake_file_is_what_matrix_yaml_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HARNESS_BASE_IMAGE", "is/of:no-account")
+    monkeypatch.setenv("TRT_COMPAT_BASE_IMAGE", "is/of:no-account")
     assert not stale("docker/docker-bake.json", bake_file(MATRIX))
 
 
@@ -139,7 +139,7 @@ def test_an_image_on_a_base_without_compiler_says_so_and_is_made(
     kind: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Labels as the Dockerfile sets them, the base's digest, and the reason where the agent looks for it."""
-    monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("TRT_COMPAT_CACHE_DIR", str(tmp_path / "cache"))
     base = needs.base_image()
     arguments = (("BUILDER", base),)
     chosen = target(build=Build(kind, base, arguments), packages=())

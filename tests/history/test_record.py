@@ -13,7 +13,7 @@ from harness.errors import HandledError
 from harness.history import read_history, take_history, update_history
 from harness.history.runs import MOST_SAMPLES, RunRecord, from_text, records, stack_of, to_text
 from harness.judge.cell import judge_cell
-from harness.plan import find, plan
+from harness.plan import all_cells, find
 from harness.record.archive import archive_of, pack
 from harness.record.outcome import Latency, Outcome
 from harness.record.store import Store
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.unit
 
 def made(*outcomes: Outcome) -> tuple[RunRecord, ...]:
     """Return the records of outcomes."""
-    cells = plan(factory.matrix(), (factory.case(),))
+    cells = all_cells(factory.matrix(), (factory.case(),))
     return records(judge_cell(find(cells, outcome.cell), outcome) for outcome in outcomes)
 
 
@@ -68,7 +68,7 @@ def test_samples_are_capped_and_keep_their_order() -> None:
 def test_an_image_built_here_is_known_by_what_it_is_made_of() -> None:
     """Its digest differs each time it is built, and would start the history anew every night."""
     stamps = factory.outcome("qdq", "rtx17").stamps
-    tag = "trt-compat-matrix/packages:amd64-0123456789abcdef"
+    tag = "trt-compat/packages:amd64-0123456789abcdef"
     one, other = (
         stack_of(dataclasses.replace(stamps, image=tag, image_digest=f"sha256:{digit}")) for digit in "12"
     )

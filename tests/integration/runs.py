@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from harness.case import load_cases
 from harness.judge.cell import Judged, judge_cell
 from harness.matrix import load_matrix
-from harness.plan import Cell, plan
+from harness.plan import Cell, all_cells
 from harness.record.store import Store
 from harness.run.local import run_cells
 from harness.run.target import TargetRunner
@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def project_cells() -> tuple[Cell, ...]:
     """Return every cell of the project."""
-    return plan(load_matrix(ROOT / "matrix.yaml"), load_cases(ROOT / "cases"))
+    return all_cells(load_matrix(ROOT / "matrix.yaml"), load_cases(ROOT / "cases"))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper
 from harness.agent.tensors import ELEMENTS
 from harness.case import Case, Link, Variant
 from harness.matrix import load_matrix
-from harness.plan import plan
+from harness.plan import all_cells
 from tests import needs
 from tests.integration.runs import ROOT, Result, run
 
@@ -98,7 +98,9 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
     needs.network()
     variants = tuple(Variant(name, name, build) for name, build in BUILDS.items())
     case = Case("types", "Types", "", (Link("https://onnx.ai/onnx/"),), variants)
-    cells = [cell for cell in plan(load_matrix(ROOT / "matrix.yaml"), [case]) if cell.target.name in TARGETS]
+    cells = [
+        cell for cell in all_cells(load_matrix(ROOT / "matrix.yaml"), [case]) if cell.target.name in TARGETS
+    ]
     return run(cells, "venv", tmp_path_factory.mktemp("types"))
 
 

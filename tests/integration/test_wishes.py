@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from harness.case import Case, Class, Link, Precision, Variant
 from harness.matrix import load_matrix
-from harness.plan import plan
+from harness.plan import all_cells
 from harness.record.outcome import Outcome
 from harness.record.store import Store
 from harness.report.compare.pairs import Column, Kind
@@ -35,7 +35,7 @@ def toy(*variants: Variant) -> Case:
 def ran(case: Case, targets: set[str], folder: Path) -> dict[str, Result]:
     """Run a case on some targets."""
     needs.network()
-    return run([cell for cell in plan(MATRIX, [case]) if cell.target.name in targets], "venv", folder)
+    return run([cell for cell in all_cells(MATRIX, [case]) if cell.target.name in targets], "venv", folder)
 
 
 @pytest.fixture(scope="module")

@@ -48,7 +48,7 @@ def test_a_failure_is_told_from_verdict_to_next_command() -> None:
     assert "[parser] Mish:" in lines
     assert "all is well" not in text
     assert "again    pytest 'matrix.yaml::toy[v]-trt86'" in lines
-    assert "more     python -m harness show 'toy[v]-trt86'" in lines
+    assert "more     trt-compat show 'toy[v]-trt86'" in lines
 
 
 NO_TACTIC = (

@@ -1,4 +1,4 @@
-"""Cells are all variants on all targets; picking and applicability are pure and say why."""
+"""Cells are all variants on all targets; picking and inapplicable_because are pure and say why."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from harness.case import (
 )
 from harness.errors import HandledError
 from harness.matrix import Matrix, load_matrix
-from harness.plan import Cell, applicability, claims_about, find, plan, select
+from harness.plan import Cell, all_cells, claims_about, find, inapplicable_because, select
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -83,14 +83,14 @@ def matrix(tmp_path_factory: pytest.TempPathFactory) -> Matrix:
 @pytest.fixture(scope="module")
 def cells(matrix: Matrix) -> tuple[Cell, ...]:
     silu = case("conv_silu", variant("int8-entropy", CALIBRATED), variant("fp32"))
-    return plan(matrix, [silu, case("mish", variant("qdq"))])
+    return all_cells(matrix, [silu, case("mish", variant("qdq"))])
 
 
 def cell_of(matrix: Matrix, target: str, *variants: Variant) -> Cell:
     """Return the cell of the first of these variants on a target."""
-    return plan(Matrix((matrix.target(target),), matrix.defaults, matrix.path), [case("a_case", *variants)])[
-        0
-    ]
+    return all_cells(
+        Matrix((matrix.target(target),), matrix.defaults, matrix.path), [case("a_case", *variants)]
+    )[0]
 
 
 def test_cells_come_by_case_then_variant_then_target(cells: tuple[Cell, ...]) -> None:
@@ -225,20 +225,20 @@ def test_a_bad_expression_gets_one_sentence_with_its_column(
     ],
 )
 def test_onnx_runtime_runs_only_what_the_graph_says(matrix: Matrix, recipe: Recipe, asks: str) -> None:
-    assert applicability(cell_of(matrix, "ort131", variant("v", recipe))) == (
+    assert inapplicable_because(cell_of(matrix, "ort131", variant("v", recipe))) == (
         f"ONNX Runtime takes precision from the graph alone, and this recipe asks for {asks}"
     )
 
 
 def test_flags_that_only_permit_what_the_graph_says_keep_a_recipe_applicable(matrix: Matrix) -> None:
     recipe = Recipe(typing=Typing.GRAPH, flags=("INT8",), workspace_mib=64)
-    assert applicability(cell_of(matrix, "ort131", variant("v", recipe))) is None
+    assert inapplicable_because(cell_of(matrix, "ort131", variant("v", recipe))) is None
 
 
 def test_the_reason_names_the_variant_with_the_same_graph(matrix: Matrix) -> None:
     other_graph = Variant("sigmoid", title="", build=sigmoid)
     also_weak = variant("fp16", Recipe(typing=Typing.WEAK, flags=("FP16",)))
-    reason = applicability(
+    reason = inapplicable_because(
         cell_of(matrix, "ort131", variant("int8", CALIBRATED), other_graph, also_weak, variant("fp32"))
     )
     assert reason is not None
@@ -247,7 +247,7 @@ def test_the_reason_names_the_variant_with_the_same_graph(matrix: Matrix) -> Non
 
 def test_a_variant_of_another_graph_is_not_named(matrix: Matrix) -> None:
     other_graph = Variant("sigmoid", title="", build=sigmoid)
-    reason = applicability(cell_of(matrix, "ort131", variant("int8", CALIBRATED), other_graph))
+    reason = inapplicable_because(cell_of(matrix, "ort131", variant("int8", CALIBRATED), other_graph))
     assert reason is not None
     assert "same graph" not in reason
 
@@ -264,7 +264,7 @@ def test_a_variant_of_another_graph_is_not_named(matrix: Matrix) -> None:
 )
 def test_tensorrt_is_asked_and_not_second_guessed(matrix: Matrix, target: str, recipe: Recipe) -> None:
     """Strong typing on 8.x, weak typing on 11 and plugins on RTX are run: the agent says what is missing."""
-    assert applicability(cell_of(matrix, target, variant("v", recipe))) is None
+    assert inapplicable_because(cell_of(matrix, target, variant("v", recipe))) is None
 
 
 def test_claims_about_keeps_the_claims_about_this_target_in_order(matrix: Matrix) -> None:

@@ -13,7 +13,7 @@ import pytest
 from harness.case import Case, Graph, Link, Recipe, Typing, Variant, load_cases
 from harness.case.model import Calibrator, Plugin, Profile
 from harness.matrix import Matrix, load_matrix
-from harness.plan import Cell, plan
+from harness.plan import Cell, all_cells
 from harness.plan.trtexec import docker_line, trtexec_lines
 
 pytestmark = pytest.mark.unit
@@ -54,7 +54,7 @@ def options(matrix: Matrix, target: str, recipe: Recipe) -> tuple[list[str], lis
 
 
 def test_no_cell_of_the_matrix_gets_an_option_that_its_trtexec_lacks(matrix: Matrix) -> None:
-    for each in plan(matrix, load_cases(TOP / "cases")):
+    for each in all_cells(matrix, load_cases(TOP / "cases")):
         lines = trtexec_lines(each, "model.onnx")
         if each.target.engine != "tensorrt":
             assert lines == [] or lines[0].startswith("tensorrt_rtx "), each.id

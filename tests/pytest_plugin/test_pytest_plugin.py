@@ -20,7 +20,7 @@ import pytest
 
 from harness.case import load_cases
 from harness.matrix import load_matrix
-from harness.plan import Cell, plan, select
+from harness.plan import Cell, all_cells, select
 from harness.record.store import Store
 from harness.run.provision import look_at_host
 from tests import needs
@@ -463,7 +463,7 @@ def started(project: Path, via: str, *workers: str) -> Iterator[subprocess.Popen
 
 
 def cells_of(folder: Path) -> tuple[Cell, ...]:
-    return plan(load_matrix(folder / "matrix.yaml"), load_cases(folder / "cases"))
+    return all_cells(load_matrix(folder / "matrix.yaml"), load_cases(folder / "cases"))
 
 
 def collected(*words: str) -> list[str]:

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from harness.plan import find, plan
+from harness.plan import all_cells, find
 from harness.record.staleness import is_stale, todays
 from tests.report import factory
 
 pytestmark = pytest.mark.unit
 
-CELLS = plan(factory.matrix(), (factory.case(),))
+CELLS = all_cells(factory.matrix(), (factory.case(),))
 TODAY = todays(CELLS)
 
 

@@ -25,7 +25,7 @@ from harness.case import (
     model_sha256,
 )
 from harness.matrix import Defaults, Matrix, Needs, Target
-from harness.plan import find, plan
+from harness.plan import all_cells, find
 from harness.record.outcome import (
     Accuracy,
     End,
@@ -182,7 +182,7 @@ def activation_layer() -> Layer:
 
 def outcome(variant: str, on: str, **fields: Any) -> Outcome:
     """Return the outcome of a cell of `case()` that built; `fields` override."""
-    found = find(plan(matrix(), (case(),)), f"conv_silu[{variant}]-{on}")
+    found = find(all_cells(matrix(), (case(),)), f"conv_silu[{variant}]-{on}")
     stamps = Stamps(
         model_sha256=model_sha256(found.variant.model_bytes()),
         recipe_sha256=found.variant.recipe.sha256(),

@@ -41,7 +41,7 @@ def test_mouse_opens_the_panel_with_the_evidence(opened: Opened) -> None:
         "Measured with",
     ):
         assert part in text
-    assert f"python -m harness show '{CELL}'" in text
+    assert f"trt-compat show '{CELL}'" in text
     opened.page.get_by_role("button", name="Close").click()
     assert panel(opened.page) == ""
 

@@ -17,7 +17,7 @@ import pytest
 from harness.case import load_cases
 from harness.judge.cell import judge_cell
 from harness.matrix import load_matrix
-from harness.plan import find, plan
+from harness.plan import all_cells, find
 from harness.record.outcome import Outcome
 from harness.report.counts import counts
 from harness.report.evidence import cell_view
@@ -50,7 +50,7 @@ def faults(data: Any) -> list[str]:
 def real_results() -> Results:
     """Return results whose cells are records of real engines, whatever the cases are by now."""
     root = Path(__file__).parents[2]
-    cells = plan(load_matrix(root / "matrix.yaml"), load_cases(root / "cases"))
+    cells = all_cells(load_matrix(root / "matrix.yaml"), load_cases(root / "cases"))
     made = []
     for line in REAL.read_text(encoding="utf-8").splitlines():
         outcome = Outcome.from_json(json.loads(line))

@@ -217,10 +217,10 @@ def test_every_packed_file_is_held_against_the_records(tmp_path: Path, name: str
         data = content(path) + b"\n"
         path.write_bytes(archive.compress(name, data) if name.endswith(".xz") else data)
         where = name
-    assert f"{where}: does not follow from the records; run `python -m harness pack`" in faults(folder)
+    assert f"{where}: does not follow from the records; run `trt-compat pack`" in faults(folder)
     path.unlink()
     missing = where.removesuffix(".xz") if name == "results.json.xz" else where
-    assert f"{missing}: missing; write it with `python -m harness" in faults(folder)
+    assert f"{missing}: missing; write it with `trt-compat" in faults(folder)
 
 
 def test_a_model_that_no_case_has_is_told(tmp_path: Path) -> None:
@@ -228,7 +228,7 @@ def test_a_model_that_no_case_has_is_told(tmp_path: Path) -> None:
     pack(folder)
     path = folder / "models.tar.xz"
     path.write_bytes(packed("models", unpack(path) | {"stranger.onnx": b"x"}))
-    assert "models.tar.xz/stranger.onnx: is of no case; run `python -m harness pack`" in faults(folder)
+    assert "models.tar.xz/stranger.onnx: is of no case; run `trt-compat pack`" in faults(folder)
 
 
 def test_a_lost_or_spoilt_log_of_an_archive_is_told(tmp_path: Path) -> None:

@@ -270,7 +270,7 @@ def test_panel_gives_the_model_and_the_lines_to_paste(browser: Browser, tmp_path
     assert lines[1].startswith("trtexec --onnx=conv_silu-qdq.onnx ")
     assert lines[2:] == [
         "pytest 'matrix.yaml::conv_silu[qdq]-trt86'",
-        "python -m harness show 'conv_silu[qdq]-trt86'",
+        "trt-compat show 'conv_silu[qdq]-trt86'",
         "docker build -t engine docker",
     ]
     made.context.close()

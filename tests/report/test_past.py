@@ -43,7 +43,7 @@ def seeded(
     tonight: Outcome | None = None,
 ) -> Results:
     """Return the results of `factory.outcomes()` with a past: one run a night, the last of them theirs."""
-    subjects = {
+    prepared = {
         key: subject_of(outcome.stamps.model_sha256, outcome.stamps.recipe_sha256)
         for key, outcome in factory.outcomes().items()
     }
@@ -51,7 +51,7 @@ def seeded(
     records = []
     for number in range(count):
         cells = {
-            key: Entry(found[number][0], subjects[key], 0, None, *_figures(found[number][1]))
+            key: Entry(found[number][0], prepared[key], 0, None, *_figures(found[number][1]))
             for key, found in nights.items()
         }
         stack = stacks[number] if stacks else STACK

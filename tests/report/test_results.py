@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness.case import load_cases
-from harness.plan import plan
+from harness.plan import all_cells
 from harness.record.outcome import Latency, Outcome
 from harness.record.store import Store
 from harness.report.labels import BUCKETS, bucket
@@ -29,7 +29,7 @@ CONV = "/model.0/conv/Conv"
 
 def test_every_cell_of_the_matrix_is_there_in_the_order_of_the_plan() -> None:
     """No outcome is needed for a cell to be shown, and recorded order has no influence."""
-    wanted = [cell.id for cell in plan(factory.matrix(), (factory.case(),))]
+    wanted = [cell.id for cell in all_cells(factory.matrix(), (factory.case(),))]
     reversed_outcomes = dict(reversed(factory.outcomes().items()))
     found = assemble(factory.matrix(), (factory.case(),), reversed_outcomes)
     assert [cell.id for cell in found.cells] == wanted

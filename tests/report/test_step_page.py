@@ -203,14 +203,14 @@ def test_a_page_without_all_steps_offers_those_that_it_has(
     page = made.page
     settled(page)
     assert page.locator("#upgrade > .quiet").inner_text() == (
-        "The page has the steps between rtx16 and rtx17; python -m harness diff A B answers the others."
+        "The page has the steps between rtx16 and rtx17; trt-compat diff A B answers the others."
     )
     offered = page.locator("#pick-b option").evaluate_all("found => found.map((one) => one.value)")
     assert offered == ["rtx16", "rtx17"]
     assert "n/c" in cell(page, "qdq-between", "rtx17").inner_text()
     assert cell(page, "qdq-between", "rtx14").inner_text().endswith("\N{EN DASH}")
     page.evaluate("location.hash = '#a=rtx14&b=rtx17'")
-    page.locator("#step code", has_text="python -m harness diff rtx14 rtx17").wait_for()
+    page.locator("#step code", has_text="trt-compat diff rtx14 rtx17").wait_for()
     assert page.locator("#step .tiles").count() == 0
     assert page.locator("#pick-b").input_value() == "rtx17"
     page.locator("#pick-a").select_option("rtx16")

@@ -103,7 +103,7 @@ def test_a_large_report_has_the_nearest_steps_and_says_which(monkeypatch: pytest
     ids = [target.id for target in results.targets]
     assert [ids[at] for at in offer.columns[ids.index("l4t86")]] == ["l4t86", "ort131"]
     text = re.sub(r"<.*?>", "", render(results))
-    assert f"{seen[167][1]}; python -m harness diff A B answers the others." in text
+    assert f"{seen[167][1]}; trt-compat diff A B answers the others." in text
 
 
 def test_what_was_accepted_says_that_it_was_measured_where_it_was_not_run() -> None:

@@ -12,7 +12,7 @@ from harness.case import Calibrator, Case, Graph, Link, Recipe, Typing, Variant
 from harness.matrix import load_matrix
 from harness.plan import Cell
 from harness.run.cell import observe
-from harness.run.prepared import subject
+from harness.run.prepared import prepare_variant
 from harness.run.provision.cache import CACHE_VARIABLE
 from harness.run.session import Event, Job
 
@@ -54,7 +54,7 @@ def parts(target: str, recipe: Recipe, gpu: str | None) -> dict[str, list[str]]:
     variant = Variant("v", "V", relu, recipe=recipe)
     case = Case("c", "C", "", (Link("https://example.org"),), (variant,))
     cell = Cell("c", case, variant, MATRIX.target(target))
-    observe(cell, subject(variant), session, gpu, needed=lambda: True)
+    observe(cell, prepare_variant(variant), session, gpu, needed=lambda: True)
     found: dict[str, list[str]] = session.parts
     return found
 

@@ -17,7 +17,7 @@ from harness.plan import Cell
 from harness.record.outcome import Outcome, ParserError, Stamps
 from harness.run.numbers import Reference
 from harness.run.observation import Observation
-from harness.run.prepared import subject
+from harness.run.prepared import prepare_variant
 from harness.run.session import Event
 
 pytestmark = pytest.mark.unit
@@ -49,7 +49,7 @@ def message(severity: str, text: str) -> Event:
 def heard(*events: Event) -> tuple[Outcome, Observation]:
     seen = Observation()
     seen.hear(events)
-    return seen.outcome(CELL, subject(VARIANT), Stamps()), seen
+    return seen.outcome(CELL, prepare_variant(VARIANT), Stamps()), seen
 
 
 def test_every_event_has_a_handler_and_every_one_sent_is_an_event() -> None:
@@ -134,7 +134,7 @@ def test_layers_are_read_from_the_best_source_whatever_came_first() -> None:
 
 
 def test_outputs_are_held_against_the_reference() -> None:
-    x = subject(VARIANT).inputs["x"]
+    x = prepare_variant(VARIANT).inputs["x"]
     right = np.maximum(x, 0).astype("<f4")
     for values, off in ((right, 0.0), (right + np.float32(0.5), 0.5)):
         outcome, _ = heard(event("output", values.tobytes(), name="y", dtype="float32", shape=[1, 4]))
@@ -148,7 +148,7 @@ def test_an_output_that_the_wire_does_not_carry_shows_that_it_ran() -> None:
     alone = event("output", name="s", dtype="", shape=[])
     outcome, _ = heard(alone)
     assert outcome.ran
-    values = np.maximum(subject(VARIANT).inputs["x"], 0).tobytes()
+    values = np.maximum(prepare_variant(VARIANT).inputs["x"], 0).tobytes()
     outcome, _ = heard(alone, event("output", values, name="y", dtype="float32", shape=[1, 4]))
     assert [found.output for found in outcome.accuracy] == ["y"]
 
@@ -156,7 +156,7 @@ def test_an_output_that_the_wire_does_not_carry_shows_that_it_ran() -> None:
 def test_why_outputs_were_not_compared_is_kept() -> None:
     """The reference has a reason where it has no numbers; a cell that did not run owes none."""
     reason = "the reference evaluator does not know compat::Odd"
-    without = dataclasses.replace(subject(VARIANT), reference=Reference(None, reason))
+    without = dataclasses.replace(prepare_variant(VARIANT), reference=Reference(None, reason))
     output = event("output", bytes(16), name="y", dtype="float32", shape=[1, 4])
     for events, uncompared in (((output,), reason), ((), "")):
         seen = Observation()

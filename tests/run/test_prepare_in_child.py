@@ -13,8 +13,8 @@ from onnx import TensorProto, helper
 from harness.case import Case, Graph, Link, Recipe, Variant, load_cases
 from harness.case.model import Built
 from harness.errors import HandledError
-from harness.run.prepare_in_child import Refused, Subjects, with_models
-from harness.run.prepared import subject
+from harness.run.prepare_in_child import PreparedVariants, Refused, with_models
+from harness.run.prepared import prepare_variant
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
 
@@ -135,37 +135,37 @@ def test_a_subject_from_a_child_is_the_one_made_here_and_is_made_once() -> None:
         calls.append(1)
         return relu()
 
-    variant, subjects = Variant("v", "V", build), Subjects()
-    found = subjects.of(variant)
-    assert subjects.of(variant) is found
+    variant, prepared = Variant("v", "V", build), PreparedVariants()
+    found = prepared.of(variant)
+    assert prepared.of(variant) is found
     assert len(calls) == 1
-    here = subject(variant)
+    here = prepare_variant(variant)
     assert (found.model, found.sha256, found.nodes) == (here.model, here.sha256, here.nodes)
     assert np.array_equal(found.inputs["x"], here.inputs["x"])
     assert pickle.dumps(found.reference) == pickle.dumps(here.reference)
 
 
 def test_a_reference_without_end_is_that_variants_refusal() -> None:
-    subjects = Subjects(seconds=2)
+    prepared = PreparedVariants(seconds=2)
     variant = Variant("endless", "E", endless)
     for _ in range(2):
         with pytest.raises(Refused) as refused:
-            subjects.of(variant)
+            prepared.of(variant)
         assert refused.value.state == "infra_error"
         assert refused.value.reason == (
             "variant 'endless' cannot be made ready: its process was not done after 2 s"
         )
-    assert subjects.of(Variant("relu", "R", relu)).inputs.keys() == {"x"}
+    assert prepared.of(Variant("relu", "R", relu)).inputs.keys() == {"x"}
 
 
 def test_what_nobody_waits_for_any_more_is_not_kept_as_a_refusal() -> None:
-    subjects, variant = Subjects(), Variant("relu", "R", relu)
+    prepared, variant = PreparedVariants(), Variant("relu", "R", relu)
     with pytest.raises(Refused):
-        subjects.of(Variant("endless", "E", endless), needed=lambda: False)
+        prepared.of(Variant("endless", "E", endless), needed=lambda: False)
     try:
-        subjects.of(variant, needed=lambda: False)
+        prepared.of(variant, needed=lambda: False)
     except Refused:
-        assert subjects.of(variant).inputs.keys() == {"x"}
+        assert prepared.of(variant).inputs.keys() == {"x"}
 
 
 def test_a_variant_with_a_model_keeps_its_bytes() -> None:

@@ -13,7 +13,7 @@ from harness.case.model import Profile
 from harness.errors import HandledError
 from harness.record.outcome import Node
 from harness.run.numbers import NotFeedable
-from harness.run.prepared import subject
+from harness.run.prepared import prepare_variant
 
 pytestmark = pytest.mark.unit
 
@@ -31,7 +31,7 @@ RECIPE = Recipe(mark_outputs=("hidden",), profiles=(Profile("x", (1, 2), (3, 2),
 
 def test_a_subject_holds_what_every_target_is_held_to() -> None:
     """Nameless nodes have the parser's name, inputs the profile's optimum, marked tensors their reference."""
-    ready = subject(Variant("v", "V", model, recipe=RECIPE))
+    ready = prepare_variant(Variant("v", "V", model, recipe=RECIPE))
     assert ready.sha256 == model_sha256(ready.model)
     assert ready.nodes == (Node("node_of_hidden", "Neg"), Node("/act", "Relu"))
     assert ready.inputs["x"].shape == (3, 2)
@@ -42,7 +42,7 @@ def test_a_subject_holds_what_every_target_is_held_to() -> None:
 
 
 def test_inputs_cross_the_wire_with_their_shape() -> None:
-    ready = subject(Variant("v", "V", model, recipe=RECIPE))
+    ready = prepare_variant(Variant("v", "V", model, recipe=RECIPE))
     parts = dict(ready.wire_inputs())
     assert parts["shape:x"] == b"3,2"
     assert np.array_equal(np.frombuffer(parts["x"], "<f4").reshape(3, 2), ready.inputs["x"])
@@ -52,7 +52,7 @@ def test_a_dynamic_input_without_a_profile_is_the_cases_mistake() -> None:
     with pytest.raises(
         HandledError, match=r"variant 'v': input x: dimension 'n' is dynamic; give it a profile"
     ):
-        subject(Variant("v", "V", model))
+        prepare_variant(Variant("v", "V", model))
 
 
 def identity(value: onnx.ValueInfoProto) -> onnx.ModelProto:
@@ -62,7 +62,7 @@ def identity(value: onnx.ValueInfoProto) -> onnx.ModelProto:
 
 
 def test_a_scalar_crosses_the_wire_with_an_empty_shape() -> None:
-    ready = subject(
+    ready = prepare_variant(
         Variant("v", "V", lambda: identity(helper.make_tensor_value_info("x", TensorProto.DOUBLE, [])))
     )
     parts = dict(ready.wire_inputs())
@@ -74,11 +74,11 @@ def test_a_scalar_crosses_the_wire_with_an_empty_shape() -> None:
 def test_an_input_that_is_too_large_is_the_cases_mistake() -> None:
     value = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1 << 40])
     with pytest.raises(HandledError, match=r"variant 'v': input 'x' has 1099511627776 elements, 4 TiB"):
-        subject(Variant("v", "V", lambda: identity(value)))
+        prepare_variant(Variant("v", "V", lambda: identity(value)))
 
 
 def test_an_input_that_is_no_tensor_is_nobodys_mistake() -> None:
     """Engines may take it all the same: that nothing is fed is what the record has to say."""
     value = helper.make_tensor_sequence_value_info("x", TensorProto.FLOAT, [2])
     with pytest.raises(NotFeedable, match=r"input 'x' is a sequence; the harness feeds tensors alone"):
-        subject(Variant("v", "V", lambda: identity(value)))
+        prepare_variant(Variant("v", "V", lambda: identity(value)))

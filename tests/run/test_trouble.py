@@ -18,7 +18,7 @@ from harness.record.store import Store
 from harness.run import target as module
 from harness.run.local import run_cells
 from harness.run.observation import Observation
-from harness.run.prepared import Subject, subject
+from harness.run.prepared import Prepared, prepare_variant
 from harness.words import Class
 from tests.run.bench import Bench, cell, classified, target
 
@@ -56,13 +56,13 @@ LIES: dict[str, tuple[bytes, str]] = {
 
 
 class Telling:
-    """Stands for the subjects of variants: the model is what the agent is to say."""
+    """Stands for prepared variants: the model is what the agent is to say."""
 
     def __init__(self, said: bytes) -> None:
         self._said = said
 
-    def of(self, variant: Variant, _wanted: Any = None) -> Subject:
-        return dataclasses.replace(subject(variant), model=self._said)
+    def of(self, variant: Variant, _wanted: Any = None) -> Prepared:
+        return dataclasses.replace(prepare_variant(variant), model=self._said)
 
 
 @pytest.mark.parametrize("bench", ["venv"], indirect=True)
@@ -72,9 +72,9 @@ def test_a_frame_that_lies_is_the_record_of_its_cell_and_the_agent_serves_the_ne
 ) -> None:
     said, reason = LIES[lie]
     # The body of a job is its parts in a row: without inputs, the model alone.
-    monkeypatch.setattr(Subject, "wire_inputs", lambda _: ())
+    monkeypatch.setattr(Prepared, "wire_inputs", lambda _: ())
     runner = bench.runner(target())
-    runner._subjects = Telling(said)  # type: ignore[assignment]
+    runner._prepared = Telling(said)  # type: ignore[assignment]
     outcome, _ = runner.run(cell("lie", runner.target))
     found = classified(outcome)
     assert found.cls is Class.INFRA_ERROR

@@ -13,7 +13,7 @@ from harness.agent.engines import MissingApi
 from harness.agent.engines.tensorrt import api
 from harness.case import Recipe, Typing, load_cases, measured
 from harness.matrix import load_matrix
-from harness.plan import Cell, claims_about, plan
+from harness.plan import Cell, all_cells, claims_about
 from harness.words import Class, Engine, Grade
 from tools.capabilities import NAMES, has, missing_api
 from tools.recipes_page import planned
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.unit
 
 ROOT = Path(__file__).resolve().parents[2]
 MATRIX, CASES = load_matrix(ROOT / "matrix.yaml"), load_cases(ROOT / "cases")
-CELLS = plan(MATRIX, CASES)
+CELLS = all_cells(MATRIX, CASES)
 RECIPES = {cell.variant.recipe for cell in CELLS}
 EXTRA = {
     Recipe(Typing.STRONG),

@@ -21,10 +21,10 @@ from harness.run.docker.client import connection
 if TYPE_CHECKING:
     from docker.models.containers import Container
 
-PROJECT_LABEL = "trt-compat-matrix"
-OWNER_LABEL = "trt-compat-matrix.owner"
-RUN_LABEL = "trt-compat-matrix.run"
-TARGET_LABEL = "trt-compat-matrix.target"
+PROJECT_LABEL = "trt-compat"
+OWNER_LABEL = "trt-compat.owner"
+RUN_LABEL = "trt-compat.run"
+TARGET_LABEL = "trt-compat.target"
 _FOREIGN_GRACE = dt.timedelta(hours=1)
 
 

@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 #: Where environments are kept, instead of the user's cache folder.
-CACHE_VARIABLE = "HARNESS_CACHE_DIR"
+CACHE_VARIABLE = "TRT_COMPAT_CACHE_DIR"
 #: Seconds to wait for another process that makes the same environment: a large image over a slow line.
 LOCK_TIMEOUT = 3600.0
 
 
 def cache_dir() -> Path:
-    """Return the cache folder: HARNESS_CACHE_DIR, or the user's cache folder for this project."""
+    """Return the cache folder: TRT_COMPAT_CACHE_DIR, or the user's cache folder for this project."""
     chosen = os.environ.get(CACHE_VARIABLE)
-    return Path(chosen).expanduser().resolve() if chosen else Path(user_cache_dir("trt-compat-matrix"))
+    return Path(chosen).expanduser().resolve() if chosen else Path(user_cache_dir("trt-compat"))
 
 
 def make_once(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 #: The base of package-index images, instead of matrix.yaml's: a reference that may hold {arch} (amd64, arm64)
 #: and {python} (3.11). For a machine that reaches no public registry.
-BASE_VARIABLE = "HARNESS_BASE_IMAGE"
+BASE_VARIABLE = "TRT_COMPAT_BASE_IMAGE"
 _DOCKERFILES = Path(__file__).resolve().parents[3] / "docker"
 #: The plugin's sources: every image but those of packages compiles them.
 _PLUGIN = _DOCKERFILES / "plugin"
@@ -67,7 +67,7 @@ def _digest(target: Target, image: Image) -> str:
 def base_image(target: Target, *, here: bool = True) -> str:
     """Return the image that a build starts from: `here`, or, where that is false, on a machine with no variable set.
 
-    Raises HandledError for an unreadable HARNESS_BASE_IMAGE.
+    Raises HandledError for an unreadable TRT_COMPAT_BASE_IMAGE.
     """
     chosen = os.environ.get(BASE_VARIABLE) if here else None
     if not chosen or target.build is None or target.build.kind != "packages":

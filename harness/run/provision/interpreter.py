@@ -1,6 +1,6 @@
 """An interpreter that the user names, instead of a virtual environment made here.
 
-For a host that has an engine installed and reaches no package index: HARNESS_VENV_PYTHON=/path/to/python makes
+For a host that has an engine installed and reaches no package index: TRT_COMPAT_VENV_PYTHON=/path/to/python makes
 `--via venv` start the agent there and install nothing. What is installed is taken as it is and recorded as such; the
 engine's own version must be the declared one, here by its package and again by what the engine reports of itself.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from harness.matrix import Target
 
 #: The Python to use as every target's virtual environment.
-VARIABLE = "HARNESS_VENV_PYTHON"
+VARIABLE = "TRT_COMPAT_VENV_PYTHON"
 _TIMEOUT = 60
 #: Prints each distribution's version and requirements by name; of two of one name the first is what is imported.
 _ASK = """
@@ -43,7 +43,7 @@ _Installed = dict[str, tuple[str, list[str]]]
 
 
 def chosen() -> str | None:
-    """Return the interpreter that HARNESS_VENV_PYTHON names, or None."""
+    """Return the interpreter that TRT_COMPAT_VENV_PYTHON names, or None."""
     return os.environ.get(VARIABLE) or None
 
 

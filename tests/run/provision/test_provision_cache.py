@@ -98,14 +98,14 @@ def test_waiting_for_a_lock_is_bounded(tmp_path: Path) -> None:
 def test_a_cache_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with (
-        pytest.raises(InfraError, match="HARNESS_CACHE_DIR"),
+        pytest.raises(InfraError, match="TRT_COMPAT_CACHE_DIR"),
         locked("x", directory=tmp_path / "file" / "deep"),
     ):
         pass
 
 
 def test_the_cache_folder_can_be_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("TRT_COMPAT_CACHE_DIR", str(tmp_path))
     assert cache_dir() == tmp_path
-    monkeypatch.delenv("HARNESS_CACHE_DIR")
-    assert cache_dir().name == "trt-compat-matrix"
+    monkeypatch.delenv("TRT_COMPAT_CACHE_DIR")
+    assert cache_dir().name == "trt-compat"

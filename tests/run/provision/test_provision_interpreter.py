@@ -71,7 +71,7 @@ def test_a_missing_package_is_named(python: str) -> None:
 
 @pytest.mark.parametrize("path", ["/nonexistent/python", "/bin/false", "/bin/echo"])
 def test_what_is_no_python_is_the_users_mistake(path: str) -> None:
-    with pytest.raises(HandledError, match=f"HARNESS_VENV_PYTHON={path}: is no Python that answers"):
+    with pytest.raises(HandledError, match=f"TRT_COMPAT_VENV_PYTHON={path}: is no Python that answers"):
         interpreter.pins_in(path, chosen())
 
 
@@ -89,12 +89,12 @@ def test_the_environment_is_that_interpreter_and_nothing_is_made(
     python: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(interpreter.VARIABLE, python)
-    monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("TRT_COMPAT_CACHE_DIR", str(tmp_path / "cache"))
     environment = prepare(chosen(), "venv", host=HOST)
     assert (environment.via, environment.python) == ("venv", python)
     assert environment.packages == interpreter.pins_in(python, chosen())
     assert environment.note == (
-        f"toy runs in {python}, as HARNESS_VENV_PYTHON says, with what is installed there."
+        f"toy runs in {python}, as TRT_COMPAT_VENV_PYTHON says, with what is installed there."
     )
     assert not (tmp_path / "cache").exists()
 

@@ -41,7 +41,7 @@ PORTRAIT = (
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give each test a cache folder of its own."""
-    monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("TRT_COMPAT_CACHE_DIR", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
 
@@ -115,7 +115,7 @@ def test_an_image_for_another_architecture_needs_no_emulation_to_build() -> None
 def test_a_base_with_another_python_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     base = needs.base_image()
     needs.network()
-    monkeypatch.setenv("HARNESS_BASE_IMAGE", base)
+    monkeypatch.setenv("TRT_COMPAT_BASE_IMAGE", base)
     chosen = target(python="3.12")
     try:
         with pytest.raises(Unavailable, match=r"needs Python 3\.12 in the base image; .* has python 3\.11"):
@@ -133,7 +133,7 @@ def test_the_other_dockerfiles_build_and_drop_root(kind: Any) -> None:
         inspect = ["docker", "inspect", "--format", "{{.Config.User}} {{json .Config.Labels}}", made.image]
         said = subprocess.run(inspect, capture_output=True, text=True, check=True).stdout
         assert said.startswith("65534:65534 ")
-        assert '"trt-compat-matrix":"image"' in said
+        assert '"trt-compat":"image"' in said
     finally:
         forget(planned_image(chosen))
 
@@ -204,13 +204,13 @@ def test_a_container_gets_the_gpus_that_fit(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.unit
 def test_the_tag_of_an_image_follows_what_it_is_made_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("HARNESS_BASE_IMAGE", raising=False)
+    monkeypatch.delenv("TRT_COMPAT_BASE_IMAGE", raising=False)
     first = planned_image(target())
-    assert first.startswith("trt-compat-matrix/packages:amd64-")
+    assert first.startswith("trt-compat/packages:amd64-")
     assert planned_image(target(name="other", memory_mib=1)) == first
     others = [target(packages=("packaging==24.2",)), target(python="3.12"), arm64()]
     tags = {planned_image(one) for one in others}
-    monkeypatch.setenv("HARNESS_BASE_IMAGE", "mine:{python}-{arch}")
+    monkeypatch.setenv("TRT_COMPAT_BASE_IMAGE", "mine:{python}-{arch}")
     assert base_image(target()) == "mine:3.11-amd64"
     tags.add(planned_image(target()))
     assert len(tags | {first}) == 5
@@ -221,7 +221,7 @@ def test_the_tag_of_an_image_follows_what_it_is_made_of(monkeypatch: pytest.Monk
 def test_a_base_pattern_with_an_unknown_placeholder_is_the_users_mistake(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("HARNESS_BASE_IMAGE", "mine:{version}")
+    monkeypatch.setenv("TRT_COMPAT_BASE_IMAGE", "mine:{version}")
     with pytest.raises(HandledError, match=r"only \{arch\} and \{python\}"):
         base_image(target())
 

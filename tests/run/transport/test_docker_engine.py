@@ -172,7 +172,7 @@ def test_a_start_that_fails_is_one_sentence_and_leaves_nothing_behind() -> None:
         DockerTransport(options(SLEEP, image="registry.invalid/none:1"), target="toy")
     with pytest.raises(InfraError, match=r"container of toy-gpu could not be started: .*device driver"):
         DockerTransport(options(SLEEP, gpus=ALL_GPUS), target="toy-gpu")
-    listing = ["docker", "ps", "-aq", "--filter", "label=trt-compat-matrix.target=toy-gpu"]
+    listing = ["docker", "ps", "-aq", "--filter", "label=trt-compat.target=toy-gpu"]
     assert subprocess.run(listing, capture_output=True, check=True).stdout == b""
 
 

@@ -185,8 +185,8 @@ def test_closing_wakes_a_thread_that_is_stuck_sending(run: Starter) -> None:
 
 def test_the_callers_python_variables_stay_out(run: Starter, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", "/somewhere")
-    monkeypatch.setenv("HARNESS_SECRET", "1")
-    transport = run("import os; print('PYTHONPATH' in os.environ, 'HARNESS_SECRET' in os.environ)")
+    monkeypatch.setenv("TRT_COMPAT_SECRET", "1")
+    transport = run("import os; print('PYTHONPATH' in os.environ, 'TRT_COMPAT_SECRET' in os.environ)")
     assert receive_all(transport).split() == [b"False", b"False"]
 
 

@@ -153,7 +153,7 @@ const reproduce = (id, cell, variant, target) => {
     lines.length ? make("p", { class: "quiet" }, `By hand, as a bug report needs it, in the folder of the model${lines.length > 1 ? ": in NVIDIA’s image, or where TensorRT is installed" : ""}.`) : null,
     lines.map(command), unsaid.map((line) => make("p", { class: "quiet" }, capital(line.slice(2)) + ".")),
     make("p", { class: "quiet" }, "This cell again, in a clone of the project."),
-    command(`pytest ${quoted(`matrix.yaml::${id}`)}`), command(`python -m harness show ${quoted(id)}`),
+    command(`pytest ${quoted(`matrix.yaml::${id}`)}`), command(`trt-compat show ${quoted(id)}`),
     target.commands.length ? fold("The same container on the public base image, made by hand in a clone of the project", target.commands.map(command)) : null];
 };
 

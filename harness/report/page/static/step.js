@@ -57,7 +57,7 @@ const stepBody = (step, before, after) => {
 };
 /** @type {(before: number, after: number) => Element[]} */
 const noStep = (before, after) => [make("p", { class: "headline" }, `The step from ${targets[before].id} to ${targets[after].id} is not in this page.`),
-  make("p", { class: "basis" }, "This answers it: ", make("code", {}, `python -m harness diff ${targets[before].id} ${targets[after].id}`))];
+  make("p", { class: "basis" }, "This answers it: ", make("code", {}, `trt-compat diff ${targets[before].id} ${targets[after].id}`))];
 let stepWanted = "";
 // Draws a step once it is unpacked, unless another one is wanted by then.
 /** @type {(before: number, after: number) => Promise<void>} */

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from harness.plan.cells import Cell
 
 
-def applicability(cell: Cell) -> str | None:
+def inapplicable_because(cell: Cell) -> str | None:
     """Return why a cell means nothing on its target, or None where it is to be run.
 
     What an engine has removed is not decided here: it is run, and the agent reports which name is missing.
