@@ -1,6 +1,7 @@
 // ---- the query language of the filter box ---------------------------------------------------------------------
 const { states: STATES, pasts: PASTS, precisions: PRECISIONS, engines: ENGINES } = data.query;
-const KEYS = ["state", "case", "variant", "tag", "role", "op", "precision", "past", "cause", "target", ...Object.keys(ENGINES), "version", "gpu", "seq"];
+const COLUMN_KEYS = ["target", ...Object.keys(ENGINES), "version", "gpu"];
+const KEYS = ["state", "case", "variant", "tag", "role", "op", "precision", "past", "cause", ...COLUMN_KEYS, "seq"];
 const CAUSES = [...new Set(looks.flatMap((look) => look.signature || []))].sort();
 const ROLES = [...new Set(rows.map((row) => row.role))];
 class BadQuery extends Error {}
@@ -93,7 +94,7 @@ const parseQuery = (text) => {
       if (values.length < 2) throw new BadQuery("seq: wants two states or more, as in seq:fail,ok");
       values.forEach((one) => check(key, one, STATES));
       made.sequences.push([values, not]);
-    } else if (["target", "trt", "rtx", "ort", "version", "gpu"].includes(key)) {
+    } else if (COLUMN_KEYS.includes(key)) {
       const fits = columnTerm(key, values);
       made.columns.push((target) => fits(target) !== not);
     } else if (key === "state") {
