@@ -24,7 +24,7 @@ from harness.plan import select
 from harness.record.store import Store
 from harness.run.target import TargetRunner
 from harness.words import Class
-from tools.coverage import count, judge, table
+from tools.diagnosed import count, judge, table
 from tools.suite import Unfed, cells_of, node_tests
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from harness.matrix import Target
     from harness.record.outcome import Outcome
-    from tools.coverage import Coverage
+    from tools.diagnosed import Coverage
 
 _TOP = Path(__file__).resolve().parents[1]
 #: Models between two lines that say how far it is.

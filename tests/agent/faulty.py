@@ -66,7 +66,7 @@ def do_eat(_body: bytes, _emit: Emit) -> None:
 def do_gulp(_body: bytes, _emit: Emit) -> None:
     """Take 4 GiB at once, faster than anyone can watch."""
     populate = 0x8000  # MAP_POPULATE, which Python names from 3.10 on
-    mmap.mmap(-1, 4 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | populate)
+    mmap.mmap(-1, 4 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | populate)  # novm: flags
 
 
 def do_betray(body: bytes, emit: Emit) -> None:

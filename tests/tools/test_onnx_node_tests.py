@@ -15,7 +15,7 @@ from harness.record.store import Store
 from harness.run import target
 from harness.run.provision import Environment, Unavailable
 from tests import needs
-from tools.coverage import Coverage, count, judge, table
+from tools.diagnosed import Coverage, count, judge, table
 from tools.onnx_node_tests import main
 
 REFUSED = ParserError("false", code="UNSUPPORTED_NODE", node="/n", operator="BitShift")
