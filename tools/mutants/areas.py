@@ -45,7 +45,7 @@ AREAS = (
     Area(
         "reaping",
         ("harness/run/docker/reaper.py",),
-        ("tests/run/transport/test_docker_engine.py",),
+        ("tests/run/transport/test_reaper.py", "tests/run/transport/test_docker_engine.py"),
     ),
     Area(
         "placing",
