@@ -22,6 +22,7 @@ from __future__ import annotations
 import zlib
 from dataclasses import dataclass
 from itertools import pairwise
+from math import sqrt
 from random import Random
 from statistics import NormalDist, median
 from typing import TYPE_CHECKING, Literal
@@ -119,14 +120,12 @@ def _time(change: LatencyChange) -> str:
 
 
 def _steps(runs: Sequence[Timed], random: Random) -> tuple[list[tuple[int, float]], bool]:
-    """Return the steps, each with its p, and whether the whole leaves doubt."""
+    """Return the steps, each with its p, and whether there is doubt, which counts where there is no step."""
     found: list[tuple[int, float]] = []
     doubtful = False
     parts = [(0, len(runs))]
     while parts:
         low, high = parts.pop()
-        if high - low < (NEEDED if not found else 2 * LEAST):
-            continue
         features = _features(runs[low:high])
         for cuts in (1, 2):
             if high - low < (cuts + 1) * LEAST:
@@ -138,7 +137,7 @@ def _steps(runs: Sequence[Timed], random: Random) -> tuple[list[tuple[int, float
                 found += [(low + cut, p) for cut in at]
                 parts += list(pairwise([low, *(low + cut for cut in at), high]))
                 break
-            doubtful = doubtful or (not found and p <= DOUBT)
+            doubtful = doubtful or p <= DOUBT
     return sorted(found), doubtful
 
 
@@ -155,7 +154,7 @@ def _divide(features: NDArray[np.float64], cuts: int) -> tuple[list[int], float]
     """Return the best division and by how much it lowers the squared distance to the mean."""
     from ruptures import KernelCPD  # noqa: PLC0415
 
-    at = [int(cut) for cut in KernelCPD(kernel="linear", min_size=LEAST).fit(features).predict(n_bkps=cuts)]
+    at = [int(cut) for cut in KernelCPD(min_size=LEAST).fit(features).predict(n_bkps=cuts)]
     return at[:-1], _scatter(features) - sum(map(_scatter, np.split(features, at[:-1])))
 
 
@@ -200,7 +199,8 @@ def _drift(
         [np.full(len(part), np.median(part)) for part in np.split(logs, [at for at, _ in steps])]
     )
     better = _criterion(logs - line, 2) < _criterion(logs - flat, 1 + 2 * len(steps))
-    if not better and not _goes_on(logs, steps, slope):
+    goes_on = _trend(logs, steps) * np.sign(slope) > NormalDist().inv_cdf(1 - ALPHA)
+    if not better and not goes_on:
         return None
     before, after = np.exp(line[0]), np.exp(line[-1])
     return _told(runs[0], float(before), float(after), p)
@@ -212,14 +212,14 @@ def _told(run: Timed, before: float, after: float, p: float | None) -> LatencyCh
     return LatencyChange(run.run, run.when, float(f"{before:.5g}"), float(f"{after:.5g}"), short)
 
 
-def _goes_on(logs: NDArray[np.float64], steps: Sequence[tuple[int, float]], slope: float) -> bool:
-    """Tell whether the medians rise (or fall, as `slope` does) between the steps as well, at the rate `ALPHA`."""
+def _trend(logs: NDArray[np.float64], steps: Sequence[tuple[int, float]]) -> float:
+    """Return by how many standard deviations the medians rise between the steps; negative where they fall."""
     total = variance = 0.0
     for part in np.split(logs, [at for at, _ in steps]):
         count = len(part)
-        total += float(np.sign(np.subtract.outer(part, part))[np.tril_indices(count, -1)].sum())
+        total += float(np.tril(np.sign(np.subtract.outer(part, part))).sum())
         variance += count * (count - 1) * (2 * count + 5) / 18
-    return bool(total * np.sign(slope) / variance**0.5 > NormalDist().inv_cdf(1 - ALPHA))
+    return total / sqrt(variance)
 
 
 def _criterion(residuals: NDArray[np.float64], parameters: int) -> float:

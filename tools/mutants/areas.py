@@ -45,7 +45,7 @@ AREAS = (
     Area(
         "reaping",
         ("harness/run/docker/reaper.py",),
-        ("tests/run/transport/test_docker_engine.py",),
+        ("tests/run/transport/test_reaper.py", "tests/run/transport/test_docker_engine.py"),
     ),
     Area(
         "placing",
@@ -55,7 +55,7 @@ AREAS = (
     Area(
         "latency",
         ("harness/history/latency.py",),
-        ("tests/history/test_latency.py", "tests/report/test_past.py"),
+        ("tests/history/test_latency.py", "tests/history/test_latency_parts.py", "tests/report/test_past.py"),
     ),
 )
 #: Of all mutants, the least share that must be killed.

@@ -26,6 +26,7 @@ OWNER_LABEL = "trt-compat.owner"
 RUN_LABEL = "trt-compat.run"
 TARGET_LABEL = "trt-compat.target"
 _FOREIGN_GRACE = dt.timedelta(hours=1)
+_PROC = Path("/proc")
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def parse_owner(label: str) -> Owner | None:
 
 def this_process() -> Owner:
     """Return the owner that containers started here name."""
-    return Owner(socket.gethostname(), _namespace(), os.getpid(), _started(os.getpid()) or "")
+    return Owner(socket.gethostname(), _namespace(), os.getpid(), _started(os.getpid()))
 
 
 def labels(target: str, run: str) -> dict[str, str]:
@@ -88,37 +89,37 @@ def reap() -> tuple[str, ...]:
 
 
 def _orphaned(container: Container) -> bool:
-    owner, here = parse_owner(container.labels.get(OWNER_LABEL, "")), this_process()
-    if owner is not None and (owner.host, owner.namespace) == (here.host, here.namespace):
+    owner, here = parse_owner(container.labels[OWNER_LABEL]), this_process()
+    # Without /proc no process has a start time, and none can be told from another.
+    if owner and owner.started and (owner.host, owner.namespace) == (here.host, here.namespace):
         return _started(owner.pid) != owner.started
-    state = (container.attrs or {}).get("State", {})
-    return not state.get("Running") and _ended_long_ago(str(state.get("FinishedAt", "")))
+    state = container.attrs["State"]
+    return not state["Running"] and _ended_long_ago(state["FinishedAt"], dt.datetime.now(dt.timezone.utc))
 
 
-def _ended_long_ago(finished: str) -> bool:
+def _ended_long_ago(finished: str, now: dt.datetime) -> bool:
     # "2026-11-20T10:19:51.618845579Z"; Python 3.10 reads no nanoseconds, and seconds will do.
     try:
         when = dt.datetime.strptime(finished[:19], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=dt.timezone.utc)
     except ValueError:
         return False
     never = when.year == 1
-    return not never and dt.datetime.now(dt.timezone.utc) - when > _FOREIGN_GRACE
+    return not never and now - when > _FOREIGN_GRACE
 
 
 def _namespace() -> str:
     try:
-        return Path("/proc/self/ns/pid").readlink().name
+        return (_PROC / "self/ns/pid").readlink().name
     except OSError:
         return "-"
 
 
-def _started(pid: int) -> str | None:
-    """Return when a process started, in clock ticks since boot; None for none, or a zombie."""
+def _started(pid: int) -> str:
+    """Return when a process started, in clock ticks since boot; "" for none, or a zombie."""
     try:
-        fields = (
-            Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
-        )
+        # What a process is called stands before, in brackets, and may be any bytes.
+        fields = (_PROC / f"{pid}/stat").read_bytes().rpartition(b")")[2].decode().split()
     except OSError:
-        return None
+        return ""
     state, start = fields[0], fields[19]
-    return None if state in "ZX" else start
+    return "" if state == "Z" else start

@@ -10,7 +10,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 import uuid
 from contextlib import closing, suppress
 from pathlib import Path
@@ -23,7 +22,6 @@ from harness.run import docker
 from harness.run.docker import ALL_GPUS, DockerTransport, Options, command_line
 from harness.run.docker.images import _canonical
 from harness.run.docker.options import create_arguments
-from harness.run.docker.reaper import Owner, _ended_long_ago, parse_owner, this_process
 from harness.run.docker.stream import split_frames
 from tests import needs
 from tests.waiting import PATIENCE, wait_for
@@ -311,24 +309,6 @@ def test_frames_cut_anywhere_are_put_together_again() -> None:
         frames += split_frames(held)
         assert frames == [(1, b"out"), (2, b"error"), (1, b""), (1, b"!")]
         assert not held
-
-
-@pytest.mark.unit
-def test_an_owner_survives_its_label() -> None:
-    owner = this_process()
-    assert parse_owner(str(owner)) == owner
-    assert owner.pid == os.getpid()
-    assert parse_owner("") is None
-    assert parse_owner("host ns notapid 1") is None
-    assert parse_owner("vm pid:[1] 12 34") == Owner("vm", "pid:[1]", 12, "34")
-
-
-@pytest.mark.unit
-def test_a_container_of_another_machine_is_old_only_when_it_ended() -> None:
-    assert _ended_long_ago("2020-01-01T00:00:00.123456789Z")
-    assert not _ended_long_ago("0001-01-01T00:00:00Z")
-    assert not _ended_long_ago(time.strftime("%Y-%m-%dT%H:%M:%S.0Z", time.gmtime()))
-    assert not _ended_long_ago("")
 
 
 @pytest.mark.unit

@@ -1,0 +1,215 @@
+"""Which containers the reaper removes, and which processes it takes for gone; the daemon is a stand-in."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from docker.errors import APIError, NotFound
+from requests import Response
+
+from harness.errors import InfraError
+from harness.run.docker import client, reaper
+from harness.run.docker.reaper import OWNER_LABEL, Owner, labels, parse_owner, reap, this_process
+
+pytestmark = pytest.mark.unit
+
+NEVER = "0001-01-01T00:00:00Z"
+NOW = dt.datetime(2026, 11, 20, 12, 0, 30, tzinfo=dt.timezone.utc)
+
+
+@dataclass
+class Container:
+    """A container as the SDK shows it, and how the daemon answers to its removal."""
+
+    name: str
+    owner: object
+    running: bool = True
+    finished: str = NEVER
+    refusal: Exception | None = None
+    removed: bool = False
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return {OWNER_LABEL: str(self.owner)}
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        return {"State": {"Running": self.running, "FinishedAt": self.finished}}
+
+    def remove(self, *, v: bool = False, force: bool = False) -> None:
+        assert v, "its anonymous volumes would be left"
+        assert force or not self.running, "the daemon refuses"
+        if self.refusal:
+            raise self.refusal
+        self.removed = True
+
+
+@dataclass
+class Daemon:
+    """The SDK's client, of which the reaper uses this much."""
+
+    known: list[Container]
+    asked: dict[str, Any] = field(default_factory=dict)
+    closed: bool = False
+
+    @property
+    def containers(self) -> Daemon:
+        return self
+
+    def list(self, **asked: Any) -> list[Container]:
+        self.asked = asked
+        return self.known
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def reaped(monkeypatch: pytest.MonkeyPatch, *containers: Container) -> tuple[str, ...]:
+    """Return what the reaper says it removed, which is what it did remove."""
+    daemon = Daemon([*containers])
+    monkeypatch.setattr(client, "connect", lambda _: daemon)
+    names = reap()
+    # Those that ended as well; and one that is gone before it is looked at is no error.
+    label = {"label": "trt-compat-matrix.owner"}
+    assert daemon.asked == {"all": True, "filters": label, "ignore_removed": True}
+    assert daemon.closed
+    assert list(names) == [each.name for each in containers if each.removed]
+    return names
+
+
+def ago(**past: float) -> str:
+    """Return a time as the daemon writes it."""
+    return f"{dt.datetime.now(dt.timezone.utc) - dt.timedelta(**past):%Y-%m-%dT%H:%M:%S}.618845579Z"
+
+
+@pytest.mark.parametrize(
+    ("owner", "container", "orphaned"),
+    [
+        ({}, {}, False),
+        ({}, {"running": False, "finished": ago(hours=9)}, False),
+        ({"started": "1"}, {}, True),  # its pid is another's by now
+        ({"pid": 2**22 + 1}, {}, True),
+        ({"namespace": "pid:[1]", "started": "1"}, {}, False),
+        ({"host": "elsewhere", "started": "1"}, {}, False),
+        ({"host": "elsewhere"}, {"finished": ago(hours=9)}, False),  # started again
+        ({"host": "elsewhere"}, {"running": False, "finished": ago(minutes=61)}, True),
+        ({"host": "elsewhere"}, {"running": False, "finished": ago(minutes=58)}, False),
+        ({"host": "elsewhere"}, {"running": False}, False),  # not started yet
+        ({"started": ""}, {}, False),  # where it was not known, nobody can tell
+        ({"started": ""}, {"running": False, "finished": ago(days=9)}, True),
+        (None, {}, False),
+        (None, {"running": False, "finished": ago(days=9)}, True),
+    ],
+)
+def test_what_is_orphaned(
+    monkeypatch: pytest.MonkeyPatch, owner: dict[str, Any] | None, container: dict[str, Any], orphaned: bool
+) -> None:
+    """`owner` is how it differs from this process; None is what another version wrote."""
+    label = "other 12" if owner is None else replace(this_process(), **owner)
+    found = reaped(monkeypatch, Container("toy", label, **container))
+    assert found == (("toy",) if orphaned else ())
+
+
+def orphan(name: str, refusal: Exception | None = None) -> Container:
+    return Container(name, replace(this_process(), started="1"), refusal=refusal)
+
+
+def refusal(status: int) -> APIError:
+    response = Response()
+    response.status_code = status
+    return APIError("refused", response, f"status {status}")
+
+
+def test_one_living_container_or_one_that_another_reaper_takes_hides_no_orphan(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first, gone, going, mine, last = (
+        orphan("first"),
+        orphan("gone", NotFound("no such container")),
+        orphan("going", refusal(409)),
+        Container("mine", this_process()),
+        orphan("last"),
+    )
+    assert reaped(monkeypatch, first, gone, going, mine, last) == ("first", "last")
+
+
+@pytest.mark.parametrize("status", [408, 410, 500])
+def test_a_daemon_that_refuses_is_said(monkeypatch: pytest.MonkeyPatch, status: int) -> None:
+    with pytest.raises(InfraError, match=f"status {status}"):
+        reaped(monkeypatch, orphan("first", refusal(status)))
+
+
+@pytest.mark.parametrize(
+    ("finished", "long_ago"),
+    [
+        ("2026-11-20T11:00:29.999999999Z", True),
+        ("2026-11-20T11:00:30Z", False),
+        ("2026-11-20T11:00:30.618845579Z", False),
+        ("2020-01-01T00:00:00.123456789Z", True),
+        (NEVER, False),
+        ("", False),
+    ],
+)
+def test_an_hour_after_its_end_is_long_ago(finished: str, long_ago: bool) -> None:
+    assert reaper._ended_long_ago(finished, NOW) is long_ago
+
+
+def test_the_labels_are_those_that_others_filter_by() -> None:
+    here = this_process()
+    assert labels("rtx17", "r1") == {
+        "trt-compat-matrix": "container",
+        "trt-compat-matrix.owner": f"{here.host} {here.namespace} {here.pid} {here.started}",
+        "trt-compat-matrix.run": "r1",
+        "trt-compat-matrix.target": "rtx17",
+    }
+
+
+def test_an_owner_survives_its_label() -> None:
+    here = this_process()
+    assert parse_owner(str(here)) == here
+    assert (here.pid, here.namespace) == (os.getpid(), Path("/proc/self/ns/pid").readlink().name)
+    assert parse_owner("") is None
+    assert parse_owner("host ns notapid 1") is None
+    assert parse_owner("vm pid:[1] 12 34") == Owner("vm", "pid:[1]", 12, "34")
+
+
+def test_a_process_is_known_by_its_start_whatever_it_is_called() -> None:
+    """The name stands in brackets before the times, and may hold anything."""
+    name = Path("/proc/self/comm")
+    here, before = this_process(), name.read_bytes()
+    name.write_bytes(b"a) R 1 2 \xe9")
+    try:
+        assert this_process() == here
+    finally:
+        name.write_bytes(before)
+
+
+def test_a_process_that_ended_is_gone_though_nobody_waited_for_it() -> None:
+    tick = 1 / os.sysconf("SC_CLK_TCK")
+    before = time.clock_gettime(time.CLOCK_BOOTTIME)
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    started = reaper._started(child.pid)
+    after = time.clock_gettime(time.CLOCK_BOOTTIME)
+    child.kill()
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    zombie = reaper._started(child.pid)
+    child.communicate()
+    assert before - tick <= int(started) * tick <= after
+    assert zombie == ""
+    assert reaper._started(child.pid) == ""
+
+
+def test_where_there_is_no_proc_containers_are_labelled_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reaper, "_PROC", Path("/nowhere"))
+    bare = this_process()
+    assert (bare.namespace, bare.started) == ("-", "")
+    assert parse_owner(str(bare)) == bare
+    assert reaped(monkeypatch, Container("mine", bare)) == ()
