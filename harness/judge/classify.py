@@ -261,14 +261,14 @@ def _coarsest_precision(outcome: Outcome, wish: Wish, got: Mapping[str, Precisio
     Where a layer does not tell, or none is listed, it may have run in any that is permitted. Stored weights count as
     the float that they are multiplied by, and as FP16 at the least.
     """
-    told = {_word(layer.precision) for layer in outcome.layers}
-    meant = {_word(node.precision) for node in outcome.nodes if node.precision}
+    told = {Precision(layer.precision) for layer in outcome.layers}
+    meant = {Precision(node.precision) for node in outcome.nodes if node.precision}
     seen = told | meant | set(got.values()) | set(wish.nodes.values())
     seen |= {_STORED[word] for word in seen if word in _STORED}
     times = (
-        layer.inputs[0] for layer in outcome.layers if _word(layer.precision) in _STORED and layer.inputs
+        layer.inputs[0] for layer in outcome.layers if Precision(layer.precision) in _STORED and layer.inputs
     )
-    seen |= {_word(tensor.precision) for tensor in times}
+    seen |= {Precision(tensor.precision) for tensor in times}
     if not told or Precision.UNKNOWN in told or outcome.unparsed_layers:
         seen |= set(wish.permitted)
     # A record from before nodes had precisions.
@@ -278,15 +278,7 @@ def _coarsest_precision(outcome: Outcome, wish: Wish, got: Mapping[str, Precisio
     floating = [precision for precision in order if precision in seen]
     if floating:
         return floating[-1] if outcome.layers else max(floating[-1], _UNTOLD, key=order.index)
-    exact = sorted(precision for precision in seen if precision not in (Precision.UNKNOWN, *order))
-    return exact[0] if exact else _UNTOLD
-
-
-def _word(text: str) -> Precision:
-    try:
-        return Precision(text)
-    except ValueError:
-        return Precision.UNKNOWN
+    return min(seen - {Precision.UNKNOWN}, default=_UNTOLD)
 
 
 def _lost_sentence(lost: tuple[Lost, ...]) -> str:
