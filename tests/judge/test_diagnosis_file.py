@@ -20,6 +20,8 @@ ENTRY = r"""- id: a-b
   cause: c {n}
   advice: a
 """
+#: The same with its id on the last line.
+LAST = ENTRY.replace("- id: a-b\n  patterns", "- patterns") + "  id: a-b\n"
 
 
 def load(folder: Path, text: str) -> str:
@@ -116,6 +118,7 @@ def test_a_mistake_is_named(tmp_path: Path, change: tuple[str, str], said: str) 
         ("# b\na: b", "d.yaml:2: is not a list; write `- id: NAME` for each signature at its top level"),
         ("- text", "d.yaml:1: [0]: is the text 'text'; it must be a mapping"),
         (ENTRY * 2, "d.yaml:7: [1].id: 'a-b' is the id of the signature on line 1 too; rename one"),
+        (LAST * 2, "d.yaml:12: [1].id: 'a-b' is the id of the signature on line 6 too; rename one"),
     ],
 )
 def test_a_file_that_is_no_list_of_signatures(tmp_path: Path, text: str, said: str) -> None:

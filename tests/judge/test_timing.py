@@ -123,7 +123,7 @@ def test_no_samples_are_refused() -> None:
         statistics([])
 
 
-@pytest.mark.parametrize(("count", "low"), [(20, 3), (21, 4), (100, 35), (101, 36)])
+@pytest.mark.parametrize(("count", "low"), [(3, 0), (12, 1), (20, 3), (21, 4), (100, 35), (101, 36)])
 def test_the_interval_is_of_the_ranks_that_a_table_of_order_statistics_has(count: int, low: int) -> None:
     """As many samples are left out above as below, whatever their order."""
     assert interval([float(each) for each in range(count)][::-1]) == (low, count - 1 - low)
