@@ -15,7 +15,7 @@ from harness.layers import MAY_VANISH, node_precision
 from harness.words import Class, Precision, said
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from harness.record.outcome import Accuracy, Outcome
 
@@ -232,27 +232,28 @@ def _unverified(
 
 def _wrong_numbers(outcome: Outcome, coarsest: Precision) -> str:
     tolerance = TOLERANCES.get(coarsest, Tolerance(0.0, 1.0))
-    findings = (_finding(accuracy, tolerance, coarsest) for accuracy in outcome.accuracy)
-    return "; ".join(finding for finding in findings if finding)
+    return "; ".join(
+        finding for accuracy in outcome.accuracy for finding in _findings(accuracy, tolerance, coarsest)
+    )
 
 
-def _finding(accuracy: Accuracy, tolerance: Tolerance, precision: Precision) -> str:
+def _findings(accuracy: Accuracy, tolerance: Tolerance, precision: Precision) -> Iterator[str]:
+    """Yield what is wrong with an output, the worst alone."""
     if not accuracy.shape_matches:
-        return f"output {accuracy.output} is missing or has another shape than the reference"
-    if accuracy.not_finite:
-        return f"output {accuracy.output} has {accuracy.not_finite} values that are NaN or infinite"
-    if accuracy.max_rel > tolerance.max_rel:
-        return (
+        yield f"output {accuracy.output} is missing or has another shape than the reference"
+    elif accuracy.not_finite:
+        yield f"output {accuracy.output} has {accuracy.not_finite} values that are NaN or infinite"
+    elif accuracy.max_rel > tolerance.max_rel:
+        yield (
             f"output {accuracy.output} is off by {accuracy.max_rel:.3g} of the reference's magnitude "
             f"({precision} may be off by {tolerance.max_rel:g})"
         )
     # A cosine is rounded in its last digits even where every element agrees.
-    if accuracy.cosine < tolerance.cosine - 1e-9:
-        return (
+    elif accuracy.cosine < tolerance.cosine - 1e-9:
+        yield (
             f"output {accuracy.output} has cosine {accuracy.cosine:.6f} with the reference "
             f"({precision} needs {tolerance.cosine:g})"
         )
-    return ""
 
 
 def _coarsest_precision(outcome: Outcome, wish: Wish, got: Mapping[str, Precision]) -> Precision:

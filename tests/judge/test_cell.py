@@ -151,6 +151,11 @@ def test_the_signature_is_the_diagnosis() -> None:
     found = judge_cell(here, record(here, missing_api="IBuilderConfig.int8_calibrator"))
     assert found.signature == "implicit-int8-removed"
     assert found.diagnosis is not None
+    for signature, verdict in (("weak-typing-removed", Verdict.NEW), (found.signature, Verdict.EXPECTED)):
+        (claim,) = cell(outcome=Class.API_REMOVED).variant.expectations
+        claims = (dataclasses.replace(claim, signature=signature),)
+        claimed = dataclasses.replace(here, variant=dataclasses.replace(here.variant, expectations=claims))
+        assert judge_cell(claimed, found.outcome).judgement.verdict is verdict
     unknown = judge_cell(
         here, record(here, failed_phase="build", messages=(Message("ERROR", "nobody knows"),))
     )

@@ -22,6 +22,7 @@ ENTRY = r"""- id: a-b
 """
 #: The same with its id on the last line.
 LAST = ENTRY.replace("- id: a-b\n  patterns", "- patterns") + "  id: a-b\n"
+UNCAPTURED = "which no pattern of the entry captures"
 
 
 def load(folder: Path, text: str) -> str:
@@ -69,6 +70,8 @@ def test_an_entry_is_read_whole(tmp_path: Path) -> None:
             "3: [0].patterns[0].errors: 'x(' is no regular expression: missing ), unterminated subpattern at",
         ),
         (("'x(?P<n>y)'", "7"), "3: [0].patterns[0].errors: is a number, not text; put it in quotes"),
+        (("{n}", "{nodes}"), f"5: [0].cause: uses {{nodes}}, {UNCAPTURED}; did you mean 'node'?"),
+        (("{n}", "{n} {nn}"), f"5: [0].cause: uses {{nn}}, {UNCAPTURED}; did you mean 'n'?"),
         (("{n}", "{m}"), "5: [0].cause: uses {m}, which no pattern of the entry captures; known: "),
         (
             ("advice: a", "advice: a\n  generic: maybe"),

@@ -35,7 +35,7 @@ def test_real_texts_are_known(name: str, place: str, text: str) -> None:
 @pytest.mark.parametrize(("name", "text"), NOTES)
 def test_notes_are_counted_and_no_cause_of_a_failure(name: str, text: str) -> None:
     """They are told of a cell that works too; only of one that lost precision are they the diagnosis."""
-    record = outcome(("warnings", text), ("warnings", text), ("warnings", "another"))
+    record = outcome(("warnings", text), ("warnings", f"{text} again"), ("warnings", "another"))
     (note,) = notes(record)
     assert (note.id, note.count, note.example) == (name, 2, text)
     assert diagnose(record, BUILD_FAILED) is None

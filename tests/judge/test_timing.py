@@ -67,6 +67,14 @@ def test_what_is_noise_and_what_is_worth_telling() -> None:
     assert (WORTH_TELLING, RUN_TO_RUN) == (0.05, {"cuda_events": 0.04, "monotonic": 0.25})
 
 
+@pytest.mark.parametrize(("drift", "said"), [(1.12, "the samples spread by"), (1.16, "the second half")])
+def test_a_drift_is_held_against_the_scatter_of_half_the_samples(drift: float, said: str) -> None:
+    """At this spread two times 50 samples differ by 14 % by chance."""
+    found = statistics([0.8, 1.2] * 25 + [0.8 * drift, 1.2 * drift] * 25)
+    assert found.drift == pytest.approx(drift)
+    assert found.noise.startswith(said)
+
+
 def test_noise_is_not_taken_for_drift() -> None:
     """Of stationary runs, few are said to drift."""
     drifted = [statistics(run(100, 0.15, seed=seed)).noise for seed in range(500)]

@@ -71,8 +71,8 @@ def test_the_hashes_are_those_that_records_carry() -> None:
 @pytest.mark.parametrize("stamp", ["model_sha256", "recipe_sha256"])
 def test_what_either_side_does_not_know_is_no_difference(stamp: str) -> None:
     assert because(**{stamp: ""}) == ""
-    outcome = factory.outcome("qdq", "trt102")
-    assert replace(TODAY[outcome.cell], **{stamp: ""}).stale_because(outcome) == ""
+    outcome, unknown = factory.outcome("qdq", "trt102"), dict[str, Any]({stamp: ""})
+    assert replace(TODAY[outcome.cell], **unknown).stale_because(outcome) == ""
 
 
 def test_what_was_done_of_a_model_that_cannot_be_made_any_more_is_stale() -> None:
