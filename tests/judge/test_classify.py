@@ -178,7 +178,9 @@ def test_built_and_ok() -> None:
 
 
 def test_a_record_without_an_end_is_the_harness_fault() -> None:
-    assert classify(outcome(end=None)).cls is Class.INFRA_ERROR
+    found = classify(outcome(end=None))
+    assert found.cls is Class.INFRA_ERROR
+    assert found.reason == "the record does not say how the engine's process ended"
 
 
 def test_a_lost_precision_names_node_and_both_precisions() -> None:

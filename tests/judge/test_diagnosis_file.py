@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from harness.errors import HandledError
-from harness.judge import classify
-from harness.judge.diagnosis import FORM, SIGNATURES, load_signatures
+from harness.judge import classify, diagnosis
+from harness.judge.diagnosis import FORM, SIGNATURES, diagnose, load_signatures
+from harness.record.outcome import Node
+from tests.judge.said import BUILD_FAILED, outcome
 
 pytestmark = pytest.mark.unit
 
@@ -136,6 +138,19 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 def test_the_phases_are_those_of_a_record() -> None:
     phases = FORM.schema["items"]["properties"]["phases"]["items"]["enum"]
     assert phases == list(classify._PHASES)
+
+
+@pytest.mark.parametrize(("nodes", "cause"), [((Node("/c", "Conv"),), "Conv /c y"), ((), "? ? y")])
+def test_a_text_may_name_the_place_that_is_looked_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nodes: tuple[Node, ...], cause: str
+) -> None:
+    path = tmp_path / "d.yaml"
+    path.write_text(ENTRY.replace("c {n}", "'{op} {node} {n}'"))
+    signatures = load_signatures(path)
+    monkeypatch.setattr(diagnosis, "load_signatures", lambda: signatures)
+    found = diagnose(outcome(("errors", "xy"), nodes=nodes), BUILD_FAILED)
+    assert found is not None
+    assert found.cause == cause
 
 
 def test_the_shipped_file_is_the_one_that_is_read() -> None:

@@ -195,7 +195,8 @@ def test_a_complaint_is_of_the_node_that_was_read_when_it_came(
 def test_of_two_errors_that_of_the_operator_is_told() -> None:
     """Where the text is in neither."""
     errors = ParserError("one", node="/r", operator="Relu"), ParserError("two", node="/c", operator="Conv")
-    record = dataclasses.replace(FAILED, nodes=(Node("/r", "Relu"), Node("/c", "Conv")), parser_errors=errors)
+    nodes = Node("/r", "Relu"), Node("/b", "Conv"), Node("/c", "Conv")
+    record = dataclasses.replace(FAILED, nodes=nodes, parser_errors=errors)
     assert find_place(record, "x", operator="Conv") == Place("Conv", "/c")
     assert find_place(record, "x") == Place("Relu", "/r")
     # The number that a text has names its node, if the operator is the one in question.
