@@ -16,7 +16,7 @@ from harness.layers.datatype import same_precision
 from harness.words import Class, Precision, said
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from harness.record.outcome import Accuracy, Outcome
 
@@ -226,27 +226,28 @@ def _unverified(
 
 def _wrong_numbers(outcome: Outcome, coarsest: Precision) -> str:
     tolerance = TOLERANCES.get(coarsest, Tolerance(0.0, 1.0))
-    findings = (_finding(accuracy, tolerance, coarsest) for accuracy in outcome.accuracy)
-    return "; ".join(finding for finding in findings if finding)
+    return "; ".join(
+        finding for accuracy in outcome.accuracy for finding in _findings(accuracy, tolerance, coarsest)
+    )
 
 
-def _finding(accuracy: Accuracy, tolerance: Tolerance, precision: Precision) -> str:
+def _findings(accuracy: Accuracy, tolerance: Tolerance, precision: Precision) -> Iterator[str]:
+    """Yield what is wrong with an output, the worst alone."""
     if not accuracy.shape_matches:
-        return f"output {accuracy.output} is missing or has another shape than the reference"
-    if accuracy.not_finite:
-        return f"output {accuracy.output} has {accuracy.not_finite} values that are NaN or infinite"
-    if accuracy.max_rel > tolerance.max_rel:
-        return (
+        yield f"output {accuracy.output} is missing or has another shape than the reference"
+    elif accuracy.not_finite:
+        yield f"output {accuracy.output} has {accuracy.not_finite} values that are NaN or infinite"
+    elif accuracy.max_rel > tolerance.max_rel:
+        yield (
             f"output {accuracy.output} is off by {accuracy.max_rel:.3g} of the reference's magnitude "
             f"({precision} may be off by {tolerance.max_rel:g})"
         )
     # A cosine is rounded in its last digits even where every element agrees.
-    if accuracy.cosine < tolerance.cosine - 1e-9:
-        return (
+    elif accuracy.cosine < tolerance.cosine - 1e-9:
+        yield (
             f"output {accuracy.output} has cosine {accuracy.cosine:.6f} with the reference "
             f"({precision} needs {tolerance.cosine:g})"
         )
-    return ""
 
 
 def _coarsest_precision(outcome: Outcome, wish: Wish, got: Mapping[str, Precision]) -> Precision:
@@ -255,14 +256,14 @@ def _coarsest_precision(outcome: Outcome, wish: Wish, got: Mapping[str, Precisio
     Where a layer does not tell, or none is listed, it may have run in any that is permitted. Stored weights count as
     the float that they are multiplied by, and as FP16 at the least.
     """
-    told = {_word(layer.precision) for layer in outcome.layers}
-    meant = {_word(node.precision) for node in outcome.nodes if node.precision}
+    told = {Precision(layer.precision) for layer in outcome.layers}
+    meant = {Precision(node.precision) for node in outcome.nodes if node.precision}
     seen = told | meant | set(got.values()) | set(wish.nodes.values())
     seen |= {_STORED[word] for word in seen if word in _STORED}
     times = (
-        layer.inputs[0] for layer in outcome.layers if _word(layer.precision) in _STORED and layer.inputs
+        layer.inputs[0] for layer in outcome.layers if Precision(layer.precision) in _STORED and layer.inputs
     )
-    seen |= {_word(tensor.precision) for tensor in times}
+    seen |= {Precision(tensor.precision) for tensor in times}
     if not told or Precision.UNKNOWN in told or outcome.unparsed_layers:
         seen |= set(wish.permitted)
     # A record from before nodes had precisions.
@@ -272,15 +273,7 @@ def _coarsest_precision(outcome: Outcome, wish: Wish, got: Mapping[str, Precisio
     floating = [precision for precision in order if precision in seen]
     if floating:
         return floating[-1] if outcome.layers else max(floating[-1], _UNTOLD, key=order.index)
-    exact = sorted(precision for precision in seen if precision not in (Precision.UNKNOWN, *order))
-    return exact[0] if exact else _UNTOLD
-
-
-def _word(text: str) -> Precision:
-    try:
-        return Precision(text)
-    except ValueError:
-        return Precision.UNKNOWN
+    return min(seen - {Precision.UNKNOWN}, default=_UNTOLD)
 
 
 def _lost_sentence(lost: tuple[Lost, ...]) -> str:

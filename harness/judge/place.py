@@ -95,15 +95,15 @@ def _logged(outcome: Outcome, line: str) -> Place:
 
 def _named_in(text: str, nodes: tuple[Node, ...]) -> Node | None:
     """Return the known node whose name stands first in a text; a layer's name may go on after the node's."""
-    found = []
+    found = {}
     for node in nodes:
         # A name that is a mere word stands in many a sentence that is not about the node.
         if node.name != text and node.name.isalpha():
             continue
         match = re.search(rf"(?<![\w/])(?<!\w\.){re.escape(node.name)}(?![A-Za-z0-9/]|\.\w)", text)
         if match:
-            found.append((match.start(), -len(node.name), node))
-    return min(found, key=lambda each: each[:2])[2] if found else None
+            found[match.start(), -len(node.name)] = node
+    return found[min(found)] if found else None
 
 
 def _names(names: list[str]) -> str:

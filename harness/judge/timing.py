@@ -77,8 +77,8 @@ def statistics(samples: Sequence[float]) -> Statistics:
 
 
 def percentile(ordered: Sequence[float], share: float) -> float:
-    """Return the sample of sorted samples that this share of them does not exceed, by nearest rank."""
-    return ordered[max(0, min(len(ordered) - 1, math.ceil(share * len(ordered)) - 1))]
+    """Return the sample of sorted samples that this share of them, above 0, does not exceed, by nearest rank."""
+    return ordered[math.ceil(share * len(ordered)) - 1]
 
 
 def interval(samples: Sequence[float]) -> tuple[float, float]:

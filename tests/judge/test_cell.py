@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from harness.case import Case, Expectation, Graph, Link, Precision, Variant
+from harness.case import Case, Expectation, Graph, Link, Precision, Recipe, Variant
 from harness.judge.cell import judge_cell
 from harness.matrix import load_matrix
 from harness.plan import Cell
-from harness.record.outcome import End, Layer, Message, Node, Outcome
+from harness.record.outcome import Accuracy, End, Layer, Message, Node, Outcome
 from harness.words import Class, Grade, Verdict
 
 pytestmark = pytest.mark.unit
@@ -113,11 +113,49 @@ def test_something_new_that_works_has_not_failed() -> None:
     assert (found.judgement.verdict, found.failed) == (Verdict.NEW, False)
 
 
+@pytest.mark.parametrize(
+    ("target", "flags", "held_to"),
+    [
+        ("trt86", ("INT8", "FP16"), "int8"),
+        ("trt86", ("FP16", "PREFER_PRECISION_CONSTRAINTS"), "fp16"),
+        ("trt86", (), "tf32"),
+        # The baseline has no such flags to obey.
+        ("ort131", ("INT8",), "tf32"),
+    ],
+)
+def test_what_the_recipe_permits_sets_how_far_numbers_may_be_off(
+    target: str, flags: tuple[str, ...], held_to: str
+) -> None:
+    """Where no layer tells."""
+    here = cell(target)
+    variant = dataclasses.replace(here.variant, precision=(), recipe=Recipe(flags=flags))
+    here = dataclasses.replace(here, variant=variant)
+    found = judge_cell(here, record(here, layers=(), accuracy=(Accuracy("y", 9.0, 9.0, 1.0),)))
+    assert found.classification.cls is Class.INACCURATE
+    assert f"({held_to} may be off" in found.classification.reason
+
+
+def test_a_record_that_cannot_be_judged_is_the_harness_s_fault_and_costs_no_other() -> None:
+    here = cell(outcome=Class.OK)
+    broken = record(here, nodes=(Node("/conv", "Conv", "int9"),))
+    found = judge_cell(here, broken)
+    reason = found.classification.reason
+    assert reason.startswith("the harness could not judge the record: ValueError: 'int9' is not a valid")
+    assert found.classification.cls is Class.INFRA_ERROR
+    assert (found.judgement.verdict, found.judgement.sentence) == (Verdict.INFRA, reason)
+    assert (found.outcome, found.failed, found.signature) == (broken, False, None)
+
+
 def test_the_signature_is_the_diagnosis() -> None:
     here = cell()
     found = judge_cell(here, record(here, missing_api="IBuilderConfig.int8_calibrator"))
     assert found.signature == "implicit-int8-removed"
     assert found.diagnosis is not None
+    for signature, verdict in (("weak-typing-removed", Verdict.NEW), (found.signature, Verdict.EXPECTED)):
+        (claim,) = cell(outcome=Class.API_REMOVED).variant.expectations
+        claims = (dataclasses.replace(claim, signature=signature),)
+        claimed = dataclasses.replace(here, variant=dataclasses.replace(here.variant, expectations=claims))
+        assert judge_cell(claimed, found.outcome).judgement.verdict is verdict
     unknown = judge_cell(
         here, record(here, failed_phase="build", messages=(Message("ERROR", "nobody knows"),))
     )

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from harness.errors import HandledError
-from harness.judge import classify
-from harness.judge.diagnosis import FORM, SIGNATURES, load_signatures
+from harness.judge import classify, diagnosis
+from harness.judge.diagnosis import FORM, SIGNATURES, diagnose, load_signatures
+from harness.record.outcome import Node
+from tests.judge.said import BUILD_FAILED, outcome
 
 pytestmark = pytest.mark.unit
 
@@ -20,6 +22,9 @@ ENTRY = r"""- id: a-b
   cause: c {n}
   advice: a
 """
+#: The same with its id on the last line.
+LAST = ENTRY.replace("- id: a-b\n  patterns", "- patterns") + "  id: a-b\n"
+UNCAPTURED = "which no pattern of the entry captures"
 
 
 def load(folder: Path, text: str) -> str:
@@ -67,6 +72,8 @@ def test_an_entry_is_read_whole(tmp_path: Path) -> None:
             "3: [0].patterns[0].errors: 'x(' is no regular expression: missing ), unterminated subpattern at",
         ),
         (("'x(?P<n>y)'", "7"), "3: [0].patterns[0].errors: is a number, not text; put it in quotes"),
+        (("{n}", "{nodes}"), f"5: [0].cause: uses {{nodes}}, {UNCAPTURED}; did you mean 'node'?"),
+        (("{n}", "{n} {nn}"), f"5: [0].cause: uses {{nn}}, {UNCAPTURED}; did you mean 'n'?"),
         (("{n}", "{m}"), "5: [0].cause: uses {m}, which no pattern of the entry captures; known: "),
         (
             ("advice: a", "advice: a\n  generic: maybe"),
@@ -116,6 +123,7 @@ def test_a_mistake_is_named(tmp_path: Path, change: tuple[str, str], said: str) 
         ("# b\na: b", "d.yaml:2: is not a list; write `- id: NAME` for each signature at its top level"),
         ("- text", "d.yaml:1: [0]: is the text 'text'; it must be a mapping"),
         (ENTRY * 2, "d.yaml:7: [1].id: 'a-b' is the id of the signature on line 1 too; rename one"),
+        (LAST * 2, "d.yaml:12: [1].id: 'a-b' is the id of the signature on line 6 too; rename one"),
     ],
 )
 def test_a_file_that_is_no_list_of_signatures(tmp_path: Path, text: str, said: str) -> None:
@@ -130,6 +138,19 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 def test_the_phases_are_those_of_a_record() -> None:
     phases = FORM.schema["items"]["properties"]["phases"]["items"]["enum"]
     assert phases == list(classify._PHASES)
+
+
+@pytest.mark.parametrize(("nodes", "cause"), [((Node("/c", "Conv"),), "Conv /c y"), ((), "? ? y")])
+def test_a_text_may_name_the_place_that_is_looked_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nodes: tuple[Node, ...], cause: str
+) -> None:
+    path = tmp_path / "d.yaml"
+    path.write_text(ENTRY.replace("c {n}", "'{op} {node} {n}'"))
+    signatures = load_signatures(path)
+    monkeypatch.setattr(diagnosis, "load_signatures", lambda: signatures)
+    found = diagnose(outcome(("errors", "xy"), nodes=nodes), BUILD_FAILED)
+    assert found is not None
+    assert found.cause == cause
 
 
 def test_the_shipped_file_is_the_one_that_is_read() -> None:

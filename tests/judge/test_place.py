@@ -107,7 +107,16 @@ def test_an_operator_alone_names_its_nodes() -> None:
     nodes = tuple(Node(f"/c{number}", "Conv") for number in range(5))
     record = dataclasses.replace(FAILED, nodes=(Node("/r", "Relu"), *nodes))
     assert find_place(record, "x", operator="Conv") == Place("Conv", "/c0, /c1, /c2 and 2 more")
+    some = dataclasses.replace(record, nodes=record.nodes[:4])
+    assert find_place(some, "x", operator="Conv") == Place("Conv", "/c0, /c1, /c2")
+    assert find_place(some, "x", operator="Gemm") == Place("Gemm")
+    assert find_place(some, "x") == Place()
     assert find_place(record, "x", operator="Conv", node="/c3 + PWN(/r)") == Place("Conv", "/c3")
+    assert find_place(record, "x", node="/c3 + PWN(/r)") == Place("Conv", "/c3")
+    assert find_place(record, "x", operator="Fused", node="/c3") == Place("Fused", "/c3")
+    # A mere word is a name where it is all that is said.
+    mask = dataclasses.replace(record, nodes=(Node("mask", "Where"), *nodes))
+    assert find_place(mask, "x", node="mask") == Place("Where", "mask")
     assert find_place(record, "x", node="wholly unknown") == Place("", "wholly unknown")
     assert str(Place("", "wholly unknown")) == "node 'wholly unknown'"
 
@@ -140,6 +149,62 @@ def test_the_function_that_refused_names_the_operator_where_nothing_else_does() 
         messages=(Message("ERROR", "ModelImporter.cpp:149: ERROR: onnxOpImporters.cpp:6520 In function importScatterElements:\n[9] Unsupported reduction type"),),
     )  # fmt: skip
     assert find_place(record, "Unsupported reduction type") == Place("ScatterElements", "/s")
+
+
+def parsing(number: int, operator: str, output: str) -> Message:
+    return Message("ERROR", f'x.cpp:1: While parsing node number {number} [{operator} -> "{output}"]:')
+
+
+@pytest.mark.parametrize(
+    ("errors", "text", "place"),
+    [
+        # The complaint that the text is about, by its first line and without the space around it.
+        (("\n first\nmore", "second"), "  first\nof the lines", ("Relu", "node_of_a")),
+        (("first", "second"), "second", ("Conv", "node_of_b")),
+        # What a library says of its own led to the first error.
+        (("first", "second"), "past the logger", ("Relu", "node_of_a")),
+        # What the log does not repeat is nowhere in it.
+        (("third",), "third", ("", "")),
+        # Without a word of complaint it is the node that was read last.
+        (("",), "past the logger", ("Conv", "node_of_b")),
+        (("without an output",), "without an output", ("Mish", "")),
+        ((), "first", ("", "")),
+    ],
+)
+def test_a_complaint_is_of_the_node_that_was_read_when_it_came(
+    errors: tuple[str, ...], text: str, place: tuple[str, str]
+) -> None:
+    """The parser's own lines stand before it; the function that complains may be of another node's helper."""
+    record = dataclasses.replace(
+        FAILED,
+        nodes=(Node("/r", "Relu"), Node("/c", "Conv")),
+        parser_errors=tuple(map(ParserError, errors)),
+        messages=(
+            Message("ERROR", "first of all, before any node was read"),
+            Message("ERROR", "x.cpp:1: While parsing node number 0 [Mish]:"),
+            Message("ERROR", "ERROR: x.cpp:1 In function importMish:\n[8] without an output"),
+            parsing(0, "Relu", "a"),
+            Message("ERROR", "ERROR: x.cpp:1 In function importGemm:\n[8] first"),
+            parsing(1, "Conv", "b"),
+            Message("ERROR", "ERROR: x.cpp:1 In function importConv:\n[8] second"),
+        ),
+    )
+    assert find_place(record, text) == place
+
+
+def test_of_two_errors_that_of_the_operator_is_told() -> None:
+    """Where the text is in neither."""
+    errors = ParserError("one", node="/r", operator="Relu"), ParserError("two", node="/c", operator="Conv")
+    nodes = Node("/r", "Relu"), Node("/b", "Conv"), Node("/c", "Conv")
+    record = dataclasses.replace(FAILED, nodes=nodes, parser_errors=errors)
+    assert find_place(record, "x", operator="Conv") == Place("Conv", "/c")
+    assert find_place(record, "x") == Place("Relu", "/r")
+    # The number that a text has names its node, if the operator is the one in question.
+    numbered = "In node 1 with name: /c and operator: Conv (x)"
+    without = dataclasses.replace(record, parser_errors=())
+    assert find_place(without, numbered) == find_place(without, numbered, operator="Conv") == ("Conv", "/c")
+    assert find_place(without, numbered, operator="Relu") == ("Relu", "/r")
+    assert find_place(without, "/c is wrong, /r as well", operator="Relu") == ("Relu", "/r")
 
 
 def test_a_build_that_fails_is_told_with_its_node() -> None:

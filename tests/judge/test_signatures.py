@@ -11,7 +11,7 @@ import pytest
 from harness.case import load_cases
 from harness.judge.classify import Classification
 from harness.judge.diagnosis import diagnose, load_signatures, notes
-from harness.record.outcome import End
+from harness.record.outcome import End, Node
 from harness.words import GOOD, UNJUDGED, Class
 from tests.judge.said import BUILD_FAILED, found_id, outcome
 from tests.judge.texts import NEAR_MISSES, NOTES, TEXTS
@@ -35,7 +35,7 @@ def test_real_texts_are_known(name: str, place: str, text: str) -> None:
 @pytest.mark.parametrize(("name", "text"), NOTES)
 def test_notes_are_counted_and_no_cause_of_a_failure(name: str, text: str) -> None:
     """They are told of a cell that works too; only of one that lost precision are they the diagnosis."""
-    record = outcome(("warnings", text), ("warnings", text), ("warnings", "another"))
+    record = outcome(("warnings", text), ("warnings", f"{text} again"), ("warnings", "another"))
     (note,) = notes(record)
     assert (note.id, note.count, note.example) == (name, 2, text)
     assert diagnose(record, BUILD_FAILED) is None
@@ -91,6 +91,7 @@ def test_a_cuda_error_outside_the_build_is_no_calibrators() -> None:
 def test_groups_are_filled_in_and_the_last_skipped_tactic_is_the_reason() -> None:
     record = outcome(
         ("warnings", "Skipping tactic 0x0000000000000000 due to Myelin error: first"),
+        ("warnings", "Skipping tactic 0x0000000000000001 due to Myelin error: second"),
         ("errors", "Skipping tactic 0x00000000000003e8 due to exception last"),
         ("errors", "10: [o.cpp::c::1] Error Code 10: Internal Error (Could not find any implementation for node a + PWN(b, c).)"),
     )  # fmt: skip
@@ -98,6 +99,7 @@ def test_groups_are_filled_in_and_the_last_skipped_tactic_is_the_reason() -> Non
     assert found is not None
     assert found.title == "No implementation for a + PWN(b, c)"
     assert found.groups == {"node": "a + PWN(b, c)"}
+    assert (found.operator, found.node) == ("", "a + PWN(b, c)")
     assert found.skipped_tactic == "Skipping tactic 0x00000000000003e8 due to exception last"
     assert found.message.startswith("10: [o.cpp")
     assert "{" not in found.title + found.cause + found.advice
@@ -111,6 +113,25 @@ def test_a_group_that_this_text_lacks_reads_as_a_question_mark() -> None:
 
 def test_an_unknown_failure_has_no_diagnosis() -> None:
     assert found_id(("errors", "something nobody has seen")) is None
+
+
+@pytest.mark.parametrize("cls", [Class.PRECISION_LOST, Class.INACCURATE])
+def test_what_finished_all_the_same_has_no_error_for_its_cause(cls: Class) -> None:
+    """An engine logs errors of tactics that it then does without."""
+    assert found_id(("errors", TEXTS[0][2]), cls=Classification(cls, ""), failed_phase=None) is None
+
+
+def test_an_operator_that_a_text_names_is_the_place() -> None:
+    """And one that the recipe asks for in vain is no node's."""
+    said = outcome(
+        ("errors", "No importer registered for op: Mish"), nodes=(Node("/m", "Mish"), Node("/r", "Relu"))
+    )
+    found = diagnose(said, BUILD_FAILED)
+    assert found is not None
+    assert (found.operator, found.node, found.skipped_tactic) == ("Mish", "/m", "")
+    asked = diagnose(outcome(("missing_api", "BuilderFlag.INT8"), nodes=(Node("/c", "Conv"),)), BUILD_FAILED)
+    assert asked is not None
+    assert asked.place == ""
 
 
 def test_crashes_are_diagnosed_from_what_the_library_wrote() -> None:

@@ -8,7 +8,7 @@ from statistics import median
 
 import pytest
 
-from harness.judge.timing import WORTH_TELLING, Statistics, interval, percentile, statistics
+from harness.judge.timing import RUN_TO_RUN, WORTH_TELLING, Statistics, interval, percentile, statistics
 
 pytestmark = pytest.mark.unit
 
@@ -28,7 +28,8 @@ def test_median_tail_quartiles_and_spread_are_of_measured_samples() -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "share", "value"), [(1, 0.95, 1), (2, 0.5, 1), (20, 0.95, 19), (21, 0.95, 20), (4, 0.25, 1)]
+    ("count", "share", "value"),
+    [(3, 1.0, 3), (1, 0.95, 1), (2, 0.5, 1), (20, 0.95, 19), (21, 0.95, 20), (4, 0.25, 1)],
 )
 def test_percentiles_are_nearest_rank(count: int, share: float, value: float) -> None:
     assert percentile([float(each) for each in range(1, count + 1)], share) == value
@@ -45,7 +46,8 @@ def test_one_slow_sample_moves_neither_the_median_nor_the_spread() -> None:
 
 @pytest.mark.parametrize("count", [1, 19])
 def test_few_samples_are_no_measurement(count: int) -> None:
-    assert "too few" in statistics([1.0] * count).noise
+    assert statistics([1.0] * count).noise == f"{count} samples are too few to judge"
+    assert statistics([1.0] * 20).noise == ""
 
 
 def test_a_run_whose_second_half_is_slower_is_not_stationary() -> None:
@@ -53,8 +55,24 @@ def test_a_run_whose_second_half_is_slower_is_not_stationary() -> None:
     found = statistics([1.0] * 50 + [1.1] * 50)
     assert found.drift == pytest.approx(1.1)
     assert found.noise == "the second half of the samples is 10% slower than the first"
-    assert "faster" in statistics([1.1] * 50 + [1.0] * 50).noise
+    faster = "the second half of the samples is 9% faster than the first"
+    assert statistics([1.1] * 50 + [1.0] * 50).noise == faster
     assert statistics([1.0] * 50 + [1.04] * 50).noise == ""
+    # Of an odd number the one in the middle is of the second half.
+    assert statistics([1.0] * 10 + [2.0] * 11).drift == 2.0
+
+
+def test_what_is_noise_and_what_is_worth_telling() -> None:
+    """docs/gpu.md and docs/report.md name these."""
+    assert (WORTH_TELLING, RUN_TO_RUN) == (0.05, {"cuda_events": 0.04, "monotonic": 0.25})
+
+
+@pytest.mark.parametrize(("drift", "said"), [(1.12, "the samples spread by"), (1.16, "the second half")])
+def test_a_drift_is_held_against_the_scatter_of_half_the_samples(drift: float, said: str) -> None:
+    """At this spread two times 50 samples differ by 14 % by chance."""
+    found = statistics([0.8, 1.2] * 25 + [0.8 * drift, 1.2 * drift] * 25)
+    assert found.drift == pytest.approx(drift)
+    assert found.noise.startswith(said)
 
 
 def test_noise_is_not_taken_for_drift() -> None:
@@ -64,6 +82,8 @@ def test_noise_is_not_taken_for_drift() -> None:
 
 
 def test_a_wide_spread_is_noise_unless_there_are_samples_enough() -> None:
+    wide = [0.5, 1.5] * 50
+    assert statistics(wide).noise == "the samples spread by 100%: a change under 26% would not show"
     assert "would not show" in statistics(run(100, 0.5, seed=1)).noise
     assert statistics(run(100, 0.02, seed=1)).noise == ""
     assert statistics(run(10_000, 0.5, seed=1)).noise == ""
@@ -109,6 +129,12 @@ def test_samples_of_no_time_at_all_divide_by_nothing() -> None:
 def test_no_samples_are_refused() -> None:
     with pytest.raises(ValueError, match="no samples"):
         statistics([])
+
+
+@pytest.mark.parametrize(("count", "low"), [(3, 0), (12, 1), (20, 3), (21, 4), (100, 35), (101, 36)])
+def test_the_interval_is_of_the_ranks_that_a_table_of_order_statistics_has(count: int, low: int) -> None:
+    """As many samples are left out above as below, whatever their order."""
+    assert interval([float(each) for each in range(count)][::-1]) == (low, count - 1 - low)
 
 
 @pytest.mark.parametrize("shape", ["even", "tail"])

@@ -193,3 +193,94 @@ def test_an_unverified_precision_fixes_nothing() -> None:
 def test_a_cell_claimed_as_not_applicable_that_fails_is_new() -> None:
     assert judge(seen(Class.BUILD_FAILED), [claim(Class.NOT_APPLICABLE)]).verdict is Verdict.NEW
     assert judge(seen(Class.OK), [claim(Class.NOT_APPLICABLE)]).verdict is Verdict.EXPECTED
+
+
+NAMED = Link("https://github.com/a/b/issues/1")
+NOTED = Expectation(Class.OK, "", None, Grade.MEASURED, "measured here")
+OPEN = ("/a", "/b")
+
+
+@pytest.mark.parametrize(
+    ("found", "claimed", "sentence"),
+    [
+        (seen(Class.OK), None, "nothing is claimed about this cell; it works"),
+        (
+            seen(Class.BUILT, unverified=OPEN),
+            None,
+            "nothing is claimed about this cell; it builds; the precision of /a, /b could not be verified",
+        ),
+        (
+            seen(Class.CRASHED),
+            None,
+            "nothing is claimed about this cell; it ended as crashed: because crashed",
+        ),
+        (
+            seen(Class.OK, unverified=OPEN),
+            claim(Class.OK, NOTED),
+            "works, as measured here; the precision of /a, /b could not be verified",
+        ),
+        (
+            seen(Class.BUILT, unverified=OPEN),
+            claim(Class.PRECISION_LOST),
+            (
+                "reported in TensorRT issue 3870 to lose precision; whether it still does is open; "
+                "the precision of /a, /b could not be verified"
+            ),
+        ),
+        (
+            seen(Class.BUILT),
+            claim(Class.INACCURATE),
+            "reported in TensorRT issue 3870 to end as inaccurate; it builds here, and only a run would show",
+        ),
+        (
+            seen(Class.OK, unverified=OPEN),
+            claim(Class.CRASHED, GUESSED),
+            "works; the guess that it ends as crashed was wrong",
+        ),
+        (
+            seen(Class.OK, unverified=OPEN),
+            claim(Class.CRASHED, replace(SUMMARY, source=NAMED)),
+            "works; reported in a summary of https://github.com/a/b/issues/1 to end as crashed",
+        ),
+        (
+            seen(Class.CRASHED),
+            claim(Class.CRASHED, signature="a"),
+            "ends as crashed, as reported in TensorRT issue 3870",
+        ),
+        (
+            seen(Class.CRASHED),
+            claim(Class.OK, GUESSED),
+            "ended as crashed; the guess that it ends as ok was wrong: because crashed",
+        ),
+        (
+            replace(seen(Class.PRECISION_LOST), derived=True),
+            claim(Class.OK),
+            (
+                "ended as precision_lost by what the graph asks for, where nobody named a precision; "
+                "reported in TensorRT issue 3870 to end as ok: because precision_lost"
+            ),
+        ),
+        (
+            seen(Class.CRASHED),
+            claim(Class.OK),
+            "ended as crashed; reported in TensorRT issue 3870 to end as ok: because crashed",
+        ),
+        (
+            seen(Class.CRASHED),
+            claim(Class.TIMED_OUT),
+            (
+                "fails in another way than claimed: crashed; reported in TensorRT issue 3870 to end as timed_out: "
+                "because crashed"
+            ),
+        ),
+        (
+            seen(Class.OK),
+            claim(Class.NOT_APPLICABLE),
+            "claimed to end as not_applicable, yet it ran here and ended as ok",
+        ),
+    ],
+)
+def test_a_verdict_in_words(found: Classification, claimed: Expectation | None, sentence: str) -> None:
+    """What a reader gets, whole; the verdict rests on the claim that was given."""
+    judged = judge(found, [claimed] if claimed else [])
+    assert (judged.sentence, judged.expectation) == (sentence, claimed)

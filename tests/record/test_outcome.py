@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from harness.plan import plan
 from harness.record.outcome import (
     Accuracy,
     End,
@@ -21,6 +22,7 @@ from harness.record.outcome import (
     Stamps,
     TensorUse,
 )
+from tests.report import factory
 
 pytestmark = pytest.mark.unit
 
@@ -85,6 +87,31 @@ def test_a_bare_record_takes_the_defaults() -> None:
     assert through_json(bare.to_json()) == bare
     few = {"cell": "c[v]-t", "case": "c", "variant": "v", "target": "t", "state": "not_run", "schema": 1}
     assert through_json(few) == bare
+
+
+@pytest.mark.parametrize(
+    "kind", [Message, ParserError, End, TensorUse, Layer, Accuracy, Latency, Node, Stamps, Outcome]
+)
+def test_what_was_not_observed_is_nothing(kind: Any) -> None:
+    """A record of an older harness lacks fields, and must not say by that what nobody saw."""
+    told = {
+        each.name: each.default
+        for each in dataclasses.fields(kind)
+        if each.default is not dataclasses.MISSING
+    }
+    assert {name: value for name, value in told.items() if value} == (
+        {"schema": 1} if kind is Outcome else {"shape_matches": True} if kind is Accuracy else {}
+    )
+
+
+def test_a_blank_record_names_its_cell_and_the_reason() -> None:
+    (cell, *_) = plan(factory.matrix(), (factory.case(),))
+    stamps = Stamps(when="2026")
+    blank = Outcome.blank(cell, "not_run", "needs a GPU", stamps)
+    assert blank == Outcome(
+        cell.id, cell.case.name, cell.variant.name, cell.target.name, "not_run", "needs a GPU", stamps=stamps
+    )
+    assert Outcome.blank(cell, "not_run", "").stamps == Stamps()
 
 
 def test_a_field_of_a_later_harness_is_passed_over() -> None:

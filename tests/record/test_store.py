@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import fcntl
 import gzip
+import hashlib
 import json
 import multiprocessing
 import os
@@ -46,6 +48,9 @@ def test_round_trip(tmp_path: Path) -> None:
     assert found.messages[0].text == "Zeile\nμ \U0001f600 \udc80"
     assert found.log_sha256 is not None
     assert Store(tmp_path).log(found.log_sha256) == "log\nμ"
+    with Store(tmp_path / "new" / "folder") as store:
+        odd = store.append(record, "no UTF-8: \udc80")
+    assert Store(tmp_path / "new" / "folder").log(str(odd.log_sha256)) == r"no UTF-8: \udc80"
 
 
 def test_layout(tmp_path: Path) -> None:
@@ -65,6 +70,74 @@ def test_whoever_may_read_records_may_read_logs(tmp_path: Path) -> None:
     assert {path.stat().st_mode & 0o444 for path in tmp_path.rglob("*") if path.is_file()} == {0o444}
 
 
+def test_what_append_returned_for_is_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that loses power has written neither what is buffered here nor what is buffered by the system."""
+    synced: dict[int, int] = {}
+
+    def fsync(descriptor: int) -> None:
+        found = os.fstat(descriptor)
+        synced[found.st_ino] = found.st_size
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with Store(tmp_path) as store:
+        store.append(outcome("a"), "the log")
+        store.append(outcome("b"))
+        kept = [path.stat() for path in tmp_path.rglob("*") if path.is_file()]
+        assert len(kept) == 2
+        assert synced == {each.st_ino: each.st_size for each in kept}
+
+
+def test_a_log_comes_into_its_place_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is written beside it, under a name that is no log's, and what failed leaves nothing behind."""
+    moved: list[str] = []
+
+    def replace(written: str, path: Path) -> None:
+        assert Path(written).parent == path.parent
+        assert gzip.decompress(Path(written).read_bytes()) == b"the log"
+        moved.append(Path(written).name)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", replace)
+    with Store(tmp_path) as store, pytest.raises(OSError, match="No space"):
+        store.append(outcome(), "the log")
+    assert [name.startswith(".writing-") for name in moved] == [True]
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_the_same_log_is_the_same_bytes(tmp_path: Path) -> None:
+    """Without the time it was written at; the folder may be there already."""
+    sha = hashlib.sha256(b"the log").hexdigest()
+    (tmp_path / "logs" / sha[:2]).mkdir(parents=True)
+    with Store(tmp_path) as store:
+        store.append(outcome(), "the log")
+    path = tmp_path / "logs" / sha[:2] / f"{sha}.txt.gz"
+    assert path.read_bytes() == gzip.compress(b"the log", mtime=0)
+
+
+def test_what_is_being_written_is_locked(tmp_path: Path) -> None:
+    """Whoever packs a folder leaves out what another process may still append to."""
+    with Store(tmp_path) as store:
+        store.append(outcome("a"))
+        with (tmp_path / "records" / "run-main.jsonl").open("rb") as file:
+            with pytest.raises(BlockingIOError):
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            store.close()
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        store.append(outcome("b"))
+    assert (tmp_path / "records" / "run-main.2.jsonl").is_file()
+
+
+def test_a_store_holds_records_once_something_was_recorded(tmp_path: Path) -> None:
+    assert not Store(tmp_path).holds_records
+    (tmp_path / "records").mkdir()
+    assert Store(tmp_path).holds_records
+    assert not Store(tmp_path / "records").holds_records
+    (tmp_path / "records" / "records.tar.xz").touch()
+    assert Store(tmp_path / "records").holds_records
+
+
 def test_equal_logs_are_kept_once(tmp_path: Path) -> None:
     with Store(tmp_path) as store:
         first, second = store.append(outcome(), "same"), store.append(outcome(), "same")
@@ -74,12 +147,17 @@ def test_equal_logs_are_kept_once(tmp_path: Path) -> None:
 
 def test_a_writer_never_opens_a_file_that_exists(tmp_path: Path) -> None:
     """The same run and worker again, and at once, write files of their own."""
-    with Store(tmp_path) as one, Store(tmp_path) as two:
+    with Store(tmp_path) as one, Store(tmp_path) as two, Store(tmp_path) as three:
         one.append(outcome("a"))
         two.append(outcome("b"))
         one.append(outcome("c"))
-    assert sorted(o.cell for o in Store(tmp_path).outcomes()) == ["a", "b", "c"]
-    assert sorted(p.name for p in (tmp_path / "records").iterdir()) == ["run-main.2.jsonl", "run-main.jsonl"]
+        three.append(outcome("d"))
+    assert [o.cell for o in Store(tmp_path).outcomes()] == ["b", "d", "a", "c"]
+    assert sorted(p.name for p in (tmp_path / "records").iterdir()) == [
+        "run-main.2.jsonl",
+        "run-main.3.jsonl",
+        "run-main.jsonl",
+    ]
 
 
 def test_an_empty_store_is_empty(tmp_path: Path) -> None:
@@ -139,8 +217,9 @@ def test_a_damaged_log_is_named(tmp_path: Path, damage: str) -> None:
 
 @pytest.mark.parametrize("name", ["", "../up", "a/b", ".hidden"])
 def test_names_that_are_no_file_names(tmp_path: Path, name: str) -> None:
-    with pytest.raises(HandledError, match="store name"):
-        Store(tmp_path, worker=name)
+    for names in ({"worker": name}, {"run": name}):
+        with pytest.raises(HandledError, match="store name"):
+            Store(tmp_path, **names)
 
 
 def test_not_json_numbers_are_refused_before_anything_is_written(tmp_path: Path) -> None:
@@ -195,6 +274,29 @@ def test_built_only_does_not_hide_a_run_on_a_gpu(tmp_path: Path) -> None:
     assert latest(tmp_path / "3", ran, failed).failed_phase == "build"
     other = outcome(when=later, stamps={"engine_version": "10.3.0"})
     assert not latest(tmp_path / "4", ran, other).ran
+    image = outcome(when=later, stamps={**ON_GPU, "image_digest": "sha256:1"})
+    assert not latest(tmp_path / "5", ran, image).ran
+    lost = dataclasses.replace(ran, state="infra_error")
+    assert not latest(tmp_path / "6", lost, outcome(when=later, stamps=ON_GPU)).ran
+
+
+@pytest.mark.parametrize("phase", ["load", "run", "time", "profile", "parse", "build"])
+@pytest.mark.parametrize("how", ["ended", "failed"])
+def test_whoever_got_as_far_as_a_gpu_is_not_hidden_by_a_build(tmp_path: Path, phase: str, how: str) -> None:
+    """By whatever phase it shows, done or failed; and what got as far again speaks."""
+    shown: dict[str, Any] = {"phases": {phase: 1.0}} if how == "ended" else {"failed_phase": phase}
+    before = outcome(reason="before", **shown)
+    later = {"reason": "later", "when": "2026-02-01T00:00:00Z"}
+    kept = latest(tmp_path / "1", before, outcome(**later)).reason
+    assert kept == ("later" if phase in ("parse", "build") else "before")
+    assert latest(tmp_path / "2", before, outcome(**later, **shown)).reason == "later"
+
+
+def test_cells_are_sorted_by_their_ids(tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        for cell in "bca":
+            store.append(outcome(cell))
+    assert list(Store(tmp_path).latest()) == ["a", "b", "c"]
 
 
 def test_a_stale_outcome_loses_to_any_current_one(tmp_path: Path) -> None:
@@ -308,3 +410,17 @@ def test_records_are_one_json_line_each(tmp_path: Path) -> None:
     lines = (tmp_path / "records" / "run-main.jsonl").read_bytes().split(b"\n")
     assert [bool(line) for line in lines] == [True, True, False]
     assert json.loads(lines[0])["messages"][0]["text"] == "two\nlines\u2028three"
+    assert lines[0].startswith(b'{"cell":"c[v]-t","case":"c"')
+    assert "\u2028".encode() in lines[0]
+
+
+def test_blank_lines_are_no_records(tmp_path: Path) -> None:
+    """An editor may leave some; lines are still counted as it counts them."""
+    with Store(tmp_path) as store:
+        store.append(outcome("a"))
+    path = tmp_path / "records" / "run-main.jsonl"
+    path.write_bytes(b"\n" + path.read_bytes() + b"  \n" + path.read_bytes())
+    assert [each.cell for each in Store(tmp_path).outcomes()] == ["a", "a"]
+    path.write_bytes(path.read_bytes() + b"{}\n")
+    with pytest.raises(HandledError, match=r"run-main\.jsonl:5: not a record this harness reads"):
+        list(Store(tmp_path).outcomes())

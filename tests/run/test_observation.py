@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from harness.agent.protocol import EVENTS
 from harness.case import Case, Graph, Link, Variant
 from harness.matrix import load_matrix
 from harness.plan import Cell
-from harness.record.outcome import Outcome, ParserError, Stamps
+from harness.record.outcome import End, Node, Outcome, ParserError, Stamps
 from harness.run.numbers import Reference
 from harness.run.observation import Observation
 from harness.run.prepared import prepare_variant
@@ -101,6 +102,93 @@ def test_all_that_was_asked_was_done() -> None:
     )
 
 
+FINE = (
+    event("phase_begin", name="build"),
+    event("phase", name="build", seconds=0.5, ok=True),
+    event("end", **END),
+)
+
+
+@pytest.mark.parametrize(
+    ("more", "state", "reason"),
+    [
+        (event("unavailable", text="no GPU"), "not_run", "no GPU"),
+        (event("agent_fault", text="a fault"), "infra_error", "a fault"),
+        (event("failed", text="refused"), "done", ""),
+        (event("missing_api", name="X"), "done", ""),
+        (event("phase", name="load", seconds=0.1, ok=False), "done", ""),
+        (event("phase_begin", name="load"), "done", ""),
+        (event("end", **END | {"kind": "exited", "exit_code": 3}), "done", ""),
+    ],
+)
+def test_whatever_goes_wrong_is_no_success(more: Event, state: str, reason: str) -> None:
+    """Each by itself, before the job ended; what ended it speaks last."""
+    outcome, seen = heard(*FINE)
+    assert (seen.succeeded, outcome.state, outcome.reason) == (True, "done", "")
+    outcome, seen = heard(*FINE, more) if more.type == "end" else heard(*FINE[:-1], more, FINE[-1])
+    assert (seen.succeeded, outcome.state, outcome.reason) == (False, state, reason)
+    assert not heard(*FINE[:-1])[1].succeeded
+
+
+def test_a_fault_outranks_what_was_unavailable_and_the_first_fault_is_told() -> None:
+    outcome, _ = heard(
+        event("unavailable", text="no GPU"), event("x" * 99), event("y"), event("phase", name="build")
+    )
+    first = f"the agent sent {'x' * 40!r}, which is no event of this harness"
+    assert (outcome.state, outcome.reason) == ("infra_error", first)
+
+
+def test_the_log_tells_all_as_it_came() -> None:
+    """It is what a reader of the record has of what the record leaves out."""
+    _, seen = heard(
+        event("phase", name="parse", seconds=0.5, ok=True),
+        message("INFO", "told"),
+        event("parser_error", text="no", code=8, node="/act", operator="Relu"),
+        event("unavailable", text="no GPU"),
+        event("failed", text="refused"),
+        event("layers", b"caf\xe9", source="inspector"),
+        event("layers", b"graph", source="ort_graph"),
+        event("calibration_cache", b"x: 3c01\xff\n\n"),
+        event("agent_fault", text="a fault"),
+        event("native", text="native  \n"),
+        event("end", **END | {"detail": "all is well"}),
+        event("confetti"),
+    )
+    assert seen.log == [
+        "[phase] parse 0.500 s",
+        "[INFO] told",
+        "[parser error] {'text': 'no', 'code': '8', 'node': '/act', 'operator': 'Relu'}",
+        "[unavailable] no GPU",
+        "[failed] refused",
+        "[inspector] caf\ufffd",
+        "[calibration cache]\nx: 3c01\ufffd",
+        "[agent fault] a fault",
+        "[native] native",
+        "[end] finished all is well",
+        "[harness] the agent sent 'confetti', which is no event of this harness",
+    ]
+
+
+def test_how_it_ended_is_kept_whole() -> None:
+    """A job that could not tell its peak takes none from the one before."""
+    died = {"kind": "signalled", "signal": "SIGABRT", "detail": "killed", "peak_rss_bytes": None}
+    end = event("end", **died)
+    assert heard(end)[0].end == End("signalled", "killed", None, "SIGABRT", None)
+    assert heard(event("end", **END), end)[0].end == End("signalled", "killed", None, "SIGABRT", 10)
+    assert heard(event("end", **END | {"exit_code": 7}))[0].end == End("finished", "", 7, None, 10)
+
+
+def test_what_nobody_said_is_not_in_the_record() -> None:
+    """And what was stamped before is joined by what the agent saw."""
+    outcome, _ = heard()
+    assert outcome == Outcome(CELL.id, "toy", "v", "trt86", "done", nodes=(Node("/act", "Relu"),))
+    seen = Observation()
+    seen.hear([event("fact", facts={"gpu": "none"}), event("fact", facts={"cpu": "x"}), event("plan", b"")])
+    outcome = seen.outcome(CELL, subject(VARIANT), Stamps(when="2026", environment={"libc": "y"}))
+    assert outcome.stamps == Stamps(when="2026", environment={"libc": "y", "gpu": "none", "cpu": "x"})
+    assert outcome.engine_bytes == 0
+
+
 def test_the_peak_of_two_jobs_is_the_higher() -> None:
     """A build job and a run job are one cell."""
     outcome, _ = heard(event("end", **END | {"peak_rss_bytes": 30}), event("end", **END))
@@ -131,6 +219,39 @@ def test_layers_are_read_from_the_best_source_whatever_came_first() -> None:
     assert any(line.startswith("[inspector] ") for line in seen.log)
     assert heard(logged)[0].layer_source == "verbose_log"
     assert heard()[0].layers == ()
+
+
+LOG_8X = message("VERBOSE", "Engine Layer Information:\nLayer(X): c, Tactic: 0x1, x[Float(1)] -> y[Int8(1)]")
+VERBOSE_LOG = message("VERBOSE", "Layers:\nName: /act, LayerType: x, Inputs: [], Outputs: []")
+ORT_GRAPH = event("layers", subject(VARIANT).model, source="ort_graph")
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "said"),
+    [
+        ("log_8x", "c", LOG_8X),
+        ("verbose_log", "/act", VERBOSE_LOG),
+        ("ort_graph", "/act", ORT_GRAPH),
+        ("inspector", "/act", event("layers", b'{"Layers": [{"Name": "/act"}, 7]}', source="inspector")),
+    ],
+)
+def test_layers_of_every_source_are_read_with_node_and_times(source: str, name: str, said: Event) -> None:
+    """What is said of them before or after."""
+    times = event("layer_times", times={name: [3.0, 1.0, 2.0]})
+    profile = [{"cat": "Node", "name": f"{name}_kernel_time", "dur": took} for took in (3000, 1000, 2000)]
+    for spent in (times, event("profile", json.dumps(profile).encode() + b" ")):
+        for events in ((said, spent), (spent, said)):
+            outcome, _ = heard(*events)
+            (layer,) = outcome.layers
+            assert (outcome.layer_source, layer.name, layer.time_ms) == (source, name, 2.0)
+            assert layer.onnx_nodes == (("/act",) if name == "/act" else ())
+            assert outcome.unparsed_layers == (source == "inspector")
+            assert outcome.messages == ()
+
+
+def test_of_layers_told_twice_those_of_the_better_source_are_kept() -> None:
+    assert heard(LOG_8X, VERBOSE_LOG)[0].layer_source == "verbose_log"
+    assert heard(LOG_8X, VERBOSE_LOG, ORT_GRAPH)[0].layer_source == "ort_graph"
 
 
 def test_outputs_are_held_against_the_reference() -> None:
@@ -177,6 +298,8 @@ def test_parser_errors_native_output_and_removed_names_are_kept() -> None:
     )
     assert outcome.parser_errors == (ParserError("no", "8", "/act", "Relu"),)
     assert outcome.native_output == "first\nlast\n"
+    flood, _ = heard(event("native", text="x" * 4000), event("native", text="last"))
+    assert flood.native_output == "x" * 3996 + "last"
     assert (outcome.missing_api, outcome.error) == ("BuilderFlag.INT8", "a sentence")
     assert not seen.succeeded
 
