@@ -105,7 +105,7 @@ def test_what_was_not_observed_is_nothing(kind: Any) -> None:
 
 
 def test_a_blank_record_names_its_cell_and_the_reason() -> None:
-    (cell, *_) = plan(factory.matrix(), (factory.case(),))
+    (cell, *_) = all_cells(factory.matrix(), (factory.case(),))
     stamps = Stamps(when="2026")
     blank = Outcome.blank(cell, "not_run", "needs a GPU", stamps)
     assert blank == Outcome(

@@ -184,7 +184,7 @@ def test_what_nobody_said_is_not_in_the_record() -> None:
     assert outcome == Outcome(CELL.id, "toy", "v", "trt86", "done", nodes=(Node("/act", "Relu"),))
     seen = Observation()
     seen.hear([event("fact", facts={"gpu": "none"}), event("fact", facts={"cpu": "x"}), event("plan", b"")])
-    outcome = seen.outcome(CELL, subject(VARIANT), Stamps(when="2026", environment={"libc": "y"}))
+    outcome = seen.outcome(CELL, prepare_variant(VARIANT), Stamps(when="2026", environment={"libc": "y"}))
     assert outcome.stamps == Stamps(when="2026", environment={"libc": "y", "gpu": "none", "cpu": "x"})
     assert outcome.engine_bytes == 0
 
@@ -223,7 +223,7 @@ def test_layers_are_read_from_the_best_source_whatever_came_first() -> None:
 
 LOG_8X = message("VERBOSE", "Engine Layer Information:\nLayer(X): c, Tactic: 0x1, x[Float(1)] -> y[Int8(1)]")
 VERBOSE_LOG = message("VERBOSE", "Layers:\nName: /act, LayerType: x, Inputs: [], Outputs: []")
-ORT_GRAPH = event("layers", subject(VARIANT).model, source="ort_graph")
+ORT_GRAPH = event("layers", prepare_variant(VARIANT).model, source="ort_graph")
 
 
 @pytest.mark.parametrize(
