@@ -165,7 +165,9 @@ def _patterns(entry: dict[str, Any]) -> tuple[Pattern, ...]:
     )
 
 
-def diagnose(outcome: Outcome, classification: Classification) -> Diagnosis | None:
+def diagnose(
+    outcome: Outcome, classification: Classification, signatures: Sequence[Signature] | None = None
+) -> Diagnosis | None:
     """Return the most specific known cause of a failure, or None.
 
     A cell that works or was not judged has none. A cell that failed is searched whole; one that finished and
@@ -175,7 +177,7 @@ def diagnose(outcome: Outcome, classification: Classification) -> Diagnosis | No
         return None
     silent = classification.cls in _SILENT
     texts = _searched(outcome)
-    for signature in load_signatures():
+    for signature in load_signatures() if signatures is None else signatures:
         # A flood of warnings explains what finished in the wrong precision, and never why something failed.
         if signature.note and not silent:
             continue
@@ -187,11 +189,11 @@ def diagnose(outcome: Outcome, classification: Classification) -> Diagnosis | No
     return None
 
 
-def notes(outcome: Outcome) -> tuple[Note, ...]:
+def notes(outcome: Outcome, signatures: Sequence[Signature] | None = None) -> tuple[Note, ...]:
     """Return the counted warnings of any outcome, in the file's order."""
     texts = _searched(outcome)
     found = []
-    for signature in load_signatures():
+    for signature in load_signatures() if signatures is None else signatures:
         hits = list(_hits(signature, texts, _PLACES)) if signature.note else []
         if hits:
             found.append(Note(signature.id, len(hits), hits[0][0]))

@@ -25,7 +25,7 @@ def test_errors_are_those_of_logger_parser_and_process_in_this_order() -> None:
     """Without what only repeats that something failed; what is no error is a warning."""
     found = record(
         "WARNING a warning",
-        f"ERROR first\n \n{NOISE}\n last ",
+        f"ERROR first\n\n{NOISE}\n last ",
         f"ERROR {NOISE}",
         "INFO told",
         "INTERNAL_ERROR inner",
