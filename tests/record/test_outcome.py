@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from harness.plan import plan
+from harness.plan import all_cells
 from harness.record.outcome import (
     Accuracy,
     End,
