@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # More options for the command, as in: make matrix ARGS="-k mish --via venv"
 ARGS ?=
 
-.PHONY: matrix test lint lint-js docs node-tests mutants lock clean
+.PHONY: matrix test lint lint-js docs coverage node-tests mutants lock clean
 .DEFAULT_GOAL := matrix
 
 $(VENV)/run.stamp: pyproject.toml constraints.txt
@@ -52,6 +52,15 @@ $(JS)/.package-lock.json: tools/js/package.json tools/js/package-lock.json
 # Every page and file that is made from the code; to be run after a change to matrix.yaml, cases/ or the adapter.
 docs: $(VENV)/dev.stamp
 	$(BIN)/python -m tools.docs
+
+# Which lines and branches no unit test runs: a table, the worst last, and each line in build/coverage/html.
+coverage: $(VENV)/dev.stamp
+	mkdir -p build/coverage
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest tests -n auto -m unit $(ARGS)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage html --quiet --fail-under=0
+	$(BIN)/coverage report
 
 # How much of what engines refuse is diagnosed, on ONNX's own node tests.
 node-tests: $(VENV)/run.stamp
