@@ -49,8 +49,8 @@ def files_of(folder: Path, suffix: str) -> Iterator[tuple[Path, bytes]]:
     """
     archive = archive_of(folder)
     archived = unpack(archive) if archive.is_file() else {}
-    found = [(name, 0, archive / name) for name in archived if name.endswith(suffix)]
-    found += [(path.name, 1, path) for path in folder.glob(f"*{suffix}")]
+    found = [(name, False, archive / name) for name in archived if name.endswith(suffix)]
+    found += [(path.name, True, path) for path in folder.glob(f"*{suffix}")]
     for name, loose, path in sorted(found):
         try:
             yield path, path.read_bytes() if loose else archived[name]

@@ -57,7 +57,7 @@ class Observation:
             try:
                 self._take(event)
             except Exception as error:  # noqa: BLE001  (what an event holds is not ours to say)
-                self._misread(f"the agent's event {event.type[:40]!r} cannot be read: {described(error)}")
+                self._misread(f"the agent's event {event.type!r} cannot be read: {described(error)}")
 
     def _take(self, event: Event) -> None:
         if event.type in EVENTS:

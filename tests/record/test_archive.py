@@ -100,6 +100,7 @@ DAMAGED: dict[str, bytes] = {
     "the tar has no end": lzma.compress(tar(("records/a.jsonl", b"x" * 512))[:1024]),
     "the tar is cut short": lzma.compress(tar(("records/a.jsonl", b"x" * 5000))[:2000]),
     "a parent": lzma.compress(tar(("records/../../x", b"x"))),
+    "a dot": lzma.compress(tar(("records/./x", b"x"))),
     "above": lzma.compress(tar(("../x", b"x"))),
     "absolute": lzma.compress(tar(("/tmp/x", b"x"))),
     "another folder": lzma.compress(tar(("logs/x", b"x"))),
@@ -108,6 +109,9 @@ DAMAGED: dict[str, bytes] = {
     "a NUL behind a long name": lzma.compress(tar((f"records/{'a' * 120}\0/../../x", b"x"))),
     "twice": lzma.compress(tar(("records/x", b"x"), ("records/x", b"y"))),
     "a link": lzma.compress(tar(("records/x", b""), kind=tarfile.SYMTYPE)),
+    "a link of no UTF-8": lzma.compress(
+        tar((f"records/{'a' * 120}{chr(0xDCFF)}", b""), kind=tarfile.SYMTYPE)
+    ),
     "a hard link": lzma.compress(tar(("records/x", b""), kind=tarfile.LNKTYPE)),
     "a device": lzma.compress(tar(("records/x", b""), kind=tarfile.CHRTYPE)),
     "a pipe": lzma.compress(tar(("records/x", b""), kind=tarfile.FIFOTYPE)),
@@ -280,6 +284,14 @@ def test_a_log_in_an_archive_that_is_not_the_recorded_one_is_named(tmp_path: Pat
     store, sha = with_log(tmp_path, bytes.upper)
     with pytest.raises(HandledError, match=rf"logs\.tar\.xz/.*{sha}\.txt: the log is not the one"):
         store.log(sha)
+
+
+def test_a_log_that_is_in_both_is_read_from_the_folder(tmp_path: Path) -> None:
+    """An archive that is damaged there costs no log that is still beside it."""
+    store, sha = with_log(tmp_path, bytes.upper)
+    with store:
+        assert store.append(outcome(), "the log").log_sha256 == sha
+    assert Store(tmp_path).log(sha) == "the log"
 
 
 def test_a_store_absorbs_a_packed_one(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def test_words_pairs_and_maps_come_back_as_what_they_were() -> None:
     ],
 )
 def test_what_does_not_fit_is_a_type_error(data: Any) -> None:
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match=r"^(pairs|by_name|size|Expected|Object missing)"):
         decode(Toy, data)
 
 

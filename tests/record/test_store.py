@@ -68,6 +68,7 @@ def test_whoever_may_read_records_may_read_logs(tmp_path: Path) -> None:
     with Store(tmp_path) as store:
         store.append(outcome(), "x")
     assert {path.stat().st_mode & 0o444 for path in tmp_path.rglob("*") if path.is_file()} == {0o444}
+    assert [path.stat().st_mode & 0o777 for path in tmp_path.rglob("*.gz")] == [0o644]
 
 
 def test_what_append_returned_for_is_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,6 +105,19 @@ def test_a_log_comes_into_its_place_whole_or_not_at_all(
         store.append(outcome(), "the log")
     assert [name.startswith(".writing-") for name in moved] == [True]
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_an_interrupt_stays_one_wherever_it_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Just after the log came into its place there is nothing left to clean up."""
+    into_place = os.replace
+
+    def replace(written: str, path: Path) -> None:
+        into_place(written, path)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", replace)
+    with Store(tmp_path) as store, pytest.raises(KeyboardInterrupt):
+        store.append(outcome(), "the log")
 
 
 def test_the_same_log_is_the_same_bytes(tmp_path: Path) -> None:
