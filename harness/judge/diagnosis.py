@@ -165,7 +165,9 @@ def _patterns(entry: dict[str, Any]) -> tuple[Pattern, ...]:
     )
 
 
-def diagnose(outcome: Outcome, classification: Classification) -> Diagnosis | None:
+def diagnose(
+    outcome: Outcome, classification: Classification, signatures: Sequence[Signature] | None = None
+) -> Diagnosis | None:
     """Return the most specific known cause of a failure, or None.
 
     A cell that works or was not judged has none. A cell that failed is searched whole; one that finished and
@@ -175,7 +177,7 @@ def diagnose(outcome: Outcome, classification: Classification) -> Diagnosis | No
         return None
     silent = classification.cls in _SILENT
     texts = _searched(outcome)
-    for signature in load_signatures():
+    for signature in load_signatures() if signatures is None else signatures:
         # A flood of warnings explains what finished in the wrong precision, and never why something failed.
         if signature.note and not silent:
             continue
