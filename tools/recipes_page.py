@@ -75,8 +75,8 @@ def _row(recipe: str, cells: Sequence[Cell], order: Sequence[str]) -> str:
     fates: dict[tuple[Status, str], set[str]] = {}
     for cell in cells:
         fate = planned(cell)
-        # Beyond the semicolon stands a variant of the same graph, which differs from one variant to the next, and
-        # before "this recipe" what the page says once.
+        # The text after the semicolon names a variant of the same graph, which differs between variants; the text
+        # before "this recipe" stands once on the page.
         detail = fate.detail.partition(";")[0].rpartition("this recipe ")[2]
         fates.setdefault((fate.status, detail), set()).add(cell.target.name)
     columns = [recipe.partition("; workspace")[0], "<br>".join(f"`{name}`" for name in variants)]

@@ -102,7 +102,7 @@ def _problems(document: Document, schema: dict[str, Any]) -> Iterator[Problem]:
         fault = _fault(document, error)
         if "propertyNames" in error.absolute_schema_path:
             inner = (*fault.place, str(fault.value))
-            yield Problem(document.key_line(inner), inner, f"is no good name; {fault.schema['x-fix']}")
+            yield Problem(document.key_line(inner), inner, f"cannot be a name; {fault.schema['x-fix']}")
         elif fault.rule == "additionalProperties":
             yield from _unknown(document, fault)
         elif fault.rule == "required":

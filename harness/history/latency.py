@@ -48,7 +48,7 @@ _ORDERS = 1999
 _ENOUGH = 20
 #: A run is a spike beyond this many robust standard deviations from the others of its stretch.
 _SPIKE = 8.0
-#: And by this part: below it lies what a machine that nobody tuned does from day to day.
+#: A change must exceed this share as well: an untuned machine varies by less from day to day.
 _LEAST_SPIKE = 0.05
 _DECILES = np.arange(0.1, 0.91, 0.1)
 _MAD = 1.4826

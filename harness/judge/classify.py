@@ -90,7 +90,7 @@ TOLERANCES: Mapping[Precision, Tolerance] = {
     Precision.INT4: Tolerance(0.5, 0.90),
     Precision.FP4: Tolerance(0.5, 0.90),
 }
-#: Where no layer tells: a GPU engine may use TF32 for FP32 unless forbidden, which it is nowhere by default.
+#: Assumed where no layer names its precision: a GPU engine may use TF32 for FP32, which no default forbids.
 _UNTOLD = Precision.TF32
 
 #: What a float times stored weights is held to. The weights are constants and lose nothing on the way; but engines

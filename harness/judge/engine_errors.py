@@ -10,7 +10,7 @@ from harness.judge.place import find_place
 if TYPE_CHECKING:
     from harness.record.outcome import Outcome, ParserError
 
-#: Of a line that stands in a reason; the whole text is among the record's messages.
+#: Characters kept of a line in a reason; the record's messages hold the whole text.
 _LONGEST = 400
 _ERRORS = frozenset({"ERROR", "INTERNAL_ERROR"})
 

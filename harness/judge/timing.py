@@ -29,7 +29,7 @@ _ENOUGH = 20
 _MEDIAN_ERROR = 1.2533 / 1.3490
 #: Standard errors by which two medians differ by chance in one of twenty pairs of runs.
 _CONFIDENCE = 1.96
-#: An interval encloses its median this surely: two of them do so together with 99 %.
+#: Confidence of one interval; two intervals then both enclose their medians with 99 %.
 _ENCLOSES = 0.995
 
 

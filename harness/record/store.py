@@ -1,11 +1,10 @@
 """The append-only store of outcomes.
 
     records/<run>-<worker>.jsonl   one record a line, flushed and synced before `append` returns
-    logs/<aa>/<sha256>.txt.gz      whole logs by the hash of their text, written before the record that names
-    them
+    logs/<aa>/<sha256>.txt.gz      whole logs by the hash of their text, written before the record that names them
 
-Every writer makes a file of its own and never opens one that exists, so several processes append at once
-without waiting for one another. A process that is killed can leave one torn last line in its file, which readers pass
+Every writer makes a file of its own and never opens one that exists, so several processes append at once without
+waiting for one another. A process that is killed can leave one torn last line in its file, which readers pass
 over, and logs that no record names.
 
 Either folder may be packed into an archive beside it (`archive.py`), which is read with it. `append` knows only

@@ -147,7 +147,7 @@ def _assemble(found: Recorded, outcomes: Mapping[str, Outcome], history: Sequenc
 def _with_history(cell: CellView, past: CellHistory | None) -> CellView:
     if past is None:
         return cell
-    # That another engine version went to and fro is no property of today's.
+    # An earlier engine version may have been flaky; that says nothing of today's.
     return replace(cell, history=past, flaky=() if cell.stale else past.flaky)
 
 

@@ -200,7 +200,7 @@ class TargetRunner:
             raise Aborted
 
     def _end_agent(self) -> None:
-        # Who comes second, as the worker does after an abort, waits until the agent has ended.
+        # A second caller, such as the worker after an abort, waits until the agent has ended.
         with self._closing:
             if isinstance(self._agent, Session):
                 self._agent = None

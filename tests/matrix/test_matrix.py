@@ -394,12 +394,12 @@ BROKEN: list[tuple[str, str | bytes, str]] = [
     (
         "a bad name",
         target_text(GOOD, name="TRT 8.6"),
-        "matrix.yaml:3: targets.TRT 8.6: is no good name; use lower-case letters and digits",
+        "matrix.yaml:3: targets.TRT 8.6: cannot be a name; use lower-case letters and digits",
     ),
     (
         "a name that -k reads as a word",
         target_text(GOOD, name="not"),
-        "matrix.yaml:3: targets.not: is no good name;",
+        "matrix.yaml:3: targets.not: cannot be a name;",
     ),
     (
         "a loose pin",
@@ -524,7 +524,7 @@ BROKEN: list[tuple[str, str | bytes, str]] = [
     (
         "a build argument in small letters",
         target_text('engine: tensorrt\nversion: "8.6.1"\nbuild: {kind: l4t, base: "a:b", args: {url: x}}'),
-        "matrix.yaml:6: targets.trt86.build.args.url: is no good name; name build arguments in capitals",
+        "matrix.yaml:6: targets.trt86.build.args.url: cannot be a name; name build arguments in capitals",
     ),
     (
         "a plain link",

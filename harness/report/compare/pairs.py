@@ -1,4 +1,4 @@
-"""Both sides of every variant, and what became of it between them: the judgement of a step, without its words.
+"""Judges a step: pairs both sides of every variant and says what became of it; sentences.py and upgrade.py word it.
 
 A side is a column of a report, so that two targets of one night and one target of two nights are judged alike.
 """
@@ -228,7 +228,7 @@ def _all_told(pair: Pair) -> bool:
 
 
 def _kept(wanted: Sequence[tuple[str, Precision]], one: Side, other: Side) -> int:
-    """Count the wanted nodes that kept their precision, of those that both sides tell of."""
+    """Count the wanted nodes that kept their precision, among those whose precision is known on both sides."""
     told = zip(wanted, one.nodes, other.nodes, strict=False)
     return sum(
         bool(got and elsewhere) and same_precision(want, Precision(got)) for (_, want), got, elsewhere in told

@@ -135,7 +135,7 @@ def _built(
     base = base_image(target)
     present = docker.find_image(base, target.docker_platform)
     image = docker.find_image(tag, target.docker_platform)
-    # A base that was made anew under its old name outdates the image; a base that is gone does not.
+    # The image is out of date when its base was rebuilt under the same name, but not when the base was deleted.
     current = image is not None and (present is None or image.labels.get(_BASE_LABEL) == present.id)
     context, pins = packages.site(target) if build.kind == "packages" else (_DOCKERFILES, ())
     if image is not None and current:
