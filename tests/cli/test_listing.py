@@ -185,7 +185,7 @@ def test_every_printed_line_is_one_that_a_shell_can_read(
 def test_the_saved_model_is_the_cells(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The --save line that `show` prints writes the bytes whose hash it prints."""
     line = next(line for line in commands("toy[relu]-trt86", capsys) if "--save" in line)
-    assert main(shlex.split(line)[3:]) == 0
+    assert main(shlex.split(line)[1:]) == 0
     out = capsys.readouterr().out
     data = (toy / "toy-relu.onnx").read_bytes()
     assert f"sha256 {model_sha256(data)}" in out

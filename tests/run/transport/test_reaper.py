@@ -78,7 +78,7 @@ def reaped(monkeypatch: pytest.MonkeyPatch, *containers: Container) -> tuple[str
     monkeypatch.setattr(client, "connect", lambda _: daemon)
     names = reap()
     # Those that ended as well; and one that is gone before it is looked at is no error.
-    label = {"label": "trt-compat-matrix.owner"}
+    label = {"label": "trt-compat.owner"}
     assert daemon.asked == {"all": True, "filters": label, "ignore_removed": True}
     assert daemon.closed
     assert list(names) == [each.name for each in containers if each.removed]
@@ -165,10 +165,10 @@ def test_an_hour_after_its_end_is_long_ago(finished: str, long_ago: bool) -> Non
 def test_the_labels_are_those_that_others_filter_by() -> None:
     here = this_process()
     assert labels("rtx17", "r1") == {
-        "trt-compat-matrix": "container",
-        "trt-compat-matrix.owner": f"{here.host} {here.namespace} {here.pid} {here.started}",
-        "trt-compat-matrix.run": "r1",
-        "trt-compat-matrix.target": "rtx17",
+        "trt-compat": "container",
+        "trt-compat.owner": f"{here.host} {here.namespace} {here.pid} {here.started}",
+        "trt-compat.run": "r1",
+        "trt-compat.target": "rtx17",
     }
 
 
