@@ -189,11 +189,11 @@ def diagnose(
     return None
 
 
-def notes(outcome: Outcome, signatures: Sequence[Signature] | None = None) -> tuple[Note, ...]:
+def notes(outcome: Outcome) -> tuple[Note, ...]:
     """Return the counted warnings of any outcome, in the file's order."""
     texts = _searched(outcome)
     found = []
-    for signature in load_signatures() if signatures is None else signatures:
+    for signature in load_signatures():
         hits = list(_hits(signature, texts, _PLACES)) if signature.note else []
         if hits:
             found.append(Note(signature.id, len(hits), hits[0][0]))

@@ -15,7 +15,7 @@ from harness.report.text import clip, tail
 from harness.words import said
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from harness.judge.cell import Judged
     from harness.judge.diagnosis import Diagnosis, Note
@@ -49,10 +49,7 @@ def cell_view(judged: Judged, *, stale: bool) -> CellView:
         expectation=claims.index(judgement.expectation) if judgement.expectation else None,
         claims=tuple(claims.index(claim) for claim in covering),
         stale=stale,
-        lost=tuple(
-            f"{node}: {said(got)} instead of {said(wanted)}"
-            for node, wanted, got in judged.classification.lost
-        ),
+        lost=tuple(_lost(judged)),
         diagnosis=_advice(judged.diagnosis) if judged.diagnosis else None,
         notes=tuple(map(_note, notes(outcome))),
         demanded=judged.demanded,
@@ -81,6 +78,11 @@ def cell_view(judged: Judged, *, stale: bool) -> CellView:
         latency=_timing(outcome.latency) if outcome.latency and outcome.latency.samples_ms else None,
         stamps=outcome.stamps if done or outcome.stamps.when else None,
     )
+
+
+def _lost(judged: Judged) -> Iterator[str]:
+    for node, wanted, got in judged.classification.lost:
+        yield f"{node}: {said(got)} instead of {said(wanted)}"
 
 
 def _advice(found: Diagnosis) -> Advice:

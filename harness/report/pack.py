@@ -139,6 +139,12 @@ def _read_back(out: Path, files: dict[str, Files]) -> None:
             os.fsync(file.fileno())
         if unpack(archive) != every:
             raise InfraError(f"{archive}: does not read back as it was written; nothing was removed")
+    # The archives' names, too, have to outlive a power cut that comes after the first removal.
+    folder = os.open(out, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 def _remove(out: Path, packed: Sequence[Path]) -> None:

@@ -6,7 +6,7 @@ interface Chunk { packed: string }
 
 interface Target {
   index: number; id: string; label: string; family: string; series: string; version: string; short: string;
-  engine: string; platform: string; run: boolean; needs: string; gpu: string; baseline: boolean; commands: string[];
+  engine: string; run: boolean; needs: string; gpu: string; baseline: boolean; commands: string[];
 }
 interface Case { name: string; title: string; summary: string; links: { url: string; title: string }[] }
 interface RowFields {

@@ -156,7 +156,6 @@ def _target(column: Column) -> dict[str, Any]:
         "version": target.version,
         "short": target.short,
         "engine": target.engine,
-        "platform": target.platform,
         "run": bool(target.stamps),
         "needs": target.needs,
         "gpu": column.gpu,
