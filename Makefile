@@ -25,7 +25,7 @@ matrix: $(VENV)/run.stamp
 	$(BIN)/python -m harness run $(ARGS)
 
 test: $(VENV)/dev.stamp
-	$(BIN)/python -m pytest tests -n auto $(ARGS)
+	$(BIN)/python -m pytest tests -n auto -m "not long" $(ARGS)
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .

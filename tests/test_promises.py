@@ -12,7 +12,8 @@ import pytest
 
 from tests.waiting import HANGS
 
-pytestmark = pytest.mark.integration
+# It runs all unit tests once more.
+pytestmark = [pytest.mark.integration, pytest.mark.long]
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
