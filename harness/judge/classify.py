@@ -200,7 +200,8 @@ def _finished(outcome: Outcome, wish: Wish, got: Mapping[str, Precision]) -> Cla
         return Classification(Class.INACCURATE, wrong, lost, unverified)
     if lost:
         return Classification(Class.PRECISION_LOST, _lost_sentence(lost), lost, unverified)
-    reason = "built, ran" if outcome.ran else "built; not run on this machine"
+    trouble = outcome.stamps.environment.get("gpu_trouble", "")
+    reason = "built, ran" if outcome.ran else f"built; not run on this machine{_colon(trouble)}"
     if outcome.ran:
         agree, not_compared = ", numbers agree with the reference", "; numbers were not compared"
         reason += agree if outcome.accuracy else not_compared + _colon(outcome.uncompared)

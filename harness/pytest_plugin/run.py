@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harness.record.store import Store
+from harness.run.gpus import Gpus
 from harness.run.local import reap_orphans
 from harness.run.prepare_in_child import PreparedVariants, with_models
 from harness.run.target import TargetRunner
@@ -37,6 +38,7 @@ class Run:
         self.via = config.getoption("compat_via")
         self._runner: TargetRunner | None = None
         self._prepared = PreparedVariants()
+        self._gpus = Gpus(int(worker.get("workerid", "gw0")[2:]))
         self._cases: dict[Path, tuple[Case, ...]] = {}
         self._variants: dict[Path, dict[tuple[str, str], Variant]] = {}
 
@@ -60,7 +62,9 @@ class Run:
             reap_orphans()
         if self._runner is None or self._runner.target is not cell.target:
             self.close()
-            self._runner = TargetRunner(cell.target, via=self.via, run_id=self.id, prepared=self._prepared)
+            self._runner = TargetRunner(
+                cell.target, via=self.via, run_id=self.id, prepared=self._prepared, gpus=self._gpus
+            )
         return self._runner
 
     def close(self) -> None:
