@@ -49,7 +49,5 @@ def advice(code: int) -> str:
 
 def advice_in(text: str) -> str:
     """Return what to do about the first code that an engine's message names, "" where it names none of these."""
-    for found in _IN_TEXT.finditer(text):
-        if int(found.group(1)) in _ADVICE:
-            return _ADVICE[int(found.group(1))]
-    return ""
+    codes = [int(found.group(1)) for found in _IN_TEXT.finditer(text)]
+    return next((_ADVICE[code] for code in codes if code in _ADVICE), "")
