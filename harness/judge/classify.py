@@ -205,7 +205,7 @@ def _finished(outcome: Outcome, wish: Wish, got: Mapping[str, Precision]) -> Cla
         and not same_precision(precision, got[node])
     )
     unverified = _unverified(outcome, demands, got)
-    wrong = _wrong_numbers(outcome, _coarsest_precision(outcome, wish, got))
+    wrong = _wrong_numbers(outcome, _coarsest_precision(outcome, wish))
     if wrong:
         return Classification(Class.INACCURATE, wrong, lost, unverified)
     if lost:
@@ -261,7 +261,7 @@ def _findings(accuracy: Accuracy, tolerance: Tolerance, precision: Precision) ->
         )
 
 
-def _coarsest_precision(outcome: Outcome, wish: Wish, got: Mapping[str, Precision]) -> Precision:
+def _coarsest_precision(outcome: Outcome, wish: Wish) -> Precision:
     """Return the coarsest precision that anything ran in, was quantised to or was meant to run in.
 
     Where a layer does not tell, or none is listed, it may have run in any that is permitted. Stored weights count as
@@ -269,7 +269,7 @@ def _coarsest_precision(outcome: Outcome, wish: Wish, got: Mapping[str, Precisio
     """
     told = {Precision(layer.precision) for layer in outcome.layers}
     meant = {Precision(node.precision) for node in outcome.nodes if node.precision}
-    seen = told | meant | set(got.values()) | set(wish.nodes.values())
+    seen = told | meant | set(wish.nodes.values())
     seen |= {_STORED[word] for word in seen if word in _STORED}
     times = (
         layer.inputs[0] for layer in outcome.layers if Precision(layer.precision) in _STORED and layer.inputs

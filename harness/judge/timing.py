@@ -50,7 +50,7 @@ class Statistics:
     upper_quartile: float
     spread: float
     drift: float
-    noise: str = ""
+    noise: str
 
 
 def statistics(samples: Sequence[float]) -> Statistics:

@@ -204,7 +204,7 @@ class Observation:
             engine_bytes=len(self.plan) if self.plan is not None else None,
             ran=bool(self._outputs),
             accuracy=compare(expected, self._outputs) if expected and self._outputs else (),
-            uncompared=prepared.reference.reason if self._outputs and not expected else "",
+            uncompared=prepared.reference.reason if self._outputs else "",
             latency=self._latency,
             stamps=replace(stamps, environment={**stamps.environment, **self.facts}),
         )

@@ -50,7 +50,7 @@ AREAS = (
     Area(
         "placing",
         ("harness/report/page/layout.py",),
-        ("tests/report/test_graph.py",),
+        ("tests/report/test_graph.py", "tests/report/test_layout.py"),
     ),
     Area(
         "latency",
