@@ -35,6 +35,8 @@ AREAS = (
             "tests/report/test_steps.py",
             "tests/report/test_changed.py",
             "tests/report/test_ranges.py",
+            "tests/report/test_span_sentences.py",
+            "tests/report/test_neighbours.py",
             "tests/report/test_results.py",
             "tests/report/test_exports.py",
             "tests/report/test_pagedata.py",
