@@ -69,9 +69,9 @@ def pair(old: Side, new: Side, *, of: VariantView | None = None, altered: bool =
     return Pair(of or variant(), old, new, altered)
 
 
-def column(view: TargetView) -> Known:
+def column(view: TargetView, called: str = "") -> Known:
     """Return a column that is known by its target alone."""
-    return Known(Column(Results((view,), (), ()), view.id), view, _NOTHING, _NOTHING, _NOTHING)
+    return Known(Column(Results((view,), (), ()), view.id, called), view, _NOTHING, _NOTHING, _NOTHING)
 
 
 def step(*pairs: Pair, old: TargetView | None = None, new: TargetView | None = None) -> Step:
