@@ -60,7 +60,7 @@ def test_every_class_has_its_words() -> None:
         ([cell(OK)], "works on 1.0 (measured)"),
         ([cell(OK)] * 3, "works on 1.0 to 1.2 (measured)"),
         (
-            [cell(OK), cell(OK), cell(FAILED)],
+            [cell(OK), cell(OK), cell(FAILED), cell(FAILED)],
             "works on 1.0 to 1.1 (measured); broken in 1.2 (measured): fails to build",
         ),
         (
