@@ -421,3 +421,29 @@ def test_a_calibrated_model_is_held_to_fp32_numbers_at_int8_tolerance_unless_all
     )
     assert held_to(record, Wish({"/b": FP32}, demanded=False, permitted={INT8})) is tolerance
     assert held_to(record, Wish({"/b": Precision.FP4}, permitted={INT8})) is Precision.FP4
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "createInferBuilder: Error Code 6: API Usage Error (CUDA initialization failure with error: 35)",
+        "1: [x.cpp::y::1] Error Code 1: Cuda Runtime (cudaError 999: unknown error)",
+        "CudaError: cuDevicePrimaryCtxRetain: 46 CUDA_ERROR_DEVICE_UNAVAILABLE (busy)",
+    ],
+)
+def test_what_cuda_answers_every_engine_on_this_machine_is_not_the_engines(text: str) -> None:
+    """The preflight went well, and then the GPU was taken, or the driver updated."""
+    gpu = Stamps(environment={"gpu": "NVIDIA T4"})
+    found = classify(outcome(ran=False, failed_phase="build", messages=error(text), stamps=gpu))
+    assert (found.cls, found.reason) == (Class.INFRA_ERROR, f"CUDA does not work here, in build: {text}")
+    kernel = text.replace("35", "700").replace("999", "700").replace("DEVICE_UNAVAILABLE", "ILLEGAL_ADDRESS")
+    failed = classify(outcome(ran=False, failed_phase="run", messages=error(kernel), stamps=gpu))
+    assert (failed.cls, failed.reason) == (Class.RUN_FAILED, f"run failed: {kernel}")
+
+
+def test_a_gpu_that_cannot_be_used_is_named_where_nothing_ran() -> None:
+    broken = Stamps(environment={"gpu_trouble": "cuInit: 804 X (y)"})
+    found = classify(outcome(ran=False, stamps=broken))
+    assert found.reason.startswith("built; not run on this machine: cuInit: 804 X (y)")
+    assert classify(outcome(ran=False)).reason.startswith("built; not run on this machine")
+    assert ":" not in classify(outcome(ran=False)).reason

@@ -8,7 +8,15 @@ from statistics import median
 
 import pytest
 
-from harness.judge.timing import RUN_TO_RUN, WORTH_TELLING, Statistics, interval, percentile, statistics
+from harness.judge.timing import (
+    RUN_TO_RUN,
+    WORTH_TELLING,
+    Statistics,
+    contended,
+    interval,
+    percentile,
+    statistics,
+)
 
 pytestmark = pytest.mark.unit
 
@@ -154,3 +162,23 @@ def test_the_interval_encloses_the_median_as_often_as_it_says(count: int, shape:
     assert missed / 4000 < 0.0085
     if count == 100:
         assert missed
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ({}, {}, ""),
+        ({"temperature_c": "40"}, {"temperature_c": "41"}, ""),
+        ({"other_processes": "python (pid 7)"}, {}, "others used the GPU: python (pid 7)"),
+        ({}, {"other_processes": "python (pid 8)"}, "others used the GPU: python (pid 8)"),
+        (
+            {"other_processes": "a (pid 1)"},
+            {"other_processes": "b (pid 2)"},
+            "others used the GPU: a (pid 1)",
+        ),
+    ],
+)
+def test_others_on_the_gpu_at_either_end_are_told(
+    before: dict[str, str], after: dict[str, str], said: str
+) -> None:
+    assert contended(before, after) == said

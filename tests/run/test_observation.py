@@ -377,3 +377,23 @@ def test_a_record_of_it_can_be_stored_and_read() -> None:
     )
     assert Outcome.from_json(outcome.to_json()) == outcome
     assert outcome.stamps.environment == {"gpu": "none"}
+
+
+def test_others_on_the_gpu_stand_beside_what_its_sensors_said() -> None:
+    timed = event(
+        "latency", samples_ms=[1], warmup=1, clock="cuda_events", before={"power_w": "70"}, scope="a run"
+    )
+    seen = Observation()
+    seen.note_others("nobody was timed", "")
+    seen.hear([timed, event("end", **END)])
+    for before, after in (("", ""), ("a (pid 1)", ""), ("", "b (pid 2)")):
+        seen.note_others(before, after)
+    latency = seen.outcome(CELL, prepare_variant(VARIANT), Stamps()).latency
+    assert latency is not None
+    assert latency.before == {"power_w": "70", "other_processes": "a (pid 1)"}
+    assert latency.after == {"other_processes": "b (pid 2)"}
+    seen.hear([timed])
+    seen.note_others("", "")
+    latency = seen.outcome(CELL, prepare_variant(VARIANT), Stamps()).latency
+    assert latency is not None
+    assert (latency.before, latency.after) == ({"power_w": "70"}, {})
