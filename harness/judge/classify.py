@@ -121,7 +121,7 @@ _OUT_OF_MEMORY = re.compile(
 #: graph.
 _NO_GPU = re.compile(
     r"In generateForCurrent at|cudaError 35\b|CUDA driver version is insufficient for CUDA runtime version"
-    r"|no CUDA-capable device is detected|CUDA_ERROR_NO_DEVICE|libcuda\.so\S* (?:not found|cannot open)"
+    r"|no CUDA-capable device is detected|CUDA_ERROR_NO_DEVICE|libcuda\.so\S{0,40} (?:not found|cannot open)"
 )
 
 
