@@ -7,9 +7,9 @@ device's primary context, and so does this module.
 
 import ctypes
 from ctypes import byref, c_char, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, List, Optional
 
-from harness.agent import sensors
+from harness.agent import cuda_errors, sensors
 
 #: CUdevice_attribute numbers, fixed since CUDA 5.
 _ATTRIBUTES = {
@@ -55,11 +55,15 @@ _NON_BLOCKING = 1
 
 
 class CudaError(Exception):
-    """A driver call failed; the message names the call, CUDA's error and its text."""
+    """A driver call failed: the call, CUDA's code, its name and text; `advice` is what to do about it, or ""."""
+
+    advice = ""
 
 
 class NoDriver(CudaError):
     """There is no NVIDIA driver here."""
+
+    advice = "the container was given no GPU, or this machine has none"
 
 
 class Driver:
@@ -71,7 +75,9 @@ class Driver:
         except OSError as error:
             raise NoDriver("no NVIDIA driver: %s" % error) from error
         for name, arguments in _SIGNATURES.items():
-            function = getattr(self._library, name)
+            function = getattr(self._library, name, None)
+            if function is None:
+                raise CudaError("the driver has no %s: it is too old" % name)
             # Without argtypes ctypes cuts a pointer to 32 bits.
             function.argtypes = arguments
             function.restype = c_int
@@ -81,13 +87,16 @@ class Driver:
         """Call a driver function; raises CudaError unless it returns success."""
         code = getattr(self._library, name)(*arguments)
         if code:
-            raise CudaError("%s: %s" % (name, self._describe(code)))
+            error = CudaError("%s: %s" % (name, self._describe(code)))
+            error.advice = cuda_errors.advice(code)
+            raise error
 
     def _describe(self, code: int) -> str:
         name, text = c_char_p(), c_char_p()
         self._library.cuGetErrorName(code, byref(name))
         self._library.cuGetErrorString(code, byref(text))
-        return "%s (%s)" % ((name.value or b"error %d" % code).decode(), (text.value or b"unknown").decode())
+        known = cuda_errors.NAMES.get(code, "unknown error").encode()
+        return "%d %s (%s)" % (code, (name.value or known).decode(), (text.value or b"no text").decode())
 
     def number(self, name: str, *arguments: Any, kind: Any = c_int) -> int:
         """Call a function whose first parameter receives a number, and return that."""
@@ -264,11 +273,3 @@ class Stopwatch:
         self._end.record(self._device.stream)
         self._end.synchronize()
         return self._end.milliseconds_since(self._begin)
-
-
-def device_facts() -> Sequence[Dict[str, str]]:
-    """Return the devices, or nothing where there is no driver or no device."""
-    try:
-        return Driver().devices()
-    except (CudaError, AttributeError):
-        return []

@@ -1,13 +1,60 @@
-"""The timed run on a GPU: sensors, samples, sensors again, then the copies to the device on their own."""
+"""The GPU of a job: whether it can be used, and a timed run on it with sensors on both sides and the copies apart."""
 
 from typing import Any, Callable, Dict, List
 
 from harness.agent import sensors
-from harness.agent.cuda import Device, Stopwatch
+from harness.agent.cuda import CudaError, Device, Driver, NoDriver, Stopwatch
+from harness.agent.engines import Emit, MachineFault
 from harness.agent.timed import sample
 
 #: How copies are timed: they are of one size and one path, and say what they have to say sooner than a run does.
 _COPIES = {"warmup_s": 0.01, "iterations": 20, "window_s": 0.0, "most": 20, "budget_s": 1.0}
+#: What goes to the device and back before any engine is asked.
+_PATTERN = bytes(range(256)) * 4096
+
+
+def opened() -> Device:
+    """Return the first device; raises MachineFault, in CUDA's words and with what to do.
+
+    Nothing of a cell has happened yet: whatever is refused here is refused to every one.
+    """
+    try:
+        return Device()
+    except CudaError as error:
+        raise MachineFault(_with_advice(error)) from error
+
+
+def check(emit: Emit, *, needed: bool) -> bool:
+    """Use the first GPU once (memory, copies, a timed fill), report it as a fact, and tell whether it can be used.
+
+    What is in the way raises MachineFault where a GPU is needed. Else it is a fact too, `gpu_trouble`, save that there
+    is no driver, as on most machines.
+    """
+    try:
+        found = Driver().devices()[:1]
+        with Device() as device:
+            _use(device)
+    except CudaError as error:
+        if needed:
+            raise MachineFault(_with_advice(error)) from error
+        if not isinstance(error, NoDriver):
+            emit("fact", facts={"gpu_trouble": _with_advice(error)})
+        return False
+    emit("fact", facts=found[0])
+    return True
+
+
+def _use(device: Device) -> None:
+    address = device.allocate(len(_PATTERN))
+    device.upload(address, _PATTERN)
+    if device.download(address, len(_PATTERN)) != _PATTERN:
+        raise CudaError("the GPU gave back other bytes than it was given")
+    with Stopwatch(device) as watch:
+        watch.time(lambda: device.clear(address, len(_PATTERN)))
+
+
+def _with_advice(error: CudaError) -> str:
+    return "%s: %s" % (error, error.advice) if error.advice else str(error)
 
 
 def latency(

@@ -14,6 +14,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import threading
 import traceback
 from typing import Any
 
@@ -98,10 +99,14 @@ def child(engine: Any, job: Message, body: bytes, events: int, native: int) -> N
     """Be the child: run the job with the native library's descriptors 1 and 2 going into the pipe; never return."""
     code = 1
 
+    # A builder logs from threads of its own, and a frame may take several writes.
+    one_at_a_time = threading.Lock()
+
     def emit(kind: str, body: bytes = b"", **fields: Any) -> None:
         data = memoryview(encode(dict(fields, type=kind), body))
-        while data:
-            data = data[os.write(events, data) :]
+        with one_at_a_time:
+            while data:
+                data = data[os.write(events, data) :]
 
     try:
         os.setpgid(0, 0)

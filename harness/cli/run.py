@@ -35,6 +35,7 @@ from harness.record.store import Store
 from harness.report import build_report
 from harness.report.text import clip, visible
 from harness.run.commands import plan_environment, published_lines
+from harness.run.gpus import Gpus
 from harness.run.local import run_cells
 from harness.run.prepare_in_child import PreparedVariants
 from harness.run.provision import look_at_host
@@ -166,7 +167,7 @@ def _run(
             if not console.is_terminal and len(judged) % _EVERY == 0:
                 say(f"{len(judged)} of {len(cells)} cells")
 
-        prepared = PreparedVariants()
+        prepared, gpus = PreparedVariants(), Gpus()
         run_cells(
             cells,
             make_runner=lambda cell: TargetRunner(
@@ -175,6 +176,7 @@ def _run(
                 run_id=run_id,
                 prepared=prepared,
                 ignore_needs=options.ignore_needs,
+                gpus=gpus,
             ),
             store=store,
             workers=options.jobs,

@@ -123,6 +123,14 @@ _NO_GPU = re.compile(
     r"In generateForCurrent at|cudaError 35\b|CUDA driver version is insufficient for CUDA runtime version"
     r"|no CUDA-capable device is detected|CUDA_ERROR_NO_DEVICE|libcuda\.so\S{0,40} (?:not found|cannot open)"
 )
+#: What CUDA answers every engine alike on such a machine, after its preflight went well: a GPU that was taken or lost
+#: meanwhile, a driver that was updated. Other codes may be what the engine itself asked for.
+_MACHINE = re.compile(
+    r"CUDA_ERROR_(?:STUB_LIBRARY|DEVICE_UNAVAILABLE|NO_DEVICE|INVALID_DEVICE|UNSUPPORTED_PTX_VERSION|SYSTEM_NOT_READY"
+    r"|SYSTEM_DRIVER_MISMATCH|COMPAT_NOT_SUPPORTED_ON_DEVICE|UNKNOWN)\b"
+    r"|(?:with error|cudaError|Cuda (?:Runtime|Driver)|CUDA error)\s*[:(]?\s*(?:34|35|46|10[01]|222|80[234]|999)\b",
+    re.IGNORECASE,
+)
 
 
 def classify(
@@ -183,6 +191,8 @@ def _failed(outcome: Outcome) -> Classification | None:
         return Classification(
             Class.NOT_RUN, f"needs a GPU that this machine does not have, in {phase}: {text}"
         )
+    if _MACHINE.search(text):
+        return Classification(Class.INFRA_ERROR, f"CUDA does not work here, in {phase}: {text}")
     return Classification(_PHASES[phase], f"{phase} failed{_colon(text)}")
 
 
@@ -195,12 +205,13 @@ def _finished(outcome: Outcome, wish: Wish, got: Mapping[str, Precision]) -> Cla
         and not same_precision(precision, got[node])
     )
     unverified = _unverified(outcome, demands, got)
-    wrong = _wrong_numbers(outcome, _coarsest_precision(outcome, wish, got))
+    wrong = _wrong_numbers(outcome, _coarsest_precision(outcome, wish))
     if wrong:
         return Classification(Class.INACCURATE, wrong, lost, unverified)
     if lost:
         return Classification(Class.PRECISION_LOST, _lost_sentence(lost), lost, unverified)
-    reason = "built, ran" if outcome.ran else "built; not run on this machine"
+    trouble = outcome.stamps.environment.get("gpu_trouble", "")
+    reason = "built, ran" if outcome.ran else f"built; not run on this machine{_colon(trouble)}"
     if outcome.ran:
         agree, not_compared = ", numbers agree with the reference", "; numbers were not compared"
         reason += agree if outcome.accuracy else not_compared + _colon(outcome.uncompared)
@@ -250,7 +261,7 @@ def _findings(accuracy: Accuracy, tolerance: Tolerance, precision: Precision) ->
         )
 
 
-def _coarsest_precision(outcome: Outcome, wish: Wish, got: Mapping[str, Precision]) -> Precision:
+def _coarsest_precision(outcome: Outcome, wish: Wish) -> Precision:
     """Return the coarsest precision that anything ran in, was quantised to or was meant to run in.
 
     Where a layer does not tell, or none is listed, it may have run in any that is permitted. Stored weights count as
@@ -258,7 +269,7 @@ def _coarsest_precision(outcome: Outcome, wish: Wish, got: Mapping[str, Precisio
     """
     told = {Precision(layer.precision) for layer in outcome.layers}
     meant = {Precision(node.precision) for node in outcome.nodes if node.precision}
-    seen = told | meant | set(got.values()) | set(wish.nodes.values())
+    seen = told | meant | set(wish.nodes.values())
     seen |= {_STORED[word] for word in seen if word in _STORED}
     times = (
         layer.inputs[0] for layer in outcome.layers if Precision(layer.precision) in _STORED and layer.inputs

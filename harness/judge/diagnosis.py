@@ -87,9 +87,9 @@ class Diagnosis:
     groups: Mapping[str, str]
     links: tuple[str, ...]
     advice_variants: tuple[str, ...]
-    skipped_tactic: str = ""
-    operator: str = ""
-    node: str = ""
+    skipped_tactic: str
+    operator: str
+    node: str
 
     @property
     def place(self) -> str:

@@ -53,10 +53,10 @@ def find_place(outcome: Outcome, text: str, *, operator: str = "", node: str = "
         operator = operator or found.operator
         if found.node and operator == found.operator:
             return found
-    mine = [
-        each for each in outcome.nodes if each.op == operator or (not operator and len(outcome.nodes) == 1)
-    ]
-    return Place(operator or (mine[0].op if mine else ""), _names([each.name for each in mine]))
+    if not operator and len(outcome.nodes) == 1:
+        (alone,) = outcome.nodes
+        return Place(alone.op, alone.name)
+    return Place(operator, _names([each.name for each in outcome.nodes if each.op == operator]))
 
 
 def _looked_up(outcome: Outcome, text: str, operator: str) -> Iterator[Place]:

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from statistics import NormalDist, median
 from typing import TYPE_CHECKING
 
+from harness.record.outcome import OTHERS
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 #: The change of a median that samples must be able to show, or they are noise: below it a user's engine is as fast as
 #: it was.
@@ -48,7 +50,7 @@ class Statistics:
     upper_quartile: float
     spread: float
     drift: float
-    noise: str = ""
+    noise: str
 
 
 def statistics(samples: Sequence[float]) -> Statistics:
@@ -74,6 +76,12 @@ def statistics(samples: Sequence[float]) -> Statistics:
         drift=drift,
         noise=_noise(len(samples), spread, drift),
     )
+
+
+def contended(before: Mapping[str, str], after: Mapping[str, str]) -> str:
+    """Say who else was on the GPU at either end of a timed run, "" for nobody."""
+    others = before.get(OTHERS) or after.get(OTHERS)
+    return f"others used the GPU: {others}" if others else ""
 
 
 def percentile(ordered: Sequence[float], share: float) -> float:

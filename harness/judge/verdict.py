@@ -143,7 +143,8 @@ def _failing(classification: Classification, claim: Expectation, signature: str 
             f"ended as {cls} by what the graph asks for, where nobody named a precision; "
             f"{_said(claim)} to end as {claim.outcome}: {reason}",
         )
-    if claim.outcome in GOOD or _worse(cls, claim.outcome):
+    # A cell that is claimed to work, if in another precision, no longer works at all.
+    if claim.outcome in GOOD or claim.outcome is Class.PRECISION_LOST:
         return Judgement(
             Verdict.REGRESSED, claim, f"ended as {cls}; {_said(claim)} to end as {claim.outcome}: {reason}"
         )
@@ -161,11 +162,6 @@ def _asked_by_the_graph_alone(classification: Classification, claim: Expectation
     """
     lost = classification.cls is Class.PRECISION_LOST and classification.derived
     return lost and claim.grade is not Grade.MEASURED
-
-
-def _worse(cls: Class, claimed: Class) -> bool:
-    """Tell whether a cell that is claimed to work, if in another precision, no longer works at all."""
-    return claimed is Class.PRECISION_LOST and cls is not Class.PRECISION_LOST
 
 
 def _said(claim: Expectation) -> str:

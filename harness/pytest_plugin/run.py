@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harness.record.store import Store
+from harness.run.gpus import Gpus
 from harness.run.local import reap_orphans
 from harness.run.prepare_in_child import PreparedVariants, with_models
 from harness.run.target import TargetRunner
@@ -38,6 +39,7 @@ class Run:
         self.ignore_needs = config.getoption("compat_ignore_needs")
         self._runner: TargetRunner | None = None
         self._prepared = PreparedVariants()
+        self._gpus = Gpus(int(worker.get("workerid", "gw0")[2:]))
         self._cases: dict[Path, tuple[Case, ...]] = {}
         self._variants: dict[Path, dict[tuple[str, str], Variant]] = {}
 
@@ -67,6 +69,7 @@ class Run:
                 run_id=self.id,
                 prepared=self._prepared,
                 ignore_needs=self.ignore_needs,
+                gpus=self._gpus,
             )
         return self._runner
 

@@ -100,6 +100,10 @@ class Accuracy:
     shape_matches: bool = True
 
 
+#: Beside what the sensors said: the processes of others that nvidia-smi listed on the GPU.
+OTHERS = "other_processes"
+
+
 @dataclass(frozen=True)
 class Latency:
     """All samples of the timed run, in milliseconds, in the order taken.

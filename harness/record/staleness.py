@@ -32,7 +32,7 @@ class Today:
     model_sha256: str
     recipe_sha256: str
     target: Target
-    unbuildable: str = ""
+    unbuildable: str
 
     def of_another_subject(self, outcome: Outcome) -> bool:
         """Tell whether an outcome is of another model or recipe; one without these stamps is not."""

@@ -6,7 +6,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from harness.judge.diagnosis import notes
-from harness.judge.timing import statistics
+from harness.judge.timing import contended, statistics
 from harness.plan import claims_about
 from harness.record.outcome import Message
 from harness.report.compare.ranges import chip
@@ -112,7 +112,7 @@ def _timing(latency: Latency) -> Timing:
         warmup=latency.warmup,
         clock=latency.clock,
         spread=found.spread,
-        noise=found.noise,
+        noise=contended(latency.before, latency.after) or found.noise,
         scope=latency.scope,
         upload=median(latency.upload_ms) if latency.upload_ms else None,
         before=latency.before,

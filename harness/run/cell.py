@@ -1,20 +1,23 @@
-"""Observes one cell: build job, then, where there is something to run on, the run job under the device's lock."""
+"""Observes one cell: build job, then, where there is something to run on, the run job under the device's lock.
+
+An engine that does nothing without a GPU tunes on it while it builds: that needs the GPU alone as well, or the
+neighbours of a build decide its tactics, and a build disturbs what is timed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from harness.run.gpus import others_on
 from harness.run.observation import Observation
 from harness.run.provision.cache import locked
-from harness.run.session import AgentLost, Event, Job, Session
+from harness.run.session import AgentLost, Event, Job, Session, job_memory_mib
 
 if TYPE_CHECKING:
     from harness.plan import Cell
     from harness.run.prepared import Prepared
-
-#: What the container holds beside the job's child: the agent with the engine's libraries loaded.
-_AGENT_MIB = 512
 
 
 def observe(
@@ -31,20 +34,31 @@ def observe(
     model = ("model", ready.model)
     try:
         if not cell.target.traits.builds_apart:
-            with locked(gpu or "cpu", needed=needed):
+            with _alone(gpu or "cpu", seen, needed):
                 seen.hear(session.run(_job("run", cell, model, *ready.wire_inputs())))
             return seen
         # A calibrator is all that a build feeds; an engine's own answer to an odd input needs no values of it.
         fed = ready.wire_inputs() if cell.variant.recipe.calibrator else ()
-        seen.hear(session.run(_job("build", cell, model, *fed)))
+        tunes = gpu is not None and cell.target.traits.needs_gpu
+        with locked(str(gpu), needed=needed) if tunes else contextlib.nullcontext():
+            seen.hear(session.run(_job("build", cell, model, *fed)))
         if seen.succeeded and seen.plan is not None and gpu is not None:
-            with locked(gpu, needed=needed):
+            with _alone(gpu, seen, needed):
                 seen.hear(session.run(_job("run", cell, ("plan", seen.plan), *ready.wire_inputs())))
     except AgentLost as error:
         if not error.out_of_memory:
             raise
         seen.hear([_killed_with_its_agent(error)])
     return seen
+
+
+@contextlib.contextmanager
+def _alone(device: str, seen: Observation, needed: Callable[[], bool]) -> Iterator[None]:
+    """Hold a device for a timed run, and note who else is on it, before and after."""
+    with locked(device, needed=needed):
+        before = "" if device == "cpu" else others_on(device)
+        yield
+        seen.note_others(before, "" if device == "cpu" else others_on(device))
 
 
 def _killed_with_its_agent(error: AgentLost) -> Event:
@@ -58,7 +72,7 @@ def _job(kind: str, cell: Cell, *parts: tuple[str, bytes]) -> Job:
     return Job(
         kind=kind,
         timeout_s=target.timeout_s,
-        memory_mib=max(_AGENT_MIB, target.memory_mib - _AGENT_MIB),
+        memory_mib=job_memory_mib(target),
         recipe=cell.variant.recipe.as_dict(),
         compute_capability=target.compute_capability,
         provider=target.provider,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from harness.agent.protocol import EVENTS
 from harness.errors import described
 from harness.layers import LayerReport, Source, ort_node_times, parse_layers
-from harness.record.outcome import End, Latency, Message, Outcome, ParserError, Stamps
+from harness.record.outcome import OTHERS, End, Latency, Message, Outcome, ParserError, Stamps
 from harness.run.numbers import Array, compare, from_wire
 
 if TYPE_CHECKING:
@@ -172,6 +172,12 @@ class Observation:
         if self._phase is not None:
             self.failed_phase, self._phase = self._phase, None
 
+    def note_others(self, before: str, after: str) -> None:
+        """Keep who else was on the GPU before and after the timed run, "" for nobody, beside what its sensors said."""
+        if self._latency is not None:
+            old = self._latency
+            self._latency = replace(old, before=_beside(old.before, before), after=_beside(old.after, after))
+
     def outcome(self, cell: Cell, prepared: Prepared, stamps: Stamps) -> Outcome:
         """Return the record of all that was heard."""
         report = self._layer_report(prepared)
@@ -198,7 +204,7 @@ class Observation:
             engine_bytes=len(self.plan) if self.plan is not None else None,
             ran=bool(self._outputs),
             accuracy=compare(expected, self._outputs) if expected and self._outputs else (),
-            uncompared=prepared.reference.reason if self._outputs and not expected else "",
+            uncompared=prepared.reference.reason if self._outputs else "",
             latency=self._latency,
             stamps=replace(stamps, environment={**stamps.environment, **self.facts}),
         )
@@ -214,6 +220,10 @@ class Observation:
                     times_ms=self._layer_times,
                 )
         return None
+
+
+def _beside(sensors: dict[str, str], others: str) -> dict[str, str]:
+    return {**sensors, OTHERS: others} if others else sensors
 
 
 def _without_repeats(messages: list[Message]) -> tuple[Message, ...]:

@@ -13,6 +13,7 @@ from harness.errors import InfraError
 from harness.run.transport import AgentGoneError
 
 if TYPE_CHECKING:
+    from harness.matrix import Target
     from harness.run.transport import Transport
 
 #: Seconds for the interpreter to start and the engine's libraries to load; 5 s is usual for TensorRT, much more for
@@ -21,6 +22,8 @@ HELLO_TIMEOUT = 180.0
 #: Seconds beyond a job's own time-out after which the agent, which enforces that time-out, is taken for lost.
 GRACE = 20.0
 _EXIT_WAIT = 2.0
+#: What the container holds beside the job's child: the agent with the engine's libraries loaded.
+_AGENT_MIB = 512
 
 
 class AgentLost(InfraError):
@@ -60,9 +63,10 @@ class Timing:
 
 @dataclass(frozen=True)
 class Job:
-    """What the agent is asked to do in one child process: "devices", "build" or "run".
+    """What the agent is asked to do in one child process: "preflight", "build" or "run".
 
-    `provider` is where ONNX Runtime is to run, "cpu" or "cuda"; "" for the other engines.
+    `provider` is where ONNX Runtime is to run, "cpu" or "cuda"; "" for the other engines. `needs_gpu`: a preflight
+    fails without a GPU that works.
     """
 
     kind: str
@@ -71,6 +75,7 @@ class Job:
     recipe: Mapping[str, Any] = field(default_factory=dict)
     compute_capability: str | None = None
     provider: str = ""
+    needs_gpu: bool = False
     timing: Timing = field(default_factory=Timing)
     parts: tuple[tuple[str, bytes], ...] = ()
 
@@ -85,10 +90,16 @@ class Job:
             "recipe": dict(self.recipe),
             "compute_capability": self.compute_capability,
             "provider": self.provider,
+            "needs_gpu": self.needs_gpu,
             "timing": vars(self.timing),
             "parts": index,
         }
         return encode(message, body)
+
+
+def job_memory_mib(target: Target) -> int:
+    """Return the memory that a child may take in the target's container, beside the agent."""
+    return max(_AGENT_MIB, target.memory_mib - _AGENT_MIB)
 
 
 def _facts(said: object) -> dict[str, str]:

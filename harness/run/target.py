@@ -17,10 +17,13 @@ from harness.plan import inapplicable_because
 from harness.record.outcome import Outcome, Stamps, State
 from harness.run.cell import observe
 from harness.run.commit import harness_commit
+from harness.run.gpus import Gpus
 from harness.run.launch import start
+from harness.run.preflight import preflight
 from harness.run.prepare_in_child import PreparedVariants, Refused
 from harness.run.provision import Environment, Unavailable, Unreachable, prepare
-from harness.run.session import Job, Session
+from harness.run.provision.cache import locked
+from harness.run.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +58,7 @@ class TargetRunner:
     of these: each cell gets a record.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         target: Target,
         *,
@@ -63,17 +66,22 @@ class TargetRunner:
         run_id: str,
         prepared: PreparedVariants | None = None,
         ignore_needs: bool = False,
+        gpus: Gpus | None = None,
     ) -> None:
         self.target = target
         self._via = via
         self._ignore_needs = ignore_needs
         self._run_id = run_id
         self._prepared = prepared or PreparedVariants()
+        self._gpus = gpus or Gpus()
+        #: The GPU that was dealt to this target, for as long as it is run.
+        self._dealt: tuple[str, ...] = ()
         self._environment: Environment | None = None
         self._transport: Transport | None = None
         #: The live agent, or why there will be none; None before the first cell, and after an agent was lost.
         self._agent: Session | _GivenUp | None = None
         self._facts: dict[str, str] = {}
+        self._preflight_log: list[str] = []
         self._aborted = False
         self._closing = threading.Lock()
 
@@ -109,6 +117,8 @@ class TargetRunner:
     def close(self) -> None:
         """End the agent."""
         self._end_agent()
+        self._gpus.give_back(self._dealt)
+        self._dealt = ()
 
     def _run(self, cell: Cell) -> tuple[Outcome, str]:
         reason = inapplicable_because(cell)
@@ -119,7 +129,7 @@ class TargetRunner:
             self._refuse_aborted()
             agent = self._agent = self._agent or self._started()
             if isinstance(agent, _GivenUp):
-                return self._blank(cell, *agent), ""
+                return self._blank(cell, *agent), "\n".join(self._preflight_log)
             try:
                 return self._observe(cell, agent)
             except InfraError as error:
@@ -165,7 +175,10 @@ class TargetRunner:
         if self._environment is None:
             self._environment = prepare(self.target, self._via, ignore_needs=self._ignore_needs)
         # Kept before anything is asked of it, so that `abort` finds it; an `abort` just before found nothing.
-        self._transport = start(self._environment, self.target, argv=ARGUMENTS, run=self._run_id)
+        self._dealt = self._dealt or self._gpus.take(self._environment.gpus)
+        self._transport = start(
+            self._environment, self.target, argv=ARGUMENTS, gpus=self._dealt, run=self._run_id
+        )
         self._refuse_aborted()
         try:
             session = Session(self._transport, engine=self.target.module, adapter=self.target.traits.adapter)
@@ -181,16 +194,12 @@ class TargetRunner:
                 f"{self.target.name} is declared as {self.target.version} and its environment holds {reported}: "
                 "correct the version, image or packages in matrix.yaml"
             )
-        self._facts = dict(session.facts)
-        for event in session.run(
-            Job("devices", timeout_s=60, memory_mib=4096, provider=self.target.provider)
-        ):
-            if event.type == "fact":
-                self._facts.update(event.message["facts"])
-        if self.target.needs.gpu and "gpu_uuid" not in self._facts:
-            raise InfraError(
-                f"{self.target.name} needs a GPU, and its agent sees none: the driver's library is missing there"
-            )
+        with locked(self._dealt[0], needed=self._needed) if self._dealt else contextlib.nullcontext():
+            heard = preflight(self.target, session)
+        self._facts = {**session.facts, **heard.facts}
+        self._preflight_log = heard.log
+        if heard.trouble:
+            raise InfraError(f"the preflight of {self.target.name} failed: {heard.trouble}")
 
     def _needed(self) -> bool:
         """Tell whether anybody still waits for the cell in hand."""

@@ -21,7 +21,7 @@ def preload(engine: str) -> Dict[str, str]:
 
 def run(job: Dict[str, Any], body: bytes, emit: Emit) -> None:
     """Do what the job's recipe says: by `do`, or by its only flag where it is the recipe of a variant."""
-    if job["kind"] == "devices":
+    if job["kind"] == "preflight":
         return
     recipe = job["recipe"]
     do = recipe["do"] if "do" in recipe else recipe["flags"][0]

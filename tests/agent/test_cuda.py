@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from harness.agent import cuda, gpu, sensors
+from harness.agent.engines import MachineFault
 from harness.judge.timing import statistics
 
 needs_gpu = pytest.mark.gpu
@@ -18,18 +19,24 @@ needs_gpu = pytest.mark.gpu
 
 @pytest.fixture
 def device() -> Iterator[cuda.Device]:
-    if not cuda.device_facts():
+    _skip_without_a_gpu()
+    with cuda.Device() as device:
+        yield device
+
+
+def _skip_without_a_gpu() -> None:
+    try:
+        cuda.Driver().devices()[0]
+    except (cuda.CudaError, IndexError):
         from tests import needs
 
         needs.gpu()
-    with cuda.Device() as device:
-        yield device
 
 
 @needs_gpu
 @pytest.mark.usefixtures("device")
 def test_facts_name_the_device_in_the_fields_terms() -> None:
-    facts = cuda.device_facts()[0]
+    facts = cuda.Driver().devices()[0]
     assert re.fullmatch(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", facts["gpu_uuid"])
     assert re.fullmatch(r"\d+\.\d", facts["compute_capability"])
     assert int(facts["gpu_memory_mib"]) > 1000
@@ -73,7 +80,9 @@ def test_an_event_after_work_is_later_than_one_before(device: cuda.Device) -> No
 
 @needs_gpu
 def test_a_host_address_is_refused_in_cudas_own_words(device: cuda.Device) -> None:
-    with pytest.raises(cuda.CudaError, match=r"cuMemFree_v2: CUDA_ERROR_INVALID_VALUE \(invalid argument\)"):
+    with pytest.raises(
+        cuda.CudaError, match=r"cuMemFree_v2: 1 CUDA_ERROR_INVALID_VALUE \(invalid argument\)"
+    ):
         device.driver.call("cuMemFree_v2", 0x1234)
 
 
@@ -163,7 +172,7 @@ def test_the_timed_loop_times_a_known_workload_steadily(device: cuda.Device) -> 
 def test_the_sensors_know_the_device_that_cuda_names(device: cuda.Device) -> None:
     facts = sensors.read(device.uuid())
     assert {"sm_clock_mhz", "memory_clock_mhz", "temperature_c", "power_w", "throttle"} <= facts.keys()
-    assert device.uuid() == cuda.device_facts()[0]["gpu_uuid"]
+    assert device.uuid() == cuda.Driver().devices()[0]["gpu_uuid"]
     assert sensors.read("GPU-00000000-0000-0000-0000-000000000000").keys() <= {
         "temperature_c",
         "sm_clock_mhz",
@@ -183,10 +192,7 @@ def test_clear_keeps_its_place_on_the_stream(device: cuda.Device) -> None:
 
 @needs_gpu
 def test_closing_twice_and_after_a_failure_raises_nothing() -> None:
-    if not cuda.device_facts():
-        from tests import needs
-
-        needs.gpu()
+    _skip_without_a_gpu()
     device = cuda.Device()
     device.allocate(16)
     device.pin(b"1234")
@@ -202,6 +208,10 @@ def test_a_missing_driver_is_no_device_not_an_error(monkeypatch: pytest.MonkeyPa
         raise OSError(f"{name}: cannot open shared object file")
 
     monkeypatch.setattr(ctypes, "CDLL", refuse)
-    assert cuda.device_facts() == []
     with pytest.raises(cuda.NoDriver, match="cannot open shared object"):
         cuda.Driver()
+    said: list[dict[str, str]] = []
+    assert not gpu.check(lambda _kind, **fields: said.append(fields["facts"]), needed=False)
+    assert said == []
+    with pytest.raises(MachineFault, match=r"no NVIDIA driver: .*: the container was given no GPU"):
+        gpu.check(lambda _kind: None, needed=True)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
+from harness.agent import gpu
+from harness.agent.cuda import CudaError
 from harness.agent.engines import Failed, Unavailable, onnxruntime, said
 from harness.agent.tensors import size
 
@@ -87,17 +90,17 @@ def test_nodes_that_ran_elsewhere_are_named_with_their_operator() -> None:
     assert onnxruntime.elsewhere(json.dumps(events[:2]).encode(), CUDA) == {}
 
 
-def test_devices_are_told_to_the_provider_that_uses_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A baseline on the CPU must not be stamped with a GPU that it never touched."""
-    monkeypatch.setattr(onnxruntime, "device_facts", lambda: [{"gpu_uuid": "GPU-1"}, {"gpu_uuid": "GPU-2"}])
-    for provider, uuids in (("cuda", ["GPU-1"]), ("cpu", [])):
+def test_a_gpu_is_asked_for_by_the_provider_that_uses_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A baseline on the CPU must not be stamped with a GPU that it never touched, nor fail for want of one."""
+    monkeypatch.setattr(gpu, "Driver", Mock(side_effect=CudaError("cuInit: 804")))
+    for provider, expected in (("cuda", ["cuInit: 804"]), ("cpu", [])):
         heard: list[Any] = []
         onnxruntime.run(
-            {"kind": "devices", "provider": provider},
+            {"kind": "preflight", "provider": provider},
             b"",
-            lambda _kind, _body=b"", heard=heard, **fields: heard.append(fields),
+            lambda _kind, _body=b"", heard=heard, **fields: heard.append(fields["text"]),
         )
-        assert [fields["facts"]["gpu_uuid"] for fields in heard] == uuids
+        assert heard == expected
 
 
 def entry(name: str, kind: str) -> Any:

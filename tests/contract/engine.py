@@ -6,6 +6,7 @@ Each answer gets the bindings, what the stub answered, and the call's arguments.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -78,7 +79,9 @@ def _register(trt: ModuleType, done: bool, creator: Any, _namespace: str) -> boo
         plugin.get_output_dimensions(0, [shape], None)
         made.append(creator.deserialize_plugin("name", plugin.serialize().encode()))
     described = [tensor.desc if v3 else tensor for tensor in tensors]
-    plugin.enqueue(described[:1], described[1:2], [1], [2], 0, 0)
+    sides = [(ctypes.c_char * 64)(), (ctypes.c_char * 64)()]
+    made.extend(sides)
+    plugin.enqueue(described[:1], described[1:2], *([ctypes.addressof(side)] for side in sides), 0, 0)
     with contextlib.suppress(ValueError):
         creator.create_plugin("name", [], *([trt.TensorRTPhase.BUILD] if v3 else []))
         raise AssertionError("a plugin without its attribute was made")

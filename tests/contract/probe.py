@@ -175,23 +175,45 @@ def prune(module: ModuleType, keep: set[str]) -> None:
 
 
 class FakeCuda:
-    """libcuda with one device, where every call but `fails` succeeds; CUDA is not what is tested here."""
+    """libcuda with one device, whose memory is the host's; every call but `fails` succeeds.
+
+    With "silently" before its name, a call succeeds and does nothing.
+    """
 
     def __init__(self, fails: str) -> None:
         self._fails = fails
 
     def __getattr__(self, name: str) -> Any:
         def function(*arguments: Any) -> int:
-            if name == "cuDeviceGetCount":
-                ctypes.cast(arguments[0], ctypes.POINTER(ctypes.c_int))[0] = 1
-            elif name == "cuMemHostAlloc":
-                memory = (ctypes.c_char * arguments[1])()
-                made.append(memory)
-                ctypes.cast(arguments[0], ctypes.POINTER(ctypes.c_void_p))[0] = ctypes.addressof(memory)
-            return _ILLEGAL_ADDRESS if name == self._fails else 0
+            if name == self._fails:
+                return _ILLEGAL_ADDRESS
+            if f"silently {name}" != self._fails and name in _DOES:
+                _DOES[name](*arguments)
+            return 0
 
         setattr(self, name, function)
         return function
+
+
+def _allocate(result: Any, size: int, *_: Any) -> None:
+    memory = (ctypes.c_char * size)()
+    made.append(memory)
+    ctypes.cast(result, ctypes.POINTER(ctypes.c_void_p))[0] = ctypes.addressof(memory)
+
+
+def _count(result: Any) -> None:
+    ctypes.cast(result, ctypes.POINTER(ctypes.c_int))[0] = 1
+
+
+_DOES: dict[str, Answer] = {
+    "cuDeviceGetCount": _count,
+    "cuMemAlloc_v2": _allocate,
+    "cuMemHostAlloc": _allocate,
+    "cuMemcpyHtoDAsync_v2": lambda to, source, size, _: ctypes.memmove(to, source, size),
+    "cuMemcpyDtoHAsync_v2": lambda to, source, size, _: ctypes.memmove(to, source, size),
+    "cuMemcpyDtoDAsync_v2": lambda to, source, size, _: ctypes.memmove(to, source, size),
+    "cuMemsetD8Async": lambda to, value, size, _: ctypes.memset(to, value, size),
+}
 
 
 def load_library(real: Answer, *, driver: bool, fails: str) -> Answer:
@@ -309,6 +331,12 @@ def noting(real: Answer) -> Answer:
     return construct
 
 
+def log_slot(engine: str, version: str) -> int:
+    """Return where a logger has `log` in its table: after four functions of a base class since TensorRT 11, RTX 1.5."""
+    based = (1, 5) if engine == "tensorrt_rtx" else (11, 0)
+    return 4 if tuple(map(int, version.split(".")[:2])) >= based else 0
+
+
 def main() -> None:
     """Read the order, run its scenarios, write the report."""
     faulthandler.enable()
@@ -332,6 +360,9 @@ def main() -> None:
         driver = "driver" not in scenario["without"]
         ctypes.CDLL = load_library(cdll, driver=driver, fails=scenario["fails"])  # type: ignore[assignment,misc]
         vars(plugins)["FOLDER"] = scenario["plugins"]
+        stub = cdll("./stub.so")
+        (ctypes.c_char * 64).in_dll(stub, "null_factory").value = scenario["null"].encode()
+        ctypes.c_int.in_dll(stub, "log_slot").value = log_slot(order["name"], module.__version__)
 
         def work(scenario: Json = scenario) -> Json:
             result = run(adapter, api, scenario, probe)

@@ -22,8 +22,8 @@ class Scenario:
 
     `ends` is done, failed, unavailable or agent_fault; `lacking` is a name and the end of versions that do not have it.
     `answers` are by "Class.member" and replace what the engine says, one after the other where it is a list. `without`
-    takes away the CUDA "driver" or "numpy", `fails` is a function of the driver that fails, and `plugins` the image's
-    folder of compiled plugins.
+    takes away the CUDA "driver" or "numpy", `fails` is a function of the driver that fails, `null` a factory of the
+    library that gives nothing, and `plugins` the image's folder of compiled plugins.
     """
 
     name: str
@@ -34,6 +34,7 @@ class Scenario:
     answers: dict[str, Any] = field(default_factory=dict)
     without: tuple[str, ...] = ()
     fails: str = ""
+    null: str = ""
     plugins: str = "/nonexistent"
 
     def as_dict(self) -> dict[str, Any]:
@@ -48,6 +49,10 @@ def _build(recipe: Recipe, capability: str | None = None) -> dict[str, Any]:
 def _run(recipe: Recipe = Recipe()) -> dict[str, Any]:  # noqa: B008  (frozen)
     timing = {**vars(Timing()), "warmup_s": 0.0, "budget_s": 0.0}
     return {"kind": "run", "recipe": recipe.as_dict(), "compute_capability": None, "timing": timing}
+
+
+def _preflight(*, needs_gpu: bool) -> dict[str, Any]:
+    return {"kind": "preflight", "needs_gpu": needs_gpu}
 
 
 def _of_cases(plugin_library: str) -> list[Scenario]:
@@ -147,7 +152,6 @@ def _faults() -> list[Scenario]:
         build("parser refuses", answers={"OnnxParser.parse": False}),
         build("no engine", answers={"Builder.build_serialized_network": None}),
         build("no tensor of the name", Recipe(mark_outputs=("nowhere",))),
-        build("calibrator and no driver", _ENTROPY, without=("driver",)),
         build(
             "compute capability refused",
             capability="8.9",
@@ -161,8 +165,9 @@ def _faults() -> list[Scenario]:
         run("another size than was given", ICudaEngine__get_tensor_dtype={"enum": "DataType.HALF"}),
         # The name of no DataType so far stands for that of a later version.
         run("a type that the wire has not", ICudaEngine__get_tensor_dtype={"enum": "TensorFormat.LINEAR"}),
-        Scenario("run, no driver", _run(), "failed", without=("driver",)),
+        *_machine_faults(),
         # TensorRT goes on as if the batches had ended, and may build an engine all the same.
+        Scenario("run, a copy fails", _run(), "failed", fails="cuMemcpyHtoDAsync_v2"),
         Scenario("build, calibrator and CUDA error", _build(_ENTROPY), fails="cuMemcpyHtoDAsync_v2"),
         Scenario(
             "build, calibrator and half a number",
@@ -170,6 +175,39 @@ def _faults() -> list[Scenario]:
             "agent_fault",
             parts={"model": "onnx", "x": "\0" * 7, "shape:x": "1,2"},
         ),
+    ]
+
+
+def _machine_faults() -> list[Scenario]:
+    """Return what the machine and not the engine is to blame for, in a preflight and in a cell."""
+
+    def fault(name: str, job: dict[str, Any], **changes: Any) -> Scenario:
+        return Scenario(name, job, "agent_fault", **changes)
+
+    both = (("preflight", _preflight(needs_gpu=True)), ("build", _build(Recipe())))
+    loads = (("preflight", _preflight(needs_gpu=True)), ("run", _run()))
+    preflight, null = _preflight(needs_gpu=True), {"Builder.create_network": None}
+    return [
+        fault("preflight, no driver", preflight, without=("driver",)),
+        fault("preflight, CUDA does not start", preflight, fails="cuInit"),
+        fault("preflight, no context", preflight, fails="cuDevicePrimaryCtxRetain"),
+        fault("preflight, no memory", preflight, fails="cuMemAlloc_v2"),
+        fault("preflight, a copy fails", preflight, fails="cuMemcpyDtoHAsync_v2"),
+        fault("preflight, a copy does nothing", preflight, fails="silently cuMemcpyHtoDAsync_v2"),
+        fault("preflight, an event fails", preflight, fails="cuEventSynchronize"),
+        *(
+            fault(f"{kind}, null {what}", job, null=f"create{what}")
+            for what, kinds in (("InferBuilder", both), ("NvOnnxParser", both), ("InferRuntime", loads))
+            for kind, job in kinds
+        ),
+        fault("run, hollow runtime", _run(), null="only createInferRuntime"),
+        fault("preflight, null network", preflight, answers=null),
+        fault("preflight, null config", preflight, answers={"Builder.create_builder_config": None}),
+        fault("build, null network", _build(Recipe()), answers=null),
+        fault("build, null config", _build(Recipe()), answers={"Builder.create_builder_config": None}),
+        fault("build, calibrator and no driver", _build(_ENTROPY), without=("driver",)),
+        fault("run, no driver", _run(), without=("driver",)),
+        fault("run, CUDA does not start", _run(), fails="cuInit"),
     ]
 
 
@@ -191,7 +229,9 @@ def scenarios(folder: Path) -> list[Scenario]:
     """Return every job; `folder` is `plugin_folders`'."""
     features = [Scenario(f"feature {name}", _build(recipe)) for name, recipe in FEATURES.items()]
     others = [
-        Scenario("devices", {"kind": "devices"}),
+        Scenario("preflight", _preflight(needs_gpu=True)),
+        Scenario("preflight, no GPU needed and none there", _preflight(needs_gpu=False), without=("driver",)),
+        Scenario("preflight, no GPU needed and a broken one", _preflight(needs_gpu=False), fails="cuInit"),
         Scenario("run", _run()),
         Scenario("build, calibrator and no flag", _build(Recipe(calibrator=Calibrator("entropy")))),
         *_of_inputs(),

@@ -12,6 +12,7 @@
  */
 #define _GNU_SOURCE
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -48,13 +49,40 @@ __attribute__((constructor)) static void make_object(void)
 
 #define HANDS_OUT_THE_OBJECT(name) void *name(void) { return OBJECT; }
 
-HANDS_OUT_THE_OBJECT(createInferBuilder_INTERNAL)
+/* The factory that gives nothing, as NVIDIA's do where CUDA does not start; set by the probe, "" for none. With "only "
+ * before it, it complains and gives the object, as that of libnvinfer_lean 10.16 and 11.4 gives a hollow one. */
+char null_factory[64];
+
+/* Which of the logger's virtual functions is `log`: the first, until the loggers of TensorRT 11 got a base class. */
+int log_slot = 0;
+
+/* What NVIDIA's then say to the logger. */
+static void complain(void *logger, const char *name)
+{
+    typedef void log_function(void *self, int severity, const char *text);
+    char text[256];
+    snprintf(text, sizeof text, "%s: Error Code 6: API Usage Error (CUDA initialization failure with error: 35)", name);
+    (*(log_function ***)logger)[log_slot](logger, 1 /* kERROR */, text);
+}
+
+#define HANDS_OUT_THE_OBJECT_OR_NULL(name, called, logger)                  \
+    void *name(void *first, void *second)                                  \
+    {                                                                      \
+        (void)first, (void)second;                                         \
+        int hollow = strcmp(null_factory, "only " called) == 0;            \
+        if (!hollow && strcmp(null_factory, called) != 0)                  \
+            return OBJECT;                                                 \
+        complain(logger, called);                                          \
+        return hollow ? OBJECT : 0;                                        \
+    }
+
+HANDS_OUT_THE_OBJECT_OR_NULL(createInferBuilder_INTERNAL, "createInferBuilder", first)
+HANDS_OUT_THE_OBJECT_OR_NULL(createInferRuntime_INTERNAL, "createInferRuntime", first)
+HANDS_OUT_THE_OBJECT_OR_NULL(createNvOnnxParser_INTERNAL, "createNvOnnxParser", second)
 HANDS_OUT_THE_OBJECT(createInferRefitter_INTERNAL)
-HANDS_OUT_THE_OBJECT(createInferRuntime_INTERNAL)
 HANDS_OUT_THE_OBJECT(getBuilderPluginRegistry)
 HANDS_OUT_THE_OBJECT(getPluginRegistry)
 HANDS_OUT_THE_OBJECT(initLibNvInferPlugins)
-HANDS_OUT_THE_OBJECT(createNvOnnxParser_INTERNAL)
 HANDS_OUT_THE_OBJECT(createNvOnnxParserRefitter_INTERNAL)
 HANDS_OUT_THE_OBJECT(getNvOnnxParserVersion)
 

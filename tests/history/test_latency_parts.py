@@ -182,6 +182,7 @@ STEP = [(6, 0.01)]
 #: Twelve medians by rank, with Kendall's p in three sizes.
 CLEAR = [1, 0, 4, 2, 5, 7, 6, 3, 10, 9, 8, 11]  # 0.00097
 FAIR = [3, 2, 1, 0, 4, 8, 9, 6, 5, 7, 11, 10]  # 0.0088
+JUST_NOT = [10, *range(8, -1, -1), 9, *range(11, 20)]  # 0.0011
 FAINT = [5, 4, 3, 2, 1, 0, 11, 10, 9, 8, 7, 6]
 
 
@@ -193,7 +194,11 @@ FAINT = [5, 4, 3, 2, 1, 0, 11, 10, 9, 8, 7, 6]
         (FAIR, NO_STEP, False),
         (FAIR, STEP, True),
         (FAINT, STEP, False),
+        (JUST_NOT, NO_STEP, False),
+        (JUST_NOT, STEP, True),
         ([0] * 12, NO_STEP, False),
+        # Rising by its ranks, and yet flat along most of it: the median slope is none.
+        ([0] * 20 + [1] * 7, NO_STEP, False),
     ],
 )
 def test_a_drift_without_steps_has_to_be_the_clearer(

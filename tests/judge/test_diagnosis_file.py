@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import HandledError
-from harness.judge import classify, diagnosis
+from harness.judge import classify
 from harness.judge.diagnosis import FORM, SIGNATURES, diagnose, load_signatures
 from harness.record.outcome import Node
 from tests.judge.said import BUILD_FAILED, outcome
@@ -50,6 +50,17 @@ def test_an_entry_is_read_whole(tmp_path: Path) -> None:
         ("errors", "x(?P<n>y)")
     ]
     assert (signature.links, signature.advice_variants, signature.note) == (("https://a.b",), (), False)
+
+
+def test_generic_ones_are_tried_after_all_others_and_each_text_is_one_line(tmp_path: Path) -> None:
+    """Wherever they stand, and however the lines are broken."""
+    path = tmp_path / "d.yaml"
+    generic = ENTRY.replace("a-b", "g") + "  generic: true\n"
+    said = ENTRY.replace("a-b", "s").replace("advice: a", "advice: |\n    Two\n      lines.\n")
+    path.write_text(generic + said)
+    signatures = load_signatures(path)
+    assert [(each.id, each.generic) for each in signatures] == [("s", False), ("g", True)]
+    assert signatures[0].advice == "Two lines."
 
 
 @pytest.mark.parametrize(
@@ -142,13 +153,11 @@ def test_the_phases_are_those_of_a_record() -> None:
 
 @pytest.mark.parametrize(("nodes", "cause"), [((Node("/c", "Conv"),), "Conv /c y"), ((), "? ? y")])
 def test_a_text_may_name_the_place_that_is_looked_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nodes: tuple[Node, ...], cause: str
+    tmp_path: Path, nodes: tuple[Node, ...], cause: str
 ) -> None:
     path = tmp_path / "d.yaml"
     path.write_text(ENTRY.replace("c {n}", "'{op} {node} {n}'"))
-    signatures = load_signatures(path)
-    monkeypatch.setattr(diagnosis, "load_signatures", lambda: signatures)
-    found = diagnose(outcome(("errors", "xy"), nodes=nodes), BUILD_FAILED)
+    found = diagnose(outcome(("errors", "xy"), nodes=nodes), BUILD_FAILED, load_signatures(path))
     assert found is not None
     assert found.cause == cause
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from harness.judge.engine_errors import errors, fatal, native, refusals, warnings
-from harness.record.outcome import End, Message, Outcome, ParserError
+from harness.record.outcome import End, Message, Node, Outcome, ParserError
 
 pytestmark = pytest.mark.unit
 
@@ -25,7 +25,7 @@ def test_errors_are_those_of_logger_parser_and_process_in_this_order() -> None:
     """Without what only repeats that something failed; what is no error is a warning."""
     found = record(
         "WARNING a warning",
-        f"ERROR first\n\n{NOISE}\n last ",
+        f"ERROR first\n\n  \n{NOISE}\n last ",
         f"ERROR {NOISE}",
         "INFO told",
         "INTERNAL_ERROR inner",
@@ -54,6 +54,8 @@ def test_native_lines_are_those_with_text() -> None:
         # The last of the logger that is not the agent's own sentence, which is the cause of last resort.
         (("ERROR first", "INTERNAL_ERROR last", f"ERROR {NOISE}", "WARNING later"), {"error": AGENT}, "last"),
         ((f"ERROR {NOISE}",), {"error": AGENT}, AGENT),
+        # It is of no node, not even of the only one.
+        ((), {"error": AGENT, "nodes": (Node("/c", "Conv"),)}, AGENT),
         ((), {"error": "KeyError: 'x'"}, "KeyError: 'x'"),
         (("ERROR logged",), {"error": "KeyError: 'x'"}, "logged"),
         # The parser's first that says more than its own value, before any of the logger's.

@@ -110,6 +110,9 @@ def test_an_operator_alone_names_its_nodes() -> None:
     some = dataclasses.replace(record, nodes=record.nodes[:4])
     assert find_place(some, "x", operator="Conv") == Place("Conv", "/c0, /c1, /c2")
     assert find_place(some, "x", operator="Gemm") == Place("Gemm")
+    alone = dataclasses.replace(record, nodes=nodes[:1])
+    assert find_place(alone, "x", operator="Gemm") == Place("Gemm")
+    assert find_place(alone, "x") == Place("Conv", "/c0")
     assert find_place(some, "x") == Place()
     assert find_place(record, "x", operator="Conv", node="/c3 + PWN(/r)") == Place("Conv", "/c3")
     assert find_place(record, "x", node="/c3 + PWN(/r)") == Place("Conv", "/c3")
@@ -141,6 +144,20 @@ def test_an_operator_of_a_subgraph_comes_with_the_node_around_it() -> None:
     )
 
 
+def test_a_node_inside_the_only_one_is_told_by_the_log() -> None:
+    """The graph has one node, a loop, and the log names the one in its body that was refused."""
+    record = dataclasses.replace(
+        FAILED,
+        nodes=(Node("/loop", "Loop"),),
+        parser_errors=(ParserError("no"),),
+        messages=(
+            parsing(0, "Mish", "m"),
+            Message("ERROR", "ERROR: x.cpp:1 In function importMish:\n[8] no"),
+        ),
+    )
+    assert find_place(record, "no") == Place("Mish", "node_of_m")
+
+
 def test_the_function_that_refused_names_the_operator_where_nothing_else_does() -> None:
     record = dataclasses.replace(
         FAILED,
@@ -161,6 +178,7 @@ def parsing(number: int, operator: str, output: str) -> Message:
         # The complaint that the text is about, by its first line and without the space around it.
         (("\n first\nmore", "second"), "  first\nof the lines", ("Relu", "node_of_a")),
         (("first", "second"), "second", ("Conv", "node_of_b")),
+        (("first", "\n second\nmore"), "  second\nof the lines", ("Conv", "node_of_b")),
         # What a library says of its own led to the first error.
         (("first", "second"), "past the logger", ("Relu", "node_of_a")),
         # What the log does not repeat is nowhere in it.
@@ -199,6 +217,9 @@ def test_of_two_errors_that_of_the_operator_is_told() -> None:
     record = dataclasses.replace(FAILED, nodes=nodes, parser_errors=errors)
     assert find_place(record, "x", operator="Conv") == Place("Conv", "/c")
     assert find_place(record, "x") == Place("Relu", "/r")
+    # What led to the first error is not what led to the second, wherever the first is.
+    unplaced = dataclasses.replace(record, parser_errors=(ParserError("one"), errors[1]))
+    assert find_place(unplaced, "x") == Place()
     # The number that a text has names its node, if the operator is the one in question.
     numbered = "In node 1 with name: /c and operator: Conv (x)"
     without = dataclasses.replace(record, parser_errors=())

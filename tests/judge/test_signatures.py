@@ -44,6 +44,11 @@ def test_notes_are_counted_and_no_cause_of_a_failure(name: str, text: str) -> No
     assert lost.id == name
 
 
+def test_what_is_a_cause_is_no_note() -> None:
+    """However a cell ended, its errors are counted nowhere."""
+    assert notes(outcome(*((place, text) for _, place, text in TEXTS))) == ()
+
+
 @pytest.mark.parametrize(("name", "place", "text"), NEAR_MISSES)
 def test_near_misses_are_not_taken_for_it(name: str, place: str, text: str) -> None:
     assert found_id((place, text)) != name

@@ -202,6 +202,8 @@ def test_every_prefix_of_a_file_is_readable(tmp_path: Path) -> None:
         b'{"schema": 99}',
         b'{"schema": 1}',
         json.dumps(dataclasses.asdict(outcome(phases={"build": float("nan")}))).encode(),
+        # Where a field may be null, null is not what was written.
+        json.dumps({**outcome().to_json(), "engine_bytes": float("nan")}).encode(),
     ],
 )
 def test_a_bad_line_that_is_not_torn_is_named(tmp_path: Path, line: bytes) -> None:
@@ -306,6 +308,12 @@ def test_whoever_got_as_far_as_a_gpu_is_not_hidden_by_a_build(tmp_path: Path, ph
     assert latest(tmp_path / "2", before, outcome(**later, **shown)).reason == "later"
 
 
+def test_a_build_does_not_hide_outputs_whose_phase_was_not_recorded(tmp_path: Path) -> None:
+    """Outputs are what a run is for."""
+    later = outcome(when="2026-02-01T00:00:00Z")
+    assert latest(tmp_path, outcome(ran=True, phases={"build": 1.0}), later).ran
+
+
 def test_cells_are_sorted_by_their_ids(tmp_path: Path) -> None:
     with Store(tmp_path) as store:
         for cell in "bca":
@@ -330,6 +338,7 @@ def test_absorbing_another_store_twice_adds_once(tmp_path: Path) -> None:
         shared = one.append(outcome("shared"), "log shared")
         two.append(shared)
         two.append(outcome("new"), "log new")
+        two.append(outcome("bare"))
         two.append(outcome("bare"))
         with pytest.raises(HandledError, match=str(shared.log_sha256)):
             Store(tmp_path / "c").absorb(two)
@@ -426,6 +435,23 @@ def test_records_are_one_json_line_each(tmp_path: Path) -> None:
     assert json.loads(lines[0])["messages"][0]["text"] == "two\nlines\u2028three"
     assert lines[0].startswith(b'{"cell":"c[v]-t","case":"c"')
     assert "\u2028".encode() in lines[0]
+
+
+def test_a_whole_line_at_the_end_that_is_no_record_is_named(tmp_path: Path) -> None:
+    """Only a line that lacks its newline is one that nobody was promised."""
+    with Store(tmp_path) as store:
+        store.append(outcome())
+    path = tmp_path / "records" / "run-main.jsonl"
+    path.write_bytes(path.read_bytes() + b"garbage\n")
+    with pytest.raises(HandledError, match=r"run-main\.jsonl:2: not a record"):
+        list(Store(tmp_path).outcomes())
+
+
+def test_other_files_beside_the_records_are_passed_over(tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        store.append(outcome())
+    (tmp_path / "records" / "notes.txt").write_text("why this was run\n")
+    assert len(list(Store(tmp_path).outcomes())) == 1
 
 
 def test_blank_lines_are_no_records(tmp_path: Path) -> None:

@@ -249,6 +249,20 @@ def test_layers_of_every_source_are_read_with_node_and_times(source: str, name: 
             assert outcome.messages == ()
 
 
+def test_a_message_of_anything_else_lists_no_layers() -> None:
+    """Most of what an engine tells in its most talkative mode is of other things."""
+    outcome, _ = heard(message("VERBOSE", "Layer(X): c, Tactic: 0x1, x[Float(1)] -> y[Int8(1)]"))
+    assert (outcome.layers, outcome.layer_source) == ((), "")
+
+
+def test_a_layer_that_onnx_runtime_renamed_is_traced_by_the_model_it_was_given() -> None:
+    """By what it makes."""
+    renamed = relu()
+    renamed.graph.node[0].name = "fused_1"
+    outcome, _ = heard(event("layers", renamed.SerializeToString(), source="ort_graph"))
+    assert [(layer.name, layer.onnx_nodes) for layer in outcome.layers] == [("fused_1", ("/act",))]
+
+
 def test_of_layers_told_twice_those_of_the_better_source_are_kept() -> None:
     assert heard(LOG_8X, VERBOSE_LOG)[0].layer_source == "verbose_log"
     assert heard(LOG_8X, VERBOSE_LOG, ORT_GRAPH)[0].layer_source == "ort_graph"
@@ -346,6 +360,13 @@ def test_a_bad_end_is_still_an_end() -> None:
 def test_a_profile_that_was_cut_short_costs_the_times_alone() -> None:
     outcome, _ = heard(event("profile", b'[{"cat": "No'), event("end", **END))
     assert outcome.state == "done"
+
+
+def test_a_profile_with_a_name_of_no_utf_8_keeps_its_times() -> None:
+    """ONNX puts no limit on names."""
+    profile = b'[{"name": "caf\xe9_kernel_time", "dur": 1}, {"name": "/act_kernel_time", "dur": 2000}]'
+    outcome, _ = heard(ORT_GRAPH, event("profile", profile), event("end", **END))
+    assert (outcome.state, outcome.layers[0].time_ms) == ("done", 2.0)
 
 
 def test_a_record_of_it_can_be_stored_and_read() -> None:

@@ -152,7 +152,7 @@ def test_an_agent_that_sees_no_gpu_where_one_is_needed_is_infrastructure_once(be
     runner = bench.runner(target(needs=Needs(gpu=True, architecture="x86_64")))
     found = [classified(run(runner, "echo")) for _ in range(3)]
     assert [each.cls for each in found] == [Class.INFRA_ERROR] * 3
-    assert all("its agent sees none" in each.reason for each in found)
+    assert all("the preflight of toy failed: it names no GPU" in each.reason for each in found)
     assert len(bench.agents) == 2
 
 

@@ -35,6 +35,13 @@ AREAS = (
             "tests/report/test_steps.py",
             "tests/report/test_changed.py",
             "tests/report/test_ranges.py",
+            "tests/report/test_span_sentences.py",
+            "tests/report/test_neighbours.py",
+            "tests/report/test_sides.py",
+            "tests/report/test_judged_pairs.py",
+            "tests/report/test_step_sentences.py",
+            "tests/report/test_judged_steps.py",
+            "tests/report/test_instead.py",
             "tests/report/test_results.py",
             "tests/report/test_exports.py",
             "tests/report/test_pagedata.py",
@@ -50,7 +57,7 @@ AREAS = (
     Area(
         "placing",
         ("harness/report/page/layout.py",),
-        ("tests/report/test_graph.py",),
+        ("tests/report/test_graph.py", "tests/report/test_layout.py"),
     ),
     Area(
         "latency",

@@ -2,7 +2,7 @@
 
 `preload` runs once in the agent, `run` in a child for each job. A job reports by `emit(kind, body=b"", **fields)`:
 `phase` (name, seconds, ok), `message` (severity, text), `parser_error`, `missing_api` (name), `unavailable` (text),
-`failed` (text), `agent_fault` (text: this program's own failure, which the engine is not blamed for), `plan`,
+`failed` (text), `agent_fault` (text: a failure of this program or of the machine, not the engine's), `plan`,
 `calibration_cache`, `layers`, `layer_times`, `output` (name, dtype, shape; dtype "" of one that is not compared),
 `latency`, `fact`.
 """
@@ -28,6 +28,10 @@ class MissingApi(Failed):
         self.name = name
 
 
+class MachineFault(Exception):
+    """The machine does not do what every cell needs of it; the text says what, and what to do."""
+
+
 class Unavailable(Exception):
     """This environment lacks something that is no part of the engine; the text says "needs ..." and what."""
 
@@ -36,7 +40,7 @@ def said(call: Callable[..., Any], *arguments: Any) -> Any:
     """Return what a call of an engine returns; what it, or CUDA under it, raises is its refusal, in its own words."""
     try:
         return call(*arguments)
-    except (Failed, Unavailable):
+    except (Failed, MachineFault, Unavailable):
         raise
     except Exception as error:
         raise Failed("%s: %s" % (type(error).__name__, error)) from error
@@ -55,7 +59,7 @@ def phase(emit: Emit, name: str) -> Iterator[None]:
     emit("phase", name=name, seconds=time.monotonic() - start, ok=True)
 
 
-def report_failure(emit: Emit, work: Callable[[], None]) -> None:
+def report_failure(emit: Emit, work: Callable[[], object]) -> None:
     """Run `work`; an engine's refusal becomes events, anything else is a fault of the agent and ends the child."""
     try:
         work()
@@ -63,6 +67,8 @@ def report_failure(emit: Emit, work: Callable[[], None]) -> None:
         emit("missing_api", name=error.name)
     except Unavailable as error:
         emit("unavailable", text=str(error))
+    except MachineFault as error:
+        emit("agent_fault", text=str(error))
     except Failed as error:
         emit("failed", text=str(error))
 

@@ -14,7 +14,6 @@ import time
 from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
 
 from harness.agent import gpu
-from harness.agent.cuda import Device, device_facts
 from harness.agent.engines import Emit, Unavailable, machine_facts, phase, report_failure, said
 from harness.agent.protocol import Message, split_parts
 from harness.agent.tensors import ELEMENTS, read_shape, size
@@ -52,10 +51,10 @@ def preload(engine: str) -> Dict[str, str]:
 
 
 def run(job: Message, body: bytes, emit: Emit) -> None:
-    """Do one job: "devices" (those of the job's provider) or "run" (parts: model and inputs)."""
-    if job["kind"] == "devices":
-        for facts in device_facts()[:1] if job["provider"] == "cuda" else ():
-            emit("fact", facts=facts)
+    """Do one job: "preflight" (of the GPU, where the provider needs it) or "run" (parts: model and inputs)."""
+    if job["kind"] == "preflight":
+        if job["provider"] == "cuda":
+            report_failure(emit, lambda: gpu.check(emit, needed=True))
         return
     parts = split_parts(job["parts"], body)
     work = _run_cuda if job["provider"] == "cuda" else _run_cpu
@@ -101,7 +100,7 @@ def _run_cuda(job: Message, parts: Dict[str, bytes], emit: Emit) -> None:
             binding.synchronize_outputs()
 
         inputs = [feed.data for feed in feeds.values()]
-        with Device() as device:
+        with gpu.opened() as device:
             fields = gpu.latency(_on_the_host(once), device, job["timing"], inputs)
         scope = "one run_with_iobinding until its outputs are there, tensors on the device"
         emit("latency", clock="monotonic", scope=scope, **fields)

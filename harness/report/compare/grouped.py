@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
     from harness.report.model import Change
 
-#: How readers call what changed; the order in which it matters.
-WHAT = {"class": "result", "precision": "precision", "layers": "layers"}
+#: What changed, as readers call it, in the order in which it matters.
+_WHAT = ("result", "precision", "layers")
 _BETTER = {True: "better", False: "worse", None: "other"}
 _ORDER = ("worse", "better", "other")
 
@@ -57,7 +57,8 @@ def grouped(changes: Sequence[Change], most: int) -> list[ChangeGroup]:
     """
     found: dict[tuple[str, str, str, str, str], list[Change]] = {}
     for change in changes:
-        what, way = WHAT.get(change.what, change.what), _BETTER[change.better]
+        what = "result" if change.what == "class" else change.what
+        way = _BETTER[change.better]
         found.setdefault((change.series, change.versions, what, way, change.shared), []).append(change)
     groups = [ChangeGroup(*key, len(named), tuple(named)) for key, named in found.items()]
     return _named([group for _, group in sorted(enumerate(groups), key=_rank)], most)
@@ -65,8 +66,7 @@ def grouped(changes: Sequence[Change], most: int) -> list[ChangeGroup]:
 
 def _rank(entry: tuple[int, ChangeGroup]) -> tuple[int, int, int]:
     at, group = entry
-    kinds = list(WHAT.values())
-    return (kinds.index(group.what) if group.what in kinds else len(kinds), _ORDER.index(group.way), at)
+    return (_WHAT.index(group.what) if group.what in _WHAT else len(_WHAT), _ORDER.index(group.way), at)
 
 
 def _named(groups: Sequence[ChangeGroup], most: int) -> list[ChangeGroup]:

@@ -6,6 +6,7 @@ A side is a column of a report, so that two targets of one night and one target 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import Enum, auto
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.judge.timing import RUN_TO_RUN
@@ -17,6 +18,7 @@ from harness.words import GOOD, Class, Precision, Word
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from harness.report.compare.sides import Box
     from harness.report.model import CellView, Results, TargetView, VariantView
 
     Key = tuple[str, str]
@@ -38,12 +40,12 @@ class Kind(Word):
     FASTER = "faster"
 
 
-class Hindrance(Word):
+class Hindrance(Enum):
     """Why two timings are not compared."""
 
-    STACK = "stack"
-    NOISE = "noise"
-    MODEL = "model"
+    STACK = auto()
+    NOISE = auto()
+    MODEL = auto()
 
 
 @dataclass(frozen=True)
@@ -85,10 +87,10 @@ class Known:
 
     def side(self, key: Key, variant: VariantView) -> Side:
         """Return a side in the terms of one variant: what it wants now is asked of both sides."""
-        own = self.variants.get(key)
-        if own is None or key not in self.cells:
+        if key not in self.cells:
             return _NOT_THERE
-        if own is variant or own.wanted == variant.wanted:
+        own = self.variants[key]
+        if own.wanted == variant.wanted:
             return self.sides[key]
         return side(self.cells[key], replace(own, wanted=variant.wanted))
 
@@ -103,7 +105,16 @@ class Pair(NamedTuple):
     variant: VariantView
     old: Side
     new: Side
-    altered: bool = False
+    altered: bool
+
+
+class Pace(NamedTuple):
+    """Two timings that are compared; `least` and `most` enclose the ratio of their medians, new over old, with 99 %."""
+
+    old: Box
+    new: Box
+    least: float
+    most: float
 
 
 class Step(NamedTuple):
@@ -142,7 +153,7 @@ def pairs(before: Known, after: Known) -> tuple[Pair, ...]:
         old, new = before.variants.get(key), after.variants.get(key)
         variant = new or before.variants[key]
         sides = before.side(key, variant), after.side(key, variant)
-        altered = bool(old and new and old is not new and _subject(old) != _subject(new))
+        altered = bool(old and new and _subject(old) != _subject(new))
         made.append(Pair(variant, *sides, altered))
     return tuple(made)
 
@@ -154,34 +165,32 @@ def kinds(pair: Pair) -> list[Kind]:
 
 def crossed(pair: Pair) -> list[tuple[str, str, str]]:
     """Return the nodes that nobody wished for and that left or took a narrow type: each with before and after."""
-    sides = pair.old, pair.new
-    if not (pair.new.demanded and all(one.rest and one.cls and standing(one.cls) for one in sides)):
+    if not (pair.new.demanded and standing(pair.old.cls) and standing(pair.new.cls)):
         return []
     before = dict(pair.old.rest)
     both = [(node, before[node], after) for node, after in pair.new.rest if node in before]
     return [each for each in both if crosses(Precision(each[1]), Precision(each[2]))]
 
 
-def hindrance(pair: Pair) -> Hindrance | None:
+def hindrance(pair: Pair, old: Box, new: Box) -> Hindrance | None:
     """Return why the timings of a variant that was timed on both sides are not compared; None where they are."""
-    old, new = pair.old.box, pair.new.box
     if pair.altered:
         return Hindrance.MODEL
-    if not old or not new or old.stack != new.stack:
+    if old.stack != new.stack:
         return Hindrance.STACK
-    return None if old.interval and new.interval else Hindrance.NOISE
+    return None if pace(pair) else Hindrance.NOISE
 
 
-def ratio(pair: Pair) -> tuple[float, float] | None:
-    """Return the 99 % interval of the ratio of the medians, after over before; None where they are not compared."""
+def pace(pair: Pair) -> Pace | None:
+    """Return both timings of a variant and how they compare; None where they are not compared."""
     old, new = pair.old.box, pair.new.box
-    if not (old and new and old.interval and new.interval) or hindrance(pair):
+    if pair.altered or not (old and new and old.stack == new.stack and old.interval and new.interval):
         return None
-    return new.interval[0] / old.interval[1], new.interval[1] / old.interval[0]
+    return Pace(old, new, new.interval[0] / old.interval[1], new.interval[1] / old.interval[0])
 
 
-def standing(cls: Class) -> int:
-    """Return 2 for a class that works, 1 for one that works without its precision, 0 for one that fails."""
+def standing(cls: Class | None) -> int:
+    """Return 2 for a class that works, 1 for one that works without its precision, 0 for one that fails or is none."""
     return 2 if cls in GOOD else 1 if cls is Class.PRECISION_LOST else 0
 
 
@@ -237,12 +246,10 @@ def _kept(wanted: Sequence[tuple[str, Precision]], one: Side, other: Side) -> in
 
 def _speed(pair: Pair) -> Kind | None:
     """Tell slower from faster, of engines that work: the time of one that fails or errs is no speed."""
-    found, box = ratio(pair), pair.old.box
-    if not (
-        found and box and pair.old.cls and pair.new.cls and standing(pair.old.cls) and standing(pair.new.cls)
-    ):
+    found = pace(pair)
+    if not (found and standing(pair.old.cls) and standing(pair.new.cls)):
         return None
-    margin = 1 + RUN_TO_RUN[box.stack[0]]
-    if found[0] > margin:
+    margin = 1 + RUN_TO_RUN[found.old.stack[0]]
+    if found.least > margin:
         return Kind.SLOWER
-    return Kind.FASTER if found[1] < 1 / margin else None
+    return Kind.FASTER if found.most < 1 / margin else None

@@ -6,7 +6,7 @@ A series is a run of versions that can be compared: one engine on one platform. 
 from __future__ import annotations
 
 from collections import Counter
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from packaging.version import Version
@@ -47,11 +47,11 @@ PREDICATE = {
 
 def short_versions(versions: Iterable[str]) -> dict[str, str]:
     """Return for each version its shortest prefix, of two parts or more, that no other one shares."""
-    every = sorted(set(versions), key=Version)
+    every = dict.fromkeys(versions)
     return {version: _shortest(version, every) for version in every}
 
 
-def _shortest(version: str, every: Sequence[str]) -> str:
+def _shortest(version: str, every: Collection[str]) -> str:
     parts = version.split(".")
     for length in range(2, len(parts)):
         prefix = parts[:length]
@@ -100,7 +100,7 @@ def unasked(cell: CellView, variant: VariantView) -> dict[str, Precision]:
     return {
         node: kind
         for node, kind in cell.precision.items()
-        if cell.layers and kind in NARROW | _FLOATING and node not in wanted and (node, kind) not in follow
+        if kind in NARROW | _FLOATING and (node, kind) not in follow
     }
 
 
@@ -129,7 +129,7 @@ def spans(variant: VariantView, runs: Mapping[str, Run]) -> list[Span]:
     """
     found = []
     every = [pair for run in runs.values() for pair in run if pair[1].measured]
-    states = {(target.series, target.version): _state(cell) for target, cell in every}
+    states = {(target.series, target.version): (cell.cls, cell.chip) for target, cell in every}
     for series, run in runs.items():
         main = series.partition(",")[0]
         ran = {target.id for target, cell in run if cell.measured}
@@ -143,17 +143,17 @@ def spans(variant: VariantView, runs: Mapping[str, Run]) -> list[Span]:
                 if point.target.id in ran
                 and states.get((main, point.target.version)) != (point.state, point.chip)
             ]
-        if any(point.state for point in points):
+        if any(map(_known, points)):
             measured = any(point.target.id in ran for point in points)
             found.append(Span(series, _sentence(points), claimed=not measured))
     return found
 
 
 class _Point(NamedTuple):
-    """What is known of one version, and how sure that is; `state` is None where nothing is."""
+    """What is known of one version, and how sure that is; `state` is NOT_RUN where nothing is."""
 
     target: TargetView
-    state: Class | None
+    state: Class
     chip: str
     mark: str
 
@@ -163,73 +163,56 @@ def _point(variant: VariantView, target: TargetView, cell: CellView) -> _Point:
         return _Point(target, cell.cls, cell.chip, str(Grade.MEASURED))
     claim = variant.expectations[cell.claims[0]] if cell.claims else None
     if claim is None or claim.outcome in UNJUDGED:
-        return _Point(target, None, "", "")
+        return _Point(target, Class.NOT_RUN, "", "")
     return _Point(target, claim.outcome, "", str(claim.grade))
 
 
-def _state(cell: CellView) -> tuple[Class, str]:
-    return cell.cls, cell.chip
+def _known(point: _Point) -> bool:
+    return point.state is not Class.NOT_RUN
 
 
 def _sentence(points: Sequence[_Point]) -> str:
     """Say the clauses in version order, then which versions nobody tested."""
-    runs: list[list[_Point]] = []
-    for point in points:
-        if point.state is None:
-            continue
-        if runs and runs[-1][-1][1:] == point[1:]:
-            runs[-1].append(point)
-        else:
-            runs.append([point])
+    runs = [list(run) for _, run in groupby(filter(_known, points), key=lambda point: point[1:])]
     order = [point.target.id for point in points]
     clauses = []
-    for index, run in enumerate(runs):
-        before = runs[index - 1][-1] if index else None
-        gap = before is not None and order.index(run[0].target.id) - order.index(before.target.id) > 1
-        clauses.append(_clause(run, before, gap=gap, open_end=index == len(runs) - 1))
+    for before, run in zip([None, *runs], runs, strict=False):
+        last = before[-1] if before else None
+        gap = last is not None and order.index(run[0].target.id) - order.index(last.target.id) > 1
+        clauses.append(_clause(run[0], run[-1], last, gap=gap, open_end=run is runs[-1]))
     untested = _untested(points)
     return "; ".join([*clauses, f"{untested} not tested"] if untested else clauses)
 
 
-def _clause(run: Sequence[_Point], before: _Point | None, *, gap: bool, open_end: bool) -> str:
-    first, last = run[0].target.short, run[-1].target.short
-    state, chip_, mark = run[0].state, run[0].chip, run[0].mark
-    kept = f", {chip_}" if chip_ else ""
-    if state is None:
-        return ""
-    turn = _turn(before, run[0])
+def _clause(first: _Point, last: _Point, before: _Point | None, *, gap: bool, open_end: bool) -> str:
+    since, until = first.target.short, last.target.short
+    kept = f", {first.chip}" if first.chip else ""
+    turn = _turn(before, first)
     if turn:
-        return f"{turn} {'by' if gap else 'in'} {first} ({mark}): {PREDICATE[state]}{kept}"
+        return f"{turn} {'by' if gap else 'in'} {since} ({first.mark}): {PREDICATE[first.state]}{kept}"
     where = (
-        f"on {first}"
-        if first == last
-        else f"from {first}"
+        f"on {since}"
+        if since == until
+        else f"from {since}"
         if open_end and before
-        else f"on {first} to {last}"
+        else f"on {since} to {until}"
     )
-    return f"{PREDICATE[state]} {where} ({mark}){kept}"
+    return f"{PREDICATE[first.state]} {where} ({first.mark}){kept}"
 
 
-def _turn(before: _Point | None, now: _Point) -> str:
+def _turn(before: _Point | None, now: _Point) -> str | None:
     """Name the turn for the better or the worse; from a lost precision to a failure is neither."""
     if before is None or (before.state in GOOD) == (now.state in GOOD):
-        return ""
-    return "fixed" if now.state in GOOD else "broken" if now.state is not Class.PRECISION_LOST else ""
+        return None
+    return "fixed" if now.state in GOOD else "broken" if now.state is not Class.PRECISION_LOST else None
 
 
 def _untested(points: Sequence[_Point]) -> str:
     """Name the versions of which nothing is known, neighbours as a range."""
-    groups: list[list[str]] = []
-    previous = False
-    for point in points:
-        if point.state is None:
-            groups = (
-                [*groups[:-1], [*groups[-1], point.target.short]]
-                if previous
-                else [*groups, [point.target.short]]
-            )
-        previous = point.state is None
-    return ", ".join(group[0] if len(group) == 1 else f"{group[0]} to {group[-1]}" for group in groups)
+    groups = [
+        [point.target.short for point in group] for known, group in groupby(points, key=_known) if not known
+    ]
+    return ", ".join(" to ".join(dict.fromkeys((group[0], group[-1]))) for group in groups)
 
 
 def changes(variant: VariantView, run: Run) -> tuple[Change, ...]:
@@ -255,8 +238,8 @@ def _difference(variant: VariantView, old: CellView, new: CellView) -> Differenc
         return "class", better, f"{PREDICATE[old.cls]} before, {PREDICATE[new.cls]} after", new.chip
     wanted = dict(variant.wanted)
     moved = _moved(old.precision, new.precision, wanted)
-    rest = unasked(old, variant), unasked(new, variant)
-    moved = moved or [each for each in _moved(*rest, rest[0]) if crosses(*each[1:])]
+    rest = unasked(old, variant)
+    moved = moved or [each for each in _moved(rest, unasked(new, variant), rest) if crosses(*each[1:])]
     if moved:
         told = [(before, after, wanted[node]) for node, before, after in moved if node in wanted]
         gained = {after == want for before, after, want in told if want in (before, after)}
@@ -286,7 +269,9 @@ def _fusions(layers: Sequence[Layer]) -> Counter[tuple[tuple[str, ...], str]]:
     return Counter((tuple(sorted(layer.onnx_nodes)), str(layer.precision)) for layer in layers)
 
 
-def _example(gone: Counter[tuple[tuple[str, ...], str]], come: Counter[tuple[tuple[str, ...], str]]) -> str:
+def _example(
+    gone: Counter[tuple[tuple[str, ...], str]], come: Counter[tuple[tuple[str, ...], str]]
+) -> str | None:
     """Name one ONNX node whose layer is another, so that the change can be found in the layer table."""
     for nodes, precision in sorted(come):
         for old_nodes, old_precision in sorted(gone):
@@ -294,7 +279,7 @@ def _example(gone: Counter[tuple[tuple[str, ...], str]], come: Counter[tuple[tup
                 if node in old_nodes:
                     now = f"{_company(node, nodes)} in {precision}"
                     return f"{node} was {_company(node, old_nodes)} in {old_precision}, now {now}"
-    return ""
+    return None
 
 
 def _company(node: str, nodes: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from harness.report.compare.pairs import Pair, Step
-    from harness.report.compare.sides import Side
+    from harness.report.compare.sides import Box, Side
 
 #: Classes that a cell has only where its engine was tried on a device.
 _RUN = frozenset({Class.OK, Class.INACCURATE, Class.LOAD_FAILED, Class.RUN_FAILED})
@@ -43,7 +43,7 @@ def basis(step: Step) -> str:
 def coverage(step: Step) -> str:
     """Count, by operator, the wanted INT8 nodes that run in it, for each side on which any was built."""
     wanted = [
-        (row, at, ops.get(node, ""))
+        (row, at, ops.get(node, "?"))
         for row, pair in enumerate(step.pairs)
         if any(want is Precision.INT8 for _, want in pair.variant.wanted)
         for ops in [pair.variant.ops]
@@ -60,15 +60,14 @@ def coverage(step: Step) -> str:
 
 def timing(step: Step) -> tuple[int, str]:
     """Return how many variants have latencies that were compared, and the sentence on those that have not."""
-    both = [pair for pair in step.pairs if pair.old.box and pair.new.box]
+    both = [(pair, pair.old.box, pair.new.box) for pair in step.pairs if pair.old.box and pair.new.box]
     if not both:
         return 0, "Latency is not compared: no variant was timed on both."
-    why = Counter(map(hindrance, both))
+    why = Counter(hindrance(*each) for each in both)
     left = []
     if why[Hindrance.STACK]:
-        left.append(
-            f"{why[Hindrance.STACK]} timed on different stacks ({', '.join(_differing(both))} differ)"
-        )
+        differing = ", ".join(_differing([(old, new) for _, old, new in both]))
+        left.append(f"{why[Hindrance.STACK]} timed on different stacks ({differing} differ)")
     if why[Hindrance.NOISE]:
         left.append(f"{why[Hindrance.NOISE]} too noisy")
     if why[Hindrance.MODEL]:
@@ -99,14 +98,14 @@ def _good(both: Sequence[Pair]) -> str:
     return " or ".join(said) or "works"
 
 
-def _unmeasured(step: Step) -> str:
+def _unmeasured(step: Step) -> str | None:
     unrun = dict.fromkeys(column.called for column, _ in step.sides if not column.view.stamps)
     if not unrun:
-        return ""
+        return None
     return f"Not run here: {' and '.join(unrun)}. What is said of it is reported or guessed, not measured."
 
 
-def _built(step: Step) -> str:
+def _built(step: Step) -> str | None:
     """Name the sides whose engines were built and not run; of one that was run in part, with how many."""
     named: dict[str, None] = {}
     for column, sides in step.sides:
@@ -117,21 +116,17 @@ def _built(step: Step) -> str:
             part = f" ({built} {'variant' if built == 1 else 'variants'})" if run else ""
             named[f"{column.called}{part}"] = None
     if not named:
-        return ""
+        return None
     return f"Built, not run, on {' and '.join(named)}: numbers and latency were not measured."
 
 
-def _flaky(step: Step) -> str:
+def _flaky(step: Step) -> str | None:
     """Count all variants that are flaky, also those without a row: they may be the same on both by chance."""
-    names = dict.fromkeys(column.called for column, sides in step.sides if any(map(_sways, sides)))
-    count = sum(_sways(pair.old) or _sways(pair.new) for pair in step.pairs)
+    names = dict.fromkeys(column.called for column, sides in step.sides if any(one.flaky for one in sides))
+    count = sum(bool(pair.old.flaky or pair.new.flaky) for pair in step.pairs)
     if not count:
-        return ""
+        return None
     return f"{count} {'variant is' if count == 1 else 'variants are'} flaky on {' or '.join(names)}."
-
-
-def _sways(one: Side) -> bool:
-    return one.cls is not None and bool(one.flaky)
 
 
 def _told(name: str, wanted: Sequence[tuple[Side, int, str]]) -> str:
@@ -139,18 +134,17 @@ def _told(name: str, wanted: Sequence[tuple[Side, int, str]]) -> str:
     if not any(one.nodes for one, _, _ in wanted):
         measured = [one.cls for one, _, _ in wanted if one.grade is Grade.MEASURED]
         # What gives wrong numbers ran, in whatever precision.
-        failed = [cls for cls in measured if cls and not standing(cls) and cls is not Class.INACCURATE]
+        failed = [cls for cls in measured if not standing(cls) and cls is not Class.INACCURATE]
         if measured and len(failed) == len(measured):
             return f"none on {name} (every variant measured there that wants INT8 fails)"
         return f"not told on {name}"
-    ops = Counter(op or "?" for one, at, op in wanted if one.nodes[at : at + 1] == ("int8",))
+    ops = Counter(op for one, at, op in wanted if one.nodes and one.nodes[at] == Precision.INT8)
     by_op = ", ".join(f"{op} {count}" for op, count in sorted(ops.items()))
     return f"{ops.total()} on {name}{f' ({by_op})' if by_op else ''}"
 
 
-def _differing(both: Sequence[Pair]) -> Iterator[str]:
+def _differing(both: Sequence[tuple[Box, Box]]) -> Iterator[str]:
     """Yield the fields of the stack in which the two sides of any variant differ."""
-    stacks = [(pair.old.box.stack, pair.new.box.stack) for pair in both if pair.old.box and pair.new.box]
     for at, field in enumerate(("clock", *STACK)):
-        if any(one[at] != two[at] for one, two in stacks):
+        if any(old.stack[at] != new.stack[at] for old, new in both):
             yield field

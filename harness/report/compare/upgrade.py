@@ -15,7 +15,7 @@ from packaging.version import Version
 
 from harness.layers.datatype import same_precision
 from harness.report.compare.instead import Meanwhile
-from harness.report.compare.pairs import Kind, Pair, Step, crossed, kinds, known, pairs, ratio
+from harness.report.compare.pairs import Kind, Pair, Step, crossed, kinds, known, pace, pairs
 from harness.report.compare.sentences import basis, coverage, headline, timing
 from harness.report.labels import KINDS
 from harness.report.text import milliseconds
@@ -24,7 +24,7 @@ from harness.words import Grade, Precision, said
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.report.compare.pairs import Column
+    from harness.report.compare.pairs import Column, Pace
     from harness.report.compare.sides import Side
     from harness.report.model import Results, TargetView
 
@@ -171,10 +171,10 @@ def default_pair(results: Results) -> tuple[str, str]:
 
 def change(pair: Pair) -> str:
     """Return the change of the median in percent, "≈+3 %" where runs of one machine differ as much; "" for none."""
-    old, new = pair.old.box, pair.new.box
-    if not (old and new and ratio(pair)):
+    found = pace(pair)
+    if not found:
         return ""
-    part = math.floor((new.median / old.median - 1) * 100 + 0.5)
+    part = math.floor((found.new.median / found.old.median - 1) * 100 + 0.5)
     about = "" if _TIMED & set(kinds(pair)) else "≈"
     sign = "\N{MINUS SIGN}" if part < 0 else "+"
     return f"{about}{sign}{abs(part)} %"
@@ -184,8 +184,9 @@ def _row(step: Step, at: int, kind: Kind, meanwhile: Meanwhile) -> Row:
     pair = step.pairs[at]
     old, new = pair.old, pair.new
     cause = instead = ""
-    if kind in (Kind.SLOWER, Kind.FASTER):
-        text = _pace(pair)
+    found = pace(pair)
+    if found and kind in _TIMED:
+        text = _paced(found, slower=kind is Kind.SLOWER)
     else:
         parts = [_lost(pair) if kind in _WITHOUT else "", _crossed(pair, kind)]
         told = "; ".join(filter(None, parts))
@@ -196,9 +197,10 @@ def _row(step: Step, at: int, kind: Kind, meanwhile: Meanwhile) -> Row:
         cause = old.why if gone else "" if kind is Kind.NEWLY_UNKNOWN else new.why
         instead = meanwhile.of(at) if kind in _WANTING else ""
     known = _known(step, pair)
-    text += "".join(f"; flaky on {name} ({', '.join(one.flaky)})" for name, one in known if one.flaky)
     measured = all(one.grade is Grade.MEASURED for _, one in known)
-    return Row(kind, pair.variant.case, pair.variant.name, text, cause, instead, _sure(pair, known), measured)
+    text += "".join(f"; flaky on {name} ({', '.join(one.flaky)})" for name, one in known if one.flaky)
+    sure = _sure(pair, known, measured=measured)
+    return Row(kind, pair.variant.case, pair.variant.name, text, cause, instead, sure, measured)
 
 
 def _known(step: Step, pair: Pair) -> list[tuple[str, Side]]:
@@ -227,21 +229,16 @@ def _some(told: Sequence[str]) -> str:
     return ", ".join(told[:_NODES]) + (f" and {len(told) - _NODES} more" if len(told) > _NODES else "")
 
 
-def _pace(pair: Pair) -> str:
+def _paced(found: Pace, *, slower: bool) -> str:
     """Say both medians, and between what and what the change lies."""
-    old, new, found = pair.old.box, pair.new.box, ratio(pair)
-    if old is None or new is None or found is None:
-        return ""
-    slower = found[0] > 1
-    least, most = (found[0] - 1, found[1] - 1) if slower else (1 - found[1], 1 - found[0])
+    least, most = (found.least - 1, found.most - 1) if slower else (1 - found.most, 1 - found.least)
     low, high = (math.floor(part * 100 + 0.5) for part in (least, most))
     change = f"{low} to {high}" if low != high else f"{low}"
-    medians = f"{milliseconds(old.median)} → {milliseconds(new.median)}"
+    medians = f"{milliseconds(found.old.median)} → {milliseconds(found.new.median)}"
     return f"median {medians}, {change} % {'slower' if slower else 'faster'}"
 
 
-def _sure(pair: Pair, known: Sequence[tuple[str, Side]]) -> str:
-    measured = all(one.grade is Grade.MEASURED for _, one in known)
+def _sure(pair: Pair, known: Sequence[tuple[str, Side]], *, measured: bool) -> str:
     said = ["measured" if measured else ", ".join(f"{name} {one.graded}" for name, one in known)]
     flaky = [name for name, one in known if one.flaky]
     if flaky:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from itertools import combinations, pairwise
+from itertools import combinations, groupby, pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class _Work:
         self.widths.append(width)
         return len(self.ranks) - 1
 
-    def join(self, upper: int, lower: int, lean: float = 0.0) -> None:
+    def join(self, upper: int, lower: int, lean: float) -> None:
         """Join two items; `lean` is where the wire enters the lower one, from -0.5 at its left to 0.5."""
         self.above[lower].append((upper, lean))
         self.below[upper].append((lower, lean))
@@ -90,6 +90,8 @@ class _Work:
 
 def layout(graph: GraphView) -> Layout:
     """Return the picture of a graph; nothing in it is random, and a node that is fed upwards breaks nothing."""
+    if not graph.nodes:
+        return Layout()
     work = _Work(_ranks(graph), [BOX] * len(graph.nodes))
     names = _ends(graph, work)
     wires = list(_wires(graph, {name: len(graph.nodes) + at for at, (name, _) in enumerate(names)}))
@@ -110,9 +112,13 @@ def layout(graph: GraphView) -> Layout:
     )
 
 
+def _made(graph: GraphView) -> dict[str, int]:
+    return {name: index for index, node in enumerate(graph.nodes) for name in node.outputs if name}
+
+
 def _ranks(graph: GraphView) -> list[int]:
     """Return the nodes' ranks; a chain that starts from constants is pulled down to its reader."""
-    made = {name: index for index, node in enumerate(graph.nodes) for name in node.outputs if name}
+    made = _made(graph)
     above = [
         [made[name] for name in node.inputs if made.get(name, index) < index]
         for index, node in enumerate(graph.nodes)
@@ -125,7 +131,7 @@ def _ranks(graph: GraphView) -> list[int]:
     nearest: dict[int, int] = {}
     for index in reversed(range(len(ranks))):
         if not fed[index] and index in nearest:
-            ranks[index] = max(ranks[index], nearest[index] - 1)
+            ranks[index] = nearest[index] - 1
         for source in above[index]:
             nearest[source] = min(nearest.get(source, ranks[index]), ranks[index])
     return ranks
@@ -134,19 +140,17 @@ def _ranks(graph: GraphView) -> list[int]:
 def _ends(graph: GraphView, work: _Work) -> list[tuple[str, int]]:
     """Add the graph's inputs, just above their first reader, and outputs, just below their node."""
     found: list[tuple[str, int]] = []
+    made = _made(graph)
     for name in dict.fromkeys(graph.inputs):
         readers = [work.ranks[at] for at, node in enumerate(graph.nodes) if name in node.inputs]
-        if name and readers:
+        if readers:
             found.append((name, work.add(min(readers) - 1, END)))
-    for name in dict.fromkeys(graph.outputs):
-        makers = [work.ranks[at] for at, node in enumerate(graph.nodes) if name in node.outputs]
-        if name and makers:
-            found.append((name, work.add(makers[0] + 1, END)))
-    return found
+    outputs = [name for name in dict.fromkeys(graph.outputs) if name in made]
+    return found + [(name, work.add(work.ranks[made[name]] + 1, END)) for name in outputs]
 
 
 def _wires(graph: GraphView, ends: Mapping[str, int]) -> Iterator[Wire]:
-    made = {name: index for index, node in enumerate(graph.nodes) for name in node.outputs if name}
+    made = _made(graph)
     constants = set(graph.constants)
     for index, node in enumerate(graph.nodes):
         read = [name for name in node.inputs if name and name not in constants]
@@ -201,31 +205,26 @@ def _barycentre(work: _Work, item: int, at: Mapping[int, int], *, down: bool) ->
 
 def _crossings(work: _Work, rows: Sequence[Sequence[int]]) -> int:
     at = {item: place for row in rows for place, item in enumerate(row)}
-    ends = (
-        [(at[item], at[lower] + lean) for item in row for lower, lean in work.below[item]] for row in rows
-    )
-    return sum((a - b) * (c - d) < 0 for row in ends for (a, c), (b, d) in combinations(row, 2))
+    ends = [[at[lower] + lean for lower, lean in joined] for joined in work.below]
+    pairs = (pair for row in rows for pair in combinations(row, 2))
+    return sum(left > right for one, other in pairs for left in ends[one] for right in ends[other])
 
 
 def _settled(work: _Work, rows: Sequence[Sequence[int]]) -> list[int]:
     """Return the distances from the left: each item as near to what it is joined to as its row allows."""
     across = [0] * len(work.ranks)
-    for row in rows:
-        offsets = _apart([work.widths[item] for item in row])
-        for item, offset in zip(row, offsets, strict=True):
-            across[item] = offset - offsets[-1] // 2
-    widest = max((sum(work.widths[item] for item in row) for row in rows), default=0)
+    widest = max(sum(work.widths[item] for item in row) for row in rows)
     for turn in range(_SETTLINGS):
         down = turn % 2 == 0
         for row in rows if down else reversed(rows):
             _settle(work, row, across, work.above if down else work.below, widest)
-    left = min((place - work.widths[item] // 2 for item, place in enumerate(across)), default=0)
+    left = min(place - work.widths[item] // 2 for item, place in enumerate(across))
     return [place - left for place in across]
 
 
 def _apart(widths: Sequence[int]) -> list[int]:
     """Return the middles of things that stand side by side, the first at 0."""
-    places = [0] if widths else []
+    places = [0]
     for one, other in pairwise(widths):
         places.append(places[-1] + (one + other) // 2)
     return places
@@ -256,7 +255,7 @@ def _settle(
         wanted.append((sum(at * pull for at, pull in near) / weight if near else across[item]) - offset)
         weights.append(weight or _PULL)
     least = (work.widths[row[0]] - widest) // 2
-    most = max(least, (widest - work.widths[row[-1]]) // 2 - offsets[-1])
+    most = (widest - work.widths[row[-1]]) // 2 - offsets[-1]
     shifts = isotonic_regression(wanted, weights=weights).x.tolist()
     for item, shift, offset in zip(row, shifts, offsets, strict=True):
         across[item] = min(most, max(least, math.floor(shift + 0.5))) + offset
@@ -264,12 +263,6 @@ def _settle(
 
 def _straight(places: Iterable[Place]) -> Iterator[tuple[int, int, int]]:
     """Join lanes below one another that need no bend."""
-    first: Place | None = None
-    last = 0
-    for place in places:
-        if first and first.across != place.across:
-            yield first.rank, last, first.across
-            first = None
-        first, last = first or place, place.rank
-    if first:
-        yield first.rank, last, first.across
+    for across, run in groupby(places, key=lambda place: place.across):
+        ranks = [place.rank for place in run]
+        yield ranks[0], ranks[-1], across

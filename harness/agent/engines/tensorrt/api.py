@@ -1,9 +1,15 @@
 """The TensorRT module that is installed here, and what it can do."""
 
 import importlib
-from typing import Any, Dict, Optional
+import re
+from typing import Any, Callable, Dict, List, Optional
 
-from harness.agent.engines import Emit, Failed, MissingApi, machine_facts
+from harness.agent.cuda_errors import advice_in
+from harness.agent.engines import Emit, Failed, MachineFault, MissingApi, machine_facts
+
+#: What is logged where the bindings then hand out a runtime that is null inside: its first use ends the process
+#: (libnvinfer_lean 10.16 and 11.4 without a driver).
+_NO_RUNTIME = re.compile("createInferRuntime|CUDA initialization failure")
 
 #: The imported module; set once by `load`, before any fork.
 trt: Any = None
@@ -61,16 +67,50 @@ def check_recipe(recipe: Dict[str, Any]) -> None:
 
 
 def make_logger(emit: Emit) -> Any:
-    """Return a logger that sends each message on as it comes."""
+    """Return a logger that sends each message on as it comes, and keeps the errors among them as `errors`."""
 
     class Logger(trt.ILogger):  # type: ignore[misc]
         def __init__(self) -> None:
             trt.ILogger.__init__(self)
+            self.errors: List[str] = []
 
         def log(self, severity: Any, text: str) -> None:
+            if severity.name in ("ERROR", "INTERNAL_ERROR"):
+                self.errors.append(text)
             emit("message", severity=severity.name, text=text)
 
     return Logger()
+
+
+def made(logger: Any, name: str, call: Callable[..., Any], *arguments: Any) -> Any:
+    """Return what the library makes before it has seen any model; raises MachineFault where it makes nothing.
+
+    The bindings tell of a null pointer by None, or by a TypeError of pybind11's.
+    """
+    before = len(logger.errors)
+    try:
+        thing = call(*arguments)
+    except Exception as error:
+        raise _nothing(name, "%s: %s" % (type(error).__name__, error), logger.errors[before:]) from error
+    if thing is None:
+        raise _nothing(name, "it gave nothing", logger.errors[before:])
+    return thing
+
+
+def make_runtime(logger: Any) -> Any:
+    """Return a runtime; raises MachineFault as `made`, and where the library says that it is none."""
+    before = len(logger.errors)
+    runtime = made(logger, "Runtime", trt.Runtime, logger)
+    said = [text for text in logger.errors[before:] if _NO_RUNTIME.search(text)]
+    if said:
+        raise _nothing("Runtime", "it is null", said)
+    return runtime
+
+
+def _nothing(name: str, what: str, errors: List[str]) -> MachineFault:
+    said = errors[-1] if errors else ""
+    parts = ["%s: %s" % (name, what), said, advice_in(said)]
+    return MachineFault("; ".join(part for part in parts if part))
 
 
 def network_flags(typing: str) -> int:

@@ -1,9 +1,10 @@
 """ONNX bytes and a recipe -> a serialised plan."""
 
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Tuple
 
+from harness.agent import gpu
 from harness.agent.calibration import make_calibrator
-from harness.agent.cuda import CudaError, Device
+from harness.agent.cuda import Device
 from harness.agent.engines import Emit, Failed, phase, said
 from harness.agent.engines.tensorrt import api, plugins
 from harness.agent.protocol import Message
@@ -11,22 +12,25 @@ from harness.agent.protocol import Message
 
 def build(job: Message, parts: Dict[str, bytes], emit: Emit) -> None:
     """Parse, configure and build; emits the plan as the body of a `plan` event."""
-    trt = api.trt
     recipe = job["recipe"]
     api.check_recipe(recipe)
     logger = api.make_logger(emit)
     plugins.load(recipe, logger)
     with phase(emit, "parse"):
-        builder = trt.Builder(logger)
-        network = builder.create_network(api.network_flags(recipe["typing"]))
-        parser = trt.OnnxParser(network, logger)
+        builder, network, parser = make_parser(logger, recipe["typing"])
         _set_parser_flags(parser, recipe)
         _parse(parser, parts["model"], emit)
         _mark_outputs(network, recipe["mark_outputs"])
-    device = _calibration_device(recipe)
+    device = gpu.opened() if recipe["calibrator"] else None
     try:
         with phase(emit, "build"):
-            config = _configure(builder, network, job, parts, device)
+            config = api.made(logger, "create_builder_config", builder.create_builder_config)
+            _configure(config, job)
+            profile = _add_profiles(builder, config, recipe)
+            if device is not None:
+                _calibrate(config, network, recipe, parts, device)
+                if profile is not None:
+                    config.set_calibration_profile(profile)
             emit("fact", facts={"timing_cache": "off"})
             plan = said(builder.build_serialized_network, network, config)
             if plan is None:
@@ -40,11 +44,12 @@ def build(job: Message, parts: Dict[str, bytes], emit: Emit) -> None:
             device.close()
 
 
-def _calibration_device(recipe: Dict[str, Any]) -> Optional[Device]:
-    try:
-        return Device() if recipe["calibrator"] else None
-    except CudaError as error:
-        raise Failed("calibration needs a GPU: %s" % error) from error
+def make_parser(logger: Any, typing: str) -> Tuple[Any, Any, Any]:
+    """Return a builder, an empty network of it and the parser that fills that; raises MachineFault."""
+    trt = api.trt
+    builder = api.made(logger, "Builder", trt.Builder, logger)
+    network = api.made(logger, "create_network", builder.create_network, api.network_flags(typing))
+    return builder, network, api.made(logger, "OnnxParser", trt.OnnxParser, network, logger)
 
 
 def _set_parser_flags(parser: Any, recipe: Dict[str, Any]) -> None:
@@ -81,10 +86,9 @@ def _mark_outputs(network: Any, names: Any) -> None:
         network.mark_output(tensors[name])
 
 
-def _configure(builder: Any, network: Any, job: Message, parts: Dict[str, bytes], device: Any) -> Any:
+def _configure(config: Any, job: Message) -> None:
     trt = api.trt
     recipe = job["recipe"]
-    config = builder.create_builder_config()
     config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, recipe["workspace_mib"] << 20)
     config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED
     # A tactic remembered from another cell would make this one depend on the order of the run.
@@ -92,15 +96,14 @@ def _configure(builder: Any, network: Any, job: Message, parts: Dict[str, bytes]
     _set_precision_flags(config, recipe)
     if job.get("compute_capability"):
         _set_compute_capability(config, job["compute_capability"])
-    profile = _add_profiles(builder, config, recipe)
-    if recipe["calibrator"]:
-        inputs = {
-            network.get_input(i).name: parts[network.get_input(i).name] for i in range(network.num_inputs)
-        }
-        config.int8_calibrator = make_calibrator(trt, recipe["calibrator"], inputs, device)
-        if profile is not None:
-            config.set_calibration_profile(profile)
-    return config
+
+
+def _calibrate(
+    config: Any, network: Any, recipe: Dict[str, Any], parts: Dict[str, bytes], device: Device
+) -> None:
+    names = [network.get_input(index).name for index in range(network.num_inputs)]
+    inputs = {name: parts[name] for name in names}
+    config.int8_calibrator = make_calibrator(api.trt, recipe["calibrator"], inputs, device)
 
 
 def _set_precision_flags(config: Any, recipe: Dict[str, Any]) -> None:

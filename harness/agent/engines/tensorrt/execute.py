@@ -4,7 +4,7 @@ import array
 from typing import Any, Dict, List, Tuple
 
 from harness.agent import gpu
-from harness.agent.cuda import CudaError, Device, Stopwatch, device_facts
+from harness.agent.cuda import CudaError, Device, Stopwatch
 from harness.agent.engines import Emit, Failed, phase, said
 from harness.agent.engines.tensorrt import api, plugins
 from harness.agent.protocol import Message
@@ -14,22 +14,16 @@ from harness.agent.tensors import read_shape, size
 _NARROWED = {"int32": ("int64", "i", "q"), "float32": ("float64", "f", "d")}
 
 
-def devices(_job: Message, _parts: Dict[str, bytes], emit: Emit) -> None:
-    """Report the first GPU, if there is one: a job of its own, because a CUDA context does not survive a fork."""
-    for facts in device_facts()[:1]:
-        emit("fact", facts=facts)
-
-
 def run(job: Message, parts: Dict[str, bytes], emit: Emit) -> None:
     """Load the plan, inspect it, run it once on the given inputs, time it, then profile it."""
     logger = api.make_logger(emit)
     # A new child knows none of those that its plan was built with.
     plugins.load(job["recipe"], logger)
     try:
-        with Device() as device:
+        with gpu.opened() as device:
             with phase(emit, "load"):
                 # Keep the runtime alive as long as the engine: freeing it first crashes.
-                runtime = api.trt.Runtime(logger)
+                runtime = api.make_runtime(logger)
                 engine = said(runtime.deserialize_cuda_engine, parts["plan"])
                 if engine is None:
                     raise Failed("the runtime refused the plan")

@@ -1,0 +1,70 @@
+"""The GPUs of this machine, dealt out to the targets of a run; and who else is on one."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import threading
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from harness.run.docker import ALL_GPUS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: Seconds to wait for nvidia-smi.
+_PATIENCE = 10
+_LISTED = "gpu_uuid,pid,process_name"
+
+
+class Gpus:
+    """Deals out GPUs, so that targets run side by side where there are several; safe between threads.
+
+    `first` is where the dealing begins: the number of this process among those that deal from the same GPUs.
+    """
+
+    def __init__(self, first: int = 0) -> None:
+        self._first = first
+        self._held: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def take(self, choices: Sequence[str]) -> tuple[str, ...]:
+        """Return the one of these UUIDs that is dealt out least; as they came where no UUID is known, or none there."""
+        if not choices or tuple(choices) == ALL_GPUS:
+            return tuple(choices)
+        start = self._first % len(choices)
+        with self._lock:
+            chosen = min((*choices[start:], *choices[:start]), key=lambda uuid: self._held[uuid])
+            self._held[chosen] += 1
+        return (chosen,)
+
+    def give_back(self, gpus: Sequence[str]) -> None:
+        """Take back what was dealt."""
+        with self._lock:
+            self._held.subtract(gpus)
+
+
+def others_on(gpu: str) -> str:
+    """Return the processes that nvidia-smi lists on a GPU, "" for none and where it cannot tell.
+
+    Asked while no job of this harness holds the GPU's lock, so that it lists none of those that do.
+    """
+    if shutil.which("nvidia-smi") is None:
+        return ""
+    command = ["nvidia-smi", f"--query-compute-apps={_LISTED}", "--format=csv,noheader"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return parse_others(done.stdout, gpu) if done.returncode == 0 else ""
+
+
+def parse_others(csv: str, gpu: str) -> str:
+    """Read the lines of `gpu_uuid, pid, process_name` that are of one GPU, as "name (pid 7), ..."."""
+    found = []
+    for line in csv.splitlines():
+        fields = [field.strip() for field in line.split(",", 2)]
+        if len(fields) == len(_LISTED.split(",")) and fields[0] == gpu:
+            found.append(f"{fields[2].rpartition('/')[2]} (pid {fields[1]})")
+    return ", ".join(found)

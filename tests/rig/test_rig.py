@@ -1,0 +1,192 @@
+"""A whole run on a machine with GPUs, as far as the rig is one: right when all is well, and honest when it is not.
+
+Every failure of the machine is the target's `infra_error` with the call, the code and what to do; none is a crash of
+the engine, a regression or something new. What real drivers and the real libraries answer, the rig cannot say.
+"""
+
+from __future__ import annotations
+
+import platform
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from tests import needs
+from tests.contract.bindings import VERSIONS, Bindings
+from tests.rig.machine import GPUS, Rig
+from tests.waiting import HANGS
+
+pytestmark = [pytest.mark.contract, pytest.mark.timeout(2 * HANGS)]
+
+CHOSEN = {
+    version.id: version for version in VERSIONS if version.id in ("8.6", "10.0", "10.7", "10.16", "11.2")
+}
+NEWEST = CHOSEN["11.2"]
+MakeRig = Callable[..., Rig]
+_CUDA_35 = "CUDA initialization failure with error: 35"
+_UPDATE = "the driver is too old for this CUDA: update it"
+
+#: What is wrong with the machine, and what the reason says of it.
+FAULTS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
+    "driver too old": (
+        {"fails": ("cuInit 35",)},
+        ("cuInit: 35 cudaErrorInsufficientDriver", _UPDATE),
+    ),
+    "no device": ({"fails": ("cuInit 100",)}, ("cuInit: 100 CUDA_ERROR_NO_DEVICE", "lists no GPU")),
+    "PTX too new": (
+        {"fails": ("cuDevicePrimaryCtxRetain 222",)},
+        ("cuDevicePrimaryCtxRetain: 222 CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "update the driver"),
+    ),
+    "fabric manager": (
+        {"fails": ("cuInit 802",)},
+        ("cuInit: 802 CUDA_ERROR_SYSTEM_NOT_READY", "nvidia-fabricmanager"),
+    ),
+    "two drivers": (
+        {"fails": ("cuInit 803",)},
+        ("cuInit: 803 CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "differ in version"),
+    ),
+    "forward compatibility": (
+        {"fails": ("cuInit 804",)},
+        (
+            "cuInit: 804 CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE",
+            "forward compatibility was attempted on non supported HW",
+            "data-centre GPUs",
+        ),
+    ),
+    "unknown": ({"fails": ("cuInit 999",)}, ("cuInit: 999 CUDA_ERROR_UNKNOWN", "group render")),
+    "a code without advice": ({"fails": ("cuInit 3",)}, ("cuInit: 3 unknown error (no text)",)),
+    "exclusive process": (
+        {"fails": ("cuDevicePrimaryCtxRetain 46",)},
+        ("cuDevicePrimaryCtxRetain: 46 CUDA_ERROR_DEVICE_UNAVAILABLE", "nvidia-smi -c DEFAULT"),
+    ),
+    "memory taken": (
+        {"fails": ("cuMemAlloc_v2 2",)},
+        ("cuMemAlloc_v2: 2 CUDA_ERROR_OUT_OF_MEMORY", "no memory left"),
+    ),
+    "copies fail": ({"fails": ("cuMemcpyDtoHAsync_v2 700",)}, ("cuMemcpyDtoHAsync_v2: 700",)),
+    "events fail": ({"fails": ("cuEventSynchronize 999",)}, ("cuEventSynchronize: 999",)),
+    "lost after the preflight": ({"fails": ("cuInit 999 2",)}, ("cuInit: 999 CUDA_ERROR_UNKNOWN",)),
+    "taken after the preflight": (
+        {"fails": ("cuDevicePrimaryCtxRetain 46 2",)},
+        ("cuDevicePrimaryCtxRetain: 46 CUDA_ERROR_DEVICE_UNAVAILABLE",),
+    ),
+    "no libcuda": ({"libcuda": False}, ("no NVIDIA driver: libcuda.so.1", "was given no GPU")),
+    "null parser": ({"null": "createNvOnnxParser"}, ("OnnxParser: ", "nullptr", _CUDA_35, _UPDATE)),
+    "null network": ({"answers": {"Builder.create_network": None}}, ("create_network: it gave nothing",)),
+    "null config": (
+        {"answers": {"Builder.create_builder_config": None}},
+        ("create_builder_config: it gave nothing",),
+    ),
+    "hollow runtime": ({"null": "only createInferRuntime"}, ("Runtime: it is null", _CUDA_35, _UPDATE)),
+    "runtime that crashes": (
+        {"answers": {"Runtime.max_threads": "crash"}},
+        ("killed by SIGSEGV in the check of the runtime",),
+    ),
+    "builder that crashes": (
+        {"answers": {"Builder.create_network": "crash"}},
+        ("killed by SIGSEGV in the check of builder, network, parser and config",),
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MakeRig]:
+    """Return what makes a rig of a version; the interpreter and the libraries of one are made once."""
+    if platform.machine() != "x86_64":
+        pytest.skip("the stub returns structures as x86-64 does")
+    needs.network()
+    rigs: dict[tuple[str, bool], Rig] = {}
+
+    def make(version: Bindings = NEWEST, **fields: Any) -> Rig:
+        key = (version.id, fields.get("libcuda", True))
+        if key not in rigs:
+            rigs[key] = Rig(tmp_path_factory.mktemp("rig"), version)
+        rig = replace(rigs[key], **fields)
+        shutil.rmtree(rig.folder / "reports", ignore_errors=True)
+        for counted in (*rig.folder.glob("lib/calls-*"), *rig.folder.glob("lib/held")):
+            counted.unlink()
+        return rig
+
+    yield make
+    for rig in rigs.values():
+        shutil.rmtree(rig.folder, ignore_errors=True)
+
+
+@pytest.mark.parametrize("version", CHOSEN.values(), ids=CHOSEN)
+def test_a_healthy_machine_runs_the_whole_way(bench: MakeRig, version: Bindings) -> None:
+    rig = bench(version)
+    done = rig.run()
+    assert done.returncode == 0, done.stdout + done.stderr
+    for cell in rig.cells().values():
+        assert (cell["class"], cell["precision"]) == ("ok", {"relu": "fp32"})
+        assert {"parse", "build", "load", "run", "time", "profile"} <= cell["phases"].keys()
+        assert cell["stamps"]["environment"]["gpu_uuid"] == GPUS[0]
+        assert len(cell["latency_ms"]["samples"]) >= 100
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_of_the_machine_is_no_fault_of_the_engine(bench: MakeRig, name: str) -> None:
+    fields, said = FAULTS[name]
+    blamed(bench(**fields), said)
+
+
+@pytest.mark.parametrize("version", CHOSEN.values(), ids=CHOSEN)
+@pytest.mark.parametrize(
+    ("null", "made"), [("createInferBuilder", "Builder"), ("createInferRuntime", "Runtime")]
+)
+def test_a_null_pointer_is_no_crash_of_the_engine(
+    bench: MakeRig, version: Bindings, null: str, made: str
+) -> None:
+    """What the bindings of each version make of it is a TypeError of pybind11's."""
+    blamed(
+        bench(version, null=null),
+        (f"{made}: TypeError", "nullptr", f"{null}: Error Code 6", _CUDA_35, _UPDATE),
+    )
+
+
+def blamed(rig: Rig, said: tuple[str, ...]) -> None:
+    """Run, and hold that the machine is blamed for every cell, in these words."""
+    done = rig.run()
+    assert done.returncode == 3, done.stdout + done.stderr
+    cells = rig.cells()
+    assert {(cell["class"], cell["verdict"]) for cell in cells.values()} == {("infra_error", "infra")}
+    for cell in cells.values():
+        for words in said:
+            assert words in cell["reason"]
+    for word in ("crashed", "regressed", "new failure", "accept", "Traceback"):
+        assert word not in done.stdout + done.stderr
+
+
+def test_no_two_hold_one_gpu_at_once_and_two_gpus_are_used_side_by_side(bench: MakeRig) -> None:
+    """Preflights, builds and timed runs of four targets by four workers, as the driver saw them."""
+    rig = bench(gpus=2, targets=("a", "b", "c", "d"))
+    done = rig.run("-j", "4")
+    assert done.returncode == 0, done.stdout + done.stderr
+    held = rig.held()
+    assert {uuid for uuid, *_ in held} == set(GPUS)
+    for gpu in GPUS:
+        mine = [(begin, end) for uuid, _, begin, end in held if uuid == gpu]
+        # A preflight, and two builds and two runs of each of two targets.
+        assert len(mine) == 10
+        assert all(end <= begin for (_, end), (begin, _) in pairwise(mine))
+    first, second = ([span for span in held if span[0] == gpu] for gpu in GPUS)
+    assert any(a[2] < b[3] and b[2] < a[3] for a in first for b in second), "one waited for the other"
+
+
+def test_a_timing_beside_other_processes_says_so(bench: MakeRig) -> None:
+    line = f"{GPUS[0]}, 4711, /usr/bin/python3"
+    rig = bench(neighbours=(line, f"{GPUS[1]}, 1, elsewhere"))
+    assert rig.run().returncode == 0
+    for cell in rig.cells().values():
+        assert cell["latency_ms"]["noise"] == "others used the GPU: python3 (pid 4711)"
+
+
+def test_an_engine_that_refuses_a_context_is_not_the_machine(bench: MakeRig) -> None:
+    """A context is made of a plan: that there is none may well be the plan's fault."""
+    rig = bench(answers={"ICudaEngine.create_execution_context": None})
+    rig.run()
+    assert {cell["class"] for cell in rig.cells().values()} == {"load_failed"}
