@@ -128,7 +128,7 @@ _NO_GPU = re.compile(
 _MACHINE = re.compile(
     r"CUDA_ERROR_(?:STUB_LIBRARY|DEVICE_UNAVAILABLE|NO_DEVICE|INVALID_DEVICE|UNSUPPORTED_PTX_VERSION|SYSTEM_NOT_READY"
     r"|SYSTEM_DRIVER_MISMATCH|COMPAT_NOT_SUPPORTED_ON_DEVICE|UNKNOWN)\b"
-    r"|(?:with error|cudaError|Cuda (?:Runtime|Driver)|CUDA error)\s*[:(]?\s*(?:34|35|46|10[01]|222|80[234]|999)\b",
+    r"|(?:with error|cudaError|Cuda (?:Runtime|Driver)|CUDA error)\s*(?:[:(]\s*)?(?:34|35|46|10[01]|222|80[234]|999)\b",
     re.IGNORECASE,
 )
 
