@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from harness.cli.common import EXIT_OK, Project, load_project, places
 from harness.plan import inapplicable_because
-from harness.run.provision import can_run, look_at_host
+from harness.run.provision import can_run, look_at_host, older_driver
 from harness.run.provision.cache import CACHE_VARIABLE, cache_dir
 from harness.run.provision.requirements import architecture
 
@@ -40,7 +40,9 @@ def doctor(options: argparse.Namespace) -> int:
             lacking.setdefault(reason, []).append(target)
     print(f"can run here: {len(able)} of {len(project.matrix.targets)} targets")
     for target in able:
-        print(f"  {target.name:<12} {target.label:<30} {' or '.join(ways(target, host))}")
+        driver = older_driver(target, host)
+        how = " or ".join(ways(target, host)) + (f" ({driver})" if driver else "")
+        print(f"  {target.name:<12} {target.label:<30} {how}")
     if lacking:
         print(f"cannot run here: {len(project.matrix.targets) - len(able)}")
     for reason, targets in lacking.items():
@@ -76,12 +78,15 @@ def _describe(host: Host) -> Iterator[str]:
         yield f"GPU           none: {host.gpu_reason}"
     for gpu in host.gpus:
         yield f"GPU           {gpu.name}, compute capability {gpu.compute_capability}, driver {gpu.driver} ({gpu.uuid})"
+    if host.wsl:
+        yield "Windows       this is WSL2, with the driver of Windows"
     if host.jetson:
         yield f"Jetson        L4T {host.jetson}"
     if host.docker is None:
         yield f"Docker        no: {host.docker_reason}; engines run in virtual environments"
     else:
-        where = f" at {host.docker.address}, another machine" if host.docker_elsewhere else ""
+        where = ", Docker Desktop" if host.docker.desktop else ""
+        where += f" at {host.docker.address}, another machine" if host.docker_elsewhere else ""
         gpus = "" if host.docker.nvidia_runtime else ", without the NVIDIA runtime"
         yield f"Docker        {host.docker.version}{where}{gpus}"
     yield f"emulated      {', '.join(sorted(host.emulated)) or 'no other architecture'}"

@@ -72,6 +72,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         metavar="TARGET",
         help="a target that must run here: else exit 3",
     )
+    command.add_argument(
+        "--ignore-needs",
+        action="store_true",
+        help="run also what is refused for this machine's driver, GPU or Jetson Linux; the records say so",
+    )
     command.add_argument("--dry-run", action="store_true", help="print what would run, and where, and stop")
 
 
@@ -81,7 +86,7 @@ def run(options: argparse.Namespace) -> int:
     cells = selected(project, options)
     required = _required(project, cells, options)
     if options.dry_run:
-        return _dry_run(cells, options.via)
+        return _dry_run(cells, options.via, ignore_needs=options.ignore_needs)
     # Before any container is started: the models of a case module that hangs take their time here.
     project = built(project, options)
     cells = selected(project, options)
@@ -166,7 +171,12 @@ def _run(
         run_cells(
             cells,
             make_runner=lambda cell: TargetRunner(
-                cell.target, via=options.via, run_id=run_id, prepared=prepared, gpus=gpus
+                cell.target,
+                via=options.via,
+                run_id=run_id,
+                prepared=prepared,
+                ignore_needs=options.ignore_needs,
+                gpus=gpus,
             ),
             store=store,
             workers=options.jobs,
@@ -174,12 +184,12 @@ def _run(
         )
 
 
-def _dry_run(cells: tuple[Cell, ...], via: Via) -> int:
+def _dry_run(cells: tuple[Cell, ...], via: Via, *, ignore_needs: bool) -> int:
     host = look_at_host()
     for target in {cell.target.name: cell.target for cell in cells}.values():
         mine = [cell for cell in cells if cell.target is target]
         print(f"{target.name} ({target.label}): {len(mine)} cells")
-        lines = plan_environment(target, via, host)
+        lines = plan_environment(target, via, host, ignore_needs=ignore_needs)
         for line in lines:
             print(f"  {line}")
         if len(lines) > 1:

@@ -121,14 +121,14 @@ _OUT_OF_MEMORY = re.compile(
 #: graph.
 _NO_GPU = re.compile(
     r"In generateForCurrent at|cudaError 35\b|CUDA driver version is insufficient for CUDA runtime version"
-    r"|no CUDA-capable device is detected|CUDA_ERROR_NO_DEVICE|libcuda\.so\S* (?:not found|cannot open)"
+    r"|no CUDA-capable device is detected|CUDA_ERROR_NO_DEVICE|libcuda\.so\S{0,40} (?:not found|cannot open)"
 )
 #: What CUDA answers every engine alike on such a machine, after its preflight went well: a GPU that was taken or lost
 #: meanwhile, a driver that was updated. Other codes may be what the engine itself asked for.
 _MACHINE = re.compile(
     r"CUDA_ERROR_(?:STUB_LIBRARY|DEVICE_UNAVAILABLE|NO_DEVICE|INVALID_DEVICE|UNSUPPORTED_PTX_VERSION|SYSTEM_NOT_READY"
     r"|SYSTEM_DRIVER_MISMATCH|COMPAT_NOT_SUPPORTED_ON_DEVICE|UNKNOWN)\b"
-    r"|(?:with error|cudaError|Cuda (?:Runtime|Driver)|CUDA error)\s*[:(]?\s*(?:34|35|46|10[01]|222|80[234]|999)\b",
+    r"|(?:with error|cudaError|Cuda (?:Runtime|Driver)|CUDA error)\s*(?:[:(]\s*)?(?:34|35|46|10[01]|222|80[234]|999)\b",
     re.IGNORECASE,
 )
 

@@ -16,12 +16,16 @@ INPUT = "network input"
 #: The logger's line before the parser's complaint; `output` is the node's first.
 _PARSING = re.compile(r'While parsing node number \d+ \[(?P<operator>[^\s\]]+)(?: -> "(?P<output>[^"]*)")?\]')
 _IMPORTER = re.compile(r"In function (?:import|check)(?P<operator>[A-Z]\w*):")
-_IMPORTING = re.compile(r"ERROR: (?P<tensor>[^\n]*?):\d+ In function importInput:")
+_IMPORTING = re.compile(r"ERROR: (?P<tensor>(?:(?!ERROR: )[^\n])*?):\d+ In function importInput:")
 #: How the parser of TensorRT 10 begins what it hands to `trtexec` and Polygraphy.
-_NUMBERED = re.compile(r"In node -?\d+ with name: (?P<node>.*?) and operator: (?P<operator>\S+) \(")
+_NUMBERED = re.compile(
+    r"In node -?\d+ with name: (?P<node>(?:(?!In node ).)*?) and operator: (?P<operator>\S+) \("
+)
 #: A refusal of how the builder was configured: of the recipe, not of a node, even where there is but one.
 _RECIPE = re.compile(r"\bBuilderFlag::k")
 _MOST_NAMES = 3
+#: Refusals of one text whose places are looked up: each look-up goes through all that the logger said.
+_MOST_REFUSED = 50
 
 
 class Place(NamedTuple):
@@ -60,7 +64,8 @@ def _looked_up(outcome: Outcome, text: str, operator: str) -> Iterator[Place]:
     line = text.strip().partition("\n")[0]
     refused = [error for error in outcome.parser_errors if line in error.text]
     # What a library says past the logger is in no error of the parser; the error that it led to is the first.
-    for error in refused or [each for each in outcome.parser_errors if operator in ("", each.operator)][:1]:
+    others = [each for each in outcome.parser_errors if operator in ("", each.operator)][:1]
+    for error in refused[:_MOST_REFUSED] or others:
         logged = _logged(outcome, error.text.strip().partition("\n")[0])
         if error.operator:
             yield Place(error.operator, error.node or logged.node)

@@ -110,7 +110,7 @@ def _weights(layer: Layer) -> TensorUse | None:
 def _narrow(constants: Sequence[TensorUse]) -> list[TensorUse]:
     """Return the narrow constants, the largest first: one that is a scale for each column is a float, or smaller."""
     narrow = [tensor for tensor in constants if Precision(tensor.precision) in NARROW]
-    return sorted(narrow, key=lambda tensor: -math.prod(tensor.dimensions))
+    return sorted(narrow, key=lambda tensor: -math.prod(tensor.dimensions, start=1.0))
 
 
 def _one_a_channel(tensor: TensorUse) -> bool:

@@ -9,6 +9,9 @@ from harness.layers.compute import DECLARED_WEIGHTS
 from harness.layers.tensor import onnx_nodes, plain_layer, tensor_use
 from harness.record.outcome import Layer, TensorUse
 
+#: Of a dimension, as TensorRT counts: the product of longer numbers takes the square of the text's length.
+_LARGEST = 2**63
+
 
 def read(text: str) -> tuple[list[Layer], int]:
     """Return the layers and how many entries were not understood; text of another kind counts as one."""
@@ -17,7 +20,7 @@ def read(text: str) -> tuple[list[Layer], int]:
     try:
         # Names are written unescaped by some versions: control characters are let through.
         document = json.loads(text, strict=False)
-    except ValueError:
+    except (ValueError, RecursionError):
         return [], 1
     entries = document.get("Layers") if isinstance(document, dict) else None
     if not isinstance(entries, list):
@@ -42,7 +45,7 @@ def _layer(entry: object) -> Layer | None:
             tactic=str(entry.get("TacticName", "")),
             onnx_nodes=onnx_nodes(str(entry.get("Metadata", ""))),
         )
-    except (LookupError, TypeError, ValueError, AttributeError):  # of no known version
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError):  # of no known version
         return None
 
 
@@ -53,9 +56,10 @@ def _tensors(entries: Any) -> tuple[TensorUse, ...]:  # noqa: ANN401  (JSON)
 def _tensor(entry: dict[str, Any]) -> TensorUse:
     layout = str(entry.get("Format/Datatype") or entry.get("Format") or "")
     datatype = str(entry.get("Datatype") or entry.get("DataType") or layout)
-    return tensor_use(
-        str(entry["Name"]), tuple(int(size) for size in entry.get("Dimensions", ())), datatype, layout
-    )
+    sizes = tuple(int(size) for size in entry.get("Dimensions", ()))
+    if any(abs(size) > _LARGEST for size in sizes):
+        raise ValueError(sizes)
+    return tensor_use(str(entry["Name"]), sizes, datatype, layout)
 
 
 def _declared(entry: dict[str, Any]) -> tuple[TensorUse, ...]:

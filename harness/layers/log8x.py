@@ -2,7 +2,8 @@
 
 `Layer(<type>): <name>, Tactic: <hex or signed decimal>, <inputs> -> <outputs>`. A tensor is
 `x[Float(1,3,8,8)]` or `x (Float[1,3,8,8])`; a dimension may be dynamic (negative) and a layer may have no
-inputs.
+inputs. Nothing is escaped and a name may hold any of these signs, so that the parts are looked for one after the
+other, each from where the last one ended: one pattern for a whole line takes the cube of the line's length.
 """
 
 from __future__ import annotations
@@ -12,16 +13,15 @@ import re
 from harness.layers.tensor import tensor_use
 from harness.record.outcome import Layer, TensorUse
 
-_LINE = re.compile(
-    r"\bLayer\((?P<type>\w*)\): (?P<name>.*?), Tactic: (?P<tactic>0x[0-9a-fA-F]+|-?\d+), "
-    r"(?P<inputs>.*?) ?-> (?P<outputs>.*)"
-)
+_HEADER = re.compile(r"\bLayer\((?P<type>\w*)\): ")
+_TACTIC = re.compile(r", Tactic: (?P<tactic>0x[0-9a-fA-F]+|-?\d+), ")
 _SHAPE = r"[-\d,:*]*"
 _SIZE = re.compile(r"-?\d{1,18}")
-_TENSOR = re.compile(
-    rf"(?P<name>.+?)(?:\[(?P<type>\w+)\((?P<dims>{_SHAPE})\)\]"
-    rf"| \((?P<type2>\w+)\[(?P<dims2>{_SHAPE})\]\))(?:, |$)"
-)
+#: What follows a tensor's name.
+_TYPE = rf"(?:\[(?P<type>\w+)\((?P<dims>{_SHAPE})\)\]| \((?P<type2>\w+)\[(?P<dims2>{_SHAPE})\]\))"
+_TYPED = re.compile(rf"{_TYPE}(?:, |$)")
+#: A name may hold an arrow too; the one in the middle follows a tensor, or nothing.
+_ARROW = re.compile(rf"(?P<last>\A|{_TYPE}) ?-> ")
 
 
 def read(text: str) -> tuple[list[Layer], int]:
@@ -33,45 +33,38 @@ def read(text: str) -> tuple[list[Layer], int]:
 
 
 def _layer(line: str) -> Layer | None:
-    for found in _readings(line):
-        inputs, outputs = _tensors(found["inputs"]), _tensors(found["outputs"])
-        if inputs is not None and outputs is not None:
-            return Layer(
-                name=found["name"],
-                type=found["type"],
-                precision="",
-                inputs=inputs,
-                outputs=outputs,
-                tactic=found["tactic"],
-            )
-    return None
-
-
-def _readings(line: str) -> list[dict[str, str]]:
-    """Return the ways to read a line: a name may hold an arrow, so each is tried as the one in the middle."""
-    found = _LINE.search(line)
-    if found is None:
-        return []
-    parts = found.groupdict()
-    lists = f"{parts['inputs']} -> {parts['outputs']}"
-    return [
-        {**parts, "inputs": lists[: arrow.start()], "outputs": lists[arrow.end() :]}
-        for arrow in re.finditer(" -> ", lists)
-    ]
+    header = _HEADER.search(line)
+    tactic = _TACTIC.search(line, header.end()) if header else None
+    if header is None or tactic is None:
+        return None
+    rest = line[tactic.end() :]
+    arrow = _ARROW.search(rest)
+    if arrow is None:
+        return None
+    inputs, outputs = _tensors(rest[: arrow.end("last")]), _tensors(rest[arrow.end() :])
+    if inputs is None or outputs is None:
+        return None
+    return Layer(
+        name=line[header.end() : tactic.start()],
+        type=header["type"],
+        precision="",
+        inputs=inputs,
+        outputs=outputs,
+        tactic=tactic["tactic"],
+    )
 
 
 def _tensors(text: str) -> tuple[TensorUse, ...] | None:
     """Return the tensors of one side; None when the text is not wholly tensors."""
     tensors: list[TensorUse] = []
     position = 0
-    while position < len(text):
-        found = _TENSOR.match(text, position)
-        if found is None:
-            return None
+    for found in _TYPED.finditer(text):
+        if found.start() == position:  # without a name before it: part of one
+            continue
         datatype, shape = found["type"] or found["type2"], found["dims"] or found["dims2"] or ""
         # "64,1:8,.." is a layout rather than a shape.
         parts = [size for size in shape.split(",") if size]
         sizes = tuple(map(int, parts)) if all(map(_SIZE.fullmatch, parts)) else ()
-        tensors.append(tensor_use(found["name"], sizes, datatype, ""))
+        tensors.append(tensor_use(text[position : found.start()], sizes, datatype, ""))
         position = found.end()
-    return tuple(tensors)
+    return tuple(tensors) if position == len(text) else None

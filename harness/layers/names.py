@@ -9,6 +9,7 @@ themselves, so known names are looked for at the joints, longest first; the text
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
     from harness.record.outcome import Node
 
 _REFORMAT = re.compile(r"Reformatting CopyNode |Reformatted (?:Input|Output) Tensor ")
-_REGION = re.compile(r"\{ForeignNode\[(?P<body>.*)\]\}", re.DOTALL)
+_REGION, _REGION_END = "{ForeignNode[", "]}"
+#: Places at which a region's name is tried as its first and its last node: a node's own name may hold dots.
+_MOST_PLACES = 16
 #: Where a part may begin and end.
 _BEFORE = re.compile(r"\(| \+ | \|\| |, ")
 _AFTER = re.compile(r"$|\)| \+ | \|\| |, |_myl\d+_\d+$|_clone_\d+")
@@ -33,8 +36,9 @@ def map_names(layer_name: str, nodes: Sequence[Node]) -> tuple[str, ...]:
         return ()
     order = [node.name for node in nodes]
     found: set[str] = set()
-    for region in _REGION.finditer(layer_name):
-        found.update(_range(region["body"], order))
+    begin, end = layer_name.find(_REGION), layer_name.rfind(_REGION_END)
+    if 0 <= begin <= end - len(_REGION):
+        found.update(_range(layer_name[begin + len(_REGION) : end], order))
     found.update(_parts(layer_name, order))
     return tuple(name for name in order if name in found)
 
@@ -59,7 +63,7 @@ def _range(body: str, order: Sequence[str]) -> set[str]:
 
     Each end may be a fused name itself.
     """
-    for dots in re.finditer(r"\.\.\.", body):
+    for dots in islice(re.finditer(r"\.\.\.", body), _MOST_PLACES):
         first, last = _parts(body[: dots.start()], order), _parts(body[dots.end() :], order)
         if first and last:
             places = [order.index(name) for name in first | last]

@@ -131,7 +131,12 @@ def _bad_image(fields: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _bad_needs(fields: dict[str, Any]) -> Iterator[tuple[str, str]]:
     needs = fields.get("needs", {})
-    for key, example in (("driver", ">=545"), ("compute_capability", ">=7.5,<=9.0"), ("l4t", ">=36.2,<37")):
+    for key, example in (
+        ("driver", ">=525"),
+        ("recommended", ">=545"),
+        ("compute_capability", ">=7.5,<=9.0"),
+        ("l4t", ">=36.2,<37"),
+    ):
         if not _is_specifier(needs.get(key, "")):
             yield f"needs.{key}", f'{needs[key]!r} is not a version specifier; write it like "{example}"'
     if needs.get("l4t") and fields.get("platform") != "jetson":
@@ -220,6 +225,7 @@ def _needs(engine: Engine, platform: Platform, target: dict[str, Any]) -> Needs:
         driver=fields.get("driver", ""),
         compute_capability=fields.get("compute_capability", ""),
         l4t=fields.get("l4t", ""),
+        recommended=fields.get("recommended", ""),
     )
 
 

@@ -44,8 +44,8 @@ class Needs:
     """What a machine must have.
 
     `driver`, `compute_capability` and `l4t` are version specifiers, "" for any: of the NVIDIA driver, of the
-    GPU, and of Jetson Linux. Where `gpu` is False the target builds without one, and `compute_capability`
-    says which GPU can run what was built.
+    GPU, and of Jetson Linux. `recommended` is of the driver too, and refuses nothing. Where `gpu` is False the
+    target builds without one, and `compute_capability` says which GPU can run what was built.
     """
 
     gpu: bool
@@ -53,10 +53,15 @@ class Needs:
     driver: str = ""
     compute_capability: str = ""
     l4t: str = ""
+    recommended: str = ""
 
     def driver_fits(self, driver: str) -> bool:
         """Tell whether a driver version such as "550.54.15" meets the floor."""
         return SpecifierSet(self.driver).contains(driver, prereleases=True)
+
+    def is_recommended(self, driver: str) -> bool:
+        """Tell whether a driver version is one that the engine's release notes recommend."""
+        return SpecifierSet(self.recommended).contains(driver, prereleases=True)
 
     def compute_capability_fits(self, capability: str) -> bool:
         """Tell whether a GPU of a compute capability such as "8.9" can run this target."""
@@ -163,6 +168,8 @@ class Matrix:
             {key: value for key, value in asdict(target).items() if key not in said}
             for target in self.targets
         ]
+        for target in targets:
+            del target["needs"]["recommended"]
         return hashlib.sha256(json.dumps(targets, sort_keys=True).encode()).hexdigest()
 
     def target(self, name: str) -> Target:

@@ -48,6 +48,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="where engines run: containers, virtual environments, or containers where possible (default: auto)",
     )
     group.addoption(
+        "--ignore-needs",
+        dest="compat_ignore_needs",
+        action="store_true",
+        help="run also what is refused for this machine's driver, GPU or Jetson Linux; the records say so",
+    )
+    group.addoption(
         "--require",
         dest="compat_require",
         metavar="TARGET",

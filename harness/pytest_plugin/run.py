@@ -36,6 +36,7 @@ class Run:
         self.id = str(worker.get("testrunuid") or uuid.uuid4().hex)[:12]
         self.store = Store(reports_folder(config), run=self.id, worker=worker.get("workerid", "main"))
         self.via = config.getoption("compat_via")
+        self.ignore_needs = config.getoption("compat_ignore_needs")
         self._runner: TargetRunner | None = None
         self._prepared = PreparedVariants()
         self._gpus = Gpus(int(worker.get("workerid", "gw0")[2:]))
@@ -63,7 +64,12 @@ class Run:
         if self._runner is None or self._runner.target is not cell.target:
             self.close()
             self._runner = TargetRunner(
-                cell.target, via=self.via, run_id=self.id, prepared=self._prepared, gpus=self._gpus
+                cell.target,
+                via=self.via,
+                run_id=self.id,
+                prepared=self._prepared,
+                ignore_needs=self.ignore_needs,
+                gpus=self._gpus,
             )
         return self._runner
 

@@ -18,14 +18,17 @@ if TYPE_CHECKING:
     from harness.run.provision.model import Via
 
 
-def command_lines(target: Target, via: Via = "docker") -> tuple[str, ...]:
+def command_lines(target: Target, via: Via = "docker", groups: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Return the lines that make the target's environment by hand and print its engine's version in it.
 
     They are for a shell in which the harness's own environment is activated: `uv` comes with it. The `docker run`
-    line starts the container with the options under which cells run.
+    line starts the container with the options under which cells run, `groups` those of a Jetson's render node.
     """
     if via != "venv":
-        return (*image_command_lines(target), docker_command_line(target, planned_image(target)))
+        return (
+            *image_command_lines(target),
+            docker_command_line(target, planned_image(target), groups=groups),
+        )
     folder = packages.by_hand(target, "venv")
     python = str(folder / "bin" / "python")
     return (
@@ -45,10 +48,12 @@ def published_lines(matrix: Matrix) -> dict[str, tuple[str, ...]]:
     }
 
 
-def plan_environment(target: Target, via: Via = "auto", host: Host | None = None) -> tuple[str, ...]:
+def plan_environment(
+    target: Target, via: Via = "auto", host: Host | None = None, *, ignore_needs: bool = False
+) -> tuple[str, ...]:
     """Return, as lines, what `prepare` would do here: the way, what is still missing, the commands."""
     host = host or look_at_host()
-    lacking = can_run(target, host, via)
+    lacking = can_run(target, host, via, ignore_needs=ignore_needs)
     if lacking is not None:
         return (f"cannot run here: it {lacking}",)
     if via == "venv" or (via == "auto" and host.docker is None):
@@ -57,8 +62,12 @@ def plan_environment(target: Target, via: Via = "auto", host: Host | None = None
     if host.docker is None:
         return (f"cannot run here: it needs Docker; {host.docker_reason}",)
     image = planned_image(target)
+    groups = () if host.docker_elsewhere else host.render_groups
     todo = "to be pulled" if target.build is None else "to be built"
-    return (f"container from {image}, {'there' if _there(image, target) else todo}", *command_lines(target))
+    return (
+        f"container from {image}, {'there' if _there(image, target) else todo}",
+        *command_lines(target, groups=groups),
+    )
 
 
 def _there(image: str, target: Target) -> bool:

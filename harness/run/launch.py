@@ -31,22 +31,34 @@ def start(
     chosen = tuple(environment.gpus if gpus is None else gpus)
     if environment.via == "venv":
         return ProcessTransport([environment.python, *argv], gpus=chosen)
-    options = _options(target, environment.image, environment.python, argv, chosen)
+    options = _options(target, environment.image, environment.python, argv, chosen, environment.groups)
     return DockerTransport(options, target=target.name, run=run)
 
 
 def docker_command_line(
-    target: Target, image: str, *, argv: Sequence[str] = (), python: str = "python3"
+    target: Target,
+    image: str,
+    *,
+    argv: Sequence[str] = (),
+    python: str = "python3",
+    groups: tuple[str, ...] = (),
 ) -> str:
     """Return the `docker run` line that starts the same container, by default to print the engine's version.
 
-    It gives the container every GPU where the target needs one.
+    It gives the container every GPU where the target needs one, and on a Jetson the `groups` that own its render node.
     """
     shown = argv or ("-c", f"import {target.module} as engine; print(engine.__version__)")
-    return command_line(_options(target, image, python, shown, ALL_GPUS if target.needs.gpu else ()))
+    return command_line(_options(target, image, python, shown, ALL_GPUS if target.needs.gpu else (), groups))
 
 
-def _options(target: Target, image: str, python: str, argv: Sequence[str], gpus: tuple[str, ...]) -> Options:
+def _options(  # noqa: PLR0913, PLR0917
+    target: Target,
+    image: str,
+    python: str,
+    argv: Sequence[str],
+    gpus: tuple[str, ...],
+    groups: tuple[str, ...],
+) -> Options:
     return Options(
         image=image,
         platform=target.docker_platform,
@@ -55,4 +67,5 @@ def _options(target: Target, image: str, python: str, argv: Sequence[str], gpus:
         memory_mib=target.memory_mib,
         gpus=gpus,
         jetson=target.platform == "jetson",
+        groups=groups,
     )

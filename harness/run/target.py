@@ -58,17 +58,19 @@ class TargetRunner:
     of these: each cell gets a record.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         target: Target,
         *,
         via: Via,
         run_id: str,
         prepared: PreparedVariants | None = None,
+        ignore_needs: bool = False,
         gpus: Gpus | None = None,
     ) -> None:
         self.target = target
         self._via = via
+        self._ignore_needs = ignore_needs
         self._run_id = run_id
         self._prepared = prepared or PreparedVariants()
         self._gpus = gpus or Gpus()
@@ -171,7 +173,7 @@ class TargetRunner:
 
     def _start(self) -> Session:
         if self._environment is None:
-            self._environment = prepare(self.target, self._via)
+            self._environment = prepare(self.target, self._via, ignore_needs=self._ignore_needs)
         # Kept before anything is asked of it, so that `abort` finds it; an `abort` just before found nothing.
         self._dealt = self._dealt or self._gpus.take(self._environment.gpus)
         self._transport = start(
@@ -226,6 +228,7 @@ class TargetRunner:
 
     def _stamps(self, cell: Cell) -> Stamps:
         environment = self._environment
+        ignored = {"ignored_needs": environment.ignored} if environment and environment.ignored else {}
         return Stamps(
             model_sha256=_hash(cell.variant),
             recipe_sha256=cell.variant.recipe.sha256(),
@@ -237,7 +240,7 @@ class TargetRunner:
             harness_version=__version__,
             when=dt.datetime.now(dt.timezone.utc).isoformat(timespec="milliseconds"),
             run=self._run_id,
-            environment=self._facts,
+            environment={**self._facts, **ignored},
             harness_commit=harness_commit(),
         )
 

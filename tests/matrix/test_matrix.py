@@ -122,10 +122,23 @@ def test_a_jetson_is_arm64_to_docker(shipped: Matrix) -> None:
     assert not jetson.needs.l4t_fits("35.4.1")
 
 
+def test_each_image_of_tensorrt_needs_the_driver_of_its_cuda_major(shipped: Matrix) -> None:
+    """The floors of docs.nvidia.com/deploy/cuda-compatibility/minor-version-compatibility.html."""
+    floors = {
+        target.name: target.needs.driver
+        for target in shipped
+        if target.engine == "tensorrt" and target.platform != "jetson"
+    }
+    cuda_13 = {"trt1016", "trt110", "trt112"}
+    assert floors == {name: ">=580" if name in cuda_13 else ">=525" for name in floors}
+
+
 def test_driver_floors_and_capability_ceilings_decide(shipped: Matrix) -> None:
     needs = shipped.target("trt107").needs
-    assert needs.driver_fits("560.35.03")
-    assert not needs.driver_fits("550.54.15")
+    assert needs.driver_fits("525.60.13")
+    assert not needs.driver_fits("470.256.02")
+    assert needs.is_recommended("560.35.03")
+    assert not needs.is_recommended("550.54.15")
     assert [needs.compute_capability_fits(one) for one in ("7.0", "7.5", "9.0", "12.0")] == [
         False,
         True,
@@ -276,7 +289,7 @@ BROKEN: list[tuple[str, str | bytes, str]] = [
         target_text(f"{GOOD}\nneeds: {{cuda: x}}"),
         (
             "matrix.yaml:7: targets.trt86.needs.cuda: is not a field that exists here; "
-            "known: gpu, driver, compute_capability, l4t"
+            "known: gpu, driver, recommended, compute_capability, l4t"
         ),
     ),
     (
@@ -435,7 +448,12 @@ BROKEN: list[tuple[str, str | bytes, str]] = [
     (
         "a driver that is no specifier",
         target_text(f'{GOOD}\nneeds:\n  gpu: true\n  driver: "545+"'),
-        "targets.trt86.needs.driver: '545+' is not a version specifier; write it like \">=545\"",
+        "targets.trt86.needs.driver: '545+' is not a version specifier; write it like \">=525\"",
+    ),
+    (
+        "a recommended driver that is no specifier",
+        target_text(f'{GOOD}\nneeds:\n  gpu: true\n  recommended: "545+"'),
+        "matrix.yaml:9: targets.trt86.needs.recommended: '545+' is not a version specifier; write it like \">=545\"",
     ),
     (
         "a capability that is no specifier",
@@ -655,6 +673,8 @@ def test_the_hash_is_of_what_decides_and_not_of_what_is_said_about_it() -> None:
     first, *rest = matrix.targets
     noted = dataclasses.replace(first, notes="mended", label="Other", sources=(), line=99)
     assert dataclasses.replace(matrix, targets=(noted, *rest)).sha256() == matrix.sha256()
+    advised = dataclasses.replace(first, needs=dataclasses.replace(first.needs, recommended=">=999"))
+    assert dataclasses.replace(matrix, targets=(advised, *rest)).sha256() == matrix.sha256()
     for changed in (
         dataclasses.replace(first, version="8.6.2"),
         dataclasses.replace(first, digest="sha256:" + "0" * 64),

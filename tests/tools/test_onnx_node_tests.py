@@ -134,7 +134,7 @@ def test_a_mistake_is_one_sentence(words: list[str], says: str, capsys: pytest.C
 def test_a_target_that_cannot_run_here_is_said_and_not_tried_a_thousand_times(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def refuse(*_: Any) -> Environment:
+    def refuse(*_: Any, **__: Any) -> Environment:
         raise Unavailable("needs an NVIDIA GPU")
 
     monkeypatch.setattr(target, "prepare", refuse)

@@ -24,13 +24,22 @@ _ARCHITECTURES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm6
 
 @dataclass(frozen=True)
 class Daemon:
-    """What the daemon says of its machine: its host name, its architecture (amd64 or arm64)."""
+    """What the daemon says of its machine: its host name, its architecture (amd64 or arm64).
+
+    `desktop` is True of Docker Desktop, whose daemon runs in a virtual machine of its own on the caller's machine.
+    """
 
     version: str
     name: str
     architecture: str
     nvidia_runtime: bool
     address: str
+    desktop: bool = False
+
+    @property
+    def nearby(self) -> bool:
+        """Tell whether it is asked by a socket of this machine, and not over a network."""
+        return self.address.startswith(("unix://", "npipe://"))
 
 
 def address() -> str:
@@ -93,4 +102,5 @@ def daemon(timeout: int = 10) -> Daemon:
         architecture=_ARCHITECTURES.get(str(info.get("Architecture", "")), str(info.get("Architecture", ""))),
         nvidia_runtime="nvidia" in (info.get("Runtimes") or {}),
         address=address(),
+        desktop=info.get("OperatingSystem") == "Docker Desktop",
     )

@@ -21,7 +21,8 @@ JETSON_VIDEO_GROUP = "44"
 class Options:
     """One container: `argv` follows the interpreter `python`; `gpus` are UUIDs, or "all" alone.
 
-    `jetson` starts it with the NVIDIA runtime, which is how a Jetson's integrated GPU gets in.
+    `jetson` starts it with the NVIDIA runtime, which is how a Jetson's integrated GPU gets in; `groups` are the
+    numbers of those that own its render node: on JetPack 6 CUDA is reported to start for root alone without them.
     """
 
     image: str
@@ -31,11 +32,17 @@ class Options:
     memory_mib: int
     gpus: tuple[str, ...] = ()
     jetson: bool = False
+    groups: tuple[str, ...] = ()
 
     @property
     def tmpfs(self) -> str:
         """Mount options of /tmp. `exec`, because a plugin library is loaded from there."""
         return f"rw,exec,nosuid,nodev,mode=1777,size={TMPFS_MIB}m"
+
+    @property
+    def added_groups(self) -> tuple[str, ...]:
+        """Groups of the user in a Jetson's container, each once."""
+        return tuple(dict.fromkeys((JETSON_VIDEO_GROUP, *self.groups)))
 
     @property
     def environment(self) -> dict[str, str]:
@@ -71,7 +78,7 @@ def create_arguments(options: Options, labels: dict[str, str]) -> dict[str, Any]
         "labels": labels,
     }
     if options.jetson:
-        arguments |= {"runtime": "nvidia", "group_add": [JETSON_VIDEO_GROUP]}
+        arguments |= {"runtime": "nvidia", "group_add": list(options.added_groups)}
     elif options.gpus:
         chosen = {"count": -1} if options.gpus == ALL_GPUS else {"device_ids": list(options.gpus)}
         arguments["device_requests"] = [DeviceRequest(capabilities=[["gpu"]], **chosen)]
@@ -88,7 +95,8 @@ def command_line(options: Options) -> str:
     for name, value in options.environment.items():
         words += ["--env", f"{name}={value}"]
     if options.jetson:
-        words += ["--runtime", "nvidia", "--group-add", JETSON_VIDEO_GROUP]
+        words += ["--runtime", "nvidia"]
+        words += [word for group in options.added_groups for word in ("--group-add", group)]
     elif options.gpus:
         # The inner quotes are for Docker, which reads the value as comma-separated fields.
         words += ["--gpus", "all" if options.gpus == ALL_GPUS else f'"device={",".join(options.gpus)}"']

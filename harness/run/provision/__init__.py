@@ -8,7 +8,7 @@ from harness.run.provision.host import Gpu, Host, look_at_host
 from harness.run.provision.images import image_command_lines, planned_image
 from harness.run.provision.model import Environment, Unavailable, Unreachable, Via
 from harness.run.provision.prepare import prepare
-from harness.run.provision.requirements import can_run, fitting_gpus
+from harness.run.provision.requirements import can_run, fitting_gpus, older_driver
 
 __all__ = [
     "Environment",
@@ -22,6 +22,7 @@ __all__ = [
     "fitting_gpus",
     "image_command_lines",
     "look_at_host",
+    "older_driver",
     "planned_image",
     "prepare",
 ]

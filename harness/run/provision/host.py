@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _ARCHITECTURES = {"x86_64": "amd64", "AMD64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 #: Handlers that qemu-user-static and binfmt register, and the architecture each runs.
 _EMULATORS = {"qemu-aarch64": "arm64", "qemu-x86_64": "amd64", "rosetta": "amd64"}
+#: Where WSL2 puts the driver's programs, which is not on the PATH of every shell.
+_WSL_SMI = "usr/lib/wsl/lib/nvidia-smi"
 _QUERY = "name,uuid,compute_cap,driver_version,memory.total"
 
 
@@ -43,7 +45,8 @@ class Host:
     `architecture` is amd64 or arm64; `jetson` the Jetson Linux release ("36.4.3") or None; `gpus` those the
     caller may use (CUDA_VISIBLE_DEVICES is heeded); `emulated` the other architectures whose containers start
     here. `docker` is None when no daemon answers and `docker_reason` says why; `docker_elsewhere` is True
-    when the daemon runs on another machine, of whose GPUs and emulation nothing is known here.
+    when the daemon runs on another machine, of whose GPUs and emulation nothing is known here. `wsl` is True under
+    WSL2; `render_groups` are the numbers of the groups that own the render nodes, root's left out.
     """
 
     architecture: str
@@ -55,12 +58,14 @@ class Host:
     docker_reason: str = ""
     docker_elsewhere: bool = False
     free_disk_mib: int = 0
+    wsl: bool = False
+    render_groups: tuple[str, ...] = ()
 
 
-def look_at_host() -> Host:
-    """Look at this machine: files, nvidia-smi and the Docker daemon; nothing else on the network."""
+def look_at_host(root: Path = Path("/")) -> Host:
+    """Look at this machine: files under `root`, nvidia-smi and the Docker daemon; nothing else on the network."""
     machine = platform.machine()
-    every, gpu_reason = _gpus()
+    every, gpu_reason = _gpus(root)
     gpus = visible(every, os.environ)
     if every and not gpus:
         gpu_reason = f"CUDA_VISIBLE_DEVICES={os.environ['CUDA_VISIBLE_DEVICES']} hides them"
@@ -69,13 +74,29 @@ def look_at_host() -> Host:
         architecture=_ARCHITECTURES.get(machine, machine),
         gpus=gpus,
         gpu_reason=gpu_reason,
-        jetson=_jetson(),
-        emulated=emulated_architectures(Path("/proc/sys/fs/binfmt_misc")),
+        jetson=parse_l4t_release(_text(root / "etc/nv_tegra_release")),
+        emulated=emulated_architectures(root / "proc/sys/fs/binfmt_misc"),
         docker=engine,
         docker_reason=docker_reason,
-        docker_elsewhere=engine is not None and engine.name != socket.gethostname(),
+        docker_elsewhere=engine is not None and runs_elsewhere(engine, socket.gethostname()),
         free_disk_mib=_free_mib(cache_dir()),
+        wsl="microsoft" in _text(root / "proc/sys/kernel/osrelease").lower(),
+        render_groups=render_groups(root / "dev/dri"),
     )
+
+
+def runs_elsewhere(engine: Daemon, here: str) -> bool:
+    """Tell whether a daemon is on another machine than the one called `here`.
+
+    Docker Desktop's virtual machine has a name of its own, and whatever GPU and driver it has are this machine's.
+    """
+    return engine.name != here and not (engine.desktop and engine.nearby)
+
+
+def render_groups(folder: Path) -> tuple[str, ...]:
+    """Return the numbers of the groups that own the render nodes in a folder, without root's."""
+    groups = {node.stat().st_gid for node in folder.glob("renderD*")} if folder.is_dir() else set()
+    return tuple(str(group) for group in sorted(groups) if group)
 
 
 def parse_gpus(csv: str) -> tuple[Gpu, ...]:
@@ -134,10 +155,11 @@ def emulated_architectures(registry: Path) -> frozenset[str]:
     return frozenset(found)
 
 
-def _gpus() -> tuple[tuple[Gpu, ...], str]:
-    if shutil.which("nvidia-smi") is None:
+def _gpus(root: Path) -> tuple[tuple[Gpu, ...], str]:
+    program = shutil.which("nvidia-smi") or shutil.which(root / _WSL_SMI)
+    if program is None:
         return (), "nvidia-smi is not installed"
-    command = ["nvidia-smi", f"--query-gpu={_QUERY}", "--format=csv,noheader,nounits"]
+    command = [program, f"--query-gpu={_QUERY}", "--format=csv,noheader,nounits"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -156,11 +178,11 @@ def _docker() -> tuple[Daemon | None, str]:
         return None, str(error)
 
 
-def _jetson() -> str | None:
+def _text(path: Path) -> str:
     try:
-        return parse_l4t_release(Path("/etc/nv_tegra_release").read_text(encoding="utf-8", errors="replace"))
+        return path.read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return None
+        return ""
 
 
 def _free_mib(folder: Path) -> int:

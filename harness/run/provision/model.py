@@ -25,8 +25,9 @@ class Environment:
     empty for a virtual environment.
     `packages` are the pins `name==version` that were resolved; empty for an image that brought its engine
     along. `gpus` are the UUIDs of the GPUs that the agent is given ("all" alone: those of a daemon
-    elsewhere). `note` is one sentence that says which way was taken and why. `folder` is the part of the cache
-    that it was made in, where there is one.
+    elsewhere, or under WSL2). `note` says which way was taken and why. `folder` is the part of the cache
+    that it was made in, where there is one. `groups` own a Jetson's render node. `ignored` is what the machine lacks
+    and was to be tried without, "" for nothing.
     """
 
     via: Literal["docker", "venv"]
@@ -38,6 +39,8 @@ class Environment:
     gpus: tuple[str, ...] = ()
     note: str = ""
     folder: str = ""
+    groups: tuple[str, ...] = ()
+    ignored: str = ""
 
     @property
     def remedy(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from harness.run.docker import ALL_GPUS
@@ -10,61 +11,95 @@ from harness.run.provision import interpreter, packages
 from harness.run.provision.host import Host, look_at_host
 from harness.run.provision.images import prepare_image
 from harness.run.provision.model import Environment, Unavailable, Via
-from harness.run.provision.requirements import architecture, can_run, fitting_gpus
+from harness.run.provision.requirements import architecture, can_run, refusal, tried_gpus
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from harness.matrix import Target
     from harness.run.docker import Daemon
 
 
-def prepare(
+def prepare(  # noqa: PLR0913
     target: Target,
     via: Via = "auto",
     *,
     allow_pull: bool = True,
     allow_build: bool = True,
+    ignore_needs: bool = False,
     host: Host | None = None,
 ) -> Environment:
     """Make the target's environment, or find it made, and return it.
 
     What the machine lacks is found out first and offline, so that a machine without a GPU never pulls an
     image that needs one. "auto" takes Docker where its daemon answers and the image is to be had, else a
-    virtual environment. Raises Unavailable when the target cannot run here, InfraError when the machinery
-    fails. Safe to call from several processes at once: one does the work, the others wait for it.
+    virtual environment. With `ignore_needs` what the machine lacks is tried without, where that is not impossible.
+    Raises Unavailable when the target cannot run here, InfraError when the machinery fails. Safe to call from several
+    processes at once: one does the work, the others wait for it.
     """
     host = host or look_at_host()
-    lacking = can_run(target, host, via)
+    lacking = can_run(target, host, via, ignore_needs=ignore_needs)
     if lacking is not None:
         raise Unavailable(lacking)
+    ignored = (refusal(target, host, via) or "") if ignore_needs else ""
+    image = partial(prepare_image, target, allow_pull=allow_pull, allow_build=allow_build)
+    made = _prepare(target, via, host, image)
+    gpus = tuple(gpu.uuid for gpu in tried_gpus(target, host, ignore_needs=ignore_needs))
+    if made.via == "docker" and host.docker is not None:
+        gpus = _container_gpus(target, host, host.docker, gpus, tried=bool(ignored))
+    note = f"{made.note} It {ignored}: tried all the same." if ignored else made.note
+    return replace(made, gpus=gpus, ignored=ignored, note=note)
+
+
+def _prepare(target: Target, via: Via, host: Host, image: Callable[[], Environment]) -> Environment:
     if via == "venv":
-        return _venv(target, host, "as was asked for")
+        return _venv(target, "as was asked for")
     if host.docker is None:
         if via == "docker":
             raise Unavailable(f"needs Docker; {host.docker_reason}")
-        return _venv(target, host, f"as {host.docker_reason}")
+        return _venv(target, f"as {host.docker_reason}")
     try:
-        made = prepare_image(target, allow_pull=allow_pull, allow_build=allow_build)
-    except Unavailable as refusal:
+        made = image()
+    except Unavailable as why:
         if via == "docker" or not _venv_possible(target, host):
             raise
-        return _venv(target, host, f"as Docker has no image for it ({refusal})")
-    note = f"{made.note[:-1]}: Docker {host.docker.version} answers."
-    return replace(made, gpus=_container_gpus(target, host, host.docker), note=note)
+        return _venv(target, f"as Docker has no image for it ({why})")
+    groups, told = _render_groups(target, host)
+    note = f"{made.note[:-1]}: Docker {host.docker.version} answers.{told}"
+    return replace(made, groups=groups, note=note)
 
 
-def _container_gpus(target: Target, host: Host, docker: Daemon) -> tuple[str, ...]:
+def _render_groups(target: Target, host: Host) -> tuple[tuple[str, ...], str]:
+    """Return the groups that own a board's render node, and a sentence where they cannot be looked at."""
+    if target.platform != "jetson":
+        return (), ""
     if host.docker_elsewhere:
-        return ALL_GPUS if target.needs.gpu or docker.nvidia_runtime else ()
+        return (), (
+            " That daemon is on another machine, whose render node cannot be looked at: the container has the group "
+            "video alone, with which CUDA may not start on JetPack 6; run on the board itself there."
+        )
+    return host.render_groups, ""
+
+
+def _container_gpus(
+    target: Target, host: Host, docker: Daemon, known: tuple[str, ...], *, tried: bool
+) -> tuple[str, ...]:
     # Where a GPU is welcome but not needed, a daemon that cannot pass one on is no reason to fail.
     wanted = target.needs.gpu or docker.nvidia_runtime
-    return tuple(gpu.uuid for gpu in fitting_gpus(target, host)) if wanted else ()
+    if not wanted:
+        return ()
+    if host.docker_elsewhere:
+        return ALL_GPUS
+    # Under WSL2 the NVIDIA Container Toolkit cannot tell one GPU from another; and where nvidia-smi lists none, whoever
+    # ignores that means those there are.
+    return ALL_GPUS if (known and host.wsl) or (tried and not known) else known
 
 
 def _venv_possible(target: Target, host: Host) -> bool:
     return bool(target.packages) and architecture(target) == host.architecture and target.platform != "jetson"
 
 
-def _venv(target: Target, host: Host, why: str) -> Environment:
+def _venv(target: Target, why: str) -> Environment:
     own, folder = interpreter.chosen(), ""
     if own is not None:
         python, pins = own, interpreter.pins_in(own, target)
@@ -79,7 +114,6 @@ def _venv(target: Target, host: Host, why: str) -> Environment:
         target=target.name,
         python=python,
         packages=pins,
-        gpus=tuple(gpu.uuid for gpu in fitting_gpus(target, host)),
         note=note,
         folder=folder,
     )

@@ -12,12 +12,33 @@ if TYPE_CHECKING:
 _EMULATE = "docker run --privileged --rm tonistiigi/binfmt --install {}"
 
 
-def can_run(target: Target, host: Host, via: Via = "auto") -> str | None:
-    """Return why `target` cannot run on `host`, as a clause that begins with "needs", or None when it can."""
+def can_run(target: Target, host: Host, via: Via = "auto", *, ignore_needs: bool = False) -> str | None:
+    """Return why `target` cannot run on `host`, as a clause that begins with "needs", or None when it can.
+
+    With `ignore_needs` only what makes it impossible counts.
+    """
+    refused = None if ignore_needs else refusal(target, host, via)
+    return refused or _impossible(target, host, via)
+
+
+def refusal(target: Target, host: Host, via: Via = "auto") -> str | None:
+    """Return which of its `needs` the target is refused for, though it may be tried: a clause like `can_run`'s."""
     if target.platform == "jetson":
-        return _jetson(target, host)
-    gpu = _gpu(target, host, via) if target.needs.gpu else None
-    return gpu or _architecture(target, host, via) or _packages(target, host, via)
+        return _release(target, host)
+    return _gpu(target, host, via) if target.needs.gpu else None
+
+
+def older_driver(target: Target, host: Host) -> str:
+    """Return that this machine's driver is not the recommended one, as a clause; "" where it is or is not known."""
+    gpus = () if host.docker_elsewhere else fitting_gpus(target, host)
+    if not gpus or any(target.needs.is_recommended(gpu.driver) for gpu in gpus):
+        return ""
+    return f"the release notes recommend driver {target.needs.recommended}, this machine has {gpus[0].driver}"
+
+
+def tried_gpus(target: Target, host: Host, *, ignore_needs: bool) -> tuple[Gpu, ...]:
+    """Return the GPUs that the target gets: those that fit, and where needs are ignored and none does, all."""
+    return fitting_gpus(target, host) or (host.gpus if ignore_needs and target.needs.gpu else ())
 
 
 def fitting_gpus(target: Target, host: Host) -> tuple[Gpu, ...]:
@@ -35,8 +56,24 @@ def architecture(target: Target) -> str:
     return target.docker_platform.partition("/")[2]
 
 
+def _impossible(target: Target, host: Host, via: Via) -> str | None:
+    if target.platform == "jetson":
+        return _jetson(target, host)
+    return _architecture(target, host, via) or _packages(target, host, via)
+
+
+def _board(target: Target) -> str:
+    return f"a Jetson with Jetson Linux {target.needs.l4t}".rstrip()
+
+
+def _release(target: Target, host: Host) -> str | None:
+    if host.docker_elsewhere or host.jetson is None or target.needs.l4t_fits(host.jetson):
+        return None
+    return f"needs {_board(target)}; this one runs {host.jetson}"
+
+
 def _jetson(target: Target, host: Host) -> str | None:
-    wanted = f"a Jetson with Jetson Linux {target.needs.l4t}".rstrip()
+    wanted = _board(target)
     if host.docker is not None and host.docker_elsewhere:
         # A board reached over DOCKER_HOST: its release is not known here, its architecture and runtime are.
         if host.docker.architecture == "arm64" and host.docker.nvidia_runtime:
@@ -44,8 +81,6 @@ def _jetson(target: Target, host: Host) -> str | None:
         return f"needs {wanted}; the Docker daemon at {host.docker.address} is not on one"
     if host.jetson is None:
         return f"needs {wanted}; this machine is linux/{host.architecture} without /etc/nv_tegra_release"
-    if not target.needs.l4t_fits(host.jetson):
-        return f"needs {wanted}; this one runs {host.jetson}"
     return None
 
 
@@ -55,6 +90,10 @@ def _gpu(target: Target, host: Host, via: Via) -> str | None:
         if host.docker.nvidia_runtime:
             return None  # which GPUs it has, only a container there can say
         return f"needs an NVIDIA GPU; the Docker daemon at {host.docker.address} has no NVIDIA runtime"
+    if host.docker is not None and host.docker.desktop and not host.wsl and via != "venv":
+        return (
+            "needs an NVIDIA GPU; Docker Desktop hands one to a container under WSL2 alone (see --via venv)"
+        )
     if not host.gpus:
         return f"needs an NVIDIA GPU; none found{f' ({host.gpu_reason})' if host.gpu_reason else ''}"
     capable = [gpu for gpu in host.gpus if needs.compute_capability_fits(gpu.compute_capability)]
@@ -84,6 +123,6 @@ def _architecture(target: Target, host: Host, via: Via) -> str | None:
         )
         return f"needs linux/{wanted}; {without} runs linux/{host.architecture} alone"
     runs = host.docker.architecture
-    if wanted == runs or wanted in host.emulated or host.docker_elsewhere:
+    if wanted == runs or wanted in host.emulated or host.docker_elsewhere or host.docker.desktop:
         return None
     return f"needs linux/{wanted} and no emulation of it is registered: {_EMULATE.format(wanted)}"

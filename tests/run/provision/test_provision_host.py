@@ -2,18 +2,41 @@
 
 from __future__ import annotations
 
+import dataclasses
+import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from harness.matrix import Needs
 from harness.run.docker import Daemon
-from harness.run.provision import Gpu, Host, can_run, fitting_gpus, look_at_host
-from harness.run.provision.host import emulated_architectures, parse_gpus, parse_l4t_release, visible
+from harness.run.provision import (
+    Environment,
+    Gpu,
+    Host,
+    Unavailable,
+    can_run,
+    fitting_gpus,
+    look_at_host,
+    older_driver,
+    prepare,
+)
+from harness.run.provision.host import (
+    emulated_architectures,
+    parse_gpus,
+    parse_l4t_release,
+    render_groups,
+    runs_elsewhere,
+    visible,
+)
+from harness.run.provision.requirements import tried_gpus
 from tests.run.provision.factory import arm64, gpu_target, target
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from harness.matrix import Target
 
 SMI = """NVIDIA RTX A4000, GPU-8f7dcc1e, 8.6, 550.54.15, 16376
 NVIDIA GB10, GPU-00aa11bb, 12.1, 580.95.05, [N/A]
@@ -21,7 +44,8 @@ NVIDIA-SMI has failed because it could not communicate with the NVIDIA driver
 """
 AMPERE = Gpu("NVIDIA RTX A4000", "GPU-8f7dcc1e", "8.6", "550.54.15", 16376)
 BLACKWELL = Gpu("NVIDIA GB10", "GPU-00aa11bb", "12.1", "580.95.05", 0)
-LOCAL = Daemon("28.0", "here", "amd64", nvidia_runtime=True, address="unix:///var/run/docker.sock")
+UNIX = "unix:///var/run/docker.sock"
+LOCAL = Daemon("28.0", "here", "amd64", nvidia_runtime=True, address=UNIX)
 BOARD = Daemon("28.0", "board", "arm64", nvidia_runtime=True, address="ssh://board")
 LAPTOP = Daemon("28.0", "docker-desktop", "amd64", nvidia_runtime=False, address="tcp://desktop")
 
@@ -179,3 +203,113 @@ def test_gpus_are_what_nvidia_smi_says(  # noqa: PLR0913, PLR0917
     host = look_at_host()
     assert tuple(gpu.uuid for gpu in host.gpus) == gpus
     assert host.gpu_reason == reason
+
+
+DESKTOP = Daemon("28.0", "docker-desktop", "amd64", nvidia_runtime=True, address=UNIX, desktop=True)
+
+
+@pytest.mark.unit
+def test_docker_desktop_is_on_this_machine_unless_it_is_reached_over_a_network() -> None:
+    assert not runs_elsewhere(DESKTOP, "here")
+    assert runs_elsewhere(dataclasses.replace(DESKTOP, address="tcp://there:2375"), "here")
+    assert runs_elsewhere(BOARD, "here")
+    assert not runs_elsewhere(LOCAL, "here")
+
+
+@pytest.mark.unit
+def test_docker_desktop_hands_on_a_gpu_under_wsl2_alone_and_the_driver_is_looked_at_there() -> None:
+    old = Gpu("Old", "GPU-1", "8.6", "470.1", 1)
+    assert can_run(gpu_target(), Host("amd64", gpus=(AMPERE,), docker=DESKTOP, wsl=True)) is None
+    assert "this machine has 470.1" in str(
+        can_run(gpu_target(), Host("amd64", gpus=(old,), docker=DESKTOP, wsl=True))
+    )
+    bare = Host("amd64", gpus=(AMPERE,), docker=DESKTOP)
+    assert "under WSL2 alone" in str(can_run(gpu_target(), bare))
+    assert can_run(gpu_target(), bare, "venv") is None
+    assert can_run(arm64(), bare) is None
+
+
+@pytest.mark.unit
+def test_needs_that_are_ignored_refuse_nothing_and_what_is_impossible_stays_so() -> None:
+    old = Gpu("Old", "GPU-1", "5.0", "470.1", 1)
+    for host in (Host("amd64", gpus=(old,), docker=LOCAL), Host("amd64", docker=LOCAL)):
+        assert can_run(gpu_target(), host) is not None
+        assert can_run(gpu_target(), host, ignore_needs=True) is None
+    assert can_run(jetson(), Host("arm64", jetson="35.4.1"), ignore_needs=True) is None
+    assert "without /etc/nv_tegra_release" in str(can_run(jetson(), Host("amd64"), ignore_needs=True))
+    assert "needs linux/arm64" in str(can_run(arm64(), Host("amd64", docker=LOCAL), ignore_needs=True))
+    host = Host("amd64", gpus=(old,))
+    assert tried_gpus(gpu_target(), host, ignore_needs=False) == ()
+    assert tried_gpus(gpu_target(), host, ignore_needs=True) == (old,)
+    assert tried_gpus(
+        target(needs=gpu_target().needs), Host("amd64", gpus=(old, AMPERE)), ignore_needs=True
+    ) == (AMPERE,)
+
+
+@pytest.mark.unit
+def test_a_driver_that_is_not_the_recommended_one_is_told_and_refuses_nothing() -> None:
+    needs = Needs(gpu=True, architecture="x86_64", driver=">=525", recommended=">=560")
+    chosen, host = gpu_target(needs=needs), Host("amd64", gpus=(AMPERE,), docker=LOCAL)
+    assert can_run(chosen, host) is None
+    assert older_driver(chosen, host) == (
+        "the release notes recommend driver >=560, this machine has 550.54.15"
+    )
+    assert older_driver(chosen, Host("amd64", gpus=(AMPERE, BLACKWELL), docker=LOCAL)) == ""
+    assert older_driver(chosen, Host("amd64", docker=BOARD, docker_elsewhere=True)) == ""
+    assert older_driver(gpu_target(), host) == ""
+
+
+@pytest.mark.unit
+def test_the_groups_of_the_render_nodes_are_those_of_the_board_without_root(tmp_path: Path) -> None:
+    assert render_groups(tmp_path / "dri") == ()
+    for name in ("renderD128", "renderD129", "card0"):
+        (tmp_path / name).touch()
+    mine = os.getgid()
+    assert render_groups(tmp_path) == ((str(mine),) if mine else ())
+    if os.geteuid() == 0:
+        os.chown(tmp_path / "renderD128", -1, 994)
+        os.chown(tmp_path / "card0", -1, 44)
+        assert render_groups(tmp_path) == ("994",)
+
+
+class TestPrepared:
+    """What `prepare` gives a container, with an image that is there."""
+
+    @pytest.fixture(autouse=True)
+    def _image(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def made(target: Target, **_: object) -> Environment:
+            return Environment("docker", target.name, "python3", image="image", note="It runs in image.")
+
+        # The name in the package is the function of the module.
+        monkeypatch.setattr(sys.modules[prepare.__module__], "prepare_image", made)
+
+    @pytest.mark.unit
+    def test_a_jetson_gets_the_group_of_its_render_node(self) -> None:
+        host = Host("arm64", jetson="36.4.3", docker=BOARD, render_groups=("994",))
+        assert prepare(jetson(), host=host).groups == ("994",)
+        away = prepare(jetson(), host=dataclasses.replace(host, docker_elsewhere=True))
+        assert away.groups == ()
+        assert "the group video alone" in away.note
+        assert prepare(target(), host=Host("amd64", docker=LOCAL, render_groups=("994",))).groups == ()
+
+    @pytest.mark.unit
+    def test_under_wsl2_a_container_gets_all_gpus(self) -> None:
+        host = Host("amd64", gpus=(AMPERE,), docker=DESKTOP, wsl=True)
+        assert prepare(gpu_target(), host=host).gpus == ("all",)
+        assert prepare(gpu_target(), host=Host("amd64", gpus=(AMPERE,), docker=LOCAL)).gpus == (
+            "GPU-8f7dcc1e",
+        )
+
+    @pytest.mark.unit
+    def test_what_is_ignored_is_told_and_kept(self) -> None:
+        old = Gpu("Old", "GPU-1", "8.6", "470.1", 1)
+        host = Host("amd64", gpus=(old,), docker=LOCAL)
+        with pytest.raises(Unavailable, match=r"has 470\.1"):
+            prepare(gpu_target(), host=host)
+        made = prepare(gpu_target(), host=host, ignore_needs=True)
+        assert made.gpus == ("GPU-1",)
+        assert made.ignored == "needs NVIDIA driver >=530; this machine has 470.1"
+        assert made.note.endswith("It needs NVIDIA driver >=530; this machine has 470.1: tried all the same.")
+        assert prepare(gpu_target(), host=Host("amd64", docker=LOCAL), ignore_needs=True).gpus == ("all",)
+        fits = prepare(gpu_target(), host=Host("amd64", gpus=(AMPERE,), docker=LOCAL), ignore_needs=True)
+        assert (fits.ignored, "tried" in fits.note) == ("", False)

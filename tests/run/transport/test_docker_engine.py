@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import json
 import os
@@ -297,6 +298,9 @@ def test_gpus_and_jetsons_are_asked_for_in_their_own_ways() -> None:
     assert (arguments["runtime"], arguments["group_add"]) == ("nvidia", ["44"])
     assert "--runtime nvidia" in command_line(jetson)
     assert "NVIDIA_VISIBLE_DEVICES=all" in command_line(jetson)
+    board = dataclasses.replace(jetson, groups=("994", "44"))
+    assert create_arguments(board, {})["group_add"] == ["44", "994"]
+    assert "--runtime nvidia --group-add 44 --group-add 994" in command_line(board)
 
 
 @pytest.mark.unit

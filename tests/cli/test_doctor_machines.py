@@ -1,0 +1,266 @@
+# ruff: noqa: E501  (what is printed is quoted whole)
+"""What `doctor` says of ten machines, from what their nvidia-smi, release files and Docker daemon say."""
+
+from __future__ import annotations
+
+import platform
+import socket
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from harness.cli import doctor, main
+from harness.cli.common import EXIT_INFRA
+from harness.matrix import load_matrix
+from harness.run import commands
+from harness.run import target as target_module
+from harness.run.commands import plan_environment
+from harness.run.docker import Daemon
+from harness.run.provision import Host, Unavailable, look_at_host
+from harness.run.provision import host as host_module
+from tests.cli import project
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.unit
+
+UNIX = "unix:///var/run/docker.sock"
+ORIN = "Orin (nvgpu), GPU-0, 8.7, 540.4.0, [N/A]"
+
+
+class Machine(NamedTuple):
+    """What its nvidia-smi prints (None: there is none), its files, its daemon and its processor."""
+
+    smi: str | None
+    files: dict[str, str] = {}  # noqa: RUF012
+    docker: Daemon = Daemon("28.0", "here", "amd64", nvidia_runtime=True, address=UNIX)
+    machine: str = "x86_64"
+
+
+def gpu(name: str, capability: str, driver: str) -> Machine:
+    return Machine(f"NVIDIA {name}, GPU-0, {capability}, {driver}, 16384")
+
+
+def orin(release: str, smi: str | None = ORIN) -> Machine:
+    major, _, revision = release.partition(".")
+    files = {"etc/nv_tegra_release": f"# R{major} (release), REVISION: {revision}, GCID: 1, BOARD: generic"}
+    daemon = Daemon("28.0", "here", "arm64", nvidia_runtime=True, address=UNIX)
+    return Machine(smi, files, daemon, "aarch64")
+
+
+WSL = {"proc/sys/kernel/osrelease": "6.6.87.2-microsoft-standard-WSL2\n"}
+DESKTOP = Daemon("28.0", "docker-desktop", "amd64", nvidia_runtime=True, address=UNIX, desktop=True)
+MACHINES = {
+    "H100, driver 535": gpu("H100 80GB HBM3", "9.0", "535.183.06"),
+    "H100, driver 550": gpu("H100 80GB HBM3", "9.0", "550.54.15"),
+    "H100, driver 580": gpu("H100 80GB HBM3", "9.0", "580.95.05"),
+    "T4, driver 470": gpu("Tesla T4", "7.5", "470.256.02"),
+    "RTX 4090, driver 580": gpu("GeForce RTX 4090", "8.9", "580.95.05"),
+    "Orin, JetPack 5.1": orin("35.2.1", smi=None),
+    "Orin, JetPack 6.0": orin("36.3.0"),
+    "Orin, JetPack 6.2": orin("36.4.3"),
+    "WSL2, Docker Desktop": Machine("NVIDIA RTX A4000, GPU-0, 8.6, 560.94, 16376", WSL, DESKTOP),
+    "no driver": Machine(None),
+}
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_what_can_run_and_why_not_the_rest(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machine = MACHINES[name]
+    if machine.smi is not None:
+        # Under WSL2 it is where no shell of a service looks.
+        folder = tmp_path / ("usr/lib/wsl/lib" if "WSL2" in name else "bin")
+        folder.mkdir(parents=True)
+        stand_in = folder / "nvidia-smi"
+        stand_in.write_text(f"#!/bin/sh\necho '{machine.smi}'\n")
+        stand_in.chmod(0o755)
+    for file, text in machine.files.items():
+        path = tmp_path / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/nowhere")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(platform, "machine", lambda: machine.machine)
+    monkeypatch.setattr(socket, "gethostname", lambda: "here")
+    monkeypatch.setattr(host_module, "daemon", lambda: machine.docker)
+    monkeypatch.setattr(doctor, "look_at_host", lambda: look_at_host(tmp_path))
+    monkeypatch.chdir(project.TOP)
+    assert main(["doctor"]) == 0
+    assert table(capsys.readouterr().out) == SAID[name].strip("\n")
+
+
+def test_a_dry_run_that_ignores_needs_shows_what_would_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a board of JetPack 5 the image of JetPack 6 is tried, with the group of the board's render node."""
+    target = load_matrix(project.TOP / "matrix.yaml").target("l4t86")
+    monkeypatch.setattr(commands, "_there", lambda *_: False)
+    host = Host("arm64", jetson="35.2.1", docker=orin("35.2.1").docker, render_groups=("994",))
+    (refused,) = plan_environment(target, host=host)
+    assert refused == "cannot run here: it needs a Jetson with Jetson Linux >=36.2,<37; this one runs 35.2.1"
+    first, *lines = plan_environment(target, host=host, ignore_needs=True)
+    assert first.startswith("container from ")
+    assert "--group-add 44 --group-add 994" in lines[-1]
+
+
+@pytest.mark.parametrize("words", [[], ["--ignore-needs"]])
+def test_the_option_reaches_the_target(words: list[str], toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def refuse(*_: object, ignore_needs: bool) -> None:
+        asked.append(ignore_needs)
+        raise Unavailable("needs a moon")
+
+    monkeypatch.setattr(target_module, "prepare", refuse)
+    assert main(["run", *words, "--target", "ort131", "-j", "1"]) == EXIT_INFRA
+    assert set(asked) == {bool(words)}
+    assert toy.is_dir()
+
+
+def table(printed: str) -> str:
+    """Return the targets that can run, by how, and those that cannot, by why; without their labels."""
+    lines = printed[printed.index("can run here") :].splitlines()
+    able, _, lacking = "\n".join(lines[1:-1]).partition("cannot run here: ")
+    ways: dict[str, list[str]] = {}
+    for line in able.splitlines():
+        name, how = line.split()[0], line[46:].strip()
+        ways.setdefault(how, []).append(name)
+    said = [f"{how}\n  {', '.join(names)}" for how, names in ways.items()]
+    return "\n".join([*said, *(line[2:] for line in lacking.splitlines()[1:])])
+
+
+#: No board, and no arm64, on any machine but the Orin.
+BOARDS = """needs a Jetson with Jetson Linux >=35.2,<36; this machine is linux/amd64 without /etc/nv_tegra_release
+  l4t85
+needs a Jetson with Jetson Linux >=36.2,<37; this machine is linux/amd64 without /etc/nv_tegra_release
+  l4t86
+needs a Jetson with Jetson Linux >=36.4,<37; this machine is linux/amd64 without /etc/nv_tegra_release
+  l4t103"""
+ARM64 = """needs linux/arm64 and no emulation of it is registered: docker run --privileged --rm tonistiigi/binfmt --install arm64
+  rtx17-arm64"""
+SAID = {
+    "H100, driver 535": f"""
+container or virtual environment
+  trt86, rtx14, rtx15, rtx16, rtx17, rtx17-sm75, rtx17-sm89, rtx17-sm120, ort117, ort131
+container
+  trt92
+container or virtual environment (the release notes recommend driver >=545, this machine has 535.183.06)
+  trt100
+container or virtual environment (the release notes recommend driver >=555, this machine has 535.183.06)
+  trt101, trt102
+container or virtual environment (the release notes recommend driver >=560, this machine has 535.183.06)
+  trt103, trt107
+needs NVIDIA driver >=580; this machine has 535.183.06
+  trt1016, trt110, trt112, ort131-cuda
+{BOARDS}
+{ARM64}
+""",
+    "H100, driver 550": f"""
+container or virtual environment
+  trt86, trt100, rtx14, rtx15, rtx16, rtx17, rtx17-sm75, rtx17-sm89, rtx17-sm120, ort117, ort131
+container
+  trt92
+container or virtual environment (the release notes recommend driver >=555, this machine has 550.54.15)
+  trt101, trt102
+container or virtual environment (the release notes recommend driver >=560, this machine has 550.54.15)
+  trt103, trt107
+needs NVIDIA driver >=580; this machine has 550.54.15
+  trt1016, trt110, trt112, ort131-cuda
+{BOARDS}
+{ARM64}
+""",
+    "H100, driver 580": f"""
+container or virtual environment
+  trt86, trt100, trt101, trt102, trt103, trt107, trt112, rtx14, rtx15, rtx16, rtx17, rtx17-sm75, rtx17-sm89, rtx17-sm120, ort117, ort131, ort131-cuda
+container
+  trt92
+container or virtual environment (the release notes recommend driver >=595, this machine has 580.95.05)
+  trt1016
+container or virtual environment (the release notes recommend driver >=610, this machine has 580.95.05)
+  trt110
+{BOARDS}
+{ARM64}
+""",
+    "T4, driver 470": f"""
+container or virtual environment
+  rtx14, rtx15, rtx16, rtx17, rtx17-sm75, rtx17-sm89, rtx17-sm120, ort117, ort131
+needs NVIDIA driver >=525; this machine has 470.256.02
+  trt86, trt92, trt100, trt101, trt102, trt103, trt107
+needs NVIDIA driver >=580; this machine has 470.256.02
+  trt1016, trt110, trt112, ort131-cuda
+{BOARDS}
+{ARM64}
+""",
+    "RTX 4090, driver 580": f"""
+container or virtual environment
+  trt86, trt100, trt101, trt102, trt103, trt107, trt112, rtx14, rtx15, rtx16, rtx17, rtx17-sm75, rtx17-sm89, rtx17-sm120, ort117, ort131, ort131-cuda
+container
+  trt92
+container or virtual environment (the release notes recommend driver >=595, this machine has 580.95.05)
+  trt1016
+container or virtual environment (the release notes recommend driver >=610, this machine has 580.95.05)
+  trt110
+{BOARDS}
+{ARM64}
+""",
+    "Orin, JetPack 5.1": """
+container
+  l4t85
+container or virtual environment
+  rtx17-arm64
+needs an NVIDIA GPU; none found (nvidia-smi is not installed)
+  trt86, trt92, trt100, trt101, trt102, trt103, trt107, trt1016, trt110, trt112, ort131-cuda
+needs a Jetson with Jetson Linux >=36.2,<37; this one runs 35.2.1
+  l4t86
+needs a Jetson with Jetson Linux >=36.4,<37; this one runs 35.2.1
+  l4t103
+needs linux/amd64 and no emulation of it is registered: docker run --privileged --rm tonistiigi/binfmt --install amd64
+  rtx14, rtx15, rtx16, rtx17, rtx17-sm75, rtx17-sm89, rtx17-sm120, ort117, ort131
+""",
+    "Orin, JetPack 6.0": """
+container
+  l4t86
+container or virtual environment
+  rtx17-arm64
+needs linux/amd64 and no emulation of it is registered: docker run --privileged --rm tonistiigi/binfmt --install amd64
+  trt86, trt92, trt100, trt101, trt102, trt103, trt107, rtx14, rtx15, rtx16, rtx17, rtx17-sm75, rtx17-sm89, rtx17-sm120, ort117, ort131
+needs NVIDIA driver >=580; this machine has 540.4.0
+  trt1016, trt110, trt112, ort131-cuda
+needs a Jetson with Jetson Linux >=35.2,<36; this one runs 36.3.0
+  l4t85
+needs a Jetson with Jetson Linux >=36.4,<37; this one runs 36.3.0
+  l4t103
+""",
+    "Orin, JetPack 6.2": """
+container
+  l4t86, l4t103
+container or virtual environment
+  rtx17-arm64
+needs linux/amd64 and no emulation of it is registered: docker run --privileged --rm tonistiigi/binfmt --install amd64
+  trt86, trt92, trt100, trt101, trt102, trt103, trt107, rtx14, rtx15, rtx16, rtx17, rtx17-sm75, rtx17-sm89, rtx17-sm120, ort117, ort131
+needs NVIDIA driver >=580; this machine has 540.4.0
+  trt1016, trt110, trt112, ort131-cuda
+needs a Jetson with Jetson Linux >=35.2,<36; this one runs 36.4.3
+  l4t85
+""",
+    "WSL2, Docker Desktop": f"""
+container or virtual environment
+  trt86, trt100, trt101, trt102, trt103, trt107, rtx14, rtx15, rtx16, rtx17, rtx17-sm75, rtx17-sm89, rtx17-sm120, ort117, ort131
+container
+  trt92
+container, emulated
+  rtx17-arm64
+needs NVIDIA driver >=580; this machine has 560.94
+  trt1016, trt110, trt112, ort131-cuda
+{BOARDS}
+""",
+    "no driver": f"""
+container or virtual environment
+  rtx14, rtx15, rtx16, rtx17, rtx17-sm75, rtx17-sm89, rtx17-sm120, ort117, ort131
+needs an NVIDIA GPU; none found (nvidia-smi is not installed)
+  trt86, trt92, trt100, trt101, trt102, trt103, trt107, trt1016, trt110, trt112, ort131-cuda
+{BOARDS}
+{ARM64}
+""",
+}
