@@ -11,6 +11,8 @@ from harness.agent.engines import Emit, Failed, MachineFault, MissingApi, machin
 #: (libnvinfer_lean 10.16 and 11.4 without a driver).
 _NO_RUNTIME = re.compile("createInferRuntime|CUDA initialization failure")
 
+_hollow: List[Any] = []
+
 #: The imported module; set once by `load`, before any fork.
 trt: Any = None
 
@@ -103,6 +105,8 @@ def make_runtime(logger: Any) -> Any:
     runtime = made(logger, "Runtime", trt.Runtime, logger)
     said = [text for text in logger.errors[before:] if _NO_RUNTIME.search(text)]
     if said:
+        # Freeing it ends the process too.
+        _hollow.append(runtime)
         raise _nothing("Runtime", "it is null", said)
     return runtime
 

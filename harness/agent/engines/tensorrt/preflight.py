@@ -17,10 +17,12 @@ def preflight(job: Message, _parts: Dict[str, bytes], emit: Emit) -> None:
     with phase(emit, "the GPU"):
         usable = gpu.check(emit, needed=job["needs_gpu"])
     logger = api.make_logger(emit)
-    with phase(emit, "builder, network, parser and config"):
-        builder, network, parser = build.make_parser(logger, "graph")
-        config = api.made(logger, "create_builder_config", builder.create_builder_config)
-    del config, parser, network, builder
+    # NVIDIA's lean runtime has no builder.
+    if api.has("Builder"):
+        with phase(emit, "builder, network, parser and config"):
+            builder, network, parser = build.make_parser(logger, "graph")
+            config = api.made(logger, "create_builder_config", builder.create_builder_config)
+        del config, parser, network, builder
     # Without a GPU nothing is loaded.
     if usable:
         with phase(emit, "the runtime"):

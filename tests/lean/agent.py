@@ -1,0 +1,176 @@
+"""Drives a real agent on the lean core and prints what it said, as JSON; Python 3.8's standard library alone.
+
+    LD_LIBRARY_PATH=LIBS PYTHONPATH=REPOSITORY:PACKAGES python -m tests.lean.agent [FILE ...]
+
+So that it runs on a GPU machine that has nothing else: one agent, two preflights, then each plan twice, each job in a
+child of the agent; then, without an agent, a runtime that nothing was asked of before, and each plan twice in one process.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from typing import Any, Callable, Dict, List
+
+from harness.agent.bootstrap import ARGUMENTS, pack
+from harness.agent.protocol import Decoder, encode, join_parts
+
+ENGINE = "tensorrt_lean_bindings"
+#: Seconds after which the agent is ended.
+PATIENCE = 300
+Events = List[Dict[str, Any]]
+
+
+class Agent:
+    """One agent on the lean core."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, *ARGUMENTS]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._end = threading.Timer(PATIENCE, self._process.kill)
+        self._end.start()
+        self._decoder = Decoder()
+        self._waiting: Events = []
+        self._send(pack() + encode({"type": "start", "engine": ENGINE, "adapter": "tensorrt"}))
+        self.hello = self._next()
+
+    @property
+    def pid(self) -> int:
+        """Return the agent's process."""
+        return self._process.pid
+
+    def run(self, kind: str, **parts: bytes) -> Events:
+        """Run a job and return what was said."""
+        index, body = join_parts(list(parts.items()))
+        job = {
+            "type": "job",
+            "kind": kind,
+            "timeout_s": 60,
+            "memory_mib": 8192,
+            "recipe": {"plugin": None},
+            "needs_gpu": False,
+            "timing": {"warmup_s": 0.0, "iterations": 1, "window_s": 0.0, "most": 1, "budget_s": 1.0},
+            "parts": index,
+        }
+        self._send(encode(job, body))
+        said = [self._next()]
+        while said[-1]["type"] != "end":
+            said.append(self._next())
+        return said
+
+    def close(self) -> None:
+        """End the agent."""
+        self._end.cancel()
+        self._process.kill()
+        self._process.communicate()
+
+    def _send(self, data: bytes) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(data)
+        self._process.stdin.flush()
+
+    def _next(self) -> Dict[str, Any]:
+        assert self._process.stdout is not None
+        while not self._waiting:
+            data = os.read(self._process.stdout.fileno(), 1 << 16)
+            assert data, "the agent ended"
+            self._waiting += [message for message, _ in self._decoder.feed(data)]
+        return self._waiting.pop(0)
+
+
+def in_one_process(plans: Dict[str, bytes]) -> Dict[str, Events]:
+    """Return what the adapter says where this very process loads each plan twice."""
+    from harness.agent.engines import tensorrt
+
+    tensorrt.preload(ENGINE)
+    said: Dict[str, Events] = {}
+    for name, plan in (*plans.items(), *plans.items()):
+        events = said.setdefault(name, [])
+
+        def emit(kind: str, _body: bytes = b"", events: Events = events, **fields: Any) -> None:
+            events.append(dict(fields, type=kind))
+
+        index, body = join_parts([("plan", plan)])
+        tensorrt.run({"kind": "run", "recipe": {"plugin": None}, "timing": {}, "parts": index}, body, emit)
+    return said
+
+
+def bare_runtime() -> Dict[str, Any]:
+    """Return what becomes of a runtime that is made without a look at the GPU: by the adapter, and as it is."""
+    from harness.agent.engines import MachineFault
+    from harness.agent.engines.tensorrt import api
+
+    api.load(ENGINE)
+
+    def by_the_adapter() -> str:
+        try:
+            return str(api.make_runtime(api.make_logger(lambda *_args, **_fields: None)).max_threads)
+        except MachineFault as error:
+            return str(error)
+
+    def as_it_is() -> str:
+        runtime = api.trt.Runtime(api.make_logger(lambda *_args, **_fields: None))
+        return "plan: %s" % runtime.deserialize_cuda_engine(b"not a plan")
+
+    return {"by the adapter": in_child(by_the_adapter), "as it is": in_child(as_it_is)}
+
+
+def in_child(work: Callable[[], str]) -> Dict[str, Any]:
+    """Return what a forked child said and the signal that ended it."""
+    inward, outward = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.write(outward, work().encode())
+        os._exit(0)
+    os.close(outward)
+    with os.fdopen(inward) as pipe:
+        said = pipe.read()
+    _, status = os.waitpid(pid, 0)
+    return {"said": said, "signal": os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0}
+
+
+def state(pid: int) -> Dict[str, Any]:
+    """Return what a process has of CUDA: its threads, mapped libraries of the driver, and open devices."""
+    with open("/proc/%d/maps" % pid) as file:
+        mapped = sorted({line.split("/")[-1].strip() for line in file if "libcuda" in line or "libnvidia" in line})
+    opened = [os.readlink("/proc/%d/fd/%s" % (pid, fd)) for fd in os.listdir("/proc/%d/fd" % pid)]
+    return {
+        "threads": len(os.listdir("/proc/%d/task" % pid)),
+        "mapped": mapped,
+        "opened": [path for path in opened if path.startswith("/dev/nvidia")],
+        "core": any("libnvinfer_lean" in line for line in open("/proc/%d/maps" % pid)),
+    }
+
+
+def main(plans: Dict[str, bytes]) -> Dict[str, Any]:
+    """Run everything and return what was said."""
+    agent = Agent()
+    try:
+        report = {
+            "hello": agent.hello,
+            "loaded": state(agent.pid),
+            "preflight": [agent.run("preflight"), agent.run("preflight")],
+            "plans": {name: [agent.run("run", plan=plan) for _ in range(2)] for name, plan in plans.items()},
+            "after": state(agent.pid),
+        }
+    finally:
+        agent.close()
+    return report
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
+
+
+if __name__ == "__main__":
+    given = {os.path.basename(path): _read(path) for path in sys.argv[1:]}
+    given.update(zeros=bytes(4096), text=b"not a plan")
+    for name in list(given):
+        if name.endswith(".plan"):
+            given["half of " + name] = given[name][: len(given[name]) // 2]
+    report = main(given)
+    report["bare runtime"] = bare_runtime()
+    report["one process"] = in_one_process(given)
+    json.dump(report, sys.stdout, indent=1)
