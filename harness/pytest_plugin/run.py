@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import uuid
 from dataclasses import replace
 from pathlib import Path
@@ -12,9 +13,13 @@ import pytest
 from harness.record.store import Store
 from harness.run.local import reap_orphans
 from harness.run.prepare_in_child import PreparedVariants, with_models
+from harness.run.provision import Pulling
+from harness.run.pull_plan import PullLines
 from harness.run.target import TargetRunner
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from harness.case import Case, Variant
     from harness.plan import Cell
 
@@ -35,6 +40,7 @@ class Run:
         self.id = str(worker.get("testrunuid") or uuid.uuid4().hex)[:12]
         self.store = Store(reports_folder(config), run=self.id, worker=worker.get("workerid", "main"))
         self.via = config.getoption("compat_via")
+        self._pulling = Pulling(large=config.getoption("compat_pull"), tell=PullLines(_printer(config)))
         self._runner: TargetRunner | None = None
         self._prepared = PreparedVariants()
         self._cases: dict[Path, tuple[Case, ...]] = {}
@@ -60,7 +66,9 @@ class Run:
             reap_orphans()
         if self._runner is None or self._runner.target is not cell.target:
             self.close()
-            self._runner = TargetRunner(cell.target, via=self.via, run_id=self.id, prepared=self._prepared)
+            self._runner = TargetRunner(
+                cell.target, via=self.via, run_id=self.id, prepared=self._prepared, pulling=self._pulling
+            )
         return self._runner
 
     def close(self) -> None:
@@ -69,6 +77,18 @@ class Run:
         if self._runner is not None:
             self._runner.close()
             self._runner = None
+
+
+def _printer(config: pytest.Config) -> Callable[[str], None]:
+    """Return what writes a line on the terminal from within a test; one of xdist's workers has no terminal."""
+    terminal, capture = map(config.pluginmanager.getplugin, ("terminalreporter", "capturemanager"))
+
+    def say(text: str) -> None:
+        if terminal is not None:
+            with capture.global_and_fixture_disabled() if capture else contextlib.nullcontext():
+                terminal.write_line(text)
+
+    return say
 
 
 #: Where a process keeps its own.

@@ -7,6 +7,7 @@ import datetime as dt
 import json
 import threading
 import traceback
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness import __version__
@@ -19,7 +20,7 @@ from harness.run.cell import observe
 from harness.run.commit import harness_commit
 from harness.run.launch import start
 from harness.run.prepare_in_child import PreparedVariants, Refused
-from harness.run.provision import Environment, Unavailable, Unreachable, prepare
+from harness.run.provision import Environment, Pulling, Unavailable, Unreachable, prepare
 from harness.run.session import Job, Session
 
 if TYPE_CHECKING:
@@ -56,9 +57,16 @@ class TargetRunner:
     """
 
     def __init__(
-        self, target: Target, *, via: Via, run_id: str, prepared: PreparedVariants | None = None
+        self,
+        target: Target,
+        *,
+        via: Via,
+        run_id: str,
+        prepared: PreparedVariants | None = None,
+        pulling: Pulling = Pulling(),  # noqa: B008  (frozen)
     ) -> None:
         self.target = target
+        self._pulling = replace(pulling, needed=self._needed)
         self._via = via
         self._run_id = run_id
         self._prepared = prepared or PreparedVariants()
@@ -156,7 +164,7 @@ class TargetRunner:
 
     def _start(self) -> Session:
         if self._environment is None:
-            self._environment = prepare(self.target, self._via)
+            self._environment = prepare(self.target, self._via, self._pulling)
         # Kept before anything is asked of it, so that `abort` finds it; an `abort` just before found nothing.
         self._transport = start(self._environment, self.target, argv=ARGUMENTS, run=self._run_id)
         self._refuse_aborted()

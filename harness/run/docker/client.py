@@ -6,7 +6,7 @@ import os
 import socket
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import docker
 import requests
@@ -24,13 +24,17 @@ _ARCHITECTURES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm6
 
 @dataclass(frozen=True)
 class Daemon:
-    """What the daemon says of its machine: its host name, its architecture (amd64 or arm64)."""
+    """What the daemon says of its machine: its host name, its architecture (amd64 or arm64).
+
+    `root` is the folder there that images are kept in, "" where it does not say.
+    """
 
     version: str
     name: str
     architecture: str
     nvidia_runtime: bool
     address: str
+    root: str = ""
 
 
 def address() -> str:
@@ -93,4 +97,13 @@ def daemon(timeout: int = 10) -> Daemon:
         architecture=_ARCHITECTURES.get(str(info.get("Architecture", "")), str(info.get("Architecture", ""))),
         nvidia_runtime="nvidia" in (info.get("Runtimes") or {}),
         address=address(),
+        root=_root(info),
     )
+
+
+def _root(info: dict[str, Any]) -> str:
+    """Return where images are kept: not Docker's own folder where containerd keeps them, which says nothing of its."""
+    of_containerd = any(
+        "io.containerd" in str(value) for pair in info.get("DriverStatus") or () for value in pair
+    )
+    return "" if of_containerd else str(info.get("DockerRootDir") or "")

@@ -9,7 +9,8 @@ from harness.run.docker import ALL_GPUS
 from harness.run.provision import interpreter, packages
 from harness.run.provision.host import Host, look_at_host
 from harness.run.provision.images import prepare_image
-from harness.run.provision.model import Environment, Unavailable, Via
+from harness.run.provision.model import BrokenOff, Environment, NeedsPull, Unavailable, Via
+from harness.run.provision.pulls import Pulling
 from harness.run.provision.requirements import architecture, can_run, fitting_gpus
 
 if TYPE_CHECKING:
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 def prepare(
     target: Target,
     via: Via = "auto",
+    pulling: Pulling = Pulling(),  # noqa: B008  (frozen)
     *,
-    allow_pull: bool = True,
     allow_build: bool = True,
     host: Host | None = None,
 ) -> Environment:
@@ -29,8 +30,9 @@ def prepare(
 
     What the machine lacks is found out first and offline, so that a machine without a GPU never pulls an
     image that needs one. "auto" takes Docker where its daemon answers and the image is to be had, else a
-    virtual environment. Raises Unavailable when the target cannot run here, InfraError when the machinery
-    fails. Safe to call from several processes at once: one does the work, the others wait for it.
+    virtual environment; a large image that `pulling` does not allow is not to be had either way. Raises
+    Unavailable when the target cannot run here, InfraError when the machinery fails. Safe to call from several
+    processes at once: one does the work, the others wait for it.
     """
     host = host or look_at_host()
     lacking = can_run(target, host, via)
@@ -43,7 +45,9 @@ def prepare(
             raise Unavailable(f"needs Docker; {host.docker_reason}")
         return _venv(target, host, f"as {host.docker_reason}")
     try:
-        made = prepare_image(target, allow_pull=allow_pull, allow_build=allow_build)
+        made = prepare_image(target, host, pulling, allow_build=allow_build)
+    except (NeedsPull, BrokenOff):
+        raise
     except Unavailable as refusal:
         if via == "docker" or not _venv_possible(target, host):
             raise
