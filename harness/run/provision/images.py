@@ -18,6 +18,7 @@ from harness.run.provision.cache import locked
 from harness.run.provision.model import Environment, Unavailable
 from harness.run.provision.pulls import GB, PATIENCE, Pull, Pulling, obtain
 from harness.run.provision.requirements import architecture
+from harness.run.provision.wheels import asked_for, shim_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -139,7 +140,8 @@ def image_command_lines(target: Target, *, here: bool = True) -> tuple[str, ...]
     context = packages.by_hand(target, "image")
     fill = ["uv", *packages.site_command(target, str(context / "site"))]
     path_file = f"echo {packages.ENGINE_FOLDER} > {shlex.quote(str(context / 'engine.pth'))}"
-    return (shlex.join(fill), path_file, shlex.join([*build, str(context)]))
+    shim = (shim_line(context / "site"),) if asked_for(target.packages).shim else ()
+    return (shlex.join(fill), *shim, path_file, shlex.join([*build, str(context)]))
 
 
 def _built(
