@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import subprocess
 from collections.abc import Generator
@@ -55,11 +56,11 @@ class Reporter:
                 wanted.setdefault(path, set()).add(name.rpartition("]-")[2])
         for path, names in wanted.items():
             targets = [target for target in load_matrix(self._config.rootpath / path) if target.name in names]
-            plan = plan_pulls(
-                targets, self._config.getoption("compat_via"), large=self._config.getoption("compat_pull")
-            )
-            for line in plan.lines():
-                terminal.write_line(line)
+            via, large = (self._config.getoption(f"compat_{option}") for option in ("via", "pull"))
+            # What cannot be read is told of the cells.
+            with contextlib.suppress(HandledError):
+                for line in plan_pulls(targets, via, large=large).lines():
+                    terminal.write_line(line)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

@@ -55,7 +55,7 @@ def trt_compat(folder: Path, *words: str, threshold: str = "0.001") -> tuple[int
     return process.returncode, out, err
 
 
-def matrix_tests(folder: Path, *words: str) -> str:
+def matrix_tests(folder: Path, *words: str, **environment: str) -> str:
     done = subprocess.run(
         [
             sys.executable,
@@ -69,7 +69,7 @@ def matrix_tests(folder: Path, *words: str) -> str:
             *words,
         ],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(TOP), THRESHOLD_VARIABLE: "0.001"},
+        env={**os.environ, "PYTHONPATH": str(TOP), THRESHOLD_VARIABLE: "0.001", **environment},
         capture_output=True,
         text=True,
         check=False,
@@ -135,3 +135,11 @@ def test_pytest_does_the_same(toy: Path, shop: Registry, image: str) -> None:
 def test_a_threshold_that_cannot_be_read_is_the_users_mistake(toy: Path) -> None:
     assert trt_compat(toy, "run", threshold="plenty")[0] == 2
     assert "is no number of GB; write it like 2 or 0.5" in trt_compat(toy, "doctor", threshold="plenty")[2]
+
+
+def test_a_base_that_cannot_be_read_is_no_fault_of_pytest(toy: Path) -> None:
+    needs.docker()
+    (toy / "conftest.py").write_text('pytest_plugins = ["harness.pytest_plugin"]\n')
+    said = matrix_tests(toy, "-k", "relu and ort131", TRT_COMPAT_BASE_IMAGE="mine:{version}")
+    assert "INTERNALERROR" not in said
+    assert "only {arch} and {python} are filled in" in said
