@@ -11,6 +11,7 @@ from harness.plan import inapplicable_because
 from harness.run.provision import can_run, look_at_host, older_driver
 from harness.run.provision.cache import CACHE_VARIABLE, cache_dir
 from harness.run.provision.requirements import architecture
+from harness.run.pull_plan import plan_pulls
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,6 +49,8 @@ def doctor(options: argparse.Namespace) -> int:
     for reason, targets in lacking.items():
         print(f"  {reason}")
         print(f"    {', '.join(target.name for target in targets)}")
+    for line in plan_pulls(able, "auto", large=False, host=host).lines():
+        print(line)
     print(_what_next(project, able, options))
     return EXIT_OK
 

@@ -28,7 +28,7 @@ from harness.cli.common import (
     writable,
 )
 from harness.cli.summary import advice, missing, summarise
-from harness.errors import HandledError, described
+from harness.errors import HandledError, InfraError, described
 from harness.judge.cell import Judged, judge_cell
 from harness.plan import inapplicable_because
 from harness.record.store import Store
@@ -38,14 +38,16 @@ from harness.run.commands import plan_environment, published_lines
 from harness.run.gpus import Gpus
 from harness.run.local import run_cells
 from harness.run.prepare_in_child import PreparedVariants
-from harness.run.provision import look_at_host
+from harness.run.provision import Pulling, look_at_host
+from harness.run.provision.pulls import THRESHOLD_VARIABLE
+from harness.run.pull_plan import PullLines, plan_pulls
 from harness.run.target import TargetRunner
 from harness.words import Class, Verdict
 
 if TYPE_CHECKING:
+    from harness.matrix import Target
     from harness.plan import Cell
     from harness.record.outcome import Outcome
-    from harness.run.provision import Via
 
 #: Cells between two progress lines where no bar can be drawn.
 _EVERY = 100
@@ -77,6 +79,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="run also what is refused for this machine's driver, GPU or Jetson Linux; the records say so",
     )
+    command.add_argument(
+        "--pull",
+        action="store_true",
+        help=f"pull large images too: those above {THRESHOLD_VARIABLE} (default: 2 GB), or of unknown size",
+    )
     command.add_argument("--dry-run", action="store_true", help="print what would run, and where, and stop")
 
 
@@ -86,7 +93,7 @@ def run(options: argparse.Namespace) -> int:
     cells = selected(project, options)
     required = _required(project, cells, options)
     if options.dry_run:
-        return _dry_run(cells, options.via, ignore_needs=options.ignore_needs)
+        return _dry_run(cells, options)
     # Before any container is started: the models of a case module that hangs take their time here.
     project = built(project, options)
     cells = selected(project, options)
@@ -144,6 +151,12 @@ def _run(
 ) -> None:
     console = _Console(stderr=True)
     say = functools.partial(console.print, highlight=False, markup=False, soft_wrap=True)
+    plan = plan_pulls(_targets(cells), options.via, large=options.pull)
+    for line in plan.lines():
+        say(line)
+    lacking = plan.too_little()
+    if lacking:
+        raise InfraError(lacking)
     noted: set[str] = set()
     with Progress(
         TextColumn("{task.description}"),
@@ -167,6 +180,11 @@ def _run(
             if not console.is_terminal and len(judged) % _EVERY == 0:
                 say(f"{len(judged)} of {len(cells)} cells")
 
+        def live(text: str) -> None:
+            progress.update(task, description=text)
+
+        tell = PullLines(say, live if console.is_terminal else None)
+        pulling = Pulling(large=options.pull, known=plan.known, tell=tell)
         prepared, gpus = PreparedVariants(), Gpus()
         run_cells(
             cells,
@@ -175,6 +193,7 @@ def _run(
                 via=options.via,
                 run_id=run_id,
                 prepared=prepared,
+                pulling=pulling,
                 ignore_needs=options.ignore_needs,
                 gpus=gpus,
             ),
@@ -184,17 +203,26 @@ def _run(
         )
 
 
-def _dry_run(cells: tuple[Cell, ...], via: Via, *, ignore_needs: bool) -> int:
+def _targets(cells: tuple[Cell, ...]) -> list[Target]:
+    """Return the targets that have a cell to run."""
+    return list(
+        {cell.target.name: cell.target for cell in cells if inapplicable_because(cell) is None}.values()
+    )
+
+
+def _dry_run(cells: tuple[Cell, ...], options: argparse.Namespace) -> int:
     host = look_at_host()
     for target in {cell.target.name: cell.target for cell in cells}.values():
         mine = [cell for cell in cells if cell.target is target]
         print(f"{target.name} ({target.label}): {len(mine)} cells")
-        lines = plan_environment(target, via, host, ignore_needs=ignore_needs)
+        lines = plan_environment(target, options.via, host, ignore_needs=options.ignore_needs)
         for line in lines:
             print(f"  {line}")
         if len(lines) > 1:
             for cell in mine:
                 print(f"    {cell.id}{' (not applicable)' if inapplicable_because(cell) else ''}")
+    for line in plan_pulls(_targets(cells), options.via, large=options.pull, host=host).lines():
+        print(line)
     return EXIT_OK
 
 

@@ -127,6 +127,8 @@ def _bad_image(fields: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "build.base", f"is missing; a build of kind {build['kind']} needs the image it starts from"
     if fields.get("digest") and not ("image" in fields or (build and "base" in build)):
         yield "digest", "pins nothing here; it goes with `image` or with the base of `build`"
+    if "size_gb" in fields and not ("image" in fields or (build and "base" in build)):
+        yield "size_gb", "is of nothing here; it goes with `image` or with the base of `build`"
 
 
 def _bad_needs(fields: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -201,6 +203,7 @@ def _target(name: str, fields: dict[str, Any], defaults: Defaults, line: int) ->
         sources=tuple(Source(source["url"], source.get("says", "")) for source in fields.get("sources", ())),
         notes=" ".join(fields.get("notes", "").split()),
         line=line,
+        size_gb=fields.get("size_gb"),
     )
 
 

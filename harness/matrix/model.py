@@ -99,7 +99,8 @@ class Target:
     Docker is not used; empty where the package index does not carry this engine. `digest` ("sha256:...") pins
     `image`, or the base of `build`. `compute_capability` is the GPU generation to build for, None for the
     engine's own default; `provider` is where ONNX Runtime runs, "" for the other engines. `grade` is how sure it
-    is that the image holds `version`. `timeout_s` is for one cell, `memory_mib` for the container; `line` is
+    is that the image holds `version`. `size_gb` is what a pull of the image or base transfers, None where
+    no source says. `timeout_s` is for one cell, `memory_mib` for the container; `line` is
     where matrix.yaml declares it.
     """
 
@@ -123,6 +124,7 @@ class Target:
     notes: str
     line: int
     provider: Provider = ""
+    size_gb: float | None = None
 
     @property
     def traits(self) -> Traits:
@@ -163,7 +165,7 @@ class Matrix:
 
     def sha256(self) -> str:
         """Return a hash of all that decides what runs where; labels, notes and sources may be mended freely."""
-        said = {"label", "group", "grade", "sources", "notes", "line"}
+        said = {"label", "group", "grade", "sources", "notes", "line", "size_gb"}
         targets = [
             {key: value for key, value in asdict(target).items() if key not in said}
             for target in self.targets

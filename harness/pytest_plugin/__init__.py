@@ -24,6 +24,7 @@ from harness.matrix import load_matrix
 from harness.plan import Cell, all_cells
 from harness.pytest_plugin.reporter import Reporter
 from harness.pytest_plugin.run import FILE, RUN, Run, Terminated
+from harness.run.provision.pulls import THRESHOLD_VARIABLE, threshold
 from harness.words import Class, Verdict
 
 _BEFORE = pytest.StashKey[Any]()
@@ -60,6 +61,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         help="fail, not skip, the cells of this target that cannot run here (may be repeated)",
+    )
+    group.addoption(
+        "--pull",
+        dest="compat_pull",
+        action="store_true",
+        help=f"pull large images too: those above {THRESHOLD_VARIABLE} (default: 2 GB), or of unknown size",
     )
     # pytest looks for its settings before it has heard of these options, and takes a folder that exists for one of
     # tests: outside the project it is to be written with "=".
@@ -123,6 +130,7 @@ class MatrixFile(pytest.File):
             cases = load_cases(folder)
             for name in self.config.getoption("compat_require"):
                 matrix.target(name)
+            threshold()
         except HandledError as error:
             raise self.CollectError(str(error)) from error
         self.config.stash.setdefault(RUN, Run(self.config)).know(folder, cases)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import subprocess
 from collections.abc import Generator
@@ -19,6 +20,7 @@ from harness.record.store import Store
 from harness.report import build_report
 from harness.run.commands import published_lines
 from harness.run.prepare_in_child import with_models
+from harness.run.pull_plan import plan_pulls
 
 
 class Reporter:
@@ -30,7 +32,35 @@ class Reporter:
         self._matrices: set[Path] = set()
         self._complaint = ""
         self._terminated = False
+        self._announced = False
         self._workers: list[subprocess.Popen[bytes]] = []
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Say what will be pulled, before it is."""
+        if not self._config.option.collectonly:
+            self._announce([item.nodeid for item in session.items])
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
+        """Say so for xdist's workers, once: each has collected the same."""
+        if not self._announced:
+            self._announce(ids)
+
+    def _announce(self, nodeids: list[str]) -> None:
+        self._announced = True
+        terminal: Any = self._config.pluginmanager.getplugin("terminalreporter")
+        cells = [nodeid.partition("::") for nodeid in nodeids]
+        wanted: dict[str, set[str]] = {}
+        for path, _, name in cells:
+            if Path(path).name == FILE:
+                wanted.setdefault(path, set()).add(name.rpartition("]-")[2])
+        for path, names in wanted.items():
+            targets = [target for target in load_matrix(self._config.rootpath / path) if target.name in names]
+            via, large = (self._config.getoption(f"compat_{option}") for option in ("via", "pull"))
+            # What cannot be read is told of the cells.
+            with contextlib.suppress(HandledError):
+                for line in plan_pulls(targets, via, large=large).lines():
+                    terminal.write_line(line)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

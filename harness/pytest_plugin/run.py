@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import uuid
 from dataclasses import replace
 from pathlib import Path
@@ -13,9 +14,13 @@ from harness.record.store import Store
 from harness.run.gpus import Gpus
 from harness.run.local import reap_orphans
 from harness.run.prepare_in_child import PreparedVariants, with_models
+from harness.run.provision import Pulling
+from harness.run.pull_plan import PullLines
 from harness.run.target import TargetRunner
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from harness.case import Case, Variant
     from harness.plan import Cell
 
@@ -37,6 +42,7 @@ class Run:
         self.store = Store(reports_folder(config), run=self.id, worker=worker.get("workerid", "main"))
         self.via = config.getoption("compat_via")
         self.ignore_needs = config.getoption("compat_ignore_needs")
+        self._pulling = Pulling(large=config.getoption("compat_pull"), tell=PullLines(_printer(config)))
         self._runner: TargetRunner | None = None
         self._prepared = PreparedVariants()
         self._gpus = Gpus(int(worker.get("workerid", "gw0")[2:]))
@@ -68,6 +74,7 @@ class Run:
                 via=self.via,
                 run_id=self.id,
                 prepared=self._prepared,
+                pulling=self._pulling,
                 ignore_needs=self.ignore_needs,
                 gpus=self._gpus,
             )
@@ -79,6 +86,18 @@ class Run:
         if self._runner is not None:
             self._runner.close()
             self._runner = None
+
+
+def _printer(config: pytest.Config) -> Callable[[str], None]:
+    """Return what writes a line on the terminal from within a test; one of xdist's workers has no terminal."""
+    terminal, capture = map(config.pluginmanager.getplugin, ("terminalreporter", "capturemanager"))
+
+    def say(text: str) -> None:
+        if terminal is not None:
+            with capture.global_and_fixture_disabled() if capture else contextlib.nullcontext():
+                terminal.write_line(text)
+
+    return say
 
 
 #: Where a process keeps its own.

@@ -33,6 +33,7 @@ def command_lines(target: Target, via: Via = "docker", groups: tuple[str, ...] =
     python = str(folder / "bin" / "python")
     return (
         *(shlex.join(["uv", *arguments]) for arguments in packages.venv_commands(target, folder)),
+        *packages.venv_shim(target, folder),
         shlex.join([python, "-c", f"import {target.module} as engine; print(engine.__version__)"]),
     )
 

@@ -7,6 +7,7 @@ import datetime as dt
 import json
 import threading
 import traceback
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness import __version__
@@ -21,7 +22,7 @@ from harness.run.gpus import Gpus
 from harness.run.launch import start
 from harness.run.preflight import preflight
 from harness.run.prepare_in_child import PreparedVariants, Refused
-from harness.run.provision import Environment, Unavailable, Unreachable, prepare
+from harness.run.provision import Environment, Pulling, Unavailable, Unreachable, prepare
 from harness.run.provision.cache import locked
 from harness.run.session import Session
 
@@ -65,10 +66,12 @@ class TargetRunner:
         via: Via,
         run_id: str,
         prepared: PreparedVariants | None = None,
+        pulling: Pulling = Pulling(),  # noqa: B008  (frozen)
         ignore_needs: bool = False,
         gpus: Gpus | None = None,
     ) -> None:
         self.target = target
+        self._pulling = replace(pulling, needed=self._needed)
         self._via = via
         self._ignore_needs = ignore_needs
         self._run_id = run_id
@@ -173,7 +176,9 @@ class TargetRunner:
 
     def _start(self) -> Session:
         if self._environment is None:
-            self._environment = prepare(self.target, self._via, ignore_needs=self._ignore_needs)
+            self._environment = prepare(
+                self.target, self._via, self._pulling, ignore_needs=self._ignore_needs
+            )
         # Kept before anything is asked of it, so that `abort` finds it; an `abort` just before found nothing.
         self._dealt = self._dealt or self._gpus.take(self._environment.gpus)
         self._transport = start(

@@ -1,9 +1,9 @@
-"""Drives a real agent on the lean core and prints what it said, as JSON; Python 3.8's standard library alone.
+"""Drives a real agent on the lean core and prints what it said, as JSON, with the standard library alone.
 
     LD_LIBRARY_PATH=LIBS PYTHONPATH=REPOSITORY:PACKAGES python -m tests.lean.agent [FILE ...]
 
 So that it runs on a GPU machine that has nothing else: one agent, two preflights, then each plan twice, each job in a
-child of the agent; then, without an agent, a runtime that nothing was asked of before, and each plan twice in one process.
+child of the agent; then, without one, a runtime that nothing was asked of before, and each plan twice in one process.
 """
 
 import json
@@ -11,7 +11,9 @@ import os
 import subprocess
 import sys
 import threading
-from typing import Any, Callable, Dict, List
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 from harness.agent.bootstrap import ARGUMENTS, pack
 from harness.agent.protocol import Decoder, encode, join_parts
@@ -19,7 +21,7 @@ from harness.agent.protocol import Decoder, encode, join_parts
 ENGINE = "tensorrt_lean_bindings"
 #: Seconds after which the agent is ended.
 PATIENCE = 300
-Events = List[Dict[str, Any]]
+Events = list[dict[str, Any]]
 
 
 class Agent:
@@ -70,7 +72,7 @@ class Agent:
         self._process.stdin.write(data)
         self._process.stdin.flush()
 
-    def _next(self) -> Dict[str, Any]:
+    def _next(self) -> dict[str, Any]:
         assert self._process.stdout is not None
         while not self._waiting:
             data = os.read(self._process.stdout.fileno(), 1 << 16)
@@ -79,12 +81,12 @@ class Agent:
         return self._waiting.pop(0)
 
 
-def in_one_process(plans: Dict[str, bytes]) -> Dict[str, Events]:
+def in_one_process(plans: dict[str, bytes]) -> dict[str, Events]:
     """Return what the adapter says where this very process loads each plan twice."""
     from harness.agent.engines import tensorrt
 
     tensorrt.preload(ENGINE)
-    said: Dict[str, Events] = {}
+    said: dict[str, Events] = {}
     for name, plan in (*plans.items(), *plans.items()):
         events = said.setdefault(name, [])
 
@@ -96,7 +98,7 @@ def in_one_process(plans: Dict[str, bytes]) -> Dict[str, Events]:
     return said
 
 
-def bare_runtime() -> Dict[str, Any]:
+def bare_runtime() -> dict[str, Any]:
     """Return what becomes of a runtime that is made without a look at the GPU: by the adapter, and as it is."""
     from harness.agent.engines import MachineFault
     from harness.agent.engines.tensorrt import api
@@ -111,12 +113,12 @@ def bare_runtime() -> Dict[str, Any]:
 
     def as_it_is() -> str:
         runtime = api.trt.Runtime(api.make_logger(lambda *_args, **_fields: None))
-        return "plan: %s" % runtime.deserialize_cuda_engine(b"not a plan")
+        return "plan: {}".format(runtime.deserialize_cuda_engine(b"not a plan"))
 
     return {"by the adapter": in_child(by_the_adapter), "as it is": in_child(as_it_is)}
 
 
-def in_child(work: Callable[[], str]) -> Dict[str, Any]:
+def in_child(work: Callable[[], str]) -> dict[str, Any]:
     """Return what a forked child said and the signal that ended it."""
     inward, outward = os.pipe()
     pid = os.fork()
@@ -130,20 +132,37 @@ def in_child(work: Callable[[], str]) -> Dict[str, Any]:
     return {"said": said, "signal": os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0}
 
 
-def state(pid: int) -> Dict[str, Any]:
+def state(pid: int) -> dict[str, Any]:
     """Return what a process has of CUDA: its threads, mapped libraries of the driver, and open devices."""
-    with open("/proc/%d/maps" % pid) as file:
-        mapped = sorted({line.split("/")[-1].strip() for line in file if "libcuda" in line or "libnvidia" in line})
-    opened = [os.readlink("/proc/%d/fd/%s" % (pid, fd)) for fd in os.listdir("/proc/%d/fd" % pid)]
+    process = Path(f"/proc/{pid}")
+    mapped = {line.rpartition("/")[2] for line in (process / "maps").read_text().splitlines()}
+    opened = [str(link.readlink()) for link in (process / "fd").iterdir()]
     return {
-        "threads": len(os.listdir("/proc/%d/task" % pid)),
-        "mapped": mapped,
+        "threads": len(list((process / "task").iterdir())),
+        "mapped": sorted(name for name in mapped if name.startswith(("libcuda", "libnvidia"))),
         "opened": [path for path in opened if path.startswith("/dev/nvidia")],
-        "core": any("libnvinfer_lean" in line for line in open("/proc/%d/maps" % pid)),
+        "core": any(name.startswith("libnvinfer_lean") for name in mapped),
     }
 
 
-def main(plans: Dict[str, bytes]) -> Dict[str, Any]:
+def registry() -> dict[str, Any]:
+    """Return what NVIDIA's own plugin registry makes of the plugin in Python: the versions that it holds."""
+    from harness.agent.engines.tensorrt import api, plugins
+
+    api.load(ENGINE)
+
+    def work() -> str:
+        # Past the question whether there is a network to add it to: the lean core builds none.
+        plugins._register_python()
+        held = api.trt.get_plugin_registry()
+        return ",".join(
+            version for version in ("1", "2") if held.get_creator("CompatIdentity", version, "") is not None
+        )
+
+    return in_child(work)
+
+
+def main(plans: dict[str, bytes]) -> dict[str, Any]:
     """Run everything and return what was said."""
     agent = Agent()
     try:
@@ -159,18 +178,12 @@ def main(plans: Dict[str, bytes]) -> Dict[str, Any]:
     return report
 
 
-def _read(path: str) -> bytes:
-    with open(path, "rb") as file:
-        return file.read()
-
-
 if __name__ == "__main__":
-    given = {os.path.basename(path): _read(path) for path in sys.argv[1:]}
-    given.update(zeros=bytes(4096), text=b"not a plan")
-    for name in list(given):
-        if name.endswith(".plan"):
-            given["half of " + name] = given[name][: len(given[name]) // 2]
+    given = {Path(path).name: Path(path).read_bytes() for path in sys.argv[1:]}
+    given |= {f"half of {name}": plan[: len(plan) // 2] for name, plan in given.items()}
+    given |= {"zeros": bytes(4096), "text": b"not a plan", "nothing": b""}
     report = main(given)
     report["bare runtime"] = bare_runtime()
+    report["registry"] = registry()
     report["one process"] = in_one_process(given)
     json.dump(report, sys.stdout, indent=1)

@@ -121,7 +121,7 @@ class Bench:
     def install(self) -> None:
         """Replace provisioning by an environment with no engine, and the adapter by the faulty one."""
 
-        def prepare(target: Target, _via: Via, **_: bool) -> Environment:
+        def prepare(target: Target, _via: Via, *_: object, **__: bool) -> Environment:
             self.prepared += 1
             self.meanwhile()
             note = f"{target.name} runs on the bench."

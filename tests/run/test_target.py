@@ -172,7 +172,7 @@ def test_a_target_that_cannot_run_here_is_asked_once(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
     asked = 0
 
-    def asking(target: Target, via: Via, *, ignore_needs: bool) -> Environment:
+    def asking(target: Target, via: Via, _pulling: object, *, ignore_needs: bool) -> Environment:
         nonlocal asked
         asked += 1
         return prepare(target, via, ignore_needs=ignore_needs)

@@ -5,9 +5,11 @@ daemon to pull and build. Nothing of the SDK shows in what it hands out.
 """
 
 from harness.run.docker.client import Daemon, daemon
-from harness.run.docker.images import Image, ImageRefused, build_image, find_image, pull_image, run_once
+from harness.run.docker.images import Image, ImageRefused, build_image, find_image, run_once
 from harness.run.docker.options import ALL_GPUS, Options, command_line
+from harness.run.docker.pull import Progress, PullBroke, pull_image
 from harness.run.docker.reaper import PROJECT_LABEL, reap
+from harness.run.docker.registry import Layers, layers_of
 from harness.run.docker.stream import DockerTransport
 
 __all__ = [
@@ -17,11 +19,15 @@ __all__ = [
     "DockerTransport",
     "Image",
     "ImageRefused",
+    "Layers",
     "Options",
+    "Progress",
+    "PullBroke",
     "build_image",
     "command_line",
     "daemon",
     "find_image",
+    "layers_of",
     "pull_image",
     "reap",
     "run_once",

@@ -6,7 +6,7 @@ import os
 import socket
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import docker
 import requests
@@ -27,6 +27,7 @@ class Daemon:
     """What the daemon says of its machine: its host name, its architecture (amd64 or arm64).
 
     `desktop` is True of Docker Desktop, whose daemon runs in a virtual machine of its own on the caller's machine.
+    `root` is the folder there that images are kept in, "" where it does not say.
     """
 
     version: str
@@ -35,6 +36,7 @@ class Daemon:
     nvidia_runtime: bool
     address: str
     desktop: bool = False
+    root: str = ""
 
     @property
     def nearby(self) -> bool:
@@ -103,4 +105,13 @@ def daemon(timeout: int = 10) -> Daemon:
         nvidia_runtime="nvidia" in (info.get("Runtimes") or {}),
         address=address(),
         desktop=info.get("OperatingSystem") == "Docker Desktop",
+        root=_root(info),
     )
+
+
+def _root(info: dict[str, Any]) -> str:
+    """Return where images are kept: not Docker's own folder where containerd keeps them, which says nothing of its."""
+    of_containerd = any(
+        "io.containerd" in str(value) for pair in info.get("DriverStatus") or () for value in pair
+    )
+    return "" if of_containerd else str(info.get("DockerRootDir") or "")

@@ -1,4 +1,4 @@
-"""Images: found, pulled, built, tried."""
+"""Images: found, built, tried."""
 
 from __future__ import annotations
 
@@ -57,19 +57,6 @@ def find_image(reference: str, platform: str) -> Image | None:
         return _find(client, reference, platform)
 
 
-def pull_image(reference: str, platform: str) -> Image:
-    """Pull an image; raises ImageRefused when the registry says no or cannot be reached."""
-    with connection(TRANSFER_TIMEOUT) as client:
-        try:
-            client.images.pull(_canonical(reference), platform=platform)
-        except APIError as error:
-            raise _refusal(explanation(error)) from error
-        image = _find(client, reference, platform)
-    if image is None:
-        raise ImageRefused(f"the registry has it for another platform than {platform}")
-    return image
-
-
 def build_image(  # noqa: PLR0913  (all named; each is an option of `docker build`)
     tag: str,
     dockerfile: Path,
@@ -96,9 +83,9 @@ def build_image(  # noqa: PLR0913  (all named; each is an option of `docker buil
             )
         except BuildError as error:
             log = " ".join(str(line.get("stream", "")).strip() for line in error.build_log)
-            raise _refusal(f"{error.msg}: {' '.join(log.split())[-800:]}") from error
+            raise refusal(f"{error.msg}: {' '.join(log.split())[-800:]}") from error
         except APIError as error:
-            raise _refusal(explanation(error)) from error
+            raise refusal(explanation(error)) from error
         image = _find(client, tag, platform)
     if image is None:
         raise ImageRefused(f"the build made an image for another platform than {platform}")
@@ -128,7 +115,7 @@ def run_once(image: str, platform: str, argv: list[str]) -> tuple[int, str]:
 
 def _find(client: docker.DockerClient, reference: str, platform: str) -> Image | None:
     try:
-        found = client.images.get(_canonical(reference))
+        found = client.images.get(canonical(reference))
     except (ImageNotFound, NotFound):
         return None
     attributes: dict[str, Any] = found.attrs or {}
@@ -140,7 +127,7 @@ def _find(client: docker.DockerClient, reference: str, platform: str) -> Image |
     return Image(id=str(found.id), digest=digest, platform=holds, labels=dict(found.labels))
 
 
-def _canonical(reference: str) -> str:
+def canonical(reference: str) -> str:
     """Leave the tag out where there is a digest: the daemon files such an image under its digest alone."""
     name, at, digest = reference.partition("@")
     if not at:
@@ -149,7 +136,8 @@ def _canonical(reference: str) -> str:
     return f"{path if colon and '/' not in tag else name}@{digest}"
 
 
-def _refusal(said: str) -> Exception:
+def refusal(said: str) -> Exception:
+    """Return the exception for what the daemon said of a pull or a build that failed."""
     return (
         InfraError(f"the disk of the Docker daemon is full: {said}")
         if _DISK_FULL in said

@@ -8,12 +8,14 @@ from harness.run.provision.host import Gpu, Host, look_at_host
 from harness.run.provision.images import image_command_lines, planned_image
 from harness.run.provision.model import Environment, Unavailable, Unreachable, Via
 from harness.run.provision.prepare import prepare
+from harness.run.provision.pulls import Pulling
 from harness.run.provision.requirements import can_run, fitting_gpus, older_driver
 
 __all__ = [
     "Environment",
     "Gpu",
     "Host",
+    "Pulling",
     "Unavailable",
     "Unreachable",
     "Via",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
@@ -14,11 +15,16 @@ from harness.run import docker
 from harness.run.docker import PROJECT_LABEL, Image, ImageRefused
 from harness.run.provision import packages
 from harness.run.provision.cache import locked
-from harness.run.provision.model import Environment, Unavailable, Unreachable
+from harness.run.provision.model import Environment, Unavailable
+from harness.run.provision.pulls import GB, PATIENCE, Pull, Pulling, obtain
 from harness.run.provision.requirements import architecture
+from harness.run.provision.wheels import asked_for, shim_line
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from harness.matrix import Build, Target
+    from harness.run.provision.host import Host
 
 #: The base of package-index images, instead of matrix.yaml's: a reference that may hold {arch} (amd64, arm64)
 #: and {python} (3.11). For a machine that reaches no public registry.
@@ -31,20 +37,18 @@ _BASE_DIGEST_LABEL = f"{PROJECT_LABEL}.base-digest"
 _PRINT_VERSION = "import sys; print('python', '%d.%d' % sys.version_info[:2])"
 
 
-def prepare_image(target: Target, *, allow_pull: bool, allow_build: bool) -> Environment:
+def prepare_image(target: Target, host: Host, pulling: Pulling, *, allow_build: bool) -> Environment:
     """Return an environment in a container; raises Unavailable when its image is not to be had."""
     if target.build is None:
         reference = target.pull_reference
         pins: tuple[str, ...] = ()
-        with locked(_lock_name(reference)):
-            image = _have(reference, target.docker_platform, allow_pull=allow_pull)
+        image = obtain(wanted_pull(target), pulling, host)
         why = f"runs in {reference}"
     else:
         reference = planned_image(target)
-        with locked(_lock_name(reference)):
-            image, pins = _built(
-                target, target.build, reference, allow_pull=allow_pull, allow_build=allow_build
-            )
+        with locked(_lock_name(reference), timeout=PATIENCE, needed=pulling.needed):
+            under = functools.partial(obtain, wanted_pull(target), pulling, host)
+            image, pins = _built(target, target.build, reference, under, allow_build=allow_build)
         why = f"runs in {reference}, built here on {base_image(target)}"
     return Environment(
         via="docker",
@@ -78,6 +82,16 @@ def base_image(target: Target, *, here: bool = True) -> str:
         raise HandledError(
             f"{BASE_VARIABLE}={chosen} cannot be read: only {{arch}} and {{python}} are filled in ({error})"
         ) from error
+
+
+def wanted_pull(target: Target) -> Pull:
+    """Return what the target's image is pulled as, or is built on."""
+    return Pull(
+        base_image(target),
+        target.docker_platform,
+        declared=None if target.size_gb is None else round(target.size_gb * GB),
+        plain=target.build is not None and target.build.kind == "packages",
+    )
 
 
 def planned_image(target: Target, *, here: bool = True) -> str:
@@ -126,11 +140,12 @@ def image_command_lines(target: Target, *, here: bool = True) -> tuple[str, ...]
     context = packages.by_hand(target, "image")
     fill = ["uv", *packages.site_command(target, str(context / "site"))]
     path_file = f"echo {packages.ENGINE_FOLDER} > {shlex.quote(str(context / 'engine.pth'))}"
-    return (shlex.join(fill), path_file, shlex.join([*build, str(context)]))
+    shim = (shim_line(context / "site"),) if asked_for(target.packages).shim else ()
+    return (shlex.join(fill), *shim, path_file, shlex.join([*build, str(context)]))
 
 
 def _built(
-    target: Target, build: Build, tag: str, *, allow_pull: bool, allow_build: bool
+    target: Target, build: Build, tag: str, obtain_base: Callable[[], Image], *, allow_build: bool
 ) -> tuple[Image, tuple[str, ...]]:
     base = base_image(target)
     present = docker.find_image(base, target.docker_platform)
@@ -142,7 +157,7 @@ def _built(
         return image, pins
     if not allow_build:
         raise Unavailable(f"needs image {tag} to be built, which was not allowed")
-    under = present or _have(base, target.docker_platform, allow_pull=allow_pull)
+    under = present or obtain_base()
     try:
         built = docker.build_image(
             tag,
@@ -169,21 +184,6 @@ def _try_python(target: Target, tag: str, base: str) -> None:
         raise Unavailable(
             f"needs Python {target.python} in the base image; {base} has {said}; set {BASE_VARIABLE}"
         )
-
-
-def _have(reference: str, platform: str, *, allow_pull: bool) -> Image:
-    found = docker.find_image(reference, platform)
-    if found is not None:
-        return found
-    if not allow_pull:
-        raise Unavailable(
-            f"needs image {reference} for {platform}, which is not here and was not to be pulled"
-        )
-    try:
-        return docker.pull_image(reference, platform)
-    except ImageRefused as error:
-        kind = Unreachable if error.unreachable else Unavailable
-        raise kind(f"needs image {reference}, which cannot be pulled: {error}") from error
 
 
 def _dockerfile(build: Build) -> Path:

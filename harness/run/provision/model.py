@@ -16,6 +16,14 @@ class Unreachable(Unavailable):
     """What the target needs could not be fetched: infrastructure, and no property of this machine."""
 
 
+class BrokenOff(Unreachable):
+    """A pull failed after it had begun: no other way is gone, which would have to be fetched as well."""
+
+
+class NeedsPull(Unavailable):
+    """An image is large, and nobody said that large ones are to be pulled."""
+
+
 @dataclass(frozen=True)
 class Environment:
     """Where a target's agent runs.

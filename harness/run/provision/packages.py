@@ -25,6 +25,7 @@ from harness.errors import InfraError
 from harness.run.provision.cache import CACHE_VARIABLE, cache_dir, make_once
 from harness.run.provision.model import Unavailable, Unreachable
 from harness.run.provision.requirements import architecture
+from harness.run.provision.wheels import asked_for, shim_line, write_shim
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,20 +87,29 @@ def venv_commands(target: Target, folder: Path) -> tuple[list[str], ...]:
     """Return the arguments of each call of `uv` that makes the target's virtual environment in `folder`."""
     # Relocatable, as it is made under another name than it is used by.
     create = ["venv", "--relocatable", "--allow-existing", "--python", target.python, str(folder)]
-    return create, ["pip", "install", "--python", str(folder / "bin" / "python"), *target.packages]
+    wheels = asked_for(target.packages)
+    python = str(folder / "bin" / "python")
+    return create, ["pip", "install", "--python", python, *wheels.options, *wheels.pins]
+
+
+def venv_shim(target: Target, folder: Path) -> tuple[str, ...]:
+    """Return the line of a shell that writes what no wheel of the target holds, if there is such a thing."""
+    site_packages = folder / "lib" / f"python{target.python}" / "site-packages"
+    return (shim_line(site_packages),) if asked_for(target.packages).shim else ()
 
 
 def site_command(target: Target, folder: str) -> list[str]:
     """Return the arguments of `uv` that fill `folder` with the target's packages for its platform."""
     wheels = _WHEELS[architecture(target)]
     options = ["--target", folder, "--python-platform", wheels, "--python-version", target.python]
-    return ["pip", "install", *options, *target.packages]
+    asked = asked_for(target.packages)
+    return ["pip", "install", *options, *asked.options, *asked.pins]
 
 
 def _make_venv(target: Target, partial: Path) -> None:
     for arguments in venv_commands(target, partial):
         _uv(target, arguments)
-    _write_pins(partial, next((partial / "lib").glob("python*/site-packages")))
+    _finish(target, partial, next((partial / "lib").glob("python*/site-packages")))
 
 
 def _make_site(target: Target, partial: Path) -> None:
@@ -110,7 +120,13 @@ def _make_site(target: Target, partial: Path) -> None:
     _uv(target, [*command[:2], "--python", sys.executable, *command[2:]])
     (partial / "engine.pth").write_text(ENGINE_FOLDER + "\n", encoding="ascii")
     _refuse_foreign(target, folder)
-    _write_pins(partial, folder)
+    _finish(target, partial, folder)
+
+
+def _finish(target: Target, root: Path, site_packages: Path) -> None:
+    if asked_for(target.packages).shim:
+        write_shim(site_packages)
+    _write_pins(root, site_packages)
 
 
 def _refuse_foreign(target: Target, folder: Path) -> None:

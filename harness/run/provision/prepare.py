@@ -10,7 +10,8 @@ from harness.run.docker import ALL_GPUS
 from harness.run.provision import interpreter, packages
 from harness.run.provision.host import Host, look_at_host
 from harness.run.provision.images import prepare_image
-from harness.run.provision.model import Environment, Unavailable, Via
+from harness.run.provision.model import BrokenOff, Environment, NeedsPull, Unavailable, Via
+from harness.run.provision.pulls import Pulling
 from harness.run.provision.requirements import architecture, can_run, refusal, tried_gpus
 
 if TYPE_CHECKING:
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 def prepare(  # noqa: PLR0913
     target: Target,
     via: Via = "auto",
+    pulling: Pulling = Pulling(),  # noqa: B008  (frozen)
     *,
-    allow_pull: bool = True,
     allow_build: bool = True,
     ignore_needs: bool = False,
     host: Host | None = None,
@@ -33,16 +34,17 @@ def prepare(  # noqa: PLR0913
 
     What the machine lacks is found out first and offline, so that a machine without a GPU never pulls an
     image that needs one. "auto" takes Docker where its daemon answers and the image is to be had, else a
-    virtual environment. With `ignore_needs` what the machine lacks is tried without, where that is not impossible.
-    Raises Unavailable when the target cannot run here, InfraError when the machinery fails. Safe to call from several
-    processes at once: one does the work, the others wait for it.
+    virtual environment; a large image that `pulling` does not allow is not to be had either way. With `ignore_needs`
+    what the machine lacks is tried without, where that is not impossible. Raises Unavailable when the target cannot run
+    here, InfraError when the machinery fails. Safe to call from several processes at once: one does the work, the
+    others wait for it.
     """
     host = host or look_at_host()
     lacking = can_run(target, host, via, ignore_needs=ignore_needs)
     if lacking is not None:
         raise Unavailable(lacking)
     ignored = (refusal(target, host, via) or "") if ignore_needs else ""
-    image = partial(prepare_image, target, allow_pull=allow_pull, allow_build=allow_build)
+    image = partial(prepare_image, target, host, pulling, allow_build=allow_build)
     made = _prepare(target, via, host, image)
     gpus = tuple(gpu.uuid for gpu in tried_gpus(target, host, ignore_needs=ignore_needs))
     if made.via == "docker" and host.docker is not None:
@@ -60,6 +62,8 @@ def _prepare(target: Target, via: Via, host: Host, image: Callable[[], Environme
         return _venv(target, f"as {host.docker_reason}")
     try:
         made = image()
+    except (NeedsPull, BrokenOff):
+        raise
     except Unavailable as why:
         if via == "docker" or not _venv_possible(target, host):
             raise

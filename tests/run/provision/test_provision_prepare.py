@@ -18,6 +18,7 @@ from harness.run.provision import (
     Environment,
     Gpu,
     Host,
+    Pulling,
     Unavailable,
     look_at_host,
     packages,
@@ -143,11 +144,11 @@ def test_without_an_image_auto_falls_back_and_says_so() -> None:
     needs.docker()
     needs.network()
     chosen = target(image="registry.invalid/toy:1", build=None)
-    made = prepare(chosen, "auto", allow_pull=False)
+    made = prepare(chosen, "auto", Pulling(large=True))
     assert made.via == "venv"
     assert "as Docker has no image for it (needs image registry.invalid/toy:1" in made.note
     with pytest.raises(Unavailable, match=r"needs image registry\.invalid/toy:1, which cannot be pulled: "):
-        prepare(chosen, "docker")
+        prepare(chosen, "docker", Pulling(large=True))
 
 
 @pytest.mark.integration

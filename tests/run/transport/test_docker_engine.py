@@ -21,7 +21,7 @@ import pytest
 from harness.errors import InfraError
 from harness.run import docker
 from harness.run.docker import ALL_GPUS, DockerTransport, Options, command_line
-from harness.run.docker.images import _canonical
+from harness.run.docker.images import canonical
 from harness.run.docker.options import create_arguments
 from harness.run.docker.stream import split_frames
 from tests import needs
@@ -317,6 +317,6 @@ def test_frames_cut_anywhere_are_put_together_again() -> None:
 
 @pytest.mark.unit
 def test_a_digest_leaves_the_tag_out() -> None:
-    assert _canonical("host:5000/a/b:1.0@sha256:ab") == "host:5000/a/b@sha256:ab"
-    assert _canonical("host:5000/a/b@sha256:ab") == "host:5000/a/b@sha256:ab"
-    assert _canonical("host:5000/a/b:1.0") == "host:5000/a/b:1.0"
+    assert canonical("host:5000/a/b:1.0@sha256:ab") == "host:5000/a/b@sha256:ab"
+    assert canonical("host:5000/a/b@sha256:ab") == "host:5000/a/b@sha256:ab"
+    assert canonical("host:5000/a/b:1.0") == "host:5000/a/b:1.0"

@@ -1,0 +1,145 @@
+"""Both front doors say what is to be pulled, pull what is large only with `--pull`, and say how far they are."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+from harness.run.provision.pulls import THRESHOLD_VARIABLE
+from tests import needs
+from tests.cli.project import TOP, harness
+from tests.run.provision.registries import Registry, forget, registry
+from tests.waiting import PATIENCE, wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.integration
+
+LARGE = 3_000_000
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Iterator[Registry]:
+    """Run a registry."""
+    needs.docker()
+    (tmp_path / "registry").mkdir()
+    with registry(tmp_path / "registry") as running:
+        yield running
+
+
+@pytest.fixture
+def image(shop: Registry, toy: Path) -> Iterator[str]:
+    """Give the project one target, whose image the registry has and this machine has not; it holds no Python."""
+    reference = shop.put("large", os.urandom(LARGE))
+    forget(reference)
+    target = {"engine": "onnxruntime", "version": "1.31.1", "image": reference}
+    (toy / "matrix.yaml").write_text(yaml.safe_dump({"schema": 1, "targets": {"big": target}}))
+    (toy / "conftest.py").write_text('pytest_plugins = ["harness.pytest_plugin"]\n')
+    (toy / "pytest.ini").write_text("[pytest]\naddopts = -ra\n")
+    yield reference
+    forget(reference)
+
+
+def trt_compat(folder: Path, *words: str, threshold: str = "0.001") -> tuple[int, str, str]:
+    process = harness(folder, *words, environment=[(THRESHOLD_VARIABLE, threshold)])
+    out, err = process.communicate()
+    return process.returncode, out, err
+
+
+def matrix_tests(folder: Path, *words: str, **environment: str) -> str:
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "no:randomly",
+            "matrix.yaml",
+            *words,
+        ],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(TOP), THRESHOLD_VARIABLE: "0.001", **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout
+
+
+def test_run_withholds_a_large_image_until_it_is_asked_for(toy: Path, shop: Registry, image: str) -> None:
+    row = rf"  {re.escape(image)}  linux/amd64  3 MB, needs --pull +big\n"
+    for verb in (["run"], ["doctor"], ["run", "--dry-run"]):
+        code, out, err = trt_compat(toy, *verb)
+        assert re.search(
+            rf"images not here yet; Docker keeps them in /\S+ \(free: [0-9.]+ GB\):\n{row}", out + err
+        )
+        assert not shop.fetched("large")
+        if verb == ["run"]:
+            assert code == 3
+            assert "nothing that was selected ran: needs --pull (3 MB)" in out
+    code, out, err = trt_compat(toy, "run", "--pull")
+    assert "to be pulled, one after the other: 1 image (3 MB; unpacked they take more)" in err
+    assert f"pulling {image}: 100 % of 3 MB" in err
+    # One a tenth at most.
+    assert 2 <= err.count("pulling ") <= 11
+    assert err.index("to be pulled") < err.index("pulling ")
+    assert len(shop.fetched("large")) == 2
+    _, out, err = trt_compat(toy, "run")
+    assert "not here yet" not in err
+    assert "needs --pull" not in out
+
+
+def test_below_the_threshold_an_image_is_pulled_as_ever(toy: Path, shop: Registry, image: str) -> None:
+    _, _, err = trt_compat(toy, "run", threshold="0.01")
+    assert f"pulling {image}: 100 % of 3 MB" in err
+    assert shop.fetched("large")
+
+
+@pytest.mark.usefixtures("image")
+def test_an_interrupt_ends_the_run_and_the_daemons_pull(toy: Path, shop: Registry) -> None:
+    shop.gate.limit = LARGE // 2
+    process = harness(toy, "run", "--pull")
+    assert wait_for(lambda: (shop.gate.limit or 0) < 0)
+    left = len(shop.gate.left)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 128 + signal.SIGINT
+    assert err.endswith("interrupted\n")
+    # The daemon lets go of a layer of which it would get no more.
+    assert wait_for(lambda: len(shop.gate.left) > left)
+    assert not shop.gate.shut.is_set()
+
+
+def test_pytest_does_the_same(toy: Path, shop: Registry, image: str) -> None:
+    for words in ([], ["-n", "2"]):
+        said = matrix_tests(toy, *words)
+        assert said.count(f"  {image}  linux/amd64  3 MB, needs --pull") == 1
+        assert "needs --pull (3 MB)" in said.partition("short test summary info")[2]
+        assert not shop.fetched("large")
+    said = matrix_tests(toy, "--pull")
+    assert f"pulling {image}: 100 % of 3 MB" in said
+    assert shop.fetched("large")
+
+
+def test_a_threshold_that_cannot_be_read_is_the_users_mistake(toy: Path) -> None:
+    assert trt_compat(toy, "run", threshold="plenty")[0] == 2
+    assert "is no number of GB; write it like 2 or 0.5" in trt_compat(toy, "doctor", threshold="plenty")[2]
+
+
+def test_a_base_that_cannot_be_read_is_no_fault_of_pytest(toy: Path) -> None:
+    needs.docker()
+    (toy / "conftest.py").write_text('pytest_plugins = ["harness.pytest_plugin"]\n')
+    said = matrix_tests(toy, "-k", "relu and ort131", TRT_COMPAT_BASE_IMAGE="mine:{version}")
+    assert "INTERNALERROR" not in said
+    assert "only {arch} and {python} are filled in" in said
