@@ -190,7 +190,7 @@ def test_a_target_that_cannot_run_here_is_asked_once(monkeypatch: pytest.MonkeyP
 def test_what_was_ignored_is_in_the_record_of_a_cell_that_then_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether the agent comes up or not: a result on a driver that was not enough is to be known as one."""
 
-    def unsuitable(chosen: Target, _: Via, *, ignore_needs: bool) -> Environment:
+    def unsuitable(chosen: Target, _: Via, _pulling: object, *, ignore_needs: bool) -> Environment:
         ignored = "needs a moon" if ignore_needs else ""
         return Environment("venv", chosen.name, "/nowhere/python", ignored=ignored)
 

@@ -277,7 +277,7 @@ class TestPrepared:
 
     @pytest.fixture(autouse=True)
     def _image(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def made(target: Target, **_: object) -> Environment:
+        def made(target: Target, *_: object, **__: object) -> Environment:
             return Environment("docker", target.name, "python3", image="image", note="It runs in image.")
 
         # The name in the package is the function of the module.
