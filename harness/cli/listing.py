@@ -12,7 +12,7 @@ from harness.case import check_variant, effective_name
 from harness.cli.common import EXIT_OK, add_selection, load_project, places, selected
 from harness.errors import HandledError
 from harness.judge.cell import judge_cell
-from harness.judge.explain import describe_recipe, evidence, pytest_command
+from harness.judge.explain import complaints, describe_recipe, pytest_command
 from harness.layers import asked, wished
 from harness.plan import claims_about, find, inapplicable_because
 from harness.plan.trtexec import docker_line, model_file, trtexec_lines
@@ -174,7 +174,7 @@ def _show_result(cell: Cell, outcome: Outcome, *, stale: str) -> None:
     judged = judge_cell(cell, outcome)
     cls, verdict = str(judged.classification.cls), str(judged.judgement.verdict)
     print(f"  {cls if cls == verdict else f'{cls} ({verdict})'}: {judged.judgement.sentence}")
-    for line in evidence(judged):
+    for line in complaints(judged):
         print(f"  {line}")
     for node, precision in judged.precision.items():
         print(f"  {node} ran in {said(precision)}")

@@ -27,7 +27,7 @@ def explain(judged: Judged) -> str:
         f"  claim    {claim(judged)}",
         f"  why      {judged.classification.reason[:_WIDEST]}",
     ]
-    lines += [f"  {line}" for line in evidence(judged)]
+    lines += [f"  {line}" for line in complaints(judged)]
     lines += [
         f"  recipe   {describe_recipe(cell.variant.recipe)}",
         "  again    " + shlex.join(pytest_command(cell.id)),
@@ -51,7 +51,7 @@ def claim(judged: Judged) -> str:
     return judged.judgement.sentence.removesuffix(f": {judged.classification.reason}")
 
 
-def evidence(judged: Judged) -> list[str]:
+def complaints(judged: Judged) -> list[str]:
     """Return the diagnosis and what the engine complained of; messages only of a cell that failed."""
     lines = []
     if judged.diagnosis:

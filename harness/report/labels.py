@@ -46,7 +46,7 @@ BUCKETS = {
     "fixed": ("Fixed", "reported or measured to fail, works here"),
     "known_failure": ("Known failure", "fails as claimed"),
     "expected": ("As expected", "works or builds, or lacks an API that this version is known to lack"),
-    "news": ("New: works", "works here; until now this was not known, or guessed to be otherwise"),
+    "new_ok": ("New: works", "works here; until now this was not known, or guessed to be otherwise"),
     "undecided": ("Undecided", "builds here, and only a run on a GPU would show what is claimed"),
     "infra": ("Infrastructure", "could not be judged: the harness or the machine failed"),
     "stale": ("Out of date", "the result is of another model, recipe or engine version, and is not shown"),
@@ -119,4 +119,4 @@ def bucket(cell: CellView) -> str:
 
 
 #: Verdicts that mean something else where the engine did what was asked of it.
-_GOOD_BUT = {Verdict.NEW: "news", Verdict.NOT_RUN: "undecided"}
+_GOOD_BUT = {Verdict.NEW: "new_ok", Verdict.NOT_RUN: "undecided"}

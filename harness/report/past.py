@@ -28,7 +28,7 @@ NEWS = {
     "faster": "Faster",
 }
 #: The corner mark of what a reader of the matrix must know before trusting a cell.
-CORNERS = {"flaky": "~", "slower": "▼", "faster": "▲"}
+TREND_MARKS = {"flaky": "~", "slower": "▼", "faster": "▲"}
 
 #: What came and went within this part of where it began left nothing behind.
 _AS_BEFORE = 0.1
@@ -52,7 +52,7 @@ class News:
     cells: tuple[tuple[CellView, str], ...]
 
 
-def words(cell: CellView) -> tuple[str, ...]:
+def history_words(cell: CellView) -> tuple[str, ...]:
     """Return the words of `NEWS` that are true of a cell, or "steady", or "first" where it was run once."""
     past = cell.history
     if past is None:
@@ -65,9 +65,9 @@ def corner(cell: CellView) -> str:
     past = cell.history
     if past is None:
         return ""
-    lasting = [word for word in _latency_words(past.latency) if word in CORNERS]
+    lasting = [word for word in _latency_words(past.latency) if word in TREND_MARKS]
     latest = [] if _returned(past.latency) else lasting[-1:]
-    return "".join(CORNERS[word] for word in (past.event, *latest) if word in CORNERS)
+    return "".join(TREND_MARKS[word] for word in (past.event, *latest) if word in TREND_MARKS)
 
 
 def sentences(cell: CellView) -> tuple[str, ...]:

@@ -9,9 +9,9 @@ import pytest
 from harness.case import Recipe, Typing
 from harness.case.model import Calibrator, Plugin, Profile
 from harness.judge.cell import judge_cell
-from harness.judge.explain import describe_recipe, evidence, explain, headline, pytest_command
+from harness.judge.explain import complaints, describe_recipe, explain, headline, pytest_command
 from harness.record.outcome import End, Message, ParserError
-from harness.report.evidence import cell_view
+from harness.report.cell_view import cell_view
 from harness.words import Class
 from tests.judge.test_cell import cell, record
 
@@ -62,7 +62,7 @@ def test_the_last_skipped_tactic_is_told_as_the_reason() -> None:
     """The error "Could not find any implementation" has no reason in it; the tactic skipped last has."""
     here = cell()
     judged = judge_cell(here, record(here, failed_phase="build", messages=NO_TACTIC))
-    assert "last     Skipping tactic 0x02 due to exception no kernel image" in evidence(judged)
+    assert "last     Skipping tactic 0x02 due to exception no kernel image" in complaints(judged)
     advice = cell_view(judged, stale=False).diagnosis
     assert advice is not None
     assert advice.cause.endswith("last word: Skipping tactic 0x02 due to exception no kernel image")
@@ -73,7 +73,7 @@ def test_where_the_engine_says_nothing_its_library_is_quoted() -> None:
     here = cell()
     output = "\n".join(f"line {number}" for number in range(20))
     judged = judge_cell(here, record(here, end=End("signalled", signal="SIGABRT"), native_output=output))
-    said = evidence(judged)
+    said = complaints(judged)
     assert said[said.index("messages") + 1 :] == [f"  line {number}" for number in range(12, 20)]
 
 
@@ -82,7 +82,7 @@ def test_of_what_works_nothing_is_quoted() -> None:
     here = cell("ort131")
     judged = judge_cell(here, record(here, messages=(Message("ERROR", "no GPU here"),)))
     assert judged.classification.cls is Class.OK
-    assert evidence(judged) == []
+    assert complaints(judged) == []
 
 
 def test_a_flood_is_cut_off() -> None:
@@ -141,7 +141,7 @@ def test_the_first_line_is_the_known_cause_and_its_place() -> None:
     judged = judge_cell(here, record(here, **REFUSED))
     assert headline(judged) == "Bit arithmetic, at BitShift node '/shift'"
     assert explain(judged).splitlines()[0] == f"parse_failed (new): {headline(judged)}"
-    assert "place    BitShift node '/shift'" in evidence(judged)
+    assert "place    BitShift node '/shift'" in complaints(judged)
     unknown = ParserError("what is this", "INVALID_NODE", "/odd", "Odd")
     judged = judge_cell(here, record(here, failed_phase="parse", parser_errors=(unknown,)))
     assert headline(judged) == (

@@ -6,8 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from harness.report.compare.pairs import Hindrance, Kind, Pace, crossed, hindrance, kinds, known, pace, pairs
-from harness.report.compare.sides import Box, Side
+from harness.report.compare.pairs import (
+    Kind,
+    NotComparable,
+    Pace,
+    crossed,
+    kinds,
+    known,
+    pace,
+    pairs,
+    why_not_comparable,
+)
+from harness.report.compare.sides import Side, SideTiming
 from harness.words import Class
 from tests.report.handmade import (
     FP16,
@@ -128,35 +138,39 @@ def test_what_nobody_asked_for_is_a_kind_of_its_own(old: Side, new: Side, found:
     assert kinds(pair(old, new)) == found
 
 
-def box(low: float, high: float = 0.0, clock: str = "monotonic", cpu: str = "x") -> Box:
-    return Box(low, (clock, cpu), (low, high or low))
+def timing(low: float, high: float = 0.0, clock: str = "monotonic", cpu: str = "x") -> SideTiming:
+    return SideTiming(low, (clock, cpu), (low, high or low))
 
 
-NOISY = Box(1.0, ("monotonic", "x"))
+NOISY = SideTiming(1.0, ("monotonic", "x"))
 
 
 @pytest.mark.parametrize(
     ("old", "new", "found"),
     [
-        (side(OK, box=box(1.0)), side(OK, box=box(1.26)), [Kind.SLOWER]),
-        (side(OK, box=box(1.0)), side(OK, box=box(0.79)), [Kind.FASTER]),
+        (side(OK, timing=timing(1.0)), side(OK, timing=timing(1.26)), [Kind.SLOWER]),
+        (side(OK, timing=timing(1.0)), side(OK, timing=timing(0.79)), [Kind.FASTER]),
         # As much as runs of one machine differ is no change: 25 % on a CPU, 4 % on a GPU.
-        (side(OK, box=box(1.0)), side(OK, box=box(1.25)), []),
-        (side(OK, box=box(1.25)), side(OK, box=box(1.0)), []),
+        (side(OK, timing=timing(1.0)), side(OK, timing=timing(1.25)), []),
+        (side(OK, timing=timing(1.25)), side(OK, timing=timing(1.0)), []),
         (
-            side(OK, box=box(1.0, clock="cuda_events")),
-            side(OK, box=box(1.05, clock="cuda_events")),
+            side(OK, timing=timing(1.0, clock="cuda_events")),
+            side(OK, timing=timing(1.05, clock="cuda_events")),
             [Kind.SLOWER],
         ),
-        (side(OK, box=box(1.0, clock="cuda_events")), side(OK, box=box(1.03, clock="cuda_events")), []),
-        (side(OK, box=box(1.0, 1.1)), side(OK, box=box(1.3, 1.5)), []),
-        (side(OK, box=box(1.3, 1.5)), side(OK, box=box(1.0, 1.1)), []),
-        (side(OK, box=box(1.0)), side(LOST, box=box(2.0)), [Kind.PRECISION_LOST, Kind.SLOWER]),
-        (side(LOST, box=box(2.0)), side(OK, box=box(1.0)), [Kind.PRECISION_GAINED, Kind.FASTER]),
-        (side(WRONG, box=box(2.0)), side(OK, box=box(1.0)), [Kind.FIXED]),
-        (side(OK, box=box(2.0)), side(WRONG, box=box(1.0)), [Kind.BROKEN]),
-        (side(OK), side(OK, box=box(1.0)), []),
-        (side(OK, box=box(1.0)), side(OK), []),
+        (
+            side(OK, timing=timing(1.0, clock="cuda_events")),
+            side(OK, timing=timing(1.03, clock="cuda_events")),
+            [],
+        ),
+        (side(OK, timing=timing(1.0, 1.1)), side(OK, timing=timing(1.3, 1.5)), []),
+        (side(OK, timing=timing(1.3, 1.5)), side(OK, timing=timing(1.0, 1.1)), []),
+        (side(OK, timing=timing(1.0)), side(LOST, timing=timing(2.0)), [Kind.PRECISION_LOST, Kind.SLOWER]),
+        (side(LOST, timing=timing(2.0)), side(OK, timing=timing(1.0)), [Kind.PRECISION_GAINED, Kind.FASTER]),
+        (side(WRONG, timing=timing(2.0)), side(OK, timing=timing(1.0)), [Kind.FIXED]),
+        (side(OK, timing=timing(2.0)), side(WRONG, timing=timing(1.0)), [Kind.BROKEN]),
+        (side(OK), side(OK, timing=timing(1.0)), []),
+        (side(OK, timing=timing(1.0)), side(OK), []),
     ],
 )
 def test_what_became_of_the_latency(old: Side, new: Side, found: list[Kind]) -> None:
@@ -167,27 +181,27 @@ def test_what_became_of_the_latency(old: Side, new: Side, found: list[Kind]) -> 
 @pytest.mark.parametrize(
     ("old", "new", "altered", "why"),
     [
-        (box(1.0, 2.0), box(3.0, 4.0), False, None),
-        (box(1.0), box(1.0), True, Hindrance.MODEL),
-        (NOISY, box(1.0, cpu="y"), True, Hindrance.MODEL),
-        (box(1.0), box(1.0, cpu="y"), False, Hindrance.STACK),
-        (box(1.0), box(1.0, clock="cuda_events"), False, Hindrance.STACK),
-        (NOISY, box(1.0, cpu="y"), False, Hindrance.STACK),
-        (NOISY, box(1.0), False, Hindrance.NOISE),
-        (box(1.0), NOISY, False, Hindrance.NOISE),
+        (timing(1.0, 2.0), timing(3.0, 4.0), False, None),
+        (timing(1.0), timing(1.0), True, NotComparable.MODEL),
+        (NOISY, timing(1.0, cpu="y"), True, NotComparable.MODEL),
+        (timing(1.0), timing(1.0, cpu="y"), False, NotComparable.STACK),
+        (timing(1.0), timing(1.0, clock="cuda_events"), False, NotComparable.STACK),
+        (NOISY, timing(1.0, cpu="y"), False, NotComparable.STACK),
+        (NOISY, timing(1.0), False, NotComparable.NOISE),
+        (timing(1.0), NOISY, False, NotComparable.NOISE),
     ],
 )
 def test_two_timings_are_compared_unless_something_hinders(
-    old: Box, new: Box, altered: bool, why: Hindrance | None
+    old: SideTiming, new: SideTiming, altered: bool, why: NotComparable | None
 ) -> None:
-    found = pair(side(OK, box=old), side(OK, box=new), altered=altered)
-    assert hindrance(found, old, new) is why
+    found = pair(side(OK, timing=old), side(OK, timing=new), altered=altered)
+    assert why_not_comparable(found, old, new) is why
     assert pace(found) == (None if why else Pace(old, new, 3.0 / 2.0, 4.0 / 1.0))
 
 
 def test_a_variant_that_was_timed_on_one_side_alone_has_no_pace() -> None:
-    assert pace(pair(side(OK, box=box(1.0)), side(OK))) is None
-    assert pace(pair(side(OK), side(OK, box=box(1.0)))) is None
+    assert pace(pair(side(OK, timing=timing(1.0)), side(OK))) is None
+    assert pace(pair(side(OK), side(OK, timing=timing(1.0)))) is None
 
 
 def test_both_sides_are_asked_what_the_new_report_wants() -> None:

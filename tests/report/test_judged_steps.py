@@ -9,7 +9,7 @@ import pytest
 
 from harness.report.compare.instead import Meanwhile
 from harness.report.compare.pairs import Kind, Pair
-from harness.report.compare.sides import Box, Side
+from harness.report.compare.sides import Side, SideTiming
 from harness.report.compare.upgrade import Row, Tile, Upgrade, change, default_pair, judged
 from harness.report.model import Results
 from harness.words import Class, Grade, Precision, Role
@@ -31,7 +31,7 @@ def judge(*pairs: Pair) -> Upgrade:
 
 
 def timed(median: float, cls: Class = OK, **fields: Any) -> Side:
-    return side(cls, box=Box(median, ("monotonic",), (median, median)), **fields)
+    return side(cls, timing=SideTiming(median, ("monotonic",), (median, median)), **fields)
 
 
 def test_a_judged_step_is_told_in_full() -> None:
@@ -142,7 +142,7 @@ def test_a_variant_may_have_a_row_of_its_latency_beside_another() -> None:
 
 
 def wide(low: float, high: float) -> Side:
-    return side(OK, box=Box(1.0, ("monotonic",), (low, high)))
+    return side(OK, timing=SideTiming(1.0, ("monotonic",), (low, high)))
 
 
 @pytest.mark.parametrize(

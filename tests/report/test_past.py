@@ -85,7 +85,7 @@ def test_a_new_failure_says_since_when_and_what_was_before() -> None:
     """The date is the first question."""
     results = seeded({"conv_silu[qdq]-rtx14": classes(BUILT, BUILT, BUILD, BUILD, BUILD)})
     found = cell(results, on="rtx14")
-    assert past.words(found) == ("new_failure",)
+    assert past.history_words(found) == ("new_failure",)
     assert past.sentences(found) == ("Build failed since 2026-01-03 03:00 UTC; worked until then (built).",)
     (entry,) = past.news(results)
     assert (entry.when, entry.kind, [one.id for one, _ in entry.cells]) == (
@@ -96,7 +96,7 @@ def test_a_new_failure_says_since_when_and_what_was_before() -> None:
 def test_a_fix_says_since_when() -> None:
     """And that it failed until then."""
     results = seeded({CELL: classes(BUILD, BUILD, BUILT, BUILT, BUILT)})
-    assert past.words(cell(results)) == ("fixed",)
+    assert past.history_words(cell(results)) == ("fixed",)
     assert past.sentences(cell(results)) == (
         "Built since 2026-01-03 03:00 UTC; failed until then (build failed).",
     )
@@ -135,7 +135,7 @@ def test_a_cell_run_once_says_so_and_is_no_news() -> None:
     results = seeded({CELL: classes(BUILT)})
     assert past.sentences(cell(results)) == ("Run once, 2026-01-01 03:00 UTC.",)
     assert past.news(results) == ()
-    assert past.words(cell(results)) == ("first",)
+    assert past.history_words(cell(results)) == ("first",)
 
 
 @pytest.mark.parametrize("state", ["not_run", "infra_error"])
@@ -162,7 +162,7 @@ def test_a_cell_never_run_has_no_past() -> None:
     """Nothing is made up for it."""
     results = seeded({CELL: classes(BUILT)})
     never = cell(results, on="trt102")
-    assert (past.sentences(never), past.words(never), past.corner(never)) == ((), (), "")
+    assert (past.sentences(never), past.history_words(never), past.corner(never)) == ((), (), "")
     assert "past" not in cell_evidence(never, results.cases[0].variants[0], results.runs)
 
 
@@ -183,7 +183,7 @@ def test_latency_is_told_for_what_it_did(
     """A step, a drift and a spike are not the same, and nothing is not a change."""
     results = seeded({TIMED: latencies(shape)})
     found = cell(results, on="ort131")
-    assert past.words(found) == (("steady", word) if word else ("steady",))
+    assert past.history_words(found) == (("steady", word) if word else ("steady",))
     assert past.corner(found) == corner
     assert past.sentences(found)[-1].startswith(said)
     assert [entry.kind for entry in past.news(results)] == ([word] if word else [])
@@ -193,7 +193,7 @@ def test_what_came_and_went_says_that_it_is_back() -> None:
     """Two changes that undo each other are no reason to worry, and leave no mark; the filter finds both."""
     results = seeded({TIMED: latencies(lambda number: 1.3 if 8 <= number < 14 else 1.0)})
     found = cell(results, on="ort131")
-    assert past.words(found) == ("steady", "slower", "faster")
+    assert past.history_words(found) == ("steady", "slower", "faster")
     assert past.corner(found) == ""
     assert past.sentences(found)[-1] == "It is about what it was before it first changed."
     last, first = past.news(results)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness.case import Expectation
-from harness.report.compare.sides import Box, Side, side
+from harness.report.compare.sides import Side, SideTiming, side
 from harness.report.model import Advice, CellView, Timing
 from harness.words import Class, Grade, Precision
 from tests.report.factory import ISSUE
@@ -36,7 +36,7 @@ NOTHING: dict[str, Any] = {
     "why": "",
     "signature": None,
     "proofs": (),
-    "box": None,
+    "timing": None,
     "flaky": (),
     "demanded": True,
     "rest": (),
@@ -163,7 +163,9 @@ def test_a_timing_has_an_interval_where_its_samples_carry_a_comparison(
     """Not where they are noise or no times, nor of a clock of which nobody knows what it does from run to run."""
     stamps = replace(STAMPS, environment={"python": "3.11", **ENVIRONMENT})
     stack = (latency.clock, *ENVIRONMENT.values())
-    assert made(cell(Class.OK, latency=latency, stamps=stamps))["box"] == Box(1.02346, stack, interval)
+    assert made(cell(Class.OK, latency=latency, stamps=stamps))["timing"] == SideTiming(
+        1.02346, stack, interval
+    )
 
 
 @pytest.mark.parametrize(
@@ -174,8 +176,8 @@ def test_a_timing_has_an_interval_where_its_samples_carry_a_comparison(
     ],
 )
 def test_what_the_agent_did_not_see_of_the_stack_is_empty(stamps: Any, stack: tuple[str, ...]) -> None:
-    box = made(cell(Class.OK, latency=timing(), stamps=stamps))["box"]
-    assert box.stack == stack
+    found = made(cell(Class.OK, latency=timing(), stamps=stamps))["timing"]
+    assert found.stack == stack
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harness.report.compare.instead import Meanwhile
-from harness.report.compare.sides import STACK, Box, Side
+from harness.report.compare.sides import STACK, Side, SideTiming
 from harness.report.compare.upgrade import judged
 from harness.report.graph import GraphView, NodeView
 from harness.words import Class, Grade
@@ -95,7 +95,7 @@ def test_what_was_not_run_is_no_basis() -> None:
     assert judge(pair(side(), side(OK)), old=old).basis == f"Not run here: old. {claimed}"
 
 
-BOX = Box(1.0, ("monotonic", *STACK))
+BOX = SideTiming(1.0, ("monotonic", *STACK))
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ BOX = Box(1.0, ("monotonic", *STACK))
         ([side(BUILT), side(BUILT), side(Class.INACCURATE)], "new (2 variants)"),
         ([side(BUILT), side(Class.LOAD_FAILED)], "new (1 variant)"),
         ([side(BUILT), side(Class.RUN_FAILED)], "new (1 variant)"),
-        ([side(BUILT), side(LOST, box=BOX)], "new (1 variant)"),
+        ([side(BUILT), side(LOST, timing=BOX)], "new (1 variant)"),
         ([side(BUILT), side(OK, grade=Grade.REPORTED)], "new"),
         ([side(OK)], ""),
         ([side(BUILT, grade=Grade.REPORTED), side(OK)], ""),
@@ -216,10 +216,10 @@ def test_int8_nodes_are_counted_by_operator() -> None:
 
 def timed(clock: str = "monotonic", **others: str) -> Side:
     stack = (clock, *(others.get(field, "same") for field in STACK))
-    return side(OK, box=Box(1.0, stack, (1.0, 1.0)))
+    return side(OK, timing=SideTiming(1.0, stack, (1.0, 1.0)))
 
 
-NOISY = side(OK, box=Box(1.0, ("monotonic", *("same" for _ in STACK))))
+NOISY = side(OK, timing=SideTiming(1.0, ("monotonic", *("same" for _ in STACK))))
 QUIET = pair(timed(), timed())
 NOT_BOTH = [pair(side(OK), timed()), pair(timed(), side(OK)), pair(UNKNOWN, UNKNOWN)]
 

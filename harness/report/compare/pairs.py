@@ -18,7 +18,7 @@ from harness.words import GOOD, Class, Precision, Word
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from harness.report.compare.sides import Box
+    from harness.report.compare.sides import SideTiming
     from harness.report.model import CellView, Results, TargetView, VariantView
 
     Key = tuple[str, str]
@@ -40,7 +40,7 @@ class Kind(Word):
     FASTER = "faster"
 
 
-class Hindrance(Enum):
+class NotComparable(Enum):
     """Why two timings are not compared."""
 
     STACK = auto()
@@ -111,8 +111,8 @@ class Pair(NamedTuple):
 class Pace(NamedTuple):
     """Two timings that are compared; `least` and `most` enclose the ratio of their medians, new over old, with 99 %."""
 
-    old: Box
-    new: Box
+    old: SideTiming
+    new: SideTiming
     least: float
     most: float
 
@@ -172,18 +172,18 @@ def crossed(pair: Pair) -> list[tuple[str, str, str]]:
     return [each for each in both if crosses(Precision(each[1]), Precision(each[2]))]
 
 
-def hindrance(pair: Pair, old: Box, new: Box) -> Hindrance | None:
+def why_not_comparable(pair: Pair, old: SideTiming, new: SideTiming) -> NotComparable | None:
     """Return why the timings of a variant that was timed on both sides are not compared; None where they are."""
     if pair.altered:
-        return Hindrance.MODEL
+        return NotComparable.MODEL
     if old.stack != new.stack:
-        return Hindrance.STACK
-    return None if pace(pair) else Hindrance.NOISE
+        return NotComparable.STACK
+    return None if pace(pair) else NotComparable.NOISE
 
 
 def pace(pair: Pair) -> Pace | None:
     """Return both timings of a variant and how they compare; None where they are not compared."""
-    old, new = pair.old.box, pair.new.box
+    old, new = pair.old.timing, pair.new.timing
     if pair.altered or not (old and new and old.stack == new.stack and old.interval and new.interval):
         return None
     return Pace(old, new, new.interval[0] / old.interval[1], new.interval[1] / old.interval[0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from harness.report.compare.pairs import Hindrance, Kind, hindrance, standing
+from harness.report.compare.pairs import Kind, NotComparable, standing, why_not_comparable
 from harness.report.compare.sides import STACK
 from harness.words import Class, Grade, Precision
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from harness.report.compare.pairs import Pair, Step
-    from harness.report.compare.sides import Box, Side
+    from harness.report.compare.sides import Side, SideTiming
 
 #: Classes that a cell has only where its engine was tried on a device.
 _RUN = frozenset({Class.OK, Class.INACCURATE, Class.LOAD_FAILED, Class.RUN_FAILED})
@@ -60,18 +60,20 @@ def coverage(step: Step) -> str:
 
 def timing(step: Step) -> tuple[int, str]:
     """Return how many variants have latencies that were compared, and the sentence on those that have not."""
-    both = [(pair, pair.old.box, pair.new.box) for pair in step.pairs if pair.old.box and pair.new.box]
+    both = [
+        (pair, pair.old.timing, pair.new.timing) for pair in step.pairs if pair.old.timing and pair.new.timing
+    ]
     if not both:
         return 0, "Latency is not compared: no variant was timed on both."
-    why = Counter(hindrance(*each) for each in both)
+    why = Counter(why_not_comparable(*each) for each in both)
     left = []
-    if why[Hindrance.STACK]:
+    if why[NotComparable.STACK]:
         differing = ", ".join(_differing([(old, new) for _, old, new in both]))
-        left.append(f"{why[Hindrance.STACK]} timed on different stacks ({differing} differ)")
-    if why[Hindrance.NOISE]:
-        left.append(f"{why[Hindrance.NOISE]} too noisy")
-    if why[Hindrance.MODEL]:
-        left.append(f"{why[Hindrance.MODEL]} of another model or recipe")
+        left.append(f"{why[NotComparable.STACK]} timed on different stacks ({differing} differ)")
+    if why[NotComparable.NOISE]:
+        left.append(f"{why[NotComparable.NOISE]} too noisy")
+    if why[NotComparable.MODEL]:
+        left.append(f"{why[NotComparable.MODEL]} of another model or recipe")
     timed = f"Latency is compared for {why[None] or 'none'} of {len(both)} variants timed on both"
     return why[None], f"{timed}{'; left out: ' if left else ''}{', '.join(left)}."
 
@@ -111,7 +113,7 @@ def _built(step: Step) -> str | None:
     for column, sides in step.sides:
         measured = [one for one in sides if column.view.stamps and one.grade is Grade.MEASURED]
         built = sum(one.cls is Class.BUILT for one in measured)
-        run = any(one.box or one.cls in _RUN for one in measured)
+        run = any(one.timing or one.cls in _RUN for one in measured)
         if built:
             part = f" ({built} {'variant' if built == 1 else 'variants'})" if run else ""
             named[f"{column.called}{part}"] = None
@@ -143,7 +145,7 @@ def _told(name: str, wanted: Sequence[tuple[Side, int, str]]) -> str:
     return f"{ops.total()} on {name}{f' ({by_op})' if by_op else ''}"
 
 
-def _differing(both: Sequence[tuple[Box, Box]]) -> Iterator[str]:
+def _differing(both: Sequence[tuple[SideTiming, SideTiming]]) -> Iterator[str]:
     """Yield the fields of the stack in which the two sides of any variant differ."""
     for at, field in enumerate(("clock", *STACK)):
         if any(old.stack[at] != new.stack[at] for old, new in both):

@@ -19,7 +19,7 @@ STACK = ("cpu", "cpus", "kernel", "machine", "gpu", "gpu_uuid", "cuda_driver_api
 
 
 @dataclass(frozen=True)
-class Box:
+class SideTiming:
     """A cell's timing: its median in milliseconds to six digits, and the clock and stack it was taken on.
 
     `interval` encloses the median with 99.5 %; None where the samples carry no comparison.
@@ -48,7 +48,7 @@ class Side:
     why: str = ""
     signature: str | None = None
     proofs: tuple[str, ...] = ()
-    box: Box | None = None
+    timing: SideTiming | None = None
     flaky: tuple[Class, ...] = ()
     demanded: bool = True
     rest: tuple[tuple[str, str], ...] = ()
@@ -73,7 +73,7 @@ def side(cell: CellView, variant: VariantView) -> Side:
             cell.diagnosis.title if cell.diagnosis else "",
             cell.signature,
             cell.diagnosis.proofs if cell.diagnosis else (),
-            _box(cell),
+            _timing_of(cell),
             cell.flaky,
             cell.demanded,
             tuple(sorted((node, str(kind)) for node, kind in unasked(cell, variant).items())),
@@ -96,13 +96,13 @@ def _ran_in(cell: CellView, node: str) -> str:
     return "" if found is Precision.UNKNOWN else str(found)
 
 
-def _box(cell: CellView) -> Box | None:
+def _timing_of(cell: CellView) -> SideTiming | None:
     timing = cell.latency
     if timing is None:
         return None
     environment = cell.stamps.environment if cell.stamps else {}
     stack = (timing.clock, *(environment.get(key, "") for key in STACK))
-    return Box(_six(timing.median), stack, _interval(timing))
+    return SideTiming(_six(timing.median), stack, _interval(timing))
 
 
 def _interval(timing: Timing) -> tuple[float, float] | None:

@@ -47,7 +47,7 @@ def badge(results: Results) -> str:
 
 
 def _message(tally: dict[str, int]) -> tuple[str, str]:
-    measured = sum(tally[key] for key in ("regressed", "new", "fixed", "known_failure", "expected", "news"))
+    measured = sum(tally[key] for key in ("regressed", "new", "fixed", "known_failure", "expected", "new_ok"))
     if tally["regressed"]:
         return f"{tally['regressed']} regressed", "red"
     if tally["new"]:

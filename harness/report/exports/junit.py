@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from harness.report.model import CellView, Results
 
 _RED = ("regressed", "new")
-_GREEN = ("fixed", "expected", "news")
+_GREEN = ("fixed", "expected", "new_ok")
 #: XML 1.0 has no spelling for these two; `visible` takes care of the other characters it forbids.
 _NO_CHARACTERS = re.compile("[\ufffe\uffff]")
 _LONGEST_MESSAGE = 400
@@ -52,7 +52,7 @@ def _case(suite: ET.Element, cell: CellView) -> None:
     said = f"{BUCKETS[where][0]}: {cell.sentence or cell.reason}"
     if where in _RED:
         found = ET.SubElement(entry, "failure", type=str(cell.cls), message=_text(said, _LONGEST_MESSAGE))
-        found.text = _text(_evidence(cell), _LONGEST_BODY)
+        found.text = _text(_body(cell), _LONGEST_BODY)
     elif where == "infra":
         ET.SubElement(entry, "error", type=str(cell.cls), message=_text(said, _LONGEST_MESSAGE))
     elif where not in _GREEN:
@@ -61,7 +61,7 @@ def _case(suite: ET.Element, cell: CellView) -> None:
         ET.SubElement(entry, "system-out").text = _text(said, _LONGEST_BODY)
 
 
-def _evidence(cell: CellView) -> str:
+def _body(cell: CellView) -> str:
     """Return what a reader of a red test wants first: the reason, the cause and its cure, the engine's own words."""
     parts = [cell.reason]
     if cell.diagnosis:

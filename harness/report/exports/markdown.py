@@ -24,7 +24,7 @@ _PER_LIST = 40
 _PER_GROUP = 12
 _PER_LINE = 400
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>()#|~&!])")
-_LISTED = ("regressed", "new", "fixed", "news", "infra")
+_LISTED = ("regressed", "new", "fixed", "new_ok", "infra")
 
 
 def summary(results: Results) -> str:

@@ -112,9 +112,9 @@ def facts(results: Results, steps: Steps) -> dict[str, Any]:
         shown = [_look(cell, variant, one) for cell, one in zip(cells, sides, strict=True)]
         grid.append([looks.setdefault(one, len(looks)) for one in shown])
         times += [
-            Time(row, column, box.median, stacks.setdefault(box.stack, len(stacks)), not box.interval)
-            for column, box in enumerate(one.box for one in sides)
-            if box
+            Time(row, column, one.median, stacks.setdefault(one.stack, len(stacks)), not one.interval)
+            for column, one in enumerate(each.timing for each in sides)
+            if one
         ]
     return {
         "targets": [_target(column) for group in groups(results) for column in group.columns],
@@ -200,7 +200,7 @@ def _time(latency: Timing) -> str:
     return f"{'≈' if latency.noise else ''}{milliseconds(latency.median)}"
 
 
-def words(cell: CellView, variant: VariantView) -> str:
+def tooltip(cell: CellView, variant: VariantView) -> str:
     """Return the cell in full words but for its time, for the tooltip and for screen readers."""
     where = bucket(cell)
     claims = _only_claimed(cell, variant)
@@ -211,7 +211,7 @@ def words(cell: CellView, variant: VariantView) -> str:
         return f"{BUCKETS[where][0]}: {clip(cell.reason or cell.sentence, 200)}"
     parts = [f"{BUCKETS[where][0]}: {MARKS[cell.cls].name.lower()}", cell.chip]
     marks = past.corner(cell)
-    parts += [past.NEWS[word] for word, mark in past.CORNERS.items() if mark in marks]
+    parts += [past.NEWS[word] for word, mark in past.TREND_MARKS.items() if mark in marks]
     if cell.diagnosis:
         parts.append(cell.diagnosis.title)
     return ". ".join(part for part in parts if part)
@@ -226,7 +226,7 @@ def spoken(cell: CellView, variant: VariantView) -> str:
     """Return the cell in full words with its time."""
     noise = ", too noisy" if cell.latency and cell.latency.noise else ""
     timed = f". median {milliseconds(cell.latency.median)}{noise}" if cell.latency else ""
-    return words(cell, variant) + timed
+    return tooltip(cell, variant) + timed
 
 
 def _look(cell: CellView, variant: VariantView, one: Side) -> Look:
@@ -239,14 +239,14 @@ def _look(cell: CellView, variant: VariantView, one: Side) -> Look:
         shown["corner"],
         shown["under"],
         one.chip,
-        visible(words(cell, variant)),
+        visible(tooltip(cell, variant)),
         _said(cell, one),
         tuple(_nodes(cell, variant, one)),
         states(cell, one),
         one.signature,
         _ran_in(cell, variant, one.nodes),
         cell.measured,
-        past.words(cell),
+        past.history_words(cell),
     )
 
 

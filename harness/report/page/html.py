@@ -23,8 +23,7 @@ from harness.report.page.cells import look, spoken
 from harness.report.page.columns import NO_GPU, gpu_of, groups, short_digest
 from harness.report.page.data import page_data
 from harness.report.page.steps import offered
-from harness.report.past import CORNERS as PAST_CORNERS
-from harness.report.past import NEWS, day, news
+from harness.report.past import NEWS, TREND_MARKS, day, news
 from harness.report.text import capital, clip, visible
 from harness.words import Class, Engine
 
@@ -125,7 +124,7 @@ def _environment() -> jinja2.Environment:
         finalize=_shown,
     )
     made.globals.update(MARKS=MARKS, BUCKETS=BUCKETS, CORNERS=CORNERS, ROLES=ROLES)
-    made.globals.update(NEWS=NEWS, PAST_CORNERS=PAST_CORNERS, MOST_NEWS=_MOST_NEWS, NEWS_ROWS=_NEWS_ROWS)
+    made.globals.update(NEWS=NEWS, TREND_MARKS=TREND_MARKS, MOST_NEWS=_MOST_NEWS, NEWS_ROWS=_NEWS_ROWS)
     made.globals.update(NEWS_CELLS=_NEWS_CELLS)
     made.globals.update(Class=Class, NAMED=_NAMED_CELLS, FEW=_FEW_CELLS, MOST_FAILING=_MOST_FAILING)
     made.globals.update(KINDS=KINDS, STEP_ROWS=_STEP_ROWS, MOST_STEP_ROWS=_MOST_STEP_ROWS)

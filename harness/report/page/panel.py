@@ -181,7 +181,7 @@ def _state(cell: CellView, variant: VariantView) -> str:
     claimed = variant.expectations[cell.claims[0]].outcome if where == "claimed" else None
     if claimed and claimed not in UNJUDGED:
         known = PREDICATE[claimed]
-    flaky = "; flaky" if "flaky" in past.words(cell) else ""
+    flaky = "; flaky" if "flaky" in past.history_words(cell) else ""
     return f"{title}{'' if title == known else f': {known.lower()}'}{flaky}"
 
 
