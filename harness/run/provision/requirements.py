@@ -37,8 +37,12 @@ def older_driver(target: Target, host: Host) -> str:
 
 
 def tried_gpus(target: Target, host: Host, *, ignore_needs: bool) -> tuple[Gpu, ...]:
-    """Return the GPUs that the target gets: those that fit, and where needs are ignored and none does, all."""
-    return fitting_gpus(target, host) or (host.gpus if ignore_needs and target.needs.gpu else ())
+    """Return the GPUs that the target gets: those that fit, and where needs are ignored and none does, all.
+
+    They are of one name, the first's: a target that is dealt another GPU every night has no history.
+    """
+    found = fitting_gpus(target, host) or (host.gpus if ignore_needs and target.needs.gpu else ())
+    return tuple(gpu for gpu in found if gpu.name == found[0].name)
 
 
 def fitting_gpus(target: Target, host: Host) -> tuple[Gpu, ...]:

@@ -230,6 +230,15 @@ def test_docker_desktop_hands_on_a_gpu_under_wsl2_alone_and_the_driver_is_looked
 
 
 @pytest.mark.unit
+def test_a_target_gets_gpus_of_one_name() -> None:
+    """Of two kinds that fit, the first that nvidia-smi lists: results of another would mix with its history."""
+    twin = dataclasses.replace(AMPERE, uuid="GPU-twin")
+    other = dataclasses.replace(AMPERE, uuid="GPU-other", name="NVIDIA L4", compute_capability="8.9")
+    host = Host("amd64", gpus=(AMPERE, other, twin), docker=LOCAL)
+    assert tried_gpus(gpu_target(), host, ignore_needs=False) == (AMPERE, twin)
+
+
+@pytest.mark.unit
 def test_needs_that_are_ignored_refuse_nothing_and_what_is_impossible_stays_so() -> None:
     old = Gpu("Old", "GPU-1", "5.0", "470.1", 1)
     for host in (Host("amd64", gpus=(old,), docker=LOCAL), Host("amd64", docker=LOCAL)):
