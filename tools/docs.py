@@ -13,7 +13,7 @@ from pathlib import Path
 
 from harness.case import load_cases
 from harness.matrix import load_matrix
-from tests.contract import capabilities
+from tests.contract import written
 from tools.bake_file import BAKE_FILE, bake_file
 from tools.recipes_page import recipes_page
 
@@ -26,8 +26,8 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/recipes.md": lambda: recipes_page(load_matrix(TOP / "matrix.yaml"), load_cases(TOP / "cases")),
     BAKE_FILE.relative_to(TOP).as_posix(): lambda: bake_file(load_matrix(TOP / "matrix.yaml")),
 }
-#: The page that is found out on the real bindings of every version.
-PROBED = "docs/capabilities.md"
+#: What is found out on the real bindings of every version.
+PROBED = "docs/capabilities.md and tests/contract/data/traces"
 
 
 def stale(name: str, text: str) -> str:
@@ -39,27 +39,34 @@ def stale(name: str, text: str) -> str:
 def main() -> None:
     """Write all pages."""
     for name, text in PAGES.items():
-        made = text()
-        if stale(name, made):
-            (TOP / name).write_text(made, encoding="utf-8")
-            print(f"wrote {name}")
-        else:
-            print(f"{name} is up to date")
+        _write(name, text())
     lacking = _lacking()
     if lacking:
-        print(f"{PROBED} is left as it is: making it {lacking}")
+        print(f"{PROBED} are left as they are: making them {lacking}")
         return
     try:
-        capabilities.main()
+        found = written.probed()
     except subprocess.CalledProcessError as error:
-        print(f"{PROBED} is left as it is: making it needs the package index; {error}")
+        print(f"{PROBED} are left as they are: making them needs the package index; {error}")
+        return
+    for name, made in found.items():
+        _write(name, made)
+
+
+def _write(name: str, text: str) -> None:
+    if not stale(name, text):
+        print(f"{name} is up to date")
+        return
+    (TOP / name).parent.mkdir(exist_ok=True)
+    (TOP / name).write_text(text, encoding="utf-8")
+    print(f"wrote {name}")
 
 
 def _lacking() -> str:
     """Return what this machine lacks to ask the real bindings; "" where nothing."""
     if platform.machine() != "x86_64":
-        return "needs an x86-64 machine"
-    return "" if shutil.which("gcc") else "needs gcc"
+        return "need an x86-64 machine"
+    return "" if shutil.which("gcc") else "need gcc"
 
 
 if __name__ == "__main__":

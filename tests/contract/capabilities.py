@@ -1,21 +1,13 @@
-"""Writes docs/capabilities.md: what the adapter can do on each version, as the contract test's probe found it.
-
-`make docs` calls it.
-"""
+"""The text of docs/capabilities.md: what the adapter can do on each version, as the contract test's probe found it."""
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 from tests.contract import bindings
-from tests.contract.bindings import ROOT, VERSIONS, Bindings
-from tests.contract.scenarios import FEATURES, plugin_folders, scenarios
-
-PAGE = ROOT / "docs" / "capabilities.md"
+from tests.contract.bindings import VERSIONS, Bindings
+from tests.contract.scenarios import FEATURES
 
 Reports = Sequence[tuple[Bindings, dict[str, Any]]]
 
@@ -142,15 +134,3 @@ def _name_row(label: str, name: str, reports: Reports) -> list[str]:
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
-def main() -> None:
-    """Run the probe on every version and write the page."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        (folder / "stub").mkdir()
-        stub = bindings.compile_stub(shutil.which("gcc") or "gcc", folder / "stub")
-        jobs = [job.as_dict() for job in scenarios(plugin_folders(folder / "plugins", stub / "stub.so"))]
-        reports = [(version, bindings.probe(version, jobs, stub)) for version in VERSIONS]
-    PAGE.write_text(page(reports), encoding="utf-8")
-    print(f"wrote {PAGE}")

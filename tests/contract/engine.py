@@ -7,22 +7,35 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
+import weakref
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from tests.contract.trace import TRACE
+
 Answer = Callable[..., Any]
 
-#: Loggers, profilers, calibrators and plugin creators that the adapter made in this scenario.
+#: What would be TensorRT's or the driver's, and so outlives what the adapter does: plugins and memory.
 made: list[Any] = []
+#: Loggers, profilers and calibrators that the adapter made in this scenario, which it has to keep itself.
+derived: list[weakref.ref[Any]] = []
 #: The classes of the bindings that the adapter derives those from.
 DERIVED = ("ILogger", "IProfiler", "IInt8EntropyCalibrator2", "IInt8MinMaxCalibrator")
+
+#: The stream on which TensorRT has a plugin work.
+_STREAM = 77
+
+
+def _living() -> list[Any]:
+    return [item for reference in derived if (item := reference()) is not None]
 
 
 def _build(trt: ModuleType, plan: Any, network: Any, config: Any) -> bytes:
     """Log and calibrate. The plan must have a buffer; what is in it is not in the stub's power."""
     memoryview(plan)
-    for item in tuple(made):
+    for item in _living():
         if isinstance(item, trt.ILogger):
             item.log(trt.ILogger.Severity.INFO, "building")
         elif hasattr(item, "get_batch"):
@@ -36,7 +49,7 @@ def _calibrate(calibrator: Any, tensor: str) -> None:
     assert calibrator.get_batch_size() == 1
     calibrator.read_calibration_cache()
     while True:
-        addresses = calibrator.get_batch([tensor])
+        addresses = TRACE.call("get_batch", calibrator, lambda: calibrator.get_batch([tensor]), [tensor])
         if not addresses:
             break
         assert all(isinstance(address, int) for address in addresses), addresses
@@ -44,7 +57,7 @@ def _calibrate(calibrator: Any, tensor: str) -> None:
 
 
 def _execute(trt: ModuleType, done: bool, _stream: int) -> bool:
-    for item in made:
+    for item in _living():
         if isinstance(item, trt.IProfiler):
             item.report_layer_time("layer", 0.5)
     return done
@@ -81,7 +94,11 @@ def _register(trt: ModuleType, done: bool, creator: Any, _namespace: str) -> boo
     described = [tensor.desc if v3 else tensor for tensor in tensors]
     sides = [(ctypes.c_char * 64)(), (ctypes.c_char * 64)()]
     made.extend(sides)
-    plugin.enqueue(described[:1], described[1:2], *([ctypes.addressof(side)] for side in sides), 0, 0)
+    source, target = (ctypes.addressof(side) for side in sides)
+    TRACE.name_block("plugin input", source, 64)
+    TRACE.name_block("plugin output", target, 64)
+    enqueue = functools.partial(plugin.enqueue, described[:1], described[1:2], [source], [target], 0, _STREAM)
+    TRACE.call("enqueue", None, enqueue, [source], [target], _STREAM)
     with contextlib.suppress(ValueError):
         creator.create_plugin("name", [], *([trt.TensorRTPhase.BUILD] if v3 else []))
         raise AssertionError("a plugin without its attribute was made")
@@ -97,9 +114,9 @@ ANSWERS: dict[str, Answer] = {
     "ILayer.num_outputs": lambda *_: 1,
     "ITensor.name": lambda *_: "x",
     "ICudaEngine.num_io_tensors": lambda *_: 2,
-    "ICudaEngine.get_tensor_name": lambda _trt, _name, index: ("x", "y")[index],
+    "ICudaEngine.get_tensor_name": lambda _trt, _name, index: ("x", "y", "x2", "y2")[index],
     "ICudaEngine.get_tensor_mode": lambda trt, _mode, name: (
-        trt.TensorIOMode.INPUT if name == "x" else trt.TensorIOMode.OUTPUT
+        trt.TensorIOMode.INPUT if name.startswith("x") else trt.TensorIOMode.OUTPUT
     ),
     "ICudaEngine.get_tensor_dtype": lambda trt, *_: trt.DataType.FLOAT,
     "IExecutionContext.get_tensor_shape": lambda trt, *_: trt.Dims((1, 2)),

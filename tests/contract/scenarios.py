@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,14 @@ from harness.run.session import Timing
 
 ROOT = Path(__file__).resolve().parents[2]
 
+
+def _bytes(code: str, *values: float) -> str:
+    """Return numbers as a part's bytes, one character each."""
+    return struct.pack(f"<{len(values)}{code}", *values).decode("latin-1")
+
+
 #: One network input: float32 of shape [1, 2].
-INPUT = {"x": "\0" * 8, "shape:x": "1,2"}
+INPUT = {"x": _bytes("f", 1.5, -2.0), "shape:x": "1,2"}
 
 
 @dataclass(frozen=True)
@@ -117,21 +124,21 @@ _ENTROPY = FEATURES["entropy calibrator"]
 def _of_inputs() -> list[Scenario]:
     """Return a run for every way in which an input's bytes depend on its type and shape."""
 
-    def run(name: str, length: int, dtype: str, shape: str = "1,2") -> Scenario:
-        parts = {"plan": "plan", "x": "\0" * length, "shape:x": shape}
+    def run(name: str, data: str, dtype: str, shape: str = "1,2") -> Scenario:
+        parts = {"plan": "plan", "x": data, "shape:x": shape}
         answers = {"ICudaEngine.get_tensor_dtype": {"enum": f"DataType.{dtype}"}}
         return Scenario(f"run, {name}", _run(), parts=parts, answers=answers)
 
     return [
         # The bindings of 8.x know no INT64: their parser makes it INT32, and the host sends what the model says.
-        run("INT64 input made INT32", 16, "INT32"),
-        run("DOUBLE input made FLOAT", 16, "FLOAT"),
-        run("scalar", 4, "FLOAT", ""),
-        run("empty tensor", 0, "FLOAT", "0,2"),
-        run("BOOL", 2, "BOOL"),
-        run("FP8", 2, "FP8"),
-        run("INT4, two in a byte", 1, "INT4"),
-        run("FP4, two in a byte and a half", 2, "FP4", "3"),
+        run("INT64 input made INT32", _bytes("q", 3, -4), "INT32"),
+        run("DOUBLE input made FLOAT", _bytes("d", 1.5, -2.0), "FLOAT"),
+        run("scalar", _bytes("f", 1.5), "FLOAT", ""),
+        run("empty tensor", "", "FLOAT", "0,2"),
+        run("BOOL", "\0\1", "BOOL"),
+        run("FP8", "\1\2", "FP8"),
+        run("INT4, two in a byte", "\1", "INT4"),
+        run("FP4, two in a byte and a half", "\1\2", "FP4", "3"),
     ]
 
 
@@ -233,6 +240,12 @@ def scenarios(folder: Path) -> list[Scenario]:
         Scenario("preflight, no GPU needed and none there", _preflight(needs_gpu=False), without=("driver",)),
         Scenario("preflight, no GPU needed and a broken one", _preflight(needs_gpu=False), fails="cuInit"),
         Scenario("run", _run()),
+        Scenario(
+            "run, two inputs and two outputs",
+            _run(),
+            parts={"plan": "plan", **INPUT, "x2": _bytes("f", *range(6)), "shape:x2": "2,3"},
+            answers={"ICudaEngine.num_io_tensors": 4},
+        ),
         Scenario("build, calibrator and no flag", _build(Recipe(calibrator=Calibrator("entropy")))),
         *_of_inputs(),
     ]

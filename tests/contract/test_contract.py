@@ -6,16 +6,19 @@ refuse here they refuse everywhere. Every recipe of the cases is built, and ever
 on some version, so nothing it touches goes unseen; the list of it in docs/capabilities.md is what the wrapped bindings
 noted.
 
-What this cannot prove: what TensorRT does behind a call, who keeps which object alive, and that the real libraries
-load. 8.5 and 9.2 have no published bindings: they are the next version's without what their public sources do not
-define.
+What is called with which arguments, CUDA's calls and TensorRT's callbacks among them, is each job's trace. `meaning`
+holds every trace to rules (test_meaning.py), and `data/traces` keeps those of some jobs to be read in review. They show
+what the adapter asks for, in which order, out of which memory, and how long Python keeps what is in use.
+
+What this cannot prove: what TensorRT does behind a call, what it keeps alive there, what a GPU computes, and that the
+real libraries load. 8.5 and 9.2 have no published bindings: they are the next version's without what their public
+sources do not define, so a default or a number that differs there is not seen.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import CodeType
@@ -26,14 +29,18 @@ import pytest
 from harness.case.flags import BUILDER_FLAGS, PARSER_FLAGS
 from harness.matrix import load_matrix
 from harness.words import Engine
-from tests.contract import bindings, capabilities
+from tests.contract import bindings, traces, written
 from tests.contract.bindings import ROOT, VERSIONS, Bindings
 from tests.contract.conftest import Probe
+from tests.contract.faults import seeded
 from tests.contract.findings import findings
 from tests.contract.scenarios import NOWHERE, Scenario
 from tools.docs import stale
 
 pytestmark = pytest.mark.contract
+
+#: What the pages of calls may have in characters, all together.
+MOST = 60_000
 
 EVERY_VERSION = pytest.mark.parametrize("version", VERSIONS, ids=lambda version: version.id.replace(" ", ""))
 
@@ -195,22 +202,18 @@ def test_a_guard_that_is_taken_away_is_missed(
 ) -> None:
     """The check finds each seeded fault, on a copy of the agent that differs from the real one in that alone."""
     file, guarded, unguarded, version, said = FAULTS[name]
-    code = tmp_path / "code"
-    shutil.copytree(
-        ROOT / "harness" / "agent", code / "harness" / "agent", ignore=shutil.ignore_patterns("__pycache__")
-    )
-    shutil.copy(ROOT / "harness" / "__init__.py", code / "harness")
-    path = code / "harness" / "agent" / "engines" / "tensorrt" / file
-    text = path.read_text(encoding="utf-8")
-    assert text.count(guarded) == 1, "the adapter has changed: seed the fault anew"
-    path.write_text(text.replace(guarded, unguarded), encoding="utf-8")
+    code = seeded(tmp_path, f"engines/tensorrt/{file}", guarded, unguarded)
     target = next(each for each in VERSIONS if each.id == version)
     found = findings(probe(target, code), jobs)
     assert found
     assert any(said in sentence for sentence in found), found
 
 
-def test_documented_capabilities_are_current(probe: Probe) -> None:
-    """docs/capabilities.md is what `make docs` writes."""
+def test_what_is_kept_of_the_probe_is_current(probe: Probe) -> None:
+    """docs/capabilities.md and the pages of calls are what `make docs` writes, and there are no others."""
     reports: list[tuple[Bindings, dict[str, Any]]] = [(version, probe(version, ROOT)) for version in VERSIONS]
-    assert not stale("docs/capabilities.md", capabilities.page(reports))
+    pages = written.pages(reports)
+    assert [sentence for name, text in pages.items() if (sentence := stale(name, text))] == []
+    kept = {path.relative_to(ROOT).as_posix() for path in (ROOT / traces.FOLDER).iterdir()}
+    assert kept <= set(pages), "a page of calls that is written no more: delete it"
+    assert sum(len(text) for name, text in pages.items() if name in kept) < MOST, "too much to review"
