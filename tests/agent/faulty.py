@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from typing import Any, Callable, Dict
 
@@ -136,6 +137,20 @@ def do_flood(_body: bytes, emit: Emit) -> None:
     for _ in range(200):
         os.write(2, b"x" * 65536)
     emit("fact", facts={})
+
+
+def do_chatter(_body: bytes, emit: Emit) -> None:
+    """Say much from many threads at once, as a builder's do."""
+
+    def talk(number: int) -> None:
+        for count in range(20):
+            emit("message", severity="INFO", text="%d %d " % (number, count) + "x" * 200000)
+
+    threads = [threading.Thread(target=talk, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 def do_orphan(_body: bytes, emit: Emit) -> None:

@@ -195,6 +195,14 @@ def test_a_hanging_child_says_in_which_call_it_hangs(session: Session) -> None:
     assert "do_hang" in native(ask(session, "hang", timeout_s=5))
 
 
+def test_what_threads_say_at_once_arrives_whole(session: Session) -> None:
+    """A builder logs from several threads, and a frame that is longer than a pipe takes several writes."""
+    events = ask(session, "chatter")
+    said = [event.message["text"].split()[:2] for event in events if event.type == "message"][1:]
+    assert sorted(said) == sorted([str(number), str(count)] for number in range(8) for count in range(20))
+    assert events[-1].message["kind"] == "finished"
+
+
 def test_a_flood_on_stderr_is_cut_off_at_a_mebibyte(session: Session) -> None:
     events = ask(session, "flood")
     assert end(events)["kind"] == "finished"
