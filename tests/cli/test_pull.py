@@ -107,17 +107,15 @@ def test_below_the_threshold_an_image_is_pulled_as_ever(toy: Path, shop: Registr
 
 
 @pytest.mark.usefixtures("image")
-def test_an_interrupt_ends_the_run_and_the_daemons_pull(toy: Path, shop: Registry) -> None:
+def test_an_interrupt_ends_the_run_in_the_middle_of_a_pull(toy: Path, shop: Registry) -> None:
     shop.gate.limit = LARGE // 2
     process = harness(toy, "run", "--pull")
     assert wait_for(lambda: (shop.gate.limit or 0) < 0)
-    left = len(shop.gate.left)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 128 + signal.SIGINT
+    # What the daemon then does is its own: 20.10 may hold its connection until the registry speaks again.
     assert err.endswith("interrupted\n")
-    # The daemon lets go of a layer of which it would get no more.
-    assert wait_for(lambda: len(shop.gate.left) > left)
     assert not shop.gate.shut.is_set()
 
 

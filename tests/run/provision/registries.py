@@ -37,8 +37,6 @@ class Gate:
     shut: threading.Event = field(default_factory=threading.Event)
     listener: socket.socket = field(default_factory=lambda: socket.create_server(("127.0.0.1", 0)))
     open: list[socket.socket] = field(default_factory=list)
-    #: Connections that whoever came in by them has closed.
-    left: list[socket.socket] = field(default_factory=list)
 
     @property
     def port(self) -> int:
@@ -73,8 +71,6 @@ class Gate:
                         return
                 other.sendall(chunk)
             other.shutdown(socket.SHUT_WR)
-        if not back:
-            self.left.append(one)
 
 
 @dataclass(frozen=True)
