@@ -38,7 +38,7 @@ _ADVICE: Dict[int, str] = {
 }
 #: A code in the words of TensorRT and of CUDA's own tools.
 _IN_TEXT = re.compile(
-    r"(?:with error|cudaError|Cuda (?:Runtime|Driver)|CUDA error)\s*[:(]?\s*(\d{1,3})\b", re.IGNORECASE
+    r"(?:with error|cudaError|Cuda (?:Runtime|Driver)|CUDA error)\s*(?:[:(]\s*)?(\d{1,3})\b", re.IGNORECASE
 )
 
 

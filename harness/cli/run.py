@@ -40,14 +40,16 @@ from harness.run.local import run_cells
 from harness.run.prepare_in_child import PreparedVariants
 from harness.run.provision import Pulling, look_at_host
 from harness.run.provision.pulls import THRESHOLD_VARIABLE
-from harness.run.pull_plan import PullLines, plan_pulls
+from harness.run.pull_plan import PullLines, PullPlan, plan_pulls
 from harness.run.target import TargetRunner
 from harness.words import Class, Verdict
 
 if TYPE_CHECKING:
-    from harness.matrix import Target
+    from collections.abc import Callable
+
     from harness.plan import Cell
     from harness.record.outcome import Outcome
+    from harness.run.provision import Host
 
 #: Cells between two progress lines where no bar can be drawn.
 _EVERY = 100
@@ -151,12 +153,7 @@ def _run(
 ) -> None:
     console = _Console(stderr=True)
     say = functools.partial(console.print, highlight=False, markup=False, soft_wrap=True)
-    plan = plan_pulls(_targets(cells), options.via, large=options.pull)
-    for line in plan.lines():
-        say(line)
-    lacking = plan.too_little()
-    if lacking:
-        raise InfraError(lacking)
+    plan = _announced(cells, options, say)
     noted: set[str] = set()
     with Progress(
         TextColumn("{task.description}"),
@@ -203,10 +200,22 @@ def _run(
         )
 
 
-def _targets(cells: tuple[Cell, ...]) -> list[Target]:
-    """Return the targets that have a cell to run."""
-    return list(
-        {cell.target.name: cell.target for cell in cells if inapplicable_because(cell) is None}.values()
+def _announced(cells: tuple[Cell, ...], options: argparse.Namespace, say: Callable[[str], None]) -> PullPlan:
+    """Say what is to be pulled, and return it; raises InfraError where there is no room for it."""
+    plan = _pull_plan(cells, options)
+    for line in plan.lines():
+        say(line)
+    lacking = plan.too_little()
+    if lacking:
+        raise InfraError(lacking)
+    return plan
+
+
+def _pull_plan(cells: tuple[Cell, ...], options: argparse.Namespace, host: Host | None = None) -> PullPlan:
+    """Return what the targets that have a cell to run would pull."""
+    targets = {cell.target.name: cell.target for cell in cells if inapplicable_because(cell) is None}
+    return plan_pulls(
+        targets.values(), options.via, large=options.pull, ignore_needs=options.ignore_needs, host=host
     )
 
 
@@ -221,7 +230,7 @@ def _dry_run(cells: tuple[Cell, ...], options: argparse.Namespace) -> int:
         if len(lines) > 1:
             for cell in mine:
                 print(f"    {cell.id}{' (not applicable)' if inapplicable_because(cell) else ''}")
-    for line in plan_pulls(_targets(cells), options.via, large=options.pull, host=host).lines():
+    for line in _pull_plan(cells, options, host).lines():
         print(line)
     return EXIT_OK
 

@@ -56,10 +56,11 @@ class Reporter:
                 wanted.setdefault(path, set()).add(name.rpartition("]-")[2])
         for path, names in wanted.items():
             targets = [target for target in load_matrix(self._config.rootpath / path) if target.name in names]
-            via, large = (self._config.getoption(f"compat_{option}") for option in ("via", "pull"))
+            asked = ("via", "pull", "ignore_needs")
+            via, large, ignore = (self._config.getoption(f"compat_{option}") for option in asked)
             # What cannot be read is told of the cells.
             with contextlib.suppress(HandledError):
-                for line in plan_pulls(targets, via, large=large).lines():
+                for line in plan_pulls(targets, via, large=large, ignore_needs=ignore).lines():
                     terminal.write_line(line)
 
     @pytest.hookimpl(tryfirst=True)

@@ -45,7 +45,8 @@ class Run:
         self._pulling = Pulling(large=config.getoption("compat_pull"), tell=PullLines(_printer(config)))
         self._runner: TargetRunner | None = None
         self._prepared = PreparedVariants()
-        self._gpus = Gpus(int(worker.get("workerid", "gw0")[2:]))
+        # "gw3" unless `--tx` names the workers.
+        self._gpus = Gpus(int("".join(filter(str.isdecimal, worker.get("workerid", ""))) or 0))
         self._cases: dict[Path, tuple[Case, ...]] = {}
         self._variants: dict[Path, dict[tuple[str, str], Variant]] = {}
 

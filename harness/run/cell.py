@@ -10,9 +10,8 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from harness.run.gpus import others_on
+from harness.run.gpus import alone_on, others_on
 from harness.run.observation import Observation
-from harness.run.provision.cache import locked
 from harness.run.session import AgentLost, Event, Job, Session, job_memory_mib
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ def observe(
         # A calibrator is all that a build feeds; an engine's own answer to an odd input needs no values of it.
         fed = ready.wire_inputs() if cell.variant.recipe.calibrator else ()
         tunes = gpu is not None and cell.target.traits.needs_gpu
-        with locked(str(gpu), needed=needed) if tunes else contextlib.nullcontext():
+        with alone_on(str(gpu), needed) if tunes else contextlib.nullcontext():
             seen.hear(session.run(_job("build", cell, model, *fed)))
         if seen.succeeded and seen.plan is not None and gpu is not None:
             with _alone(gpu, seen, needed):
@@ -55,7 +54,7 @@ def observe(
 @contextlib.contextmanager
 def _alone(device: str, seen: Observation, needed: Callable[[], bool]) -> Iterator[None]:
     """Hold a device for a timed run, and note who else is on it, before and after."""
-    with locked(device, needed=needed):
+    with alone_on(device, needed):
         before = "" if device == "cpu" else others_on(device)
         yield
         seen.note_others(before, "" if device == "cpu" else others_on(device))

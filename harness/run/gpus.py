@@ -9,12 +9,16 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from harness.run.docker import ALL_GPUS
+from harness.run.provision.cache import locked
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
 #: Seconds to wait for nvidia-smi.
 _PATIENCE = 10
+#: Seconds that a device is waited for. Who holds it is a job with a time-out of its own, and its lock ends with it.
+_WAIT = 24 * 3600.0
 _LISTED = "gpu_uuid,pid,process_name"
 
 
@@ -43,6 +47,14 @@ class Gpus:
         """Take back what was dealt."""
         with self._lock:
             self._held.subtract(gpus)
+
+
+def alone_on(device: str, needed: Callable[[], bool]) -> AbstractContextManager[None]:
+    """Hold a device, by its UUID or "cpu", alone between workers and processes, as long as `needed` says so.
+
+    Nobody waits in line: on a machine of many targets one may wait until all cells of the others are done.
+    """
+    return locked(device, timeout=_WAIT, needed=needed)
 
 
 def others_on(gpu: str) -> str:

@@ -74,14 +74,22 @@ class PullPlan:
         return sum(layers.values()) + declared
 
 
-def plan_pulls(targets: Iterable[Target], via: Via, *, large: bool, host: Host | None = None) -> PullPlan:
-    """Return what the targets that can run here would have to pull; registries are asked only of what is not here."""
+def plan_pulls(
+    targets: Iterable[Target],
+    via: Via,
+    *,
+    large: bool,
+    ignore_needs: bool = False,
+    host: Host | None = None,
+) -> PullPlan:
+    """Return what the targets that are run here would have to pull; registries are asked only of what is not here."""
     threshold()  # what cannot be read is told before anything is looked for
     host = host or look_at_host()
     wanted: dict[Pull, list[str]] = {}
     if via != "venv" and host.docker is not None:
         for target in targets:
-            if can_run(target, host, via) is None and (pull := _missing(target)) is not None:
+            able = can_run(target, host, via, ignore_needs=ignore_needs) is None
+            if able and (pull := _missing(target)) is not None:
                 wanted.setdefault(pull, []).append(target.name)
     known = docker.layers_of({(pull.reference, pull.platform) for pull in wanted})
     pulls = tuple((with_layers(pull, known), tuple(names)) for pull, names in wanted.items())

@@ -18,12 +18,11 @@ from harness.plan import inapplicable_because
 from harness.record.outcome import Outcome, Stamps, State
 from harness.run.cell import observe
 from harness.run.commit import harness_commit
-from harness.run.gpus import Gpus
+from harness.run.gpus import Gpus, alone_on
 from harness.run.launch import start
 from harness.run.preflight import preflight
 from harness.run.prepare_in_child import PreparedVariants, Refused
 from harness.run.provision import Environment, Pulling, Unavailable, Unreachable, prepare
-from harness.run.provision.cache import locked
 from harness.run.session import Session
 
 if TYPE_CHECKING:
@@ -199,7 +198,7 @@ class TargetRunner:
                 f"{self.target.name} is declared as {self.target.version} and its environment holds {reported}: "
                 "correct the version, image or packages in matrix.yaml"
             )
-        with locked(self._dealt[0], needed=self._needed) if self._dealt else contextlib.nullcontext():
+        with alone_on(self._dealt[0], self._needed) if self._dealt else contextlib.nullcontext():
             heard = preflight(self.target, session)
         self._facts = {**session.facts, **heard.facts}
         self._preflight_log = heard.log

@@ -32,6 +32,12 @@ def test_a_code_in_an_engines_words_is_found(code: int, name: str) -> None:
         assert bool(_MACHINE.search(f"cuInit: {code} {name} (text)")) == (code not in _EITHER)
 
 
+def test_a_text_of_a_megabyte_is_read_once() -> None:
+    """What an engine logs may be of any length; in time that grows with its square this would take hours."""
+    assert cuda_errors.advice_in("cudaError" + " " * 1_000_000) == ""
+    assert not _MACHINE.search("cudaError" + " " * 1_000_000)
+
+
 @pytest.mark.parametrize(
     "text",
     ["", "Error Code 35: nothing of CUDA", "CUDA error 700", "cudaError 1000", "conv_46", "with error: 9990"],

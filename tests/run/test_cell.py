@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -76,3 +77,38 @@ def test_only_what_feeds_an_engine_is_sent_inputs(
     target: str, recipe: Recipe, gpu: str | None, jobs: dict[str, list[str]]
 ) -> None:
     assert parts(target, recipe, gpu) == jobs
+
+
+@pytest.mark.parametrize(
+    ("target", "gpu", "held"),
+    [
+        ("trt86", "GPU-1", ["GPU-1", "build", "", "GPU-1", "run", ""]),
+        ("rtx17", "GPU-1", ["build", "GPU-1", "run", ""]),
+        ("rtx17", None, ["build"]),
+        ("ort131", None, ["cpu", "run", ""]),
+    ],
+)
+def test_a_device_is_held_by_what_times_on_it(
+    target: str, gpu: str | None, held: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A build of TensorRT tunes there. Who waits may wait for all cells of other targets, and that is no failure."""
+    said: list[str] = []
+
+    @contextlib.contextmanager
+    def locked(name: str, *, timeout: float, needed: Any) -> Iterator[None]:
+        assert timeout > 100 * MATRIX.target(target).timeout_s
+        assert needed()
+        said.append(name)
+        yield
+        said.append("")
+
+    run = Session.run
+
+    def running(session: Session, job: Job) -> Iterator[Event]:
+        said.append(job.kind)
+        return run(session, job)
+
+    monkeypatch.setattr("harness.run.gpus.locked", locked)
+    monkeypatch.setattr(Session, "run", running)
+    parts(target, Recipe(), gpu)
+    assert said == held

@@ -63,7 +63,7 @@ def pull_image(
     events: queue.SimpleQueue[Any] = queue.SimpleQueue()
     given_up = threading.Event()
     # In a thread of its own: the daemon is silent while the registry is, and an interrupt must not wait for it. The
-    # daemon gives up a pull when its client has gone.
+    # daemon gives up a pull whose client has gone, at the latest when the registry speaks again (20.10).
     threading.Thread(target=_fetch, args=(reference, platform, events, given_up), daemon=True).start()
     so_far = _SoFar(reference, layers or {})
     try:
