@@ -10,7 +10,7 @@ from harness.judge.classify import Classification, Wish, classify
 from harness.judge.diagnosis import Diagnosis, diagnose
 from harness.judge.verdict import Judgement, judge
 from harness.layers import node_precision, wished
-from harness.plan import Cell, claims_about
+from harness.plan import Cell, claims_about, failed_before
 from harness.words import GOOD, Class, Precision, Verdict
 
 if TYPE_CHECKING:
@@ -70,7 +70,8 @@ def _judge_cell(cell: Cell, outcome: Outcome) -> Judged:
     wish = _wish(cell, outcome)
     classification = classify(outcome, wish, precision)
     diagnosis = diagnose(outcome, classification)
-    judgement = judge(classification, claims_about(cell), diagnosis.id if diagnosis else None)
+    signature = diagnosis.id if diagnosis else None
+    judgement = judge(classification, claims_about(cell), signature, failed_before=failed_before(cell))
     return Judged(cell, outcome, precision, dict(wish.nodes), classification, diagnosis, judgement)
 
 
