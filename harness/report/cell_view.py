@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from harness.judge.diagnosis import notes
 from harness.judge.timing import contended, statistics
-from harness.plan import claims_about
 from harness.record.outcome import Message
 from harness.report.compare.ranges import chip
 from harness.report.model import Advice, CellView, Timing
@@ -35,7 +34,7 @@ def cell_view(judged: Judged, *, stale: bool) -> CellView:
     claims = cell.variant.expectations
     messages, left_out = _messages(outcome.messages)
     done = outcome.state == "done"
-    covering = sorted(claims_about(cell), key=lambda claim: claim is not judgement.expectation)
+    covering = sorted(judged.claims, key=lambda claim: claim is not judgement.expectation)
     return CellView(
         id=cell.id,
         case=cell.case.name,

@@ -18,8 +18,8 @@ from harness.layers import asked, wished
 from harness.plan import all_cells, inapplicable_because
 from harness.plan.trtexec import docker_line, model_file, trtexec_lines
 from harness.record.outcome import Outcome
+from harness.record.speaking import latest
 from harness.record.staleness import is_stale, todays
-from harness.record.store import latest
 from harness.report.cell_view import cell_view
 from harness.report.compare import ranges
 from harness.report.graph import GraphView, graph_of
