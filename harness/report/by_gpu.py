@@ -1,0 +1,71 @@
+"""What a cell ended as on each GPU that took part: the worst is shown as the cell's own, the others beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.judge.worst import badness
+from harness.record.gpu import Gpu
+from harness.record.speaking import took_part
+from harness.words import GOOD, UNJUDGED, Class, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.judge.cell import Judged
+
+#: The corner mark of a cell that ends otherwise on one GPU than on another.
+DISAGREE = "\N{RIGHTWARDS ARROW OVER LEFTWARDS ARROW}"
+
+
+@dataclass(frozen=True)
+class GpuResult:
+    """A cell on one GPU; `gpu` and `compute_capability` are "" for a result without one that stands beside others.
+
+    `driver` is the version; GPUs are told apart by its branch. `latency_ms` is the median, `when` the UTC time.
+    """
+
+    compute_capability: str
+    gpu: str
+    driver: str
+    cls: Class
+    verdict: Verdict
+    reason: str
+    sentence: str
+    signature: str | None = None
+    chip: str = ""
+    latency_ms: float | None = None
+    when: str = ""
+    log_sha256: str | None = None
+    flaky: tuple[Class, ...] = ()
+
+    @property
+    def key(self) -> Gpu | None:
+        """Return what tells this GPU from another, None where none took part."""
+        if not self.compute_capability:
+            return None
+        return Gpu(self.compute_capability, self.gpu, self.driver.partition(".")[0])
+
+    @property
+    def name(self) -> str:
+        """Return the GPU for readers."""
+        return self.gpu or "no GPU"
+
+
+def worth_telling(judged: Sequence[Judged]) -> list[Judged]:
+    """Return a cell's judged outcomes, the worst first, without one that was not judged for want of a GPU."""
+    judgeable = [each for each in judged if each.classification.cls not in UNJUDGED]
+    told = [each for each in judged if each in judgeable or took_part(each.outcome) or not judgeable]
+    return sorted(told, key=_badness, reverse=True)
+
+
+def _badness(judged: Judged) -> tuple[tuple[int, int], str]:
+    return badness(judged.classification.cls, judged.judgement.verdict), judged.outcome.stamps.when
+
+
+def disagreement(results: Sequence[GpuResult]) -> str:
+    """Return how GPUs disagree, in words; "" where all that was judged ended alike, save that some only built."""
+    judged = [each for each in results if each.cls not in UNJUDGED]
+    ends = {Class.OK if each.cls in GOOD else (each.cls, each.signature) for each in judged}
+    return "; ".join(f"{each.cls} on {each.name}" for each in judged) if len(ends) > 1 else ""
