@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from harness.judge.worst import badness
 from harness.record.gpu import Gpu
 from harness.record.speaking import took_part
+from harness.report.labels import MARKS
 from harness.words import GOOD, UNJUDGED, Class, Verdict
 
 if TYPE_CHECKING:
@@ -47,11 +48,6 @@ class GpuResult:
             return None
         return Gpu(self.compute_capability, self.gpu, self.driver.partition(".")[0])
 
-    @property
-    def name(self) -> str:
-        """Return the GPU for readers."""
-        return self.gpu or "no GPU"
-
 
 def worth_telling(judged: Sequence[Judged]) -> list[Judged]:
     """Return a cell's judged outcomes, the worst first, without one that was not judged for want of a GPU."""
@@ -64,8 +60,18 @@ def _badness(judged: Judged) -> tuple[tuple[int, int], str]:
     return badness(judged.classification.cls, judged.judgement.verdict), judged.outcome.stamps.when
 
 
+def named(results: Sequence[GpuResult]) -> list[tuple[str, GpuResult]]:
+    """Return each result with its GPU for readers: the product, and the driver where a product is there twice."""
+    products = [each.gpu for each in results]
+    return [
+        (f"{each.gpu}, driver {each.driver}" if products.count(each.gpu) > 1 else each.gpu or "no GPU", each)
+        for each in results
+    ]
+
+
 def disagreement(results: Sequence[GpuResult]) -> str:
     """Return how GPUs disagree, in words; "" where all that was judged ended alike, save that some only built."""
-    judged = [each for each in results if each.cls not in UNJUDGED]
-    ends = {Class.OK if each.cls in GOOD else (each.cls, each.signature) for each in judged}
-    return "; ".join(f"{each.cls} on {each.name}" for each in judged) if len(ends) > 1 else ""
+    judged = [(name, each) for name, each in named(results) if each.cls not in UNJUDGED]
+    ends = {Class.OK if each.cls in GOOD else (each.cls, each.signature) for _, each in judged}
+    told = "; ".join(f"{MARKS[each.cls].name.lower()} on {name}" for name, each in judged)
+    return told if len(ends) > 1 else ""

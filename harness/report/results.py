@@ -114,19 +114,19 @@ def run_records(found: Recorded) -> tuple[RunRecord, ...]:
 def assemble(
     matrix: Matrix,
     cases: Sequence[Case],
-    outcomes: Mapping[str, Outcome],
+    outcomes: Mapping[str, Outcome | tuple[Outcome, ...]],
     history: Sequence[RunRecord] = (),
     commands: Commands | None = None,
 ) -> Results:
-    """Return every cell of the matrix, judged; `outcomes` are by cell id, `history` is the oldest run first.
+    """Return every cell of the matrix, judged; `outcomes` are by cell id, several where several speak.
 
-    `commands` are the lines that make a target's container by hand, by target.
+    `history` is the oldest run first; `commands` are the lines that make a target's container by hand, by target.
 
     A cell without an outcome is `not_run` or `not_applicable`. An outcome of another model, recipe or engine version
     than today's is not shown: its cell is `not_run`, marked stale, and says why. Cells are in case, variant and target
     order.
     """
-    speaks = {key: (outcome,) for key, outcome in outcomes.items()}
+    speaks = {key: (found,) if isinstance(found, Outcome) else found for key, found in outcomes.items()}
     return _assemble(_recorded(matrix, cases, (), commands), speaks, history)
 
 
