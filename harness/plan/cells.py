@@ -36,14 +36,21 @@ def all_cells(matrix: Matrix, cases: Iterable[Case]) -> tuple[Cell, ...]:
     )
 
 
-def claims_about(cell: Cell) -> tuple[Expectation, ...]:
-    """Return the claims about this cell."""
+def claims_about(cell: Cell, compute_capability: str | None = None) -> tuple[Expectation, ...]:
+    """Return the claims about this cell on a GPU of this compute capability; None is any, "" is none.
+
+    Where it is either, the GPU generation that the target builds for counts, if it declares one.
+    """
     target = cell.target
     return tuple(
         expectation
         for expectation in cell.variant.expectations
         if expectation.covers(
-            target=target.name, engine=target.engine, version=target.version, platform=target.platform
+            target=target.name,
+            engine=target.engine,
+            version=target.version,
+            platform=target.platform,
+            compute_capability=compute_capability or target.compute_capability or compute_capability,
         )
     )
 
@@ -52,9 +59,17 @@ def claims_about(cell: Cell) -> tuple[Expectation, ...]:
 _SHOWS_NO_FAILURE = GOOD | UNJUDGED | {Class.API_REMOVED}
 
 
-def failed_before(cell: Cell) -> str:
-    """Return where the variant was measured failing, on this target or an earlier version of its platform; or ""."""
-    found = [claim for claim in cell.variant.expectations if _shows_failure(claim, cell.target)]
+def failed_before(cell: Cell, compute_capability: str | None = None) -> str:
+    """Return where the variant was measured failing, on this target or an earlier version of its platform; or "".
+
+    On a GPU, what was measured without one or on one of the same compute capability counts.
+    """
+    here = (None, compute_capability or cell.target.compute_capability)
+    found = [
+        claim
+        for claim in cell.variant.expectations
+        if claim.compute_capability in here and _shows_failure(claim, cell.target)
+    ]
     if not found:
         return ""
     last = max(found, key=lambda claim: Version(claim.versions.removeprefix("==")))
