@@ -12,6 +12,7 @@ import re
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING
 
+from harness.report.by_gpu import disagreement
 from harness.report.labels import BUCKETS, bucket
 from harness.report.text import clip, visible
 
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
     from harness.report.model import CellView, Results
 
 _RED = ("regressed", "new")
-_GREEN = ("fixed", "expected", "new_ok")
+_GREEN = ("disputed", "fixed", "not_reproduced", "expected", "new_ok")
+#: Passes that say what they are.
+_TOLD = ("disputed", "fixed", "not_reproduced")
 #: XML 1.0 has no spelling for these two; `visible` takes care of the other characters it forbids.
 _NO_CHARACTERS = re.compile("[\ufffe\uffff]")
 _LONGEST_MESSAGE = 400
@@ -49,7 +52,9 @@ def _case(suite: ET.Element, cell: CellView) -> None:
         name=_text(cell.id),
         time=_seconds(cell),
     )
-    said = f"{BUCKETS[where][0]}: {cell.sentence or cell.reason}"
+    differing = disagreement(cell.by_gpu)
+    gpus = f" (GPUs disagree: {differing})" if differing else ""
+    said = f"{BUCKETS[where][0]}{gpus}: {cell.sentence or cell.reason}"
     if where in _RED:
         found = ET.SubElement(entry, "failure", type=str(cell.cls), message=_text(said, _LONGEST_MESSAGE))
         found.text = _text(_body(cell), _LONGEST_BODY)
@@ -57,7 +62,7 @@ def _case(suite: ET.Element, cell: CellView) -> None:
         ET.SubElement(entry, "error", type=str(cell.cls), message=_text(said, _LONGEST_MESSAGE))
     elif where not in _GREEN:
         ET.SubElement(entry, "skipped", type=where, message=_text(said, _LONGEST_MESSAGE))
-    elif where == "fixed":
+    elif where in _TOLD:
         ET.SubElement(entry, "system-out").text = _text(said, _LONGEST_BODY)
 
 
