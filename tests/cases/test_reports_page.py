@@ -21,12 +21,16 @@ SECTIONS = dict(
         re.MULTILINE | re.DOTALL,
     )
 )
-each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+#: Only of the cases that have a section: a new case is one new file.
+each_case = pytest.mark.parametrize(
+    "case", [case for case in CASES if case.name in SECTIONS], ids=lambda case: case.name
+)
 
 
-def test_each_case_has_its_section() -> None:
-    """In the page's own order, which is that of the report's first answers and not of the alphabet."""
-    assert sorted(SECTIONS) == sorted(case.name for case in CASES)
+def test_each_section_is_of_a_case() -> None:
+    """The five that the project started from are there, and none is of a case that is gone."""
+    seeds = {"mish", "conv_silu", "instance_norm", "depthwise_qdq", "q_plugin_dq"}
+    assert seeds <= set(SECTIONS) <= {case.name for case in CASES}
 
 
 @each_case
