@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
@@ -31,6 +31,12 @@ Kind = Literal["users", "nvidia", "source", "summary"]
 Level = Literal["builds", "runs", "right numbers", "precision"]
 #: "7.5"
 CAPABILITY = re.compile(r"[0-9]{1,2}\.[0-9]")
+#: The levels that a claim may name, by its class; the level of any other class goes without saying.
+_LEVELS: dict[Class, tuple[Level, ...]] = {
+    Class.OK: get_args(Level),
+    Class.BUILT: ("builds",),
+    **dict.fromkeys((Class.CRASHED, Class.TIMED_OUT, Class.OUT_OF_MEMORY), ("builds", "runs")),
+}
 _KINDS: dict[Kind | None, str] = {
     "users": "reported by users",
     "nvidia": "reported by NVIDIA",
@@ -67,7 +73,7 @@ class Expectation:
 
     def __post_init__(self) -> None:
         check_types(self)
-        fault = self._fault()
+        fault = self._fault() or self._level_fault()
         if fault:
             raise ValueError(f"expectation {self.outcome} on {self.versions!r}: {fault}")
         try:
@@ -124,6 +130,12 @@ class Expectation:
     def graded(self) -> str:
         """Return the grade for readers, with who reported it."""
         return _KINDS.get(self.kind, str(self.grade))
+
+    def _level_fault(self) -> str:
+        may = _LEVELS.get(self.outcome, ())
+        if self.level is None or self.level in may:
+            return ""
+        return f"its class has no level {self.level!r}; it may name {', '.join(may) or 'none'}"
 
     def _fault(self) -> str:
         """Return what a claim of this grade lacks or may not have; "" where nothing."""

@@ -103,8 +103,8 @@ def test_a_claim_is_written_one_way_and_says_who_makes_it() -> None:
         "platform": "jetson", "engine": Engine.TENSORRT_RTX, "targets": ("t",), "signature": "s", "level": "builds",
         "compute_capability": "7.5",
     }  # fmt: skip
-    said = Expectation.reported(Class.BUILD_FAILED, "<9", LINK, note="n", **where)
-    assert said == claim("<9", outcome=Class.BUILD_FAILED, note="n", **where)
+    said = Expectation.reported(Class.CRASHED, "<9", LINK, note="n", **where)
+    assert said == claim("<9", outcome=Class.CRASHED, note="n", **where)
     assert said.graded == "reported by users"
     summary = Expectation.reported(Class.OK, "<9", LINK, "summary")
     assert (summary.kind, summary.graded, summary.level) == ("summary", "reported in a summary", None)
@@ -240,3 +240,19 @@ def test_a_builder_that_fails_is_named_with_its_line(build: Any) -> None:
     assert str(refused.value) == (
         f"{__file__}:{line}: the model of variant 'v' cannot be built: RuntimeError: nothing here"
     )
+
+
+@pytest.mark.parametrize(
+    ("outcome", "level"),
+    [
+        (Class.BUILD_FAILED, "runs"),
+        (Class.INACCURATE, "right numbers"),
+        (Class.CRASHED, "precision"),
+        (Class.BUILT, "runs"),
+        (Class.API_REMOVED, "builds"),
+    ],
+)
+def test_a_level_that_a_class_has_not_is_refused(outcome: Class, level: Any) -> None:
+    """A failed build that runs would be held against nothing, and nobody would see it."""
+    with pytest.raises(ValueError, match=f"its class has no level '{level}'; it may name"):
+        Expectation.reported(outcome, "", LINK, level=level)

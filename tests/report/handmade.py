@@ -44,7 +44,7 @@ def variant(name: str = "v", **wanted: Precision) -> VariantView:
         (),
         (),
         (),
-        GraphView(nodes),
+        graph=GraphView(nodes),
     )
 
 
