@@ -73,7 +73,7 @@ def claims_about(cell: Cell, compute_capability: str | None = None) -> tuple[Exp
 
 
 #: A version that lacks an API has not shown the failure that others report.
-_SHOWS_NO_FAILURE = GOOD | UNJUDGED | {Class.API_REMOVED}
+SHOWS_NO_FAILURE = GOOD | UNJUDGED | {Class.API_REMOVED}
 
 
 def failed_before(cell: Cell, compute_capability: str | None = None) -> str:
@@ -94,7 +94,7 @@ def failed_before(cell: Cell, compute_capability: str | None = None) -> str:
 
 
 def _shows_failure(claim: Expectation, cell: Cell) -> bool:
-    if claim.grade is not Grade.MEASURED or claim.outcome in _SHOWS_NO_FAILURE:
+    if claim.grade is not Grade.MEASURED or claim.outcome in SHOWS_NO_FAILURE:
         return False
     if not claim.versions.startswith("==") or claim.engine is not cell.target.engine:
         return False

@@ -53,7 +53,7 @@ def open_questions(
         found = {(cell.case.name, cell.variant.name, id(claim)): claim for claim in claims_about(cell)}
         if cell.id in answered or any(claim.grade is Grade.MEASURED for claim in found.values()):
             settled |= found.keys()
-        elif inapplicable_because(cell) is None:
+        elif any(map(_asks, found.values())) and inapplicable_because(cell) is None:
             left[cell.id] = cell, {key: claim for key, claim in found.items() if _asks(claim)}
     questions: list[Question] = []
     while most is None or len(questions) < most:

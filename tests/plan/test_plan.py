@@ -347,6 +347,6 @@ def test_where_no_gpu_took_part_the_generation_counts_that_the_target_builds_for
 
 
 def test_earlier_targets_are_those_of_the_same_engine_platform_and_generation(matrix: Matrix) -> None:
-    """A version of Jetson is no predecessor of one on x86, nor one that builds for a chosen GPU of one that does not."""
+    """A version of Jetson is no predecessor of one on x86, nor one that builds for a chosen GPU."""
     found = {cell.target.name: cell.earlier for cell in all_cells(matrix, [case("c", variant("v"))])}
     assert found == {**dict.fromkeys(TARGETS, ()), "trt110": ("trt86",)}
