@@ -92,18 +92,16 @@ def _claims(cell: Cell, gpu: Gpu | None, cls: Class) -> tuple[Expectation, ...]:
     none = None if cls in UNJUDGED else ""
     claims = claims_about(cell, gpu.compute_capability if gpu else none)
     product = gpu.product if gpu else ""
-    return tuple(
-        sorted(claims, key=lambda claim: (not claim.product or claim.product != product, not claim.product))
-    )
+    return tuple(sorted(claims, key=lambda claim: (claim.product != product, not claim.product)))
 
 
 def _by_product(judgement: Judgement, gpu: Gpu | None) -> Judgement:
     """Call what contradicts a measurement on another product new: that may be the product's doing, and no change."""
-    claim = judgement.expectation
+    claim, product = judgement.expectation, gpu.product if gpu else "no GPU"
     told = judgement.verdict in (Verdict.REGRESSED, Verdict.FIXED)
-    if not (told and gpu and claim and claim.product) or claim.product == gpu.product:
+    if not (told and claim and claim.product) or claim.product == product:
         return judgement
-    sentence = f"on {gpu.product}, where the measurement was made on {claim.product}: {judgement.sentence}"
+    sentence = f"on {product}, where the measurement was made on {claim.product}: {judgement.sentence}"
     return Judgement(Verdict.NEW, claim, sentence)
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.judge.worst import badness
-from harness.record.gpu import Gpu
 from harness.record.speaking import took_part
 from harness.report.labels import MARKS
 from harness.words import GOOD, UNJUDGED, Class, Verdict
@@ -34,19 +33,17 @@ class GpuResult:
     verdict: Verdict
     reason: str
     sentence: str
-    signature: str | None = None
-    chip: str = ""
-    latency_ms: float | None = None
-    when: str = ""
-    log_sha256: str | None = None
+    signature: str | None
+    chip: str
+    latency_ms: float | None
+    when: str
+    log_sha256: str | None
     flaky: tuple[Class, ...] = ()
 
     @property
-    def key(self) -> Gpu | None:
-        """Return what tells this GPU from another, None where none took part."""
-        if not self.compute_capability:
-            return None
-        return Gpu(self.compute_capability, self.gpu, self.driver.partition(".")[0])
+    def key(self) -> tuple[str, str] | None:
+        """Return compute capability and product, by which other reports know a GPU; None where none took part."""
+        return (self.compute_capability, self.gpu) if self.compute_capability else None
 
 
 def worth_telling(judged: Sequence[Judged]) -> list[Judged]:

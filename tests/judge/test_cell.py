@@ -13,7 +13,7 @@ from harness.judge.cell import judge_cell
 from harness.matrix import load_matrix
 from harness.plan import Cell
 from harness.record.outcome import Accuracy, End, Layer, Message, Node, Outcome, Stamps
-from harness.words import Class, Grade, Verdict
+from harness.words import Class, Engine, Grade, Verdict
 
 pytestmark = pytest.mark.unit
 
@@ -173,9 +173,11 @@ def measured(outcome: Class, capability: str | None = None, product: str = "") -
     return Expectation(outcome, "", None, Grade.MEASURED, f"measured on {product or 'no GPU'}", **gpu)
 
 
-def held(on: dict[str, str], *claims: Expectation, works: bool = True, **changes: Any) -> tuple[str, str]:
+def held(
+    on: dict[str, str], *claims: Expectation, works: bool = True, target: str = "trt86", **changes: Any
+) -> tuple[str, str]:
     """Return the verdict on an outcome on a GPU that is held against claims, and its sentence."""
-    plain = cell()
+    plain = dataclasses.replace(cell(target), earlier=("trt85",))
     variant = dataclasses.replace(plain.variant, expectations=claims, precision=())
     here = dataclasses.replace(plain, variant=variant)
     failed: dict[str, Any] = {} if works else {"failed_phase": "build", "ran": False, "layers": ()}
@@ -213,6 +215,29 @@ def test_the_nearest_measurement_is_held_against_an_outcome() -> None:
         assert "measured on Tesla T4" in held(T4, *claims)[1]
         assert "measured on no GPU" in held(L4, *claims)[1]
     assert "measured on RTX 2080" in held(T4, bare, other)[1]
+
+
+def test_without_a_gpu_the_generation_counts_that_the_target_builds_for() -> None:
+    """What was measured on a T4 is about it, though what contradicts that is new; a build like this one is nearer."""
+    engine: Any = {"engine": Engine.TENSORRT_RTX}
+    t4 = dataclasses.replace(measured(Class.OK, "7.5", "Tesla T4"), **engine)
+    bare = dataclasses.replace(measured(Class.BUILD_FAILED), **engine)
+    verdict, sentence = held(NO_GPU, t4, works=False, target="rtx17-sm75")
+    assert verdict == "new"
+    assert sentence.startswith("on no GPU, where the measurement was made on Tesla T4: ")
+    assert held(NO_GPU, t4, works=False, target="rtx17")[1].startswith("nothing is claimed")
+    for claims in ((t4, bare), (bare, t4)):
+        assert held(NO_GPU, *claims, works=False, target="rtx17-sm75")[0] == "known_failure"
+
+
+def test_what_failed_before_on_another_architecture_is_not_fixed_here() -> None:
+    """On an earlier version, where only users report it of this one."""
+    reported = Expectation.reported(Class.BUILD_FAILED, "", LINK)
+    earlier = dataclasses.replace(
+        measured(Class.BUILD_FAILED, "7.5", "Tesla T4"), versions="==8.5.1", targets=("trt85",)
+    )
+    assert held(T4, reported, earlier)[0] == "fixed"
+    assert held(L4, reported, earlier)[0] == "not_reproduced"
 
 
 def test_a_cell_that_was_not_run_shows_the_claims_about_every_gpu() -> None:

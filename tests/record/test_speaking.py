@@ -55,9 +55,10 @@ def test_what_tells_two_gpus_apart(key: str) -> None:
 
 @pytest.mark.parametrize("state", ["not_run", "not_applicable", "infra_error"])
 @pytest.mark.parametrize("day", [1, 3])
-def test_what_did_not_run_without_a_gpu_adds_nothing(state: Any, day: int) -> None:
+@pytest.mark.parametrize("found", [RAN, FAILED])
+def test_what_did_not_run_without_a_gpu_adds_nothing(state: Any, day: int, found: dict[str, Any]) -> None:
     """Before the agent came up nothing is known of a GPU; beside one that ran this says nothing, early or late."""
-    ran = outcome(L4, 2, **RAN)
+    ran = outcome(L4, 2, **found)
     assert spoken(outcome(None, day, state=state), ran) == (ran,)
 
 
@@ -81,6 +82,8 @@ def test_a_build_without_a_gpu_adds_nothing_to_a_run() -> None:
     assert spoken(built, ran) == (ran,)
     assert spoken(built, failed) == (built, failed)
     assert spoken(built, failed, ran) == (failed, ran)
+    lost = outcome(L4, 1, state="infra_error", **RAN)
+    assert spoken(built, lost) == (built, lost)
 
 
 def test_a_failure_without_a_gpu_stands_beside_a_run() -> None:
@@ -98,6 +101,17 @@ def test_what_is_stale_stands_beside_nothing_current() -> None:
     assert spoken(old, outcome(None, 3, reason="old", state="not_run"), stale="old") == (old,)
     never = outcome(None, 1, state="not_run")
     assert spoken(old, never, stale="old") == (never,)
+
+
+def test_a_later_stale_outcome_of_the_same_gpu_displaces_none() -> None:
+    new, old = outcome(T4, 1), outcome(T4, 2, reason="old")
+    assert spoken(new, old, stale="old") == (new,)
+
+
+def test_nothing_is_stale_unless_it_is_said_so() -> None:
+    t4, l4 = outcome(T4, 1, **FAILED), outcome(L4, 2, **RAN)
+    assert speaking([t4, l4]) == {"c[v]-t": (t4, l4)}
+    assert latest([l4, outcome(None, 3)]) == {"c[v]-t": l4}
 
 
 def test_latest_is_the_last_that_speaks() -> None:

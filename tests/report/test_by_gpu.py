@@ -180,6 +180,26 @@ def test_a_cell_that_gpus_disagree_on_is_marked(other: Outcome, marked: bool) ->
     assert len(cell_evidence(cell, ROW)["byGpu"]["rows"]) == 2
 
 
+def test_the_table_names_each_row_and_what_it_amounts_to() -> None:
+    """As the cell itself is named; there is none where one GPU took part alone."""
+    newer = replace(L4, failed_phase="build", layers=(), ran=False, messages=())
+    cell = shown(newer, T4, factory.ran("qdq", "trt102", layers=(factory.conv_layer(),)))
+    flaky = replace(
+        cell, by_gpu=(replace(cell.by_gpu[0], flaky=(Class.OK, Class.BUILD_FAILED)), *cell.by_gpu[1:])
+    )
+    rows = [[row[0], *row[3:5]] for row in cell_evidence(flaky, ROW)["byGpu"]["rows"]]
+    assert rows == [
+        ["NVIDIA L4 (8.9)", "Build failed, flaky", "New failure"],
+        ["Tesla T4 (7.5)", "Build failed", "New failure"],
+        ["no GPU", "Works", "As expected"],
+    ]
+    guessed = (replace(factory.case().variants[0].expectations[1], outcome=Class.BUILD_FAILED),)
+    works = cell_evidence(shown(T4, L4, claims=guessed), ROW)["byGpu"]["rows"]
+    assert [row[4] for row in works] == ["Known failure", "New: works"]
+    assert "byGpu" not in cell_evidence(shown(L4), ROW)
+    assert "disagree" not in tooltip(shown(L4), ROW)
+
+
 def test_built_and_run_are_no_disagreement() -> None:
     """One of them could not run it."""
     built = factory.on_gpu(factory.outcome("qdq", "trt102"), factory.T4)

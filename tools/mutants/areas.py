@@ -39,6 +39,7 @@ AREAS = (
             "tests/report/test_neighbours.py",
             "tests/report/test_sides.py",
             "tests/report/test_judged_pairs.py",
+            "tests/report/test_like_with_like.py",
             "tests/report/test_step_sentences.py",
             "tests/report/test_judged_steps.py",
             "tests/report/test_instead.py",

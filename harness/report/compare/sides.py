@@ -13,7 +13,7 @@ from harness.report.text import clip
 from harness.words import GOOD, UNJUDGED, Class, Grade, Precision
 
 if TYPE_CHECKING:
-    from harness.record.gpu import Gpu
+    from harness.record.outcome import Stamps
     from harness.report.by_gpu import GpuResult
     from harness.report.model import CellView, Timing, VariantView
 
@@ -83,7 +83,7 @@ def side(cell: CellView, variant: VariantView) -> Side:
             cell.flaky,
             cell.demanded,
             tuple(sorted((node, str(kind)) for node, kind in unasked(cell, variant).items())),
-            _told_apart(gpu_of(cell.stamps)) if cell.stamps else None,
+            _gpu(cell.stamps) if cell.stamps else None,
             tuple(_beside(each, cell) for each in cell.by_gpu[1:] if each.cls not in UNJUDGED),
         )
     if cell.cls is Class.NOT_APPLICABLE:
@@ -108,12 +108,12 @@ def _beside(result: GpuResult, cell: CellView) -> Side:
         signature=result.signature,
         flaky=result.flaky,
         demanded=cell.demanded,
-        gpu=_told_apart(result.key),
+        gpu=result.key,
     )
 
 
-def _told_apart(gpu: Gpu | None) -> tuple[str, str] | None:
-    """Return what a GPU is known by from one report to the next; its driver may be another by then."""
+def _gpu(stamps: Stamps) -> tuple[str, str] | None:
+    gpu = gpu_of(stamps)
     return (gpu.compute_capability, gpu.product) if gpu else None
 
 
