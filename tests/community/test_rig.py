@@ -61,11 +61,33 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     yield World(project, rig, archives)
 
 
-def test_a_submission_says_who_measured_what_and_not_on_whose_machine(world: World) -> None:
+def intake(world: World, path: Path, *words: str) -> tuple[int, str]:
+    """Take an archive in, or try to; returns the exit code and what was said."""
+    done = harness(world.project, "intake", str(path), *words)
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_a_submission_says_who_measured_what_and_on_which_gpu(world: World) -> None:
+    """Everything but the UUID, which stays at home."""
     files = unpacked(world.archives["alice"])
-    print({name: len(data) for name, data in files.items()})
-    print(files["submission/provenance.json"].decode())
-    print(files["submission/records.jsonl"].decode()[:3000])
-    for name in files:
-        if name.startswith("submission/logs/"):
-            print(files[name].decode()[:2000])
+    said = json.loads(files["submission/provenance.json"])
+    assert {
+        "account": "alice",
+        "target": "rig",
+        "cells": 2,
+        "compute_capability": "9.0",
+    }.items() <= said.items()
+    assert len(said["commit"]) == 40
+    assert not [name for name, data in files.items() if GPUS[0][4:].encode() in data]
+    code, told = intake(world, world.archives["alice"], "--check")
+    assert (code, "by alice holds: 2 cells of rig" in told) == (0, True), told
+
+
+def test_the_same_file_comes_of_the_same_measurement(world: World) -> None:
+    files = unpacked(world.archives["alice"])
+    assert packed(files) == world.archives["alice"].read_bytes()
+
+
+def test_no_lie_is_taken_in(world: World, tmp_path: Path) -> None:
+    """Every forgery, made of what was measured here; what each is refused with stands in tests/community/forgeries.py."""
