@@ -1,12 +1,11 @@
 """What a case module imports: frozen data, the ONNX graph builder and shared `links`; with loader and checks."""
 
 from harness.case.check import check_variant
+from harness.case.claims import Expectation, Link
 from harness.case.graph import Graph
 from harness.case.model import (
     Calibrator,
     Case,
-    Expectation,
-    Link,
     Plugin,
     Profile,
     Recipe,

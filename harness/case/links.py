@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.case.model import Link
+from harness.case.claims import Link
 
 TRT, PARSER = "https://github.com/NVIDIA/TensorRT", "https://github.com/onnx/onnx-tensorrt/blob"
 

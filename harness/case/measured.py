@@ -24,7 +24,8 @@ from typing import Any
 import yaml
 from packaging.version import InvalidVersion, Version
 
-from harness.case.model import Case, Expectation
+from harness.case.claims import Expectation
+from harness.case.model import Case
 from harness.document import Document, Form, Place, Problem, checked
 from harness.errors import HandledError
 from harness.suggest import did_you_mean

@@ -1,4 +1,4 @@
-"""Case, Variant, Recipe, Expectation: frozen data that says what to build and what is known about it."""
+"""Case, Variant, Recipe: frozen data that says what to build."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from types import CodeType
 from typing import Any, Literal
 
 import onnx
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
+from harness.case.claims import Expectation, Link
 from harness.case.typed import check_types
 from harness.errors import HandledError
-from harness.words import Class, Engine, Grade, Precision, Role, Typing
+from harness.words import Precision, Role, Typing
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
 
@@ -87,128 +87,6 @@ class Recipe:
     def sha256(self) -> str:
         """Return the hash of everything in the recipe, stable across machines."""
         return hashlib.sha256(json.dumps(self.as_dict(), sort_keys=True).encode()).hexdigest()
-
-
-@dataclass(frozen=True)
-class Link:
-    """A source that a reader can open."""
-
-    url: str
-    title: str = ""
-
-    def __post_init__(self) -> None:
-        check_types(self)
-        if not self.url.startswith("https://"):
-            raise ValueError(f"link {self.url!r}: give an https address")
-
-
-#: Who reported a claim: users, NVIDIA's documentation or staff, source code or headers, or a summary of others.
-Kind = Literal["users", "nvidia", "source", "summary"]
-#: The stage that a claim speaks of, where it says so.
-Level = Literal["builds", "runs", "right numbers", "precision"]
-_KINDS: dict[Kind | None, str] = {
-    "users": "reported by users",
-    "nvidia": "reported by NVIDIA",
-    "source": "reported by source code",
-    "summary": "reported in a summary",
-}
-
-
-@dataclass(frozen=True)
-class Expectation:
-    """A claim about a variant: on these versions of this engine, on this platform, it ends in this class.
-
-    `versions` is a version specifier such as ">=8.6,<10.2" ("" is every version). `platform` is matched against
-    the target's platform, "linux/amd64", "linux/arm64" or "jetson"; None is every platform. `signature` is the
-    diagnosis id that goes with a failure, where known. A measured one has no source but the measurement, which its
-    note names; a reported one has the source and its `kind`, a guess a source or a note that it comes from.
-    """
-
-    outcome: Class
-    versions: str
-    source: Link | None
-    grade: Grade
-    note: str = ""
-    engine: Engine = Engine.TENSORRT
-    platform: str | None = None
-    targets: tuple[str, ...] = ()
-    signature: str | None = None
-    kind: Kind | None = None
-    level: Level | None = None
-
-    def __post_init__(self) -> None:
-        check_types(self)
-        fault = self._fault()
-        if fault:
-            raise ValueError(f"expectation {self.outcome} on {self.versions!r}: {fault}")
-        try:
-            SpecifierSet(self.versions)
-        except InvalidSpecifier as error:
-            raise ValueError(
-                f'expectation versions {self.versions!r}: not a version specifier (write ">=8.6,<10.2")'
-            ) from error
-
-    @classmethod
-    def reported(  # noqa: PLR0913  (the parts of a claim)
-        cls,
-        outcome: Class,
-        versions: str,
-        link: Link,
-        kind: Kind = "users",
-        *,
-        level: Level | None = None,
-        note: str = "",
-        platform: str | None = None,
-        engine: Engine = Engine.TENSORRT,
-        targets: tuple[str, ...] = (),
-        signature: str | None = None,
-    ) -> Expectation:
-        """Return a claim that somebody makes; `link` is where it was read."""
-        where = (engine, platform, targets)
-        return cls(outcome, versions, link, Grade.REPORTED, note, *where, signature, kind, level)
-
-    @classmethod
-    def guessed(  # noqa: PLR0913  (the parts of a claim)
-        cls,
-        outcome: Class,
-        versions: str,
-        note: str = "",
-        *,
-        link: Link | None = None,
-        level: Level | None = None,
-        platform: str | None = None,
-        engine: Engine = Engine.TENSORRT,
-        targets: tuple[str, ...] = (),
-        signature: str | None = None,
-    ) -> Expectation:
-        """Return a claim that nobody makes; `link` or `note` says what it is guessed from."""
-        where = (engine, platform, targets)
-        return cls(outcome, versions, link, Grade.GUESSED, note, *where, signature, level=level)
-
-    @property
-    def graded(self) -> str:
-        """Return the grade for readers, with who reported it."""
-        return _KINDS.get(self.kind, str(self.grade))
-
-    def _fault(self) -> str:
-        """Return what a claim of this grade lacks or may not have; "" where nothing."""
-        if (self.grade is Grade.REPORTED) != (self.kind is not None):
-            return "a reported claim has a kind, and no other has"
-        if self.grade is Grade.REPORTED and self.source is None:
-            return "a reported claim needs its source"
-        if self.grade is Grade.GUESSED and self.source is None and not self.note:
-            return "a guess needs a source or a note that says what it is guessed from"
-        return ""
-
-    def covers(self, *, target: str, engine: Engine, version: str, platform: str) -> bool:
-        """Tell whether the claim is about this target."""
-        if self.targets and target not in self.targets:
-            return False
-        return (
-            self.engine is engine
-            and self.platform in (None, platform)
-            and SpecifierSet(self.versions).contains(version, prereleases=True)
-        )
 
 
 @dataclass(frozen=True)

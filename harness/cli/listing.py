@@ -16,6 +16,7 @@ from harness.judge.explain import complaints, describe_recipe, pytest_command
 from harness.layers import asked, wished
 from harness.plan import claims_about, find, inapplicable_because
 from harness.plan.trtexec import docker_line, model_file, trtexec_lines
+from harness.record.speaking import took_part
 from harness.record.staleness import is_stale, todays
 from harness.record.store import Store
 from harness.run.commands import command_lines
@@ -92,7 +93,7 @@ def show(options: argparse.Namespace) -> int:
     check_variant(cell.variant, model)
     today = todays([cell], {(cell.case.name, cell.variant.name): data})
     now = today[cell.id]
-    recorded = Store(options.reports).latest(lambda outcome: is_stale(outcome, today)).get(cell.id)
+    recorded = Store(options.reports).speaking(lambda outcome: is_stale(outcome, today)).get(cell.id, ())
     if options.save:
         _save(options.save, data)
     print(f"{cell.id}\n  {cell.variant.title}\n  case: {cell.case.title}\n  target: {cell.target.label}")
@@ -106,10 +107,10 @@ def show(options: argparse.Namespace) -> int:
     if reason:
         print(f"  not applicable: {reason}")
     _show_claims(cell)
-    if recorded is None:
+    if not recorded:
         print(f"\nlast result: none is recorded in {options.reports}")
-    else:
-        _show_result(cell, recorded, stale=now.stale_because(recorded))
+    for outcome in recorded:
+        _show_result(cell, outcome, stale=now.stale_because(outcome))
     _show_commands(cell, options)
     return EXIT_OK
 
@@ -151,7 +152,8 @@ def _show_claims(cell: Cell) -> None:
     measured: dict[str, list[str]] = {}
     for claim in others:
         if claim.grade is Grade.MEASURED:
-            measured.setdefault(str(claim.outcome), []).extend(claim.targets)
+            gpu = f" ({claim.product})" if claim.product else ""
+            measured.setdefault(str(claim.outcome), []).extend(f"{name}{gpu}" for name in claim.targets)
     for outcome, targets in measured.items():
         print(f"  {outcome} on {', '.join(targets)} (measured)")
 
@@ -162,12 +164,14 @@ def _graded(claim: Expectation) -> str:
 
 def _range(claim: Expectation) -> str:
     where = f", {claim.platform}" if claim.platform else ""
-    return f"{claim.engine} {claim.versions or 'every version'}{where}"
+    gpu = f", compute capability {claim.compute_capability}" if claim.compute_capability else ""
+    return f"{claim.engine} {claim.versions or 'every version'}{where}{gpu}"
 
 
 def _show_result(cell: Cell, outcome: Outcome, *, stale: str) -> None:
     via = f", {outcome.stamps.via}" if outcome.stamps.via else ""
-    print(f"\nlast result ({outcome.stamps.when}{via})")
+    gpu = took_part(outcome)
+    print(f"\nlast result{f' on {gpu}' if gpu else ''} ({outcome.stamps.when}{via})")
     if stale:
         print(f"  out of date: {stale}; run it again")
         return

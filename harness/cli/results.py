@@ -24,12 +24,14 @@ from harness.plan import Cell
 from harness.record.staleness import is_stale, todays
 from harness.record.store import Store
 from harness.report import build_report, pack_report, verify_report
+from harness.report.by_gpu import GpuResult
 from harness.report.text import clip, visible
 from harness.run.commands import published_lines
 from harness.words import UNJUDGED, Verdict
 
 if TYPE_CHECKING:
     from harness.matrix import Target
+    from harness.report.model import CellView
 
 
 def add_report_arguments(_command: argparse.ArgumentParser) -> None:
@@ -127,17 +129,23 @@ def merge(options: argparse.Namespace) -> int:
             print(f"{folder}: {taken} records and {past} runs of the past taken in")
         lines = published_lines(project.matrix)
         results = build_report(project.matrix, project.cases, store, options.reports, lines)
-    for cell in results.cells:
-        if cell.flaky:
-            print(f"flaky: {cell.id}: {', '.join(cell.flaky)} on the same stack")
+    rows = [(cell.id, each) for cell in results.cells for each in cell.by_gpu or (cell,)]
+    for name, row in rows:
+        if row.flaky:
+            print(f"flaky: {name}{_on(row)}: {', '.join(row.flaky)} on the same stack")
     print(f"report: {options.reports / 'index.html'}")
     if not options.check:
         return EXIT_OK
     # What fails every other night on one stack would make every other night red, and say nothing of the engine.
-    bad = [cell for cell in results.cells if cell.verdict is Verdict.REGRESSED and not cell.flaky]
-    for cell in bad:
-        print(f"regressed: {cell.id}: {clip(' '.join(visible(cell.sentence).split()), 200)}")
+    bad = [(name, row) for name, row in rows if row.verdict is Verdict.REGRESSED and not row.flaky]
+    for name, row in bad:
+        print(f"regressed: {name}{_on(row)}: {clip(' '.join(visible(row.sentence).split()), 200)}")
     return EXIT_REGRESSION if bad else EXIT_OK
+
+
+def _on(row: CellView | GpuResult) -> str:
+    """Return the GPU that a row is of, for a sentence; "" where none took part."""
+    return f" on {visible(row.gpu)}" if isinstance(row, GpuResult) and row.gpu else ""
 
 
 def add_verify_arguments(_command: argparse.ArgumentParser) -> None:

@@ -1,6 +1,7 @@
 """What the runs of the past say of a cell: since when, whether it is flaky, whether the stack changed; pure.
 
-Results are compared where model, recipe and stack are the same. A class that differs from one run to the next on the
+Results are compared where model, recipe and stack are the same, and what was found on another GPU is no past of this
+one. A class that differs from one run to the next on the
 same stack has no cause that the stamps know: it is flaky until `SETTLED` runs in a row agree again, and as long as it
 went forth and back within the last `WINDOW` runs.
 """
@@ -8,7 +9,7 @@ went forth and back within the last `WINDOW` runs.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
@@ -82,18 +83,30 @@ def histories(
     does not speak, may have run later. Without it the last run speaks.
     """
     by_cell: dict[str, list[_Seen]] = {}
+    capabilities = {
+        stack.device: stack.compute_capability for run in runs for stack in run.stacks if stack.gpu
+    }
     for number, run in enumerate(runs):
+        # A record of before the compute capability was kept stands on the stack that later ones name in full.
+        stacks = [
+            each if each.gpu else replace(each, compute_capability=capabilities.get(each.device, ""))
+            for each in run.stacks
+        ]
         for key, entry in run.cells.items():
             if subjects is None or subjects.get(key) == entry.subject:
                 by_cell.setdefault(key, []).append(
-                    _Seen(number, run.run, run.when, entry, run.stacks[entry.stack])
+                    _Seen(number, run.run, run.when, entry, stacks[entry.stack])
                 )
     return {key: _history(key, seen, (shown or {}).get(key)) for key, seen in by_cell.items()}
 
 
 def _history(key: str, seen: list[_Seen], shown: str | None) -> CellHistory:
     speaks = next((each for each in seen if each.run == shown), seen[-1])
-    same_subject = [each for each in seen if each.entry.subject == speaks.entry.subject]
+    same_subject = [
+        each
+        for each in seen
+        if each.entry.subject == speaks.entry.subject and not _other_gpu(each.stack, speaks.stack)
+    ]
     own = [each for each in same_subject if each.stack == speaks.stack]
     now = own[-1]
     earlier = same_subject[: same_subject.index(own[0])]
@@ -122,6 +135,10 @@ def _history(key: str, seen: list[_Seen], shown: str | None) -> CellHistory:
             (each.number, each.entry.median_ms) for each in timed[-MOST:] if each.entry.median_ms is not None
         ),
     )
+
+
+def _other_gpu(one: Stack, other: Stack) -> bool:
+    return bool(one.gpu and other.gpu) and one.gpu != other.gpu
 
 
 def _changed(old: Stack, new: Stack) -> tuple[str, ...]:

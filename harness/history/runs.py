@@ -43,7 +43,8 @@ class Stack:
     """What a result stands on beside model and recipe; figures of different stacks are not compared.
 
     `image` is the digest of a pulled image, the tag of one that was built here, or the packages of a virtual
-    environment; `device` the GPU's name, or the CPU's where nothing ran on a GPU.
+    environment; `device` the GPU's name, or the CPU's where nothing ran on a GPU. `compute_capability` is the GPU's,
+    "" where there was none, and in records of before it was kept.
     """
 
     engine: str
@@ -51,6 +52,12 @@ class Stack:
     device: str
     driver: str
     harness: str
+    compute_capability: str = ""
+
+    @property
+    def gpu(self) -> tuple[str, str] | None:
+        """Return compute capability and product of the GPU, None where none is known to have taken part."""
+        return (self.compute_capability, self.device) if self.compute_capability else None
 
 
 @dataclass(frozen=True)
@@ -96,7 +103,9 @@ def stack_of(stamps: Stamps) -> Stack:
         host = (f"python {seen.get('python', '')}", seen.get("libc", ""))
         image = " ".join(filter(None, (*sorted(stamps.packages), *host)))
     device = seen.get("gpu") or seen.get("cpu", "")
-    return Stack(stamps.engine_version, image, device, seen.get("driver", ""), stamps.harness_version)
+    capability = seen.get("compute_capability", "") if seen.get("gpu") else ""
+    driver, harness = seen.get("driver", ""), stamps.harness_version
+    return Stack(stamps.engine_version, image, device, driver, harness, capability)
 
 
 def records(results: Iterable[Judged]) -> tuple[RunRecord, ...]:
@@ -171,8 +180,13 @@ def to_text(record: RunRecord) -> str:
     """Return the file's text: a stack or a cell a line, sorted."""
     head = {"schema": HISTORY_SCHEMA, "run": record.run, "when": record.when}
     lines = ",\n".join(f"{json.dumps(key)}: {_line(entry)}" for key, entry in sorted(record.cells.items()))
-    stacks = ",\n".join(json.dumps(asdict(stack)) for stack in record.stacks)
+    stacks = ",\n".join(json.dumps(_stack(stack)) for stack in record.stacks)
     return f'{json.dumps(head)[:-1]},\n"stacks": [\n{stacks}\n],\n"cells": {{\n{lines}\n}}}}\n'
+
+
+def _stack(stack: Stack) -> dict[str, str]:
+    data = asdict(stack)
+    return data if stack.gpu else {key: value for key, value in data.items() if key != "compute_capability"}
 
 
 def _line(entry: Entry) -> str:

@@ -11,16 +11,21 @@ from harness.judge.diagnosis import Diagnosis, diagnose
 from harness.judge.verdict import Judgement, judge
 from harness.layers import node_precision, wished
 from harness.plan import Cell, claims_about
-from harness.words import GOOD, Class, Precision, Verdict
+from harness.record.speaking import took_part
+from harness.words import GOOD, UNJUDGED, Class, Precision, Verdict
 
 if TYPE_CHECKING:
-    from harness.case import Recipe
+    from harness.case import Expectation, Recipe
+    from harness.record.gpu import Gpu
     from harness.record.outcome import Outcome
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A cell's record, the precision each node ran in and is wished in, its class, diagnosis and verdict."""
+    """A cell's record, the precision each node ran in and is wished in, its class, diagnosis and verdict.
+
+    `claims` are those about the cell on the GPU that took part, the nearest first; about any where it was not run.
+    """
 
     cell: Cell
     outcome: Outcome
@@ -29,6 +34,7 @@ class Judged:
     classification: Classification
     diagnosis: Diagnosis | None
     judgement: Judgement
+    claims: tuple[Expectation, ...] = ()
 
     @property
     def signature(self) -> str | None:
@@ -62,7 +68,8 @@ def judge_cell(cell: Cell, outcome: Outcome) -> Judged:
     except Exception as error:  # noqa: BLE001  (an engine's text, of any shape: one record must not cost the rest)
         reason = f"the harness could not judge the record: {described(error)}"
         classification = Classification(Class.INFRA_ERROR, reason)
-        return Judged(cell, outcome, {}, {}, classification, None, Judgement(Verdict.INFRA, None, reason))
+        judgement = Judgement(Verdict.INFRA, None, reason)
+        return Judged(cell, outcome, {}, {}, classification, None, judgement, claims_about(cell))
 
 
 def _judge_cell(cell: Cell, outcome: Outcome) -> Judged:
@@ -70,8 +77,31 @@ def _judge_cell(cell: Cell, outcome: Outcome) -> Judged:
     wish = _wish(cell, outcome)
     classification = classify(outcome, wish, precision)
     diagnosis = diagnose(outcome, classification)
-    judgement = judge(classification, claims_about(cell), diagnosis.id if diagnosis else None)
-    return Judged(cell, outcome, precision, dict(wish.nodes), classification, diagnosis, judgement)
+    gpu = took_part(outcome)
+    claims = _claims(cell, gpu, classification.cls)
+    judgement = _by_product(judge(classification, claims, diagnosis.id if diagnosis else None), gpu)
+    wishes = dict(wish.nodes)
+    return Judged(cell, outcome, precision, wishes, classification, diagnosis, judgement, claims)
+
+
+def _claims(cell: Cell, gpu: Gpu | None, cls: Class) -> tuple[Expectation, ...]:
+    """Return the claims about an outcome, first what was measured on its product, then on its compute capability."""
+    none = None if cls in UNJUDGED else ""
+    claims = claims_about(cell, gpu.compute_capability if gpu else none)
+    product = gpu.product if gpu else ""
+    return tuple(
+        sorted(claims, key=lambda claim: (not claim.product or claim.product != product, not claim.product))
+    )
+
+
+def _by_product(judgement: Judgement, gpu: Gpu | None) -> Judgement:
+    """Call what contradicts a measurement on another product new: that may be the product's doing, and no change."""
+    claim = judgement.expectation
+    told = judgement.verdict in (Verdict.REGRESSED, Verdict.FIXED)
+    if not (told and gpu and claim and claim.product) or claim.product == gpu.product:
+        return judgement
+    sentence = f"on {gpu.product}, where the measurement was made on {claim.product}: {judgement.sentence}"
+    return Judgement(Verdict.NEW, claim, sentence)
 
 
 def _wish(cell: Cell, outcome: Outcome) -> Wish:

@@ -32,13 +32,20 @@ def all_cells(matrix: Matrix, cases: Iterable[Case]) -> tuple[Cell, ...]:
     )
 
 
-def claims_about(cell: Cell) -> tuple[Expectation, ...]:
-    """Return the claims about this cell."""
+def claims_about(cell: Cell, compute_capability: str | None = None) -> tuple[Expectation, ...]:
+    """Return the claims about this cell on a GPU of this compute capability; None is any, "" is none.
+
+    Where it is either, the GPU generation that the target builds for counts, if it declares one.
+    """
     target = cell.target
     return tuple(
         expectation
         for expectation in cell.variant.expectations
         if expectation.covers(
-            target=target.name, engine=target.engine, version=target.version, platform=target.platform
+            target=target.name,
+            engine=target.engine,
+            version=target.version,
+            platform=target.platform,
+            compute_capability=compute_capability or target.compute_capability or compute_capability,
         )
     )

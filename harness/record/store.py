@@ -32,9 +32,10 @@ from harness.errors import HandledError
 from harness.record.archive import archive_of, files_of, unpack
 from harness.record.outcome import Outcome
 from harness.record.revoked import SUBMISSIONS, revoked
+from harness.record.speaking import latest, speaking
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
 RECORDS, LOGS = "records", "logs"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
@@ -109,8 +110,12 @@ class Store:
                 if outcome.stamps.submission not in without:
                     yield outcome
 
+    def speaking(self, stale: Callable[[Outcome], bool] = lambda _: False) -> dict[str, tuple[Outcome, ...]]:
+        """Return the outcomes of the store that speak for each cell; see `speaking`."""
+        return speaking(self.outcomes(), stale)
+
     def latest(self, stale: Callable[[Outcome], bool] = lambda _: False) -> dict[str, Outcome]:
-        """Return the outcome of the store that speaks for each cell; see `latest`."""
+        """Return the latest outcome of the store that speaks for each cell; see `latest`."""
         return latest(self.outcomes(), stale)
 
     def log(self, sha256: str) -> str:
@@ -184,46 +189,6 @@ def _line(outcome: Outcome) -> bytes:
     text = json.dumps(outcome.to_json(), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     # A lone surrogate, from bytes that were no UTF-8, becomes its JSON escape.
     return text.encode("utf-8", "backslashreplace")
-
-
-def latest(
-    outcomes: Iterable[Outcome], stale: Callable[[Outcome], bool] = lambda _: False
-) -> dict[str, Outcome]:
-    """Return the outcome that speaks for each cell, by cell id, sorted by it.
-
-    That is the latest by `stamps.when` (ties: the later of them as given, for a store the later file name, then
-    the later line), save that a machine that can do less does not hide what one that can do more has found: an
-    outcome that was not run never displaces one that was; one that only built never displaces one of the same
-    engine and image that got as far as a GPU. Any outcome that is not `stale` displaces one that is, and none that
-    is stale displaces one that is not.
-    """
-    chosen: dict[str, Outcome] = {}
-    for outcome in sorted(outcomes, key=lambda each: each.stamps.when):
-        before = chosen.get(outcome.cell)
-        if before is None or _displaces(outcome, before, stale):
-            chosen[outcome.cell] = outcome
-    return dict(sorted(chosen.items()))
-
-
-_GPU_PHASES = frozenset({"load", "run", "time", "profile"})
-
-
-def _displaces(later: Outcome, before: Outcome, stale: Callable[[Outcome], bool]) -> bool:
-    outdated = stale(before)
-    if stale(later) != outdated:
-        return outdated
-    if later.state != "done":
-        return before.state != "done"
-    same = (later.stamps.engine_version, later.stamps.image_digest) == (
-        before.stamps.engine_version,
-        before.stamps.image_digest,
-    )
-    only_built = later.failed_phase is None and not _reached_gpu(later)
-    return not (only_built and same and before.state == "done" and _reached_gpu(before))
-
-
-def _reached_gpu(outcome: Outcome) -> bool:
-    return outcome.ran or not _GPU_PHASES.isdisjoint({*outcome.phases, outcome.failed_phase})
 
 
 def _no_number(word: str) -> NoReturn:

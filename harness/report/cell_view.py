@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from harness.judge.diagnosis import notes
 from harness.judge.timing import contended, statistics
-from harness.plan import claims_about
 from harness.record.outcome import Message
+from harness.record.speaking import took_part
+from harness.report.by_gpu import GpuResult
 from harness.report.compare.ranges import chip
 from harness.report.model import Advice, CellView, Timing
 from harness.report.text import clip, tail
@@ -35,7 +36,7 @@ def cell_view(judged: Judged, *, stale: bool) -> CellView:
     claims = cell.variant.expectations
     messages, left_out = _messages(outcome.messages)
     done = outcome.state == "done"
-    covering = sorted(claims_about(cell), key=lambda claim: claim is not judgement.expectation)
+    covering = sorted(judged.claims, key=lambda claim: claim is not judgement.expectation)
     return CellView(
         id=cell.id,
         case=cell.case.name,
@@ -53,12 +54,7 @@ def cell_view(judged: Judged, *, stale: bool) -> CellView:
         diagnosis=_advice(judged.diagnosis) if judged.diagnosis else None,
         notes=tuple(map(_note, notes(outcome))),
         demanded=judged.demanded,
-        chip=chip(
-            judged.wished if judged.demanded else {},
-            judged.precision,
-            judged.classification.unverified,
-            outcome.layers,
-        ),
+        chip=_chip(judged),
         phases=outcome.phases,
         failed_phase=outcome.failed_phase,
         missing_api=outcome.missing_api,
@@ -77,6 +73,35 @@ def cell_view(judged: Judged, *, stale: bool) -> CellView:
         accuracy=outcome.accuracy,
         latency=_timing(outcome.latency) if outcome.latency and outcome.latency.samples_ms else None,
         stamps=outcome.stamps if done or outcome.stamps.when else None,
+        by_gpu=(_on_gpu(judged),),
+    )
+
+
+def _on_gpu(judged: Judged) -> GpuResult:
+    outcome, gpu = judged.outcome, took_part(judged.outcome)
+    samples = outcome.latency.samples_ms if outcome.latency else ()
+    return GpuResult(
+        compute_capability=gpu.compute_capability if gpu else "",
+        gpu=gpu.product if gpu else "",
+        driver=outcome.stamps.environment.get("driver", ""),
+        cls=judged.classification.cls,
+        verdict=judged.judgement.verdict,
+        reason=judged.classification.reason,
+        sentence=judged.judgement.sentence,
+        signature=judged.signature,
+        chip=_chip(judged),
+        latency_ms=statistics(samples).median if samples else None,
+        when=outcome.stamps.when,
+        log_sha256=outcome.log_sha256,
+    )
+
+
+def _chip(judged: Judged) -> str:
+    return chip(
+        judged.wished if judged.demanded else {},
+        judged.precision,
+        judged.classification.unverified,
+        judged.outcome.layers,
     )
 
 

@@ -14,6 +14,7 @@ from harness.history import CellHistory
 from harness.judge.timing import statistics
 from harness.record.from_json import decode, fields_of
 from harness.record.outcome import Accuracy, End, Layer, Message, ParserError, Stamps
+from harness.report.by_gpu import GpuResult
 from harness.report.graph import GraphView
 from harness.words import Class, Precision, Role, Verdict
 
@@ -159,7 +160,8 @@ class CellView:
     judged first. `chip` is the precision in short ("INT8 2/2"). `stale` says that an outcome of another model,
     recipe or engine version exists and is not shown. `flaky` are the classes seen where runs on the same stack
     disagree. `by_hand` are the lines that try the same with the vendor's own tools, on the model file beside the
-    report. `demanded` says that the engine has to keep the precision wanted; the baseline has not.
+    report. `demanded` says that the engine has to keep the precision wanted; the baseline has not. `by_gpu` are the
+    results on all GPUs that took part, of which the worst is the cell's own.
     """
 
     id: str
@@ -200,6 +202,7 @@ class CellView:
     history: CellHistory | None = None
     by_hand: tuple[str, ...] = ()
     demanded: bool = True
+    by_gpu: tuple[GpuResult, ...] = ()
 
     @property
     def measured(self) -> bool:
@@ -269,7 +272,10 @@ def _cell(cell: CellView) -> dict[str, Any]:
     data["class"] = data.pop("cls")
     data["latency_ms"] = data.pop("latency")
     data["stamps"] = data["stamps"] or {}
-    return data
+    by_gpu = [fields_of(each) for each in data.pop("by_gpu")]
+    for each in by_gpu:
+        each["class"] = each.pop("cls")
+    return {**data, "by_gpu": by_gpu} if by_gpu else data
 
 
 def _cell_fields(data: Any) -> Any:  # noqa: ANN401
@@ -283,6 +289,10 @@ def _cell_fields(data: Any) -> Any:  # noqa: ANN401
         fields["latency"] = {"noise": found.noise, "spread": found.spread, **latency}
     if isinstance(data.get("accuracy"), list):
         fields["accuracy"] = [_figures(entry) for entry in data["accuracy"]]
+    if isinstance(data.get("by_gpu"), list):
+        fields["by_gpu"] = [
+            {**each, "cls": each.get("class")} if isinstance(each, dict) else each for each in data["by_gpu"]
+        ]
     return fields
 
 

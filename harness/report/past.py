@@ -40,6 +40,7 @@ _STACK = {
     "device": "device",
     "driver": "driver",
     "harness": "harness version",
+    "compute_capability": "compute capability",
 }
 
 

@@ -18,8 +18,9 @@ from harness.layers import asked, wished
 from harness.plan import all_cells, inapplicable_because
 from harness.plan.trtexec import docker_line, model_file, trtexec_lines
 from harness.record.outcome import Outcome
+from harness.record.speaking import speaking
 from harness.record.staleness import is_stale, todays
-from harness.record.store import latest
+from harness.report.by_gpu import worth_telling
 from harness.report.cell_view import cell_view
 from harness.report.compare import ranges
 from harness.report.graph import GraphView, graph_of
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
     from harness.case import Case, Variant
     from harness.history import CellHistory, RunRecord
+    from harness.judge.cell import Judged
     from harness.matrix import Matrix, Target
     from harness.plan import Cell
     from harness.record.outcome import Stamps
@@ -90,7 +92,7 @@ def _recorded(
 
 def results_of(found: Recorded, history: Sequence[RunRecord]) -> Results:
     """Return the results of the outcomes that speak for each cell, with the history of the runs."""
-    outcomes = latest(found.outcomes, lambda outcome: is_stale(outcome, found.today))
+    outcomes = speaking(found.outcomes, lambda outcome: is_stale(outcome, found.today))
     return _assemble(found, outcomes, history)
 
 
@@ -112,29 +114,29 @@ def run_records(found: Recorded) -> tuple[RunRecord, ...]:
 def assemble(
     matrix: Matrix,
     cases: Sequence[Case],
-    outcomes: Mapping[str, Outcome],
+    outcomes: Mapping[str, Outcome | tuple[Outcome, ...]],
     history: Sequence[RunRecord] = (),
     commands: Commands | None = None,
 ) -> Results:
-    """Return every cell of the matrix, judged; `outcomes` are by cell id, `history` is the oldest run first.
+    """Return every cell of the matrix, judged; `outcomes` are by cell id, several where several speak.
 
-    `commands` are the lines that make a target's container by hand, by target.
+    `history` is the oldest run first; `commands` are the lines that make a target's container by hand, by target.
 
     A cell without an outcome is `not_run` or `not_applicable`. An outcome of another model, recipe or engine version
     than today's is not shown: its cell is `not_run`, marked stale, and says why. Cells are in case, variant and target
     order.
     """
-    return _assemble(_recorded(matrix, cases, (), commands), outcomes, history)
+    speaks = {key: (found,) if isinstance(found, Outcome) else found for key, found in outcomes.items()}
+    return _assemble(_recorded(matrix, cases, (), commands), speaks, history)
 
 
-def _assemble(found: Recorded, outcomes: Mapping[str, Outcome], history: Sequence[RunRecord]) -> Results:
+def _assemble(
+    found: Recorded, outcomes: Mapping[str, Sequence[Outcome]], history: Sequence[RunRecord]
+) -> Results:
     today = found.today
-    subjects = {key: subject_of(now.model_sha256, now.recipe_sha256) for key, now in today.items()}
-    past = histories(history, subjects, {key: outcome.stamps.run for key, outcome in outcomes.items()})
-    cells = tuple(
-        _with_history(_cell(cell, outcomes.get(cell.id), today[cell.id]), past.get(cell.id))
-        for cell in found.cells
-    )
+    rows = {cell.id: _rows(cell, outcomes.get(cell.id, ()), today[cell.id]) for cell in found.cells}
+    past = _pasts(rows, today, history)
+    cells = tuple(_joined(rows[cell.id], past[cell.id]) for cell in found.cells)
     targets = tuple(
         replace(target, commands=tuple(found.commands.get(target.id, ())))
         for target in _targets(found.matrix, cells)
@@ -144,6 +146,28 @@ def _assemble(found: Recorded, outcomes: Mapping[str, Outcome], history: Sequenc
     return _with_ranges(Results(targets, views, cells, runs=runs, matrix_sha256=found.matrix.sha256()))
 
 
+def _pasts(
+    rows: Mapping[str, Sequence[CellView]], today: Mapping[str, Today], history: Sequence[RunRecord]
+) -> dict[str, list[CellHistory | None]]:
+    """Return the past of each row of a cell: that of its GPU."""
+    subjects = {key: subject_of(now.model_sha256, now.recipe_sha256) for key, now in today.items()}
+    found: dict[str, list[CellHistory | None]] = {key: [] for key in rows}
+    for number in range(max(map(len, rows.values()), default=0)):
+        shown = {key: every[number].stamps for key, every in rows.items() if number < len(every)}
+        wanted = {key: subjects[key] for key in shown}
+        pasts = histories(history, wanted, {key: stamps.run for key, stamps in shown.items() if stamps})
+        for key in shown:
+            found[key].append(pasts.get(key))
+    return found
+
+
+def _joined(rows: Sequence[CellView], pasts: Sequence[CellHistory | None]) -> CellView:
+    """Return a cell as its worst row, with the results on all GPUs where any took part."""
+    cells = [_with_history(row, past) for row, past in zip(rows, pasts, strict=True)]
+    by_gpu = tuple(replace(each, flaky=cell.flaky) for cell in cells for each in cell.by_gpu)
+    return replace(cells[0], by_gpu=by_gpu if any(each.key for each in by_gpu) else ())
+
+
 def _with_history(cell: CellView, past: CellHistory | None) -> CellView:
     if past is None:
         return cell
@@ -151,21 +175,27 @@ def _with_history(cell: CellView, past: CellHistory | None) -> CellView:
     return replace(cell, history=past, flaky=() if cell.stale else past.flaky)
 
 
-def _cell(cell: Cell, outcome: Outcome | None, today: Today) -> CellView:
-    because = today.stale_because(outcome) if outcome else ""
-    if outcome is None or because:
-        outcome = _blank(cell, because or today.unbuildable or "not run yet")
-    stale = bool(because) and outcome.state != "not_applicable"
+def _rows(cell: Cell, outcomes: Sequence[Outcome], today: Today) -> list[CellView]:
+    """Return a cell as each of its outcomes shows it, the worst first; of what is stale only that there is one."""
+    because = today.stale_because(outcomes[0]) if outcomes else ""
+    if because or not outcomes:
+        outcomes = (_blank(cell, because or today.unbuildable or "not run yet"),)
     lines = (docker_line(cell, model_file(cell)), *trtexec_lines(cell, model_file(cell)))
-    return replace(_view(cell, outcome, stale=stale), by_hand=tuple(filter(None, lines)))
+    by_hand = tuple(filter(None, lines))
+    return [
+        replace(
+            _view(judged, stale=bool(because) and judged.outcome.state != "not_applicable"), by_hand=by_hand
+        )
+        for judged in worth_telling([judge_cell(cell, outcome) for outcome in outcomes])
+    ]
 
 
-def _view(cell: Cell, outcome: Outcome, *, stale: bool) -> CellView:
+def _view(judged: Judged, *, stale: bool) -> CellView:
     try:
-        return cell_view(judge_cell(cell, outcome), stale=stale)
+        return cell_view(judged, stale=stale)
     except Exception as error:  # noqa: BLE001  (one odd record must not cost the others their report)
-        reason = f"the harness could not show the record: {described(error)}"
-        bare = replace(Outcome.blank(cell, "infra_error", reason), log_sha256=outcome.log_sha256)
+        cell, reason = judged.cell, f"the harness could not show the record: {described(error)}"
+        bare = replace(Outcome.blank(cell, "infra_error", reason), log_sha256=judged.outcome.log_sha256)
         return cell_view(judge_cell(cell, bare), stale=stale)
 
 

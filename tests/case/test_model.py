@@ -84,10 +84,24 @@ def test_a_claim_is_about_its_engine_platform_and_targets_alone() -> None:
     assert not claim(engine=Engine.TENSORRT_RTX).covers(**here)
 
 
+def test_a_claim_about_a_gpu_is_about_no_other() -> None:
+    """Where it is not known which GPU, it is shown; where none took part, it says nothing."""
+    where: dict[str, Any] = {
+        "target": "t", "engine": Engine.TENSORRT, "version": "8.6", "platform": "linux/amd64"
+    }  # fmt: skip
+    about = claim(compute_capability="7.5")
+    assert [about.covers(**where, compute_capability=each) for each in ("7.5", "8.9", "", None)] == [
+        True, False, False, True
+    ]  # fmt: skip
+    assert about.covers(**where)
+    assert all(claim().covers(**where, compute_capability=each) for each in ("7.5", "", None))
+
+
 def test_a_claim_is_written_one_way_and_says_who_makes_it() -> None:
     """By users unless it says otherwise; a guess is nobody's."""
     where: dict[str, Any] = {
-        "platform": "jetson", "engine": Engine.TENSORRT_RTX, "targets": ("t",), "signature": "s", "level": "builds"
+        "platform": "jetson", "engine": Engine.TENSORRT_RTX, "targets": ("t",), "signature": "s", "level": "builds",
+        "compute_capability": "7.5",
     }  # fmt: skip
     said = Expectation.reported(Class.BUILD_FAILED, "<9", LINK, note="n", **where)
     assert said == claim("<9", outcome=Class.BUILD_FAILED, note="n", **where)
@@ -115,6 +129,11 @@ def test_what_makes_no_sense_is_refused() -> None:
     with pytest.raises(ValueError, match="a guess needs a source or a note"):
         Expectation.guessed(Class.OK, "")
     assert claim(source=None, grade=Grade.MEASURED, kind=None).source is None
+    with pytest.raises(ValueError, match=r"'sm_89' is no compute capability; write one such as '8\.9'"):
+        claim(compute_capability="sm_89")
+    for about in ({}, {"compute_capability": "7.5"}):
+        with pytest.raises(ValueError, match="only a measurement by compute capability names the product"):
+            claim(product="Tesla T4", **about)
     with pytest.raises(ValueError, match="give an https address"):
         Link("http://example.org")
     with pytest.raises(ValueError, match="variant name 'Two Words'"):

@@ -157,3 +157,52 @@ def test_medians_are_those_of_the_present_stack() -> None:
         for number, record in enumerate(runs([OK] * 3, [OTHER, STACK, STACK]))
     )
     assert past(records).medians_ms == ((1, 1.5), (2, 2.5))
+
+
+T4 = dataclasses.replace(STACK, device="Tesla T4", compute_capability="7.5")
+L4 = dataclasses.replace(STACK, device="NVIDIA L4", compute_capability="8.9")
+
+
+def test_what_another_gpu_found_is_no_past_of_this_one() -> None:
+    """A T4 that fails between an L4's successes is neither flaky nor a failure that came and went."""
+    records = runs([OK, BUILD, OK, BUILD], [L4, T4, L4, T4])
+    (t4, l4) = (histories(records, shown={CELL: run})[CELL] for run in ("r3", "r2"))
+    assert (t4.event, t4.since, t4.first_seen, t4.flaky) == ("steady", day(1), day(1), ())
+    assert (l4.event, l4.since, l4.fixed_since, l4.flaky) == ("steady", day(0), None, ())
+    assert t4.stack_since is l4.stack_since is None
+    assert [number for number, _ in t4.strip] == [0, 1, 2, 3]
+    assert (t4.elsewhere, l4.elsewhere) == ((0, 2), (1, 3))
+
+
+def test_the_same_gpu_under_another_driver_is_another_stack_of_its_past() -> None:
+    newer = dataclasses.replace(T4, driver="580.95")
+    found = histories(runs([OK, BUILD], [T4, newer]), shown={CELL: "r1"})[CELL]
+    assert (found.event, found.stack_changed, found.with_stack) == ("new_failure", ("driver",), True)
+
+
+def test_a_gpu_after_a_machine_without_one_goes_on_with_its_past() -> None:
+    """A target that was only built, and is then run, has one past."""
+    bare = dataclasses.replace(STACK, device="Xeon", driver="")
+    found = histories(runs([Class.BUILT, OK], [bare, T4]))[CELL]
+    assert (found.event, found.before) == ("changed", Class.BUILT)
+
+
+def test_records_of_before_the_compute_capability_was_kept_are_of_the_same_stack() -> None:
+    """Of the same device, that is; one that was only ever named stays known by its name."""
+    old = dataclasses.replace(L4, compute_capability="")
+    found = past(runs([OK, OK, OK], [old, L4, L4]))
+    assert (found.event, found.since, found.stack_since, found.elsewhere) == ("steady", day(0), None, ())
+    two = dataclasses.replace(L4, compute_capability="9.0")
+    assert past(runs([BUILD, OK], [two, L4])).event == "first"
+
+
+def test_a_step_between_two_gpus_is_no_change_of_latency() -> None:
+    """Half as fast by the device, not by the day."""
+    shown = {CELL: f"r{2 * NEEDED - 1}"}
+    records = tuple(
+        dataclasses.replace(each, stacks=(T4 if number < NEEDED else L4,))
+        for number, each in enumerate(_timed_runs(2 * NEEDED, NEEDED))
+    )
+    found = histories(records, shown=shown)[CELL]
+    assert found.latency is not None
+    assert (found.latency.verdict, found.latency.runs) == ("steady", NEEDED)

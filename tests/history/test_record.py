@@ -48,6 +48,19 @@ def test_a_record_reads_back_as_it_was_written() -> None:
     assert record.file_name == "2026-11-20-r1.json"
 
 
+def test_a_record_names_the_gpu_and_an_old_one_reads_without(tmp_path: Path) -> None:
+    """Product, compute capability and driver; what was built without a GPU is written as it always was."""
+    l4 = {"gpu": "NVIDIA L4", "compute_capability": "8.9", "driver": "580.95.05"}
+    (record,) = made(in_run(factory.outcome("qdq", "rtx15"), "r", "2026-11-20T01:00:00.000+00:00", **l4))
+    (stack,) = record.stacks
+    assert (stack.device, stack.compute_capability, stack.driver) == ("NVIDIA L4", "8.9", "580.95.05")
+    assert from_text(to_text(record)) == record
+    old = to_text(record).replace(', "compute_capability": "8.9"', "")
+    assert old != to_text(record)
+    assert from_text(old).stacks == (dataclasses.replace(stack, compute_capability=""),)
+    assert "compute_capability" not in to_text(made(factory.outcome("qdq", "rtx15"))[0])
+
+
 def test_cells_that_say_nothing_of_an_engine_are_left_out() -> None:
     """Neither what was not run, nor what the machinery broke."""
     record = made(*factory.outcomes().values())[0]
@@ -198,6 +211,23 @@ def test_machines_of_two_stacks_may_disagree(tmp_path: Path) -> None:
         store.append(in_run(bad, "b", "2026-11-20T02:00:00.000+00:00", driver="580.1"))
     results = build_report(factory.matrix(), (factory.case(),), Store(tmp_path), tmp_path)
     assert results.cell("conv_silu", "qdq", "rtx15").flaky == ()
+
+
+def test_a_gpu_that_disagrees_with_itself_is_flaky_and_the_other_is_not(tmp_path: Path) -> None:
+    """Each row has the past of its GPU."""
+    t4 = {"gpu": "Tesla T4", "compute_capability": "7.5", "driver": "535.1"}
+    l4 = {"gpu": "NVIDIA L4", "compute_capability": "8.9", "driver": "580.1"}
+    ok, bad = factory.outcome("qdq", "rtx15"), factory.build_failure("qdq", "rtx15")
+    with Store(tmp_path, run="a") as store:
+        for hour, (outcome, gpu) in enumerate([(ok, l4), (bad, t4), (ok, l4), (ok, t4), (ok, l4), (bad, t4)]):
+            store.append(in_run(outcome, f"r{hour}", f"2026-11-20T0{hour}:00:00.000+00:00", **gpu))
+    results = build_report(factory.matrix(), (factory.case(),), Store(tmp_path), tmp_path)
+    cell = results.cell("conv_silu", "qdq", "rtx15")
+    both = (Class.BUILD_FAILED, Class.BUILT)
+    assert [(each.gpu, each.flaky) for each in cell.by_gpu] == [("Tesla T4", both), ("NVIDIA L4", ())]
+    assert cell.flaky == both
+    assert cell.history is not None
+    assert cell.history.elsewhere == (0, 2, 4)
 
 
 def test_the_past_outlives_the_records() -> None:

@@ -12,7 +12,7 @@ from harness.case import Case, Expectation, Graph, Link, Precision, Recipe, Vari
 from harness.judge.cell import judge_cell
 from harness.matrix import load_matrix
 from harness.plan import Cell
-from harness.record.outcome import Accuracy, End, Layer, Message, Node, Outcome
+from harness.record.outcome import Accuracy, End, Layer, Message, Node, Outcome, Stamps
 from harness.words import Class, Grade, Verdict
 
 pytestmark = pytest.mark.unit
@@ -160,3 +160,71 @@ def test_the_signature_is_the_diagnosis() -> None:
         here, record(here, failed_phase="build", messages=(Message("ERROR", "nobody knows"),))
     )
     assert (unknown.diagnosis, unknown.signature) == (None, None)
+
+
+T4 = {"gpu": "Tesla T4", "compute_capability": "7.5", "driver": "535.1"}
+RTX_2080 = {"gpu": "RTX 2080", "compute_capability": "7.5", "driver": "535.1"}
+L4 = {"gpu": "NVIDIA L4", "compute_capability": "8.9", "driver": "535.1"}
+NO_GPU: dict[str, str] = {}
+
+
+def measured(outcome: Class, capability: str | None = None, product: str = "") -> Expectation:
+    gpu: Any = {"compute_capability": capability, "product": product}
+    return Expectation(outcome, "", None, Grade.MEASURED, f"measured on {product or 'no GPU'}", **gpu)
+
+
+def held(on: dict[str, str], *claims: Expectation, works: bool = True, **changes: Any) -> tuple[str, str]:
+    """Return the verdict on an outcome on a GPU that is held against claims, and its sentence."""
+    plain = cell()
+    variant = dataclasses.replace(plain.variant, expectations=claims, precision=())
+    here = dataclasses.replace(plain, variant=variant)
+    failed: dict[str, Any] = {} if works else {"failed_phase": "build", "ran": False, "layers": ()}
+    found = judge_cell(here, record(here, stamps=Stamps(environment=on), **failed, **changes))
+    return str(found.judgement.verdict), found.judgement.sentence
+
+
+def test_what_was_measured_on_one_architecture_is_held_against_no_other() -> None:
+    """A T4 that worked makes no regression of an L4's failure."""
+    on_t4 = measured(Class.OK, "7.5", "Tesla T4")
+    assert held(T4, on_t4, works=False)[0] == "regressed"
+    assert held(L4, on_t4, works=False)[0] == "new"
+    assert held(NO_GPU, on_t4, works=False)[0] == "new"
+    assert held(L4, measured(Class.OK), works=False)[0] == "regressed"
+
+
+@pytest.mark.parametrize(("works", "verdict"), [(False, "regressed"), (True, "fixed")])
+def test_another_product_of_the_architecture_contradicts_nothing(works: bool, verdict: str) -> None:
+    """It is new, and says which product was measured and which this is."""
+    claim = measured(Class.BUILD_FAILED if works else Class.OK, "7.5", "Tesla T4")
+    assert held(T4, claim, works=works)[0] == verdict
+    found, sentence = held(RTX_2080, claim, works=works)
+    assert found == "new"
+    assert sentence.startswith("on RTX 2080, where the measurement was made on Tesla T4: ")
+    assert "; measured on Tesla T4 to end as " in sentence
+    agreeing = measured(Class.OK if works else Class.BUILD_FAILED, "7.5", "Tesla T4")
+    assert held(RTX_2080, agreeing, works=works)[0] == ("expected" if works else "known_failure")
+
+
+def test_the_nearest_measurement_is_held_against_an_outcome() -> None:
+    """That of the product, then that of the architecture, then that of no GPU."""
+    bare, t4 = measured(Class.INACCURATE), measured(Class.OK, "7.5", "Tesla T4")
+    other = measured(Class.PRECISION_LOST, "7.5", "RTX 2080")
+    for claims in ((bare, other, t4), (t4, other, bare)):
+        assert "measured on Tesla T4" in held(T4, *claims)[1]
+        assert "measured on no GPU" in held(L4, *claims)[1]
+    assert "measured on RTX 2080" in held(T4, bare, other)[1]
+
+
+def test_a_cell_that_was_not_run_shows_the_claims_about_every_gpu() -> None:
+    here = cell()
+    claims = (measured(Class.OK, "7.5", "Tesla T4"), measured(Class.BUILD_FAILED, "8.9", "NVIDIA L4"))
+    here = dataclasses.replace(here, variant=dataclasses.replace(here.variant, expectations=claims))
+
+    def shown(on: dict[str, str], **changes: Any) -> tuple[Expectation, ...]:
+        return judge_cell(here, record(here, stamps=Stamps(environment=on), **changes)).claims
+
+    assert shown(NO_GPU, state="not_run", reason="no GPU") == claims
+    # The machine has one, and the cell was not tried on it.
+    assert shown(T4, state="not_run", reason="no image") == claims
+    assert shown(T4, state="infra_error", reason="lost") == claims[:1]
+    assert (shown(T4), shown(L4), shown(NO_GPU)) == (claims[:1], claims[1:], ())

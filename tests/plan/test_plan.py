@@ -288,3 +288,16 @@ def test_claims_about_keeps_the_claims_about_this_target_in_order(matrix: Matrix
     }
     for target, claims in wanted.items():
         assert claims_about(cell_of(matrix, target, variant("v", expectations=all_claims))) == claims
+
+
+def test_where_no_gpu_took_part_the_generation_counts_that_the_target_builds_for(matrix: Matrix) -> None:
+    """`rtx17-sm75` builds for 7.5 on any machine; of a GPU that took part the GPU counts."""
+    engine = Engine.TENSORRT_RTX
+    turing, ada = (
+        Expectation.guessed(Class.OK, "", "n", engine=engine, compute_capability=each)
+        for each in ("7.5", "8.9")
+    )
+    v = variant("v", expectations=(turing, ada))
+    declared, open_ = cell_of(matrix, "rtx17-sm75", v), cell_of(matrix, "rtx17", v)
+    assert [claims_about(declared, each) for each in (None, "", "8.9")] == [(turing,), (turing,), (ada,)]
+    assert [claims_about(open_, each) for each in (None, "", "8.9")] == [(turing, ada), (), (ada,)]

@@ -211,6 +211,23 @@ def outcome(variant: str, on: str, **fields: Any) -> Outcome:
     return replace(plain, **fields)
 
 
+T4 = {"gpu": "Tesla T4", "compute_capability": "7.5", "driver": "535.183.01"}
+L4 = {"gpu": "NVIDIA L4", "compute_capability": "8.9", "driver": "580.95.05"}
+
+
+def on_gpu(found: Outcome, gpu: dict[str, str], run: str = "r1", day: int = 20) -> Outcome:
+    """Return an outcome as if it came from a machine with a GPU."""
+    when, seen = f"2026-11-{day}T10:15:00.000+00:00", {**found.stamps.environment, **gpu}
+    stamps = replace(found.stamps, run=run, when=when, environment=seen, image_digest="sha256:" + "a" * 64)
+    return replace(found, stamps=stamps)
+
+
+def two_gpus() -> tuple[Outcome, Outcome]:
+    """Return a build failure on a T4 and, later, a timed run of the same cell on an L4."""
+    works = ran("qdq", "trt102", layers=(conv_layer(time_ms=0.02),))
+    return on_gpu(build_failure("qdq", "trt102"), T4, "turing"), on_gpu(works, L4, "ada", 21)
+
+
 def moved(found: Outcome, to: Target) -> Outcome:
     """Return an outcome as if it had been another target's, and of its version."""
     stamps = replace(found.stamps, engine_version=to.version)

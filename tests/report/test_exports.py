@@ -24,8 +24,10 @@ from harness.report.counts import counts
 from harness.report.exports.badge import badge
 from harness.report.exports.csv_table import COLUMNS, table
 from harness.report.exports.junit import junit
+from harness.report.exports.markdown import summary
 from harness.report.labels import bucket
 from harness.report.model import Results
+from harness.report.results import assemble
 from harness.report.writer import results_json, schema_text
 from tests.report import factory
 from tests.report.poison import everywhere
@@ -63,7 +65,15 @@ def test_the_schema_is_one() -> None:
     jsonschema.Draft202012Validator.check_schema(schema())
 
 
-@pytest.mark.parametrize("make", [factory.results, real_results, lambda: factory.results(hostile=HOSTILE)])
+def two_gpus() -> Results:
+    """Return a matrix with a cell that a T4 and an L4 disagree on."""
+    found = factory.two_gpus()
+    return assemble(factory.matrix(), (factory.case(),), {found[0].cell: found})
+
+
+@pytest.mark.parametrize(
+    "make", [factory.results, real_results, two_gpus, lambda: factory.results(hostile=HOSTILE)]
+)
 def test_results_keep_to_the_published_schema(make: Any) -> None:
     """Hand-made cells of every state, records of real engines, and strings that nobody expects."""
     assert faults(json.loads(results_json(make()))) == []
@@ -90,14 +100,17 @@ def test_the_schema_misses_no_field_and_names_none_that_is_not_there() -> None:
                 compare(data, option, where)
                 return
         if isinstance(data, dict) and "properties" in part:
-            assert set(data) == set(part["properties"]), where
+            # What is there only where GPUs took part.
+            assert set(data) | ({"by_gpu"} if where == ".cells[]" else set()) == set(part["properties"]), (
+                where
+            )
             for key, value in data.items():
                 compare(value, part["properties"][key], f"{where}.{key}")
         elif isinstance(data, list):
             for value in data:
                 compare(value, part.get("items", {}), f"{where}[]")
 
-    for results in (factory.results(), real_results()):
+    for results in (factory.results(), real_results(), two_gpus()):
         compare(json.loads(results_json(results)), schema(), "")
 
 
@@ -205,3 +218,18 @@ def test_the_badge_says_the_worst_in_words_and_colour(
     assert colour in badge(results)
     if not dropped:
         assert f"{counts(results)['regressed']} regressed" in badge(results)
+
+
+def test_every_format_tells_that_gpus_disagree() -> None:
+    """The T4's failure is the cell's; that an L4 works stands beside it."""
+    results = two_gpus()
+    (row,) = (row for row in rows(results) if row["by_gpu"])
+    assert row["by_gpu"] == (
+        "7.5 Tesla T4, driver 535.183.01: build_failed, new; 8.9 NVIDIA L4, driver 580.95.05: ok, expected, 0.043 ms"
+    )
+    assert (row["class"], row["gpu"], row["compute_capability"]) == ("build_failed", "Tesla T4", "7.5")
+    told = "GPUs disagree: build failed on Tesla T4; works on NVIDIA L4"
+    assert told in junit(results)
+    assert told in summary(results)
+    for made in (junit(factory.results()), summary(factory.results())):
+        assert "disagree" not in made

@@ -51,7 +51,10 @@ interface Cell {
   messages?: [severity: string, text: string][]; messagesLeftOut?: number; native?: string; log?: string;
   precision?: Ran[]; layers?: Layer[]; layerSource?: string; unparsedLayers?: number; engineBytes?: number;
   accuracy?: [string, Figure, Figure, Figure, number, boolean][]; latency?: Latency; stamps?: [string, string][];
-  past?: Past; byHand?: string[];
+  past?: Past; byHand?: string[]; byGpu?: OnGpu[];
+}
+interface OnGpu {
+  gpu: string; driver: string; cls: string; name: string; verdict: string; said: string; median: number | null; when: string;
 }
 type Figure = number | string;
 interface Ran { node: string; kind: string; lost: boolean }

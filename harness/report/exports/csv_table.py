@@ -10,6 +10,7 @@ from harness.report.labels import bucket
 from harness.report.text import visible
 
 if TYPE_CHECKING:
+    from harness.report.by_gpu import GpuResult
     from harness.report.model import CellView, Results, TargetView
 
 COLUMNS = (
@@ -33,7 +34,9 @@ COLUMNS = (
     "p95_ms",
     "samples",
     "gpu",
+    "compute_capability",
     "driver",
+    "by_gpu",
     "image_digest",
     "when",
     "reason",
@@ -77,11 +80,21 @@ def _row(cell: CellView, target: TargetView) -> tuple[object, ...]:
         latency.p95 if latency else None,
         len(latency.samples) if latency else None,
         seen.get("gpu"),
+        seen.get("compute_capability"),
         seen.get("driver"),
+        "; ".join(map(_on_gpu, cell.by_gpu)),
         stamps.image_digest if stamps else None,
         stamps.when if stamps else None,
         cell.reason,
     )
+
+
+def _on_gpu(result: GpuResult) -> str:
+    """Return what the cell ended as on one GPU: "7.5 Tesla T4, driver 535.1: build_failed, known_failure"."""
+    driver = f", driver {result.driver}" if result.driver else ""
+    where = f"{result.compute_capability} {result.gpu}{driver}" if result.key else "no GPU"
+    time = f", {result.latency_ms:g} ms" if result.latency_ms is not None else ""
+    return f"{where}: {result.cls}, {result.verdict}{time}"
 
 
 def _field(value: object) -> object:

@@ -12,6 +12,7 @@ import re
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING
 
+from harness.report.by_gpu import disagreement
 from harness.report.labels import BUCKETS, bucket
 from harness.report.text import clip, visible
 
@@ -49,7 +50,9 @@ def _case(suite: ET.Element, cell: CellView) -> None:
         name=_text(cell.id),
         time=_seconds(cell),
     )
-    said = f"{BUCKETS[where][0]}: {cell.sentence or cell.reason}"
+    differing = disagreement(cell.by_gpu)
+    gpus = f" (GPUs disagree: {differing})" if differing else ""
+    said = f"{BUCKETS[where][0]}{gpus}: {cell.sentence or cell.reason}"
     if where in _RED:
         found = ET.SubElement(entry, "failure", type=str(cell.cls), message=_text(said, _LONGEST_MESSAGE))
         found.text = _text(_body(cell), _LONGEST_BODY)

@@ -6,6 +6,7 @@ import re
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
+from harness.report.by_gpu import disagreement
 from harness.report.compare.grouped import ChangeGroup, grouped
 from harness.report.counts import clusters, counts
 from harness.report.labels import BUCKETS, MARKS, bucket
@@ -68,7 +69,9 @@ def _cells(results: Results, key: str) -> list[str]:
 
 def _cell(cell: CellView) -> str:
     said = f"{MARKS[cell.cls].name.lower()}. {_plain(capital(cell.sentence))}"
-    return f"- {_code(cell.id)}: {said}{_advice(cell)}"
+    differing = disagreement(cell.by_gpu)
+    gpus = f" GPUs disagree: {_plain(differing)}." if differing else ""
+    return f"- {_code(cell.id)}: {said}{gpus}{_advice(cell)}"
 
 
 def _advice(cell: CellView) -> str:

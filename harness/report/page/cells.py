@@ -13,6 +13,7 @@ from harness.report import past
 from harness.report.compare.ranges import PREDICATE
 from harness.report.compare.upgrade import default_pair
 from harness.report.labels import BUCKETS, CORNERS, KINDS, MARKS, PATTERNS, ROLES, bucket
+from harness.report.page import gpus
 from harness.report.page.columns import Column, groups
 from harness.report.page.packing import table
 from harness.report.page.query import states, vocabulary
@@ -189,7 +190,9 @@ def look(cell: CellView, variant: VariantView) -> dict[str, str]:
     return {
         "letters": mark.letters,
         "classes": f"{mark.shape} k-{shown} b-{where}",
-        "corner": (CORNERS.get(cell.verdict, "") if cell.measured else "") + past.corner(cell),
+        "corner": (CORNERS.get(cell.verdict, "") if cell.measured else "")
+        + gpus.mark(cell)
+        + past.corner(cell),
         "under": str(claims[0].grade) if claims else "old" if where == "stale" else cell.chip,
         "time": _time(cell.latency) if cell.latency else "",
     }
@@ -209,7 +212,7 @@ def tooltip(cell: CellView, variant: VariantView) -> str:
         return f"Not run here: {told}"
     if not cell.measured:
         return f"{BUCKETS[where][0]}: {clip(cell.reason or cell.sentence, 200)}"
-    parts = [f"{BUCKETS[where][0]}: {MARKS[cell.cls].name.lower()}", cell.chip]
+    parts = [f"{BUCKETS[where][0]}: {MARKS[cell.cls].name.lower()}", cell.chip, gpus.said(cell)]
     marks = past.corner(cell)
     parts += [past.NEWS[word] for word, mark in past.TREND_MARKS.items() if mark in marks]
     if cell.diagnosis:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Literal
 
+from harness.words import UNJUDGED
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -67,7 +69,7 @@ def _column(target: TargetView, cells: Sequence[CellView], newest: str) -> Colum
         said = f"{head}{gone}; not run here: {target.needs}"
         return Column(target, "old" if stale else "unrun", NOT_RUN, "old" if stale else "", said, stale)
     stamps, seen = target.stamps, target.stamps.environment
-    gpus = sorted({gpu_of(cell) for cell in cells if cell.measured and cell.stamps})
+    gpus = sorted({gpu for cell in cells if cell.measured and cell.stamps for gpu in gpus_of(cell)})
     parts = [
         head,
         f"run {stamps.when[:16].replace('T', ' ')} UTC ({stamps.via})",
@@ -95,8 +97,12 @@ def _stale(target: TargetView, cells: Sequence[CellView], newest: str) -> str:
     return "; ".join(filter(None, parts))
 
 
-def gpu_of(cell: CellView) -> str:
-    """Return the GPU that a cell was measured on, or `NO_GPU`."""
+def gpus_of(cell: CellView) -> set[str]:
+    """Return the GPUs that a cell was measured on, or `NO_GPU`."""
+    return {each.gpu or NO_GPU for each in cell.by_gpu if each.cls not in UNJUDGED} or {_stamped(cell)}
+
+
+def _stamped(cell: CellView) -> str:
     return (cell.stamps.environment.get("gpu") if cell.stamps else "") or NO_GPU
 
 

@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from harness.engines import ENGINES
 from harness.record.archive import PACKED
+from harness.report.by_gpu import DISAGREE
 from harness.report.compare.grouped import grouped
 from harness.report.compare.pairs import Column
 from harness.report.compare.upgrade import default_pair, upgrade
@@ -20,7 +21,7 @@ from harness.report.counts import attention, clusters, counts
 from harness.report.labels import BUCKETS, CORNERS, KINDS, MARKS, ROLES
 from harness.report.packed import RESULTS
 from harness.report.page.cells import look, spoken
-from harness.report.page.columns import NO_GPU, gpu_of, groups, short_digest
+from harness.report.page.columns import NO_GPU, gpus_of, groups, short_digest
 from harness.report.page.data import page_data
 from harness.report.page.steps import offered
 from harness.report.past import NEWS, TREND_MARKS, day, news
@@ -125,7 +126,7 @@ def _environment() -> jinja2.Environment:
     )
     made.globals.update(MARKS=MARKS, BUCKETS=BUCKETS, CORNERS=CORNERS, ROLES=ROLES)
     made.globals.update(NEWS=NEWS, TREND_MARKS=TREND_MARKS, MOST_NEWS=_MOST_NEWS, NEWS_ROWS=_NEWS_ROWS)
-    made.globals.update(NEWS_CELLS=_NEWS_CELLS)
+    made.globals.update(NEWS_CELLS=_NEWS_CELLS, DISAGREE=DISAGREE)
     made.globals.update(Class=Class, NAMED=_NAMED_CELLS, FEW=_FEW_CELLS, MOST_FAILING=_MOST_FAILING)
     made.globals.update(KINDS=KINDS, STEP_ROWS=_STEP_ROWS, MOST_STEP_ROWS=_MOST_STEP_ROWS)
     made.filters.update(day=day, brief=_brief, capital=capital, name=_name, cut=_cut, brief_name=_brief_name)
@@ -178,7 +179,8 @@ def _where(results: Results) -> str:
     used: dict[str, set[str]] = {}
     for cell in results.cells:
         if cell.measured and cell.stamps:
-            used.setdefault(gpu_of(cell), set()).add(cell.target)
+            for gpu in gpus_of(cell):
+                used.setdefault(gpu, set()).add(cell.target)
     bare = used.pop(NO_GPU, set())
     said = [f"{_listed(results, used[gpu])} on {gpu}" for gpu in sorted(used)]
     if bare:

@@ -11,6 +11,7 @@ from harness.record.from_json import fields_of
 from harness.report import past
 from harness.report.compare.ranges import PREDICATE
 from harness.report.labels import BUCKETS, MARKS, ROLES, bucket
+from harness.report.page.gpus import gpu_rows
 from harness.report.page.layout import layout
 from harness.report.page.packing import table
 from harness.words import UNJUDGED, Grade, Precision, said
@@ -113,6 +114,7 @@ def _expectation(entry: Expectation) -> dict[str, Any]:
         ENGINES[entry.engine].product,
         entry.versions or "every version",
         entry.platform or "",
+        f"compute capability {entry.compute_capability}" if entry.compute_capability else "",
         *entry.targets,
     ]
     return _slim(
@@ -170,6 +172,7 @@ def cell_evidence(
             "stamps": _stamps(cell.stamps) if cell.stamps else None,
             "past": _past(cell, runs) if cell.history else None,
             "byHand": list(cell.by_hand),
+            "byGpu": gpu_rows(cell),
         }
     )
 

@@ -44,6 +44,19 @@ const meanwhile = (cell, column) => {
   const pieces = cell.meanwhile.split(/([^\s[\]]+\[[^\]]+\])/);
   return [make("p", {}, make("b", {}, "Meanwhile. "), pieces.map((piece) => { const row = rowOf.get(piece); return row === undefined ? piece : cellLink(idOf(row, column), piece); }), ".")];
 };
+// What the cell ended as on each GPU, the worst first, which is what the rest of the panel shows; then the others' words.
+/** @type {(cell: Cell) => Element[]} */
+const byGpu = (cell) => {
+  const found = cell.byGpu || [];
+  if (!found.length) return [];
+  const ended = (/** @type {OnGpu} */ { cls, name }) => make("span", { class: "sided short" }, make("b", { class: `badge ${data.marks[cls].shape} k-${cls}`, "aria-hidden": "true" }, data.marks[cls].letters), ` ${name}`);
+  const words = (/** @type {string} */ text) => make("span", { class: "short" }, text);
+  const whole = (/** @type {string} */ text) => make("span", { class: "fix" }, text);
+  return [region("By GPU", table(["GPU", "Driver", "Ended as", "Verdict", "#Median", "Run"], found.map((each) => [
+    words(each.gpu), whole(each.driver), ended(each), words(each.verdict), ms(each.median), whole(each.when.slice(0, 10))]))),
+    ...found.slice(1).map((each) => make("p", {}, make("b", {}, `${each.gpu}. `), capital(each.said))),
+    make("p", { class: "quiet" }, `All else that stands here is of the first, ${found[0].gpu}; results.json has the log of each.`)];
+};
 /** @type {(cell: Cell) => Element[]} */
 const phases = (cell) => {
   if (!cell.phases) return [];
@@ -189,6 +202,7 @@ const bodyOf = (row, column, other, found) => {
     make("p", { class: "state" }, badge(lookOf(row, column)), cell.state),
     make("p", { class: "say" }, capital(cell.sentence || cell.reason)),
     cell.sentence && cell.reason && !cell.sentence.includes(cell.reason) ? make("p", {}, cell.reason) : "",
+    ...chapter("By GPU", byGpu(cell)),
     ...diagnosis(cell, column), ...meanwhile(cell, column), ...(cell.notes || []).map((note) => make("p", { class: "quiet" }, note)),
     ...chapter("What is known", claims(cell, variant, lookOf(row, column).measured)),
     ...(second ? chapter(`Beside it: ${second.name}`, otherSide(second.cell, second.at)) : []),
