@@ -62,10 +62,10 @@ def field(place: str, value: object) -> Forge:
     """Set a field of the first record."""
 
     def change(record: dict[str, Any]) -> None:
-        inner = record
+        inner: Any = record
         *path, last = place.split(".")
         for name in path:
-            inner = inner[int(name)] if isinstance(inner, list) else inner[name]
+            inner = inner[int(name) if name.isdigit() else name]
         inner[last] = value
 
     return records(change)

@@ -21,7 +21,7 @@ from harness.run.numbers import to_wire
 from harness.run.observation import Observation
 from harness.run.prepared import prepare_variant
 from harness.run.session import Event
-from tests.cli.project import MATRIX, make
+from tests.cli.project import make
 from tests.community.contributors import git
 
 if TYPE_CHECKING:
@@ -50,7 +50,6 @@ def make_project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     matrix = yaml.safe_load((folder / "matrix.yaml").read_text(encoding="utf-8"))
     matrix["targets"][TARGET]["digest"] = DIGEST
     (folder / "matrix.yaml").write_text(yaml.safe_dump(matrix), encoding="utf-8")
-    assert set(matrix["targets"]) == set(MATRIX["targets"])
     git(folder, "init", "--quiet", "--initial-branch=main")
     git(folder, "add", ".")
     git(folder, "commit", "--quiet", "-m", "the project")
@@ -76,7 +75,8 @@ def measure(
 ) -> tuple[Cell, Outcome, str]:
     """Return a cell with its record and log; `say` is done to every text that an engine or a machine says."""
     ready = prepare_variant(cell.variant)
-    (array,) = ready.reference.outputs.values() if ready.reference.outputs else ()
+    assert ready.reference.outputs is not None
+    (array,) = ready.reference.outputs.values()
     dtype, shape, data = to_wire(array)
     end = _event("end", kind="finished", detail=say(""), exit_code=0, peak_rss_bytes=10)
     seen = Observation()

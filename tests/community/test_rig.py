@@ -7,21 +7,21 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+from harness.community import repository
+from harness.community.intake import check
+from harness.errors import HandledError
+from harness.run import commit
 from tests import needs
-from tests.community.contributors import (
-    Contributor,
-    harness,
-    make_project,
-    unpacked,
-)
+from tests.community.contributors import Contributor, git, harness, make_project
+from tests.community.forgeries import FORGED, forged, packed, unpacked
 from tests.contract.bindings import VERSIONS
-from tests.rig.machine import GPUS, Rig
+from tests.rig.machine import GPUS, ROOT, Rig
 from tests.waiting import HANGS
 
 pytestmark = [pytest.mark.contract, pytest.mark.timeout(4 * HANGS)]
@@ -45,7 +45,7 @@ class World(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     if platform.machine() != "x86_64":
         pytest.skip("the stub returns structures as x86-64 does")
     needs.network()
@@ -58,19 +58,13 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         done = who.submit(rig, project)
         assert done.returncode == 0, done.stdout + done.stderr
         archives[who.account] = project / f"{who.account}.tar.xz"
-    yield World(project, rig, archives)
+    return World(project, rig, archives)
 
 
-def intake(world: World, path: Path, *words: str) -> tuple[int, str]:
-    """Take an archive in, or try to; returns the exit code and what was said."""
-    done = harness(world.project, "intake", str(path), *words)
-    assert "Traceback" not in done.stderr, done.stderr
-    return done.returncode, done.stdout + done.stderr
-
-
-def test_a_submission_says_who_measured_what_and_on_which_gpu(world: World) -> None:
+def test_a_submission_says_who_measured_what_and_on_which_gpu(world: World, tmp_path: Path) -> None:
     """Everything but the UUID, which stays at home."""
-    files = unpacked(world.archives["alice"])
+    data = world.archives["alice"].read_bytes()
+    files = unpacked(data, tmp_path)
     said = json.loads(files["submission/provenance.json"])
     assert {
         "account": "alice",
@@ -79,15 +73,74 @@ def test_a_submission_says_who_measured_what_and_on_which_gpu(world: World) -> N
         "compute_capability": "9.0",
     }.items() <= said.items()
     assert len(said["commit"]) == 40
-    assert not [name for name, data in files.items() if GPUS[0][4:].encode() in data]
-    code, told = intake(world, world.archives["alice"], "--check")
+    assert not [name for name, text in files.items() if GPUS[0][4:].encode() in text]
+    assert packed(files) == data
+    code, told = intake(world, "alice", "--check")
     assert (code, "by alice holds: 2 cells of rig" in told) == (0, True), told
 
 
-def test_the_same_file_comes_of_the_same_measurement(world: World) -> None:
-    files = unpacked(world.archives["alice"])
-    assert packed(files) == world.archives["alice"].read_bytes()
+def test_no_lie_is_taken_in(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each forgery, made of what was measured here."""
+    for module in (commit, repository):
+        monkeypatch.setattr(module, "TOP", world.project)
+    git(world.project, "checkout", "--quiet", "-b", "elsewhere")
+    git(world.project, "commit", "--quiet", "--allow-empty", "-m", "mine")
+    unpublished = git(world.project, "rev-parse", "HEAD")
+    git(world.project, "checkout", "--quiet", "main")
+    path = tmp_path / "forged.tar.xz"
+    for name, forgery in FORGED.items():
+        path.write_bytes(forged(name, world.archives["alice"].read_bytes(), tmp_path, unpublished))
+        with pytest.raises(HandledError, match=forgery.said):
+            check(path)
+    path.write_bytes(b"no archive")
+    code, told = harness_said(world.project, "intake", str(path), "--reports", str(tmp_path / "reports"))
+    assert (code, told.startswith(f"error: {path}: ")) == (2, True), told
+    assert not (tmp_path / "reports").exists()
 
 
-def test_no_lie_is_taken_in(world: World, tmp_path: Path) -> None:
-    """Every forgery, made of what was measured here; what each is refused with stands in tests/community/forgeries.py."""
+def test_a_changed_checkout_is_not_submitted(world: World) -> None:
+    """Nor is another project's case, or another engine than one that needs a GPU."""
+    case = world.project / "cases" / "rig.py"
+    text = case.read_text(encoding="utf-8")
+    case.write_text(f"{text}# mine\n", encoding="utf-8")
+    try:
+        done = ALICE.submit(world.rig, world.project, "--output", "never.tar.xz")
+    finally:
+        case.write_text(text, encoding="utf-8")
+    assert (done.returncode, "is changed, and nobody could tell what was measured" in done.stderr) == (
+        2,
+        True,
+    )
+    assert not (world.project / "never.tar.xz").exists()
+    code, told = harness_said(world.project, "submit", "--cases", str(ROOT / "cases"))
+    assert (code, "only the project's own can be submitted" in told) == (2, True)
+
+
+def test_the_time_is_kept(world: World) -> None:
+    """With none to spend, the cell that has begun ends and no other is started."""
+    done = ALICE.submit(world.rig, world.project, "--minutes", "0", "--output", "short.tar.xz")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "the time is spent: 1 cells were not started" in done.stdout
+    assert "1 of 2 cells of rig" in done.stdout
+
+
+def test_a_machine_in_trouble_sends_nothing(world: World) -> None:
+    rig = replace(world.rig, fails=("cuInit 35",))
+    done = ALICE.submit(rig, world.project, "--output", "trouble.tar.xz")
+    replace(rig, fails=()).write()
+    assert (done.returncode, "cuInit: 35 cudaErrorInsufficientDriver" in done.stderr) == (3, True), (
+        done.stderr
+    )
+    assert not (world.project / "trouble.tar.xz").exists()
+
+
+def intake(world: World, account: str, *words: str) -> tuple[int, str]:
+    """Take in what somebody sent; returns the exit code and what was said."""
+    return harness_said(world.project, "intake", str(world.archives[account]), *words)
+
+
+def harness_said(project: Path, *words: str) -> tuple[int, str]:
+    """Run `trt-compat` in the project; returns the exit code and what was said."""
+    done = harness(project, *words)
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.returncode, done.stdout + done.stderr
