@@ -2,7 +2,8 @@
 
 Reported and guessed claims are written by hand beside their variant; measured ones are some hundreds, and a new
 version brings as many again, so those are a file that a command writes and a person reviews as a diff. On the same
-target and version a later measurement that differs is a regression or a fix.
+target, version and GPU a later measurement that differs is a regression or a fix. What was measured without a GPU is
+about every GPU; what was measured on one is about its compute capability alone.
 
     schema: 1
     rtx17:
@@ -12,6 +13,14 @@ target and version a later measurement that differs is a regression or a fix.
       cells:
         "mish[qdq]": built
         "conv_silu[int8-entropy]": api_removed implicit-int8-removed
+      gpus:
+        '8.9':
+          NVIDIA L4:
+            version: 1.7.1.116
+            driver: '580'
+            measured: '2026-11-21'
+            cells:
+              "mish[qdq]": ok
 """
 
 from __future__ import annotations
@@ -43,28 +52,44 @@ _HEAD = (
 
 @dataclasses.dataclass(frozen=True)
 class Measured:
-    """The measurements of one target: class and signature (or None) by `case[variant]`; `measured` is a date."""
+    """The measurements of one target on one GPU, or without: class and signature (or None) by `case[variant]`.
+
+    `measured` is the day of the latest, `driver` the branch of the driver then; of a GPU, compute capability and
+    product are its names in the file.
+    """
 
     target: str
     engine: Engine
     version: str
     measured: str
     cells: Mapping[str, tuple[Class, str | None]]
+    compute_capability: str = ""
+    product: str = ""
+    driver: str = ""
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """Return where in the file it stands: target, compute capability and product."""
+        return self.target, self.compute_capability, self.product
 
     def expectation(self, row: str) -> Expectation | None:
         """Return what was measured of `case[variant]`, as an expectation for this target and version alone."""
         if row not in self.cells:
             return None
         cls, signature = self.cells[row]
+        driver = f", driver {self.driver}" if self.driver else ""
+        where = f"{self.version}; {self.product}{driver}" if self.product else self.version
         return Expectation(
             outcome=cls,
             versions=f"=={self.version}",
             source=None,
             grade=Grade.MEASURED,
-            note=f"measured {self.measured} on {self.target} ({self.version})",
+            note=f"measured {self.measured} on {self.target} ({where})",
             engine=self.engine,
             targets=(self.target,),
             signature=signature,
+            compute_capability=self.compute_capability or None,
+            product=self.product,
         )
 
 
@@ -76,21 +101,33 @@ def read(path: Path) -> tuple[Measured, ...]:
     return tuple(
         Measured(
             target=name,
-            engine=Engine(entry["engine"]),
+            engine=Engine(data[name]["engine"]),
             version=entry["version"],
             measured=entry["measured"],
             cells={row: _claim(text) for row, text in entry["cells"].items()},
+            compute_capability=capability,
+            product=product,
+            driver=entry.get("driver", ""),
         )
-        for name, entry in data.items()
-        if name != "schema"
+        for (name, capability, product), _, entry in _entries(data)
     )
 
 
-def _problems(document: Document) -> Iterator[Problem]:
-    for name, entry in document.data.items():
+def _entries(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str, str], Place, dict[str, Any]]]:
+    """Yield what was measured on each GPU, and without: target, compute capability and product, place, fields."""
+    for name, target in data.items():
         if name == "schema":
             continue
-        place: Place = (name, "version")
+        if "cells" in target:
+            yield (name, "", ""), (name,), target
+        for capability, products in target.get("gpus", {}).items():
+            for product, entry in products.items():
+                yield (name, capability, product), (name, "gpus", capability, product), entry
+
+
+def _problems(document: Document) -> Iterator[Problem]:
+    for _, whole, entry in _entries(document.data):
+        place: Place = (*whole, "version")
         try:
             Version(entry["version"])
         except InvalidVersion:
@@ -98,7 +135,7 @@ def _problems(document: Document) -> Iterator[Problem]:
         for row, text in entry["cells"].items():
             word = text.split(" ")[0]
             if word not in _MEASURABLE:
-                place = (name, "cells", row)
+                place = (*whole, "cells", row)
                 sentence = f"{word!r} is nothing that can be measured; {did_you_mean(word, _MEASURABLE)}"
                 yield Problem(document.line(place), place, sentence)
 
@@ -111,15 +148,19 @@ def _claim(text: str) -> tuple[Class, str | None]:
 def write(path: Path, targets: Iterable[Measured]) -> None:
     """Write the file, the same bytes for the same measurements; raises HandledError where it cannot be written."""
     data: dict[str, Any] = {"schema": _SCHEMA}
-    for target in targets:
-        data[target.target] = {
-            "engine": str(target.engine),
-            "version": target.version,
-            "measured": target.measured,
-            "cells": {
-                row: " ".join(filter(None, map(str, claim))) for row, claim in _strings(target).items()
-            },
-        }
+    every = list(targets)
+    for name in dict.fromkeys(each.target for each in every):
+        mine = sorted((each for each in every if each.target == name), key=_order)
+        data[name] = {"engine": str(mine[0].engine)}
+        for each in mine:
+            fields = {"version": each.version, "driver": each.driver, "measured": each.measured}
+            entry = {**fields, "cells": {row: _text(claim) for row, claim in each.cells.items()}}
+            if each.product:
+                gpus = data[name].setdefault("gpus", {})
+                gpus.setdefault(each.compute_capability, {})[each.product] = entry
+            else:
+                del entry["driver"]
+                data[name].update(entry)
     text = _HEAD + yaml.safe_dump(data, sort_keys=False, width=110)
     try:
         path.write_text(text, encoding="utf-8")
@@ -127,8 +168,14 @@ def write(path: Path, targets: Iterable[Measured]) -> None:
         raise HandledError(f"{path}: cannot be written: {error.strerror}") from error
 
 
-def _strings(target: Measured) -> dict[str, tuple[str, str]]:
-    return {row: (str(cls), signature or "") for row, (cls, signature) in target.cells.items()}
+def _order(measured: Measured) -> tuple[list[int], str]:
+    capability = measured.compute_capability
+    return [int(part) for part in capability.split(".")] if capability else [], measured.product
+
+
+def _text(claim: tuple[Class, str | None]) -> str:
+    cls, signature = claim
+    return f"{cls} {signature}" if signature else str(cls)
 
 
 def with_measured(cases: Iterable[Case], measured: Iterable[Measured]) -> tuple[Case, ...]:

@@ -21,6 +21,7 @@ from harness.errors import HandledError
 from harness.history import take_history
 from harness.judge.cell import Judged, judge_cell
 from harness.plan import Cell
+from harness.record.speaking import took_part
 from harness.record.staleness import is_stale, todays
 from harness.record.store import Store
 from harness.report import build_report, pack_report, verify_report
@@ -30,7 +31,6 @@ from harness.run.commands import published_lines
 from harness.words import UNJUDGED, Verdict
 
 if TYPE_CHECKING:
-    from harness.matrix import Target
     from harness.report.model import CellView
 
 
@@ -66,37 +66,55 @@ def accept(options: argparse.Namespace) -> int:
     if not fresh:
         raise HandledError("nothing measured is recorded for this selection; run it first")
     path = options.cases / measured.FILE
-    old = {target.target: target for target in measured.read(path)}
-    for target in project.matrix:
-        mine = [result for result in fresh if result.cell.target is target]
-        if mine:
-            old[target.name] = _merged(target, old.get(target.name), mine)
+    known = {each.place: each for each in measured.read(path)}
+    by_place: dict[tuple[str, str, str], list[Judged]] = {}
+    for result in fresh:
+        by_place.setdefault(_place(result), []).append(result)
+    known |= {place: _merged(place, known.get(place), mine) for place, mine in by_place.items()}
     # Targets of another matrix file keep their place behind those of this one.
-    order = dict.fromkeys([*(target.name for target in project.matrix), *old])
-    measured.write(path, [old[name] for name in order if name in old])
-    print(f"{len(fresh)} cells accepted into {path}; review the diff")
+    order = dict.fromkeys([*(target.name for target in project.matrix), *(name for name, *_ in known)])
+    measured.write(path, sorted(known.values(), key=lambda each: list(order).index(each.target)))
+    print(f"{len({result.cell.id for result in fresh})} cells accepted into {path}; review the diff")
     return EXIT_OK
 
 
 def _measured(cells: tuple[Cell, ...], store: Store) -> list[Judged]:
     today = todays(cells)
-    recorded = store.latest(lambda outcome: is_stale(outcome, today))
-    current = [cell for cell in cells if cell.id in recorded and not is_stale(recorded[cell.id], today)]
-    results = [judge_cell(cell, recorded[cell.id]) for cell in current]
+    recorded = store.speaking(lambda outcome: is_stale(outcome, today))
+    results = [
+        judge_cell(cell, outcome)
+        for cell in cells
+        for outcome in recorded.get(cell.id, ())
+        if not is_stale(outcome, today)
+    ]
     return [result for result in results if result.classification.cls not in UNJUDGED]
 
 
-def _merged(target: Target, old: measured.Measured | None, results: list[Judged]) -> measured.Measured:
+def _place(result: Judged) -> tuple[str, str, str]:
+    """Return where in measured.yaml a result belongs: what a T4 did says nothing of an L4."""
+    gpu = took_part(result.outcome)
+    return result.cell.target.name, *((gpu.compute_capability, gpu.product) if gpu else ("", ""))
+
+
+def _merged(
+    place: tuple[str, str, str], old: measured.Measured | None, results: list[Judged]
+) -> measured.Measured:
+    name, capability, product = place
+    target = results[0].cell.target
     cells = dict(old.cells) if old and old.version == target.version else {}
     for result in results:
         cells[_row(result.cell)] = (result.classification.cls, result.signature)
-    latest = max(result.outcome.stamps.when for result in results)
+    latest = max((result.outcome for result in results), key=lambda outcome: outcome.stamps.when)
+    gpu = took_part(latest)
     return measured.Measured(
-        target=target.name,
+        target=name,
         engine=target.engine,
         version=target.version,
-        measured=latest[: len("2026-01-01")],
+        measured=latest.stamps.when[: len("2026-01-01")],
         cells=dict(sorted(cells.items())),
+        compute_capability=capability,
+        product=product,
+        driver=gpu.driver if gpu else "",
     )
 
 

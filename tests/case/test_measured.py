@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,44 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert "    toy[two]: build_failed no-int8-convolution\n" in text
     write(path, read(path))
     assert path.read_text() == text
+
+
+T4 = replace(
+    RTX, compute_capability="7.5", product="Tesla T4", driver="535", cells={"toy[one]": (Class.OK, None)}
+)
+L4 = replace(
+    T4, compute_capability="8.9", product="NVIDIA L4", driver="580", version="1.8.0.1", measured="2026-02-03"
+)
+AT_10 = replace(T4, compute_capability="10.0", product="NVIDIA B200", driver="")
+
+
+def test_gpus_stand_under_their_target_by_compute_capability_and_product(tmp_path: Path) -> None:
+    """Each with a version, a driver and a day of its own; what was measured without one stands where it always did."""
+    path = tmp_path / measured.FILE
+    write(path, (AT_10, L4, ORT, RTX, T4))
+    assert read(path) == (RTX, T4, L4, AT_10, ORT)
+    text = path.read_text()
+    assert text.partition("schema: 1\n")[2].startswith(
+        "rtx17:\n"
+        "  engine: tensorrt_rtx\n"
+        "  version: 1.7.1.116\n"
+        "  measured: '2026-01-02'\n"
+        "  cells:\n"
+        "    toy[one]: built\n"
+        "    toy[two]: build_failed no-int8-convolution\n"
+        "  gpus:\n"
+        "    '7.5':\n"
+        "      Tesla T4:\n"
+        "        version: 1.7.1.116\n"
+        "        driver: '535'\n"
+        "        measured: '2026-01-02'\n"
+        "        cells:\n"
+        "          toy[one]: ok\n"
+        "    '8.9':\n"
+    )
+    write(path, (L4,))
+    assert read(path) == (L4,)
+    assert "cells: {}" not in path.read_text()
 
 
 def test_no_file_is_no_measurement(tmp_path: Path) -> None:
@@ -110,6 +149,60 @@ def test_a_mistake_is_named_with_its_line(tmp_path: Path, change: tuple[str, str
     assert str(caught.value).startswith(f"{path}{said}")
     assert str(caught.value).endswith("or delete that part and write it anew with `trt-compat accept`")
     assert "\n" not in str(caught.value)
+
+
+ON_GPU = """schema: 1
+rtx17:
+  engine: tensorrt_rtx
+  gpus:
+    '8.9':
+      NVIDIA L4:
+        version: 1.7.1.116
+        driver: '580'
+        measured: '2026-01-02'
+        cells:
+          toy[one]: built
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            ("'8.9'", "sm_89"),
+            ":5: rtx17.gpus.sm_89: cannot be a name; write a compute capability, such as '8.9'",
+        ),
+        (("built", "biult"), ":11: rtx17.gpus.8.9.NVIDIA L4.cells.toy[one]: 'biult' is nothing that can be"),
+        (("1.7.1.116", "one"), ":7: rtx17.gpus.8.9.NVIDIA L4.version: 'one' is no version; correct it"),
+        (
+            ("        driver: '580'\n", ""),
+            ":6: rtx17.gpus.8.9.NVIDIA L4.driver: is missing; add `driver: '580'`",
+        ),
+        (("  gpus:", "  cells: {}\n  gpus:"), ":2: rtx17.version: is missing; add `version: 1.7.1.116`"),
+    ],
+)
+def test_a_mistake_under_a_gpu_is_named_with_its_line(
+    tmp_path: Path, change: tuple[str, str], said: str
+) -> None:
+    path = tmp_path / measured.FILE
+    path.write_text(ON_GPU)
+    assert [each.place for each in read(path)] == [("rtx17", "8.9", "NVIDIA L4")]
+    path.write_text(ON_GPU.replace(*change))
+    with pytest.raises(HandledError) as caught:
+        read(path)
+    assert str(caught.value).startswith(f"{path}{said}")
+
+
+def test_a_measurement_on_a_gpu_becomes_a_claim_about_its_compute_capability() -> None:
+    """And names product and driver branch."""
+    claim = T4.expectation("toy[one]")
+    assert claim is not None
+    assert (claim.compute_capability, claim.product) == ("7.5", "Tesla T4")
+    assert claim.note == "measured 2026-01-02 on rtx17 (1.7.1.116; Tesla T4, driver 535)"
+    bare = RTX.expectation("toy[one]")
+    assert bare is not None
+    assert (bare.compute_capability, bare.product) == (None, "")
+    assert bare.note == "measured 2026-01-02 on rtx17 (1.7.1.116)"
 
 
 def test_the_shipped_file_is_written_as_it_stands(tmp_path: Path) -> None:

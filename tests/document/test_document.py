@@ -65,6 +65,7 @@ def test_every_rule_of_a_schema_has_a_sentence(form: Form) -> None:
         "items",
         "if",
         "then",
+        "allOf",
         "not",
     ]
     elsewhere = {"additionalProperties", "propertyNames", "required"}

@@ -48,7 +48,7 @@ def test_a_record_reads_back_as_it_was_written() -> None:
     assert record.file_name == "2026-11-20-r1.json"
 
 
-def test_a_record_names_the_gpu_and_an_old_one_reads_without(tmp_path: Path) -> None:
+def test_a_record_names_the_gpu_and_an_old_one_reads_without() -> None:
     """Product, compute capability and driver; what was built without a GPU is written as it always was."""
     l4 = {"gpu": "NVIDIA L4", "compute_capability": "8.9", "driver": "580.95.05"}
     (record,) = made(in_run(factory.outcome("qdq", "rtx15"), "r", "2026-11-20T01:00:00.000+00:00", **l4))

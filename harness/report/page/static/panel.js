@@ -52,7 +52,7 @@ const byGpu = (cell) => {
   const ended = (/** @type {OnGpu} */ { cls, name }) => make("span", { class: "sided short" }, make("b", { class: `badge ${data.marks[cls].shape} k-${cls}`, "aria-hidden": "true" }, data.marks[cls].letters), ` ${name}`);
   const words = (/** @type {string} */ text) => make("span", { class: "short" }, text);
   const whole = (/** @type {string} */ text) => make("span", { class: "fix" }, text);
-  return [region("By GPU", table(["GPU", "Driver", "Ended as", "Verdict", "#Median", "Run"], found.map((each) => [
+  return [region("By GPU", table(["GPU", "Driver", "Class", "Verdict", "#Median", "Run"], found.map((each) => [
     words(each.gpu), whole(each.driver), ended(each), words(each.verdict), ms(each.median), whole(each.when.slice(0, 10))]))),
     ...found.slice(1).map((each) => make("p", {}, make("b", {}, `${each.gpu}. `), capital(each.said))),
     make("p", { class: "quiet" }, `All else that stands here is of the first, ${found[0].gpu}; results.json has the log of each.`)];

@@ -1,0 +1,146 @@
+"""Machines with different GPUs: `run` judges its own, `accept` keeps them apart, `merge` holds each against its own."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from harness.cli import main, run
+from harness.plan import Cell
+from harness.record.outcome import Outcome
+from tests.cli.test_run import FAILS, WELL, Scripted
+
+pytestmark = pytest.mark.unit
+
+T4 = {"gpu": "Tesla T4", "compute_capability": "7.5", "driver": "535.183.01"}
+RTX_2080 = {"gpu": "RTX 2080", "compute_capability": "7.5", "driver": "580.1"}
+L4 = {"gpu": "NVIDIA L4", "compute_capability": "8.9", "driver": "580.95.05"}
+NONE: dict[str, str] = {}
+
+Machine = Callable[..., int]
+
+
+class OnGpu(Scripted):
+    """A runner on a machine with a GPU."""
+
+    gpu = NONE
+
+    def run(self, cell: Cell) -> tuple[Outcome, str]:
+        """Return the outcome of the script, stamped with the GPU."""
+        outcome, log = super().run(cell)
+        name = self.gpu.get("gpu", "none").replace(" ", "")
+        stamps = dataclasses.replace(outcome.stamps, environment=self.gpu, run=name)
+        return dataclasses.replace(outcome, stamps=stamps), log
+
+
+@pytest.fixture
+def on(toy: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    """Return a function that runs the cell `toy[relu]-ort131` on a GPU and returns the exit code."""
+
+    def ran(gpu: dict[str, str], relu: dict[str, Any], *words: str) -> int:
+        assert Path.cwd() == toy
+
+        def runner(target: Any, **_: Any) -> OnGpu:
+            made = OnGpu(target, {"relu": relu})
+            made.gpu = gpu
+            return made
+
+        monkeypatch.setattr(run, "TargetRunner", runner)
+        return main(["run", "--target", "ort131", "-k", "relu", *words])
+
+    return ran
+
+
+def measured() -> dict[str, Any]:
+    """Return what measured.yaml holds of the target."""
+    data: dict[str, Any] = yaml.safe_load(Path("cases/measured.yaml").read_text())["ort131"]
+    return data
+
+
+def test_accept_on_one_gpu_leaves_what_is_there_of_another(on: Machine, tmp_path: Path) -> None:
+    """Under the target, by compute capability and product; without a GPU where it always was."""
+    machines = (L4, WELL, "l4"), (T4, FAILS, "t4"), (RTX_2080, WELL, "rtx"), (NONE, WELL, "none")
+    for gpu, relu, folder in machines:
+        assert on(gpu, relu, "--reports", str(tmp_path / folder)) == 0
+        assert main(["accept", "--reports", str(tmp_path / folder)]) == 0
+    found = measured()
+    assert found["cells"] == {"toy[relu]": "ok"}
+    told = {
+        (capability, product): (entry["driver"], entry["cells"])
+        for capability, products in found["gpus"].items()
+        for product, entry in products.items()
+    }
+    assert told == {
+        ("7.5", "RTX 2080"): ("580", {"toy[relu]": "ok"}),
+        ("7.5", "Tesla T4"): ("535", {"toy[relu]": "build_failed"}),
+        ("8.9", "NVIDIA L4"): ("580", {"toy[relu]": "ok"}),
+    }
+
+
+def test_accept_of_a_merged_folder_takes_every_gpu(
+    on: Machine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for gpu, relu, folder in ((L4, WELL, "l4"), (T4, FAILS, "t4")):
+        assert on(gpu, relu, "--reports", str(tmp_path / folder)) == 0
+    assert main(["merge", str(tmp_path / "l4"), str(tmp_path / "t4"), "--reports", "both"]) == 0
+    capsys.readouterr()
+    assert main(["accept", "--reports", "both"]) == 0
+    assert capsys.readouterr().out.startswith("1 cells accepted")
+    assert {key: list(products) for key, products in measured()["gpus"].items()} == {
+        "7.5": ["Tesla T4"],
+        "8.9": ["NVIDIA L4"],
+    }
+    assert main(["show", "toy[relu]-ort131", "--reports", "both"]) == 0
+    out = capsys.readouterr().out
+    assert "last result on Tesla T4 (compute capability 7.5, driver 535) (2026" in out
+    assert "last result on NVIDIA L4 (compute capability 8.9, driver 580) (2026" in out
+    assert "measured 2026-01-01 on ort131 (1.31.1; Tesla T4, driver 535)" in out
+
+
+def test_a_run_is_judged_by_what_was_measured_on_its_own_gpu(
+    on: Machine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A T4 that works makes no regression of an L4's failure, nor one of another product of its architecture."""
+    assert on(T4, WELL, "--reports", str(tmp_path)) == 0
+    assert main(["accept", "--reports", str(tmp_path)]) == 0
+    assert on(L4, FAILS) == 0
+    assert on(RTX_2080, FAILS) == 0
+    out = capsys.readouterr().out
+    assert "regressed" not in out
+    assert "on RTX 2080, where the measurement was made on Tesla T4: " in out
+    assert on(T4, FAILS) == 1
+
+
+def test_an_old_failure_of_another_gpu_fails_no_run(on: Machine, capsys: pytest.CaptureFixture[str]) -> None:
+    """It stays in the report beside this machine's success."""
+    assert on(T4, WELL) == 0
+    assert main(["accept"]) == 0
+    assert on(T4, FAILS) == 1
+    capsys.readouterr()
+    assert on(L4, WELL) == 0
+    assert "1 cell on 1 target: 1 as expected" in capsys.readouterr().out
+    assert (
+        "GPUs disagree: build failed on Tesla T4; works on NVIDIA L4"
+        in Path("reports/index.html").read_text()
+    )
+
+
+def test_a_merge_is_red_for_a_regression_on_any_gpu(
+    on: Machine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whichever is shown as the cell's own."""
+    assert on(T4, WELL, "--reports", str(tmp_path / "before")) == 0
+    assert main(["accept", "--reports", str(tmp_path / "before")]) == 0
+    assert on(T4, FAILS, "--reports", str(tmp_path / "t4")) == 1
+    assert on(L4, {**FAILS, "failed_phase": "parse"}, "--reports", str(tmp_path / "l4")) == 0
+    capsys.readouterr()
+    folders = [str(tmp_path / name) for name in ("t4", "l4")]
+    assert main(["merge", *folders, "--reports", "both", "--check"]) == 1
+    told = [line for line in capsys.readouterr().out.splitlines() if line.startswith("regressed: ")]
+    assert len(told) == 1
+    assert told[0].startswith("regressed: toy[relu]-ort131 on Tesla T4: ended as build_failed; measured 2026")
