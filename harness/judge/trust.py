@@ -6,15 +6,18 @@ accounts on other GPUs) agree. Where witnesses disagree the cell is disputed, an
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from harness.words import GOOD, UNJUDGED, Class
+from harness.judge.cell import judge_cell
+from harness.words import GOOD, UNJUDGED, Class, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from harness.judge.cell import Judged
+    from harness.plan import Cell
+    from harness.record.outcome import Outcome
 
 OBSERVED_ONCE, MEASURED, DISPUTED = "observed once", "measured", "disputed"
 #: A cell's id and a compute capability, "" where no GPU took part.
@@ -71,21 +74,55 @@ def _independent(keys: Iterable[tuple[str, str]]) -> bool:
     return any(a[0] != b[0] and a[1] != b[1] for a in known for b in known)
 
 
-def trusts(judged: Iterable[Judged]) -> Mapping[Place, Trust]:
+def trusts(
+    cells: Iterable[Cell], outcomes: Sequence[Outcome], stale: Callable[[Outcome], bool]
+) -> dict[Place, Trust]:
     """Return the trust in each place of which there is a submission; the others are the project's own."""
+    sent = {outcome.cell for outcome in outcomes if outcome.stamps.submission}
+    known = {cell.id: cell for cell in cells if cell.id in sent}
     found: dict[Place, list[Witness]] = {}
-    for each in judged:
-        stamps, cls = each.outcome.stamps, each.classification.cls
-        if cls in UNJUDGED:
+    for outcome in outcomes:
+        if outcome.cell not in known or outcome.state != "done" or stale(outcome):
             continue
-        seen = stamps.environment
-        place = (each.cell.id, seen.get("compute_capability", ""))
-        witness = Witness(
-            stamps.when, cls, stamps.submission, stamps.account, seen.get("gpu_hash", ""), seen.get("gpu", "")
-        )
-        found.setdefault(place, []).append(witness)
+        judged = judge_cell(known[outcome.cell], outcome)
+        if judged.classification.cls not in UNJUDGED:
+            found.setdefault(_place(outcome), []).append(_witness(judged))
     return {
         place: trust(witnesses)
         for place, witnesses in found.items()
         if any(witness.submission for witness in witnesses)
     }
+
+
+def believed(judged: Judged, known: Mapping[Place, Trust]) -> Judged:
+    """Return a judged cell as far as those who measured it are to be believed.
+
+    Where they disagree it is disputed; what one stranger alone observed neither breaks a claim nor proves it mended.
+    """
+    found = known.get(_place(judged.outcome))
+    if found is None or judged.classification.cls in UNJUDGED:
+        return judged
+    judgement = judged.judgement
+    verdict = judgement.verdict
+    if found.word == DISPUTED:
+        verdict = Verdict.DISPUTED
+    elif found.word == OBSERVED_ONCE and verdict in (Verdict.REGRESSED, Verdict.FIXED):
+        verdict = Verdict.NEW
+    said = replace(judgement, verdict=verdict, sentence=f"{found.sentence}; {judgement.sentence}")
+    return replace(judged, judgement=said, trust=found.word)
+
+
+def _place(outcome: Outcome) -> Place:
+    return outcome.cell, outcome.stamps.environment.get("compute_capability", "")
+
+
+def _witness(judged: Judged) -> Witness:
+    stamps = judged.outcome.stamps
+    return Witness(
+        stamps.when,
+        judged.classification.cls,
+        stamps.submission,
+        stamps.account,
+        stamps.environment.get("gpu_hash", ""),
+        stamps.environment.get("gpu", ""),
+    )

@@ -15,6 +15,7 @@ from harness.judge.timing import statistics
 from harness.record.from_json import decode, fields_of
 from harness.record.outcome import Accuracy, End, Layer, Message, ParserError, Stamps
 from harness.report.by_gpu import GpuResult
+from harness.report.contributions import Contribution
 from harness.report.graph import GraphView
 from harness.words import Class, Precision, Role, Verdict
 
@@ -231,6 +232,7 @@ class Results:
     changes: tuple[Change, ...] = ()
     runs: tuple[RunView, ...] = ()
     matrix_sha256: str = ""
+    submissions: tuple[Contribution, ...] = ()
 
     def cell(self, case: str, variant: str, target: str) -> CellView:
         """Return one cell; KeyError if the matrix has no such cell."""
@@ -248,6 +250,7 @@ class Results:
             "cases": self.cases,
             "changes": [{**fields_of(change), "text": change.text} for change in self.changes],
             "runs": self.runs,
+            "submissions": self.submissions,
             "cells": [_cell(cell) for cell in self.cells],
         }
 
