@@ -40,6 +40,8 @@ NOTHING: dict[str, Any] = {
     "flaky": (),
     "demanded": True,
     "rest": (),
+    "gpu": None,
+    "beside": (),
 }
 MEASURED = {"cls": Class.BUILT, "grade": Grade.MEASURED, "graded": "measured"}
 

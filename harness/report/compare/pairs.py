@@ -100,12 +100,22 @@ _NOT_THERE = Side(None, why="not in that report")
 
 
 class Pair(NamedTuple):
-    """A variant and what is known of it on both sides; `altered` says that model or recipe are not the same."""
+    """A variant and what is known of it on both sides; `altered` says that model or recipe are not the same.
+
+    Where GPUs took part both sides are of the same one; where they have none in common `apart` is true.
+    """
 
     variant: VariantView
     old: Side
     new: Side
     altered: bool
+    apart: bool = False
+
+    @property
+    def gpu(self) -> str:
+        """Return the GPU that both sides are of, where another took part too."""
+        chosen = self.new.gpu and not self.apart and (self.old.beside or self.new.beside)
+        return self.new.gpu[1] if self.new.gpu and chosen else ""
 
 
 class Pace(NamedTuple):
@@ -154,8 +164,28 @@ def pairs(before: Known, after: Known) -> tuple[Pair, ...]:
         variant = new or before.variants[key]
         sides = before.side(key, variant), after.side(key, variant)
         altered = bool(old and new and _subject(old) != _subject(new))
-        made.append(Pair(variant, *sides, altered))
+        made.append(_like_with_like(Pair(variant, *sides, altered)))
     return tuple(made)
+
+
+def _like_with_like(pair: Pair) -> Pair:
+    """Return the pair on the GPU that both sides have, of several the one on which most is lost."""
+    old, new = pair.old, pair.new
+    if not (old.beside or new.beside) and (old.gpu == new.gpu or not (old.gpu and new.gpu)):
+        return pair
+    olds, news = ([each for each in (one, *one.beside) if each.gpu] for one in (old, new))
+    alike = [
+        pair._replace(old=replace(one, beside=old.beside), new=replace(other, beside=new.beside))
+        for one in olds
+        for other in news
+        if one.gpu == other.gpu
+    ]
+    return min(alike, key=_loss) if alike else pair._replace(apart=bool(olds and news))
+
+
+def _loss(pair: Pair) -> int:
+    """Return the place of what became of a variant among the kinds, worst first."""
+    return min((list(Kind).index(kind) for kind in kinds(pair)), default=len(Kind))
 
 
 def kinds(pair: Pair) -> list[Kind]:

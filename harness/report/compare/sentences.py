@@ -36,8 +36,8 @@ def headline(step: Step, counts: Mapping[Kind, int]) -> str:
 
 
 def basis(step: Step) -> str:
-    """Return what of the step was not measured, not run, or is flaky; "" where nothing."""
-    return " ".join(filter(None, (_unmeasured(step), _built(step), _flaky(step))))
+    """Return what of the step was not measured, not run, on other GPUs, or is flaky; "" where nothing."""
+    return " ".join(filter(None, (_unmeasured(step), _built(step), _apart(step), _flaky(step))))
 
 
 def coverage(step: Step) -> str:
@@ -120,6 +120,14 @@ def _built(step: Step) -> str | None:
     if not named:
         return None
     return f"Built, not run, on {' and '.join(named)}: numbers and latency were not measured."
+
+
+def _apart(step: Step) -> str | None:
+    count = sum(pair.apart for pair in step.pairs)
+    if not count:
+        return None
+    many = "1 variant was" if count == 1 else f"{count} variants were"
+    return f"{many} measured on no GPU that both sides have: what differs may be the GPU's doing."
 
 
 def _flaky(step: Step) -> str | None:

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.judge.timing import RUN_TO_RUN, interval
+from harness.record.gpu import gpu_of
 from harness.report.compare.ranges import PREDICATE, unasked
 from harness.report.text import clip
 from harness.words import GOOD, UNJUDGED, Class, Grade, Precision
 
 if TYPE_CHECKING:
+    from harness.record.gpu import Gpu
+    from harness.report.by_gpu import GpuResult
     from harness.report.model import CellView, Timing, VariantView
 
 #: What two timings must share to be compared; the engine itself, its libraries and its image may differ.
@@ -37,7 +40,8 @@ class Side:
     `cls` is None where nothing is; `graded` is the grade for readers. `nodes` are the precisions that the variant's
     wanted nodes ran in, "" where not told; `rest`, by name, what those of the others ran in that did so
     in a narrow type or in a float. `why` says why nothing is known, or why it failed. `flaky` are the classes seen
-    where runs on the same stack disagree. `demanded` says that the engine has to keep the precision.
+    where runs on the same stack disagree. `demanded` says that the engine has to keep the precision. `gpu` is the
+    compute capability and product of the GPU that took part, `beside` what other GPUs found.
     """
 
     cls: Class | None
@@ -52,6 +56,8 @@ class Side:
     flaky: tuple[Class, ...] = ()
     demanded: bool = True
     rest: tuple[tuple[str, str], ...] = ()
+    gpu: tuple[str, str] | None = None
+    beside: tuple[Side, ...] = ()
 
     def told(self, predicate: str = "") -> str:
         """Return what is known in words: "builds (INT8 1/1)"; a predicate stands in place of that of the class."""
@@ -77,6 +83,8 @@ def side(cell: CellView, variant: VariantView) -> Side:
             cell.flaky,
             cell.demanded,
             tuple(sorted((node, str(kind)) for node, kind in unasked(cell, variant).items())),
+            _told_apart(gpu_of(cell.stamps)) if cell.stamps else None,
+            tuple(_beside(each, cell) for each in cell.by_gpu[1:] if each.cls not in UNJUDGED),
         )
     if cell.cls is Class.NOT_APPLICABLE:
         return Side(None, why="does not apply")
@@ -88,6 +96,25 @@ def side(cell: CellView, variant: VariantView) -> Side:
     if cell.cls is Class.INFRA_ERROR:
         return Side(None, why="could not be judged")
     return Side(None, why="result out of date" if cell.stale else "not run")
+
+
+def _beside(result: GpuResult, cell: CellView) -> Side:
+    """Return what another GPU found, of which no nodes and samples are at hand."""
+    return Side(
+        result.cls,
+        Grade.MEASURED,
+        str(Grade.MEASURED),
+        result.chip,
+        signature=result.signature,
+        flaky=result.flaky,
+        demanded=cell.demanded,
+        gpu=_told_apart(result.key),
+    )
+
+
+def _told_apart(gpu: Gpu | None) -> tuple[str, str] | None:
+    """Return what a GPU is known by from one report to the next; its driver may be another by then."""
+    return (gpu.compute_capability, gpu.product) if gpu else None
 
 
 def _ran_in(cell: CellView, node: str) -> str:

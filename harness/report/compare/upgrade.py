@@ -56,7 +56,7 @@ class Tile(NamedTuple):
 class Row:
     """One thing that the step does: to which variant, what, why, what to use meanwhile, how sure that is.
 
-    `measured` says that nothing in it is only reported or guessed.
+    `measured` says that nothing in it is only reported or guessed, nor of another GPU before than after.
     """
 
     kind: Kind
@@ -197,8 +197,9 @@ def _row(step: Step, at: int, kind: Kind, meanwhile: Meanwhile) -> Row:
         cause = old.why if gone else "" if kind is Kind.NEWLY_UNKNOWN else new.why
         instead = meanwhile.of(at) if kind in _WANTING else ""
     known = _known(step, pair)
-    measured = all(one.grade is Grade.MEASURED for _, one in known)
+    measured = all(one.grade is Grade.MEASURED for _, one in known) and not pair.apart
     text += "".join(f"; flaky on {name} ({', '.join(one.flaky)})" for name, one in known if one.flaky)
+    text = f"on {pair.gpu}: {text}" if pair.gpu else text
     sure = _sure(pair, known, measured=measured)
     return Row(kind, pair.variant.case, pair.variant.name, text, cause, instead, sure, measured)
 
@@ -245,4 +246,10 @@ def _sure(pair: Pair, known: Sequence[tuple[str, Side]], *, measured: bool) -> s
         said.append(f"flaky on {' and '.join(flaky)}")
     if pair.altered:
         said.append("model or recipe changed")
+    if pair.apart:
+        said.append(f"on {_gpu(pair.old)} before and {_gpu(pair.new)} after")
     return "; ".join(said)
+
+
+def _gpu(one: Side) -> str:
+    return one.gpu[1] if one.gpu else "no GPU"
