@@ -39,13 +39,19 @@ UNJUDGED = frozenset({Class.NOT_APPLICABLE, Class.NOT_RUN, Class.INFRA_ERROR})
 
 
 class Verdict(Word):
-    """An outcome's class held against what is known about it."""
+    """An outcome's class held against what is known about it.
+
+    NOT_REPRODUCED: a failure that others claim does not happen, and nobody measured that it ever did. DISPUTED: those
+    who measured the cell on one GPU architecture disagree.
+    """
 
     EXPECTED = "expected"
     KNOWN_FAILURE = "known_failure"
     FIXED = "fixed"
+    NOT_REPRODUCED = "not_reproduced"
     REGRESSED = "regressed"
     NEW = "new"
+    DISPUTED = "disputed"
     NOT_RUN = "not_run"
     INFRA = "infra"
 

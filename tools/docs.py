@@ -16,6 +16,7 @@ from harness.matrix import load_matrix
 from tests.contract import written
 from tools.bake_file import BAKE_FILE, bake_file
 from tools.recipes_page import recipes_page
+from tools.verdicts_page import verdicts_page
 
 TOP = Path(__file__).resolve().parents[1]
 #: What to do where a written file is not what the code says.
@@ -24,6 +25,7 @@ STALE = "is out of date: run `make docs` and commit what it writes"
 #: The files that follow from matrix.yaml and the cases alone, by their place in the tree, and what writes their text.
 PAGES: dict[str, Callable[[], str]] = {
     "docs/recipes.md": lambda: recipes_page(load_matrix(TOP / "matrix.yaml"), load_cases(TOP / "cases")),
+    "docs/verdicts.md": verdicts_page,
     BAKE_FILE.relative_to(TOP).as_posix(): lambda: bake_file(load_matrix(TOP / "matrix.yaml")),
 }
 #: What is found out on the real bindings of every version.

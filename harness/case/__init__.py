@@ -1,7 +1,7 @@
 """What a case module imports: frozen data, the ONNX graph builder and shared `links`; with loader and checks."""
 
 from harness.case.check import check_variant
-from harness.case.claims import Expectation, Link
+from harness.case.claims import Expectation, Kind, Level, Link
 from harness.case.graph import Graph
 from harness.case.model import (
     Calibrator,
@@ -24,6 +24,8 @@ __all__ = [
     "Expectation",
     "Grade",
     "Graph",
+    "Kind",
+    "Level",
     "Link",
     "Plugin",
     "Precision",

@@ -24,7 +24,9 @@ _MOST_CAUSES = 20
 _COUNTED = (
     "regressed",
     "new failure",
+    "disputed",
     "fixed",
+    "not reproduced",
     "infrastructure trouble",
     "known failure",
     "as expected",
@@ -36,7 +38,9 @@ _COUNTED = (
 _VERDICTS = {
     Verdict.REGRESSED: "regressed",
     Verdict.NEW: "new failure",
+    Verdict.DISPUTED: "disputed",
     Verdict.FIXED: "fixed",
+    Verdict.NOT_REPRODUCED: "not reproduced",
     Verdict.INFRA: "infrastructure trouble",
     Verdict.KNOWN_FAILURE: "known failure",
     Verdict.EXPECTED: "as expected",
@@ -56,7 +60,7 @@ def summarise(judged: Sequence[Judged]) -> Iterator[str]:
     ended = [f"{classes[cls]} {cls}" for cls in Class if classes[cls] and cls not in _SAID_ALREADY]
     if ended:
         yield f"ended as: {', '.join(ended)}"
-    for name in ("regressed", "new failure", "fixed"):
+    for name in ("regressed", "new failure", "disputed", "fixed", "not reproduced"):
         yield from _listed(name, groups[name])
     for name in ("infrastructure trouble", "not run"):
         yield from _by_cause(name, groups[name], _reason)
@@ -74,7 +78,7 @@ def advice(judged: Sequence[Judged], accept: str, places: Sequence[str]) -> Iter
     if bad:
         show = shlex.join(["trt-compat", "show", bad[0].cell.id, *places])
         yield f"look into one: {show}"
-    if bad or groups["fixed"] or groups["newly found to work"]:
+    if bad or groups["fixed"] or groups["not reproduced"] or groups["newly found to work"]:
         yield f"to expect these results from now on: {accept}"
 
 

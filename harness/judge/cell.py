@@ -10,7 +10,7 @@ from harness.judge.classify import Classification, Wish, classify
 from harness.judge.diagnosis import Diagnosis, diagnose
 from harness.judge.verdict import Judgement, judge
 from harness.layers import node_precision, wished
-from harness.plan import Cell, claims_about
+from harness.plan import Cell, claims_about, failed_before
 from harness.record.speaking import took_part
 from harness.words import GOOD, UNJUDGED, Class, Precision, Verdict
 
@@ -81,9 +81,12 @@ def _judge_cell(cell: Cell, outcome: Outcome) -> Judged:
     diagnosis = diagnose(outcome, classification)
     gpu = took_part(outcome)
     claims = _claims(cell, gpu, classification.cls)
-    judgement = _by_product(judge(classification, claims, diagnosis.id if diagnosis else None), gpu)
+    signature = diagnosis.id if diagnosis else None
+    judgement = judge(classification, claims, signature, failed_before=failed_before(cell))
     wishes = dict(wish.nodes)
-    return Judged(cell, outcome, precision, wishes, classification, diagnosis, judgement, claims)
+    return Judged(
+        cell, outcome, precision, wishes, classification, diagnosis, _by_product(judgement, gpu), claims
+    )
 
 
 def _claims(cell: Cell, gpu: Gpu | None, cls: Class) -> tuple[Expectation, ...]:

@@ -35,6 +35,7 @@ class Classification:
 
     `unverified` are wanted nodes whose precision the engine did not tell: neither reached nor lost. The
     reason of a good class names them. `derived` says that the graph wants the precision, and nobody said so.
+    `built` says of what died or was stopped that there was an engine by then.
     """
 
     cls: Class
@@ -42,6 +43,7 @@ class Classification:
     lost: tuple[Lost, ...] = ()
     unverified: tuple[str, ...] = ()
     derived: bool = False
+    built: bool = False
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,8 @@ _PHASES = {
     "time": Class.RUN_FAILED,
     "profile": Class.RUN_FAILED,
 }
+#: What is done to an engine that was built.
+_ON_AN_ENGINE = frozenset({"load", "run", "time", "profile"})
 _OUT_OF_MEMORY = re.compile(
     r"std::bad_alloc|\bMemoryError\b|Error Code \d+: OutOfMemory|CUDA_ERROR_OUT_OF_MEMORY"
     r"|cudaErrorMemoryAllocation|Cuda Runtime \((?:cudaError 2\b|out of memory)"
@@ -142,7 +146,7 @@ def classify(
     """
     early = _not_judged(outcome) or _removed(outcome) or _ended_badly(outcome) or _failed(outcome)
     found = early or _finished(outcome, wish, _read(outcome) if got is None else got)
-    return replace(found, derived=wish.derived)
+    return replace(found, derived=wish.derived, built=outcome.failed_phase in _ON_AN_ENGINE)
 
 
 def _read(outcome: Outcome) -> Mapping[str, Precision]:

@@ -1,16 +1,21 @@
-"""Holds a class against what is claimed of it.
+"""Holds a class against what is claimed of it; docs/verdicts.md is the table that this code makes.
+
+A claim is about levels: an engine builds, runs, gives the right numbers, and keeps the precision wanted. Only what it
+says is held against it: "it builds" is not broken by a lost precision. A failure that is claimed and does not happen is
+`fixed` where it was measured to happen on this target or an earlier version of it, and else `not_reproduced`.
 
 When several claims cover a target the surest one is judged: measured before reported, a summary after other reports,
 before guessed; among equals the first in the variant's list. A guess that is contradicted is a guess that was wrong,
-never a regression. Nor is a precision that was lost by what the graph asks for, where a
-source claims the cell and nobody wished for that precision.
+never a regression. Nor is a precision that was lost by what the graph asks for, where a source claims the cell and
+nobody wished for that precision.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
+from harness.case import Level
 from harness.words import GOOD, UNJUDGED, Class, Grade, Verdict
 
 if TYPE_CHECKING:
@@ -21,6 +26,18 @@ if TYPE_CHECKING:
 
 #: Surest first.
 _SUREST = (Grade.MEASURED, Grade.REPORTED, Grade.GUESSED)
+#: Each is reached after those before it.
+LEVELS: tuple[Level, ...] = get_args(Level)
+#: The level that a failing class breaks; what died or was stopped may have broken either of the first two.
+_BREAKS: dict[Class, Level] = {
+    Class.PARSE_FAILED: "builds",
+    Class.BUILD_FAILED: "builds",
+    Class.API_REMOVED: "builds",
+    Class.LOAD_FAILED: "runs",
+    Class.RUN_FAILED: "runs",
+    Class.INACCURATE: "right numbers",
+    Class.PRECISION_LOST: "precision",
+}
 
 
 @dataclass(frozen=True)
@@ -33,12 +50,16 @@ class Judgement:
 
 
 def judge(
-    classification: Classification, expectations: Sequence[Expectation], signature: str | None = None
+    classification: Classification,
+    expectations: Sequence[Expectation],
+    signature: str | None = None,
+    *,
+    failed_before: str = "",
 ) -> Judgement:
     """Hold a class against the claims that cover its target; `signature` is the id of its diagnosis.
 
-    A failure of the expected class with another signature than the claimed one is `new`: another failure
-    hides behind the same class.
+    A failure of the expected class with another signature than the claimed one is `new`: another failure hides behind
+    the same class. `failed_before` says where the variant was measured failing on this target or an earlier version.
     """
     claim = surest(expectations)
     cls = classification.cls
@@ -48,14 +69,13 @@ def judge(
     if claim is None:
         return _unclaimed(classification)
     if claim.outcome in UNJUDGED:
-        return Judgement(
-            Verdict.EXPECTED if cls in GOOD else Verdict.NEW,
-            claim,
-            f"claimed to end as {claim.outcome}, yet it ran here and ended as {cls}",
-        )
-    if cls in GOOD:
-        return _good(classification, claim)
-    return _failing(classification, claim, signature)
+        verdict = Verdict.EXPECTED if cls in GOOD else Verdict.NEW
+        said = f"claimed to end as {claim.outcome}, yet it ran here and ended as {cls}"
+    elif cls in GOOD:
+        verdict, said = _good(classification, claim, failed_before)
+    else:
+        verdict, said = _failing(classification, claim, signature)
+    return Judgement(verdict, claim, said)
 
 
 def surest(expectations: Sequence[Expectation]) -> Expectation | None:
@@ -81,87 +101,111 @@ def _unclaimed(classification: Classification) -> Judgement:
     )
 
 
-def _good(classification: Classification, claim: Expectation) -> Judgement:
+def _good(classification: Classification, claim: Expectation, failed_before: str) -> tuple[Verdict, str]:
+    does, said = _does(classification), f"{_said(claim)} to {_ends(claim)}"
     if claim.outcome in GOOD:
-        return Judgement(
-            Verdict.EXPECTED, claim, f"{_does(classification)}, as {_said(claim)}" + _doubt(classification)
-        )
+        return Verdict.EXPECTED, f"{does}, as {_said(claim)}" + _doubt(classification)
     if claim.outcome is Class.PRECISION_LOST and classification.unverified:
-        return Judgement(
-            Verdict.NEW,
-            claim,
-            f"{_said(claim)} to lose precision; whether it still does is open{_doubt(classification)}",
-        )
-    # Only a run shows numbers and run-time failures: an engine that was built and not run has disproved
-    # nothing.
-    if classification.cls is Class.BUILT and claim.outcome in _ONLY_A_RUN_SHOWS:
-        return Judgement(
-            Verdict.NOT_RUN,
-            claim,
-            f"{_said(claim)} to end as {claim.outcome}; it builds here, and only a run would show",
-        )
+        return Verdict.NEW, f"{said}; whether it still does is open{_doubt(classification)}"
+    # Only a run shows numbers and run-time failures: an engine that was built and not run has disproved nothing.
+    if classification.cls is Class.BUILT and _failing_level(claim) not in ("builds", "precision"):
+        return Verdict.NOT_RUN, f"{said}; it builds here, and only a run would show"
+    if failed_before or claim.grade is Grade.MEASURED:
+        return Verdict.FIXED, f"{does}; {failed_before or said}"
     if claim.grade is Grade.GUESSED:
-        return Judgement(
-            Verdict.NEW,
-            claim,
-            f"{_does(classification)}; the guess that it ends as {claim.outcome} was wrong",
-        )
-    return Judgement(
-        Verdict.FIXED, claim, f"{_does(classification)}; {_said(claim)} to end as {claim.outcome}"
-    )
+        return Verdict.NEW, f"{does}; the guess that it {_ended(claim)} was wrong"
+    return Verdict.NOT_REPRODUCED, f"{does}; {said}, which was measured nowhere and does not show here"
+
+
+def _failing(
+    classification: Classification, claim: Expectation, signature: str | None
+) -> tuple[Verdict, str]:
+    cls, reason = classification.cls, classification.reason
+    broken = _broken(classification)
+    if claim.outcome is cls and claim.level in (None, broken):
+        return _as_claimed(cls, claim, signature)
+    said = f"{_said(claim)} to {_ends(claim)}"
+    if broken not in _held(claim) and claim.outcome in GOOD:
+        return Verdict.NEW, f"ended as {cls}; {said}, which it does: {reason}"
+    if claim.grade is Grade.GUESSED:
+        return Verdict.NEW, f"ended as {cls}; the guess that it {_ended(claim)} was wrong: {reason}"
+    if broken not in _held(claim):
+        return Verdict.NEW, f"fails in another way than claimed: {cls}; {said}: {reason}"
+    # A source says "works" of what it looked at. A measurement was judged by the same graph, and is held.
+    if broken == "precision" and classification.derived and claim.grade is not Grade.MEASURED:
+        named = "by what the graph asks for, where nobody named a precision"
+        return Verdict.NEW, f"ended as {cls} {named}; {said}: {reason}"
+    return Verdict.REGRESSED, f"ended as {cls}; {said}: {reason}"
+
+
+def _as_claimed(cls: Class, claim: Expectation, signature: str | None) -> tuple[Verdict, str]:
+    if claim.signature and signature and claim.signature != signature:
+        told = f"ends as {cls} as {_said(claim)}, but by {signature} instead of {claim.signature}"
+        return Verdict.NEW, told
+    verdict = Verdict.EXPECTED if cls is Class.API_REMOVED else Verdict.KNOWN_FAILURE
+    return verdict, f"ends as {cls}, as {_said(claim)}"
+
+
+def _broken(classification: Classification) -> Level:
+    """Return the level that a failing class breaks."""
+    return _BREAKS.get(classification.cls) or ("runs" if classification.built else "builds")
+
+
+def _failing_level(claim: Expectation) -> Level | None:
+    """Return the level at which a claim says that it fails; None where it does not tell, as a crash may not.
+
+    What was measured without saying so was measured where engines are only built.
+    """
+    told = claim.level or _BREAKS.get(claim.outcome)
+    return told or ("builds" if claim.grade is Grade.MEASURED else None)
+
+
+def _held(claim: Expectation) -> tuple[Level, ...]:
+    """Return the levels that a claim says are reached.
+
+    One of a failure says so of those below. That numbers are right is only then said with a lost precision where it was
+    measured: a source that looks at types may not have looked at numbers. What was built has its precision, and has not
+    run.
+    """
+    if claim.outcome is Class.BUILT:
+        return ("builds",) if claim.level == "builds" else ("builds", "precision")
+    if claim.outcome is Class.OK:
+        return LEVELS[: LEVELS.index(claim.level or "precision") + 1]
+    level = _failing_level(claim)
+    below = LEVELS[: LEVELS.index(level)] if level else ()
+    return below if claim.grade is Grade.MEASURED else below[:2]
 
 
 def _does(classification: Classification) -> str:
     return "works" if classification.cls is Class.OK else "builds"
 
 
-#: Failures that a machine without a GPU cannot reproduce, where a cell is only built.
-_ONLY_A_RUN_SHOWS = frozenset({Class.INACCURATE, Class.LOAD_FAILED, Class.RUN_FAILED})
+#: What a claim of the class `ok` says at each level.
+_REACHES: dict[Level, str] = {
+    "builds": "build",
+    "runs": "run",
+    "right numbers": "run with the right numbers",
+    "precision": "work in the precision wanted",
+}
 
 
-def _failing(classification: Classification, claim: Expectation, signature: str | None) -> Judgement:
-    cls, reason = classification.cls, classification.reason
-    if claim.outcome is cls:
-        if claim.signature and signature and claim.signature != signature:
-            return Judgement(
-                Verdict.NEW,
-                claim,
-                f"ends as {cls} as {_said(claim)}, but by {signature} instead of {claim.signature}",
-            )
-        verdict = Verdict.EXPECTED if cls is Class.API_REMOVED else Verdict.KNOWN_FAILURE
-        return Judgement(verdict, claim, f"ends as {cls}, as {_said(claim)}")
-    if claim.grade is Grade.GUESSED:
-        return Judgement(
-            Verdict.NEW,
-            claim,
-            f"ended as {cls}; the guess that it ends as {claim.outcome} was wrong: {reason}",
-        )
-    if _asked_by_the_graph_alone(classification, claim):
-        return Judgement(
-            Verdict.NEW,
-            claim,
-            f"ended as {cls} by what the graph asks for, where nobody named a precision; "
-            f"{_said(claim)} to end as {claim.outcome}: {reason}",
-        )
-    # A cell that is claimed to work, if in another precision, no longer works at all.
-    if claim.outcome in GOOD or claim.outcome is Class.PRECISION_LOST:
-        return Judgement(
-            Verdict.REGRESSED, claim, f"ended as {cls}; {_said(claim)} to end as {claim.outcome}: {reason}"
-        )
-    return Judgement(
-        Verdict.NEW,
-        claim,
-        f"fails in another way than claimed: {cls}; {_said(claim)} to end as {claim.outcome}: {reason}",
-    )
+def _ends(claim: Expectation) -> str:
+    """Return what a claim says, as an infinitive."""
+    if claim.outcome is Class.OK and claim.level:
+        return _REACHES[claim.level]
+    if claim.outcome is Class.PRECISION_LOST:
+        return "lose precision"
+    return f"end as {claim.outcome}{_when(claim)}"
 
 
-def _asked_by_the_graph_alone(classification: Classification, claim: Expectation) -> bool:
-    """Tell a precision that nobody named from one that the claim is about: a source says "works" of what it looked at.
+def _ended(claim: Expectation) -> str:
+    """Return what a claim says, of a third person."""
+    verb, _, rest = _ends(claim).partition(" ")
+    return f"{verb}s {rest}".rstrip()
 
-    A measurement was judged by the same graph, and is held.
-    """
-    lost = classification.cls is Class.PRECISION_LOST and classification.derived
-    return lost and claim.grade is not Grade.MEASURED
+
+def _when(claim: Expectation) -> str:
+    return " when it is run" if claim.level == "runs" and claim.outcome not in _BREAKS else ""
 
 
 def _said(claim: Expectation) -> str:

@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from packaging.version import Version
+
+from harness.words import GOOD, UNJUDGED, Class, Grade
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -49,3 +53,24 @@ def claims_about(cell: Cell, compute_capability: str | None = None) -> tuple[Exp
             compute_capability=compute_capability or target.compute_capability or compute_capability,
         )
     )
+
+
+#: A version that lacks an API has not shown the failure that others report.
+_SHOWS_NO_FAILURE = GOOD | UNJUDGED | {Class.API_REMOVED}
+
+
+def failed_before(cell: Cell) -> str:
+    """Return where the variant was measured failing, on this target or an earlier version of its platform; or ""."""
+    found = [claim for claim in cell.variant.expectations if _shows_failure(claim, cell.target)]
+    if not found:
+        return ""
+    last = max(found, key=lambda claim: Version(claim.versions.removeprefix("==")))
+    return f"{last.note} to end as {last.outcome}"
+
+
+def _shows_failure(claim: Expectation, target: Target) -> bool:
+    if claim.grade is not Grade.MEASURED or claim.outcome in _SHOWS_NO_FAILURE:
+        return False
+    here = target.name in claim.targets or claim.platform == target.platform
+    exact = claim.versions.startswith("==") and claim.engine is target.engine
+    return here and exact and Version(claim.versions.removeprefix("==")) <= Version(target.version)

@@ -210,7 +210,7 @@ def pytest_runtest_makereport(
         if judgement.verdict is Verdict.KNOWN_FAILURE:
             report.outcome = "skipped"
             report.wasxfail = judgement.sentence
-        elif judgement.verdict is Verdict.FIXED:
+        elif judgement.verdict in (Verdict.FIXED, Verdict.NOT_REPRODUCED):
             report.wasxfail = judgement.sentence
     return report
 

@@ -60,7 +60,7 @@ def clusters(results: Results) -> tuple[Cluster, ...]:
 
 def attention(results: Results) -> dict[str, tuple[Cluster, ...]]:
     """Return the news by bucket, worst first and only where there is some, each grouped by cause."""
-    news = ("regressed", "new", "fixed")
+    news = ("regressed", "new", "disputed", "fixed", "not_reproduced")
     found = {key: [cell for cell in results.cells if bucket(cell) == key] for key in news}
     return {key: cluster(cells) for key, cells in found.items() if cells}
 

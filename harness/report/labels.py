@@ -43,7 +43,9 @@ MARKS = {
 BUCKETS = {
     "regressed": ("Regressed", "reported or measured to work, fails here"),
     "new": ("New failure", "fails, and that is not claimed, or in another way than claimed"),
-    "fixed": ("Fixed", "reported or measured to fail, works here"),
+    "disputed": ("Disputed", "those who measured it on one GPU architecture disagree"),
+    "fixed": ("Fixed", "measured to fail on this target or an earlier version, works here"),
+    "not_reproduced": ("Not reproduced", "reported to fail, and this reduction does not show it here"),
     "known_failure": ("Known failure", "fails as claimed"),
     "expected": ("As expected", "works or builds, or lacks an API that this version is known to lack"),
     "new_ok": ("New: works", "works here; until now this was not known, or guessed to be otherwise"),
@@ -56,7 +58,7 @@ BUCKETS = {
 }
 
 #: The corner mark of a verdict that needs attention.
-CORNERS = {Verdict.REGRESSED: "!", Verdict.FIXED: "★", Verdict.NEW: "+"}
+CORNERS = {Verdict.REGRESSED: "!", Verdict.FIXED: "★", Verdict.NEW: "+", Verdict.DISPUTED: "≶"}
 
 ROLES = {
     Role.REPRODUCER: "reproducer",

@@ -177,6 +177,23 @@ def test_built_and_ok() -> None:
     assert classify(outcome(), Wish(derived=True)).derived
 
 
+@pytest.mark.parametrize(
+    ("phase", "built"),
+    [
+        ("parse", False),
+        ("build", False),
+        ("load", True),
+        ("run", True),
+        ("time", True),
+        ("profile", True),
+        (None, False),
+    ],
+)
+def test_what_died_says_whether_there_was_an_engine(phase: str | None, built: bool) -> None:
+    found = classify(outcome(end=End("signalled", signal="SIGABRT"), ran=False, failed_phase=phase))
+    assert (found.cls, found.built) == (Class.CRASHED, built)
+
+
 def test_a_record_without_an_end_is_the_harness_fault() -> None:
     found = classify(outcome(end=None))
     assert found.cls is Class.INFRA_ERROR

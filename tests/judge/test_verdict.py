@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from harness.case import Expectation, Link
+from harness.case import Expectation, Level, Link
 from harness.judge.classify import Classification
-from harness.judge.verdict import judge, surest
+from harness.judge.verdict import LEVELS, judge, surest
 from harness.words import GOOD, UNJUDGED, Class, Grade, Verdict
 
 pytestmark = pytest.mark.unit
@@ -28,38 +28,47 @@ def claim(cls: Class, like: Expectation = REPORTED, signature: str | None = None
     return replace(like, outcome=cls, signature=signature)
 
 
-def seen(cls: Class, **more: tuple[str, ...]) -> Classification:
+def seen(cls: Class, **more: tuple[str, ...] | bool) -> Classification:
     return Classification(cls, f"because {cls}", **more)  # type: ignore[arg-type]
 
 
-#: Rows: the class seen. Columns, in this order: what is claimed. E expected, K known failure, F fixed,
-#: R regressed, N new, - not run.
+#: Rows: the class seen; what died did so in the build. Columns, in this order: what somebody reports.
+#: E expected, K known failure, F not reproduced (fixed, where it was measured), R regressed, N new, - not run.
 ORDER = [
     Class.OK, Class.BUILT, Class.PRECISION_LOST, Class.INACCURATE, Class.PARSE_FAILED, Class.BUILD_FAILED,
     Class.LOAD_FAILED, Class.RUN_FAILED, Class.CRASHED, Class.TIMED_OUT, Class.OUT_OF_MEMORY,
     Class.API_REMOVED,
 ]  # fmt: skip
 LETTERS = {
-    "E": Verdict.EXPECTED, "K": Verdict.KNOWN_FAILURE, "F": Verdict.FIXED, "R": Verdict.REGRESSED,
+    "E": Verdict.EXPECTED, "K": Verdict.KNOWN_FAILURE, "F": Verdict.NOT_REPRODUCED, "R": Verdict.REGRESSED,
     "N": Verdict.NEW, "-": Verdict.NOT_RUN,
 }  # fmt: skip
 TABLE = {
     Class.OK: "EEFFFFFFFFFF",
-    # What was only built has not shown whether it loads, runs and is right.
-    Class.BUILT: "EEF-FF--FFFF",
+    # What was only built has not shown whether it loads, runs and is right; nor when it would have crashed.
+    Class.BUILT: "EEF-FF-----F",
+    # Beyond a claimed failure lie levels that the claim says nothing of.
     Class.PRECISION_LOST: "RRKNNNNNNNNN",
-    Class.INACCURATE: "RRRKNNNNNNNN",
-    Class.PARSE_FAILED: "RRRNKNNNNNNN",
-    Class.BUILD_FAILED: "RRRNNKNNNNNN",
-    Class.LOAD_FAILED: "RRRNNNKNNNNN",
-    Class.RUN_FAILED: "RRRNNNNKNNNN",
-    Class.CRASHED: "RRRNNNNNKNNN",
-    Class.TIMED_OUT: "RRRNNNNNNKNN",
-    Class.OUT_OF_MEMORY: "RRRNNNNNNNKN",
+    Class.INACCURATE: "RNNKNNNNNNNN",
+    Class.PARSE_FAILED: "RRRRKNRRNNNN",
+    Class.BUILD_FAILED: "RRRRNKRRNNNN",
+    Class.LOAD_FAILED: "RNRRNNKNNNNN",
+    Class.RUN_FAILED: "RNRRNNNKNNNN",
+    Class.CRASHED: "RRRRNNRRKNNN",
+    Class.TIMED_OUT: "RRRRNNRRNKNN",
+    Class.OUT_OF_MEMORY: "RRRRNNRRNNKN",
     # Gone as announced: that is no failure to know of.
-    Class.API_REMOVED: "RRRNNNNNNNNE",
+    Class.API_REMOVED: "RRRRNNRRNNNE",
+}
+#: What differs where it was measured: the numbers were right, and what crashed did so in the build.
+MEASURED_SO = {
+    (Class.INACCURATE, Class.PRECISION_LOST): Verdict.REGRESSED,
+    (Class.BUILT, Class.CRASHED): Verdict.FIXED,
+    (Class.BUILT, Class.TIMED_OUT): Verdict.FIXED,
+    (Class.BUILT, Class.OUT_OF_MEMORY): Verdict.FIXED,
 }
 PAIRS = list(itertools.product(TABLE, ORDER))
+DYING = [Class.CRASHED, Class.TIMED_OUT, Class.OUT_OF_MEMORY]
 
 
 def test_the_table_is_the_full_product() -> None:
@@ -70,13 +79,67 @@ def test_the_table_is_the_full_product() -> None:
 @pytest.mark.parametrize("like", SURE)
 @pytest.mark.parametrize(("cls", "claimed"), PAIRS)
 def test_sure_claims(cls: Class, claimed: Class, like: Expectation) -> None:
-    """Measurements, reports and summaries of them count alike; the sentence tells class and source."""
+    """A report and a summary count alike, a measurement says more; the sentence tells class and source."""
     found = judge(seen(cls), [claim(claimed, like)])
-    assert found.verdict is LETTERS[TABLE[cls][ORDER.index(claimed)]]
+    wanted = LETTERS[TABLE[cls][ORDER.index(claimed)]]
+    if like is MEASURED:
+        wanted = MEASURED_SO.get((cls, claimed), wanted)
+        wanted = Verdict.FIXED if wanted is Verdict.NOT_REPRODUCED else wanted
+    assert found.verdict is wanted
     assert found.expectation is not None
     assert LINK.title in found.sentence
     if cls not in GOOD:
         assert str(cls) in found.sentence
+
+
+#: Of a claim of "ok" at each level: the classes that break it.
+BROKEN_BY = {
+    "builds": [Class.PARSE_FAILED, Class.BUILD_FAILED, Class.API_REMOVED, *DYING],
+    "runs": [Class.LOAD_FAILED, Class.RUN_FAILED],
+    "right numbers": [Class.INACCURATE],
+    "precision": [Class.PRECISION_LOST],
+}
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("cls", FAILURES)
+def test_only_what_a_claim_says_is_held_against_it(cls: Class, level: Level) -> None:
+    """A thread that says "it builds" is not broken by a lost precision."""
+    broken = [each for below in LEVELS[: LEVELS.index(level) + 1] for each in BROKEN_BY[below]]
+    found = judge(seen(cls), [replace(REPORTED, level=level)])
+    assert found.verdict is (Verdict.REGRESSED if cls in broken else Verdict.NEW)
+    assert ("which it does" in found.sentence) is (cls not in broken)
+    guess = judge(seen(cls), [replace(GUESSED, level=level)])
+    assert guess.verdict is Verdict.NEW
+    assert ("was wrong" in guess.sentence) is (cls in broken)
+
+
+@pytest.mark.parametrize("cls", DYING)
+def test_what_dies_breaks_the_level_at_which_it_dies(cls: Class) -> None:
+    """An engine that was built has kept what "it builds" says."""
+    builds, runs = replace(REPORTED, level="builds"), replace(REPORTED, level="runs")
+    assert judge(seen(cls, built=True), [builds]).verdict is Verdict.NEW
+    assert judge(seen(cls, built=False), [builds]).verdict is Verdict.REGRESSED
+    assert judge(seen(cls, built=True), [runs]).verdict is Verdict.REGRESSED
+    when_run = replace(claim(cls), level="runs")
+    assert judge(seen(cls, built=True), [when_run]).verdict is Verdict.KNOWN_FAILURE
+    assert judge(seen(cls, built=False), [when_run]).verdict is Verdict.REGRESSED
+    assert judge(seen(Class.BUILT), [when_run]).verdict is Verdict.NOT_RUN
+    assert judge(seen(Class.BUILT), [replace(claim(cls, MEASURED), level="runs")]).verdict is Verdict.NOT_RUN
+    assert "when it is run" in judge(seen(Class.OK), [when_run]).sentence
+
+
+@pytest.mark.parametrize("like", [REPORTED, SUMMARY, GUESSED])
+@pytest.mark.parametrize("claimed", FAILURES)
+def test_fixed_needs_a_measurement_that_it_failed(claimed: Class, like: Expectation) -> None:
+    """A report that does not show here is not reproduced, and not fixed; a guess was wrong."""
+    never = judge(seen(Class.OK), [claim(claimed, like)])
+    assert never.verdict is (Verdict.NEW if like is GUESSED else Verdict.NOT_REPRODUCED)
+    before = judge(
+        seen(Class.OK), [claim(claimed, like)], failed_before="measured on trt86 to end as crashed"
+    )
+    assert before.verdict is Verdict.FIXED
+    assert before.sentence == "works; measured on trt86 to end as crashed"
 
 
 @pytest.mark.parametrize("claimed", [Class.OK, Class.BUILT])
@@ -105,7 +168,8 @@ def test_guesses(cls: Class, claimed: Class) -> None:
     else:
         assert found.verdict is Verdict.NEW
         assert "guess" in found.sentence
-        assert "wrong" in found.sentence
+        # What is built and does not run keeps the guess that it builds.
+        assert ("wrong" in found.sentence) is ("which it does" not in found.sentence)
 
 
 @pytest.mark.parametrize("cls", list(Class))
@@ -240,7 +304,10 @@ OPEN = ("/a", "/b")
         (
             seen(Class.OK, unverified=OPEN),
             claim(Class.CRASHED, replace(SUMMARY, source=NAMED)),
-            "works; reported in a summary of https://github.com/a/b/issues/1 to end as crashed",
+            (
+                "works; reported in a summary of https://github.com/a/b/issues/1 to end as crashed, which was measured "
+                "nowhere and does not show here"
+            ),
         ),
         (
             seen(Class.CRASHED),

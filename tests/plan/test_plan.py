@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from _pytest.mark.expression import Expression
@@ -16,6 +16,7 @@ from harness.case import (
     Class,
     Engine,
     Expectation,
+    Grade,
     Graph,
     Link,
     Plugin,
@@ -25,7 +26,7 @@ from harness.case import (
 )
 from harness.errors import HandledError
 from harness.matrix import Matrix, load_matrix
-from harness.plan import Cell, all_cells, claims_about, find, inapplicable_because, select
+from harness.plan import Cell, all_cells, claims_about, failed_before, find, inapplicable_because, select
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -301,3 +302,42 @@ def test_where_no_gpu_took_part_the_generation_counts_that_the_target_builds_for
     declared, open_ = cell_of(matrix, "rtx17-sm75", v), cell_of(matrix, "rtx17", v)
     assert [claims_about(declared, each) for each in (None, "", "8.9")] == [(turing,), (turing,), (ada,)]
     assert [claims_about(open_, each) for each in (None, "", "8.9")] == [(turing, ada), (), (ada,)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "counts"),
+    [
+        ({}, True),
+        ({"outcome": Class.CRASHED, "versions": "==8.6.0"}, True),
+        ({"versions": "==8.5.3", "targets": ("trt85",), "platform": "linux/amd64"}, True),
+        ({"versions": "==8.5.3", "targets": ("trt85",)}, False),
+        ({"versions": "==8.5.2", "targets": ("l4t85",), "platform": "jetson"}, False),
+        ({"versions": "==9.2.0", "targets": ("trt92",), "platform": "linux/amd64"}, False),
+        ({"versions": "==1.4.0", "engine": Engine.TENSORRT_RTX}, False),
+        ({"outcome": Class.OK}, False),
+        ({"outcome": Class.API_REMOVED}, False),
+        ({"outcome": Class.NOT_RUN}, False),
+    ],
+)
+def test_a_variant_failed_before_where_it_was_measured_to_here_or_earlier(
+    matrix: Matrix, changes: dict[str, Any], counts: bool
+) -> None:
+    """Not on another platform or engine, not later; and a lacking API has not shown what others report."""
+    note = "measured in May"
+    plain = Expectation(Class.BUILD_FAILED, "==8.6.1", None, Grade.MEASURED, note, targets=("trt86",))
+    claim = dataclasses.replace(plain, **changes)
+    cell = cell_of(matrix, "trt86", variant("v", expectations=(claim,)))
+    assert failed_before(cell) == (f"{note} to end as {claim.outcome}" if counts else "")
+
+
+def test_the_last_version_that_failed_is_named_and_no_report_counts(matrix: Matrix) -> None:
+    def measured(version: str) -> Expectation:
+        return Expectation(Class.CRASHED, f"=={version}", None, Grade.MEASURED, version, targets=("trt110",))
+
+    reported = Expectation.reported(Class.BUILD_FAILED, "==10.10", LINK, targets=("trt110",))
+    claims = (measured("9.2"), reported, measured("10.9"), measured("10.2"))
+    assert (
+        failed_before(cell_of(matrix, "trt110", variant("v", expectations=claims)))
+        == "10.9 to end as crashed"
+    )
+    assert failed_before(cell_of(matrix, "trt110", variant("v", expectations=(reported,)))) == ""

@@ -59,7 +59,7 @@ CASE = '''\
 
 from functools import partial
 
-from harness.case import Case, Class, Engine, Expectation, Graph, Link, Variant
+from harness.case import Case, Class, Engine, Expectation, Grade, Graph, Link, Variant
 
 LINK = Link("https://github.com/NVIDIA/TensorRT/issues/1", "TensorRT issue 1")
 
@@ -74,6 +74,11 @@ def claim(outcome):
     return (Expectation.reported(outcome, "", LINK, engine=Engine.ONNXRUNTIME),)
 
 
+def measured(outcome):
+    target = {"engine": Engine.ONNXRUNTIME, "targets": ("ort",)}
+    return (Expectation(outcome, "==1.20.0", None, Grade.MEASURED, "measured in May on ort", **target),)
+
+
 def large():
     graph = Graph("large")
     tensor = graph.input("x", [3072, 3072])
@@ -82,6 +87,7 @@ def large():
 
 
 bad = partial(one, "NoSuchOperator", "nowhere")
+gone = (*claim(Class.PARSE_FAILED), *measured(Class.CRASHED))
 CASE = Case(
     "tiny",
     "one node",
@@ -90,7 +96,8 @@ CASE = Case(
     (
         Variant("works", "a Relu", partial(one, "Relu")),
         Variant("known", "an unknown operator", bad, expectations=claim(Class.PARSE_FAILED)),
-        Variant("fixed", "a Sigmoid", partial(one, "Sigmoid"), expectations=claim(Class.PARSE_FAILED)),
+        Variant("fixed", "a Sigmoid", partial(one, "Sigmoid"), expectations=gone),
+        Variant("not-shown", "a Sigmoid", partial(one, "Sigmoid"), expectations=claim(Class.PARSE_FAILED)),
         Variant("new-failure", "an unknown operator", bad),
         Variant("regressed", "an unknown operator", bad, expectations=claim(Class.OK)),
     ),
@@ -99,7 +106,7 @@ CASE = Case(
 
 
 def make_project(folder: Path) -> Path:
-    """Write a project: five variants on an engine of the package index, its twin, and two that cannot run."""
+    """Write a project: six variants on an engine of the package index, its twin, and two that cannot run."""
     needs.network()
     (folder / "matrix.yaml").write_text(MATRIX)
     (folder / "cases").mkdir()
@@ -159,14 +166,15 @@ def test_each_verdict_is_pytests_own_word_for_it(ran: Ran) -> None:
     """Known failures xfail with their reason, unexpected passes XPASS, and only what is new or regressed fails."""
     project, done = ran
     assert done.returncode == 1, done.stdout + done.stderr
-    assert outcomes(done) == {"failed": 2, "passed": 1, "xfailed": 1, "xpassed": 1, "deselected": 15}
+    assert outcomes(done) == {"failed": 2, "passed": 1, "xfailed": 1, "xpassed": 2, "deselected": 18}
     said = short_summary(done)
     assert (
         "XFAIL matrix.yaml::tiny[known]-ort - ends as parse_failed, as reported in TensorRT issue 1" in said
     )
+    assert "XPASS matrix.yaml::tiny[fixed]-ort - works; measured in May on ort to end as crashed" in said
     assert (
-        "XPASS matrix.yaml::tiny[fixed]-ort - works; reported in TensorRT issue 1 to end as parse_failed"
-        in said
+        "XPASS matrix.yaml::tiny[not-shown]-ort - works; reported in TensorRT issue 1 to end as parse_failed, "
+        "which was measured nowhere and does not show here" in said
     )
     assert "FAILED matrix.yaml::tiny[new-failure]-ort" in said
     assert "FAILED matrix.yaml::tiny[regressed]-ort" in said
@@ -175,6 +183,7 @@ def test_each_verdict_is_pytests_own_word_for_it(ran: Ran) -> None:
         "tiny[works]-ort": "expected",
         "tiny[known]-ort": "known_failure",
         "tiny[fixed]-ort": "fixed",
+        "tiny[not-shown]-ort": "not_reproduced",
         "tiny[new-failure]-ort": "new",
         "tiny[regressed]-ort": "regressed",
     }
@@ -232,11 +241,11 @@ def test_an_old_failure_of_another_gpu_fails_no_item(project: Path) -> None:
 def test_what_cannot_run_here_is_skipped_with_what_it_needs_or_fails_when_required(project: Path) -> None:
     skipped = run(project, "-k", "gpu")
     assert skipped.returncode == 0
-    assert outcomes(skipped) == {"skipped": 5, "deselected": 15}
+    assert outcomes(skipped) == {"skipped": 6, "deselected": 18}
     assert re.search(r"SKIPPED .*needs an NVIDIA GPU", short_summary(skipped))
     failed = run(project, "-k", "gpu", "--require", "gpu")
     assert failed.returncode == 1
-    assert outcomes(failed) == {"failed": 5, "deselected": 15}
+    assert outcomes(failed) == {"failed": 6, "deselected": 18}
     assert "required to run here, and it needs an NVIDIA GPU" in failed.stdout
 
 
@@ -253,7 +262,7 @@ def test_a_cell_that_turns_out_to_need_a_gpu_says_so_too(tmp_path: Path) -> None
 
 def test_trouble_with_the_machine_is_an_error_in_one_sentence_and_no_failure(project: Path) -> None:
     done = run(project, "-k", "broken and works")
-    assert outcomes(done) == {"error": 1, "deselected": 19}
+    assert outcomes(done) == {"error": 1, "deselected": 23}
     assert "ERROR matrix.yaml::tiny[works]-broken" in done.stdout
     assert "infrastructure, not the engine: the engine does not load: ModuleNotFoundError" in done.stdout
     assert ".py:" not in done.stdout.partition("= ERRORS =")[2].partition("it last said")[0]
@@ -302,14 +311,14 @@ def test_collecting_starts_nothing_and_writes_nothing(project: Path) -> None:
     assert done.returncode == 0
     ids = [line for line in done.stdout.splitlines() if "::" in line]
     assert ids[0] == "matrix.yaml::tiny[works]-ort"
-    assert len(ids) == 20
+    assert len(ids) == 24
     assert not (project / "reports").exists()
 
 
 def test_a_model_that_cannot_be_built_is_an_error_in_one_sentence(project: Path) -> None:
     (project / "cases" / "tiny.py").write_text(CASE.replace('"nowhere"', '""'))
     done = run(project, "-k", "new-failure and ort and not slow")
-    assert outcomes(done) == {"error": 1, "deselected": 19}
+    assert outcomes(done) == {"error": 1, "deselected": 23}
     assert re.search(
         r"^infrastructure, not the engine: \S*tiny\.py:13: the model of variant 'new-failure' cannot be built",
         done.stdout,
@@ -327,7 +336,7 @@ def test_x_stops_at_the_first_failure(project: Path) -> None:
 
 
 def test_markers_select_targets_engines_and_cases(project: Path) -> None:
-    for mark, count in (("onnxruntime and not ort-slow", 10), ("gpu and tensorrt and tiny", 5)):
+    for mark, count in (("onnxruntime and not ort-slow", 12), ("gpu and tensorrt and tiny", 6)):
         done = run(project, "--collect-only", "-q", "-m", mark)
         assert len([line for line in done.stdout.splitlines() if "::" in line]) == count, done.stdout
 
@@ -337,7 +346,7 @@ def test_under_xdist_each_target_has_one_worker_and_one_agent_and_the_report_is_
     where = ("../matrix.yaml", "--reports=../reports", "--junitxml=../junit.xml")
     done = run(project / "cases", *where, "-k", "ort or gpu", "-n", "2", "-v")
     lines = re.findall(r"^\[(gw\d)\] \[.{4}\] (\w+) (\S+) $", done.stdout, re.MULTILINE)
-    assert len(lines) == 15, done.stdout
+    assert len(lines) == 18, done.stdout
     workers = defaultdict(set)
     for worker, _, name in lines:
         assert re.fullmatch(r"\.\./matrix\.yaml::tiny\[[a-z-]+\]-(ort|ort-slow|gpu)", name)
@@ -345,7 +354,7 @@ def test_under_xdist_each_target_has_one_worker_and_one_agent_and_the_report_is_
     assert all(len(mine) == 1 for mine in workers.values())
     assert workers["ort"] != workers["ort-slow"]
     recorded = {outcome.cell: outcome for outcome in Store(project / "reports").outcomes()}
-    assert len(recorded) == 15
+    assert len(recorded) == 18
     assert len({outcome.stamps.run for outcome in recorded.values()}) == 1
     assert done.stdout.count("compatibility report: ") == 1
     counted = [entry["class"] for entry in results(project).values() if entry["target"] != "broken"]
@@ -353,7 +362,7 @@ def test_under_xdist_each_target_has_one_worker_and_one_agent_and_the_report_is_
     assert re.search(
         r"^FAILED \.\./matrix\.yaml::tiny\[regressed\]-ort-slow( |$)", short_summary(done), re.MULTILINE
     )
-    assert outcomes(done) == {"failed": 4, "passed": 2, "skipped": 5, "xfailed": 2, "xpassed": 2}
+    assert outcomes(done) == {"failed": 4, "passed": 2, "skipped": 6, "xfailed": 2, "xpassed": 4}
     named = {case.get("name") for case in ET.parse(project / "junit.xml").iter("testcase")}  # noqa: S314
     assert {f"tiny[works]-{name}" for name in ("ort", "ort-slow", "gpu")} <= named
 

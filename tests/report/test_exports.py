@@ -202,7 +202,11 @@ def test_junit_is_well_formed_whatever_a_log_says() -> None:
         ((), "#b3261e", r"\d+ regressed"),
         (("regressed",), "#8a5a00", r"\d+ new failures?"),
         (("regressed", "new"), "#1a7f37", r"no regression in \d+"),
-        (("regressed", "new", "known_failure", "expected", "new_ok", "fixed"), "#555555", "nothing measured"),
+        (
+            ("regressed", "new", "known_failure", "expected", "new_ok", "fixed", "not_reproduced"),
+            "#555555",
+            "nothing measured",
+        ),
     ],
 )
 def test_the_badge_says_the_worst_in_words_and_colour(

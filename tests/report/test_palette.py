@@ -49,7 +49,7 @@ EVERY_STATE = """() => {
   for (const badge of document.querySelectorAll('.legend > div:first-child .badge')) {
     const name = badge.className.match(/k-(\\w+)/)[1];
     for (const [bucket, corner, under] of [['expected', '', ''], ['claimed', '', 'guessed'], ['stale', '', 'old'],
-      ['regressed', '!', ''], ['new', '+', ''], ['fixed', '★', '']]) {
+      ['regressed', '!', ''], ['new', '+', ''], ['fixed', '★', ''], ['disputed', '≶', '']]) {
       const classes = badge.className.replace('badge ', '').trim() + ' b-' + bucket;
       const cell = document.createElement('td');
       cell.className = classes;
@@ -79,7 +79,7 @@ def test_no_two_states_differ_in_colour_alone(browser: Browser, folder: Path, sc
     """Letters and shape tell classes apart; a word and dashes or hatching, or a mark, what kind of news it is."""
     made = Opened(browser, folder / "index.html", color_scheme=scheme)
     found = states(made.page)
-    assert len(found) == 6 * len(MARKS)
+    assert len(found) == 7 * len(MARKS)
     same = [
         (one["state"], other["state"])
         for one, other in combinations(found, 2)

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from harness.report.model import Results
 
 _LABEL = "TensorRT matrix"
+#: Buckets of cells that an engine was asked about.
+_MEASURED = ("regressed", "new", "disputed", "fixed", "not_reproduced", "known_failure", "expected", "new_ok")
 #: White text on each of these has a contrast of 4.5 or more.
 _COLOURS = {"red": "#b3261e", "amber": "#8a5a00", "green": "#1a7f37", "grey": "#555555"}
 #: Pixels a character of 11 px Verdana takes; `textLength` fits the text to it whatever font is there.
@@ -47,7 +49,7 @@ def badge(results: Results) -> str:
 
 
 def _message(tally: dict[str, int]) -> tuple[str, str]:
-    measured = sum(tally[key] for key in ("regressed", "new", "fixed", "known_failure", "expected", "new_ok"))
+    measured = sum(tally[key] for key in _MEASURED)
     if tally["regressed"]:
         return f"{tally['regressed']} regressed", "red"
     if tally["new"]:

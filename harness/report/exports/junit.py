@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from harness.report.model import CellView, Results
 
 _RED = ("regressed", "new")
-_GREEN = ("fixed", "expected", "new_ok")
+_GREEN = ("disputed", "fixed", "not_reproduced", "expected", "new_ok")
+#: Passes that say what they are.
+_TOLD = ("disputed", "fixed", "not_reproduced")
 #: XML 1.0 has no spelling for these two; `visible` takes care of the other characters it forbids.
 _NO_CHARACTERS = re.compile("[\ufffe\uffff]")
 _LONGEST_MESSAGE = 400
@@ -60,7 +62,7 @@ def _case(suite: ET.Element, cell: CellView) -> None:
         ET.SubElement(entry, "error", type=str(cell.cls), message=_text(said, _LONGEST_MESSAGE))
     elif where not in _GREEN:
         ET.SubElement(entry, "skipped", type=where, message=_text(said, _LONGEST_MESSAGE))
-    elif where == "fixed":
+    elif where in _TOLD:
         ET.SubElement(entry, "system-out").text = _text(said, _LONGEST_BODY)
 
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from harness.report.compare.sides import Side
     from harness.report.model import CellView
 
+#: What is news of a cell that was judged.
+_UNEXPECTED = ("regressed", "new", "disputed", "fixed", "not_reproduced")
 #: States that are no class and no verdict, or more than one.
 _STATES: dict[str, Callable[[CellView, Side], bool]] = {
     "fail": lambda _, one: one.cls is not None and one.cls not in GOOD,
@@ -23,7 +25,7 @@ _STATES: dict[str, Callable[[CellView, Side], bool]] = {
     "known": lambda _, one: one.cls is not None,
     "unknown": lambda _, one: one.cls is None,
     "measured": lambda cell, _: cell.measured,
-    "unexpected": lambda cell, _: bucket(cell) in ("regressed", "new", "fixed"),
+    "unexpected": lambda cell, _: bucket(cell) in _UNEXPECTED,
     "claimed": lambda cell, _: bucket(cell) == "claimed",
 }
 
