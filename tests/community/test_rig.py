@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import json
 import platform
+import re
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
 from harness.community import repository
+from harness.community.archive import submission_id
 from harness.community.intake import check
 from harness.errors import HandledError
 from harness.run import commit
@@ -132,6 +134,61 @@ def test_a_machine_in_trouble_sends_nothing(world: World) -> None:
         done.stderr
     )
     assert not (world.project / "trouble.tar.xz").exists()
+
+
+def test_from_the_gpus_to_the_page(world: World) -> None:
+    """One is observed once, two who agree are measured, a third who does not disputes it, and can be taken back."""
+    told = {}
+    for account in ("alice", "bob", "carol"):
+        code, said = intake(world, account, "--reports", account)
+        assert code == 0, said
+        code, said = harness_said(world.project, "merge", account, "--check", "--reports", "all")
+        assert code == 0, said
+        told[account] = shown(world, "all")
+    assert {cell["verdict"] for cell in told["alice"].values()} == {"expected"}
+    assert {(each["class"], each["trust"]) for each in by_gpu(told["alice"])} == {("ok", "observed once")}
+    assert {(each["class"], each["trust"]) for each in by_gpu(told["bob"])} == {("ok", "measured")}
+    for cell in told["carol"].values():
+        assert (cell["verdict"], cell["by_gpu"][0]["trust"]) == ("disputed", "disputed")
+        assert re.match(
+            r"disputed: build_failed by carol \(NVIDIA H100.*\); ok by bob \(.*\); ok by alice \(",
+            cell["sentence"],
+        )
+    page = (world.project / "all" / "index.html").read_text(encoding="utf-8")
+    for words in ("Whose measurements these are", "alice", "bob", "carol", "disputed"):
+        assert words in page
+    for secret in (*GPUS, CAROL.uuid):
+        assert secret not in page
+    code, said = harness_said(world.project, "verify", "--reports", "all")
+    assert code == 0, said
+    assert harness_said(world.project, "pack", "--reports", "all", "--output", "packed")[0] == 0
+    for reports in ("packed", "all"):
+        revoke(world, reports, "carol")
+        assert harness_said(world.project, "report", "--reports", reports)[0] == 0
+        assert {(each["class"], each["trust"]) for each in by_gpu(shown(world, reports))} == {
+            ("ok", "measured")
+        }
+        page = (world.project / reports / "index.html").read_text(encoding="utf-8")
+        assert ("carol" in page, "a patched driver" in page) == (False, True)
+
+
+def shown(world: World, reports: str) -> dict[str, Any]:
+    """Return the cells of a report."""
+    data = json.loads((world.project / reports / "results.json").read_text(encoding="utf-8"))
+    return {cell["id"]: cell for cell in data["cells"]}
+
+
+def by_gpu(cells: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return what cells ended as on each GPU."""
+    return [each for cell in cells.values() for each in cell["by_gpu"]]
+
+
+def revoke(world: World, reports: str, account: str) -> None:
+    """Take back what somebody sent."""
+    key = submission_id(world.archives[account])
+    path = world.project / reports / "submissions" / "revoked.yaml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"{key}: measured with a patched driver\n", encoding="utf-8")
 
 
 def intake(world: World, account: str, *words: str) -> tuple[int, str]:
