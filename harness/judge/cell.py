@@ -81,8 +81,8 @@ def _judge_cell(cell: Cell, outcome: Outcome) -> Judged:
     diagnosis = diagnose(outcome, classification)
     gpu = took_part(outcome)
     claims = _claims(cell, gpu, classification.cls)
-    signature = diagnosis.id if diagnosis else None
-    judgement = judge(classification, claims, signature, failed_before=failed_before(cell))
+    before = failed_before(cell, gpu.compute_capability if gpu else None)
+    judgement = judge(classification, claims, diagnosis.id if diagnosis else None, failed_before=before)
     wishes = dict(wish.nodes)
     return Judged(
         cell, outcome, precision, wishes, classification, diagnosis, _by_product(judgement, gpu), claims

@@ -59,9 +59,17 @@ def claims_about(cell: Cell, compute_capability: str | None = None) -> tuple[Exp
 _SHOWS_NO_FAILURE = GOOD | UNJUDGED | {Class.API_REMOVED}
 
 
-def failed_before(cell: Cell) -> str:
-    """Return where the variant was measured failing, on this target or an earlier version of its platform; or ""."""
-    found = [claim for claim in cell.variant.expectations if _shows_failure(claim, cell.target)]
+def failed_before(cell: Cell, compute_capability: str | None = None) -> str:
+    """Return where the variant was measured failing, on this target or an earlier version of its platform; or "".
+
+    On a GPU, what was measured without one or on one of the same compute capability counts.
+    """
+    here = (None, compute_capability or cell.target.compute_capability)
+    found = [
+        claim
+        for claim in cell.variant.expectations
+        if claim.compute_capability in here and _shows_failure(claim, cell.target)
+    ]
     if not found:
         return ""
     last = max(found, key=lambda claim: Version(claim.versions.removeprefix("==")))

@@ -291,19 +291,6 @@ def test_claims_about_keeps_the_claims_about_this_target_in_order(matrix: Matrix
         assert claims_about(cell_of(matrix, target, variant("v", expectations=all_claims))) == claims
 
 
-def test_where_no_gpu_took_part_the_generation_counts_that_the_target_builds_for(matrix: Matrix) -> None:
-    """`rtx17-sm75` builds for 7.5 on any machine; of a GPU that took part the GPU counts."""
-    engine = Engine.TENSORRT_RTX
-    turing, ada = (
-        Expectation.guessed(Class.OK, "", "n", engine=engine, compute_capability=each)
-        for each in ("7.5", "8.9")
-    )
-    v = variant("v", expectations=(turing, ada))
-    declared, open_ = cell_of(matrix, "rtx17-sm75", v), cell_of(matrix, "rtx17", v)
-    assert [claims_about(declared, each) for each in (None, "", "8.9")] == [(turing,), (turing,), (ada,)]
-    assert [claims_about(open_, each) for each in (None, "", "8.9")] == [(turing, ada), (), (ada,)]
-
-
 @pytest.mark.parametrize(
     ("changes", "counts"),
     [
@@ -317,6 +304,8 @@ def test_where_no_gpu_took_part_the_generation_counts_that_the_target_builds_for
         ({"outcome": Class.OK}, False),
         ({"outcome": Class.API_REMOVED}, False),
         ({"outcome": Class.NOT_RUN}, False),
+        ({"compute_capability": "8.9"}, True),
+        ({"compute_capability": "7.5"}, False),
     ],
 )
 def test_a_variant_failed_before_where_it_was_measured_to_here_or_earlier(
@@ -327,7 +316,7 @@ def test_a_variant_failed_before_where_it_was_measured_to_here_or_earlier(
     plain = Expectation(Class.BUILD_FAILED, "==8.6.1", None, Grade.MEASURED, note, targets=("trt86",))
     claim = dataclasses.replace(plain, **changes)
     cell = cell_of(matrix, "trt86", variant("v", expectations=(claim,)))
-    assert failed_before(cell) == (f"{note} to end as {claim.outcome}" if counts else "")
+    assert failed_before(cell, "8.9") == (f"{note} to end as {claim.outcome}" if counts else "")
 
 
 def test_the_last_version_that_failed_is_named_and_no_report_counts(matrix: Matrix) -> None:
@@ -341,3 +330,16 @@ def test_the_last_version_that_failed_is_named_and_no_report_counts(matrix: Matr
         == "10.9 to end as crashed"
     )
     assert failed_before(cell_of(matrix, "trt110", variant("v", expectations=(reported,)))) == ""
+
+
+def test_where_no_gpu_took_part_the_generation_counts_that_the_target_builds_for(matrix: Matrix) -> None:
+    """`rtx17-sm75` builds for 7.5 on any machine; of a GPU that took part the GPU counts."""
+    engine = Engine.TENSORRT_RTX
+    turing, ada = (
+        Expectation.guessed(Class.OK, "", "n", engine=engine, compute_capability=each)
+        for each in ("7.5", "8.9")
+    )
+    v = variant("v", expectations=(turing, ada))
+    declared, open_ = cell_of(matrix, "rtx17-sm75", v), cell_of(matrix, "rtx17", v)
+    assert [claims_about(declared, each) for each in (None, "", "8.9")] == [(turing,), (turing,), (ada,)]
+    assert [claims_about(open_, each) for each in (None, "", "8.9")] == [(turing, ada), (), (ada,)]
