@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
 import pytest
 
-from harness.judge.trust import DISPUTED, MEASURED, OBSERVED_ONCE, Witness, trust
-from harness.words import Class
+from harness.judge.cell import judge_cell
+from harness.judge.trust import DISPUTED, MEASURED, OBSERVED_ONCE, Witness, believed, trust, trusts
+from harness.record.outcome import Stamps
+from harness.words import Class, Verdict
+from tests.judge.test_cell import cell, record
+
+if TYPE_CHECKING:
+    from harness.plan import Cell
+    from harness.record.outcome import Outcome
 
 pytestmark = pytest.mark.unit
 
@@ -51,3 +61,66 @@ def test_a_conflict_shows_all_sides() -> None:
     assert (
         found.sentence == "disputed: build_failed by a (L4, 2026-02-01); ok by this project (L4, 2026-01-01)"
     )
+
+
+GPU = {"compute_capability": "8.9", "gpu": "L4"}
+
+
+def recorded(here: Cell, who: str, **fields: Any) -> Outcome:
+    """Return a cell's record, sent in by somebody; "" is the project."""
+    stamps = Stamps(when="2026-01-01", environment=GPU | {"gpu_hash": who}, submission=who, account=who)
+    return replace(record(here), stamps=stamps, **fields)
+
+
+FAILED: dict[str, Any] = {"failed_phase": "build", "layers": (), "ran": False}
+
+
+@pytest.mark.parametrize(
+    ("claimed", "fields", "who", "verdict"),
+    [
+        (Class.OK, FAILED, ("",), Verdict.REGRESSED),
+        (Class.OK, FAILED, ("a",), Verdict.NEW),
+        (Class.OK, FAILED, ("a", "b"), Verdict.REGRESSED),
+        (Class.PRECISION_LOST, {}, ("a",), Verdict.KNOWN_FAILURE),
+    ],
+)
+def test_what_one_stranger_observed_breaks_no_claim(
+    claimed: Class, fields: dict[str, Any], who: tuple[str, ...], verdict: Verdict
+) -> None:
+    here = cell("trt86", claimed)
+    outcomes = [recorded(here, each, **fields) for each in who]
+    known = trusts([here], outcomes, lambda _: False)
+    found = believed(judge_cell(here, outcomes[0]), known)
+    assert found.judgement.verdict is verdict
+    assert found.trust == ("" if who == ("",) else MEASURED if len(who) > 1 else OBSERVED_ONCE)
+    assert found.judgement.sentence.startswith(f"{found.trust}: " if found.trust else "ended as")
+
+
+def test_where_they_disagree_it_is_disputed_by_architecture() -> None:
+    """On another one, and of what is stale, says nothing of the machine or of no cell, nobody is asked."""
+    here = cell("trt86", Class.OK)
+    fails, lost = recorded(here, "a", **FAILED), recorded(here, "b")
+    other = replace(lost.stamps, environment=GPU | {"compute_capability": "7.5"})
+    stale = recorded(here, "c", error="stale")
+    away = [
+        replace(lost, stamps=other),
+        stale,
+        recorded(here, "d", state="infra_error", reason="x"),
+        replace(lost, cell="gone"),
+    ]
+    known = trusts([here], [fails, *away], lambda outcome: outcome is stale)
+    assert {place: found.word for place, found in known.items()} == {
+        (here.id, "8.9"): OBSERVED_ONCE,
+        (here.id, "7.5"): OBSERVED_ONCE,
+    }
+    known = trusts([here], [fails, lost], lambda _: False)
+    judged = [believed(judge_cell(here, each), known) for each in (fails, lost)]
+    assert [each.judgement.verdict for each in judged] == [Verdict.DISPUTED] * 2
+    assert not any(each.failed for each in judged)
+    blank = judge_cell(here, recorded(here, "a", state="infra_error", reason="x"))
+    assert believed(blank, known) == blank
+
+
+def test_what_the_project_alone_measured_needs_no_trust() -> None:
+    here = cell("trt86")
+    assert trusts([here], [recorded(here, "")], lambda _: False) == {}
