@@ -116,7 +116,7 @@ def _variant(index: int) -> VariantView:
         counterpart=None,
         wanted=((nodes[0], Precision.INT8), (nodes[3], Precision.INT8)),
         recipe={},
-        recipe_text="graph typing; flags INT8+FP16; workspace 1024 MiB",
+        recipe_text="graph typing; flags INT8+FP16",
         recipe_sha256=f"{index:064x}",
         model_sha256=f"{index * 7919:064x}",
         expectations=(Expectation.reported(Class.BUILD_FAILED, "<10.9", _LINK),),

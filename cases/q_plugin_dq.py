@@ -68,6 +68,9 @@ DOCUMENTATION = Link(
 
 OK, FAILS = Class.OK, Class.BUILD_FAILED
 reported, guessed = Expectation.reported, Expectation.guessed
+builds, may_build = partial(reported, OK, level="builds"), partial(guessed, OK, level="builds")
+#: Builds, in the precision that the variant wants.
+keeps, may_keep = partial(reported, OK, level="precision"), partial(guessed, OK, level="precision")
 NODE, POOL = "LayerNorm_4", "MaxPool_4"
 SHAPE_3D = (1, 16, 64)
 SHAPE_4D = (1, 32, 16, 16)
@@ -180,13 +183,13 @@ NO_V3 = guessed(
     Class.PARSE_FAILED, "<10", "IPluginV3 came with 10", link=FALLBACK_100, signature="plugin-not-found"
 )
 LINEAR_CLAIMS = (
-    reported(OK, ">=8.5,<9", PLACEMENT),
-    guessed(OK, ">=9,<11", link=DOCUMENTATION),
-    guessed(OK, ">=11", V2_ON_11, link=HEADER_111),
+    builds(">=8.5,<9", PLACEMENT, note="8.5.3 and 8.6.0"),
+    may_build(">=9,<11", link=DOCUMENTATION),
+    may_build(">=11", V2_ON_11, link=HEADER_111),
 )
 FP32_CLAIMS = (
-    reported(OK, ">=8.5,<11", REPORT, "summary", note=IN_FP32),
-    guessed(OK, ">=11", V2_ON_11, link=HEADER_111),
+    keeps(">=8.5,<11", REPORT, "summary", note=IN_FP32),
+    may_keep(">=11", V2_ON_11, link=HEADER_111),
 )
 
 _int8 = partial(Variant, recipe=LINEAR, precision=((NODE, Precision.INT8),))
@@ -198,7 +201,7 @@ PAIRS_ROUND_PLUGIN = (
         title="Q/DQ pairs round an INT8-only plugin: no format is left for it",
         build=partial(_q_dq_plugin_q_dq, "int8_linear"),
         expectations=(
-            reported(FAILS, ">=8.5,<9", PLACEMENT, signature=EMPTY),
+            reported(FAILS, ">=8.5,<9", PLACEMENT, note="8.5.3 and 8.6.0", signature=EMPTY),
             guessed(FAILS, ">=9,<11", link=PLACEMENT, signature=EMPTY),
             guessed(FAILS, ">=11", NO_FP32, link=PLACEMENT, signature=NO_FORMAT),
         ),
@@ -248,7 +251,7 @@ LINEAR_BETWEEN = (
         recipe=LINEAR_STRONG,
         role=Role.TWIN,
         counterpart="q-plugin-dq-int8",
-        expectations=(NO_STRONG_TYPING, guessed(OK, ">=9", link=DOCUMENTATION)),
+        expectations=(NO_STRONG_TYPING, may_build(">=9", link=DOCUMENTATION)),
     ),
     _int8(
         name="q-plugin-dq-int8-4d",
@@ -264,7 +267,7 @@ LINEAR_BETWEEN = (
         build=partial(_q_plugin_dq, "int8_linear", version="2"),
         role=Role.WORKAROUND,
         counterpart="q-plugin-dq-int8",
-        expectations=(NO_V3, guessed(OK, ">=10", link=DOCUMENTATION)),
+        expectations=(NO_V3, may_build(">=10", link=DOCUMENTATION)),
     ),
 )
 
@@ -275,8 +278,9 @@ OTHERS_BETWEEN = (
         build=partial(_q_plugin_dq, "int8_vectorised"),
         recipe=_plugin_recipe("int8_vectorised"),
         expectations=(
-            reported(FAILS, ">=8.5,<9", REPORT, note="version guessed from the log", signature=NO_FORMAT),
-            guessed(FAILS, ">=9", link=REPORT, signature=NO_FORMAT),
+            guessed(
+                FAILS, ">=8.5", "no version is named; the log is of 8.x", link=REPORT, signature=NO_FORMAT
+            ),
         ),
     ),
     _int8(
@@ -286,7 +290,7 @@ OTHERS_BETWEEN = (
         recipe=_plugin_recipe("int8_vectorised"),
         role=Role.CONTROL,
         counterpart="q-plugin-dq-int8-vectorised",
-        expectations=(guessed(OK, ">=8.5", link=REPORT),),
+        expectations=(may_build(">=8.5", link=REPORT),),
     ),
     _int8(
         name="q-plugin-dq-int8-fp32",
@@ -294,8 +298,8 @@ OTHERS_BETWEEN = (
         build=partial(_q_plugin_dq, "int8_fp32"),
         recipe=_plugin_recipe("int8_fp32"),
         expectations=(
-            reported(FAILS, ">=8.5,<9", REPORT, "summary", signature=EMPTY),
-            guessed(OK, ">=11", f"the graph fixes the type; {V2_ON_11}", link=HEADER_111),
+            reported(FAILS, ">=8.5,<9", REPORT, "summary", note="version by the log", signature=EMPTY),
+            may_build(">=11", f"the graph fixes the type; {V2_ON_11}", link=HEADER_111),
         ),
     ),
     _int8(
@@ -305,7 +309,7 @@ OTHERS_BETWEEN = (
         recipe=_plugin_recipe("int8_fp32", Typing.STRONG),
         role=Role.TWIN,
         counterpart="q-plugin-dq-int8-fp32",
-        expectations=(NO_STRONG_TYPING, guessed(OK, ">=10", "the graph fixes the type", link=REPORT)),
+        expectations=(NO_STRONG_TYPING, may_build(">=10", "the graph fixes the type", link=REPORT)),
     ),
     _fp32(
         name="q-plugin-dq-fp32",
@@ -326,8 +330,8 @@ INT8_CONSTANTS = (
         expectations=(
             NO_V3,
             reported(FAILS, ">=10,<10.1", CONSTANT, signature=CONSTANT_REFUSED),
-            reported(OK, ">=10.1,<10.2", CONSTANT),
-            guessed(OK, ">=10.2", link=CONSTANT),
+            builds(">=10.1,<10.2", CONSTANT),
+            may_build(">=10.2", link=CONSTANT),
         ),
     ),
     _int8(
@@ -337,20 +341,18 @@ INT8_CONSTANTS = (
         role=Role.WORKAROUND,
         counterpart="int8-constant-v3",
         expectations=(
-            reported(OK, ">=10,<10.1", CONSTANT),
-            guessed(OK, ">=10.1,<11", link=CONSTANT),
-            guessed(OK, ">=11", V2_ON_11, link=HEADER_111),
+            builds(">=10,<10.1", CONSTANT),
+            may_build(">=10.1,<11", link=CONSTANT),
+            may_build(">=11", V2_ON_11, link=HEADER_111),
         ),
     ),
 )
 
 _native = partial(Variant, recipe=Recipe(flags=("INT8",)))
 POOL_CLAIMS = (
-    guessed(OK, ">=8.5,<8.6", link=links.OPERATORS_86),
-    reported(
-        OK, ">=8.6,<9", links.OPERATORS_86, "nvidia", note="the operator list has INT8, that of 10.1 has not"
-    ),
-    guessed(OK, ">=9", link=links.OPERATORS_86),
+    may_build(">=8.5,<8.6", link=links.OPERATORS_86),
+    builds(">=8.6,<9", links.OPERATORS_86, "nvidia", note="the operator list has INT8, that of 10.1 has not"),
+    may_build(">=9", link=links.OPERATORS_86),
 )
 WITHOUT_PLUGIN = (
     _native(
@@ -387,7 +389,7 @@ WITHOUT_PLUGIN = (
                 note="it has no LayerNormalization and looks for a plugin of that name",
                 signature="plugin-not-found",
             ),
-            reported(OK, ">=8.6", LAYER_NORM, note=STAYS),
+            keeps(">=8.6", LAYER_NORM, note=STAYS),
         ),
     ),
     _native(
@@ -397,7 +399,7 @@ WITHOUT_PLUGIN = (
         role=Role.WORKAROUND,
         counterpart="layernorm-native",
         precision=((f"{NODE}/Div", Precision.FP32),),
-        expectations=(guessed(OK, ">=8.5", STAYS, link=LAYER_NORM),),
+        expectations=(may_keep(">=8.5", STAYS, link=LAYER_NORM),),
     ),
 )
 

@@ -61,7 +61,7 @@ def recipes_page(matrix: Matrix, cases: Sequence[Case]) -> str:
         "- *not applicable*: the cell is not run. ONNX Runtime takes precision from the graph alone, and the recipe",
         "  asks for more.",
         "",
-        "A range, `trt86 to trt1016`, is of neighbouring columns of matrix.yaml. The workspace is 1024 MiB everywhere.",
+        "A range, `trt86 to trt1016`, is of neighbouring columns of matrix.yaml.",
         "",
         "| recipe | variants | to be run | API removed | not applicable |",
         "| --- | --- | --- | --- | --- |",
@@ -79,7 +79,7 @@ def _row(recipe: str, cells: Sequence[Cell], order: Sequence[str]) -> str:
         # before "this recipe" stands once on the page.
         detail = fate.detail.partition(";")[0].rpartition("this recipe ")[2]
         fates.setdefault((fate.status, detail), set()).add(cell.target.name)
-    columns = [recipe.partition("; workspace")[0], "<br>".join(f"`{name}`" for name in variants)]
+    columns = [recipe, "<br>".join(f"`{name}`" for name in variants)]
     for status in ("runnable", "api_removed", "not_applicable"):
         told = [
             f"{_reason(found, detail)}{_ranges(names, order)}"

@@ -64,7 +64,8 @@ class Recipe:
     """How an engine is asked to build a graph.
 
     `flags` are BuilderFlag names ("INT8", "FP16"); `parser_flags` are (OnnxParserFlag name, on or off), and what
-    is not listed keeps the version's default; `mark_outputs` are ONNX tensor names made network outputs.
+    is not listed keeps the version's default; `mark_outputs` are ONNX tensor names made network outputs. Without a
+    `workspace_mib` the limit is the engine's own, which is all of the device's memory.
     """
 
     typing: Typing = Typing.GRAPH
@@ -74,7 +75,7 @@ class Recipe:
     mark_outputs: tuple[str, ...] = ()
     plugin: Plugin | None = None
     profiles: tuple[Profile, ...] = ()
-    workspace_mib: int = 1024
+    workspace_mib: int | None = None
 
     def __post_init__(self) -> None:
         check_types(self)

@@ -19,10 +19,9 @@ from harness.community.check import rederived
 from harness.community.provenance import Provenance, gpu_hash
 from harness.community.scrub import KNOWN_FACTS, Scrubber, scrubber, without_neighbours
 from harness.errors import HandledError
-from harness.plan import claims_about
+from harness.plan.questions import open_questions
 from harness.record.from_json import decode
 from harness.record.outcome import OTHERS, End, Latency, Outcome, Stamps
-from harness.words import Grade
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,12 +35,11 @@ _PATIENCE = 10
 
 
 def ordered(cells: Iterable[Cell]) -> list[Cell]:
-    """Return cells, those first whose answer settles most claims that nobody measured yet."""
-    return sorted(cells, key=lambda cell: -_open_claims(cell))
-
-
-def _open_claims(cell: Cell) -> int:
-    return sum(claim.grade is not Grade.MEASURED for claim in claims_about(cell))
+    """Return cells, those first whose answers settle most claims that nobody measured yet."""
+    known = list(cells)
+    asked = [question.cell for question in open_questions(known, (), most=None)]
+    first = {cell.id for cell in asked}
+    return [*asked, *(cell for cell in known if cell.id not in first)]
 
 
 def submission(measured: Sequence[Measured], *, commit: str, account: str) -> tuple[Provenance, bytes]:

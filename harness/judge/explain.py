@@ -100,5 +100,6 @@ def describe_recipe(recipe: Recipe) -> str:
     if recipe.plugin:
         parts.append(f"plugin {recipe.plugin.op} accepting {recipe.plugin.formats}")
     parts += [f"profile {profile.input} {profile.minimum}..{profile.maximum}" for profile in recipe.profiles]
-    parts.append(f"workspace {recipe.workspace_mib} MiB")
+    if recipe.workspace_mib is not None:
+        parts.append(f"workspace {recipe.workspace_mib} MiB")
     return "; ".join(parts)

@@ -18,22 +18,39 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Cell:
-    """One variant on one target; `id` is `case[variant]-target`, also its pytest id."""
+    """One variant on one target; `id` is `case[variant]-target`, also its pytest id.
+
+    `earlier` are the targets of an earlier version, of the same engine, platform and GPU generation.
+    """
 
     id: str
     case: Case
     variant: Variant
     target: Target
+    earlier: tuple[str, ...] = ()
 
 
 def all_cells(matrix: Matrix, cases: Iterable[Case]) -> tuple[Cell, ...]:
     """Return all cells, ordered by case, variant and target, each as its source lists them."""
+    earlier = {target.name: _earlier(matrix, target) for target in matrix}
     return tuple(
-        Cell(f"{case.name}[{variant.name}]-{target.name}", case, variant, target)
+        Cell(f"{case.name}[{variant.name}]-{target.name}", case, variant, target, earlier[target.name])
         for case in cases
         for variant in case
         for target in matrix
     )
+
+
+def _earlier(matrix: Matrix, target: Target) -> tuple[str, ...]:
+    return tuple(
+        other.name
+        for other in matrix
+        if _series(other) == _series(target) and Version(other.version) < Version(target.version)
+    )
+
+
+def _series(target: Target) -> tuple[object, ...]:
+    return target.engine, target.platform, target.compute_capability, target.provider
 
 
 def claims_about(cell: Cell, compute_capability: str | None = None) -> tuple[Expectation, ...]:
@@ -56,7 +73,7 @@ def claims_about(cell: Cell, compute_capability: str | None = None) -> tuple[Exp
 
 
 #: A version that lacks an API has not shown the failure that others report.
-_SHOWS_NO_FAILURE = GOOD | UNJUDGED | {Class.API_REMOVED}
+SHOWS_NO_FAILURE = GOOD | UNJUDGED | {Class.API_REMOVED}
 
 
 def failed_before(cell: Cell, compute_capability: str | None = None) -> str:
@@ -68,7 +85,7 @@ def failed_before(cell: Cell, compute_capability: str | None = None) -> str:
     found = [
         claim
         for claim in cell.variant.expectations
-        if claim.compute_capability in here and _shows_failure(claim, cell.target)
+        if claim.compute_capability in here and _shows_failure(claim, cell)
     ]
     if not found:
         return ""
@@ -76,9 +93,10 @@ def failed_before(cell: Cell, compute_capability: str | None = None) -> str:
     return f"{last.note} to end as {last.outcome}"
 
 
-def _shows_failure(claim: Expectation, target: Target) -> bool:
-    if claim.grade is not Grade.MEASURED or claim.outcome in _SHOWS_NO_FAILURE:
+def _shows_failure(claim: Expectation, cell: Cell) -> bool:
+    if claim.grade is not Grade.MEASURED or claim.outcome in SHOWS_NO_FAILURE:
         return False
-    here = target.name in claim.targets or claim.platform == target.platform
-    exact = claim.versions.startswith("==") and claim.engine is target.engine
-    return here and exact and Version(claim.versions.removeprefix("==")) <= Version(target.version)
+    if not claim.versions.startswith("==") or claim.engine is not cell.target.engine:
+        return False
+    before = Version(claim.versions.removeprefix("==")) <= Version(cell.target.version)
+    return before and not {cell.target.name, *cell.earlier}.isdisjoint(claim.targets)

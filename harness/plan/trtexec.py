@@ -82,7 +82,8 @@ def _options(recipe: Recipe, cell: Cell) -> tuple[list[str], list[str]]:
     for profile in recipe.profiles:
         for word, shape in (("min", profile.minimum), ("opt", profile.optimum), ("max", profile.maximum)):
             options.append(f"--{word}Shapes={profile.input}:{'x'.join(map(str, shape))}")
-    options.append(f"--memPoolSize=workspace:{recipe.workspace_mib}M")
+    if recipe.workspace_mib is not None:
+        options.append(f"--memPoolSize=workspace:{recipe.workspace_mib}M")
     if target.compute_capability:
         options.append(f"--computeCapabilities={target.compute_capability.replace('.', '')}")
     if not target.needs.gpu:

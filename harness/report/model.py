@@ -81,8 +81,22 @@ class Change:
 
 
 @dataclass(frozen=True)
+class QuestionView:
+    """A cell that nobody has measured, what is claimed of it that its answer would settle, the line that measures it.
+
+    `claims` are indices into the variant's expectations.
+    """
+
+    case: str
+    variant: str
+    target: str
+    claims: tuple[int, ...]
+    command: str
+
+
+@dataclass(frozen=True)
 class VariantView:
-    """A row."""
+    """A row; `reproduced` says where what is claimed to fail was measured to, "" where nobody claims a failure."""
 
     case: str
     name: str
@@ -97,6 +111,7 @@ class VariantView:
     expectations: tuple[Expectation, ...]
     tags: tuple[str, ...]
     spans: tuple[Span, ...] = ()
+    reproduced: str = ""
     graph: GraphView = field(default_factory=GraphView)
 
     @property
@@ -231,6 +246,7 @@ class Results:
     cells: tuple[CellView, ...]
     changes: tuple[Change, ...] = ()
     runs: tuple[RunView, ...] = ()
+    questions: tuple[QuestionView, ...] = ()
     matrix_sha256: str = ""
     submissions: tuple[Contribution, ...] = ()
 
@@ -251,6 +267,7 @@ class Results:
             "changes": [{**fields_of(change), "text": change.text} for change in self.changes],
             "runs": self.runs,
             "submissions": self.submissions,
+            "questions": self.questions,
             "cells": [_cell(cell) for cell in self.cells],
         }
 
@@ -319,3 +336,12 @@ def _check_claims(results: Results) -> None:
             raise ValueError(f"cell {cell.id!r:.120} is of a variant that is not there")
         if not all(0 <= index < many for index in cell.claims):
             raise ValueError(f"cell {cell.id!r:.120} names a claim that is not there")
+    known = {(cell.case, cell.variant, cell.target) for cell in results.cells}
+    for asked in results.questions:
+        many = claims.get((asked.case, asked.variant), 0)
+        if (asked.case, asked.variant, asked.target) not in known:
+            raise ValueError(
+                f"a question is of the cell {asked.case!r:.60} {asked.variant!r:.60}, which is not there"
+            )
+        if not all(0 <= index < many for index in asked.claims):
+            raise ValueError(f"a question of {asked.variant!r:.120} names a claim that is not there")

@@ -37,6 +37,7 @@ from harness.report.model import (
     TargetView,
     VariantView,
 )
+from harness.report.unknown import with_unknown
 from harness.words import Typing
 
 if TYPE_CHECKING:
@@ -154,9 +155,8 @@ def _assemble(
     views = tuple(_case(case, found.models) for case in found.cases)
     runs = tuple(RunView(record.run, record.when) for record in history)
     sent = contributions(found.outcomes, found.revoked)
-    return _with_ranges(
-        Results(targets, views, cells, runs=runs, submissions=sent, matrix_sha256=found.matrix.sha256())
-    )
+    whole = Results(targets, views, cells, runs=runs, submissions=sent, matrix_sha256=found.matrix.sha256())
+    return with_unknown(_with_ranges(whole), found.cells)
 
 
 def _pasts(

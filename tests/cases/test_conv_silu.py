@@ -8,18 +8,23 @@ import onnx
 import pytest
 from onnx import TensorProto
 
-from harness.case import Class, Engine, Precision, Role, Typing, load_cases
+from harness.case import Class, Engine, Grade, Precision, Role, Typing, load_cases
 from harness.layers import asked, wished
 
 pytestmark = pytest.mark.unit
 
 CASES = {case.name: case for case in load_cases(Path(__file__).resolve().parents[2] / "cases")}
 VARIANTS = {variant.name: variant for variant in CASES["conv_silu"]}
+OPS = ("conv/Conv", "act/Sigmoid", "act/Mul")
 SILU = ["/model.0/conv/Conv", "/model.0/act/Sigmoid", "/model.0/act/Mul"]
 
 
 def names(variant: str) -> list[str]:
     return [node.name for node in VARIANTS[variant].build().graph.node]
+
+
+def shapes(graph: onnx.GraphProto) -> dict[str, list[int]]:
+    return {entry.name: list(entry.dims) for entry in graph.initializer}
 
 
 def claims(variant: str, version: str, platform: str) -> set[tuple[Class, str | None]]:
@@ -32,8 +37,11 @@ def claims(variant: str, version: str, platform: str) -> set[tuple[Class, str | 
 
 
 def test_the_reproducer_is_the_first_convolution_of_the_report() -> None:
-    """Nodes, tensors and strides are those of the exported YOLOv8: `Conv + PWN(PWN(Sigmoid), Mul)`."""
-    graph = VARIANTS["int8-entropy"].build().graph
+    """Nodes, tensors, strides and opset are those of the exported YOLO: `Conv + PWN(PWN(Sigmoid), Mul)`."""
+    model = VARIANTS["int8-entropy"].build()
+    graph = model.graph
+    assert [(entry.domain, entry.version) for entry in model.opset_import] == [("", 17)]
+    assert shapes(graph)["model.0.conv.weight"] == [48, 3, 3, 3]
     conv, sigmoid, mul = graph.node
     assert [node.name for node in graph.node] == SILU
     assert list(conv.input) == ["images", "model.0.conv.weight", "model.0.conv.bias"]
@@ -79,19 +87,52 @@ def test_two_convolutions_in_a_row() -> None:
     """The second convolution is the one that the report on the RTX 3090 names."""
     second = [name.replace("model.0", "model.1") for name in SILU]
     assert names("int8-two") == SILU + second
+    assert shapes(VARIANTS["int8-two"].build().graph)["model.1.conv.weight"] == [128, 64, 3, 3]
 
 
-def test_the_tail_ends_in_a_network_output() -> None:
-    """The mask prototypes: a 1x1 convolution to 32 channels whose SiLU is the graph's output."""
-    graph = VARIANTS["int8-tail"].build().graph
-    assert [node.name for node in graph.node][-3:] == [
-        "/model.22/proto/cv3/conv/Conv",
-        "/model.22/proto/cv3/act/Sigmoid",
-        "/model.22/proto/cv3/act/Mul",
-    ]
+def test_the_tail_is_the_whole_prototype_head() -> None:
+    """Convolution, upsampling, convolution, and a 1x1 one to 32 channels whose SiLU is the network's output."""
+    model = VARIANTS["int8-tail"].build()
+    graph = model.graph
+    cv1, cv2, cv3 = ([f"/model.23/proto/{part}/{op}" for op in OPS] for part in ("cv1", "cv2", "cv3"))
+    assert names("int8-tail") == [*cv1, "/model.23/proto/upsample/ConvTranspose", *cv2, *cv3]
     assert graph.output[0].name == graph.node[-1].output[0]
-    weights = {entry.name: list(entry.dims) for entry in graph.initializer}
-    assert weights["model.22.proto.cv3.conv.weight"] == [32, 64, 1, 1]
+    assert [(entry.domain, entry.version) for entry in model.opset_import] == [("", 17)]
+    found = shapes(graph)
+    assert found["model.23.proto.upsample.weight"] == [64, 64, 2, 2]
+    assert [found[f"model.23.proto.cv{number}.conv.weight"] for number in (1, 2, 3)] == [
+        [64, 64, 3, 3],
+        [64, 64, 3, 3],
+        [32, 64, 1, 1],
+    ]
+    [before, after] = (value.type.tensor_type.shape.dim for value in (graph.input[0], graph.output[0]))
+    assert after[2].dim_value == 2 * before[2].dim_value
+
+
+def test_the_tail_is_calibrated_both_ways() -> None:
+    """One graph: the entropy calibrator of the 8.6 report and the min-max one of those on 10.x."""
+    entropy, minmax = VARIANTS["int8-tail"], VARIANTS["int8-tail-minmax"]
+    assert entropy.model_bytes() == minmax.model_bytes() == VARIANTS["tail-fp32"].model_bytes()
+    assert [
+        variant.recipe.calibrator and variant.recipe.calibrator.kind for variant in (entropy, minmax)
+    ] == [
+        "entropy",
+        "minmax",
+    ]
+    assert {entropy.role, minmax.role} == {Role.REPRODUCER}
+
+
+@pytest.mark.parametrize("prefix", ["int8", "qdq"])
+def test_the_concat_stands_between_convolution_and_silu(prefix: str) -> None:
+    """Three Concats of one input each are all that the workaround adds to its graph."""
+    graph = VARIANTS[f"{prefix}-tail-concat"].build().graph
+    added = [node for node in graph.node if node.op_type == "Concat"]
+    assert [node.name for node in graph.node if node.op_type != "Concat"] == names(f"{prefix}-tail")
+    assert [list(node.input) for node in added] == [
+        [f"/model.23/proto/cv{number}/conv/Conv_output_0"] for number in (1, 2, 3)
+    ]
+    readers = [node.op_type for node in graph.node for name in node.input if name == added[2].output[0]]
+    assert sorted(readers) == ["Mul", "Sigmoid"]
 
 
 @pytest.mark.parametrize("size", ["", "-two", "-tail"])
@@ -155,9 +196,17 @@ REMOVED = (Class.API_REMOVED, "implicit-int8-removed")
         ("int8-entropy", "10.2.0.19", "linux/amd64", set()),
         ("int8-entropy", "10.3.0.26", "jetson", set()),
         ("int8-entropy", "11.2.1.2", "linux/amd64", {REMOVED}),
+        ("int8-entropy", "10.7.0.23", "linux/amd64", {(Class.OK, None)}),
         ("int8-minmax", "8.6.1", "linux/amd64", {(Class.OK, None)}),
         ("int8-minmax", "8.6.2", "jetson", {(Class.OK, None)}),
         ("int8-tail", "8.6.1", "linux/amd64", {FAILS}),
+        ("int8-tail", "10.16.1.11", "linux/amd64", {FAILS}),
+        ("int8-tail-minmax", "8.6.1", "linux/amd64", {(Class.OK, None)}),
+        ("int8-tail-minmax", "10.3.0.26", "jetson", {FAILS}),
+        ("int8-tail-minmax", "10.6.0.26", "linux/amd64", {FAILS, (Class.BUILD_FAILED, None)}),
+        ("int8-tail-minmax", "10.11.0.33", "linux/amd64", {FAILS}),
+        ("int8-tail-minmax", "10.16.1.11", "linux/amd64", {FAILS}),
+        ("int8-tail-concat", "8.6.1", "linux/amd64", {(Class.OK, None)}),
         ("int8-fp16", "8.6.1", "linux/amd64", {(Class.BUILD_FAILED, None)}),
         ("qdq", "8.5.2", "jetson", {(Class.OK, None)}),
         ("fp16", "11.0.0.114", "linux/amd64", {(Class.API_REMOVED, "weak-typing-removed")}),
@@ -168,3 +217,25 @@ def test_claims_are_those_of_the_reports(
 ) -> None:
     """The claimed outcome of a version and platform is the one that the sources give, and no more."""
     assert claims(variant, version, platform) == wanted
+
+
+def test_the_windows_report_is_cited_for_the_tail_alone() -> None:
+    """Issue 4555 names /model.22/proto/cv3: it says nothing of the first convolution."""
+    citing = {
+        variant.name
+        for variant in CASES["conv_silu"]
+        for claim in variant.expectations
+        if claim.source and claim.source.url.endswith("/TensorRT/issues/4555")
+    }
+    assert citing == {"int8-tail", "int8-tail-minmax"}
+
+
+def test_a_version_that_a_date_tells_is_a_guess() -> None:
+    """The user who found min-max names no version of TensorRT."""
+    graded = {
+        claim.grade
+        for variant in CASES["conv_silu"]
+        for claim in variant.expectations
+        if claim.source and "yolov5_quant_sample" in claim.source.url
+    }
+    assert graded == {Grade.GUESSED}

@@ -8,7 +8,7 @@ import pytest
 from onnx import TensorProto, numpy_helper
 
 from cases.instance_norm import CASE, CONV1, CONV2, NORM1, NORM2
-from harness.case import Class, Engine, Expectation, Role, Typing, Variant
+from harness.case import Class, Engine, Expectation, Grade, Role, Typing, Variant
 from harness.run.numbers import make_inputs, reference
 
 pytestmark = pytest.mark.unit
@@ -91,10 +91,12 @@ def test_the_5d_form_fits_the_plugins_int8_kernel(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["int8-as-reported", "qdq-as-reported"])
-def test_the_reported_form_has_two_inputs_and_an_int64_shape(name: str) -> None:
-    """Two inputs take the calibrator's other path; the INT64 initialiser draws the 8.6 warning."""
+def test_the_reported_form_has_four_inputs_and_an_int64_shape(name: str) -> None:
+    """The inputs are those that the reporter's calibrator yields, each is used; INT64 draws the 8.6 warning."""
     model = VARIANTS[name].build()
-    assert len(model.graph.input) == 2
+    given = [value.name for value in model.graph.input]
+    assert given == ["im_patches", "train_feat", "target_labels", "train_ltrb"]
+    assert set(given) <= {tensor for node in model.graph.node for tensor in node.input}
     shape = initializer(model, inputs_of(model, "/Reshape")[1])
     assert (shape.data_type, list(shape.dims)) == (TensorProto.INT64, [4])
 
@@ -129,6 +131,9 @@ def test_each_way_to_get_a_calibrator_wrong_is_a_negative_control_of_the_right_o
     faults = {variant.recipe.calibrator.fault for variant in wrong if variant.recipe.calibrator}
     assert faults == {"host_pointer", "float64", "non_contiguous"}
     for variant in wrong:
+        # The report names no culprit: none of the three is read anywhere.
+        failing = [claim for claim in variant.expectations if claim.outcome is not Class.API_REMOVED]
+        assert {claim.grade for claim in failing} == {Grade.GUESSED}
         assert (variant.role, variant.counterpart) == (Role.NEGATIVE_CONTROL, "int8-native")
         assert variant.model_bytes() == right.model_bytes()
 

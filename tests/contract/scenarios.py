@@ -108,6 +108,7 @@ FEATURES = {
     "NATIVE_INSTANCENORM set": Recipe(parser_flags=(("NATIVE_INSTANCENORM", True),)),
     "NATIVE_INSTANCENORM cleared": Recipe(parser_flags=(("NATIVE_INSTANCENORM", False),)),
     "ENABLE_PLUGIN_OVERRIDE set": Recipe(parser_flags=(("ENABLE_PLUGIN_OVERRIDE", True),)),
+    "workspace limit": Recipe(workspace_mib=64),
     "tensors marked as output": Recipe(mark_outputs=("x",)),
     "optimisation profile": Recipe(profiles=(Profile("x", (1, 2), (1, 2), (4, 2)),)),
     "optimisation profile and calibrator": Recipe(

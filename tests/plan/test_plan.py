@@ -296,10 +296,10 @@ def test_claims_about_keeps_the_claims_about_this_target_in_order(matrix: Matrix
     [
         ({}, True),
         ({"outcome": Class.CRASHED, "versions": "==8.6.0"}, True),
-        ({"versions": "==8.5.3", "targets": ("trt85",), "platform": "linux/amd64"}, True),
-        ({"versions": "==8.5.3", "targets": ("trt85",)}, False),
-        ({"versions": "==8.5.2", "targets": ("l4t85",), "platform": "jetson"}, False),
-        ({"versions": "==9.2.0", "targets": ("trt92",), "platform": "linux/amd64"}, False),
+        ({"versions": "==8.5.3", "targets": ("trt85",)}, True),
+        ({"versions": "==8.5.2", "targets": ("l4t85",)}, False),
+        ({"versions": "==9.2.0", "targets": ("trt92",)}, False),
+        ({"versions": "==9.2.0"}, False),
         ({"versions": "==1.4.0", "engine": Engine.TENSORRT_RTX}, False),
         ({"outcome": Class.OK}, False),
         ({"outcome": Class.API_REMOVED}, False),
@@ -316,6 +316,7 @@ def test_a_variant_failed_before_where_it_was_measured_to_here_or_earlier(
     plain = Expectation(Class.BUILD_FAILED, "==8.6.1", None, Grade.MEASURED, note, targets=("trt86",))
     claim = dataclasses.replace(plain, **changes)
     cell = cell_of(matrix, "trt86", variant("v", expectations=(claim,)))
+    cell = dataclasses.replace(cell, earlier=("trt85",))
     assert failed_before(cell, "8.9") == (f"{note} to end as {claim.outcome}" if counts else "")
 
 
@@ -343,3 +344,9 @@ def test_where_no_gpu_took_part_the_generation_counts_that_the_target_builds_for
     declared, open_ = cell_of(matrix, "rtx17-sm75", v), cell_of(matrix, "rtx17", v)
     assert [claims_about(declared, each) for each in (None, "", "8.9")] == [(turing,), (turing,), (ada,)]
     assert [claims_about(open_, each) for each in (None, "", "8.9")] == [(turing, ada), (), (ada,)]
+
+
+def test_earlier_targets_are_those_of_the_same_engine_platform_and_generation(matrix: Matrix) -> None:
+    """A version of Jetson is no predecessor of one on x86, nor one that builds for a chosen GPU."""
+    found = {cell.target.name: cell.earlier for cell in all_cells(matrix, [case("c", variant("v"))])}
+    assert found == {**dict.fromkeys(TARGETS, ()), "trt110": ("trt86",)}

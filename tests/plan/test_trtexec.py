@@ -117,6 +117,7 @@ def test_the_rest_of_a_recipe(matrix: Matrix) -> None:
     words, comments = options(matrix, "trt86", recipe)
     assert {"--minShapes=x:1x3", "--optShapes=x:2x3", "--maxShapes=x:4x3"} <= set(words)
     assert "--memPoolSize=workspace:7M" in words
+    assert not any("memPoolSize" in word for word in options(matrix, "trt86", Recipe())[0])
     assert any(word.startswith("--staticPlugins=") for word in words)
     assert any("calibrates with random data" in comment for comment in comments)
     assert any("--trt-outputs a 'b c'" in comment for comment in comments)

@@ -18,6 +18,7 @@ from harness.report.page.columns import Column, groups
 from harness.report.page.packing import table
 from harness.report.page.query import states, vocabulary
 from harness.report.page.steps import series_of
+from harness.report.page.unknown import told_spans
 from harness.report.text import clip, milliseconds, visible
 from harness.words import GOOD, Engine, Grade, Precision, said
 
@@ -176,7 +177,7 @@ def _row(case: int, variant: VariantView, differs: bool) -> Row:  # noqa: FBT001
         variant.counterpart,
         variant.tags,
         [{"node": node, "want": said(want), "op": ops.get(node, "")} for node, want in variant.wanted],
-        [{"series": span.series, "text": span.text, "claimed": span.claimed} for span in variant.spans],
+        [{"series": span.series, "text": span.text, "claimed": span.claimed} for span in told_spans(variant)],
         differs,
     )
 

@@ -24,6 +24,7 @@ from harness.report.page.cells import look, spoken
 from harness.report.page.columns import NO_GPU, gpus_of, groups, short_digest
 from harness.report.page.data import page_data
 from harness.report.page.steps import offered
+from harness.report.page.unknown import questions, told_spans
 from harness.report.past import NEWS, TREND_MARKS, day, news
 from harness.report.text import capital, clip, visible
 from harness.words import Class, Engine
@@ -88,6 +89,7 @@ def render(results: Results, archives: Sequence[str] = ()) -> str:
             static=len(results.cells) <= _STATIC_CELLS,
             clusters=clusters(results),
             news=news(results),
+            questions=questions(results),
             runs=_runs(results),
             differing={(change.case, change.variant) for change in results.changes},
         )
@@ -131,7 +133,7 @@ def _environment() -> jinja2.Environment:
     made.globals.update(KINDS=KINDS, STEP_ROWS=_STEP_ROWS, MOST_STEP_ROWS=_MOST_STEP_ROWS)
     made.filters.update(day=day, brief=_brief, capital=capital, name=_name, cut=_cut, brief_name=_brief_name)
     made.globals.update(look_of=look, words_of=spoken, used=_used)
-    made.filters.update(short_digest=short_digest)
+    made.filters.update(short_digest=short_digest, told_spans=told_spans)
     return made
 
 

@@ -25,7 +25,7 @@ FAULTS = (
         'config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, recipe["workspace_mib"] << 20)',
         'config.max_workspace_size = recipe["workspace_mib"] << 20',
         "10.16",
-        "feature strongly typed network",
+        "feature workspace limit",
         "ended as raised, not done: AttributeError: 'tensorrt_bindings.tensorrt.IBuilderConfig' object "
         "has no attribute 'max_workspace_size' (build.py)",
     ),
@@ -161,8 +161,18 @@ FAULTS = (
         'recipe["workspace_mib"] << 20',
         'recipe["workspace_mib"] << 10',
         "rtx 1.7",
-        "feature strongly typed network",
-        "the memory pools are not MemoryPoolType.WORKSPACE, 1073741824",
+        "feature workspace limit",
+        "the memory pools are limited to MemoryPoolType.WORKSPACE, 65536, not MemoryPoolType.WORKSPACE, 67108864",
+    ),
+    Fault(
+        "workspace where none is asked",
+        _BUILD,
+        'if recipe["workspace_mib"] is not None:\n        config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, '
+        'recipe["workspace_mib"] << 20)',
+        'config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, (recipe["workspace_mib"] or 1024) << 20)',
+        "8.6",
+        "feature precision of the graph (Q/DQ, Cast)",
+        "the memory pools are limited to MemoryPoolType.WORKSPACE, 1073741824, not nothing",
     ),
     Fault(
         "timing cache left on",

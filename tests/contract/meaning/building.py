@@ -92,12 +92,14 @@ def model(job: Job) -> Iterator[str]:
 
 
 def settings(job: Job) -> Iterator[str]:
-    """The workspace is the recipe's, and layers are told in detail."""
-    limit = f"MemoryPoolType.WORKSPACE, {job.recipe['workspace_mib'] << 20}"
+    """The workspace is the recipe's, the engine's own where that has none, and layers are told in detail."""
+    mib = job.recipe["workspace_mib"]
+    limits = [] if mib is None else [f"MemoryPoolType.WORKSPACE, {mib << 20}"]
     for at, built in job.find(_BUILD):
         pools = [call for call in job.before(at, "IBuilderConfig.set_memory_pool_limit") if _on(call, built)]
-        if [", ".join(call.arguments) for call in pools] != [limit]:
-            yield f"the memory pools are not {limit}"
+        given = [", ".join(call.arguments) for call in pools]
+        if given != limits:
+            yield f"the memory pools are limited to {words(given)}, not {words(limits)}"
         told = [call.arguments[0] for call in job.before(at, "IBuilderConfig.profiling_verbosity =")]
         if told != ["ProfilingVerbosity.DETAILED"]:
             yield "layers are not told in detail"

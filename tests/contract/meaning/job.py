@@ -28,8 +28,8 @@ class Job:
     @property
     def recipe(self) -> dict[str, Any]:
         """Return the job's recipe; of a preflight, whose network is empty, that of a graph without any wish."""
-        asked = {"typing": "graph", "flags": (), "calibrator": None, "plugin": None}
-        nothing: dict[str, Any] = {"parser_flags": (), "mark_outputs": (), "profiles": (), "workspace_mib": 0}
+        asked = {"typing": "graph", "flags": (), "calibrator": None, "plugin": None, "workspace_mib": None}
+        nothing: dict[str, Any] = {"parser_flags": (), "mark_outputs": (), "profiles": ()}
         return {**asked, **nothing, **self.scenario.job.get("recipe", {})}
 
     @property

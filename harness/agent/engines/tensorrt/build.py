@@ -89,7 +89,8 @@ def _mark_outputs(network: Any, names: Any) -> None:
 def _configure(config: Any, job: Message) -> None:
     trt = api.trt
     recipe = job["recipe"]
-    config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, recipe["workspace_mib"] << 20)
+    if recipe["workspace_mib"] is not None:
+        config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, recipe["workspace_mib"] << 20)
     config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED
     # A tactic remembered from another cell would make this one depend on the order of the run.
     config.set_flag(trt.BuilderFlag.DISABLE_TIMING_CACHE)
