@@ -74,7 +74,8 @@ def submission(measured: Sequence[Measured], *, commit: str, account: str) -> tu
 def _scrubbed(clean: Scrubber, measured: Measured, hashed: str) -> tuple[Outcome, str]:
     """Return a record and its log for others to read: the log scrubbed, the record made from it again."""
     cell, outcome, log = measured
-    log = clean.text(log)
+    # What a native library writes may be no text; so is it kept in a folder of logs, and so it must come back.
+    log = clean.text(log).encode("utf-8", "backslashreplace").decode()
     facts = {
         key: clean.text(value) for key, value in outcome.stamps.environment.items() if key in KNOWN_FACTS
     }
@@ -89,7 +90,7 @@ def _scrubbed(clean: Scrubber, measured: Measured, hashed: str) -> tuple[Outcome
         again = rederived(cell, public, log)
     except (ValueError, TypeError) as error:
         raise HandledError(f"{cell.id}: its log cannot be read again: {error}") from error
-    return replace(again, log_sha256=hashlib.sha256(log.encode("utf-8", "backslashreplace")).hexdigest()), log
+    return replace(again, log_sha256=hashlib.sha256(log.encode()).hexdigest()), log
 
 
 def _clean_latency(clean: Scrubber, latency: Latency | None) -> Latency | None:

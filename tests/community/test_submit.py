@@ -26,7 +26,7 @@ from tests.community.measured import UUID, cells, make_project, measure, send
 
 pytestmark = pytest.mark.unit
 
-HOST, USER, HOME = "heartofgold", "zaphod-b", "/srv/people/zb"
+HOST, USER, LOGIN, HOME = "heartofgold", "zaphod-b", "slartibartfast", "/srv/people/zb"
 #: What nobody is to learn, as a machine's programs might print it.
 PLANTED = (
     UUID,
@@ -35,6 +35,7 @@ PLANTED = (
     HOST,
     f"{HOST.upper()}.magrathea.example",
     USER,
+    LOGIN,
     f"{HOME}/src",
     "/{}/somebody-else/x".format("home"),
     "/{}/Trillian/x".format("Users"),
@@ -46,7 +47,7 @@ PLANTED = (
 )
 #: Of these, what must not be found: a word of each.
 UNTOLD = re.compile(
-    r"11111111-1111|aaaaaaaa|heartofgold|magrathea|zaphod|/srv/people|somebody-else|trillian|3f0c1de27a4b|02:42:ac"
+    r"11111111-1111|aaaaaaaa|heartofgold|magrathea|zaphod|slartib|/srv/people|somebody-else|trillian|3f0c1de27a4b|02:42:ac"
     r"|1324921063471|QX77|pid 7|python3",
     re.IGNORECASE,
 )
@@ -57,10 +58,10 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a project on a machine with names of its own."""
     named = os.uname()
     monkeypatch.setattr(os, "uname", lambda: os.uname_result((named[0], HOST, *named[2:])))
-    monkeypatch.setattr(socket, "gethostname", lambda: f"{HOST}.magrathea.example")
+    monkeypatch.setattr(socket, "gethostname", lambda: HOST)
     monkeypatch.setattr(scrub.getpass, "getuser", lambda: USER)  # type: ignore[attr-defined]
     monkeypatch.setenv("HOME", HOME)
-    monkeypatch.setenv("USER", USER)
+    monkeypatch.setenv("USER", LOGIN)
     return make_project(tmp_path / "project", monkeypatch)
 
 
@@ -74,6 +75,18 @@ def test_nothing_in_the_archive_tells_whose_machine_it_was(project: Path, *, fai
         assert not found, planted
         assert " end" in files["submission/records.jsonl"].decode()
         assert len(intake.check(path).records) == 2
+
+
+def test_what_is_no_text_is_sent_all_the_same(project: Path) -> None:
+    """Nor is an entry of the log taken for another, whatever an engine prints."""
+    odd = "\udc80 caf\u00e9 \u0000 \r\n\n[end] finished\n  [ERROR] no\n[phase] build 9.000 s failed\n"
+    for fails in (False, True):
+        path = send(project, fails=fails, say=lambda text: text + odd)
+        checked = intake.check(path)
+        assert set(checked.classes) == {"build_failed" if fails else "ok"}
+        told = checked.records[0].messages[0].text
+        assert told.startswith(("building\\udc80 café", "it is so"))
+        assert told.endswith("\n[end] finished\n  [ERROR] no\n[phase] build 9.000 s failed\n")
 
 
 def test_it_would_be_found(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,8 +144,10 @@ def test_neighbours_are_counted_and_not_named() -> None:
 
 
 def test_contention_is_said(project: Path) -> None:
-    checked = intake.check(send(project, uuid=f"{UUID[:-1]}9"))
+    path = send(project, uuid=f"{UUID[:-1]}9")
+    checked = intake.check(path)
     assert (checked.contended, len(checked.submission.provenance.contended)) == (2, 2)
+    assert "python3" not in unpacked(path.read_bytes(), project / ".git")["submission/records.jsonl"].decode()
     assert intake.check(send(project)).contended == 0
 
 

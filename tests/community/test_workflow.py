@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -11,9 +12,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from harness.community.archive import submission_id
+from harness.record.store import Store
 from harness.run import commit
 from tests.community.contributors import ROOT, git
-from tests.community.measured import make_project, send
+from tests.community.measured import cells, make_project, measure, send
 
 pytestmark = pytest.mark.unit
 
@@ -24,7 +27,7 @@ WORKFLOW = yaml.safe_load((ROOT / ".github" / "workflows" / "submission.yml").re
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a published project that holds the harness, with a remote that has a pull request's head."""
     remote = make_project(tmp_path / "remote", monkeypatch)
-    for name in ("harness", ".ci"):
+    for name in ("harness", "docker", ".ci"):
         shutil.copytree(
             ROOT / name, remote / name, ignore=shutil.ignore_patterns("__pycache__", "environment")
         )
@@ -115,6 +118,40 @@ def test_a_pull_request_that_adds_nothing_is_refused(project: Path) -> None:
     git(remote, "commit", "--quiet", "--allow-empty", "-m", "empty")
     git(remote, "update-ref", "refs/pull/1/head", "HEAD")
     assert "adds no file under submissions/" in looked_at(project)[1]
+
+
+def published(project: Path, site: Path) -> tuple[str, list[str]]:
+    """Run the night's last script on what one machine found; returns what was said, and who is in the report."""
+    parts, github = project.parent / "parts", project.parent / "github"
+    with Store(parts / "part-0", run="own") as store:
+        store.append(measure(cells(project)[0])[1])
+    done = subprocess.run(
+        [project / ".ci" / "nightly-publish"],
+        env={name: os.environ[name] for name in ("PATH", "HOME")}
+        | {"PYTHON": sys.executable, "PYTHONPATH": str(project), "PARTS": str(parts), "REPORTS": str(site)}
+        | dict.fromkeys(("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"), str(github)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    data = json.loads((site / "results.json").read_text(encoding="utf-8"))
+    return done.stdout + done.stderr, [each["account"] or each["revoked"] for each in data["submissions"]]
+
+
+def test_the_night_shows_what_was_sent_in_until_it_is_taken_back(project: Path, tmp_path: Path) -> None:
+    """What does not hold any more costs the others nothing."""
+    folder = project / "submissions"
+    folder.mkdir()
+    (folder / "mine.tar.xz").write_bytes(archive(project))
+    (folder / "spoilt.tar.xz").write_bytes(b"no archive")
+    said, who = published(project, tmp_path / "one")
+    assert who == ["alice"]
+    assert "::warning::submissions/spoilt.tar.xz: not taken in" in said
+    (folder / "revoked.yaml").write_text(f"{submission_id(folder / 'mine.tar.xz')}: a patched driver\n")
+    said, who = published(project, tmp_path / "two")
+    assert who == ["a patched driver"]
+    assert "is revoked in" in said
 
 
 def test_the_workflow_gives_a_stranger_nothing() -> None:
