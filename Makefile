@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # More options for the command, as in: make matrix ARGS="-k mish --via venv"
 ARGS ?=
 
-.PHONY: matrix test lint lint-js docs coverage node-tests mutants lock clean
+.PHONY: matrix first-contact test lint lint-js docs coverage node-tests mutants lock clean
 .DEFAULT_GOAL := matrix
 
 $(VENV)/run.stamp: pyproject.toml constraints.txt
@@ -23,6 +23,11 @@ $(VENV)/dev.stamp: $(VENV)/run.stamp
 
 matrix: $(VENV)/run.stamp
 	$(BIN)/python -m harness run $(ARGS)
+
+# Ten minutes on a GPU for this project: one target, one image, and the file to send.
+first-contact: $(VENV)/run.stamp
+	@test -n "$(TARGET)" || { echo "name one: make first-contact TARGET=trt102"; exit 2; }
+	$(BIN)/python -m harness submit --target "$(TARGET)" --pull $(ARGS)
 
 test: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest tests -n auto -m "not long" $(ARGS)

@@ -409,8 +409,8 @@ def steps(name: str) -> list[dict[str, Any]]:
 
 def test_workflows_run_scripts_that_are_tested_and_no_shell_of_their_own() -> None:
     """What stands in a workflow file runs for the first time when it is too late."""
-    commands = [step["run"] for name in ("ci.yml", "nightly.yml") for step in steps(name) if "run" in step]
-    tested = {"make .venv/run.stamp", ".ci/run", ".ci/long"}
+    commands = [step["run"] for path in WORKFLOWS.iterdir() for step in steps(path.name) if "run" in step]
+    tested = {"make .venv/run.stamp", ".ci/run", ".ci/long", ".ci/submission"}
     tested |= {f".ci/{path.name}" for path in (ROOT / ".ci").glob("nightly-*")}
     assert set(commands) == tested
     for command in commands:
@@ -444,7 +444,7 @@ def workflow(name: str) -> str:
 
 
 @pytest.mark.unit
-@pytest.mark.parametrize("name", ["ci", "nightly"])
+@pytest.mark.parametrize("name", ["ci", "nightly", "submission"])
 def test_expressions_of_the_workflows_name_what_is_there(name: str) -> None:
     """GitHub makes an empty text of a name that is not there, and no error."""
     assert wrong_references(yaml.safe_load(workflow(name))) == []

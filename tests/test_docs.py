@@ -199,6 +199,14 @@ def test_a_command_on_records_works(line: Line, checkout: Path) -> None:
         assert written["rtx17"]["cells"] == CELLS_BEFORE | {"mish[fp32]": "crashed"}
 
 
+@each([line for line in HARNESS if verb(line) in ("submit", "intake")])
+def test_a_command_on_submissions_is_understood(line: Line, harness: Harness) -> None:
+    """There is nothing to take in, and the cases are a copy: each says so. tests/community does it all."""
+    done = harness(line.words[1:])
+    assert done.code == 2
+    assert re.search(r"theirs.tar.xz: cannot be read|only the project's own can be submitted", done.err)
+
+
 @each(select("make"))
 def test_make_knows_the_target(line: Line) -> None:
     """`make` is asked what it would do: doing it sets up an environment and runs everything."""

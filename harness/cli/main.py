@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from harness import __version__
-from harness.cli import ci_matrix, diff, doctor, listing, results, run
+from harness.cli import ci_matrix, community, diff, doctor, listing, results, run
 from harness.cli.common import EXIT_INFRA, EXIT_USAGE, REPORTS
 from harness.errors import SHORT_OF, HandledError, InfraError
 from harness.suggest import did_you_mean
@@ -164,6 +164,16 @@ def _verbs() -> dict[str, _Verb]:
             results.add_pack_arguments,
             results.pack,
             "pack records, logs, models and history into an archive each, to publish them",
+        ),
+        "submit": (
+            community.add_submit_arguments,
+            community.submit,
+            "measure a small suite on one target, ten minutes at most, and write the file to send in",
+        ),
+        "intake": (
+            community.add_intake_arguments,
+            community.intake,
+            "check what others sent in, and take it into the records",
         ),
         "ci-matrix": (
             ci_matrix.add_arguments,

@@ -20,8 +20,9 @@ from harness.cli.common import (
 from harness.errors import HandledError
 from harness.history import take_history
 from harness.judge.cell import Judged, judge_cell
+from harness.judge.trust import MEASURED, believed, trusts
 from harness.plan import Cell
-from harness.record.speaking import took_part
+from harness.record.speaking import speaking, took_part
 from harness.record.staleness import is_stale, todays
 from harness.record.store import Store
 from harness.report import build_report, pack_report, verify_report
@@ -79,15 +80,19 @@ def accept(options: argparse.Namespace) -> int:
 
 
 def _measured(cells: tuple[Cell, ...], store: Store) -> list[Judged]:
+    """Return what was measured of cells, without what one stranger alone observed and what is disputed."""
     today = todays(cells)
-    recorded = store.speaking(lambda outcome: is_stale(outcome, today))
+    outcomes = tuple(store.outcomes())
+    recorded = speaking(outcomes, lambda outcome: is_stale(outcome, today))
+    known = trusts(cells, outcomes, lambda outcome: is_stale(outcome, today))
     results = [
-        judge_cell(cell, outcome)
+        believed(judge_cell(cell, outcome), known)
         for cell in cells
         for outcome in recorded.get(cell.id, ())
         if not is_stale(outcome, today)
     ]
-    return [result for result in results if result.classification.cls not in UNJUDGED]
+    sure = [result for result in results if result.trust in ("", MEASURED)]
+    return [result for result in sure if result.classification.cls not in UNJUDGED]
 
 
 def _place(result: Judged) -> tuple[str, str, str]:

@@ -32,6 +32,8 @@ ARCHIVE, PACKED = ".tar.xz", ".xz"
 #: Memory for unpacking, for what another program packed: that of preset 9.
 _MEMORY = 80 << 20
 _BLOCK = 512
+#: The kinds of members that hold what a file does.
+PLAIN_FILES = (tarfile.REGTYPE, tarfile.AREGTYPE)
 
 
 def archive_of(folder: Path) -> Path:
@@ -71,7 +73,9 @@ def unpack(path: Path) -> dict[str, bytes]:
     data = decompress(path)
     folder = path.name.removesuffix(ARCHIVE)
     found: dict[str, bytes] = {}
-    for name, content in _members(path, data):
+    for name, kind, content in members(path, data):
+        if kind not in PLAIN_FILES:
+            raise _damaged(path, f"it holds {name!r:.100}, which is no plain file")
         top, *parts = name.split("/")
         if top != folder or not parts or {"", ".", ".."} & set(parts) or "\\" in name or "\0" in name:
             raise _damaged(path, f"it holds {name!r:.100}, which is no place inside {folder}/")
@@ -82,8 +86,11 @@ def unpack(path: Path) -> dict[str, bytes]:
     return found
 
 
-def _members(path: Path, data: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yield name and content; by hand, for a header of a stranger's has sent `tarfile` round in circles before."""
+def members(path: Path, data: bytes) -> Iterator[tuple[str, bytes, bytes]]:
+    """Yield name, kind and content; by hand, for a header of a stranger's has sent `tarfile` round in circles before.
+
+    Raises InfraError where the data is no tar.
+    """
     at, long_name = 0, None
     while (head := data[at : at + _BLOCK]) != bytes(_BLOCK):
         try:
@@ -98,9 +105,7 @@ def _members(path: Path, data: bytes) -> Iterator[tuple[str, bytes]]:
             long_name = data[start:end].rstrip(b"\0").decode("utf-8", "backslashreplace")
             continue
         name, long_name = long_name or member.name, None
-        if member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE):
-            raise _damaged(path, f"it holds {name!r:.100}, which is no plain file")
-        yield name, data[start:end]
+        yield name, member.type, data[start:end]
 
 
 def compress(what: str, data: bytes) -> bytes:
@@ -114,22 +119,23 @@ def compress(what: str, data: bytes) -> bytes:
     return lzma.compress(data, lzma.FORMAT_XZ)
 
 
-def decompress(path: Path) -> bytes:
-    """Return what a packed file holds; raises InfraError where it is damaged, or holds more than `LIMIT`."""
+def decompress(path: Path, limit: int | None = None) -> bytes:
+    """Return what a packed file holds; raises InfraError where it is damaged, or holds more bytes than the limit."""
     _need_lzma(str(path))
+    limit = limit or LIMIT
     try:
         with path.open("rb") as file:
             # What cannot be packed becomes a little longer.
-            packed = file.read(2 * LIMIT)
+            packed = file.read(2 * limit)
     except OSError as error:
         raise InfraError(f"{path}: cannot be read ({error.strerror})") from error
     reader = lzma.LZMADecompressor(lzma.FORMAT_XZ, _MEMORY)
     try:
-        found = reader.decompress(packed, LIMIT + 1)
+        found = reader.decompress(packed, limit + 1)
     except lzma.LZMAError as error:
         raise _damaged(path, str(error)) from error
-    if len(found) > LIMIT:
-        raise _damaged(path, f"it unpacks to more than {LIMIT >> 20} MiB")
+    if len(found) > limit:
+        raise _damaged(path, f"it unpacks to more than {limit >> 20} MiB")
     if not reader.eof:
         raise _damaged(path, "it is cut short")
     if reader.unused_data:

@@ -141,7 +141,8 @@ class Stamps:
 
     `when` is UTC, ISO 8601. `harness_commit` is that of the harness's checkout, with a "+" where it was changed, empty
     where it was installed. `environment` holds what the agent saw: engine and Python version, CUDA, driver, GPU
-    name, UUID and compute capability, CPU, C library.
+    name, UUID and compute capability, CPU, C library. `submission` is the id of what somebody else sent in, and
+    `account` theirs; empty where the project measured itself. Such a record has a salted hash of the GPU's UUID.
     """
 
     model_sha256: str = ""
@@ -156,6 +157,8 @@ class Stamps:
     run: str = ""
     environment: dict[str, str] = field(default_factory=dict)
     harness_commit: str = ""
+    submission: str = ""
+    account: str = ""
 
 
 @dataclass(frozen=True)

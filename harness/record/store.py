@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, BinaryIO, NoReturn
 from harness.errors import HandledError
 from harness.record.archive import archive_of, files_of, unpack
 from harness.record.outcome import Outcome
+from harness.record.revoked import SUBMISSIONS, revoked
 from harness.record.speaking import latest, speaking
 
 if TYPE_CHECKING:
@@ -74,10 +75,11 @@ class Store:
         Doing it again adds nothing. Raises HandledError where the other's record names a log that it lacks.
         """
         known = {_line(outcome) for outcome in self.outcomes()}
+        without = revoked(self.path / SUBMISSIONS)
         taken = 0
         for outcome in other.outcomes():
             line = _line(outcome)
-            if line not in known:
+            if line not in known and outcome.stamps.submission not in without:
                 known.add(line)
                 self.append(outcome, other.log(outcome.log_sha256) if outcome.log_sha256 else None)
                 taken += 1
@@ -99,10 +101,14 @@ class Store:
         """Yield every record, file by file in name order, each in the order written.
 
         A torn last line is passed over. A line elsewhere that is no record raises HandledError with file and
-        line: silently leaving it out could turn a recorded regression into "not run".
+        line: silently leaving it out could turn a recorded regression into "not run". Records of a submission that
+        is revoked are left out.
         """
+        without = revoked(self.path / SUBMISSIONS)
         for path, data in files_of(self.path / RECORDS, ".jsonl"):
-            yield from _read(path, data)
+            for outcome in _read(path, data):
+                if outcome.stamps.submission not in without:
+                    yield outcome
 
     def speaking(self, stale: Callable[[Outcome], bool] = lambda _: False) -> dict[str, tuple[Outcome, ...]]:
         """Return the outcomes of the store that speak for each cell; see `speaking`."""

@@ -15,6 +15,7 @@ from harness.judge.timing import statistics
 from harness.record.from_json import decode, fields_of
 from harness.record.outcome import Accuracy, End, Layer, Message, ParserError, Stamps
 from harness.report.by_gpu import GpuResult
+from harness.report.contributions import Contribution
 from harness.report.graph import GraphView
 from harness.words import Class, Precision, Role, Verdict
 
@@ -247,6 +248,7 @@ class Results:
     runs: tuple[RunView, ...] = ()
     questions: tuple[QuestionView, ...] = ()
     matrix_sha256: str = ""
+    submissions: tuple[Contribution, ...] = ()
 
     def cell(self, case: str, variant: str, target: str) -> CellView:
         """Return one cell; KeyError if the matrix has no such cell."""
@@ -264,6 +266,7 @@ class Results:
             "cases": self.cases,
             "changes": [{**fields_of(change), "text": change.text} for change in self.changes],
             "runs": self.runs,
+            "submissions": self.submissions,
             "questions": self.questions,
             "cells": [_cell(cell) for cell in self.cells],
         }

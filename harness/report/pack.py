@@ -16,6 +16,8 @@ from harness.errors import HandledError, InfraError
 from harness.history import FOLDER, read_history
 from harness.history.runs import missing, to_text
 from harness.record.archive import ARCHIVE, archive_of, compress, files_of, pack, unpack
+from harness.record.revoked import FILE as REVOKED
+from harness.record.revoked import SUBMISSIONS
 from harness.record.store import LOGS, RECORDS, log_name
 from harness.report.packed import MODELS, PACKABLE, RESULTS, twin
 from harness.report.results import recorded, results_of, run_records
@@ -61,11 +63,19 @@ def pack_report(
         }
         files = {name: every for name, every in files.items() if every}
         packed = {f"{name}{ARCHIVE}": pack(name, every) for name, every in files.items()}
-        written = write_files(out, packed | _report(results, (*({LOGS} & set(files)), MODELS, RESULTS)))
+        report = _report(results, (*({LOGS} & set(files)), MODELS, RESULTS))
+        written = write_files(out, packed | report | _provenance(store.path))
         if folder is None:
             _read_back(out, files)
             _remove(out, loose)
     return written
+
+
+def _provenance(reports: Path) -> Files:
+    """Return what is kept of submissions beside the records: without the revoked ones' list they would count again."""
+    folder = reports / SUBMISSIONS
+    found = [folder / REVOKED, *folder.glob("*/*.json")]
+    return {str(path.relative_to(reports)): path.read_bytes() for path in found if path.is_file()}
 
 
 def _report(results: Results, archives: Sequence[str]) -> Files:

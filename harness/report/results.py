@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import onnx
@@ -14,15 +14,18 @@ from harness.history import histories
 from harness.history.runs import records, subject_of
 from harness.judge.cell import judge_cell
 from harness.judge.explain import describe_recipe
+from harness.judge.trust import believed, trusts
 from harness.layers import asked, wished
 from harness.plan import all_cells, inapplicable_because
 from harness.plan.trtexec import docker_line, model_file, trtexec_lines
 from harness.record.outcome import Outcome
+from harness.record.revoked import SUBMISSIONS, revoked
 from harness.record.speaking import speaking
 from harness.record.staleness import is_stale, todays
 from harness.report.by_gpu import worth_telling
 from harness.report.cell_view import cell_view
 from harness.report.compare import ranges
+from harness.report.contributions import contributions
 from harness.report.graph import GraphView, graph_of
 from harness.report.model import (
     CaseView,
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
     from harness.case import Case, Variant
     from harness.history import CellHistory, RunRecord
     from harness.judge.cell import Judged
+    from harness.judge.trust import Place, Trust
     from harness.matrix import Matrix, Target
     from harness.plan import Cell
     from harness.record.outcome import Stamps
@@ -59,7 +63,8 @@ if TYPE_CHECKING:
 class Recorded:
     """What a report is made from, read and built once: today's cells and serialised models, every outcome of a store.
 
-    `commands` are the lines that make a target's container by hand, by target.
+    `commands` are the lines that make a target's container by hand, by target, and `revoked` the submissions that are
+    not among the outcomes any more, with the reason.
     """
 
     matrix: Matrix
@@ -69,13 +74,15 @@ class Recorded:
     today: Mapping[str, Today]
     outcomes: Sequence[Outcome]
     commands: Commands
+    revoked: Mapping[str, str] = field(default_factory=dict)
 
 
 def recorded(
     matrix: Matrix, cases: Sequence[Case], store: Store, commands: Commands | None = None
 ) -> Recorded:
     """Return what a store holds, beside today's matrix and cases."""
-    return _recorded(matrix, cases, tuple(store.outcomes()), commands)
+    found = _recorded(matrix, cases, tuple(store.outcomes()), commands)
+    return replace(found, revoked=revoked(store.path / SUBMISSIONS))
 
 
 def _recorded(
@@ -100,13 +107,15 @@ def results_of(found: Recorded, history: Sequence[RunRecord]) -> Results:
 def run_records(found: Recorded) -> tuple[RunRecord, ...]:
     """Return the history records of the runs that are recorded, of the cells whose model and recipe are today's.
 
-    A run of another engine version than today's is part of the past: its stack says which it was.
+    A run of another engine version than today's is part of the past: its stack says which it was. What somebody else
+    sent in is not: it may be revoked, and a history is kept.
     """
     cells = {cell.id: cell for cell in found.cells}
     return records(
         judge_cell(cells[outcome.cell], outcome)
         for outcome in found.outcomes
         if outcome.state == "done"
+        and not outcome.stamps.submission
         and outcome.cell in cells
         and not found.today[outcome.cell].of_another_subject(outcome)
     )
@@ -135,7 +144,8 @@ def _assemble(
     found: Recorded, outcomes: Mapping[str, Sequence[Outcome]], history: Sequence[RunRecord]
 ) -> Results:
     today = found.today
-    rows = {cell.id: _rows(cell, outcomes.get(cell.id, ()), today[cell.id]) for cell in found.cells}
+    known = trusts(found.cells, found.outcomes, lambda outcome: is_stale(outcome, today))
+    rows = {cell.id: _rows(cell, outcomes.get(cell.id, ()), today[cell.id], known) for cell in found.cells}
     past = _pasts(rows, today, history)
     cells = tuple(_joined(rows[cell.id], past[cell.id]) for cell in found.cells)
     targets = tuple(
@@ -144,7 +154,8 @@ def _assemble(
     )
     views = tuple(_case(case, found.models) for case in found.cases)
     runs = tuple(RunView(record.run, record.when) for record in history)
-    whole = Results(targets, views, cells, runs=runs, matrix_sha256=found.matrix.sha256())
+    sent = contributions(found.outcomes, found.revoked)
+    whole = Results(targets, views, cells, runs=runs, submissions=sent, matrix_sha256=found.matrix.sha256())
     return with_unknown(_with_ranges(whole), found.cells)
 
 
@@ -177,7 +188,9 @@ def _with_history(cell: CellView, past: CellHistory | None) -> CellView:
     return replace(cell, history=past, flaky=() if cell.stale else past.flaky)
 
 
-def _rows(cell: Cell, outcomes: Sequence[Outcome], today: Today) -> list[CellView]:
+def _rows(
+    cell: Cell, outcomes: Sequence[Outcome], today: Today, known: Mapping[Place, Trust]
+) -> list[CellView]:
     """Return a cell as each of its outcomes shows it, the worst first; of what is stale only that there is one."""
     because = today.stale_because(outcomes[0]) if outcomes else ""
     if because or not outcomes:
@@ -188,7 +201,7 @@ def _rows(cell: Cell, outcomes: Sequence[Outcome], today: Today) -> list[CellVie
         replace(
             _view(judged, stale=bool(because) and judged.outcome.state != "not_applicable"), by_hand=by_hand
         )
-        for judged in worth_telling([judge_cell(cell, outcome) for outcome in outcomes])
+        for judged in worth_telling([believed(judge_cell(cell, outcome), known) for outcome in outcomes])
     ]
 
 

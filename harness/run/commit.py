@@ -6,7 +6,7 @@ import functools
 import subprocess
 from pathlib import Path
 
-_TOP = Path(__file__).resolve().parents[2]
+TOP = Path(__file__).resolve().parents[2]
 #: What decides a result; a changed document does not make another harness.
 _DECIDES = ("harness", "cases", "docker", "matrix.yaml", "pyproject.toml")
 
@@ -17,18 +17,19 @@ def harness_commit() -> str:
 
     Empty where it is installed from a package, or Git is not there: then the version is all that is known.
     """
-    if not (_TOP / ".git").exists():
+    if not (TOP / ".git").exists():
         return ""
-    head = _git("rev-parse", "--short=12", "HEAD")
+    head = git("rev-parse", "--short=12", "HEAD")
     if not head:
         return ""
-    return head + ("+" if _git("status", "--porcelain", "--", *_DECIDES) else "")
+    return head + ("+" if git("status", "--porcelain", "--", *_DECIDES) else "")
 
 
-def _git(*arguments: str) -> str:
+def git(*arguments: str) -> str:
+    """Return what Git says of the harness's checkout, "" where it fails or is not there."""
     try:
         done = subprocess.run(
-            ["git", "-C", str(_TOP), *arguments],
+            ["git", "-C", str(TOP), *arguments],
             capture_output=True,
             text=True,
             timeout=20,

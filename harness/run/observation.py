@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from harness.agent.protocol import EVENTS
 from harness.errors import described
 from harness.layers import LayerReport, Source, ort_node_times, parse_layers
+from harness.record.log import entry
 from harness.record.outcome import OTHERS, End, Latency, Message, Outcome, ParserError, Stamps
 from harness.run.numbers import Array, compare, from_wire
 
@@ -46,6 +47,7 @@ class Observation:
     _parser_errors: list[ParserError] = field(default_factory=list)
     _messages: list[Message] = field(default_factory=list)
     _native: list[str] = field(default_factory=list)
+    _unlogged: list[str] = field(default_factory=list)
     _layers: dict[Source, bytes] = field(default_factory=dict)
     _layer_times: dict[str, list[float]] = field(default_factory=dict)
     _outputs: dict[str, Array | None] = field(default_factory=dict)
@@ -67,7 +69,16 @@ class Observation:
 
     def _misread(self, sentence: str) -> None:
         self.fault = self.fault or sentence
-        self.log.append(f"[harness] {sentence}")
+        self._note("harness", sentence)
+
+    def _note(self, kind: str, text: str, *, last: bool = False) -> None:
+        """Append an entry to the log, behind the whole lines that native libraries wrote before it."""
+        unlogged = "".join(self._unlogged)
+        native, _, rest = (unlogged, "", "") if last else unlogged.rpartition("\n")
+        if native.strip():
+            self.log.append(entry("native", native.rstrip()))
+        self._unlogged = [rest]
+        self.log.append(entry(kind, text))
 
     @property
     def succeeded(self) -> bool:
@@ -82,13 +93,14 @@ class Observation:
     def _on_phase(self, message: dict[str, Any], _: bytes) -> None:
         self._phase = None
         self.phases[message["name"]] = message["seconds"]
-        self.log.append(f"[phase] {message['name']} {message['seconds']:.3f} s")
-        if not message["ok"]:
+        failed = "" if message["ok"] else " failed"
+        self._note("phase", f"{message['name']} {message['seconds']:.3f} s{failed}")
+        if failed:
             self.failed_phase = message["name"]
 
     def _on_message(self, message: dict[str, Any], _: bytes) -> None:
         severity, text = message["severity"], message["text"]
-        self.log.append(f"[{severity}] {text}")
+        self._note(severity, text)
         if severity == "VERBOSE":
             for start, source in _LOGGED_LAYERS.items():
                 if text.startswith(start):
@@ -99,18 +111,19 @@ class Observation:
     def _on_parser_error(self, message: dict[str, Any], _: bytes) -> None:
         fields = {key: str(message[key]) for key in ("text", "code", "node", "operator")}
         self._parser_errors.append(ParserError(**fields))
-        self.log.append(f"[parser error] {fields}")
+        self._note("parser error", str(fields))
 
     def _on_missing_api(self, message: dict[str, Any], _: bytes) -> None:
         self.missing_api = message["name"]
+        self._note("missing", message["name"])
 
     def _on_unavailable(self, message: dict[str, Any], _: bytes) -> None:
         self.unavailable = message["text"]
-        self.log.append(f"[unavailable] {self.unavailable}")
+        self._note("unavailable", self.unavailable)
 
     def _on_failed(self, message: dict[str, Any], _: bytes) -> None:
         self.error = message["text"]
-        self.log.append(f"[failed] {self.error}")
+        self._note("failed", self.error)
 
     def _on_plan(self, _: dict[str, Any], body: bytes) -> None:
         self.plan = body
@@ -118,7 +131,7 @@ class Observation:
     def _on_layers(self, message: dict[str, Any], body: bytes) -> None:
         self._layers[message["source"]] = body
         if message["source"] == "inspector":
-            self.log.append(f"[inspector] {body.decode('utf-8', 'replace')}")
+            self._note("inspector", body.decode("utf-8", "replace"))
 
     def _on_layer_times(self, message: dict[str, Any], _: bytes) -> None:
         self._layer_times = message["times"]
@@ -146,21 +159,23 @@ class Observation:
         )
 
     def _on_calibration_cache(self, _: dict[str, Any], body: bytes) -> None:
-        self.log.append(f"[calibration cache]\n{body.decode('ascii', 'replace').rstrip()}")
+        self._note("calibration cache", f"\n{body.decode('ascii', 'replace').rstrip()}")
 
     def _on_agent_fault(self, message: dict[str, Any], _: bytes) -> None:
         self.fault = message["text"]
-        self.log.append(f"[agent fault] {self.fault}")
+        self._note("agent fault", self.fault)
 
     def _on_fact(self, message: dict[str, Any], _: bytes) -> None:
         self.facts.update(message["facts"])
 
     def _on_native(self, message: dict[str, Any], _: bytes) -> None:
         self._native.append(message["text"])
-        self.log.append(f"[native] {message['text'].rstrip()}")
+        self._unlogged.append(message["text"])
 
     def _on_end(self, message: dict[str, Any], _: bytes) -> None:
-        self.log.append(f"[end] {message['kind']} {message['detail']}")
+        if self._phase is not None:
+            self._note("phase", f"{self._phase} cut short")
+        self._note("end", f"{message['kind']} {message['detail']}", last=True)
         peaks = (message["peak_rss_bytes"], self.end.peak_rss_bytes if self.end else None)
         self.end = End(
             kind=message["kind"],

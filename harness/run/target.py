@@ -15,6 +15,7 @@ from harness.agent.bootstrap import ARGUMENTS
 from harness.case import model_sha256
 from harness.errors import HandledError, InfraError, described
 from harness.plan import inapplicable_because
+from harness.record.log import whole_log
 from harness.record.outcome import Outcome, Stamps, State
 from harness.run.cell import observe
 from harness.run.commit import harness_commit
@@ -146,7 +147,8 @@ class TargetRunner:
             # It died at the container's memory limit: that is this cell's outcome, and the next gets a new agent.
             self._end_agent()
         try:
-            return _as_kept(seen.outcome(cell, ready, self._stamps(cell))), "\n".join(seen.log)
+            outcome = _as_kept(seen.outcome(cell, ready, self._stamps(cell)))
+            return outcome, whole_log(outcome, seen.log)
         except Exception as error:  # noqa: BLE001  (an engine's text, of any shape)
             return self._fault(cell, error, seen.log)
 

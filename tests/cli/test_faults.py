@@ -33,6 +33,8 @@ VERBS = {
     "merge": ["merge", "a", "--check"],
     "verify": ["verify"],
     "pack": ["pack"],
+    "submit": ["submit"],
+    "intake": ["intake", "a.tar.xz"],
     "ci-matrix": ["ci-matrix"],
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -106,6 +107,23 @@ def test_accept_of_a_merged_folder_takes_every_gpu(
     assert "last result on Tesla T4 (compute capability 7.5, driver 535) (2026" in out
     assert "last result on NVIDIA L4 (compute capability 8.9, driver 580) (2026" in out
     assert "measured 2026-01-01 on ort131 (1.31.1; Tesla T4, driver 535)" in out
+
+
+def test_accept_takes_nothing_that_one_stranger_observed(
+    on: Machine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two who are independent it takes; where they disagree it takes nothing."""
+    for who, relu in (("alice", WELL), ("bob", WELL), ("carol", FAILS)):
+        # To carol's own run it is a regression, once what the others found is expected.
+        assert on(L4 | {"gpu_hash": who}, relu, "--reports", str(tmp_path / who)) == (who == "carol")
+        (path,) = (tmp_path / who / "records").iterdir()
+        data = json.loads(path.read_text())
+        data["stamps"] |= {"submission": who, "account": who}
+        path.write_text(json.dumps(data) + "\n")
+        assert main(["merge", str(tmp_path / who), "--reports", "all", "--check"]) == 0
+        capsys.readouterr()
+        assert main(["accept", "--reports", "all"]) == (0 if who == "bob" else 2)
+        assert ("1 cells accepted" in capsys.readouterr().out) is (who == "bob")
 
 
 def test_a_run_is_judged_by_what_was_measured_on_its_own_gpu(

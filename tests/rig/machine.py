@@ -46,7 +46,7 @@ CASE = Case(
 
 @dataclass
 class Rig:
-    """A machine in a folder: `gpus` of them with a driver, and what is to go wrong.
+    """A machine in a folder: `gpus` of `uuids` with a driver, and what is to go wrong.
 
     `fails` are lines of `cuda.c`'s file, `null` a factory of the library, `answers` what the wrapper says by
     "Class.member" instead ("crash" ends the process there), `neighbours` the lines of other processes on the GPUs.
@@ -62,16 +62,22 @@ class Rig:
     answers: dict[str, Any] = field(default_factory=dict)
     libcuda: bool = True
     neighbours: tuple[str, ...] = ()
+    uuids: tuple[str, ...] = GPUS
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run `trt-compat run` on the rig's case and targets."""
-        self._write()
-        command = [sys.executable, "-m", "harness", "run", "--via", "venv", "--matrix", "matrix.yaml"]
-        command += ["--cases", "cases", "--reports", "reports", *arguments]
+        self.write()
+        places = ["--matrix", "matrix.yaml", "--cases", "cases", "--reports", "reports"]
+        return self.harness("run", "--via", "venv", *places, *arguments)
+
+    def harness(
+        self, *words: str, top: Path = ROOT, cwd: Path | None = None, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run `trt-compat` of the checkout `top` on the rig's machine as it was last written."""
         return subprocess.run(
-            command,
-            cwd=self.folder,
-            env={**os.environ, **self._environment()},
+            [sys.executable, "-m", "harness", *words],
+            cwd=cwd or self.folder,
+            env={**os.environ, **self._environment(), "PYTHONPATH": str(top), **environment},
             capture_output=True,
             text=True,
             check=False,
@@ -100,13 +106,13 @@ class Rig:
         return {
             "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
             "LD_LIBRARY_PATH": str(self.folder / "lib"),
-            "PYTHONPATH": str(ROOT),
             "DOCKER_HOST": "unix:///nonexistent/docker.sock",
             VARIABLE: str(self.folder / "python" / "bin" / "python"),
             CACHE_VARIABLE: str(self.folder / "cache"),
         }
 
-    def _write(self) -> None:
+    def write(self) -> None:
+        """Make the machine what the fields say."""
         lib, binary = self.folder / "lib", self.folder / "bin"
         if not lib.exists():
             lib.mkdir()
@@ -120,7 +126,7 @@ class Rig:
             binary.mkdir()
             (binary / "nvidia-smi").write_text(_NVIDIA_SMI.format(folder=self.folder), encoding="ascii")
             (binary / "nvidia-smi").chmod(0o755)
-        every = GPUS[: self.gpus]
+        every = self.uuids[: self.gpus]
         files = {
             "gpus.csv": [f"{_NAME}, {uuid}, 9.0, {self.driver}, 81559" for uuid in every],
             "apps.csv": self.neighbours,

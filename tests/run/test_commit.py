@@ -26,7 +26,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setattr(commit, "_TOP", tmp_path)
+    monkeypatch.setattr(commit, "TOP", tmp_path)
     commit.harness_commit.cache_clear()
     yield tmp_path
     commit.harness_commit.cache_clear()
