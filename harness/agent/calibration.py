@@ -1,4 +1,4 @@
-"""INT8 calibrators for implicit quantisation, right ones and ones that are wrong on purpose.
+"""INT8 calibrators for implicit quantisation, right ones and some that are wrong on purpose.
 
 The batches are the cell's own inputs followed by scaled copies of them, so that calibration is deterministic and needs
 no data set; with dynamic shapes they have the profile's optimum, which is the calibration profile too. A calibrator

@@ -246,7 +246,7 @@ def _profile(session: Any, feeds: Feeds, provider: str, emit: Emit) -> None:
 
 
 def elsewhere(profile: bytes, provider: str) -> Dict[str, str]:
-    """Return the provider of each node, "name (operator)", that ran on another than the one asked for."""
+    """Return the provider of each node, by "name (operator)", that ran on another than the one asked for."""
     found = {}
     # Node names are written unescaped: a tab in one is let through.
     for event in json.loads(profile.decode("utf-8", "replace"), strict=False):

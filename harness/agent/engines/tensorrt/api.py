@@ -35,7 +35,7 @@ def has(path: str) -> bool:
 
 
 def need(path: str) -> Any:
-    """Return what the API has under a name, such as "BuilderFlag.INT8"; raises MissingApi with it where it is not."""
+    """Return what the API has under a name, such as "BuilderFlag.INT8"; raises MissingApi where there is none."""
     if not has(path):
         raise MissingApi(path)
     owner = trt
