@@ -1,8 +1,8 @@
 """The archive beside a folder: `records.tar.xz` holds what was packed of `records/`, and both are read as one.
 
-Tar, for it keeps names and everybody has a program for it; xz, for the logs of a run are alike far apart, and the 32 KB
-that gzip and zip look back miss it: logs take an eighth of their tar.gz, models a fifth. The same files give the same
-bytes, as far as liblzma's version is the same.
+Tar, because it keeps names and everybody has a program for it; xz, because the logs of a run repeat each other far
+apart, which the 32 KB that gzip and zip look back miss: logs take an eighth of their tar.gz, models a fifth. The same
+files give the same bytes, as far as liblzma's version is the same.
 
 What is read may come from a stranger: no member is ever written to disk, nothing but plain files inside the folder is
 taken, and of whatever is packed no more than `LIMIT` bytes are unpacked.
@@ -87,7 +87,7 @@ def unpack(path: Path) -> dict[str, bytes]:
 
 
 def members(path: Path, data: bytes) -> Iterator[tuple[str, bytes, bytes]]:
-    """Yield name, kind and content; by hand, for a header of a stranger's has sent `tarfile` round in circles before.
+    """Yield name, kind and content; by hand, because a stranger's header has sent `tarfile` round in circles before.
 
     Raises InfraError where the data is no tar.
     """
@@ -145,7 +145,7 @@ def decompress(path: Path, limit: int | None = None) -> bytes:
 
 def _need_lzma(what: str) -> None:
     if lzma is None:
-        raise HandledError(f"{what}: this Python was built without lzma; take one that has it")
+        raise HandledError(f"{what}: this Python was built without lzma; use one that has it")
 
 
 def _damaged(path: Path, why: str) -> InfraError:
