@@ -17,8 +17,7 @@ MULTIPLYING = frozenset(
         "QLinearMatMul",
     }
 )
-#: Nodes that an engine may rightly make vanish: they move, rename or quantise data and do no arithmetic of
-#: their own.
+#: Nodes that an engine may rightly make vanish: they move, rename or quantise data and do no arithmetic of their own.
 MAY_VANISH = frozenset(
     {
         "Identity",
