@@ -1,7 +1,7 @@
 """Observes one cell: build job, then, where there is something to run on, the run job under the device's lock.
 
-An engine that does nothing without a GPU tunes on it while it builds: that needs the GPU alone as well, or the
-neighbours of a build decide its tactics, and a build disturbs what is timed.
+An engine that does nothing without a GPU tunes on it while it builds: so a build needs the GPU alone as well, or its
+neighbours decide its tactics and it disturbs what they time.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ def observe(
 ) -> Observation:
     """Run one cell's jobs and return all that was heard.
 
-    `gpu` is the UUID of the device to run on, None where there is none: the cell then ends when the engine is built.
-    A cell waits for its device as long as `needed` says so.
-    An agent that was killed at the container's memory limit is the cell's own out-of-memory; any other loss of the
-    agent raises AgentLost.
+    `gpu` is the UUID of the device to run on, None where there is none: an engine that builds and runs in one job is
+    run all the same; with any other the cell ends when the engine is built. A cell waits for its device as long as
+    `needed` says so. An agent that was killed at the container's memory limit is the cell's own out-of-memory; any
+    other loss of the agent raises AgentLost.
     """
     seen = Observation()
     model = ("model", ready.model)
