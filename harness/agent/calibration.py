@@ -99,7 +99,7 @@ def make_calibrator(
 def blame(errors: Sequence[BaseException]) -> Optional[Tuple[str, str]]:
     """Return ("engine" or "agent", one sentence) for what calibrators raised, None where they raised nothing.
 
-    A CUDA error while a batch is copied comes of the work before it on the device: the engine's own, or that of a
+    A CUDA error while a batch is copied comes from the work before it on the device: the engine's own, or that of a
     wrong calibrator, whose recipe says so. Anything else is a fault of this program.
     """
     for error in errors:
