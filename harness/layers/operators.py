@@ -1,4 +1,4 @@
-"""What sort of work an ONNX operator does, as far as its precision hangs on that."""
+"""What sort of work an ONNX operator does, as far as its precision depends on it."""
 
 from __future__ import annotations
 

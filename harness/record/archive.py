@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 LIMIT = 256 << 20
 #: The end of an archive's name, and of the name of a single file that is packed.
 ARCHIVE, PACKED = ".tar.xz", ".xz"
-#: Memory for unpacking, for what another program packed: that of preset 9.
+#: Bytes of memory for unpacking: what preset 9 needs, in case another program packed the file with it.
 _MEMORY = 80 << 20
 _BLOCK = 512
 #: The kinds of members that hold what a file does.
@@ -44,7 +44,7 @@ def archive_of(folder: Path) -> Path:
 def files_of(folder: Path, suffix: str) -> Iterator[tuple[Path, bytes]]:
     """Yield the files in a folder and in its archive whose names end so, with their places, by name.
 
-    Of two that are called the same the archived one comes first. Raises HandledError for a file that cannot be read.
+    Of two with the same name the archived one comes first. Raises HandledError for a file that cannot be read.
     """
     archive = archive_of(folder)
     archived = unpack(archive) if archive.is_file() else {}

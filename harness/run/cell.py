@@ -36,7 +36,7 @@ def observe(
             with _alone(gpu or "cpu", seen, needed):
                 seen.hear(session.run(_job("run", cell, model, *ready.wire_inputs())))
             return seen
-        # A calibrator is all that a build feeds; an engine's own answer to an odd input needs no values of it.
+        # A build feeds nothing but a calibrator; how an engine answers an odd input shows without values for it.
         fed = ready.wire_inputs() if cell.variant.recipe.calibrator else ()
         tunes = gpu is not None and cell.target.traits.needs_gpu
         with alone_on(str(gpu), needed) if tunes else contextlib.nullcontext():

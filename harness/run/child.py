@@ -42,7 +42,7 @@ def stream(
     memory_mib: int,
     needed: Callable[[], bool] = lambda: True,
 ) -> Iterator[Any]:
-    """Yield what `function(*arguments)` yields in a child: a generator function that a module has by name.
+    """Yield what `function(*arguments)` yields in a child; it is a generator function at the top level of a module.
 
     Each item may take `seconds`, and the child `memory_mib` of address space beyond what it starts with. Raises
     ChildFailed where the function raises, dies or is stopped, also when `needed` says that nobody waits any more.

@@ -60,7 +60,7 @@ def alone_on(device: str, needed: Callable[[], bool]) -> AbstractContextManager[
 def others_on(gpu: str) -> str:
     """Return the processes that nvidia-smi lists on a GPU, "" for none and where it cannot tell.
 
-    Asked while no job of this harness holds the GPU's lock, so that it lists none of those that do.
+    Asked by who holds the GPU's lock while none of its jobs runs, so that it lists no job of this harness.
     """
     if shutil.which("nvidia-smi") is None:
         return ""

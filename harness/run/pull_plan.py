@@ -108,9 +108,9 @@ def _missing(target: Target) -> Pull | None:
 
 
 class PullLines:
-    """Tells of pulls: as they go on by `live`, where a line can be written over, else in few lines by `say`.
+    """Shows how far pulls are: each step by `live`, where a line can be written over, else in few lines by `say`.
 
-    Few is one line a tenth, or one a GB where the size is not known.
+    That is one line for each tenth, or for each GB where the size is not known.
     """
 
     def __init__(self, say: Callable[[str], None], live: Callable[[str], None] | None = None) -> None:
