@@ -90,7 +90,7 @@ def percentile(ordered: Sequence[float], share: float) -> float:
 
 
 def interval(samples: Sequence[float]) -> tuple[float, float]:
-    """Return an interval that encloses the median with 99.5 %, from order statistics; no shape is assumed.
+    """Return an interval that encloses the median with about 99.5 %, from order statistics; no shape is assumed.
 
     The samples must be enough for it, which those without noise are: of fewer than 9 even the extremes lie too close.
     """
