@@ -59,7 +59,7 @@ def coverage(step: Step) -> str:
 
 
 def timing(step: Step) -> tuple[int, str]:
-    """Return how many variants have latencies that were compared, and the sentence on those that have not."""
+    """Return how many variants have latencies that were compared, and the sentence on these and those left out."""
     both = [
         (pair, pair.old.timing, pair.new.timing) for pair in step.pairs if pair.old.timing and pair.new.timing
     ]
