@@ -119,7 +119,7 @@ def _int8_constant(version: str) -> onnx.ModelProto:
 
 
 def _max_pool(graph: Graph, tensor: str) -> str:
-    # Without padding: the reference evaluator pads with NaN, which INT8 has not.
+    # Without padding: the reference evaluator pads with NaN, which INT8 does not have.
     return graph.node("MaxPool", [tensor], name=POOL, kernel_shape=(2, 2), strides=(2, 2))
 
 
@@ -351,7 +351,7 @@ INT8_CONSTANTS = (
 _native = partial(Variant, recipe=Recipe(flags=("INT8",)))
 POOL_CLAIMS = (
     may_build(">=8.5,<8.6", link=links.OPERATORS_86),
-    builds(">=8.6,<9", links.OPERATORS_86, "nvidia", note="the operator list has INT8, that of 10.1 has not"),
+    builds(">=8.6,<9", links.OPERATORS_86, "nvidia", note="the operator list has INT8, that of 10.1 none"),
     may_build(">=9", link=links.OPERATORS_86),
 )
 WITHOUT_PLUGIN = (
