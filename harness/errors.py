@@ -1,4 +1,4 @@
-"""The two errors that reach a user as one sentence and an exit code, and the sentence that any other one makes."""
+"""The two errors that reach a user as one sentence and an exit code, and the sentence for any other exception."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TOP = Path(__file__).resolve().parents[1]
 
 
 class HandledError(Exception):
-    """A mistake the user can mend: printed as one sentence, without traceback, exit code 2."""
+    """A mistake that the user can correct: printed as one sentence, without traceback, exit code 2."""
 
 
 class InfraError(Exception):

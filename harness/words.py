@@ -42,7 +42,7 @@ class Verdict(Word):
     """An outcome's class held against what is known about it.
 
     NOT_REPRODUCED: a failure that others claim does not happen, and nobody measured that it ever did. DISPUTED: those
-    who measured the cell on one GPU architecture disagree.
+    who measured the cell on GPUs of one compute capability disagree.
     """
 
     EXPECTED = "expected"
@@ -112,8 +112,8 @@ class Engine(Word):
 class Typing(Word):
     """Where a recipe's precision comes from.
 
-    GRAPH: the graph carries it (Q/DQ, Cast, FP16 tensors); versions that need a builder flag to permit
-    the types get the recipe's flags, versions that are always strongly typed get none.
+    GRAPH: the graph carries it (Q/DQ, Cast, FP16 tensors); versions that need a builder flag to permit the types get
+    the recipe's flags, versions that are always strongly typed get none.
     WEAK: builder flags and calibration decide; a version without them is `api_removed`.
     STRONG: a strongly typed network is demanded; a version without it is `api_removed`.
     """

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.unit
 
 ROOT = Path(__file__).resolve().parents[1]
 #: A claim is about TensorRT unless it says otherwise.
-NAMES_ONE = {"harness/engines.py", "harness/case/model.py"}
+NAMES_ONE = {"harness/engines.py", "harness/case/claims.py"}
 
 IMAGINARY_ADAPTER = """
 def preload(engine):

@@ -1,4 +1,4 @@
-"""INT8 calibrators for implicit quantisation, right ones and ones that are wrong on purpose.
+"""INT8 calibrators for implicit quantisation, right ones and some that are wrong on purpose.
 
 The batches are the cell's own inputs followed by scaled copies of them, so that calibration is deterministic and needs
 no data set; with dynamic shapes they have the profile's optimum, which is the calibration profile too. A calibrator
@@ -99,7 +99,7 @@ def make_calibrator(
 def blame(errors: Sequence[BaseException]) -> Optional[Tuple[str, str]]:
     """Return ("engine" or "agent", one sentence) for what calibrators raised, None where they raised nothing.
 
-    A CUDA error while a batch is copied comes of the work before it on the device: the engine's own, or that of a
+    A CUDA error while a batch is copied comes from the work before it on the device: the engine's own, or that of a
     wrong calibrator, whose recipe says so. Anything else is a fault of this program.
     """
     for error in errors:

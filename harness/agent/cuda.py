@@ -112,7 +112,7 @@ class Driver:
         return "GPU-" + "-".join([text[:8], text[8:12], text[12:16], text[16:20], text[20:]])
 
     def devices(self) -> List[Dict[str, str]]:
-        """Return name, UUID, compute capability and memory of each device, as text."""
+        """Return facts of each device as text: name, UUID, compute capability, memory, clock, driver and others."""
         version = self.number("cuDriverGetVersion")
         found = []
         for index in range(self.number("cuDeviceGetCount")):
@@ -239,7 +239,7 @@ class Device:
         return target.raw
 
     def clear(self, address: int, size: int, value: int = 0) -> None:
-        """Put setting device memory to one byte value on the stream."""
+        """Put a fill of device memory with one byte value on the stream, and do not wait for it."""
         # On this stream and not the default one, with which a non-blocking stream keeps no order.
         self.driver.call("cuMemsetD8Async", address, value, size, self.stream)
 

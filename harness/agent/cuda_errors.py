@@ -23,7 +23,7 @@ NAMES: Dict[int, str] = {
     999: "CUDA_ERROR_UNKNOWN",
 }
 _ADVICE: Dict[int, str] = {
-    2: "the GPU has no memory left: end who holds it (nvidia-smi lists them), or set CUDA_VISIBLE_DEVICES to another",
+    2: "the GPU has no memory left: end what holds it (nvidia-smi lists it), or set CUDA_VISIBLE_DEVICES to another",
     34: "libcuda.so.1 is the toolkit's stub and not the driver's: take the folder of stubs off the library path",
     35: "the driver is too old for this CUDA: update it, or take a version of the engine with an older CUDA",
     46: "the GPU is in exclusive-process or prohibited mode: end the process that holds it, or `nvidia-smi -c DEFAULT`",

@@ -7,7 +7,7 @@ from harness.agent.cuda import CudaError, Device, Driver, NoDriver, Stopwatch
 from harness.agent.engines import Emit, MachineFault
 from harness.agent.timed import sample
 
-#: How copies are timed: they are of one size and one path, and say what they have to say sooner than a run does.
+#: How copies are timed: all are of one size over one path, so fewer samples than of a run are enough.
 _COPIES = {"warmup_s": 0.01, "iterations": 20, "window_s": 0.0, "most": 20, "budget_s": 1.0}
 #: What goes to the device and back before any engine is asked.
 _PATTERN = bytes(range(256)) * 4096
@@ -27,8 +27,8 @@ def opened() -> Device:
 def check(emit: Emit, *, needed: bool) -> bool:
     """Use the first GPU once (memory, copies, a timed fill), report it as a fact, and tell whether it can be used.
 
-    What is in the way raises MachineFault where a GPU is needed. Else it is a fact too, `gpu_trouble`, save that there
-    is no driver, as on most machines.
+    What is in the way raises MachineFault where a GPU is needed. Else it is a fact too, `gpu_trouble`, except
+    where there is no driver at all, as on most machines.
     """
     try:
         found = Driver().devices()[:1]

@@ -1,4 +1,4 @@
-"""The agent's main loop: preload the engine once, fork a child a job, watch it, report how it ended.
+"""The agent's main loop: preload the engine once, fork a child for each job, watch it, report how it ended.
 
 The engine is imported in this process and never used here: a fork inherits the loaded libraries (5 s for some
 TensorRT versions) and yet owns its own CUDA context, heap and crashes. This process stays single-threaded, because

@@ -74,7 +74,7 @@ class Watch:
             for message, body in decoder.feed(self.events.read()):
                 host.send(message, body)
         except ProtocolError as error:
-            # A library that writes into what is not its own; the frames of the next child are its own again.
+            # A library has written into a descriptor that is not its own; the next child gets a stream of its own.
             host.send({"type": "agent_fault", "text": "the job's stream is broken: %s" % error})
             self.events.close()
             self._kill("broken_stream")

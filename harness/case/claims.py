@@ -27,7 +27,7 @@ class Link:
 
 #: Who reported a claim: users, NVIDIA's documentation or staff, source code or headers, or a summary of others.
 Kind = Literal["users", "nvidia", "source", "summary"]
-#: The stage that a claim speaks of, where it says so.
+#: What a claim is about, where it says so: that the engine builds, runs, gives the right numbers, keeps the precision.
 Level = Literal["builds", "runs", "right numbers", "precision"]
 #: "7.5"
 CAPABILITY = re.compile(r"[0-9]{1,2}\.[0-9]")
@@ -54,7 +54,8 @@ class Expectation:
     that of the GPUs that it is about ("7.5"), None is every GPU; `product` is the GPU that a measured one was measured
     on. `signature` is the diagnosis id that goes with a failure, where known. A measured one has no source but the
     measurement, which its note names; a reported one has the source and its `kind`, a guess a source or a note that
-    it comes from.
+    says what it is guessed from. `targets` names the targets that it is about, () is every one; `level` says what
+    it is about where its class leaves that open.
     """
 
     outcome: Class
@@ -120,7 +121,7 @@ class Expectation:
         signature: str | None = None,
         compute_capability: str | None = None,
     ) -> Expectation:
-        """Return a claim that nobody makes; `link` or `note` says what it is guessed from."""
+        """Return a claim of our own, which nobody reported; `link` or `note` says what it is guessed from."""
         where = (engine, platform, targets)
         return cls(
             outcome, versions, link, Grade.GUESSED, note, *where, signature, None, level, compute_capability

@@ -1,7 +1,7 @@
 """The flags of TensorRT's builder and ONNX parser, of every version: what a recipe may name.
 
-Which version has which is asked at the version; here a name is only told from a slip of the pen. tests/contract holds
-the lists to the bindings of every version.
+Which version has which flag is asked of the version itself; these lists only catch a mistyped name. tests/contract
+holds them to the bindings of every version.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class Graph:
         domain: str = "",
         **attributes: Any,  # noqa: ANN401  (whatever onnx.helper.make_attribute takes)
     ) -> str:
-        """Add a node with one output, called `<name>_output_0` unless told."""
+        """Add a node with one output, called `<name>_output_0` unless `output` names it."""
         if output is None:
             if not name:
                 raise ValueError(f"{op}: a node without a name needs its output named")
@@ -69,7 +69,7 @@ class Graph:
     def constant(
         self, name: str, values: Sequence[float], shape: Sequence[int], dtype: int = TensorProto.FLOAT
     ) -> str:
-        """Add an initialiser with given values; adding the same name again is a no-op."""
+        """Add an initialiser with given values; a name that is there already keeps its first values."""
         if name not in self._initializers:
             packed = _pack(values, dtype)
             self._initializers[name] = helper.make_tensor(name, dtype, list(shape), packed, raw=True)
@@ -86,8 +86,7 @@ class Graph:
     ) -> str:
         """Add an initialiser of pseudo-random values fixed by its name.
 
-        Uniform in `centre` +- `spread`; the spread defaults to a fan-in scaling that keeps activations
-        near one.
+        Uniform in `centre` +- `spread`; the spread defaults to a fan-in scaling that keeps activations near one.
         """
         values = _uniform(name, shape, centre, spread)
         self._weights[name] = (tuple(shape), values)

@@ -54,8 +54,8 @@ _HEAD = (
 class Measured:
     """The measurements of one target on one GPU, or without: class and signature (or None) by `case[variant]`.
 
-    `measured` is the day of the latest, `driver` the branch of the driver then; of a GPU, compute capability and
-    product are its names in the file.
+    `measured` is the day of the latest, `driver` the branch of the driver then; where a GPU took part,
+    `compute_capability` and `product` are as the file names it.
     """
 
     target: str
@@ -73,7 +73,7 @@ class Measured:
         return self.target, self.compute_capability, self.product
 
     def expectation(self, row: str) -> Expectation | None:
-        """Return what was measured of `case[variant]`, as an expectation for this target and version alone."""
+        """Return what was measured of `case[variant]`, as an expectation for this target and version alone, or None."""
         if row not in self.cells:
             return None
         cls, signature = self.cells[row]

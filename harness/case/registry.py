@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 def load_cases(folder: Path) -> tuple[Case, ...]:
     """Return the cases of a folder, sorted by name: one module a case, each with a module constant `CASE`.
 
-    What `measured.yaml` in the same folder says is added to the variants' expectations.
-
-    Raises HandledError, naming the file, for a module that does not import or declares no case.
+    What `measured.yaml` in the same folder says is added to the variants' expectations. Raises HandledError, naming
+    the file, for a module that does not import, declares no case or declares one of a name that is taken, and for a
+    folder that is missing or holds no case modules.
     """
     if not folder.is_dir():
         raise HandledError(

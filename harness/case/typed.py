@@ -1,6 +1,6 @@
 """Holds the fields of a case's dataclasses to their type hints: a mistake is one sentence at load, not a strange cell.
 
-A string is the commonest: `flags=("INT8")` is no tuple, and would be read letter by letter.
+The commonest is a lone string: `flags=("INT8")` is no tuple, and would be read letter by letter.
 """
 
 from __future__ import annotations

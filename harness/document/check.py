@@ -45,7 +45,7 @@ class _Fault:
 
 @dataclass(frozen=True)
 class Form:
-    """What a file has to be: a JSON Schema, whose own words on a fault are `x-` fields.
+    """What a file has to be: a JSON Schema, with `x-` fields that word its faults.
 
     `x-fix` says what to do about a value in the wrong form. At the top, `x-start` is what an empty file needs,
     `x-merge` what takes the place of a merge key, `x-examples` what missing fields may hold, and `x-mend` ends each
@@ -65,7 +65,7 @@ def checked(path: Path, form: Form, *further: Callable[[Document], Iterable[Prob
     """Read a file that is what its schema wants and in which no `further` check finds a problem.
 
     Raises HandledError with the first fault in file order, "file:line: field: what is wrong; what to do", and the
-    number of further faults; a check looks at what all before it found good.
+    number of further faults; each check sees only what all before it found good.
     """
     schema = form.schema
     try:

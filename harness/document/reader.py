@@ -136,7 +136,7 @@ def _line(node: Node) -> int:
 
 
 class _TooManyError(Exception):
-    """Aliases repeat too much, seen at a line."""
+    """Aliases repeat more values than may be read; `line` is where that was seen."""
 
     def __init__(self, line: int) -> None:
         super().__init__(line)

@@ -3,11 +3,11 @@
 The graph asks by its types. A node that multiplies and takes data and weights from DequantizeLinear is to multiply in
 the type that these read; one whose weights alone are dequantised is to store them so and to compute in a float. Any
 other node is to compute in what its tensors are, where that is FP16 or BF16. A QuantizeLinear, DequantizeLinear or Cast
-has the type that it brings into the graph, which the numbers go through; weights lose nothing there any more.
+has the type that it brings into the graph, which the numbers go through; weights lose nothing more there.
 
-Cast, Reshape and Transpose between a DequantizeLinear and the node that multiplies are looked through: so PyTorch and
-NVIDIA's Model-Optimizer export a linear layer (its modelopt/onnx/export/int4_exporter.py and fp8_exporter.py take them
-out again, not from every graph). An Identity stands for a weight that is shared.
+Cast, Reshape and Transpose between a DequantizeLinear and the node that multiplies are looked through: this is how
+PyTorch and NVIDIA's Model-Optimizer export a linear layer (the latter's modelopt/onnx/export/int4_exporter.py and
+fp8_exporter.py take them out again, not from every graph). An Identity stands for a weight that is shared.
 """
 
 from __future__ import annotations

@@ -4,11 +4,11 @@ The rules, in order:
 
 1. A region whose inside is hidden (LayerType Myelin, named `{ForeignNode[..]}`) is UNKNOWN: its edges say
    nothing of it.
-2. A layer that multiplies (convolution, correlation, gemm, matmul; by type or tactic) computes in what its
-   data *and* weights are. Data is the first input. Weights are the declared `Weights`, else the largest
-   narrow constant, else the first constant that is shaped like a weight, else the second input (TensorRT-RTX
-   dequantises weights in a kernel of their own for SM75). Scales, alpha, beta and bias are no weights. Where
-   the schema prints no constants (TensorRT-RTX 1.4) data alone decides.
+2. A layer that multiplies (convolution, correlation, gemm, matmul; by type or tactic) computes in what its data *and*
+   weights are. Data is the first input. Weights are the declared `Weights`, else the largest narrow constant, else the
+   first constant that is shaped like a weight, else the second input (TensorRT-RTX dequantises weights in a kernel of
+   their own for SM75), else any constant matrix. Scales, alpha, beta and bias are no weights. Where the schema prints
+   no constants (TensorRT-RTX 1.4) data alone decides.
 3. Any other layer computes in the one float type at its edges: a kernel from FP32 to INT8 works in FP32 and
    quantises at the end. A generated kernel is named after its operations in order
    (`__myl_MulAddSiluMulMinMaxRounCast`): `RounCast` quantises and a later `CastMul` dequantises, any other
@@ -45,8 +45,7 @@ _MULTIPLIES = re.compile(
 )
 _TACTIC = re.compile(r"gemm|fprop|dgrad|conv2d|convolution|winograd|_imma_|_hmma_", re.IGNORECASE)
 _KERNEL_NAME = re.compile(r"__myl_(?P<ops>[A-Za-z0-9]+?)_(?:0x[0-9a-f]+|myl\d+_\d+)")
-#: Operations in a kernel's name that multiply, cut to four letters; "Corr" was seen here, "Fc" in published
-#: logs.
+#: Operations in a kernel's name that multiply, cut to four letters; "Corr" was seen here, "Fc" in published logs.
 _KERNEL_MULTIPLIES = re.compile(r"(?:Corr|Conv|Deco|Gemm|Matm|Fc)(?=[A-Z]|$)")
 _INDEX_TYPES = frozenset({Precision.INT32, Precision.INT64, Precision.BOOL})
 _STORED = frozenset(WEIGHTS.values())
@@ -114,7 +113,7 @@ def _narrow(constants: Sequence[TensorUse]) -> list[TensorUse]:
 
 
 def _one_a_channel(tensor: TensorUse) -> bool:
-    """Tell a bias or scale: [1, C], [1, C, 1, 1]."""
+    """Tell whether a constant is shaped like a bias or a scale: [1, C], [1, C, 1, 1]."""
     return tensor.dimensions[0] == 1 and all(size == 1 for size in tensor.dimensions[2:])
 
 
@@ -123,8 +122,7 @@ def _of_pointwise(layer: Layer) -> Precision:
     floats = (inputs | outputs) & FLOATS
     casts = _float_casts(_operations(layer), narrow=bool(inputs & NARROW))
     if len(floats) == 1:
-        # One Cast between equal types is an Identity; other casts are to a float type that the edges do not
-        # show.
+        # One Cast between equal types is an Identity; other casts are to a float type that the edges do not show.
         seen = not casts.count("Cast") or (
             casts.count("Cast") == 1 and floats <= inputs and floats <= outputs
         )

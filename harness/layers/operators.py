@@ -1,4 +1,4 @@
-"""What sort of work an ONNX operator does, as far as its precision hangs on that."""
+"""What sort of work an ONNX operator does, as far as its precision depends on it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ MULTIPLYING = frozenset(
         "QLinearMatMul",
     }
 )
-#: Nodes that an engine may rightly make vanish: they move, rename or quantise data and do no arithmetic of
-#: their own.
+#: Nodes that an engine may rightly make vanish: they move, rename or quantise data and do no arithmetic of their own.
 MAY_VANISH = frozenset(
     {
         "Identity",

@@ -62,7 +62,7 @@ class Origins:
         return tensor if tensor in self._tensors else ""
 
     def _is_inserted(self, node: onnx.NodeProto) -> bool:
-        """Tell a node that only changes a tensor's layout or type and is not in the original."""
+        """Tell whether a node only changes a tensor's layout or type and is not in the original."""
         if node.name in self._by_name:
             return False
         if node.op_type in ("Transpose", "Cast", "QuantizeLinear", "DequantizeLinear"):

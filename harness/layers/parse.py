@@ -20,7 +20,7 @@ Source = Literal["verbose_log", "inspector", "log_8x", "ort_graph"]
 
 @dataclass(frozen=True)
 class LayerReport:
-    """What was read; `unparsed` counts the layers not understood, 1 for a text that holds none."""
+    """What was read; `unparsed` counts the layers not understood, 1 for a text of another kind."""
 
     layers: tuple[Layer, ...]
     unparsed: int

@@ -128,7 +128,7 @@ def _bad_image(fields: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if fields.get("digest") and not ("image" in fields or (build and "base" in build)):
         yield "digest", "pins nothing here; it goes with `image` or with the base of `build`"
     if "size_gb" in fields and not ("image" in fields or (build and "base" in build)):
-        yield "size_gb", "is of nothing here; it goes with `image` or with the base of `build`"
+        yield "size_gb", "is the size of nothing here; it goes with `image` or with the base of `build`"
 
 
 def _bad_needs(fields: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -154,7 +154,7 @@ def _is_specifier(text: str) -> bool:
 
 
 def _bad_pins(fields: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Find a pin of the engine itself to another version: what copying a target and editing half leaves."""
+    """Find a pin of the engine itself to another version, as is left where a copied target was edited by half."""
     module = canonicalize_name(fields["engine"])
     for index, pin in enumerate(fields.get("packages", [])):
         try:

@@ -94,14 +94,13 @@ class Defaults:
 class Target:
     """One engine version on one platform.
 
-    Its container image is `image` (pulled) or `build` (made here); exactly one is set. `packages` are exact
-    pins for Python `python`: what a build of kind "packages" holds, and what a virtual environment gets where
-    Docker is not used; empty where the package index does not carry this engine. `digest` ("sha256:...") pins
-    `image`, or the base of `build`. `compute_capability` is the GPU generation to build for, None for the
-    engine's own default; `provider` is where ONNX Runtime runs, "" for the other engines. `grade` is how sure it
-    is that the image holds `version`. `size_gb` is what a pull of the image or base transfers, None where
-    no source says. `timeout_s` is for one cell, `memory_mib` for the container; `line` is
-    where matrix.yaml declares it.
+    Its container image is `image` (pulled) or `build` (made here); exactly one is set. `packages` are exact pins for
+    Python `python`: what a build of kind "packages" holds, and what a virtual environment gets where Docker is not
+    used; empty where the package index does not carry this engine. `digest` ("sha256:...") pins `image`, or the base of
+    `build`. `compute_capability` is the GPU generation to build for, None for the engine's own default; `provider` is
+    where ONNX Runtime runs, "" for the other engines. `grade` is how sure it is that the image holds `version`.
+    `size_gb` is what a pull of the image or base transfers, None where no source says. `timeout_s` is for one cell,
+    `memory_mib` for the container; `line` is where matrix.yaml declares it.
     """
 
     name: str
@@ -164,7 +163,7 @@ class Matrix:
         return iter(self.targets)
 
     def sha256(self) -> str:
-        """Return a hash of all that decides what runs where; labels, notes and sources may be mended freely."""
+        """Return a hash of all that decides what runs where; labels, notes and sources may change freely."""
         said = {"label", "group", "grade", "sources", "notes", "line", "size_gb"}
         targets = [
             {key: value for key, value in asdict(target).items() if key not in said}
@@ -175,7 +174,7 @@ class Matrix:
         return hashlib.sha256(json.dumps(targets, sort_keys=True).encode()).hexdigest()
 
     def target(self, name: str) -> Target:
-        """Return a target by name; raises HandledError, with a guess, for a name that matrix.yaml has not."""
+        """Return a target by name; raises HandledError, with a guess, for a name that matrix.yaml does not have."""
         for target in self.targets:
             if target.name == name:
                 return target
@@ -186,10 +185,9 @@ class Matrix:
 def versions_agree(declared: str, reported: str) -> bool:
     """Tell whether two version strings name the same release.
 
-    Equal component by component; where one has more components, those of the other must be its beginning and
-    at least three ("10.2.0" is what the wheel of build 10.2.0.19 reports). Post, dev and local parts are
-    packaging and do not count (the wheel of 9.2.0.5 is 9.2.0.post12.dev5); a pre-release agrees only with
-    its own text.
+    Equal component by component; where one has more components, those of the other must be its beginning and at least
+    three ("10.2.0" is what the wheel of build 10.2.0.19 reports). Post, dev and local parts are packaging and do not
+    count (the wheel of 9.2.0.5 is 9.2.0.post12.dev5); a pre-release agrees only with its own text.
     """
     if declared == reported:
         return True

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Cell:
     """One variant on one target; `id` is `case[variant]-target`, also its pytest id.
 
-    `earlier` are the targets of an earlier version, of the same engine, platform and GPU generation.
+    `earlier` are the targets of an earlier version of the same engine, platform, GPU generation and provider.
     """
 
     id: str

@@ -1,7 +1,7 @@
-"""Which cells nobody has measured would settle most claims: what a person with the hardware had best run first; pure.
+"""Says which unmeasured cells would settle the most claims: what a person with the hardware should run first; pure.
 
-A claim is settled where a cell that it is about was measured. Of the cells that are left the one about which most
-unsettled claims speak is asked first, and what it would settle does not count for those after it.
+A claim is settled where a cell that it is about was measured. Of the other cells the one that would settle the most
+claims is asked first, and what it would settle does not count for those after it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     #: A claim as one of its variant's; many variants may share the object.
     Claim = tuple[str, str, int]
 
-#: What is told where everything that nobody has measured would be too much.
+#: How many questions are asked where all of them would be too many.
 MOST = 20
 
 
@@ -42,7 +42,7 @@ class Question:
 def open_questions(
     cells: Iterable[Cell], answered: Collection[str], most: int | None = MOST
 ) -> tuple[Question, ...]:
-    """Return the cells whose answers would settle most claims, the most telling first; `answered` are cell ids.
+    """Return the cells whose answers would settle the most claims, the most telling first; `answered` are cell ids.
 
     Claims that somebody reports count before guesses; then failures before what works, reproducers before what is held
     beside them. What a release note says of a removed API, which nobody needs to run, does not count.

@@ -1,4 +1,4 @@
-"""Where what is claimed to fail was measured to: a claim about a variant holds of its reduction only there; pure."""
+"""Says where a variant was measured to fail as claimed: only there does a claim hold for its reduction; pure."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def reproduced_on(
 
 
 def reproduced_said(targets: Collection[str] | None) -> str:
-    """Return where, in words; "" where nobody claims a failure."""
+    """Return what `reproduced_on` found, in words; "" where nobody claims a failure."""
     if targets is None:
         return ""
     return f"on {', '.join(targets)}" if targets else "nowhere yet"

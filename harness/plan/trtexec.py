@@ -45,9 +45,9 @@ def model_file(cell: Cell) -> str:
 def docker_line(cell: Cell, model: str) -> str | None:
     """Return the `docker run` line of the trtexec command in NVIDIA's own image, with `model` in the current folder.
 
-    None where that image has no trtexec (ONNX Runtime, TensorRT for RTX, a version that comes as a tarball), and for a
-    recipe with this project's plugin, which is only in the image that this project builds. No image was at hand to try
-    it in.
+    None where that image has no trtexec (ONNX Runtime, TensorRT for RTX, a version that comes as a tarball or from the
+    package index), and for a recipe with this project's plugin, which is only in the image that this project builds.
+    The line is untried: no such image was at hand.
     """
     target, build = cell.target, cell.target.build
     if target.traits.program != _TRTEXEC or cell.variant.recipe.plugin:
@@ -104,7 +104,7 @@ def _precision(recipe: Recipe, cell: Cell) -> tuple[list[str], list[str]]:
 
 
 def _parser_flag(name: str, cell: Cell, *, on: bool) -> str:
-    """Return trtexec's option for a parser flag, or else what it does instead."""
+    """Return trtexec's option for a parser flag, or else a sentence on what it does instead."""
     version = Version(cell.target.version)
     wanted = f"the cell has {name} {'on' if on else 'off'}"
     if name != "NATIVE_INSTANCENORM":

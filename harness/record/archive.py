@@ -1,8 +1,8 @@
 """The archive beside a folder: `records.tar.xz` holds what was packed of `records/`, and both are read as one.
 
-Tar, for it keeps names and everybody has a program for it; xz, for the logs of a run are alike far apart, and the 32 KB
-that gzip and zip look back miss it: logs take an eighth of their tar.gz, models a fifth. The same files give the same
-bytes, as far as liblzma's version is the same.
+Tar, because it keeps names and everybody has a program for it; xz, because the logs of a run repeat each other far
+apart, which the 32 KB that gzip and zip look back miss: logs take an eighth of their tar.gz, models a fifth. The same
+files give the same bytes, as far as liblzma's version is the same.
 
 What is read may come from a stranger: no member is ever written to disk, nothing but plain files inside the folder is
 taken, and of whatever is packed no more than `LIMIT` bytes are unpacked.
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 LIMIT = 256 << 20
 #: The end of an archive's name, and of the name of a single file that is packed.
 ARCHIVE, PACKED = ".tar.xz", ".xz"
-#: Memory for unpacking, for what another program packed: that of preset 9.
+#: Bytes of memory for unpacking: what preset 9 needs, in case another program packed the file with it.
 _MEMORY = 80 << 20
 _BLOCK = 512
 #: The kinds of members that hold what a file does.
@@ -44,7 +44,7 @@ def archive_of(folder: Path) -> Path:
 def files_of(folder: Path, suffix: str) -> Iterator[tuple[Path, bytes]]:
     """Yield the files in a folder and in its archive whose names end so, with their places, by name.
 
-    Of two that are called the same the archived one comes first. Raises HandledError for a file that cannot be read.
+    Of two with the same name the archived one comes first. Raises HandledError for a file that cannot be read.
     """
     archive = archive_of(folder)
     archived = unpack(archive) if archive.is_file() else {}
@@ -87,7 +87,7 @@ def unpack(path: Path) -> dict[str, bytes]:
 
 
 def members(path: Path, data: bytes) -> Iterator[tuple[str, bytes, bytes]]:
-    """Yield name, kind and content; by hand, for a header of a stranger's has sent `tarfile` round in circles before.
+    """Yield name, kind and content; by hand, because a stranger's header has sent `tarfile` round in circles before.
 
     Raises InfraError where the data is no tar.
     """
@@ -145,7 +145,7 @@ def decompress(path: Path, limit: int | None = None) -> bytes:
 
 def _need_lzma(what: str) -> None:
     if lzma is None:
-        raise HandledError(f"{what}: this Python was built without lzma; take one that has it")
+        raise HandledError(f"{what}: this Python was built without lzma; use one that has it")
 
 
 def _damaged(path: Path, why: str) -> InfraError:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, order=True)
 class Gpu:
-    """A GPU as results are told apart by it: compute capability ("8.9"), product ("NVIDIA L4"), driver branch ("580").
+    """A GPU, by what tells results apart: compute capability ("8.9"), product ("NVIDIA L4"), driver branch ("580").
 
     What an engine does goes by the compute capability, its architecture; product and driver branch say how alike two
     machines of one architecture are.

@@ -1,6 +1,6 @@
 """The form of a cell's log: entries `[kind] text`, of which a reader can tell where each begins; pure.
 
-A line that goes on an entry and would look like the beginning of another has one blank before it, so that what an
+A line that continues an entry and would look like the beginning of another has one blank before it, so that what an
 engine prints can neither be taken for what the harness noted nor get lost. The first entry, `stamps`, says of what the
 log is, and the last, `seen`, what the harness made of the bytes that a log does not hold.
 """
@@ -54,7 +54,7 @@ def entries(log: str) -> Iterator[tuple[str, str]]:
 
 
 def whole_log(outcome: Outcome, lines: Sequence[str]) -> str:
-    """Return a cell's log: what was noted while it ran, between what it is of and what came of its bytes."""
+    """Return a cell's log: what was noted while it ran, between its stamps and what was made of its bytes."""
     first = entry(STAMPS, json.dumps(stamped(outcome), sort_keys=True))
     last = entry(SEEN, json.dumps(seen(outcome), sort_keys=True))
     return "\n".join([first, *lines, last])

@@ -140,9 +140,10 @@ class Stamps:
     """What the outcome depends on; two outcomes are comparable when these say so.
 
     `when` is UTC, ISO 8601. `harness_commit` is that of the harness's checkout, with a "+" where it was changed, empty
-    where it was installed. `environment` holds what the agent saw: engine and Python version, CUDA, driver, GPU
-    name, UUID and compute capability, CPU, C library. `submission` is the id of what somebody else sent in, and
-    `account` theirs; empty where the project measured itself. Such a record has a salted hash of the GPU's UUID.
+    where it was installed. `environment` holds what the agent saw: engine and Python version, CUDA, driver, GPU name,
+    UUID and compute capability, CPU, C library. `submission` is the id of what somebody else sent in, and `account`
+    theirs; empty where the project measured itself. A record that was sent in has a salted hash in place of the GPU's
+    UUID.
     """
 
     model_sha256: str = ""
@@ -165,11 +166,11 @@ class Stamps:
 class Outcome:
     """Everything observed in one cell.
 
-    `phases` are seconds in the order they ran; `failed_phase` is the phase that did not finish, and `missing_api`
-    the exact name the recipe needs and this version lacks. `reason` is one sentence for a cell that did not run,
-    `uncompared` one on why the numbers of one that ran were not compared.
-    `messages` leaves out VERBOSE lines; the whole log, with the native library's own output, is in the store under
-    `log_sha256`.
+    `phases` are seconds in the order they ran; `failed_phase` is the phase that did not finish, and `missing_api` the
+    exact name the recipe needs and this version lacks. `reason` is one sentence for a cell that did not run,
+    `uncompared` one on why the numbers of one that ran were not compared. `messages` leaves out VERBOSE lines and what
+    was said more than three times, and cuts long ones; the whole log, with the native library's own output, is in the
+    store under `log_sha256`.
     """
 
     cell: str

@@ -17,7 +17,7 @@ FILE = "revoked.yaml"
 def revoked(folder: Path) -> dict[str, str]:
     """Return the reason by id of each submission that is revoked in a folder of submissions.
 
-    Raises HandledError for a file that says something else: to guess could let count what somebody took back.
+    Raises HandledError for a file that says something else: a guess could let something count that was taken back.
     """
     path = folder / FILE
     if not path.exists():

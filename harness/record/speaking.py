@@ -1,4 +1,4 @@
-"""Which of a cell's outcomes speak for it: one for each GPU that took part, and where none did the one without; pure.
+"""Which of a cell's outcomes speak for it: one for each GPU, and the one without where it adds something; pure.
 
 A GPU is told from another by compute capability, product and driver branch: the same product under two branches is two,
 as long as both are current.
@@ -25,7 +25,7 @@ def speaking(
     """Return the outcomes that speak for each cell, by cell id, both sorted: the one without a GPU before the others.
 
     Of one GPU, and of none, that is the latest by `stamps.when` (ties: the later of them as given, for a store the
-    later file name, then the later line), save that a machine that can do less does not hide what one that can do more
+    later file name, then the later line), but a machine that can do less does not hide what one that can do more
     has found: an outcome that was not run never displaces one that was; one that only built never displaces one of the
     same engine and image that got as far as a GPU. Any outcome that is not `stale` displaces one that is, and none that
     is stale displaces one that is not.

@@ -1,6 +1,6 @@
 """What a cell is today, and whether a record is of that; pure.
 
-A record of another model, recipe or engine version than today's is stale: it is kept, it is told of, and it speaks for
+A record of another model, recipe or engine version than today's is stale: it is kept and shown as such, and speaks for
 nothing. The engine version counts because matrix.yaml moves: a target that goes from one patch to the next keeps its
 name, and its cells keep their ids.
 """

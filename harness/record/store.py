@@ -72,7 +72,8 @@ class Store:
     def absorb(self, other: Store) -> int:
         """Append what another store holds and this one lacks, with logs; return how many records that was.
 
-        Doing it again adds nothing. Raises HandledError where the other's record names a log that it lacks.
+        Doing it again adds nothing, and what this store has revoked is left out. Raises HandledError where the other's
+        record names a log that it lacks.
         """
         known = {_line(outcome) for outcome in self.outcomes()}
         without = revoked(self.path / SUBMISSIONS)
@@ -158,8 +159,7 @@ class Store:
         return self.path / LOGS / f"{log_name(sha256)}.gz"
 
     def _write_log(self, text: str) -> str:
-        # A native library may write bytes that are no UTF-8; decoded with surrogates they must not stop the
-        # record.
+        # A native library may write bytes that are no UTF-8; decoded with surrogates they must not stop the record.
         data = text.encode("utf-8", "backslashreplace")
         sha256 = hashlib.sha256(data).hexdigest()
         path = self._log_path(sha256)
@@ -181,7 +181,7 @@ class Store:
 
 
 def log_name(sha256: str) -> str:
-    """Return the place of a log in the folder of logs, but for how it is packed there."""
+    """Return the place of a log in the folder of logs, without the suffix of how it is packed there."""
     return f"{sha256[:2]}/{sha256}.txt"
 
 
@@ -204,8 +204,7 @@ def _read(path: Path, data: bytes) -> Iterator[Outcome]:
             record = json.loads(line, parse_constant=_no_number)
         except ValueError as error:
             if number > len(lines):
-                # Its writer was killed in mid-line: `append` had not returned, nothing that was promised is
-                # lost.
+                # Its writer was killed in mid-line: `append` had not returned, nothing that was promised is lost.
                 return
             raise HandledError(
                 f"{path}:{number}: not a record ({error}); mend or delete that line"

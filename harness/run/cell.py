@@ -1,7 +1,7 @@
 """Observes one cell: build job, then, where there is something to run on, the run job under the device's lock.
 
-An engine that does nothing without a GPU tunes on it while it builds: that needs the GPU alone as well, or the
-neighbours of a build decide its tactics, and a build disturbs what is timed.
+An engine that does nothing without a GPU tunes on it while it builds: so a build needs the GPU alone as well, or its
+neighbours decide its tactics and it disturbs what they time.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ def observe(
 ) -> Observation:
     """Run one cell's jobs and return all that was heard.
 
-    `gpu` is the UUID of the device to run on, None where there is none: the cell then ends when the engine is built.
-    A cell waits for its device as long as `needed` says so.
-    An agent that was killed at the container's memory limit is the cell's own out-of-memory; any other loss of the
-    agent raises AgentLost.
+    `gpu` is the UUID of the device to run on, None where there is none: an engine that builds and runs in one job is
+    run all the same; with any other the cell ends when the engine is built. A cell waits for its device as long as
+    `needed` says so. An agent that was killed at the container's memory limit is the cell's own out-of-memory; any
+    other loss of the agent raises AgentLost.
     """
     seen = Observation()
     model = ("model", ready.model)
@@ -36,7 +36,7 @@ def observe(
             with _alone(gpu or "cpu", seen, needed):
                 seen.hear(session.run(_job("run", cell, model, *ready.wire_inputs())))
             return seen
-        # A calibrator is all that a build feeds; an engine's own answer to an odd input needs no values of it.
+        # A build feeds nothing but a calibrator; how an engine answers an odd input shows without values for it.
         fed = ready.wire_inputs() if cell.variant.recipe.calibrator else ()
         tunes = gpu is not None and cell.target.traits.needs_gpu
         with alone_on(str(gpu), needed) if tunes else contextlib.nullcontext():

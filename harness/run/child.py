@@ -1,7 +1,7 @@
 """Runs a function in a child process that is bounded in time and memory, and says how it ended where it failed.
 
 The children are forked from a process of their own (multiprocessing's fork server), which has imported onnx and NumPy
-and no thread: this process has threads, and a fork of it could inherit a lock that nobody releases.
+and runs no thread: this process has threads, and a fork of it could inherit a lock that nobody releases.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from multiprocessing.connection import Connection
 
-#: Starting a process looks after all others of this one, and two threads that ask after the same one can take its
-#: exit code from each other.
+#: Starting a process collects every other child that has ended, and two threads that ask after the same one can take
+#: its exit code from each other.
 _LOCK = threading.Lock()
 #: Seconds between looks at whether anybody still waits for a child.
 _TICK = 0.25
@@ -42,7 +42,7 @@ def stream(
     memory_mib: int,
     needed: Callable[[], bool] = lambda: True,
 ) -> Iterator[Any]:
-    """Yield what `function(*arguments)` yields in a child: a generator function that a module has by name.
+    """Yield what `function(*arguments)` yields in a child; it is a generator function at the top level of a module.
 
     Each item may take `seconds`, and the child `memory_mib` of address space beyond what it starts with. Raises
     ChildFailed where the function raises, dies or is stopped, also when `needed` says that nobody waits any more.
@@ -92,7 +92,9 @@ def _how(code: int | None) -> str:
     if code is None or code >= 0:
         return f"ended with exit code {code}" if code is not None else "ended without a word"
     return (
-        f"was killed by {signal.Signals(-code).name}" if -code in list(signal.Signals) else f"died of {-code}"
+        f"was killed by {signal.Signals(-code).name}"
+        if -code in list(signal.Signals)
+        else f"died of signal {-code}"
     )
 
 

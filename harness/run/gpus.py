@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 #: Seconds to wait for nvidia-smi.
 _PATIENCE = 10
-#: Seconds that a device is waited for. Who holds it is a job with a time-out of its own, and its lock ends with it.
+#: Seconds that a device is waited for. Its holder is a job with a time-out of its own, and the lock ends with that.
 _WAIT = 24 * 3600.0
 _LISTED = "gpu_uuid,pid,process_name"
 
@@ -34,7 +34,7 @@ class Gpus:
         self._lock = threading.Lock()
 
     def take(self, choices: Sequence[str]) -> tuple[str, ...]:
-        """Return the one of these UUIDs that is dealt out least; as they came where no UUID is known, or none there."""
+        """Return the one of these UUIDs that is dealt out least; unchanged where none is known."""
         if not choices or tuple(choices) == ALL_GPUS:
             return tuple(choices)
         start = self._first % len(choices)
@@ -60,7 +60,7 @@ def alone_on(device: str, needed: Callable[[], bool]) -> AbstractContextManager[
 def others_on(gpu: str) -> str:
     """Return the processes that nvidia-smi lists on a GPU, "" for none and where it cannot tell.
 
-    Asked while no job of this harness holds the GPU's lock, so that it lists none of those that do.
+    Asked by who holds the GPU's lock while none of its jobs runs, so that it lists no job of this harness.
     """
     if shutil.which("nvidia-smi") is None:
         return ""

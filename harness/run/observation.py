@@ -1,4 +1,4 @@
-"""Folds what the agent said during a cell into its record: the one place that knows the agent's events."""
+"""Folds what the agent said during a cell into its record: the one place that knows all of the agent's events."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Observation:
 
     @property
     def succeeded(self) -> bool:
-        """Tell whether all asked so far was done."""
+        """Tell whether all that was asked so far was done."""
         finished = self.end is not None and self.end.kind == "finished"
         refused = self.failed_phase is not None or self.missing_api is not None
         return finished and not (refused or self.unavailable or self.fault or self.error)

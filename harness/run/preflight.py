@@ -92,7 +92,7 @@ def job(target: Target) -> Job:
 
 
 def _end(message: dict[str, Any]) -> str:
-    """Return how a child ended, "" where it did as it was told."""
+    """Return how a child ended, "" where it finished."""
     if message["kind"] == "finished":
         return ""
     return str(message.get("detail") or message["kind"])

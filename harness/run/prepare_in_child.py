@@ -32,7 +32,7 @@ class Refused(Exception):
 
 
 def with_models(cases: Iterable[Case], folder: Path, *, seconds: float = SECONDS) -> tuple[Case, ...]:
-    """Return the cases of a folder with every model built, and what a variant names looked up in it.
+    """Return the cases of a folder with every model built, and what each variant names looked up in its graph.
 
     A variant whose model cannot be built, or that names what is not there, is `Unbuildable`. Case modules are user
     code: a `build` that raises, hangs, crashes or takes all memory does so in a child.

@@ -41,7 +41,7 @@ def prepare_variant(variant: Variant) -> Prepared:
     """Build a variant's model and numbers.
 
     Raises HandledError where it cannot be done, and NotFeedable where a network input is nothing that is fed. An
-    operator without end takes this process along: see `preparing`.
+    operator that never ends takes this process along: `prepare_in_child` bounds it.
     """
     data = variant.model_bytes()
     model = onnx.load_model_from_string(data)

@@ -44,7 +44,7 @@ class PullPlan:
         """Yield the table; nothing where nothing is to be pulled."""
         if not self.pulls:
             return
-        root = (self.host.docker and self.host.docker.root) or "a folder that the daemon does not tell"
+        root = (self.host.docker and self.host.docker.root) or "a folder that the daemon does not name"
         free = free_bytes(self.host)
         room = "unknown" if free is None else amount(free)
         yield f"images not here yet; Docker keeps them in {root} (free: {room}):"
@@ -83,7 +83,7 @@ def plan_pulls(
     host: Host | None = None,
 ) -> PullPlan:
     """Return what the targets that are run here would have to pull; registries are asked only of what is not here."""
-    threshold()  # what cannot be read is told before anything is looked for
+    threshold()  # a variable that cannot be read is an error before anything is looked for
     host = host or look_at_host()
     wanted: dict[Pull, list[str]] = {}
     if via != "venv" and host.docker is not None:
@@ -103,14 +103,14 @@ def _missing(target: Target) -> Pull | None:
             planned_image(target), target.docker_platform
         )
     except InfraError:
-        return None  # the daemon has gone: that is told of the cells
+        return None  # the daemon has gone: the cells will say so
     return None if here else wanted
 
 
 class PullLines:
-    """Tells of pulls: as they go on by `live`, where a line can be written over, else in few lines by `say`.
+    """Shows how far pulls are: each step by `live`, where a line can be written over, else in few lines by `say`.
 
-    Few is one line a tenth, or one a GB where the size is not known.
+    That is one line for each tenth, or for each GB where the size is not known.
     """
 
     def __init__(self, say: Callable[[str], None], live: Callable[[str], None] | None = None) -> None:

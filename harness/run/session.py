@@ -104,7 +104,7 @@ def job_memory_mib(target: Target) -> int:
 
 def _facts(said: object) -> dict[str, str]:
     if not isinstance(said, dict) or not all(isinstance(value, str) for value in said.values()):
-        raise InfraError(f"the agent's facts are none: {said!r:.200}")
+        raise InfraError(f"the agent's facts cannot be read: {said!r:.200}")
     return said
 
 
@@ -140,7 +140,7 @@ class Session:
 
     def run(self, job: Job) -> Iterator[Event]:
         """Run a job and yield what the agent says, up to and including the `end` event; raises AgentLost."""
-        doing = f"a {job.kind} job"
+        doing = f"running a {job.kind} job"
         try:
             self._transport.send(job.frame())
         except AgentGoneError:

@@ -108,7 +108,7 @@ class TargetRunner:
         except Aborted:
             raise
         except Exception as error:  # noqa: BLE001
-            # A fault of this program, or of what it was told: this cell's, and not the night's.
+            # A fault of this program, or of what it was given: it costs this cell and not the whole run.
             self._recover()
             return self._fault(cell, error, [])
 

@@ -245,8 +245,13 @@ def test_what_a_variant_says_is_what_is_wished() -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_what_cases_name_by_hand_is_what_their_graphs_ask(case: Case) -> None:
-    """Of every convolution, in the Q/DQ and in the FP16 variants; FP32 alone is wished by hand only."""
+    """Of every convolution, in the Q/DQ and in the FP16 variants; FP32 alone is wished by hand only.
+
+    A variant that names nothing leaves it to its graph, or wants nothing whatever that asks.
+    """
     for variant in case:
+        if not variant.precision:
+            continue
         derived = dict(wished(Variant("v", "V", variant.build), asked(variant.build())))
         ops = {node.name: node.op for node in asked(variant.build())}
         by_hand = {node: kind for node, kind in variant.precision or () if ops[node] == "Conv"}

@@ -93,10 +93,15 @@ def test_an_engine_that_does_not_load_is_told_in_its_own_words() -> None:
 @pytest.mark.parametrize(
     ("said", "status", "sentence", "memory"),
     [
-        (b"", ExitStatus(signal="SIGKILL"), "went away while a build job (killed by SIGKILL)", False),
+        (b"", ExitStatus(signal="SIGKILL"), "went away while running a build job (killed by SIGKILL)", False),
         (b"", ExitStatus(out_of_memory=True), "(killed by the kernel: out of memory)", True),
-        (b"late", None, "did not answer in time while a build job", False),
-        (b"Segmentation fault", ExitStatus(code=1), "stream is broken while a build job: not a frame", False),
+        (b"late", None, "did not answer in time while running a build job", False),
+        (
+            b"Segmentation fault",
+            ExitStatus(code=1),
+            "stream is broken while running a build job: not a frame",
+            False,
+        ),
     ],
 )
 def test_an_agent_that_is_lost_says_how(

@@ -114,7 +114,7 @@ def test_an_agent_lost_twice_is_infrastructure_for_that_cell_alone(bench: Bench)
     bench.kill_during(2)
     found = classified(run(runner, "nap"))
     assert found.cls is Class.INFRA_ERROR
-    assert "the agent went away while a build job (killed by SIGKILL)" in found.reason
+    assert "the agent went away while running a build job (killed by SIGKILL)" in found.reason
     assert classified(run(runner, "echo")).cls is Class.BUILT
     assert len(bench.agents) == 3
 

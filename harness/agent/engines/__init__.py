@@ -1,10 +1,10 @@
 """The only modules that import an engine: each has `preload(engine) -> facts` and `run(job, body, emit)`.
 
 `preload` runs once in the agent, `run` in a child for each job. A job reports by `emit(kind, body=b"", **fields)`:
-`phase` (name, seconds, ok), `message` (severity, text), `parser_error`, `missing_api` (name), `unavailable` (text),
-`failed` (text), `agent_fault` (text: a failure of this program or of the machine, not the engine's), `plan`,
-`calibration_cache`, `layers`, `layer_times`, `output` (name, dtype, shape; dtype "" of one that is not compared),
-`latency`, `fact`.
+`phase_begin` (name), `phase` (name, seconds, ok), `message` (severity, text), `parser_error`, `missing_api` (name),
+`unavailable` (text), `failed` (text), `agent_fault` (text: a failure of this program or of the machine, not the
+engine's), `plan`, `calibration_cache`, `layers`, `layer_times`, `profile`, `output` (name, dtype, shape; dtype "" of
+one that is not compared), `latency`, `fact`.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ class Unavailable(Exception):
 
 
 def said(call: Callable[..., Any], *arguments: Any) -> Any:
-    """Return what a call of an engine returns; what it, or CUDA under it, raises is its refusal, in its own words."""
+    """Return what a call of an engine returns; what it or CUDA raises becomes Failed, in its own words."""
     try:
         return call(*arguments)
     except (Failed, MachineFault, Unavailable):

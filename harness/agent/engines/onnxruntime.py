@@ -22,11 +22,11 @@ from harness.agent.timed import sample
 _PROFILED_RUNS = 10
 _CUDA = "CUDAExecutionProvider"
 _CPU = "CPUExecutionProvider"
-#: TF32 is on by default and would make the baseline ten bits exact; a GPU of the job's own is the first it sees.
+#: TF32 is on by default and would leave the baseline ten bits of mantissa; a job sees the GPU that it has as the first.
 _OPTIONS = {_CUDA: {"device_id": "0", "use_tf32": "0"}}
 #: The wire's word by ONNX Runtime's.
 _WORDS = {"tensor(%s)" % element.ort: word for word, element in ELEMENTS.items()}
-#: ONNX numbered what NumPy has first, up to UINT64; NumPy has none of the later types.
+#: ONNX gave the types that NumPy has the numbers up to that of UINT64; NumPy has none of the later types.
 _LAST_OF_NUMPY = ELEMENTS["uint64"].onnx
 
 ort: Any = None
@@ -178,7 +178,7 @@ def _in_numpy(dtype: Optional[str]) -> bool:
 def _bound(session: Any, feeds: Feeds, device: str) -> Any:
     """Return a binding with inputs and outputs in the device's memory, so that a run copies nothing over the bus.
 
-    Through a binding go the types that NumPy lacks too, with packed ones as they are on the wire.
+    A binding takes the types that NumPy lacks too, packed ones as they are on the wire.
     """
     binding = session.io_binding()
     for name, feed in feeds.items():
@@ -246,7 +246,7 @@ def _profile(session: Any, feeds: Feeds, provider: str, emit: Emit) -> None:
 
 
 def elsewhere(profile: bytes, provider: str) -> Dict[str, str]:
-    """Return the provider of each node, "name (operator)", that ran on another than the one asked for."""
+    """Return the provider of each node, by "name (operator)", that ran on another than the one asked for."""
     found = {}
     # Node names are written unescaped: a tab in one is let through.
     for event in json.loads(profile.decode("utf-8", "replace"), strict=False):

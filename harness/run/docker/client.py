@@ -110,7 +110,7 @@ def daemon(timeout: int = 10) -> Daemon:
 
 
 def _root(info: dict[str, Any]) -> str:
-    """Return where images are kept: not Docker's own folder where containerd keeps them, which says nothing of its."""
+    """Return where images are kept: "" where containerd keeps them, whose folder the daemon does not say."""
     of_containerd = any(
         "io.containerd" in str(value) for pair in info.get("DriverStatus") or () for value in pair
     )

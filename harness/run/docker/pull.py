@@ -1,4 +1,4 @@
-"""A pull: its progress told, its end at an interrupt, and how far it had come where it fails."""
+"""Pulls an image: shows its progress, ends at an interrupt, and says how far it had come where it fails."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from harness.run.docker.images import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-#: How often it is looked at whether anybody still waits, while the daemon is silent.
+#: Seconds between looks at whether anybody still waits, while the daemon is silent.
 _LOOK = 0.2
 #: What the daemon says of a layer that it has whole; one that was there already is never fetched.
 _WHOLE = {"Verifying Checksum", "Download complete", "Extracting", "Pull complete", "Already exists"}

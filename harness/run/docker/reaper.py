@@ -1,7 +1,7 @@
 """Removes containers whose harness died: SIGKILL leaves nobody to remove them.
 
 Every container says in its labels which process owns it. One whose owner is gone is removed. One owned from
-another machine (several harnesses share a remote daemon) cannot be judged from here: it is removed only when
+another machine (several harnesses may share a remote daemon) cannot be judged from here: it is removed only when
 it ended over an hour ago, which its owner, alive, would have seen.
 """
 
@@ -68,7 +68,7 @@ def labels(target: str, run: str) -> dict[str, str]:
 
 
 def reap() -> tuple[str, ...]:
-    """Remove this project's orphaned containers and return their names; InfraError without a daemon."""
+    """Remove this project's orphaned containers and return their names; raises InfraError without a daemon."""
     removed = []
     with connection() as client:
         for container in client.containers.list(
@@ -117,7 +117,7 @@ def _namespace() -> str:
 def _started(pid: int) -> str:
     """Return when a process started, in clock ticks since boot; "" for none, or a zombie."""
     try:
-        # What a process is called stands before, in brackets, and may be any bytes.
+        # The name of the process stands before, in brackets, and may be any bytes.
         fields = (_PROC / f"{pid}/stat").read_bytes().rpartition(b")")[2].decode().split()
     except OSError:
         return ""

@@ -182,8 +182,7 @@ class _Stream:
         wrapper: Any = client.api.attach_socket(container, params=params)
         # A SocketIO around a plain socket; a TLS socket or an SSH channel comes bare.
         self._socket = getattr(wrapper, "_sock", wrapper)
-        # The SDK hangs the response on the wrapper to keep it from being collected; it is closed with the
-        # stream.
+        # The SDK hangs the response on the wrapper to keep it from being collected; it is closed with the stream.
         self._parts = [part for part in (getattr(wrapper, "_response", None), wrapper, self._socket) if part]
         self._socket.settimeout(_TICK)
         self._open = True

@@ -18,9 +18,9 @@ _LARGEST = float(np.finfo(np.float64).max)
 def compare(expected: Mapping[str, Array], actual: Mapping[str, Array | None]) -> tuple[Accuracy, ...]:
     """Return one Accuracy for each reference output, in the reference's order.
 
-    An output that is missing or has another shape has `shape_matches` False and no figures. An output that is
-    all zero in the reference has no magnitude: `max_rel` is then absolute, and the cosine 1 if the output is
-    zero too, else 0. Positions where the reference itself is not finite are left out.
+    An output that is missing or has another shape has `shape_matches` False, and figures of 0 that mean nothing. An
+    output that is all zero in the reference has no magnitude: `max_rel` is then absolute, and the cosine 1 if the
+    output is zero too, else 0. Positions where the reference itself is not finite are left out.
     """
     return tuple(_compare(name, wanted, actual.get(name)) for name, wanted in expected.items())
 
@@ -28,8 +28,8 @@ def compare(expected: Mapping[str, Array], actual: Mapping[str, Array | None]) -
 def _compare(name: str, expected: Array, actual: Array | None) -> Accuracy:
     if actual is None or actual.shape != expected.shape:
         return Accuracy(name, max_abs=0.0, max_rel=0.0, cosine=0.0, shape_matches=False)
-    # float64 holds every value of the types compared but INT64 and UINT64 beyond 2^53, of
-    # which it hides the last digits alone.
+    # float64 holds every value of the types compared but INT64 and UINT64 beyond 2^53, of which it hides the last
+    # digits alone.
     wanted, got = expected.astype(np.float64).ravel(), actual.astype(np.float64).ravel()
     comparable = np.isfinite(wanted)
     not_finite = int(np.count_nonzero(comparable & ~np.isfinite(got)))

@@ -53,7 +53,7 @@ def make_inputs(
 def check_sizes(
     model: onnx.ModelProto, profiles: Sequence[Profile] = ()
 ) -> dict[str, tuple[str, tuple[int, ...]]]:
-    """Return word and shape of each network input's element type, and allocate nothing.
+    """Return the element type, as the wire's word, and the shape of each network input; allocate nothing.
 
     A dynamic dimension takes the profile's optimum. Raises NotFeedable for an input that is not a tensor of numbers,
     ValueError where no profile gives a dynamic dimension, where inputs are too large, and where an initialiser has

@@ -41,9 +41,8 @@ def make_once(
 ) -> Path:
     """Return `folder`, calling `make` with a scratch path to fill if it does not exist yet or is not `whole`.
 
-    Of several processes one makes it and the others wait. `folder` appears by a rename when `make` has
-    returned, so that a process killed meanwhile leaves no half-made one; the next to come clears away what it
-    left.
+    Of several processes one makes it and the others wait. `folder` appears by a rename when `make` has returned, so
+    that a process killed meanwhile leaves no half-made one; the next to come clears away what it left.
     """
     if whole(folder):
         return folder
@@ -54,8 +53,7 @@ def make_once(
             folder.unlink()
         for leftover in (folder, *folder.parent.glob(f"{folder.name}.partial-*")):
             shutil.rmtree(leftover, ignore_errors=True)
-        # A name of its own: the installer of a harness that was killed may still be writing into the last
-        # one.
+        # A name of its own: the installer of a harness that was killed may still be writing into the last one.
         partial = folder.parent / f"{folder.name}.partial-{uuid.uuid4().hex}"
         try:
             make(partial)
@@ -79,8 +77,9 @@ def locked(
 ) -> Iterator[None]:
     """Hold a lock between processes, which ends with its holder.
 
-    Raises InfraError after `timeout` seconds, and when `needed` says that nobody waits for it any more. Not by
-    filelock: where there is no flock it takes a file instead, which outlives its holder, and says nothing of it.
+    Raises InfraError after `timeout` seconds, when `needed` says that nobody waits for it any more, and where the
+    folder cannot be written. Not by filelock: where there is no flock it takes a file instead, which outlives its
+    holder, and does not say so.
     """
     folder = directory or cache_dir() / "locks"
     try:

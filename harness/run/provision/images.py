@@ -69,7 +69,7 @@ def _digest(target: Target, image: Image) -> str:
 
 
 def base_image(target: Target, *, here: bool = True) -> str:
-    """Return the image that a build starts from: `here`, or, where that is false, on a machine with no variable set.
+    """Return the image that a build starts from: on this machine, or, if not `here`, on one with no variable set.
 
     Raises HandledError for an unreadable TRT_COMPAT_BASE_IMAGE.
     """

@@ -17,25 +17,24 @@ class Unreachable(Unavailable):
 
 
 class BrokenOff(Unreachable):
-    """A pull failed after it had begun: no other way is gone, which would have to be fetched as well."""
+    """A pull failed after it had begun: no other way is tried, since it would have to be fetched as well."""
 
 
 class NeedsPull(Unavailable):
-    """An image is large, and nobody said that large ones are to be pulled."""
+    """An image is large, and nobody asked for large ones to be pulled."""
 
 
 @dataclass(frozen=True)
 class Environment:
     """Where a target's agent runs.
 
-    `python` is the interpreter: a path, or a name inside the image. `image` and `image_digest` (the
-    registry's digest of it, or of the base that brought the engine; the image's id where it came from neither) are
-    empty for a virtual environment.
-    `packages` are the pins `name==version` that were resolved; empty for an image that brought its engine
-    along. `gpus` are the UUIDs of the GPUs that the agent is given ("all" alone: those of a daemon
-    elsewhere, or under WSL2). `note` says which way was taken and why. `folder` is the part of the cache
-    that it was made in, where there is one. `groups` own a Jetson's render node. `ignored` is what the machine lacks
-    and was to be tried without, "" for nothing.
+    `python` is the interpreter: a path, or a name inside the image. `image` and `image_digest` (the registry's digest
+    of it, or of the base that brought the engine; the image's id where it came from neither) are empty for a virtual
+    environment. `packages` are the pins `name==version` that were resolved; empty for an image that brought its engine
+    along. `gpus` are the UUIDs of the GPUs that the agent is given ("all" alone: those of a daemon elsewhere, or under
+    WSL2). `note` says which way was taken and why. `folder` is the part of the cache that it was made in, where there
+    is one. `groups` own a Jetson's render node. `ignored` is what the machine lacks and was to be tried without, "" for
+    nothing.
     """
 
     via: Literal["docker", "venv"]

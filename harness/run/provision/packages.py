@@ -1,9 +1,8 @@
 """Engines from the package index: a virtual environment for this machine, or a folder for any other.
 
-`uv` resolves and downloads on the host, with the user's own configuration (uv.toml, UV_* variables,
-certificates), for whatever platform the target is. So an image needs no network while it is built, holds no
-host's certificates or mirrors, and an arm64 image is put together on an amd64 machine without emulating
-anything.
+`uv` resolves and downloads on the host, with the user's own configuration (uv.toml, UV_* variables, certificates), for
+whatever platform the target is. So an image needs no network while it is built, holds no host's certificates or
+mirrors, and an arm64 image is put together on an amd64 machine without emulating anything.
 """
 
 from __future__ import annotations
@@ -34,8 +33,7 @@ if TYPE_CHECKING:
 
 #: Bumped when the layout of a cached environment changes.
 _LAYOUT = 1
-#: What the C library of the base image must be at least; Debian 12 has 2.36, which NVIDIA's arm64 wheels
-#: need.
+#: What the C library of the base image must be at least; Debian 12 has 2.36, which NVIDIA's arm64 wheels need.
 _WHEELS = {"amd64": "x86_64-manylinux_2_28", "arm64": "aarch64-manylinux_2_36"}
 _OTHER_MACHINE = {"amd64": "aarch64", "arm64": "x86_64"}
 _TIMEOUT = 1800
@@ -130,7 +128,7 @@ def _finish(target: Target, root: Path, site_packages: Path) -> None:
 
 
 def _refuse_foreign(target: Target, folder: Path) -> None:
-    """Refuse what was compiled here for here: native code from source, wanted for another machine."""
+    """Refuse native code that was compiled from source for this machine where another architecture is wanted."""
     other = _OTHER_MACHINE[architecture(target)]
     for wheel in sorted(folder.glob("*.dist-info/WHEEL")):
         tags = [line for line in wheel.read_text(encoding="utf-8").splitlines() if line.startswith("Tag:")]

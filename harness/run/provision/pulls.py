@@ -108,7 +108,7 @@ def free_bytes(host: Host) -> int | None:
 
 
 def too_little(what: str, size: int | None, host: Host) -> str | None:
-    """Return the sentence on the want of space for `what`, None where there is enough or nobody knows."""
+    """Return the sentence on the lack of space for `what`, None where there is enough or nobody knows."""
     free = free_bytes(host)
     if host.docker is None or size is None or free is None or size <= free:
         return None

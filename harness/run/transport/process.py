@@ -1,7 +1,8 @@
 """A transport to an agent in a virtual environment: a child process in a session of its own.
 
-There is no limit on its memory: CUDA reserves far more address space than it uses, so RLIMIT_AS cannot tell a
-leak from a normal start. A cell that must be bounded belongs in a container.
+There is no limit on its own memory: CUDA reserves far more address space than it uses, so RLIMIT_AS cannot tell a leak
+from a normal start. The limit that the agent puts on each of its children holds here too; what must be bounded for
+certain belongs in a container.
 """
 
 from __future__ import annotations

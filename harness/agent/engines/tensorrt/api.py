@@ -35,7 +35,7 @@ def has(path: str) -> bool:
 
 
 def need(path: str) -> Any:
-    """Return what the API has under a name, such as "BuilderFlag.INT8"; raises MissingApi with it where it is not."""
+    """Return what the API has under a name, such as "BuilderFlag.INT8"; raises MissingApi where there is none."""
     if not has(path):
         raise MissingApi(path)
     owner = trt
@@ -87,7 +87,7 @@ def make_logger(emit: Emit) -> Any:
 def made(logger: Any, name: str, call: Callable[..., Any], *arguments: Any) -> Any:
     """Return what the library makes before it has seen any model; raises MachineFault where it makes nothing.
 
-    The bindings tell of a null pointer by None, or by a TypeError of pybind11's.
+    The bindings show a null pointer as None, or as a TypeError of pybind11.
     """
     before = len(logger.errors)
     try:
@@ -100,7 +100,7 @@ def made(logger: Any, name: str, call: Callable[..., Any], *arguments: Any) -> A
 
 
 def make_runtime(logger: Any) -> Any:
-    """Return a runtime; raises MachineFault as `made`, and where the library says that it is none."""
+    """Return a runtime; raises MachineFault as `made` does, and where the library logs that there is none."""
     before = len(logger.errors)
     runtime = made(logger, "Runtime", trt.Runtime, logger)
     said = [text for text in logger.errors[before:] if _NO_RUNTIME.search(text)]

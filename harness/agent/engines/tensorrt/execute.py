@@ -17,12 +17,12 @@ _NARROWED = {"int32": ("int64", "i", "q"), "float32": ("float64", "f", "d")}
 def run(job: Message, parts: Dict[str, bytes], emit: Emit) -> None:
     """Load the plan, inspect it, run it once on the given inputs, time it, then profile it."""
     logger = api.make_logger(emit)
-    # A new child knows none of those that its plan was built with.
+    # A new child knows none of the plugins that its plan was built with.
     plugins.load(job["recipe"], logger)
     try:
         with gpu.opened() as device:
             with phase(emit, "load"):
-                # Freeing the runtime before the engine crashes. All bindings looked at keep it too.
+                # Freeing the runtime before the engine is a crash; all bindings looked at keep it alive as well.
                 runtime = api.make_runtime(logger)
                 engine = said(runtime.deserialize_cuda_engine, parts["plan"])
                 if engine is None:

@@ -158,7 +158,7 @@ def _plugin_v3(trt: Any) -> Any:
 
 
 class _Copy:
-    """What both kinds of plugin do alike, or V3 alone asks for and needs no state."""
+    """What both kinds of plugin do alike, and what V3 alone asks for that needs no state."""
 
     def get_capability_interface(self, _kind: Any) -> Any:
         return self
