@@ -1,9 +1,9 @@
 """Convolution and SiLU (Sigmoid, Mul) in calibrated INT8: "Could not find any implementation".
 
-The reports are of whole YOLO models; docs/reports.md holds them against this case line by line. The graphs here are
-the parts that the errors name: the first convolution (issue 3640), the first two, and the end of the segmentation
-head (`tail`), whose result is a network output. That end fails on TensorRT 8.6 and on 10.3 to 10.11 alike.
-Weakly typed variants name no wanted precision: there the builder may pick any permitted type by its timings.
+The reports are of whole YOLO models; docs/reports.md holds them against this case line by line. The graphs here are the
+parts that the errors name: the first convolution (issue 3640), the first two, and the end of the segmentation head
+(`tail`), whose result is a network output. That end fails on TensorRT 8.6 and on 10.3 to 10.11 alike. Weakly typed
+variants name no wanted precision: there the builder may pick any permitted type by its timings.
 """
 
 from __future__ import annotations
@@ -215,11 +215,11 @@ FIRST_VARIANTS = (
                 link=MINMAX,
                 platform=X86,
             ),
-            builds(">=9.2,<10", REPORT, "nvidia", note="the reported model, at a maintainer's", platform=X86),
+            builds(">=9.2,<10", REPORT, "nvidia", note="a maintainer built the reported model", platform=X86),
             builds(">=10,<10.1", REPORT, "summary", note="from a summary of the thread", platform=X86),
             may_build(
                 ">=10.1,<11,!=10.2.*",
-                "builds for a user with the second entropy calibrator and fails here with the first; 10.x by its log",
+                "builds for a user with the second entropy calibrator, not with the first; 10.x by its log",
                 link=CALIBRATORS,
                 platform=X86,
             ),
@@ -332,7 +332,7 @@ TAIL_VARIANTS = (
                 link=TAIL_106,
                 platform=X86,
             ),
-            fails(">=10.11,<10.12", TAIL_NOW, note="a YOLO11n-seg, at Ultralytics' own", platform=X86),
+            fails(">=10.11,<10.12", TAIL_NOW, note="a YOLO11n-seg, seen by Ultralytics itself", platform=X86),
             may_fail(
                 ">=10.3,<11",
                 "10.11 fails, 10.9 unless a calibration cache is there; no version is said to build it",
@@ -480,10 +480,10 @@ CASE = Case(
     title="Convolution with SiLU in INT8",
     summary=(
         "YOLO models calibrated for INT8 do not build: no implementation is found for a convolution fused with its "
-        "Sigmoid and Mul. For the first convolution that is told of TensorRT 8.5 and 8.6, with 9.2 and 10.0 said to "
-        "build it on x86; the end of the segmentation head fails on 8.6 and still on 10.3 (Jetson) and 10.11 (x86), "
-        "there with the min-max calibrator that helped the first. A Jetson cannot leave the version of its JetPack, "
-        "so what avoids the failure matters."
+        "Sigmoid and Mul. For the first convolution this is reported of TensorRT 8.5 and 8.6, and 9.2 and 10.0 are "
+        "said to build it on x86; the end of the segmentation head fails on 8.6 and still on 10.3 (Jetson) and "
+        "10.11 (x86), there with the min-max calibrator that helped the first. A Jetson cannot leave the version of "
+        "its JetPack, so what avoids the failure matters."
     ),
     links=(
         *(

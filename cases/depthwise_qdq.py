@@ -1,11 +1,11 @@
 """A depthwise convolution in explicit INT8: no implementation on TensorRT 8.6, FP32 in spite of Q/DQ on 10.2.
 
-The report is of TensorRT 8.6.11, a version that no image here has (by its number one of DRIVE OS), so that it
-is a guess for 8.6.1 and 8.6.2. It names neither channel count nor flags, and its model is lost;
-docs/reports.md goes through it line by line. The graph is rebuilt from the tensors that the error names, with
-32 channels, and swept: by channels, and by channels per group at 96 channels throughout, which separates
-NVIDIA's documented rule (channels per group a multiple of 4) from the number of channels. Where the
-documentation rules INT8 out, INT8 stays the wanted precision: the Q/DQ nodes ask for it.
+The report is of TensorRT 8.6.11, a version that no image here has (one of DRIVE OS, by its number), so that it is a
+guess for 8.6.1 and 8.6.2. It names neither channel count nor flags, and its model is lost; docs/reports.md goes through
+it line by line. The graph is rebuilt from the tensors that the error names, with 32 channels, and swept: by channels,
+and by channels per group at 96 channels throughout, which separates the rule in NVIDIA's header (channels per group a
+multiple of 4) from the number of channels. Where that rule excludes INT8, INT8 stays the wanted precision: the Q/DQ
+nodes ask for it.
 """
 
 from __future__ import annotations

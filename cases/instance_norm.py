@@ -1,30 +1,30 @@
 """InstanceNormalization in an INT8 model: who computes it, and what keeps INT8 around it.
 
-The report is a tracker of four inputs, calibrated for INT8 on TensorRT 8.6 with NATIVE_INSTANCENORM set; its
-graph is not shown, and docs/reports.md goes through it line by line. It met an INT64 warning, a CUDA error
-out of its own calibrator and hundreds of `Missing scale and zero-point` warnings.
+The report is a tracker of four inputs, calibrated for INT8 on TensorRT 8.6 with NATIVE_INSTANCENORM set; its graph is
+not shown, and docs/reports.md goes through it line by line. It met an INT64 warning, a CUDA error out of its own
+calibrator and hundreds of `Missing scale and zero-point` warnings.
 
 - The parser makes the node a native normalisation layer (flag set; the default from 10.0) or the plugin
-  `InstanceNormalization_TRT` (flag cleared; the default before 10.0, and the only way on 8.5, whose parser
-  has no flags). A variant with the flag cleared needs TensorRT's plugin library; without it the parse fails
-  (`instancenorm-plugin-missing`). On Blackwell and later GPUs the plugin has lost the cuDNN it needs (10.7
-  notes): these variants are to fail there. An expectation cannot name a GPU, hence the notes.
-- Neither computes a 3-D or 4-D tensor in INT8. Only the plugin has an INT8 kernel: 5-D tensors in CDHW32,
-  the channel count a multiple of 32. So "runs in INT8" means that the convolutions do. Q/DQ variants demand
-  it; calibrated ones do not: there the builder may pick any permitted type by its timings.
-- From 9.2 on the parser demands one type for input, scale and bias; that of 8.6 does not look. ONNX demands
-  it too (`invalid-onnx` tags the variant that breaks the rule), but FP16 converters leave such models behind.
+  `InstanceNormalization_TRT` (flag cleared; the default before 10.0, and the only way on 8.5, whose parser has no
+  flags). A variant with the flag cleared needs TensorRT's plugin library; without it the parse fails
+  (`instancenorm-plugin-missing`). On Blackwell and later GPUs the plugin has lost the cuDNN it needs (10.7 notes):
+  these variants are to fail there. A claim is about every GPU or one compute capability, and these are several: hence
+  the notes.
+- Neither computes a 3-D or 4-D tensor in INT8. Only the plugin has an INT8 kernel: 5-D tensors in CDHW32, the channel
+  count a multiple of 32. So "runs in INT8" means that the convolutions do. Q/DQ variants demand it; calibrated ones do
+  not: there the builder may pick any permitted type by its timings.
+- From 9.2 on the parser demands one type for input, scale and bias; that of 8.6 does not look. ONNX demands it too
+  (`invalid-onnx` tags the variant that breaks the rule), but FP16 converters leave such models behind.
 
-The wrong calibrators (`calibrator-*`) are users' errors, told from product failures by their role, and by the
-signature `calibrator-cuda-error` where a CUDA call fails. Their class is what was seen, as everywhere: a
-class is a function of the outcome alone. The report shows a CUDA error out of its calibrator, and a summary
-of it lists buffer, type and layout among what to look at: that one of these was the cause is a guess. CUDA
-refuses to copy from a host address taken for a device one, and past the end of a half-filled buffer; a kernel
-that reads past it may go unnoticed. Float64 values are read as twice as many float32 ones, which nothing
-refuses.
+The wrong calibrators (`calibrator-*`) are users' errors, told from product failures by their role, and by the signature
+`calibrator-cuda-error` where a CUDA call fails. Their class is what was seen, as everywhere: a class is a function of
+the outcome alone. The report shows a CUDA error out of its calibrator, and a summary of it lists buffer, type and
+layout among what to look at: that one of these was the cause is a guess. CUDA refuses to copy from a host address taken
+for a device one, and past the end of a half-filled buffer; a kernel that reads past it may go unnoticed. Float64 values
+are read as twice as many float32 ones, which nothing refuses.
 
-No variant has BF16: the operator list of 10.1 names it and its importer refuses it, but ONNX allows it only
-from opset 22.
+No variant has BF16: the operator list of 10.1 names it and its importer refuses it, but ONNX allows it only from opset
+22.
 """
 
 from __future__ import annotations
@@ -466,7 +466,7 @@ WRONG_CALIBRATORS = (
         title="A user's error: the calibrator hands over float64, which is read as float32",
         recipe=_implicit(fault="float64"),
         expectations=(
-            guessed(INACCURATE, ">=8.6,<11", "no CUDA call fails, the scales are noise's", link=REPORT),
+            guessed(INACCURATE, ">=8.6,<11", "no CUDA call fails, the scales are of noise", link=REPORT),
             NO_FLAG,
             NO_IMPLICIT,
         ),

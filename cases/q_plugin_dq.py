@@ -1,26 +1,26 @@
 """A custom plugin between Q and DQ: where the pairs belong, and which formats the plugin must accept.
 
-Two reports disagree until the plugin's formats are named. In TensorRT issue 3055 an INT8-only plugin fails
-as `Q -> DQ -> plugin -> Q -> DQ` and works as `Q -> plugin -> DQ`. In issue 3844 the second form fails too:
-for a plugin that accepts INT8 only in the vectorised formats CHW4 and CHW32, on a layer norm's 3-D tensor
-(that the missing channel dimension is why is a guess, hence the 4-D control), and for one that accepts
-INT8 and FP32. Node names are those of its log: `QuantizeLinear_3`, `LayerNorm_4`, `DequantizeLinear_5`.
+Two reports disagree until the plugin's formats are named. In TensorRT issue 3055 an INT8-only plugin fails as
+`Q -> DQ -> plugin -> Q -> DQ` and works as `Q -> plugin -> DQ`. In issue 3844 the second form fails too: for a plugin
+that accepts INT8 only in the vectorised formats CHW4 and CHW32, on a layer norm's 3-D tensor (that the missing channel
+dimension is why is a guess, hence the 4-D control), and for one that accepts INT8 and FP32. Node names are those of its
+log: `QuantizeLinear_3`, `LayerNorm_4`, `DequantizeLinear_5`.
 
 The op for the project's plugin library to implement:
 
-- `CompatIdentity`: one output, a copy of the first input, of the same type and shape. A second input may be
-  there and is ignored; it exists to feed the plugin an INT8 constant.
-- The ONNX node is in the domain `compat`, which the parser ignores: it looks up the op type as the plugin's
-  name, with the attributes `plugin_version` and `plugin_namespace` (here empty).
+- `CompatIdentity`: one output, a copy of the first input, of the same type and shape. A second input may be there and
+  is ignored; it exists to feed the plugin an INT8 constant.
+- The ONNX node is in the domain `compat`, which the parser ignores: it looks up the op type as the plugin's name, with
+  the attributes `plugin_version` and `plugin_namespace` (here empty).
 - `plugin_version` "1" is an IPluginV2DynamicExt (8.5 and later), "2" an IPluginV3 (10.0 and later).
-- The attribute `formats`, a string, reaches the creator as a plugin field of characters with a closing zero.
-  It says what `supportsFormatCombination` accepts of the first input; the output has to be the same:
-  `int8_linear` INT8 in kLINEAR, `int8_vectorised` INT8 in kCHW4 or kCHW32, `fp32` FP32 in kLINEAR,
-  `int8_fp32` INT8 or FP32 in kLINEAR. The ignored second input is INT8 in kLINEAR with each of them.
+- The attribute `formats`, a string, reaches the creator as a plugin field of characters with a closing zero. It says
+  what `supportsFormatCombination` accepts of the first input; the output has to be the same: `int8_linear` INT8 in
+  kLINEAR, `int8_vectorised` INT8 in kCHW4 or kCHW32, `fp32` FP32 in kLINEAR, `int8_fp32` INT8 or FP32 in kLINEAR. The
+  ignored second input is INT8 in kLINEAR with each of them.
 - The output's type, which is asked for before formats are chosen, is that of the first input.
 
-`Recipe.plugin` repeats op and formats, so that the harness knows which variants need the library. The
-variants without a plugin stand in for it on engines that take none.
+`Recipe.plugin` repeats op and formats, so that the harness knows which variants need the library. The variants without
+a plugin stand in for it on engines that take none.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def _int8_constant(version: str) -> onnx.ModelProto:
 
 
 def _max_pool(graph: Graph, tensor: str) -> str:
-    # Without padding: the reference evaluator pads with NaN, which INT8 has not.
+    # Without padding: the reference evaluator pads with NaN, which INT8 does not have.
     return graph.node("MaxPool", [tensor], name=POOL, kernel_shape=(2, 2), strides=(2, 2))
 
 
@@ -351,7 +351,7 @@ INT8_CONSTANTS = (
 _native = partial(Variant, recipe=Recipe(flags=("INT8",)))
 POOL_CLAIMS = (
     may_build(">=8.5,<8.6", link=links.OPERATORS_86),
-    builds(">=8.6,<9", links.OPERATORS_86, "nvidia", note="the operator list has INT8, that of 10.1 has not"),
+    builds(">=8.6,<9", links.OPERATORS_86, "nvidia", note="the operator list has INT8, that of 10.1 none"),
     may_build(">=9", link=links.OPERATORS_86),
 )
 WITHOUT_PLUGIN = (

@@ -1,6 +1,6 @@
 """Writes every page and file of the repository that is made from its code: `make docs`.
 
-What a machine lacks a program or a download for is left as it is, and said.
+What this machine lacks a program or a download for is left as it is, and named.
 """
 
 from __future__ import annotations

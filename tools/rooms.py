@@ -1,7 +1,8 @@
-"""Counts rooms, arrows, levels and circles of the imports in harness/: `python -m tools.rooms [TREE]`.
+"""Counts rooms, arrows and levels of the imports in harness/: `python -m tools.rooms [TREE]`.
 
 A room is a module or folder directly in harness/, an arrow an import from one into another. A level is the longest way
-down by arrows; a room that is in a circle with others shares their level. `--table` prints, by room, what it imports.
+down by arrows; where rooms import one another in a circle there is none: the circle is named, and the exit code is 1.
+`--table` prints, by room, what it imports.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class Table:
-    """One table: how sure its claims are, and what to know of it."""
+    """One table: its title, the grade of its claims, and what to know of it."""
 
     title: str
     grade: Grade

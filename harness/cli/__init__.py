@@ -1,7 +1,7 @@
-"""`trt-compat`: run, list, show, doctor, report, diff, accept, pack, merge, verify, ci-matrix.
+"""`trt-compat`: run, list, show, doctor, report, diff, accept, merge, verify, pack, submit, intake, ci-matrix.
 
-Exit codes: 0 no regression, 1 regression, 2 a mistake in the command or in matrix.yaml, 3 infrastructure or a fault of
-the harness.
+Exit codes: 0 no regression, 1 regression, 2 a mistake in the command or in matrix.yaml, 3 infrastructure, a fault of
+the harness, or nothing that was selected ran.
 """
 
 from harness.cli.main import main

@@ -35,7 +35,7 @@ _MINUTES = 10.0
 def add_submit_arguments(command: argparse.ArgumentParser) -> None:
     """Add the options of `submit`."""
     command.description = (
-        "Measure some cells of one target here, for ten minutes at most, and write one file to send to the project: "
+        "Measure some cells of one target here, for some ten minutes, and write one file to send to the project: "
         "records and logs without what tells whose machine it was."
     )
     add_selection(command)
@@ -51,7 +51,7 @@ def add_submit_arguments(command: argparse.ArgumentParser) -> None:
         type=float,
         default=_MINUTES,
         metavar="N",
-        help=f"start no cell after so long, counted from the first that has ended (default: {_MINUTES:g})",
+        help=f"start no cell later than N minutes after the first has ended (default: {_MINUTES:g})",
     )
     command.add_argument(
         "--via", choices=("auto", "docker", "venv"), default="auto", help="where the engine runs"
@@ -60,7 +60,7 @@ def add_submit_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def submit(options: argparse.Namespace) -> int:
-    """Measure a small suite on one target and write the file to send; returns the exit code."""
+    """Measure some cells of one target and write the file to send; returns the exit code."""
     if options.account and not is_account(options.account):
         raise HandledError(f"{options.account!r:.60} is no account; give --account as GitHub spells it")
     _need_own_cases(options)

@@ -82,7 +82,7 @@ def _columns(options: argparse.Namespace) -> list[tuple[Column, Column]]:
 
 
 def _of_two_reports(old: Results, new: Results, options: argparse.Namespace) -> list[tuple[Column, Column]]:
-    """Return each target that both reports have, beside itself; unless named, those that were measured in one."""
+    """Return each target that both reports have, beside itself; unless named, those measured in either."""
     olds = {target.id: target for target in old.targets}
     both = [target.id for target in new.targets if target.id in olds]
     for name in options.targets:

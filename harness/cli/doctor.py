@@ -56,7 +56,7 @@ def doctor(options: argparse.Namespace) -> int:
 
 
 def ways(target: Target, host: Host) -> list[str]:
-    """Return how a target can run on a host, the preferred way first; an image may yet turn out not to be had."""
+    """Return how a target can run on a host, the preferred way first; an image may yet turn out to be missing."""
     found = []
     if host.docker is not None and can_run(target, host, "docker") is None:
         foreign = architecture(target) != host.docker.architecture

@@ -22,7 +22,7 @@ from harness.suggest import did_you_mean
 _PROGRAM = "trt-compat"
 #: What follows a traceback.
 FAULT = (
-    "the harness itself failed, no engine and no command: please report the lines above, with the command, "
+    "the harness itself failed, not an engine and not your command: please report the lines above, with the command, "
     "in the issue tracker of this project"
 )
 
@@ -168,7 +168,7 @@ def _verbs() -> dict[str, _Verb]:
         "submit": (
             community.add_submit_arguments,
             community.submit,
-            "measure a small suite on one target, ten minutes at most, and write the file to send in",
+            "measure some cells of one target, for some ten minutes, and write the file to send in",
         ),
         "intake": (
             community.add_intake_arguments,

@@ -60,7 +60,10 @@ def add_accept_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def accept(options: argparse.Namespace) -> int:
-    """Write the latest measured classes of the selected cells to the cases' measured.yaml; other lines stay."""
+    """Write the latest measured classes of the selected cells to the cases' measured.yaml.
+
+    Other lines stay, but for what was measured of the same target and GPU at another engine version.
+    """
     project = built(load_project(options), options)
     _need_records(options.reports)
     fresh = _measured(selected(project, options), Store(options.reports))

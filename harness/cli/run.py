@@ -252,7 +252,7 @@ def _close(judged: list[Judged], required: set[str], options: argparse.Namespace
 
 
 def _why_nothing_ran(judged: list[Judged]) -> str:
-    """Return the commonest reason and how many others there are; what applies to no target counts where all does."""
+    """Return the commonest reason and how many others there are; cells that are not applicable count where all are."""
     hindered = [result for result in judged if result.outcome.state != "not_applicable"] or judged
     (most, _), *others = Counter(result.judgement.sentence for result in hindered).most_common()
     more = f", and {len(others)} other reason{'s' if len(others) > 1 else ''}" if others else ""

@@ -1,7 +1,7 @@
 """The file of a submission: `submission/provenance.json`, `records.jsonl` and `logs/<sha256>.txt`, read with bounds.
 
-It comes from a stranger. Nothing of it is written to disk before all of it has been held against everything; what is
-unpacked is counted while it is unpacked, and a member has to be a plain file of one of these names.
+It comes from a stranger. Nothing of it is written to disk before all of it has been checked; what is unpacked is
+counted while it is unpacked, and a member has to be a plain file of one of these names.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ _SAID = {
     "messages": "its messages are not those in its log",
 }
 _SHOWN = 80
-#: Of the phase: the clocks of samples and of the phase are two.
+#: Times the phase's length that its samples may take: they are timed by another clock than the phase.
 _SLACK = 1.05
 
 
@@ -131,7 +131,7 @@ def _held_against_clock(outcome: Outcome) -> None:
         return
     took = outcome.phases.get("time", 0.0) * 1000 * _SLACK + 1
     if not all(sample > 0 for sample in outcome.latency.samples_ms) or sum(outcome.latency.samples_ms) > took:
-        raise HandledError("its samples take longer than its log says that it was timed")
+        raise HandledError("its samples take longer than its log says that it was timed, or are not above 0")
 
 
 def _short(value: object) -> str:

@@ -62,7 +62,7 @@ def replayed(cell: Cell, ready: Prepared, recorded: Outcome, log: str) -> Outcom
     outcome = seen.outcome(cell, ready, recorded.stamps)
     end = outcome.end
     if end and recorded.end:
-        # The sentence that tells of them is in the log.
+        # Exit code, signal and peak memory are as recorded: the log has only the sentence on how it ended.
         end = replace(recorded.end, kind=end.kind, detail=end.detail)
     return replace(
         outcome,

@@ -63,7 +63,7 @@ def refuse_unpublished(commit: str, branch: str) -> None:
 
 
 def committed_at(commit: str) -> float:
-    """Return when a commit was made, in seconds."""
+    """Return when a commit was made, in seconds since 1970; 0 where Git does not say."""
     return float(git("show", "--no-patch", "--format=%ct", commit) or 0)
 
 

@@ -74,7 +74,7 @@ def submission(measured: Sequence[Measured], *, commit: str, account: str) -> tu
 def _scrubbed(clean: Scrubber, measured: Measured, hashed: str) -> tuple[Outcome, str]:
     """Return a record and its log for others to read: the log scrubbed, the record made from it again."""
     cell, outcome, log = measured
-    # What a native library writes may be no text; so is it kept in a folder of logs, and so it must come back.
+    # What a native library writes may be no text. A folder of logs keeps it escaped like this, and it is read so again.
     log = clean.text(log).encode("utf-8", "backslashreplace").decode()
     facts = {
         key: clean.text(value) for key, value in outcome.stamps.environment.items() if key in KNOWN_FACTS

@@ -1,9 +1,9 @@
 """What the runs of the past say of a cell: since when, whether it is flaky, whether the stack changed; pure.
 
 Results are compared where model, recipe and stack are the same, and what was found on another GPU is no past of this
-one. A class that differs from one run to the next on the
-same stack has no cause that the stamps know: it is flaky until `SETTLED` runs in a row agree again, and as long as it
-went forth and back within the last `WINDOW` runs.
+one. A class that differs from one run to the next on the same stack has no cause that the stamps know. It is flaky:
+after one such change until `SETTLED` runs in a row agree, after several as long as two of them are within the last
+`WINDOW` runs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 STRIP = 20
 #: Runs on one stack in which a class that comes and goes makes a cell flaky.
 WINDOW = 20
-#: Runs in a row of one class after which a change on the same stack counts as a change and no more as flaky.
+#: Runs in a row of one class after which a change on the same stack counts as a change and no longer as flaky.
 SETTLED = 3
 
 Event = Literal["first", "steady", "new_failure", "fixed", "changed", "flaky"]
@@ -41,9 +41,9 @@ class CellHistory:
     it works; `fixed_since` that from which it works, None where it fails or never failed. `stack_since` is the time of
     the first run on the present stack, None where there was no other; `stack_changed` names what of the stack differs
     from the one before, and `with_stack` says that the class changed in that run, so that the stack may be the cause.
-    `flaky` are the classes seen on the present stack where they disagree, `flaky_since` is the time of the first that
-    did. `medians_ms` are the latencies of the last
-    runs on the present stack by index of the run.
+    `flaky` are the classes seen in the recent runs on the present stack where they disagree, `flaky_since` is the time
+    of the first of these that differed from the one before. `medians_ms` are the latencies of the last runs on the
+    present stack that were timed and ended as the last one did, by index of the run.
     """
 
     event: Event
@@ -87,7 +87,7 @@ def histories(
         stack.device: stack.compute_capability for run in runs for stack in run.stacks if stack.gpu
     }
     for number, run in enumerate(runs):
-        # A record of before the compute capability was kept stands on the stack that later ones name in full.
+        # A record from before the compute capability was kept stands on the stack that later ones name in full.
         stacks = [
             each if each.gpu else replace(each, compute_capability=capabilities.get(each.device, ""))
             for each in run.stacks

@@ -14,7 +14,8 @@ night. Therefore:
 - runs that rise or fall steadily are told from runs that step by which of the two fits the medians better, and by
   whether they go on rising between the steps (the stratified Mann-Kendall test of Hirsch and Slack, 1984).
 
-Fewer than `NEEDED` runs cannot reach `ALPHA` in this test however large the step: the answer is then "inconclusive".
+Fewer than `NEEDED` runs reach `ALPHA` in this test by luck or not at all, however large the step: the answer is then
+"inconclusive".
 """
 
 from __future__ import annotations
@@ -34,11 +35,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-#: The rate at which a cell that did not change is told to have, and above `DOUBT` it is called steady.
+#: The largest p of a step that is reported; with one above it and at most `DOUBT` a cell is inconclusive, else steady.
 ALPHA, DOUBT = 0.01, 0.05
 #: Runs on each side of a step; a shorter excursion is a spike.
 LEAST = 3
-#: 2 · 6! 6! / 12! < ALPHA / 2: with fewer runs no order of them is rare enough.
+#: 2 · 6! 6! / 12! = 0.0022 < ALPHA / 2: so rarely does a random order divide as well as a clear step. For 11 runs it is
+#: 0.0043, which `_ORDERS` orders cannot always tell from ALPHA / 2, and for 10 it is 0.0079.
 NEEDED = 12
 #: The latest runs that are looked at.
 MOST = 60

@@ -33,7 +33,7 @@ MOST_SAMPLES = 50
 #: Hexadecimal digits kept of the model's and the recipe's hash.
 _DIGITS = 12
 #: Images that were built here: their tag is a hash of all they are made of, whereas two builds of one recipe differ in
-#: their digest. Records of before the project had one name have the second.
+#: their digest. Records from before the project had one name have the second.
 _BUILT_HERE = ("trt-compat/", "trt-compat-matrix/")
 _FILE = re.compile(r"\d{4}-\d{2}-\d{2}-[A-Za-z0-9_.-]+\.json")
 
@@ -44,7 +44,7 @@ class Stack:
 
     `image` is the digest of a pulled image, the tag of one that was built here, or the packages of a virtual
     environment; `device` the GPU's name, or the CPU's where nothing ran on a GPU. `compute_capability` is the GPU's,
-    "" where there was none, and in records of before it was kept.
+    "" where there was none, and in records from before it was kept.
     """
 
     engine: str
@@ -122,7 +122,7 @@ def records(results: Iterable[Judged]) -> tuple[RunRecord, ...]:
 
 
 def keepable(stamps: Stamps) -> bool:
-    """Tell whether a run can be kept under its day and id; those of a record of another hand may be any text."""
+    """Tell whether a run can be kept under its day and id; those of somebody else's record may be any text."""
     return _is_time(stamps.when) and bool(_FILE.fullmatch(RunRecord(_run(stamps), stamps.when).file_name))
 
 

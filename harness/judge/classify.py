@@ -1,7 +1,7 @@
 """Outcome -> class: what a cell amounts to, from the record alone.
 
-Wrong numbers outrank a lost precision: an engine that is fast and wrong is worse than one that is slow and
-right. What was lost is listed all the same.
+Wrong numbers outrank a lost precision: an engine that is fast and wrong is worse than one that is slow and right. What
+was lost is listed all the same.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class Lost(NamedTuple):
 class Classification:
     """A class with one sentence of reason.
 
-    `unverified` are wanted nodes whose precision the engine did not tell: neither reached nor lost. The
-    reason of a good class names them. `derived` says that the graph wants the precision, and nobody said so.
-    `built` says of what died or was stopped that there was an engine by then.
+    `unverified` are wanted nodes whose precision the engine did not tell: neither reached nor lost. The reason of a
+    good class names them. `derived` says that the graph wants the precision, and nobody said so. `built` says of what
+    failed that there was an engine by then.
     """
 
     cls: Class
@@ -50,9 +50,9 @@ class Classification:
 class Wish:
     """What is wanted of the precision that a cell runs in.
 
-    `nodes` is it by ONNX node name, and `derived` says that the graph wants it, and nobody said so. With `demanded`
-    False it only sets how far numbers may be off. `permitted` are the precisions that the recipe lets the engine
-    choose, which set that where the layers do not tell.
+    `nodes` are the precisions wanted, by ONNX node name; `derived` says that the graph wants them, and nobody said so.
+    With `demanded` False they only set how far numbers may be off. `permitted` are the precisions that the recipe lets
+    the engine choose, which set that too where the layers do not tell.
     """
 
     nodes: Mapping[str, Precision] = field(default_factory=dict)
@@ -82,8 +82,8 @@ TOLERANCES: Mapping[Precision, Tolerance] = {
     Precision.FP16: Tolerance(1e-2, 0.9999),
     # 8-bit significand: 2^-8 a rounding.
     Precision.BF16: Tolerance(5e-2, 0.999),
-    # One quantum is 1/127 of a tensor's range, and a value at a tie may fall either way at each Q; under a
-    # calibrator the reference is not quantised at all and outliers saturate.
+    # One quantum is 1/127 of a tensor's range, and a value at a tie may fall either way at each Q; under a calibrator
+    # the reference is not quantised at all and outliers saturate.
     Precision.INT8: Tolerance(0.2, 0.98),
     Precision.UINT8: Tolerance(0.2, 0.98),
     # 4-bit significand: 2^-4 a rounding.
@@ -120,15 +120,14 @@ _OUT_OF_MEMORY = re.compile(
     r"|CUDA (?:error|failure)?.{0,20}out of memory|Failed to allocate memory",
     re.IGNORECASE,
 )
-#: A build that asks the GPU of this machine although it needs none: TensorRT-RTX 1.4 does so for a Q or DQ
-#: that is not fused into a convolution, for whatever compute capability the build is. Says nothing about the
-#: graph.
+#: A build that asks the GPU of this machine although it needs none: TensorRT-RTX 1.4 does so for a Q or DQ that is not
+#: fused into a convolution, for whatever compute capability the build is. Says nothing about the graph.
 _NO_GPU = re.compile(
     r"In generateForCurrent at|cudaError 35\b|CUDA driver version is insufficient for CUDA runtime version"
     r"|no CUDA-capable device is detected|CUDA_ERROR_NO_DEVICE|libcuda\.so\S{0,40} (?:not found|cannot open)"
 )
-#: What CUDA answers every engine alike on such a machine, after its preflight went well: a GPU that was taken or lost
-#: meanwhile, a driver that was updated. Other codes may be what the engine itself asked for.
+#: What CUDA answers every engine alike where the machine is at fault although its preflight went well: a GPU that was
+#: taken or lost meanwhile, a driver that was updated. Other codes may be what the engine itself asked for.
 _MACHINE = re.compile(
     r"CUDA_ERROR_(?:STUB_LIBRARY|DEVICE_UNAVAILABLE|NO_DEVICE|INVALID_DEVICE|UNSUPPORTED_PTX_VERSION|SYSTEM_NOT_READY"
     r"|SYSTEM_DRIVER_MISMATCH|COMPAT_NOT_SUPPORTED_ON_DEVICE|UNKNOWN)\b"

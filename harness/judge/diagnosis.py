@@ -50,12 +50,11 @@ class Signature:
     """A known cause.
 
     `title`, `cause` and `advice` may use the patterns' named groups as {group}, and {op} and {node} in any case; the
-    groups `op` and `node` say where in the model it is, which is looked up where no pattern captures them;
-    `operator` is the one that all of the patterns are about.
-    `advice_variants` are `case.variant`
-    ids that prove the advice. `generic` ones are tried last; a `note` is counted in any outcome and no cause
-    of a failure; `standard_op` wants the group `op` to be an operator of ONNX itself; `phases`, where given,
-    are those whose failure it can explain.
+    groups `op` and `node` say where in the model it is, which is looked up where no pattern captures them; `operator`
+    is the one that all of the patterns are about. `advice_variants` are `case.variant` ids that prove the advice.
+    `generic` ones are tried last; a `note` is counted in any outcome, and is the cause only of a lost precision or of
+    wrong numbers; `standard_op` wants the group `op` to be an operator of ONNX itself; `phases`, where given, are those
+    whose failure it can explain.
     """
 
     id: str
@@ -170,8 +169,8 @@ def diagnose(
 ) -> Diagnosis | None:
     """Return the most specific known cause of a failure, or None.
 
-    A cell that works or was not judged has none. A cell that failed is searched whole; one that finished and
-    lost precision or numbers has its warnings to tell.
+    A cell that works or was not judged has none. A cell that failed is searched whole; one that finished and lost
+    precision or numbers has its warnings to tell.
     """
     if classification.cls in GOOD | UNJUDGED:
         return None

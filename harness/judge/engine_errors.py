@@ -14,9 +14,8 @@ if TYPE_CHECKING:
 _LONGEST = 400
 _ERRORS = frozenset({"ERROR", "INTERNAL_ERROR"})
 
-#: Lines that follow a failure and never cause one. A machine without a GPU makes TensorRT-RTX 1.4 to 1.7 add
-#: the catchCudaError line to every failure, whatever the failure was: taken as a cause it would hide the real
-#: one.
+#: Lines that follow a failure and never cause one. A machine without a GPU makes TensorRT-RTX 1.4 to 1.7 add the
+#: catchCudaError line to every failure, whatever the failure was: taken as a cause it would hide the real one.
 _NOISE = re.compile(
     r"In catchCudaError at"
     r"|Assertion engine != nullptr failed|Engine could not be created from network|Engine set up failed"

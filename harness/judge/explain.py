@@ -37,7 +37,10 @@ def explain(judged: Judged) -> str:
 
 
 def headline(judged: Judged) -> str:
-    """Return why a cell failed in one line: the known cause and its place, else what the engine said last."""
+    """Return why a cell failed, in one line: the known cause and its place, else the reason of its class.
+
+    Where the engine finished and no cause is known it is the verdict's sentence.
+    """
     found = judged.diagnosis
     if found:
         return f"{found.title}, at {found.place}" if found.place else found.title

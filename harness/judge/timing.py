@@ -90,9 +90,9 @@ def percentile(ordered: Sequence[float], share: float) -> float:
 
 
 def interval(samples: Sequence[float]) -> tuple[float, float]:
-    """Return an interval that encloses the median with 99.5 %, from order statistics; no shape is assumed.
+    """Return an interval that encloses the median with about 99.5 %, from order statistics; no shape is assumed.
 
-    The samples must be enough for it, which those without noise are: of fewer than 12 the extremes lie too close.
+    The samples must be enough for it, which those without noise are: of fewer than 9 even the extremes lie too close.
     """
     ordered = sorted(samples)
     count = len(ordered)

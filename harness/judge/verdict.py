@@ -163,9 +163,9 @@ def _failing_level(claim: Expectation) -> Level | None:
 def _held(claim: Expectation) -> tuple[Level, ...]:
     """Return the levels that a claim says are reached.
 
-    One of a failure says so of those below. That numbers are right is only then said with a lost precision where it was
-    measured: a source that looks at types may not have looked at numbers. What was built has its precision, and has not
-    run.
+    A claim of a failure says so of the levels below it. One of a lost precision says that numbers are right only where
+    it was measured: a source that looks at types may not have looked at numbers. What was built has its precision, and
+    has not run.
     """
     if claim.outcome is Class.BUILT:
         return ("builds",) if claim.level == "builds" else ("builds", "precision")
@@ -199,7 +199,7 @@ def _ends(claim: Expectation) -> str:
 
 
 def _ended(claim: Expectation) -> str:
-    """Return what a claim says, of a third person."""
+    """Return what a claim says, in the third person."""
     verb, _, rest = _ends(claim).partition(" ")
     return f"{verb}s {rest}".rstrip()
 

@@ -27,8 +27,8 @@ _BY_CLASS = (
 def badness(cls: Class, verdict: Verdict) -> tuple[int, int]:
     """Return how bad a result is, to compare with others of its cell.
 
-    What regressed is worse than any new failure, and that than anything else: a known failure on one GPU must not hide
-    the regression on another. Then the class counts.
+    What regressed is worse than any new failure, and a new failure is worse than anything else: a known failure on one
+    GPU must not hide the regression on another. Then the class counts.
     """
     news = 2 if verdict is Verdict.REGRESSED else 1 if verdict is Verdict.NEW and cls not in GOOD else 0
     return news, _BY_CLASS.index(cls)

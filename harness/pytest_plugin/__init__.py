@@ -1,4 +1,4 @@
-"""The only module that knows pytest: matrix.yaml is collected into one item a cell.
+"""The only room that knows pytest: matrix.yaml is collected into one item a cell.
 
 `pytest -k rtx17`, `pytest -k "mish and rtx"`, `pytest -m trt86`, `pytest -n 4`. A cell that cannot run here is
 skipped with what it needs (`--require TARGET` makes that a failure), a known failure is an xfail with its link, an

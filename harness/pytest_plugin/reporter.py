@@ -24,7 +24,7 @@ from harness.run.pull_plan import plan_pulls
 
 
 class Reporter:
-    """Counts the cells that ran, here or in xdist's workers, and writes the one merged report at the end."""
+    """Notes which matrix files had cells that ran, here or in xdist's workers, and writes the one report at the end."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -58,14 +58,14 @@ class Reporter:
             targets = [target for target in load_matrix(self._config.rootpath / path) if target.name in names]
             asked = ("via", "pull", "ignore_needs")
             via, large, ignore = (self._config.getoption(f"compat_{option}") for option in asked)
-            # What cannot be read is told of the cells.
+            # What is wrong is said of the cells themselves.
             with contextlib.suppress(HandledError):
                 for line in plan_pulls(targets, via, large=large, ignore_needs=ignore).lines():
                     terminal.write_line(line)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note that a cell was recorded."""
+        """Mend the id and name of a report, and note the matrix file of a cell that was recorded."""
         _mend_id(report)
         _mend_junit_name(report, self._config)
         if report.when == "setup" and "class" in dict(report.user_properties):

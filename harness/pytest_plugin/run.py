@@ -101,7 +101,7 @@ def _printer(config: pytest.Config) -> Callable[[str], None]:
     return say
 
 
-#: Where a process keeps its own.
+#: Where a process keeps its `Run`.
 RUN = pytest.StashKey[Run]()
 
 

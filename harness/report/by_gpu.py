@@ -49,7 +49,7 @@ class GpuResult:
 
 
 def worth_telling(judged: Sequence[Judged]) -> list[Judged]:
-    """Return a cell's judged outcomes, the worst first, without one that was not judged for want of a GPU."""
+    """Return a cell's judged outcomes, the worst first; what says nothing and had no GPU only where all do so."""
     judgeable = [each for each in judged if each.classification.cls not in UNJUDGED]
     told = [each for each in judged if each in judgeable or took_part(each.outcome) or not judgeable]
     return sorted(told, key=_badness, reverse=True)

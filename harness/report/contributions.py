@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class Contribution:
     """A submission: who sent it, what it measured on which GPU, and when; `revoked` says why it no longer counts.
 
-    Of one that is revoked nothing but its id is told.
+    Of one that is revoked nothing but its id and that reason is told.
     """
 
     id: str

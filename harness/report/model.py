@@ -96,7 +96,7 @@ class QuestionView:
 
 @dataclass(frozen=True)
 class VariantView:
-    """A row; `reproduced` says where what is claimed to fail was measured to, "" where nobody claims a failure."""
+    """A row; `reproduced` says where a claimed failure was measured, "" where nobody claims one."""
 
     case: str
     name: str
@@ -172,12 +172,12 @@ class Timing:
 class CellView:
     """One cell: what it amounts to, and the evidence.
 
-    `claims` are indices into the variant's expectations that are about this target, the one that is
-    judged first. `chip` is the precision in short ("INT8 2/2"). `stale` says that an outcome of another model,
-    recipe or engine version exists and is not shown. `flaky` are the classes seen where runs on the same stack
-    disagree. `by_hand` are the lines that try the same with the vendor's own tools, on the model file beside the
-    report. `demanded` says that the engine has to keep the precision wanted; the baseline has not. `by_gpu` are the
-    results on all GPUs that took part, of which the worst is the cell's own.
+    `claims` are indices into the variant's expectations that are about this target, the one that is judged first.
+    `chip` is the precision in short ("INT8 2/2"). `stale` says that an outcome of another model, recipe or engine
+    version exists and is not shown. `flaky` are the classes seen where runs on the same stack disagree. `by_hand` are
+    the lines that try the same with the vendor's own tools, on the model file beside the report. `demanded` says that
+    the engine has to keep the precision wanted; the baseline need not. `by_gpu` are the results on all GPUs that took
+    part, of which the worst is the cell's own.
     """
 
     id: str

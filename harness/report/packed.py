@@ -1,4 +1,4 @@
-"""The two forms of a reports folder: files beside the page, or few that are packed (`pack.py`). What reads both."""
+"""The two forms of a reports folder, files beside the page or few that are packed (`pack.py`), and what reads both."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ NEWS = {
 #: The corner mark of what a reader of the matrix must know before trusting a cell.
 TREND_MARKS = {"flaky": "~", "slower": "▼", "faster": "▲"}
 
-#: What came and went within this part of where it began left nothing behind.
+#: A latency that ends within this part of where it began is about what it was.
 _AS_BEFORE = 0.1
 _BACK = "It is about what it was before it first changed."
 

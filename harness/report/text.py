@@ -6,8 +6,8 @@ import math
 import re
 from decimal import ROUND_HALF_UP, Context
 
-#: What a reader cannot see or what turns text around: controls but tab and newline, bidirectional marks,
-#: zero-width characters, byte-order mark, tags; and lone surrogates, which UTF-8 cannot hold.
+#: What a reader cannot see or what turns text around: controls but tab and newline, bidirectional marks, zero-width
+#: characters, byte-order mark, tags; and lone surrogates, which UTF-8 cannot hold.
 _HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e007f\ud800-\udfff]"

@@ -110,7 +110,8 @@ def _history(reports: Path, found: Recorded) -> Iterable[str]:
             if (entry.median_ms is None) is not (not entry.samples_ms) or len(
                 entry.samples_ms
             ) > MOST_SAMPLES:
-                yield f"{path}: {key} has {len(entry.samples_ms)} samples and the median {entry.median_ms}"
+                samples = f"{len(entry.samples_ms)} samples and the median {entry.median_ms}"
+                yield f"{path}: {key} has {samples}; mend or delete the file"
 
 
 def _results(path: Path, planned: Sequence[str]) -> list[str]:

@@ -156,15 +156,15 @@ TWO = {"a": INT8, "b": INT8}
         ([({"a": FP16}, side(OK, nodes=("int8",)))], ""),
         (
             [(TWO, side(OK, nodes=("int8", "int8")))],
-            "Of 2 nodes that should run in INT8, in INT8 are: 2 on new (Conv 2).",
+            "Nodes that run in INT8, of 2 that should: 2 on new (Conv 2).",
         ),
         (
             [(TWO, side(LOST, nodes=("fp32", "int8")))],
-            "Of 2 nodes that should run in INT8, in INT8 are: 1 on new (Conv 1).",
+            "Nodes that run in INT8, of 2 that should: 1 on new (Conv 1).",
         ),
         (
             [(TWO, side(LOST, nodes=("", "fp32")))],
-            "Of 2 nodes that should run in INT8, in INT8 are: 0 on new.",
+            "Nodes that run in INT8, of 2 that should: 0 on new.",
         ),
         (
             [
@@ -172,27 +172,27 @@ TWO = {"a": INT8, "b": INT8}
                 ({"a": INT8}, side(FAILED)),
                 (TWO, side(LOST, nodes=("fp32", "int8"))),
             ],
-            "Of 5 nodes that should run in INT8, in INT8 are: 2 on new (Conv 2).",
+            "Nodes that run in INT8, of 5 that should: 2 on new (Conv 2).",
         ),
-        ([({"a": INT8}, UNKNOWN)], "Of 1 nodes that should run in INT8, in INT8 are: not told on new."),
+        ([({"a": INT8}, UNKNOWN)], "Nodes that run in INT8, of 1 that should: not told on new."),
         (
             [({"a": INT8}, side(FAILED, grade=Grade.REPORTED))],
-            "Of 1 nodes that should run in INT8, in INT8 are: not told on new.",
+            "Nodes that run in INT8, of 1 that should: not told on new.",
         ),
         (
             [({"a": INT8}, side(FAILED)), ({"a": INT8}, UNKNOWN), ({"a": FP16}, side(OK))],
             (
-                "Of 2 nodes that should run in INT8, in INT8 are: "
+                "Nodes that run in INT8, of 2 that should: "
                 "none on new (every variant measured there that wants INT8 fails)."
             ),
         ),
         (
             [({"a": INT8}, side(FAILED)), ({"a": INT8}, side(OK))],
-            "Of 2 nodes that should run in INT8, in INT8 are: not told on new.",
+            "Nodes that run in INT8, of 2 that should: not told on new.",
         ),
         (
             [({"a": INT8}, side(Class.INACCURATE))],
-            "Of 1 nodes that should run in INT8, in INT8 are: not told on new.",
+            "Nodes that run in INT8, of 1 that should: not told on new.",
         ),
     ],
 )
@@ -209,7 +209,7 @@ def test_int8_nodes_are_counted_by_operator() -> None:
     mixed = replace(variant(a=INT8, b=INT8, c=INT8, d=INT8), graph=GraphView(nodes))
     both = side(OK, nodes=("int8",) * 4)
     assert judge(pair(both, both, of=mixed)).coverage == (
-        "Of 4 nodes that should run in INT8, in INT8 are: "
+        "Nodes that run in INT8, of 4 that should: "
         "4 on old (? 1, Conv 1, MatMul 2), 4 on new (? 1, Conv 1, MatMul 2)."
     )
 

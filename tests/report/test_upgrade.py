@@ -195,7 +195,7 @@ def test_int8_nodes_are_counted_by_operator_and_only_where_told() -> None:
     """A build that failed has no precision, which is neither kept nor lost."""
     found = step(factory.build_failure("qdq", "rtx16"), factory.outcome("qdq", "rtx17"))
     assert found.coverage == (
-        "Of 2 nodes that should run in INT8, in INT8 are: "
+        "Nodes that run in INT8, of 2 that should: "
         "none on rtx16 (every variant measured there that wants INT8 fails), 1 on rtx17 (Conv 1)."
     )
     unrun = step(factory.outcome("fp32", "rtx16"), factory.outcome("qdq", "rtx17"))

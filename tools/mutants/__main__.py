@@ -61,8 +61,8 @@ def _options(areas: Sequence[Area]) -> argparse.ArgumentParser:
         choices=[area.name for area in areas],
         help="only this area (may be repeated)",
     )
-    parser.add_argument("--sample", type=int, metavar="N", help="try N mutants by chance (default: all)")
-    parser.add_argument("--seed", type=int, default=1, help="seed of that chance (default: 1)")
+    parser.add_argument("--sample", type=int, metavar="N", help="try N mutants at random (default: all)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of that choice (default: 1)")
     parser.add_argument(
         "--only",
         metavar="FILE:LINE or ID",

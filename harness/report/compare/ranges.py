@@ -68,8 +68,8 @@ def chip(
 ) -> str:
     """Return a cell's precision in short: wanted nodes that kept it ("INT8 1/2"), else what layers ran in.
 
-    `untold` are wanted nodes of which the engine does not tell; they add a question mark ("INT8 1/2?").
-    Other nodes without a precision vanished rightly and do not count. Empty where the layers are not known.
+    `untold` are wanted nodes of which the engine does not tell; they add a question mark ("INT8 1/2?"). Other nodes
+    without a precision vanished rightly and do not count. Empty where the layers are not known.
     """
     if not layers:
         return ""
@@ -109,7 +109,7 @@ def crosses(before: Precision, after: Precision) -> bool:
     return (before in NARROW) != (after in NARROW)
 
 
-#: What is multiplied in a float; weights that are only stored in something narrower are.
+#: Precisions that multiply in a float; so do those of weights that are only stored in something narrower.
 _FLOATING = FLOATS | frozenset(WEIGHTS.values())
 _UNINTERESTING = frozenset({Precision.UNKNOWN, Precision.INT32, Precision.INT64, Precision.BOOL})
 

@@ -55,11 +55,11 @@ def coverage(step: Step) -> str:
     told = ", ".join(
         _told(column.called, [(sides[row], at, op) for row, at, op in wanted]) for column, sides in step.sides
     )
-    return f"Of {len(wanted)} nodes that should run in INT8, in INT8 are: {told}."
+    return f"Nodes that run in INT8, of {len(wanted)} that should: {told}."
 
 
 def timing(step: Step) -> tuple[int, str]:
-    """Return how many variants have latencies that were compared, and the sentence on those that have not."""
+    """Return how many variants have latencies that were compared, and the sentence on these and those left out."""
     both = [
         (pair, pair.old.timing, pair.new.timing) for pair in step.pairs if pair.old.timing and pair.new.timing
     ]

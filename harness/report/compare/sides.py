@@ -38,10 +38,10 @@ class Side:
     """What is known of a variant on one target.
 
     `cls` is None where nothing is; `graded` is the grade for readers. `nodes` are the precisions that the variant's
-    wanted nodes ran in, "" where not told; `rest`, by name, what those of the others ran in that did so
-    in a narrow type or in a float. `why` says why nothing is known, or why it failed. `flaky` are the classes seen
-    where runs on the same stack disagree. `demanded` says that the engine has to keep the precision. `gpu` is the
-    compute capability and product of the GPU that took part, `beside` what other GPUs found.
+    wanted nodes ran in, "" where not told; `rest` is, by name, what the other nodes ran in, those that ran in a narrow
+    type or in a float. `why` says why nothing is known, or why it failed. `flaky` are the classes seen where runs on
+    the same stack disagree. `demanded` says that the engine has to keep the precision. `gpu` is the compute capability
+    and product of the GPU that took part, `beside` what other GPUs found.
     """
 
     cls: Class | None

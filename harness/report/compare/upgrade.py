@@ -34,12 +34,12 @@ _ORDER = {kind: at for at, kind in enumerate(Kind)}
 #: What fails a step: of a lost precision no engine says a word, and INT8 is what most variants are about. What failed
 #: before and now builds without its precision takes nothing away from anybody.
 _BREAKING = frozenset({Kind.BROKEN, Kind.PRECISION_LOST})
-#: Of which it is said what to use meanwhile, and of which it is said which nodes run in another precision.
+#: Kinds whose rows say what to use meanwhile, and kinds whose rows say which nodes run in another precision.
 _WANTING = frozenset({Kind.BROKEN, Kind.PRECISION_LOST, Kind.BUILDS_WITHOUT, Kind.OTHERWISE})
 _WITHOUT = frozenset({Kind.PRECISION_LOST, Kind.BUILDS_WITHOUT})
-#: Which are about latency, and of which nothing is known where no latency was compared.
+#: Kinds about latency, of which nothing is known where no latency was compared.
 _TIMED = frozenset({Kind.SLOWER, Kind.FASTER})
-#: Which are about nodes that nobody wished for.
+#: Kinds about nodes that are wanted in no precision.
 _UNASKED = frozenset({Kind.WIDER, Kind.NARROWER})
 
 
@@ -155,7 +155,10 @@ def judged(step: Step, meanwhile: Meanwhile) -> Upgrade:
 
 
 def default_pair(results: Results) -> tuple[str, str]:
-    """Return the two newest measured targets of the series with most of them; those not run where none has two."""
+    """Return the two newest measured targets of the series with most of them.
+
+    Where no series has two, the targets that were not run count as well; where still none has, the first and the last.
+    """
     for measured in (True, False):
         by_series: dict[str, list[TargetView]] = {}
         for target in results.targets:

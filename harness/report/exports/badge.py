@@ -31,7 +31,7 @@ _SVG = """\
 
 
 def badge(results: Results) -> str:
-    """Return the badge: how many cells regressed, else how many newly fail, else how many behave as expected."""
+    """Return the badge: how many cells regressed, else how many newly fail, else among how many nothing regressed."""
     message, colour = _message(counts(results))
     label_length, message_length = _width(_LABEL), _width(message)
     left, right = label_length + 2 * _MARGIN, message_length + 2 * _MARGIN

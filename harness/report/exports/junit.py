@@ -1,9 +1,9 @@
 """`junit.xml`: the cells as test cases, a suite a target, for the test tabs of CI services.
 
 The same cells are red here as under pytest. A known failure is `skipped` with its claim as the message, as pytest
-itself writes an xfail: JUnit has no word for it, and as a `failure` it would keep every build red and hide the one that
-matters, as a plain pass it would hide the failure. A cell that is fixed passes and says so in its output, for good news
-must not break a build; infrastructure is an `error`, which services count apart from failures.
+itself writes an xfail: JUnit has no word for it; as a `failure` it would keep every build red and hide the one that
+matters, and as a plain pass it would hide the failure. A cell that is fixed passes and says so in its output, for good
+news must not break a build; infrastructure is an `error`, which services count apart from failures.
 """
 
 from __future__ import annotations

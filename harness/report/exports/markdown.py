@@ -98,7 +98,7 @@ def _day_before(when: str) -> str:
     try:
         return f"{date.fromisoformat(when[:10]) - timedelta(days=1)}{when[10:]}"
     except (ValueError, OverflowError):
-        # A record of another hand may hold any text; nothing is later than what is no time.
+        # Somebody else's record may hold any text; nothing is later than what is no time.
         return when
 
 

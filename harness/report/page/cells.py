@@ -183,7 +183,7 @@ def _row(case: int, variant: VariantView, differs: bool) -> Row:  # noqa: FBT001
 
 
 def look(cell: CellView, variant: VariantView) -> dict[str, str]:
-    """Return what the table cell shows: badge, class names, chip, time."""
+    """Return what the table cell shows: badge, class names, corner marks, what stands below the badge, time."""
     where = bucket(cell)
     claims = _only_claimed(cell, variant)
     shown = claims[0].outcome if claims else cell.cls

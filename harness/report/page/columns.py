@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from harness.report.model import CellView, Results, TargetView
 
-#: A column measured so many days before the newest one is marked: drivers and images have moved on since.
+#: A column measured more than so many days before the newest one is marked: drivers and images have moved on since.
 OLD_DAYS = 30
 NO_GPU, NOT_RUN = "no GPU", "not run"
 
@@ -23,8 +23,8 @@ NO_GPU, NOT_RUN = "no GPU", "not run"
 class Column:
     """A target's head.
 
-    `state` is "run", "old" (out of date in whole or in part) or "unrun"; `date` is short, `said` has every stamp in
-    words, and `stale` says what is out of date.
+    `state` is "run", "old" (out of date in whole or in part, or run long before the newest one) or "unrun"; `date` is
+    short, `said` has the stamps in words, and `stale` says what is out of date.
     """
 
     target: TargetView

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 #: Rows that are unpacked together: more compress better, fewer open faster.
 _CHUNK_ROWS = 16
-#: Bytes of packed evidence: so much in any page, and so much more for each cell. What does not fit is left out,
-#: the rows in which all is as expected first; results.json has it.
+#: Bytes of packed evidence: so much in any page, and so much more for each cell. What does not fit is left out, the
+#: rows in which all is as expected first; results.json has it.
 _EVIDENCE_BYTES, _EVIDENCE_BYTES_A_CELL = 400_000, 36
 _PACKED = re.compile(r'(?<="packed":")[A-Za-z0-9+/=]+(?=")')
 
@@ -56,7 +56,7 @@ def _plain(packed: re.Match[str]) -> str:
 
 
 def _evidence(rows: Rows, steps: Steps) -> list[dict[str, Any]]:
-    """Return chunks: packed rows with their numbers; rows with news come first."""
+    """Return chunks: packed rows with their numbers; in a matrix that may not fit, rows with news come first."""
     cells = len(steps.results.cells)
     budget = _EVIDENCE_BYTES + _EVIDENCE_BYTES_A_CELL * cells
     order = (

@@ -22,7 +22,6 @@ const lookOf = (row, column) => looks[data.grid[row][column]];
 const times = new Map(zipped(data.times).map((time) => [`${time.row} ${time.column}`, time]));
 /** @type {(row: number, column: number) => Time | undefined} */
 const timed = (row, column) => times.get(`${row} ${column}`);
-/** @type {(row: number, column: number) => string} */
 /** @type {(error: unknown) => string} */
 const messageOf = (error) => (error instanceof Error ? error.message : String(error));
 /** @type {(row: number, column: number) => string} */

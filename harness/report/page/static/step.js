@@ -42,7 +42,7 @@ const nodesTable = (step, before, after) => {
     .map((text) => make("th", { scope: "col" }, text)))), make("tbody", {}, lines.slice(0, 1000)),
     lines.length > 1000 ? make("caption", {}, `The first 1000 of ${lines.length}; results.json has all.`) : null);
 };
-// The step from one column to another as Python judged it; null where this page has it not.
+// The step from one column to another as Python judged it; null where this page does not have it.
 /** @type {(before: number, after: number) => Promise<Step | null>} */
 const stepOf = async (before, after) => {
   const at = data.steps[before].to.indexOf(after);
