@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 from harness.community import repository
 from harness.community.archive import Submission, read
 from harness.community.check import MEMORY_MIB, SECONDS, findings
-from harness.community.provenance import is_account
+from harness.community.provenance import is_account, timed_beside_others
 from harness.errors import HandledError
 from harness.judge.timing import contended
-from harness.record.outcome import OTHERS
 from harness.record.revoked import SUBMISSIONS, revoked
 from harness.record.store import Store
 from harness.run.child import ChildFailed, stream
@@ -121,7 +120,7 @@ def _held_against_provenance(outcome: Outcome, said: Provenance) -> None:
         "gpu_hash": (seen.get("gpu_hash", ""), said.gpu_hash),
         "compute_capability": (seen.get("compute_capability", ""), said.compute_capability),
         "driver": (seen.get("driver", ""), said.driver),
-        "contention": (_beside(outcome), outcome.cell in said.contended),
+        "contention": (timed_beside_others(outcome), outcome.cell in said.contended),
     }
     where = outcome.cell[:120]
     if stamps.harness_commit.endswith("+"):
@@ -134,11 +133,6 @@ def _held_against_provenance(outcome: Outcome, said: Provenance) -> None:
     if outcome.state != "done":
         raise HandledError(f"{where}: is {outcome.state}: that says nothing of the engine")
     _refuse_time(where, stamps.when, said.commit)
-
-
-def _beside(outcome: Outcome) -> bool:
-    latency = outcome.latency
-    return bool(latency and (OTHERS in latency.before or OTHERS in latency.after))
 
 
 def _refuse_time(where: str, when: str, commit: str) -> None:

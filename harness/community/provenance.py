@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from harness.errors import HandledError
 from harness.record.from_json import decode
+from harness.record.outcome import OTHERS
 from harness.run.provision.cache import cache_dir
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from harness.record.outcome import Outcome
 
 #: Raised when the meaning of a field changes.
 PROVENANCE_SCHEMA = 1
@@ -115,6 +118,12 @@ def _unknown(data: Any, known: Any, place: str = "") -> str:  # noqa: ANN401  (J
             if inner:
                 return inner
     return ""
+
+
+def timed_beside_others(outcome: Outcome) -> bool:
+    """Tell whether other processes were on the GPU while a cell was timed."""
+    latency = outcome.latency
+    return bool(latency and (OTHERS in latency.before or OTHERS in latency.after))
 
 
 def is_account(name: str) -> bool:

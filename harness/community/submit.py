@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 from harness import __version__
 from harness.community.archive import write
 from harness.community.check import rederived
-from harness.community.provenance import Provenance, gpu_hash
+from harness.community.provenance import Provenance, gpu_hash, timed_beside_others
 from harness.community.scrub import KNOWN_FACTS, Scrubber, scrubber, without_neighbours
 from harness.errors import HandledError
 from harness.plan.questions import open_questions
 from harness.record.from_json import decode
-from harness.record.outcome import OTHERS, End, Latency, Outcome, Stamps
+from harness.record.outcome import End, Latency, Outcome, Stamps
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -121,15 +121,10 @@ def _provenance(records: Sequence[Outcome], commit: str, account: str, left_out:
         toolkit=_toolkit(),
         kernel=platform.release(),
         run=stamps.run,
-        contended=tuple(each.cell for each in records if _beside(each)),
+        contended=tuple(each.cell for each in records if timed_beside_others(each)),
         cells=len(records),
         left_out=left_out,
     )
-
-
-def _beside(outcome: Outcome) -> bool:
-    latency = outcome.latency
-    return bool(latency and (OTHERS in latency.before or OTHERS in latency.after))
 
 
 def _public(measured: Sequence[Measured]) -> Iterable[str]:
