@@ -15,7 +15,7 @@ from harness.report.compare.pairs import Column, Kind
 from harness.report.compare.upgrade import upgrade
 from harness.report.model import Results
 from harness.report.packed import content, results_file
-from harness.report.page.html import render
+from harness.report.page.html import _STEP_ROWS, render
 from harness.report.results import assemble
 from harness.report.text import clip
 from harness.words import Class
@@ -23,7 +23,7 @@ from tests.report import factory
 from tests.report.browsing import Opened, cell, panel, rows, settled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from playwright.sync_api import Browser, Page
 
@@ -50,20 +50,21 @@ def shown(results: Results, before: str, after: str) -> dict[str, Any]:
     untimed = () if step.timed else (Kind.SLOWER, Kind.FASTER)
     heads = {"What changes": "text", "Cause": "cause", "Meanwhile": "instead", "How sure": "sure"}
 
-    def columns(kind: str) -> dict[str, str]:
+    def told(kind: str) -> Iterator[dict[str, Any]]:
         of_kind = [row for row in data["rows"] if row["kind"] == kind]
-        return {head: name for head, name in heads.items() if any(row[name] for row in of_kind)}
+        # What is shown and what is behind "more" are tables of their own, without the columns that say nothing there.
+        for table in (of_kind[:_STEP_ROWS], of_kind[_STEP_ROWS:]):
+            used = {head: name for head, name in heads.items() if any(row[name] for row in table)}
+            for row in table:
+                variant = {"kind": kind, "variant": clip(f"{row['case']}[{row['variant']}]", 160)}
+                yield variant | {head: clip(row[name], 600) for head, name in used.items()}
 
     return {
         "headline": step.headline,
         "basis": step.basis,
         "quiet": step.quiet,
         "counts": {str(kind): "\N{EN DASH}" if kind in untimed else str(step.count(kind)) for kind in Kind},
-        "rows": [
-            {"kind": row["kind"], "variant": clip(f"{row['case']}[{row['variant']}]", 160)}
-            | {head: clip(row[name], 600) for head, name in columns(row["kind"]).items()}
-            for row in data["rows"]
-        ],
+        "rows": [row for kind in dict.fromkeys(row["kind"] for row in data["rows"]) for row in told(kind)],
     }
 
 
