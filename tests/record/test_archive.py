@@ -202,6 +202,14 @@ def test_as_much_as_the_limit_is_unpacked(tmp_path: Path, monkeypatch: pytest.Mo
         archive.decompress(tmp_path / "no.xz")
 
 
+def test_a_reader_may_set_a_lower_limit(tmp_path: Path) -> None:
+    """What a stranger sent in is read with less than a run of the project's own."""
+    (tmp_path / "x.xz").write_bytes(archive.compress("x", bytes(1 << 20)))
+    assert archive.decompress(tmp_path / "x.xz", 1 << 20) == bytes(1 << 20)
+    with pytest.raises(InfraError, match=r"x\.xz: cannot be unpacked \(it unpacks to more than 0 MiB\)"):
+        archive.decompress(tmp_path / "x.xz", (1 << 20) - 1)
+
+
 def test_what_cannot_be_made_shorter_is_unpacked_up_to_the_limit_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -196,6 +196,38 @@ def test_the_peak_of_two_jobs_is_the_higher() -> None:
     assert outcome.end.peak_rss_bytes == 30
 
 
+def test_the_log_of_a_job_letter_by_letter() -> None:
+    """Each event as it came; what native libraries wrote stands before the first event that found its line whole."""
+    _, seen = heard(
+        event("native", text="\n \n"),
+        event("phase_begin", name="parse"),
+        event("native", text="one\ntwo\nth"),
+        event("phase", name="parse", seconds=0.5, ok=True),
+        event("missing_api", name="BuilderFlag.INT8"),
+        event("phase_begin", name="build"),
+        message("WARNING", "slow"),
+        event("native", text="ree\n"),
+        message("INFO", "two lines\n[end] forged"),
+        event("native", text="cut sh"),
+        event("native", text="ort"),
+        event("end", **END | {"kind": "signalled", "detail": "killed by SIGSEGV"}),
+        event("native", text=" \n"),
+        event("end", **END | {"detail": "in 2 s"}),
+    )
+    assert seen.log == [
+        "[native]\n \none\ntwo",
+        "[phase] parse 0.500 s",
+        "[missing] BuilderFlag.INT8",
+        "[WARNING] slow",
+        "[native] three",
+        "[INFO] two lines\n [end] forged",
+        "[phase] build cut short",
+        "[native] cut short",
+        "[end] signalled killed by SIGSEGV",
+        "[end] finished in 2 s",
+    ]
+
+
 def test_messages_are_kept_but_for_verbose_ones_and_repeats() -> None:
     """The log has them all."""
     outcome, seen = heard(
