@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from harness.case import Expectation
 from harness.judge.cell import judge_cell
 from harness.judge.trust import DISPUTED, MEASURED, OBSERVED_ONCE, Witness, believed, trust, trusts
-from harness.record.outcome import Stamps
-from harness.words import Class, Verdict
+from harness.record.outcome import Layer, Stamps
+from harness.words import Class, Grade, Verdict
 from tests.judge.test_cell import cell, record
 
 if TYPE_CHECKING:
@@ -52,8 +53,9 @@ def test_two_who_are_independent_are_believed(witnesses: list[Witness], word: st
 
 def test_who_measures_again_is_not_in_conflict_with_themselves() -> None:
     """The later of one account on one GPU speaks."""
-    found = trust([seen("a", "1", Class.CRASHED, "2026-01-01"), seen("a", "1", Class.OK, "2026-02-01")])
-    assert (found.word, [witness.cls for witness in found.by]) == (OBSERVED_ONCE, [Class.OK])
+    both = [seen("a", "1", Class.CRASHED, "2026-01-01"), seen("a", "1", Class.OK, "2026-02-01")]
+    for found in (trust(both), trust(reversed(both))):
+        assert (found.word, [witness.cls for witness in found.by]) == (OBSERVED_ONCE, [Class.OK])
 
 
 def test_a_conflict_shows_all_sides() -> None:
@@ -61,6 +63,12 @@ def test_a_conflict_shows_all_sides() -> None:
     assert (
         found.sentence == "disputed: build_failed by a (L4, 2026-02-01); ok by this project (L4, 2026-01-01)"
     )
+
+
+def test_a_witness_says_who_on_what_and_on_which_day() -> None:
+    """Whoever names no account is the project; a result without a GPU says so."""
+    assert str(Witness("2026-02-01T10:00:00", Class.OK)) == "ok by this project (no GPU, 2026-02-01)"
+    assert Witness("2026-02-01", Class.OK) == Witness("2026-02-01", Class.OK, "", "", "", "")
 
 
 GPU = {"compute_capability": "8.9", "gpu": "L4"}
@@ -124,3 +132,36 @@ def test_where_they_disagree_it_is_disputed_by_architecture() -> None:
 def test_what_the_project_alone_measured_needs_no_trust() -> None:
     here = cell("trt86")
     assert trusts([here], [recorded(here, "")], lambda _: False) == {}
+
+
+def test_a_witness_is_what_the_record_says() -> None:
+    here = cell("trt86")
+    (found,) = trusts([here], [recorded(here, "a")], lambda _: False).values()
+    assert found.by == (Witness("2026-01-01", Class.PRECISION_LOST, "a", "a", "a", "L4"),)
+    bare = recorded(here, "a")
+    bare = replace(bare, stamps=replace(bare.stamps, environment={}))
+    ((place, found),) = trusts([here], [bare], lambda _: False).items()
+    assert (place, found.by[0].gpu_hash, found.by[0].gpu) == ((here.id, ""), "", "")
+
+
+def test_only_what_somebody_sent_in_is_weighed() -> None:
+    """Together with what the project has there; on another architecture the project's own stands as it is."""
+    here = cell("trt86")
+    own, sent = recorded(here, ""), recorded(here, "a")
+    assert trusts([here], [own, sent], lambda _: False)[here.id, "8.9"].word == MEASURED
+    other = replace(own, stamps=replace(own.stamps, environment=GPU | {"compute_capability": "7.5"}))
+    assert set(trusts([here], [other, sent], lambda _: False)) == {(here.id, "8.9")}
+    assert trusts([here], [recorded(here, "a", end=None)], lambda _: False) == {}
+
+
+def test_what_one_stranger_saw_work_is_not_mended() -> None:
+    """Of what was measured to fail; two who are independent are needed for that too."""
+    plain = cell("trt86")
+    version = f"=={plain.target.version}"
+    claim = Expectation(Class.BUILD_FAILED, version, None, Grade.MEASURED, "measured", targets=("trt86",))
+    here = replace(plain, variant=replace(plain.variant, expectations=(claim,)))
+    works = {"layers": (Layer("l", "c", "int8", onnx_nodes=("/conv",)),)}
+    for who, verdict in ((("a",), Verdict.NEW), (("a", "b"), Verdict.FIXED)):
+        outcomes = [recorded(here, each, **works) for each in who]
+        known = trusts([here], outcomes, lambda _: False)
+        assert believed(judge_cell(here, outcomes[0]), known).judgement.verdict is verdict

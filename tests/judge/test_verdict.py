@@ -351,3 +351,42 @@ def test_a_verdict_in_words(found: Classification, claimed: Expectation | None, 
     """What a reader gets, whole; the verdict rests on the claim that was given."""
     judged = judge(found, [claimed] if claimed else [])
     assert (judged.sentence, judged.expectation) == (sentence, claimed)
+
+
+@pytest.mark.parametrize(
+    ("level", "said"),
+    [
+        ("builds", "build"),
+        ("runs", "run"),
+        ("right numbers", "run with the right numbers"),
+        ("precision", "work in the precision wanted"),
+        (None, "end as ok"),
+    ],
+)
+def test_the_sentence_says_what_is_claimed_at_its_level(level: Level | None, said: str) -> None:
+    found = judge(seen(Class.BUILD_FAILED), [replace(REPORTED, level=level)])
+    assert (
+        found.sentence
+        == f"ended as build_failed; reported in TensorRT issue 3870 to {said}: because build_failed"
+    )
+    verb, _, rest = said.partition(" ")
+    guess = judge(seen(Class.BUILD_FAILED), [replace(GUESSED, level=level)])
+    whole = f"{verb}s {rest}" if rest else f"{verb}s"
+    assert (
+        guess.sentence == f"ended as build_failed; the guess that it {whole} was wrong: because build_failed"
+    )
+
+
+def test_a_claim_that_it_is_built_at_the_level_builds_says_no_more() -> None:
+    built = replace(REPORTED, outcome=Class.BUILT)
+    assert judge(seen(Class.PRECISION_LOST), [built]).verdict is Verdict.REGRESSED
+    builds = replace(built, level="builds")
+    assert judge(seen(Class.PRECISION_LOST), [builds]).verdict is Verdict.NEW
+    assert judge(seen(Class.BUILD_FAILED), [builds]).verdict is Verdict.REGRESSED
+
+
+def test_only_what_may_die_at_two_levels_says_when() -> None:
+    """A failed run says so itself."""
+    dies = judge(seen(Class.OK), [replace(claim(Class.CRASHED), level="runs")]).sentence
+    assert "to end as crashed when it is run, which" in dies
+    assert "when it is run" not in judge(seen(Class.OK), [claim(Class.RUN_FAILED)]).sentence

@@ -25,3 +25,10 @@ def test_a_gpu_is_told_by_architecture_product_and_driver_branch() -> None:
 def test_an_outcome_of_a_machine_without_a_gpu_is_of_none(missing: str) -> None:
     """A driver alone is no GPU."""
     assert gpu_of(Stamps(environment={key: text for key, text in T4.items() if key != missing})) is None
+
+
+def test_a_driver_that_is_not_known_is_left_out() -> None:
+    """As where the driver's library does not say it."""
+    found = gpu_of(Stamps(environment={key: text for key, text in T4.items() if key != "driver"}))
+    assert found == Gpu("7.5", "Tesla T4") == Gpu("7.5", "Tesla T4", "")
+    assert str(found) == "Tesla T4 (compute capability 7.5)"
