@@ -205,7 +205,7 @@ def _ended(claim: Expectation) -> str:
 
 
 def _when(claim: Expectation) -> str:
-    return " when it is run" if claim.level == "runs" and claim.outcome not in _BREAKS else ""
+    return " when it is run" if claim.level == "runs" else ""
 
 
 def _said(claim: Expectation) -> str:
