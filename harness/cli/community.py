@@ -63,6 +63,10 @@ def submit(options: argparse.Namespace) -> int:
     """Measure some cells of one target and write the file to send; returns the exit code."""
     if options.account and not is_account(options.account):
         raise HandledError(f"{options.account!r:.60} is no account; give --account as GitHub spells it")
+    if options.output and not options.output.parent.is_dir():
+        raise HandledError(
+            f"{options.output}: its folder is not there; make it, or give another with --output"
+        )
     _need_own_cases(options)
     commit = repository.clean_commit(repository.main_branch(options.branch))
     project = built(load_project(options), options)

@@ -88,7 +88,9 @@ def take_in(checked: Checked, reports: Path) -> bool:
                 stamps = replace(outcome.stamps, submission=submission.id, account=checked.account)
                 store.append(replace(outcome, stamps=stamps), submission.logs[str(outcome.log_sha256)])
     # Last: what was killed before is taken in again, and the records that are there are not doubled.
-    kept.write_text(replace(submission.provenance, account=checked.account).to_text(), encoding="utf-8")
+    written = kept.with_name(f".{PROVENANCE}")
+    written.write_text(replace(submission.provenance, account=checked.account).to_text(), encoding="utf-8")
+    written.replace(kept)
     return True
 
 

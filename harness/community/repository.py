@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shlex
 import subprocess
 import tempfile
 from pathlib import Path
@@ -76,9 +77,7 @@ def cases_at(commit: str) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="trt-compat-") as folder:
         packed = _run("archive", "--format=tar", commit, CASES, MATRIX)
         if packed.returncode == 0:
-            packed = subprocess.run(
-                ["tar", "-x", "-C", folder], input=packed.stdout, capture_output=True, check=False
-            )
+            packed = _bounded("tar", "-x", "-C", folder, data=packed.stdout)
         if packed.returncode:
             said = packed.stderr.decode("utf-8", "replace").strip()
             raise InfraError(f"the cases of commit {commit[:12]} cannot be checked out: {said}")
@@ -91,9 +90,11 @@ def same_readers(commit: str) -> bool:
 
 
 def _run(*arguments: str) -> subprocess.CompletedProcess[bytes]:
+    return _bounded("git", "-C", str(TOP), *arguments)
+
+
+def _bounded(*command: str, data: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
     try:
-        return subprocess.run(
-            ["git", "-C", str(TOP), *arguments], capture_output=True, check=False, timeout=_PATIENCE
-        )
+        return subprocess.run(command, input=data, capture_output=True, check=False, timeout=_PATIENCE)
     except (OSError, subprocess.SubprocessError) as error:
-        raise InfraError(f"git {arguments[0]} in {TOP} failed: {error}") from error
+        raise InfraError(f"{shlex.join(command)} failed: {error}") from error

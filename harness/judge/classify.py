@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from harness.judge import engine_errors
 from harness.layers import MAY_VANISH, node_precision
 from harness.layers.datatype import same_precision
+from harness.record.outcome import ON_AN_ENGINE
 from harness.words import Class, Precision, said
 
 if TYPE_CHECKING:
@@ -112,8 +113,6 @@ _PHASES = {
     "time": Class.RUN_FAILED,
     "profile": Class.RUN_FAILED,
 }
-#: What is done to an engine that was built.
-_ON_AN_ENGINE = frozenset({"load", "run", "time", "profile"})
 _OUT_OF_MEMORY = re.compile(
     r"std::bad_alloc|\bMemoryError\b|Error Code \d+: OutOfMemory|CUDA_ERROR_OUT_OF_MEMORY"
     r"|cudaErrorMemoryAllocation|Cuda Runtime \((?:cudaError 2\b|out of memory)"
@@ -145,7 +144,7 @@ def classify(
     """
     early = _not_judged(outcome) or _removed(outcome) or _ended_badly(outcome) or _failed(outcome)
     found = early or _finished(outcome, wish, _read(outcome) if got is None else got)
-    return replace(found, derived=wish.derived, built=outcome.failed_phase in _ON_AN_ENGINE)
+    return replace(found, derived=wish.derived, built=outcome.failed_phase in ON_AN_ENGINE)
 
 
 def _read(outcome: Outcome) -> Mapping[str, Precision]:

@@ -100,6 +100,8 @@ class Accuracy:
     shape_matches: bool = True
 
 
+#: Phases of what is done with an engine that was built.
+ON_AN_ENGINE = frozenset({"load", "run", "time", "profile"})
 #: Beside what the sensors said: the processes of others that nvidia-smi listed on the GPU.
 OTHERS = "other_processes"
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.record.gpu import gpu_of
+from harness.record.outcome import ON_AN_ENGINE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from harness.record.gpu import Gpu
     from harness.record.outcome import Outcome
-
-_GPU_PHASES = frozenset({"load", "run", "time", "profile"})
 
 
 def speaking(
@@ -91,7 +90,7 @@ def _only_built(outcome: Outcome) -> bool:
 
 
 def _reached_gpu(outcome: Outcome) -> bool:
-    return outcome.ran or not _GPU_PHASES.isdisjoint({*outcome.phases, outcome.failed_phase})
+    return outcome.ran or not ON_AN_ENGINE.isdisjoint({*outcome.phases, outcome.failed_phase})
 
 
 def _age(outcome: Outcome) -> str:

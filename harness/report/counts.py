@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.report.labels import BUCKETS, MARKS, bucket
+from harness.report.labels import BUCKETS, MARKS, UNEXPECTED, bucket
 from harness.words import GOOD
 
 if TYPE_CHECKING:
@@ -60,8 +60,7 @@ def clusters(results: Results) -> tuple[Cluster, ...]:
 
 def attention(results: Results) -> dict[str, tuple[Cluster, ...]]:
     """Return the news by bucket, worst first and only where there is some, each grouped by cause."""
-    news = ("regressed", "new", "disputed", "fixed", "not_reproduced")
-    found = {key: [cell for cell in results.cells if bucket(cell) == key] for key in news}
+    found = {key: [cell for cell in results.cells if bucket(cell) == key] for key in UNEXPECTED}
     return {key: cluster(cells) for key, cells in found.items() if cells}
 
 

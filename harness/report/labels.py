@@ -57,6 +57,9 @@ BUCKETS = {
     "not_applicable": ("Not applicable", "makes no sense on this target"),
 }
 
+#: Buckets that are news of a cell that was judged, worst first.
+UNEXPECTED = ("regressed", "new", "disputed", "fixed", "not_reproduced")
+
 #: The corner mark of a verdict that needs attention.
 CORNERS = {Verdict.REGRESSED: "!", Verdict.FIXED: "★", Verdict.NEW: "+", Verdict.DISPUTED: "≶"}
 

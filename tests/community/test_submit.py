@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 
 from harness.case import Class, Expectation, Link
+from harness.cli import main
 from harness.community import intake, repository, scrub
 from harness.community import submit as submitting
 from harness.community.provenance import gpu_hash
 from harness.community.scrub import Scrubber, scrubber, without_neighbours
 from harness.community.submit import ordered, submission
-from harness.errors import HandledError
+from harness.errors import HandledError, InfraError
 from harness.record.outcome import OTHERS, Outcome
 from harness.run import commit
 from tests.community.contributors import git
@@ -228,3 +229,18 @@ def test_no_checkout_is_refused(project: Path) -> None:
     commit.harness_commit.cache_clear()
     with pytest.raises(HandledError, match="is no checkout of the project"):
         repository.clean_commit("main")
+
+
+def test_where_the_file_cannot_go_is_said_before_anything_is_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ten minutes of a GPU later it would be too late."""
+    output = tmp_path / "gone" / "file.tar.xz"
+    assert main(["submit", "--target", "trt102", "--output", str(output)]) == 2
+    assert "gone/file.tar.xz: its folder is not there; make it, or give another" in capsys.readouterr().err
+
+
+def test_a_program_that_does_not_end_is_the_machine_s_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repository, "_PATIENCE", 0.1)
+    with pytest.raises(InfraError, match=r"sleep 30 failed: .*timed out"):
+        repository._bounded("sleep", "30")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.engines import ENGINES
 from harness.report import past
-from harness.report.labels import BUCKETS, MARKS, bucket
+from harness.report.labels import BUCKETS, MARKS, UNEXPECTED, bucket
 from harness.words import GOOD, Class, Precision
 
 if TYPE_CHECKING:
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from harness.report.compare.sides import Side
     from harness.report.model import CellView
 
-#: What is news of a cell that was judged.
-_UNEXPECTED = ("regressed", "new", "disputed", "fixed", "not_reproduced")
 #: States that are no class and no verdict, or more than one.
 _STATES: dict[str, Callable[[CellView, Side], bool]] = {
     "fail": lambda _, one: one.cls is not None and one.cls not in GOOD,
@@ -25,7 +23,7 @@ _STATES: dict[str, Callable[[CellView, Side], bool]] = {
     "known": lambda _, one: one.cls is not None,
     "unknown": lambda _, one: one.cls is None,
     "measured": lambda cell, _: cell.measured,
-    "unexpected": lambda cell, _: bucket(cell) in _UNEXPECTED,
+    "unexpected": lambda cell, _: bucket(cell) in UNEXPECTED,
     "claimed": lambda cell, _: bucket(cell) == "claimed",
 }
 
