@@ -12,6 +12,7 @@ from harness.report.page.html import render
 from harness.report.page.unknown import questions, told_spans
 from harness.report.results import assemble
 from harness.report.writer import results_json
+from harness.words import Class
 from tests.report import factory
 
 pytestmark = pytest.mark.unit
@@ -85,3 +86,19 @@ def test_a_question_of_no_cell_or_claim_is_refused(field: str, value: object) ->
     data["questions"][0][field] = value
     with pytest.raises(ValueError, match="not there"):
         Results.from_json(data)
+
+
+def test_who_says_that_it_builds_is_not_said_to_say_that_it_works() -> None:
+    results = factory.results()
+    (case,) = results.cases
+    variants = tuple(
+        replace(
+            each,
+            expectations=tuple(
+                replace(c, level="builds") if c.outcome is Class.OK else c for c in each.expectations
+            ),
+        )
+        for each in case.variants
+    )
+    asked = questions(replace(results, cases=(replace(case, variants=variants),)))
+    assert asked[2].claims == ("builds, guessed from TensorRT issue 3640",)

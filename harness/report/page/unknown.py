@@ -7,13 +7,22 @@ from typing import TYPE_CHECKING
 
 from harness.report.compare.ranges import PREDICATE
 from harness.report.model import Span
-from harness.words import Grade
+from harness.words import Class, Grade
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.case import Expectation
+    from harness.case import Expectation, Level
     from harness.report.model import CellView, Results, VariantView
+
+
+#: What a claim of the class `ok` says at each level: who says "it builds" has not said "it works".
+_AT_LEVEL: dict[Level, str] = {
+    "builds": "builds",
+    "runs": "runs",
+    "right numbers": "gives the right numbers",
+    "precision": "works in the precision wanted",
+}
 
 
 @dataclass(frozen=True)
@@ -44,7 +53,8 @@ def questions(results: Results) -> Sequence[Asked]:
 def _told(claim: Expectation) -> str:
     where = "from" if claim.grade is Grade.GUESSED else "in"
     source = f" {where} {claim.source.title or claim.source.url}" if claim.source else ""
-    return f"{PREDICATE[claim.outcome]}, {claim.graded}{source}"
+    says = _AT_LEVEL[claim.level] if claim.outcome is Class.OK and claim.level else PREDICATE[claim.outcome]
+    return f"{says}, {claim.graded}{source}"
 
 
 def told_spans(variant: VariantView) -> tuple[Span, ...]:
