@@ -31,6 +31,8 @@ _PLACES = ("errors", "parser", "warnings", "native", "missing_api")
 _TEXTS = ("title", "cause", "advice")
 #: What an engine says of one tactic that it could not use; the last one is why none was left.
 _SKIPPED = re.compile(r"Skipping tactic 0x[0-9a-f]+ due to .+")
+#: A group in a text.
+_GROUP = re.compile(r"\{(\w+)\}")
 #: Groups that a text may use though no pattern captures them: the record says where a complaint belongs.
 _LOOKED_UP = {"op", "node"}
 #: In these classes nothing failed loudly, so that warnings are all there is to go by.
@@ -144,7 +146,7 @@ def _contradictions(document: Document) -> Iterator[Problem]:
 def _uncaptured(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
     captured = {group for pattern in _patterns(entry) for group in pattern.regex.groupindex}
     for field in _TEXTS:
-        for group in set(re.findall(r"\{(\w+)\}", entry[field])) - _LOOKED_UP - captured:
+        for group in set(_GROUP.findall(entry[field])) - _LOOKED_UP - captured:
             guess = did_you_mean(group, captured | _LOOKED_UP)
             yield field, f"uses {{{group}}}, which no pattern of the entry captures; {guess}"
     if entry.get("standard_op") and "op" not in captured:
@@ -186,6 +188,22 @@ def diagnose(
         if found is not None:
             return _diagnosis(signature, *found, outcome)
     return None
+
+
+def in_general(signature: Signature) -> Diagnosis:
+    """Return a signature as the diagnosis of no outcome in particular; what an outcome would fill in reads <node>."""
+    unknown = {group: f"<{group}>" for text in _TEXTS for group in _GROUP.findall(getattr(signature, text))}
+    return Diagnosis(
+        id=signature.id,
+        **{text: _filled(getattr(signature, text), unknown) for text in _TEXTS},
+        message="",
+        groups={},
+        links=signature.links,
+        advice_variants=signature.advice_variants,
+        skipped_tactic="",
+        operator=signature.operator,
+        node="",
+    )
 
 
 def notes(outcome: Outcome) -> tuple[Note, ...]:
@@ -256,4 +274,4 @@ def _diagnosis(signature: Signature, message: str, groups: dict[str, str], outco
 
 def _filled(text: str, groups: Mapping[str, str]) -> str:
     """Put the captured groups in; one that another pattern of the signature captures reads "?"."""
-    return re.sub(r"\{(\w+)\}", lambda match: groups.get(match.group(1), "?"), text)
+    return _GROUP.sub(lambda match: groups.get(match.group(1), "?"), text)

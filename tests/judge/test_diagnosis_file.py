@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from harness.errors import HandledError
 from harness.judge import classify
-from harness.judge.diagnosis import FORM, SIGNATURES, diagnose, load_signatures
+from harness.judge.diagnosis import FORM, SIGNATURES, diagnose, in_general, load_signatures
 from harness.record.outcome import Node
 from tests.judge.said import BUILD_FAILED, outcome
 
@@ -166,3 +167,13 @@ def test_the_shipped_file_is_the_one_that_is_read() -> None:
     load_signatures.cache_clear()
     assert SIGNATURES.is_file()
     assert len(load_signatures()) > 10
+
+
+def test_a_signature_in_general_names_what_an_outcome_would_fill_in() -> None:
+    signatures = {signature.id: signature for signature in load_signatures()}
+    found = in_general(signatures["no-implementation"])
+    assert found.title == "No implementation for <node>"
+    assert (found.message, found.node, found.groups) == ("", "", {})
+    assert found.advice_variants == signatures["no-implementation"].advice_variants
+    told = " ".join(one.title + one.cause + one.advice for one in map(in_general, signatures.values()))
+    assert not re.search(r"{\w+}", told)
