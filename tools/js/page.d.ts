@@ -41,7 +41,7 @@ interface Against { column: number; said(row: number, column: number): string }
 
 interface Evidence { variant: Variant; cells: Cell[] }
 interface Variant {
-  name: string; wanted?: [node: string, want: string][]; recipe: string; hashes: [string, string][]; file: string;
+  name: string; wanted?: [node: string, want: string][]; recipe: string; hashes: [string, string][]; file: string; onnx?: string;
   expectations: { outcome: string; how: string; url?: string; source?: string }[]; tags?: string[]; graph?: Graph;
 }
 interface Cell {
@@ -51,7 +51,7 @@ interface Cell {
   messages?: [severity: string, text: string][]; messagesLeftOut?: number; native?: string; log?: string;
   precision?: Ran[]; layers?: Layer[]; layerSource?: string; unparsedLayers?: number; engineBytes?: number;
   accuracy?: [string, Figure, Figure, Figure, number, boolean][]; latency?: Latency; stamps?: [string, string][];
-  past?: Past; byHand?: string[]; byGpu?: OnGpu[];
+  past?: Past; byHand?: string[]; command?: string; script?: [head: string, body: string]; byGpu?: OnGpu[];
 }
 interface OnGpu {
   gpu: string; driver: string; cls: string; name: string; verdict: string; said: string; median: number | null; when: string;
