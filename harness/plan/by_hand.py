@@ -82,9 +82,7 @@ def started_in(target: Target, image: str) -> str:
         gpu = ["--runtime", "nvidia"]
     elif target.needs.gpu:
         gpu = ["--gpus", "all"]
-    run = shlex.join(
-        ["docker", "run", "--rm", *gpu, "--platform", target.docker_platform, "--entrypoint", ""]
-    )
+    run = shlex.join(["docker", "run", "--rm", *gpu, "--platform", target.docker_platform])
     return f'{run} -v "$PWD:/work" -w /work {shlex.quote(image)}'
 
 

@@ -104,7 +104,7 @@ def test_rtx_is_run_in_python_and_its_program_is_said_to_be_elsewhere() -> None:
 def test_the_image_is_the_measured_one_and_untried_lines_say_so() -> None:
     found = hand("conv_silu[qdq]-trt102", "sha256:abc")
     assert found.lines[0] == (
-        "docker run --rm --gpus all --platform linux/amd64 --entrypoint '' -v \"$PWD:/work\" -w /work "
+        'docker run --rm --gpus all --platform linux/amd64 -v "$PWD:/work" -w /work '
         f"nvcr.io/nvidia/tensorrt:24.07-py3@sha256:abc {found.command}"
     )
     assert found.lines[1].startswith("# these lines were not tried")

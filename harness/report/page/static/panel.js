@@ -173,7 +173,7 @@ const byHand = (cell, file) => {
     text ? fold("Read it", boxed(text), copying("Copy", () => text)) : null,
     make("p", { class: "quiet" }, `By hand, as a bug report needs it, in the folder of the model${text ? " and of the file" : ""}.`), command(block.join("\n")),
     cell.command && !block.includes(cell.command) ? make("p", { class: "quiet" }, "Where the engine is installed: ", make("code", {}, cell.command)) : null,
-    remarks.map((line) => make("p", { class: "quiet" }, capital(line.slice(2)) + "."))];
+    remarks.map((line) => make("p", { class: "quiet" }, line.slice(2).split(/(https:\S+)/).map((piece, at) => (at % 2 ? link(piece, piece) : capital(piece))), "."))];
 };
 // The image that cells run in, made in a clone, and the cell by hand in it.
 /** @type {(id: string, cell: Cell, variant: Variant, target: Target) => Content} */
