@@ -179,15 +179,17 @@ def _show_result(cell: Cell, outcome: Outcome, *, stale: str) -> None:
 
 def _show_commands(cell: Cell, hand: ByHand, options: argparse.Namespace) -> None:
     print("\ncommands, for the project's top folder, after `source .venv/bin/activate`")
+    made = command_lines(cell.target)
     _block("this cell again", [shlex.join(pytest_command(cell.id))])
     if hand.command:
         saved = options.save or model_file(cell)
         save = shlex.join(["trt-compat", "show", cell.id, "--save", saved, *places(options, reports=False)])
         told = f"by hand, as a bug report needs it; the first line saves the model{' and the file' * bool(hand.body)}"
         _block(told, [save, *hand.lines])
-        *made, started = container_lines(cell.target)
-        _block("the same in the image that cells run in", [save, *made, f"{started} {hand.command}"])
-    _block("the engine in that image, confined as for a cell: prints its version", command_lines(cell.target))
+        *image, started = container_lines(cell.target)
+        _block("the same in the image that cells run in", [save, *image, f"{started} {hand.command}"])
+        made = made[-1:]
+    _block("the engine in that image, confined as for a cell: prints its version", made)
     if cell.target.packages:
         what = f"the engine in a virtual environment, on a {cell.target.docker_platform} machine"
         _block(f"{what}: prints its version", command_lines(cell.target, "venv"))

@@ -122,6 +122,7 @@ def _layers(cell: Cell, seen: CellView, said: str) -> None:
 
 def _numbers(cell: Cell, _seen: CellView, said: str) -> None:
     reference = prepare_variant(cell.variant).reference
+    assert reference.outputs is not None
     for name, wanted in reference.outputs.items():
         first = re.search(rf"^{re.escape(name)} .*\[([^\]]*)", said, re.MULTILINE | re.DOTALL)
         assert first, said
@@ -157,7 +158,7 @@ def test_every_file_says_what_the_record_says(
         if cell.target.name == target and cell.id in recorded and inapplicable_because(cell) is None
     }
     module = next(iter(cells.values())).target.module
-    command = [python, "-c", _FORKING, module, *cells]
+    command = [str(python), "-c", _FORKING, module, *cells]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     ended = dict(line.rsplit(" ", 1) for line in done.stdout.splitlines())
     assert len(ended) == len(cells) > 40

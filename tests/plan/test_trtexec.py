@@ -123,8 +123,8 @@ def test_the_native_norm_is_switched_the_way_round_that_the_version_needs(
 def test_what_trtexec_does_otherwise_has_no_line(matrix: Matrix) -> None:
     """It calibrates with random data, by an algorithm of its own, and marks no output."""
     weak = Recipe(Typing.WEAK, flags=("INT8",))
-    for kind in ("entropy", "minmax"):
-        assert line(matrix, "trt86", Recipe(Typing.WEAK, ("INT8",), Calibrator(kind))) is None  # type: ignore[arg-type]
+    for calibrator in (Calibrator("entropy"), Calibrator("minmax")):
+        assert line(matrix, "trt86", Recipe(Typing.WEAK, ("INT8",), calibrator)) is None
     assert line(matrix, "trt86", Recipe(mark_outputs=("a",))) is None
     assert line(matrix, "trt86", weak, quantised=False) is None
     assert line(matrix, "trt86", weak) is not None
