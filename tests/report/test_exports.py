@@ -100,10 +100,10 @@ def test_the_schema_misses_no_field_and_names_none_that_is_not_there() -> None:
                 compare(data, option, where)
                 return
         if isinstance(data, dict) and "properties" in part:
-            # What is there only where GPUs took part.
-            assert set(data) | ({"by_gpu"} if where == ".cells[]" else set()) == set(part["properties"]), (
-                where
-            )
+            # What is there only where GPUs took part, and where something is claimed.
+            assert set(data) | ({"by_gpu", "claimed"} if where == ".cells[]" else set()) == set(
+                part["properties"]
+            ), where
             for key, value in data.items():
                 compare(value, part["properties"][key], f"{where}.{key}")
         elif isinstance(data, list):

@@ -89,6 +89,12 @@ def _row(
 ) -> dict[str, Any]:
     runs = steps.results.runs
     found = [
-        cell_evidence(cell, names[1], runs, steps.instead(index, column)) for column, cell in enumerate(cells)
+        cell_evidence(
+            cell,
+            names[1],
+            runs,
+            {guesses: steps.instead(index, column, guesses=guesses) for guesses in (False, True)},
+        )
+        for column, cell in enumerate(cells)
     ]
     return {"variant": variant_evidence(*names), "cells": found}

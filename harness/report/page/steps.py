@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from harness.report.compare.steps import Steps
+    from harness.report.compare.upgrade import Upgrade
     from harness.report.model import Results
 
 #: Variants that are compared over all steps: 3 to 4 bytes and 25 microseconds each. Steps grow with the square of the
@@ -35,6 +36,8 @@ class Line(NamedTuple):
     cause: str
     instead: str
     sure: str
+    seen: str
+    guessed: bool
 
 
 class Crossing(NamedTuple):
@@ -71,24 +74,47 @@ def packed_steps(steps: Steps) -> list[dict[str, Any]]:
 
 def _step(steps: Steps, before: int, after: int, rows: dict[tuple[str, str], int]) -> dict[str, Any]:
     step, found = steps.step(before, after)
-    lines = (
-        Line(str(row.kind), rows[row.case, row.variant], row.text, row.cause, row.instead, row.sure)
-        for row in found.rows
-    )
     crossings = (
         Crossing(row, node, said(old), said(new))
         for row, pair in enumerate(step.pairs)
         for node, old, new in crossed(pair)
     )
     changes = (Change(row, change(pair)) for row, pair in enumerate(step.pairs))
+    told = _told(found, rows)
+    if steps.guessed(before, after):
+        _, guessed = steps.step(before, after, guesses=True)
+        with_guesses = _told(guessed, rows)
+    else:
+        with_guesses = told
+    return {
+        **told,
+        "guesses": {key: value for key, value in with_guesses.items() if value != told[key]},
+        "crossed": table(Crossing, crossings),
+        "changes": table(Change, (one for one in changes if one.said)),
+    }
+
+
+def _told(found: Upgrade, rows: dict[tuple[str, str], int]) -> dict[str, Any]:
+    """Return what guesses can change; what they do not change is written once."""
+    lines = (
+        Line(
+            str(row.kind),
+            rows[row.case, row.variant],
+            row.text,
+            row.cause,
+            row.instead,
+            row.sure,
+            row.seen,
+            row.guessed,
+        )
+        for row in found.rows
+    )
     return {
         "headline": found.headline,
         "basis": found.basis,
         "quiet": found.quiet,
         "tiles": table(Tile, found.tiles()),
         "rows": table(Line, lines),
-        "crossed": table(Crossing, crossings),
-        "changes": table(Change, (one for one in changes if one.said)),
     }
 
 

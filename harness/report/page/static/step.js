@@ -8,9 +8,10 @@ const stepTable = (found, after) => {
   const shown = STEP_COLUMNS.filter(([, field]) => found.some((row) => row[field]));
   return make("table", { class: "plain step" },
     make("thead", {}, make("tr", {}, ["Variant", ...shown.map(([head]) => head)].map((text) => make("th", { scope: "col" }, text)))),
-    make("tbody", {}, found.map((row) => make("tr", {},
+    make("tbody", {}, found.map((row) => make("tr", { class: row.guessed ? "guess" : null },
       make("th", { scope: "row" }, cellLink(`${rows[row.row].full}-${after}`, cut(rows[row.row].full))),
-      shown.map(([head, field]) => make("td", { "data-head": head, class: row[field] ? null : "nil" }, cut(row[field], 600)))))));
+      shown.map(([head, field]) => make("td", { "data-head": head, class: row[field] ? null : "nil" }, cut(row[field], 600),
+        field === "sure" && row.seen ? make("p", { class: "seen" }, "Seen by: ", cut(row.seen, 600)) : null))))));
 };
 /** @type {(label: string, ...content: Content[]) => Element} */
 const region = (label, ...content) => make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": label }, ...content);
@@ -69,7 +70,7 @@ const drawStep = async (before, after) => {
   let body;
   try {
     const step = await stepOf(before, after);
-    body = step ? stepBody(step, before, after) : noStep(before, after);
+    body = step ? stepBody(toldStep(step), before, after) : noStep(before, after);
   } catch (error) { body = [make("p", { class: "headline" }, `The steps cannot be unpacked in this browser (${messageOf(error)}).`)]; }
   if (stepWanted !== wanted) return;
   place.replaceChildren(...body);
