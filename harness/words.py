@@ -51,11 +51,21 @@ PREDICATE = {
     Class.CRASHED: "crashes",
     Class.TIMED_OUT: "times out",
     Class.OUT_OF_MEMORY: "runs out of memory",
-    Class.API_REMOVED: "needs an API that is not there",
+    Class.API_REMOVED: "needs a call that it lacks",
     Class.NOT_APPLICABLE: "does not apply",
     Class.NOT_RUN: "was not run",
     Class.INFRA_ERROR: "was not judged (infrastructure)",
 }
+
+
+#: Verbs whose infinitive has more taken off than an s.
+_INFINITIVE = {"crashes": "crash", "does": "do", "was": "be"}
+
+
+def to_do(cls: Class) -> str:
+    """Return what a class amounts to as an infinitive: "fail to build"."""
+    verb, _, rest = PREDICATE[cls].partition(" ")
+    return f"{_INFINITIVE.get(verb, verb.removesuffix('s'))} {rest}".rstrip()
 
 
 class Verdict(Word):

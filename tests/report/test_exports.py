@@ -156,7 +156,7 @@ def test_junit_is_red_where_pytest_is_and_nowhere_else() -> None:
         assert ("error" in tags) is (bucket(cell) == "infra"), cell.id
     known = found["conv_silu[qdq]-rtx14"].find("skipped")
     assert known is not None
-    assert known.attrib["message"].startswith("Known failure: ends as build_failed, as Measured on")
+    assert known.attrib["message"].startswith("Known failure: fails to build, as Measured on")
     broken = found["conv_silu[qdq]-rtx17"].find("failure")
     assert broken is not None
     assert factory.COULD_NOT in str(broken.text)

@@ -16,6 +16,7 @@ from harness.report.compare.steps import Steps
 from harness.report.compare.upgrade import judged, upgrade
 from harness.report.counts import counts, nobody_ran, without_guesses
 from harness.report.exports.csv_table import table
+from harness.report.exports.markdown import summary
 from harness.report.model import Results
 from harness.report.page.cells import facts
 from harness.report.page.conclusions import concluded
@@ -61,7 +62,7 @@ def test_one_claim_about_both_sides_is_no_comparison() -> None:
     assert found.headline == (
         "Nobody has run old or new; 1 report speaks of them, so what this step does is not known."
     )
-    assert "1 of which what is said of both does not tell the two apart" in found.rest
+    assert "1 with nothing said of both that tells the two apart" in found.rest
     assert {tile.number for tile in found.tiles() if tile.kind is not Kind.NEWLY_UNKNOWN} == {"\N{EN DASH}"}
 
 
@@ -272,6 +273,7 @@ def test_the_lead_says_what_nobody_has_run() -> None:
         nobody_ran(made) == "TensorRT 8 to 11 and Jetson: nobody has run these yet; 1 report speaks of them."
     )
     assert nobody_ran(replace(made, targets=targets[-1:])) == ""
+    assert nobody_ran(made) in summary(made).splitlines()
 
 
 def test_results_say_with_each_cell_what_is_claimed_of_it() -> None:

@@ -46,7 +46,7 @@ def test_every_class_has_its_words() -> None:
         "crashed": "crashes",
         "timed_out": "times out",
         "out_of_memory": "runs out of memory",
-        "api_removed": "needs an API that is not there",
+        "api_removed": "needs a call that it lacks",
         "not_applicable": "does not apply",
         "not_run": "was not run",
         "infra_error": "was not judged (infrastructure)",

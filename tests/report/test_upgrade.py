@@ -83,7 +83,7 @@ def test_a_failure_of_another_class_is_another_failure() -> None:
     crash = factory.outcome(FREE, "rtx17", layers=(), failed_phase="build", missing_api="BuilderFlag.INT8")
     row = only(step(factory.build_failure(FREE, "rtx16"), crash))
     assert row.kind is Kind.OTHERWISE
-    assert row.text == "fails to build → needs an API that is not there"
+    assert row.text == "fails to build → needs a call that it lacks"
 
 
 def test_a_cell_that_nobody_ran_is_newly_unknown_and_nothing_else() -> None:

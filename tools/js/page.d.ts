@@ -29,7 +29,7 @@ interface PageData {
   replaced: { [signature: string]: [old: string, now: string, url: string][] };
   patterns: { [kind: string]: [mark: string, path: string] };
   query: { states: string[]; pasts: string[]; precisions: string[]; engines: { [key: string]: string } };
-  archives: string[]; steps: (Chunk & { to: number[] })[]; evidence: (Chunk & { rows: number[] })[];
+  archives: string[]; phrases: Chunk; steps: (Chunk & { to: number[] })[]; evidence: (Chunk & { rows: number[] })[];
 }
 
 interface StepLine { kind: string; row: number; text: string; cause: string; instead: string; sure: string; seen: string; guessed: boolean }

@@ -15,7 +15,7 @@ from packaging.version import Version
 
 from harness.layers.datatype import same_precision
 from harness.report.compare.instead import Meanwhile
-from harness.report.compare.pairs import Kind, Pair, Step, crossed, kinds, known, pace, pairs
+from harness.report.compare.pairs import Kind, Pair, Step, crossed, kinds, known, pace, pairs, standing
 from harness.report.compare.sentences import basis, coverage, headline, timing
 from harness.report.labels import KINDS
 from harness.report.text import milliseconds
@@ -77,9 +77,10 @@ class Upgrade:
     """The step from one column to another; `same`, `added`, `dropped`, `unknown`, `open` count variants without a row.
 
     They are known on both sides, on the new one alone, on the old one and not applicable to the new one, on none, and
-    on both by what does not tell them apart. `known` counts those that are known on both and not only guessed.
-    `headline` answers in a sentence, `basis` says what of it was not measured or run, or is flaky, `coverage` counts
-    the nodes that are wanted in INT8, and `timing` says how far latencies were compared: those of `timed` variants.
+    on both by what does not tell them apart; `failing` counts those of `added` that fail. `known` counts what is known
+    on both and not only guessed. `headline` answers in a sentence, `basis` says what of it was not measured or run, or
+    is flaky, `coverage` counts the nodes that are wanted in INT8, and `timing` says how far latencies were compared:
+    those of `timed` variants.
     """
 
     before: str
@@ -96,14 +97,18 @@ class Upgrade:
     basis: str
     coverage: str
     timing: str
+    failing: int = 0
 
     @property
     def rest(self) -> str:
         """Return the sentence that counts the variants without a row."""
         counted = (
-            (self.added, f"known on {self.after} alone"),
+            (
+                self.added,
+                f"known on {self.after} alone{f' ({self.failing} of them to fail)' if self.failing else ''}",
+            ),
             (self.dropped, f"known on {self.before} but not applicable to {self.after}"),
-            (self.open, "of which what is said of both does not tell the two apart"),
+            (self.open, "with nothing said of both that tells the two apart"),
             (self.unknown, "known on neither"),
         )
         more = "".join(f", {count} {said}" for count, said in counted if count)
@@ -173,7 +178,11 @@ def judged(step: Step, meanwhile: Meanwhile) -> Upgrade:
     counts = still[True, True], still[False, True], still[True, False], still[False, False], still["open"]
     sure = sum(pair.known and pair.grade is not Grade.GUESSED for pair in step.pairs)
     said = headline(step, rows), basis(step), coverage(step), timing_said
-    return Upgrade(before.called, after.called, tuple(rows), *counts, sure, timed, *said)
+    failing = sum(
+        pair.old.cls is None and pair.new.cls is not None and not standing(pair.new.cls)
+        for pair in step.pairs
+    )
+    return Upgrade(before.called, after.called, tuple(rows), *counts, sure, timed, *said, failing)
 
 
 def default_pair(results: Results) -> tuple[str, str]:
@@ -232,8 +241,8 @@ def _row(step: Step, at: int, kind: Kind, meanwhile: Meanwhile) -> Row:
 
 
 def _seen(known: Sequence[tuple[str, Side]]) -> str:
-    """Say where what was not measured was read, once where both sides were read in one place."""
-    told = [(name, one.seen) for name, one in known if one.seen]
+    """Say where what is reported was read, once where both sides were read in one place."""
+    told = [(name, one.seen) for name, one in known if one.grade is Grade.REPORTED]
     if len({text for _, text in told}) == 1:
         return told[0][1]
     return "; ".join(f"{name}: {text}" for name, text in told)

@@ -50,6 +50,7 @@ def _state(cell: CellView, claim: Expectation | None) -> str:
 
 def claim_evidence(entry: Expectation) -> dict[str, Any]:
     """Return a claim: what it says, how sure that is, who says so and where it holds."""
+    said = says(entry)
     where = [
         ENGINES[entry.engine].product,
         entry.versions or "every version",
@@ -59,7 +60,7 @@ def claim_evidence(entry: Expectation) -> dict[str, Any]:
     ]
     return slim(
         {
-            "says": capital(says(entry)),
+            "says": f"{said[0].upper()}{said[1:]}",
             "how": _how(entry),
             "url": entry.source.url if entry.source else "",
             "source": source(entry),

@@ -37,7 +37,7 @@ def page_data(results: Results, archives: Sequence[str] = ()) -> str:
     rows = list(zip(rows_of(results), grid_of(results), strict=True))
     steps = Steps(results)
     plain = clean(facts(results, steps))
-    packed = {"steps": packed_steps(steps), "evidence": _evidence(rows, steps)}
+    packed = {**packed_steps(steps), "evidence": _evidence(rows, steps)}
     data = {**plain, "archives": list(archives), **packed}
     text = json.dumps(data, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e")

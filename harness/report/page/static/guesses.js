@@ -18,6 +18,7 @@ const countAgain = () => document.querySelectorAll("[data-on]").forEach((/** @ty
   (number || place).textContent = number ? many : `${name} (${many})`;
   const whole = /** @type {HTMLElement} */ (place.closest("li") || place);
   whole.hidden = many === "0";
+  whole.classList.toggle("zero", many === "0");
   place.toggleAttribute("disabled", many === "0");
 });
 // Tells whether anything is to be drawn anew.

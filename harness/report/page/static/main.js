@@ -133,7 +133,7 @@ const targetSaid = (target) => cut(`${target.label}${target.run ? "" : `; not ru
 const filters = byId("filters");
 filters.hidden = false;
 byId("pair").hidden = false;
-if (byId("guesses")) byId("guesses").hidden = false;
+byId("guesses-said")?.remove();
 byId("pair-said").classList.add("on-paper");
 // Another start may have no step to where one was going: then the nearest that it has is offered.
 /** @type {(id: string) => void} */

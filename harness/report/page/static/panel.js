@@ -43,7 +43,7 @@ const diagnosis = (cell, column) => {
 /** @type {(cell: Cell, column: number) => Element[]} */
 const meanwhile = (cell, column) => {
   if (!cell.meanwhile) return [];
-  const pieces = cell.meanwhile.split(/([^\s[\]]+\[[^\]]+\])/);
+  const pieces = capital(cell.meanwhile).split(/([^\s[\]]+\[[^\]]+\])/);
   return [make("p", {}, make("b", {}, "Meanwhile. "), pieces.map((piece) => { const row = rowOf.get(piece); return row === undefined ? piece : cellLink(idOf(row, column), piece); }), ".")];
 };
 // What the cell ended as on each GPU, the worst first, which is what the rest of the panel shows; then the others' words.

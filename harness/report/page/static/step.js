@@ -1,6 +1,8 @@
 // ---- the first screen: pickers, counts, rows ------------------------------------------------------------------
 const STEP_ROWS = 8;
 const MOST_STEP_ROWS = 100;
+// What of a row is a phrase: its number in the list of all that any step says.
+const PHRASES = ["text", "cause", "instead", "sure", "seen"];
 /** @type {[head: string, field: "text" | "cause" | "instead" | "sure"][]} */
 const STEP_COLUMNS = [["What changes", "text"], ["Cause", "cause"], ["Meanwhile", "instead"], ["How sure", "sure"]];
 /** @type {(found: StepLine[], after: string) => Element} */
@@ -43,11 +45,15 @@ const nodesTable = (step, before, after) => {
     .map((text) => make("th", { scope: "col" }, text)))), make("tbody", {}, lines.slice(0, 1000)),
     lines.length > 1000 ? make("caption", {}, `The first 1000 of ${lines.length}; results.json has all.`) : null);
 };
+/** @type {(step: Step, phrases: string[]) => Step} */
+const spelt = (step, phrases) => ({ ...step, rows: step.rows.map((row) => ({ ...row, .../** @type {any} */ (Object.fromEntries(PHRASES.map((field) => [field, phrases[/** @type {any} */ (row)[field]]]))) })) });
 // The step from one column to another as Python judged it; null where this page does not have it.
 /** @type {(before: number, after: number) => Promise<Step | null>} */
 const stepOf = async (before, after) => {
   const at = data.steps[before].to.indexOf(after);
-  return at < 0 ? null : (await opening(data.steps[before]))[at];
+  if (at < 0) return null;
+  const [steps, phrases] = await Promise.all([opening(data.steps[before]), opening(data.phrases)]);
+  return spelt(toldStep(steps[at]), phrases);
 };
 /** @type {(step: Step, before: number, after: number) => (Element | string)[]} */
 const stepBody = (step, before, after) => {
@@ -70,7 +76,7 @@ const drawStep = async (before, after) => {
   let body;
   try {
     const step = await stepOf(before, after);
-    body = step ? stepBody(toldStep(step), before, after) : noStep(before, after);
+    body = step ? stepBody(step, before, after) : noStep(before, after);
   } catch (error) { body = [make("p", { class: "headline" }, `The steps cannot be unpacked in this browser (${messageOf(error)}).`)]; }
   if (stepWanted !== wanted) return;
   place.replaceChildren(...body);
