@@ -20,7 +20,7 @@ const figure = (value) => (typeof value === "number" ? String(Number(value.toPre
 const claims = (cell, variant, measured) => (cell.claims || []).map((index) => {
   const claim = variant.expectations[index];
   return make("p", {}, make("b", {}, claim.says), ", ", claim.how, claim.url ? [" ", link(claim.url, claim.source || claim.url)] : "", ". ",
-    claim.note ? `${claim.note.replace(/\.?$/, ".")} ` : "", claim.where ? make("span", { class: "quiet" }, `${claim.where} `) : "",
+    claim.note ? `${capital(claim.note.replace(/\.?$/, "."))} ` : "", claim.where ? make("span", { class: "quiet" }, `${claim.where} `) : "",
     measured && cell.expectation === index ? make("span", { class: "quiet" }, "This is what the result is held against.") : "");
 });
 // A proof is named case.variant; its cell on the same target is where to look, and says there whether it holds.
