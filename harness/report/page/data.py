@@ -44,7 +44,7 @@ def page_data(
     rows = list(zip(rows_of(results), grid_of(results), strict=True))
     steps = Steps(results)
     plain = clean(facts(results, steps))
-    packed = {"steps": packed_steps(steps), "evidence": _evidence(rows, steps, _held(models or {}))}
+    packed = {**packed_steps(steps), "evidence": _evidence(rows, steps, _held(models or {}))}
     data = {**plain, "archives": list(archives), **packed}
     text = json.dumps(data, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e")
@@ -113,6 +113,12 @@ def _row(
 ) -> dict[str, Any]:
     runs = steps.results.runs
     found = [
-        cell_evidence(cell, names[1], runs, steps.instead(index, column)) for column, cell in enumerate(cells)
+        cell_evidence(
+            cell,
+            names[1],
+            runs,
+            {guesses: steps.instead(index, column, guesses=guesses) for guesses in (False, True)},
+        )
+        for column, cell in enumerate(cells)
     ]
     return {"variant": variant_evidence(*names, models), "cells": found}
