@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from harness.case import Expectation
-from harness.report.compare.ranges import PREDICATE, chip, short_versions, spans, unasked
+from harness.report.compare.ranges import chip, short_versions, spans, unasked
 from harness.report.compare.sides import Side
 from harness.report.model import CellView, Span, TargetView
-from harness.words import Class, Grade, Precision
+from harness.words import PREDICATE, Class, Grade, Precision
 from tests.report.factory import ISSUE
 from tests.report.handmade import FP16, FP32, INT8, cell, layer, target, variant
 

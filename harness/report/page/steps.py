@@ -87,9 +87,12 @@ class _Lines:
 
     def of(self, row: Row) -> Line:
         """Return a row of a step by numbers."""
-        said = (row.text, row.cause, row.instead, row.sure, row.seen)
-        numbers = (self.phrases.setdefault(phrase, len(self.phrases)) for phrase in said)
-        return Line(str(row.kind), self._rows[row.case, row.variant], *numbers, row.guessed)
+        said = row.text, row.cause, row.instead, row.sure, row.seen
+        text, cause, instead, sure, seen = (
+            self.phrases.setdefault(phrase, len(self.phrases)) for phrase in said
+        )
+        number = self._rows[row.case, row.variant]
+        return Line(str(row.kind), number, text, cause, instead, sure, seen, row.guessed)
 
 
 def _step(steps: Steps, before: int, after: int, lines: _Lines) -> dict[str, Any]:

@@ -13,7 +13,7 @@ const drawAnew = (row) => {
 // Counts that guesses change stand in the page with both numbers; a list's entry has its name beside them.
 const countAgain = () => document.querySelectorAll("[data-on]").forEach((/** @type {HTMLElement} */ place) => {
   const { on = "", off = "", name = "" } = place.dataset;
-  const many = guessesShown ? on : off;
+  const many = asked.guesses ? on : off;
   const number = place.querySelector(".n");
   (number || place).textContent = number ? many : `${name} (${many})`;
   const whole = /** @type {HTMLElement} */ (place.closest("li") || place);
@@ -24,14 +24,14 @@ const countAgain = () => document.querySelectorAll("[data-on]").forEach((/** @ty
 // Tells whether anything is to be drawn anew.
 /** @type {(shown: boolean) => boolean} */
 const showGuesses = (shown) => {
-  if (shown === guessesShown) return false;
-  guessesShown = shown;
+  if (shown === asked.guesses) return false;
+  asked.guesses = shown;
   data.grid = shown ? guessedGrid : plainGrid;
   guessedRows.forEach(drawAnew);
   countAgain();
   return true;
 };
 /** @type {(step: Step) => Step} */
-const toldStep = (step) => (guessesShown ? { ...step, ...step.guesses } : step);
+const toldStep = (step) => (asked.guesses ? { ...step, ...step.guesses } : step);
 /** @type {(cell: Cell) => Cell} */
-const toldCell = (cell) => (guessesShown ? { ...cell, ...cell.guess } : cell);
+const toldCell = (cell) => (asked.guesses ? { ...cell, ...cell.guess } : cell);

@@ -85,7 +85,7 @@ const apply = () => {
   strangers();
   if (showGuesses(state.guesses === "1")) {
     [shownPair, shownFilter, current] = ["", null, null];
-    byId("show-guesses").checked = guessesShown;
+    byId("show-guesses").checked = asked.guesses;
   }
   const newPair = targets.length && shownPair !== pair.join();
   if (newPair) {
