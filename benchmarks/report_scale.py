@@ -120,7 +120,7 @@ def _variant(index: int) -> VariantView:
         recipe_sha256=f"{index:064x}",
         model_sha256=f"{index * 7919:064x}",
         expectations=(Expectation.reported(Class.BUILD_FAILED, "<10.9", _LINK),),
-        tags=("sweep:size",),
+        tags=("sized",),
         spans=(
             Span("TensorRT", "fails to build on 10.0 (measured); fixed in 10.1 (measured): builds, INT8 2/2"),
         ),

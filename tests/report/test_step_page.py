@@ -232,7 +232,7 @@ def test_a_noisy_time_is_shown_as_about(
     if drawn:
         monkeypatch.setattr("harness.report.page.html._STATIC_CELLS", 0)
     write_report(with_timings(), tmp_path)
-    made = Opened(browser, tmp_path / "index.html")
+    made = Opened(browser, tmp_path / "index.html", "#only=s")
     noisy, quiet = (cell(made.page, "qdq-between", on) for on in ("rtx17", "rtx14"))
     assert "≈1.3 ms" in noisy.inner_text()
     assert "median 1.3 ms, too noisy" in noisy.get_attribute("aria-label")
@@ -502,6 +502,8 @@ def test_a_cell_shows_the_figure_that_was_chosen(browser: Browser, tmp_path: Pat
     page.locator("#f-metric").select_option("latency")
     assert under("rtx15").endswith("1.5 ms")
     page.locator("#f-metric").select_option("")
+    assert under("rtx15") == "↓ +"
+    page.locator("#f-details").check()
     assert under("rtx15").endswith("INT8 0/1 1.5 ms")
     assert made.complaints == []
     made.context.close()

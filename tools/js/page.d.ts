@@ -11,19 +11,21 @@ interface Target {
 interface Case { name: string; title: string; summary: string; links: { url: string; title: string }[] }
 interface RowFields {
   name: string; title: string; role: string; role_name: string; counterpart: string | null; tags: string[];
-  wanted: { node: string; want: string; op: string }[]; spans: Span[]; differs: boolean;
+  wanted: { node: string; want: string; op: string }[]; spans: Span[]; changes: [number, number][];
 }
 interface Row extends RowFields { index: number; case: Case; full: string }
 interface Span { series: string; text: string; claimed: boolean }
+interface Fold { rows: number[]; name: string; said: string }
+type Line = number | Fold;
 interface Look {
   cls: string; bucket: string; letters: string; classes: string; corner: string; under: string; chip: string;
   words: string; said: string; nodes: [ran: string, kept: boolean][]; states: string[]; signature: string | null;
-  ran: string[]; measured: boolean; past: string[];
+  ran: string[]; measured: boolean; past: string[]; known: string; grade: string; bad: number;
 }
 interface Time { row: number; column: number; median: number; stack: number; noisy: boolean }
 interface PageData {
   targets: Omit<Target, "index">[]; pair: [string, string]; series: number[][]; cases: Case[];
-  rows: Table<RowFields & { case: number }>; looks: Table<Look>; grid: number[][]; times: Table<Time>;
+  rows: Table<RowFields & { case: number }>; folds: Table<Fold>; looks: Table<Look>; grid: number[][]; times: Table<Time>;
   marks: { [cls: string]: { letters: string; shape: string; name: string } };
   kinds: { id: string; name: string; meaning: string }[];
   patterns: { [kind: string]: [mark: string, path: string] };

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.engines import ENGINES
+from harness.judge.worst import badness
 from harness.layers.datatype import same_precision
 from harness.report import past
 from harness.report.compare.ranges import PREDICATE
@@ -15,6 +16,7 @@ from harness.report.compare.upgrade import default_pair
 from harness.report.labels import BUCKETS, CORNERS, KINDS, MARKS, PATTERNS, ROLES, bucket
 from harness.report.page import gpus
 from harness.report.page.columns import Column, groups
+from harness.report.page.folds import Fold, folds
 from harness.report.page.packing import table
 from harness.report.page.query import states, vocabulary
 from harness.report.page.steps import series_of
@@ -50,7 +52,7 @@ def grid_of(results: Results) -> list[list[CellView]]:
 
 
 class Row(NamedTuple):
-    """A variant, with the number of its case; `differs` says that it changes within a series."""
+    """A variant, with the number of its case; `changes` are the pairs of columns that were measured to differ."""
 
     case: int
     name: str
@@ -61,14 +63,15 @@ class Row(NamedTuple):
     tags: tuple[str, ...]
     wanted: list[dict[str, str]]
     spans: list[dict[str, Any]]
-    differs: bool
+    changes: list[tuple[int, int]]
 
 
 class Look(NamedTuple):
     """What cells that look alike have in common: what is drawn, said and asked for.
 
     `said` is what is known in a few words, `nodes` what each wanted node ran in and whether that was asked for, `ran`
-    and `past` and `states` are words of the query language.
+    and `past` and `states` are words of the query language. `known` is the class that it is known to end as, "" where
+    nothing is, `grade` how sure that is, and `bad` how bad it is beside others.
     """
 
     cls: str
@@ -86,6 +89,9 @@ class Look(NamedTuple):
     ran: tuple[str, ...]
     measured: bool
     past: tuple[str, ...]
+    known: str
+    grade: str
+    bad: int
 
 
 class Time(NamedTuple):
@@ -102,17 +108,19 @@ def facts(results: Results, steps: Steps) -> dict[str, Any]:
     """Return targets, rows, looks and timings as plain data."""
     rows = rows_of(results)
     numbers = {case.name: number for number, case in enumerate(results.cases)}
-    differing = {(change.case, change.variant) for change in results.changes}
+    changes = _changes(results)
     # What differs, numbered in the order it comes.
     looks: dict[Look, int] = {}
     stacks: dict[tuple[str, ...], int] = {}
     known = {each.column.target: each for each in steps.known}
     grid: list[list[int]] = []
+    ends: list[tuple[str, ...]] = []
     times: list[Time] = []
     for row, ((_, variant), cells) in enumerate(zip(rows, grid_of(results), strict=True)):
         sides = [known[cell.target].sides[variant.case, variant.name] for cell in cells]
         shown = [_look(cell, variant, one) for cell, one in zip(cells, sides, strict=True)]
         grid.append([looks.setdefault(one, len(looks)) for one in shown])
+        ends.append(tuple(one.known or one.cls for one in shown))
         times += [
             Time(row, column, one.median, stacks.setdefault(one.stack, len(stacks)), not one.interval)
             for column, one in enumerate(each.timing for each in sides)
@@ -126,10 +134,11 @@ def facts(results: Results, steps: Steps) -> dict[str, Any]:
         "rows": table(
             Row,
             (
-                _row(numbers[case.name], variant, (case.name, variant.name) in differing)
+                _row(numbers[case.name], variant, changes.get((case.name, variant.name), []))
                 for case, variant in rows
             ),
         ),
+        "folds": table(Fold, folds([variant for _, variant in rows], ends)),
         "looks": table(Look, looks),
         "grid": grid,
         "times": table(Time, times),
@@ -141,6 +150,16 @@ def facts(results: Results, steps: Steps) -> dict[str, Any]:
         "patterns": PATTERNS,
         "query": vocabulary(),
     }
+
+
+def _changes(results: Results) -> dict[tuple[str, str], list[tuple[int, int]]]:
+    """Return by variant which columns were measured to differ, neighbours in a series."""
+    column = {target.id: number for number, target in enumerate(results.targets)}
+    found: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    for change in results.changes:
+        ends = (column[change.before], column[change.after])
+        found.setdefault((change.case, change.variant), []).append(ends)
+    return found
 
 
 def _case(case: CaseView) -> dict[str, Any]:
@@ -166,7 +185,7 @@ def _target(column: Column) -> dict[str, Any]:
     }
 
 
-def _row(case: int, variant: VariantView, differs: bool) -> Row:  # noqa: FBT001
+def _row(case: int, variant: VariantView, changes: list[tuple[int, int]]) -> Row:
     ops = variant.ops
     return Row(
         case,
@@ -178,7 +197,7 @@ def _row(case: int, variant: VariantView, differs: bool) -> Row:  # noqa: FBT001
         variant.tags,
         [{"node": node, "want": said(want), "op": ops.get(node, "")} for node, want in variant.wanted],
         [{"series": span.series, "text": span.text, "claimed": span.claimed} for span in told_spans(variant)],
-        differs,
+        changes,
     )
 
 
@@ -251,7 +270,18 @@ def _look(cell: CellView, variant: VariantView, one: Side) -> Look:
         _ran_in(cell, variant, one.nodes),
         cell.measured,
         past.history_words(cell),
+        str(one.cls or ""),
+        str(one.grade or ""),
+        _bad(cell, one),
     )
+
+
+def _bad(cell: CellView, one: Side) -> int:
+    """Return how bad a cell is beside others, in one number; what nothing is known of hides nothing."""
+    if one.cls is None:
+        return -1
+    news, by_class = badness(one.cls, cell.verdict)
+    return 100 * news + by_class
 
 
 def _said(cell: CellView, one: Side) -> str:

@@ -55,9 +55,9 @@ _STEP_ROWS = 8
 _MOST_STEP_ROWS = 100
 #: What changed from run to run: rows shown, rows with those behind "earlier", cells named in a row.
 _NEWS_ROWS, _MOST_NEWS, _NEWS_CELLS = 12, 100, 3
-_STYLES = ("style.css", "matrix.css", "panel.css", "media.css")
+_STYLES = ("style.css", "matrix.css", "compact.css", "panel.css", "media.css")
 #: In the order in which they rely on one another.
-_SCRIPTS = ("base", "step", "query", "matrix", "sight", "graph", "layers", "panel", "main")
+_SCRIPTS = ("base", "step", "query", "folds", "matrix", "sight", "graph", "layers", "panel", "main")
 
 
 def render(results: Results, archives: Sequence[str] = ()) -> str:
@@ -91,7 +91,6 @@ def render(results: Results, archives: Sequence[str] = ()) -> str:
             news=news(results),
             questions=questions(results),
             runs=_runs(results),
-            differing={(change.case, change.variant) for change in results.changes},
         )
     )
 

@@ -44,6 +44,7 @@ const problem = (text) => {
 };
 let shownPair = "";
 let stepShown = Promise.resolve();
+let cellShown = Promise.resolve();
 /** @type {string | null} */
 let shownFilter = null;
 /** @type {(pick: HTMLSelectElement, offered: Target[], chosen: number) => void} */
@@ -103,6 +104,10 @@ const apply = () => {
   const hidden = state.hide.split("|");
   for (const box of filters.querySelectorAll("[name=family]")) box.checked = !hidden.includes(families[box.value].dataset.name || "");
   byId("f-pair").setAttribute("aria-pressed", String(onlyTwo(state)));
+  showDetails(state.only.includes("s"));
+  unfoldAll(state.only.includes("u"));
+  byId("f-details").checked = state.only.includes("s");
+  byId("f-unfold").checked = state.only.includes("u");
   filterAgain();
   if (newPair) showPair(pair);
   for (const button of document.querySelectorAll("[data-bucket]")) button.setAttribute("aria-pressed", String(state.state === "b-" + button.dataset.bucket));
@@ -110,7 +115,7 @@ const apply = () => {
   if (place) {
     const vs = byTarget.get(state.vs);
     const other = vs && vs.index !== place[1] ? vs.index : null;
-    if (String(current) !== String([...place, other])) openCell(...place, other);
+    if (String(current) !== String([...place, other])) cellShown = openCell(...place, other);
   } else shutCell();
 };
 // A step to another cell is one that the browser's Back undoes; typing in a filter is not.
@@ -152,6 +157,8 @@ byId("f-state").addEventListener("change", () => go({ state: byId("f-state").val
 byId("f-metric").addEventListener("change", () => go({ metric: byId("f-metric").value }));
 byId("f-differs").addEventListener("change", () => go({ only: only("d", byId("f-differs").checked) }));
 byId("f-measured").addEventListener("change", () => go({ only: only("m", byId("f-measured").checked) }));
+byId("f-details").addEventListener("change", () => go({ only: only("s", byId("f-details").checked) }));
+byId("f-unfold").addEventListener("change", () => go({ only: only("u", byId("f-unfold").checked) }));
 byId("f-all").addEventListener("change", () => go({ only: only("a", byId("f-all").checked) }));
 phone.addEventListener("change", filterAgain);
 byId("f-pair").addEventListener("click", () => {
@@ -159,7 +166,7 @@ byId("f-pair").addEventListener("click", () => {
   showPair(pairNow());
 });
 byId("show-all").addEventListener("click", () => {
-  go({ q: "", state: "", hide: "", only: state.only.includes("a") ? "a" : "" });
+  go({ q: "", state: "", hide: "", only: state.only.replace(/[^asu]/g, "") });
   showPair(pairNow());
   byId("f-text").focus();
 });
@@ -183,7 +190,7 @@ for (const reference of document.querySelectorAll("a[data-q]")) {
   reference.href = hashOf({ ...fresh(), q: reference.dataset.q });
   reference.addEventListener("click", (/** @type {Event} */ event) => {
     event.preventDefault();
-    go({ q: reference.dataset.q, state: "", hide: "", only: "" });
+    go({ q: reference.dataset.q, state: "", hide: "", only: state.only.replace(/[^su]/g, "") });
     byId("matrix").scrollIntoView();
   });
 }
@@ -235,16 +242,21 @@ const ON_PAPER = 20000;
 /** @type {HTMLDetailsElement[]} */
 let unfolded = [];
 addEventListener("beforeprint", () => {
-  if (!STATIC && panel.hidden && matching.length * shownColumns().length <= ON_PAPER) drawMore(matching.length);
-  unfolded = [...document.querySelectorAll("main details:not([open], #nodes, .claims), #panel details:not([open])")];
+  if (panel.hidden) unfoldAll(true);
+  if (!STATIC && panel.hidden && lines.length * shownColumns().length <= ON_PAPER) drawMore(lines.length);
+  unfolded = [...document.querySelectorAll("main details:not([open], #nodes), #panel details:not([open])")];
   unfolded.forEach((entry) => { entry.open = true; });
 });
-addEventListener("afterprint", () => unfolded.forEach((entry) => { entry.open = false; }));
+addEventListener("afterprint", () => {
+  unfolded.forEach((entry) => { entry.open = false; });
+  unfoldAll(state.only.includes("u"));
+});
 byId("f-help").addEventListener("click", showHelp);
 follow();
 if (!shownPair) apply();
-if (current) scroller.scrollIntoView({ block: "nearest", behavior: "instant" });
-stepShown.then(() => {
+// Once all that stands above the matrix has its height.
+Promise.all([stepShown, cellShown]).then(() => {
+  if (current) scroller.scrollIntoView({ block: "nearest", behavior: "instant" });
   performance.mark("ready");
   document.documentElement.dataset.ready = "";
 });

@@ -22,7 +22,8 @@ const reveal = (anchor) => {
 const MOST_DRAWN = 20000;
 /** @type {(row: number, column: number) => HTMLAnchorElement | undefined} */
 const drawnCell = (row, column) => {
-  const missing = matching.indexOf(row) + 1 - drawn;
+  unfold(row);
+  const missing = lines.indexOf(row) + 1 - drawn;
   if (!STATIC && missing > 0 && missing * shownColumns().length <= MOST_DRAWN) drawMore(missing + BATCH);
   return links[row]?.[column];
 };
