@@ -7,6 +7,7 @@ interface Chunk { packed: string }
 interface Target {
   index: number; id: string; label: string; family: string; series: string; version: string; short: string;
   engine: string; run: boolean; needs: string; gpu: string; baseline: boolean; commands: string[];
+  name: string; facts: [name: string, text: string][]; sources: { url: string; title: string }[];
 }
 interface Case { name: string; title: string; summary: string; links: { url: string; title: string }[] }
 interface RowFields {
@@ -91,9 +92,9 @@ interface Query {
   rows: ((row: Row) => boolean)[]; columns: ((target: Target) => boolean)[]; cells: LookTest[]; none: LookTest[];
   sequences: [states: string[], not: boolean][];
 }
-interface State { [key: string]: string; a: string; b: string; q: string; state: string; hide: string; only: string; metric: string; cell: string; vs: string }
+interface State { [key: string]: string; a: string; b: string; q: string; state: string; hide: string; only: string; metric: string; cell: string; vs: string; cols: string }
 interface Filter {
-  query: Query; hide: string[]; state: string; differs: boolean; measured: boolean; pair: [number, number] | null;
+  query: Query; hide: string[]; state: string; differs: boolean; measured: boolean; pair: [number, number] | null; cols: string[];
 }
 
 // What a selector finds in the page's own markup is what the script takes it for.

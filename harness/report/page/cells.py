@@ -15,7 +15,7 @@ from harness.report.compare.ranges import PREDICATE
 from harness.report.compare.upgrade import default_pair
 from harness.report.labels import BUCKETS, CORNERS, KINDS, MARKS, PATTERNS, ROLES, bucket
 from harness.report.page import gpus
-from harness.report.page.columns import Column, groups
+from harness.report.page.columns import Column, facts_of, groups, product_name
 from harness.report.page.folds import Fold, folds
 from harness.report.page.packing import table
 from harness.report.page.query import states, vocabulary
@@ -182,6 +182,9 @@ def _target(column: Column) -> dict[str, Any]:
         "gpu": column.gpu,
         "baseline": ENGINES[Engine(target.engine)].baseline,
         "commands": list(target.commands),
+        "name": product_name(target),
+        "facts": facts_of(column),
+        "sources": [{"url": link.url, "title": link.title or link.url} for link in target.sources],
     }
 
 

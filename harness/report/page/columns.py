@@ -97,6 +97,36 @@ def _stale(target: TargetView, cells: Sequence[CellView], newest: str) -> str:
     return "; ".join(filter(None, parts))
 
 
+def product_name(target: TargetView) -> str:
+    """Return a target as who has the hardware calls it: the board and its JetPack first, the id last."""
+    if target.jetpack:
+        board = f"{target.gpus or 'Jetson'}, JetPack {target.jetpack}"
+        return f"{board} \N{EN DASH} TensorRT {target.version} ({target.id})"
+    chosen = f": {target.gpus}" if ", SM" in target.series and target.gpus else ""
+    return f"{target.label}{chosen} ({target.id})"
+
+
+def facts_of(column: Column) -> list[tuple[str, str]]:
+    """Return what a reader has to know of a column, by its name; what nothing says is left out."""
+    target, stamps = column.target, column.target.stamps
+    capability = f", compute capability {target.compute_capability}" if target.compute_capability else ""
+    found = (
+        ("Version", target.version),
+        ("Released", target.released),
+        ("Runs on", target.gpus and target.gpus + capability),
+        ("Platform", target.platform),
+        ("JetPack", target.jetpack),
+        ("CUDA", target.cuda),
+        ("NVIDIA driver", target.driver),
+        ("Environment", target.image),
+        ("Needs", "" if stamps else target.needs),
+        ("Last run", f"{stamps.when[:10]}, {column.gpu}" if stamps else "not run here"),
+        ("Out of date", column.stale),
+        ("Note", target.notes),
+    )
+    return [(name, text) for name, text in found if text]
+
+
 def gpus_of(cell: CellView) -> set[str]:
     """Return the GPUs that a cell was measured on, or `NO_GPU`."""
     return {each.gpu or NO_GPU for each in cell.by_gpu if each.cls not in UNJUDGED} or {_stamped(cell)}
