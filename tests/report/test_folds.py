@@ -128,7 +128,7 @@ def test_a_sweep_is_one_row_that_says_what_its_rows_share(folded: Opened) -> Non
     assert page.locator("#grid tr.fold .many").all_inner_texts() == ["1/4"]
     assert page.locator("#grid tr.fold .alike").inner_text() == "the worst shown"
     page.locator("#f-text").fill("target:rtx15")
-    assert page.locator("#grid tr.fold .alike").inner_text() == "all the same here"
+    assert page.locator("#grid tr.fold .alike").inner_text() == "all alike here"
     page.locator("#f-text").fill("")
     page.locator("#grid .unfold").click()
     assert page.locator("#grid .unfold").get_attribute("aria-expanded") == "true"
@@ -214,3 +214,61 @@ def test_a_row_speaks_of_the_columns_that_are_shown(folded: Opened) -> None:
     assert series() == ["TensorRT", "Jetson", "RTX", "ONNX Runtime", "Reproduced"]
     page.locator("#f-text").fill("target:trt86,l4t86")
     assert series() == ["TensorRT", "Jetson", "Reproduced"]
+
+
+# ---- what differs in the columns that are shown ----------------------------------------------------------------------
+
+DIFFERS = {
+    "": ["qdq", "qdq-between", "int8-entropy", "fp32"],
+    "target:rtx15,rtx16": ["qdq", "fp32"],
+    "target:rtx15,rtx17": ["qdq", "qdq-between"],
+    "target:rtx15": [],
+    # Of one engine each: what builds on one and works on the other does not differ.
+    "target:rtx15,ort131": [],
+    "target:rtx17,ort131": ["qdq"],
+    # What is reported counts, what is guessed does not.
+    "target:trt86,trt102": ["int8-entropy"],
+    "target:trt86,l4t86": [],
+    "target:trt102,l4t86": ["int8-entropy"],
+}
+
+
+def reported() -> Results:
+    """Return the usual results, with reports that a variant fails on TensorRT 8.6 and works since 10."""
+    plain = factory.case()
+    says = partial(factory.Expectation.reported, link=factory.ISSUE)
+    claims = (
+        says(factory.Class.BUILD_FAILED, "<10", engine=factory.Engine.TENSORRT),
+        says(factory.Class.OK, ">=10", engine=factory.Engine.TENSORRT, level="precision"),
+    )
+    variants = tuple(
+        replace(each, expectations=claims) if each.name == "int8-entropy" else each for each in plain.variants
+    )
+    return assemble(factory.matrix(), (replace(plain, variants=variants),), factory.outcomes())
+
+
+@pytest.mark.browser
+def test_differs_asks_of_the_columns_that_are_shown(browser: Browser, tmp_path: Path) -> None:
+    """A row that is the same in both columns in sight is noise, whatever it is elsewhere."""
+    write_report(reported(), tmp_path)
+    made = Opened(browser, tmp_path / "index.html", "#only=d")
+    found = {}
+    for query in DIFFERS:
+        made.page.locator("#f-text").fill(query)
+        found[query] = rows(made.page)
+    assert found == DIFFERS
+    made.context.close()
+
+
+@pytest.mark.browser
+def test_a_sequence_says_what_it_leaves_out(browser: Browser, tmp_path: Path) -> None:
+    """It sees measured cells alone; none of TensorRT was, and an empty answer would be taken for "never"."""
+    write_report(reported(), tmp_path)
+    made = Opened(browser, tmp_path / "index.html")
+    made.page.locator("#f-text").fill("seq:fail,ok target:trt*")
+    assert rows(made.page) == []
+    said = made.page.locator("#f-count").inner_text()
+    assert said.startswith("0 of 4 rows; 1 more by what is reported")
+    made.page.locator("#f-text").fill("-seq:fail,ok target:trt*")
+    assert made.page.locator("#f-count").inner_text() == "4 rows"
+    made.context.close()

@@ -60,7 +60,7 @@ const drawFold = (fold) => {
     cell.hidden = !columns[column];
     if (columns[column]) same = drawFolded(fold, column, cell) && same;
   });
-  made.querySelector(".alike").textContent = same ? "all the same here" : "the worst shown";
+  made.querySelector(".alike").textContent = same ? "all alike here" : "the worst shown";
   made.querySelector("button").setAttribute("aria-expanded", String(isOpen(fold)));
   made.classList.toggle("unfolded", isOpen(fold));
   return made;

@@ -131,7 +131,6 @@ if (STATIC) {
   }, { root: scroller, rootMargin: "300px 1000000px" });
   // An observer speaks when a crossing changes; observed anew it speaks of a sentinel that is still in view.
   watch = () => { more.unobserve(sentinel); more.observe(sentinel); };
-  byId("matrix-off").remove();
 }
 const drawHeads = () => {
   heads.forEach((head, index) => { head.hidden = !columns[index]; });
@@ -172,10 +171,10 @@ const drawRows = () => {
   }
 };
 // Sets what is shown; `hide` are families left out, `state` a class or verdict, `query` a parsed query. `pair` are the
-// only columns that there is room for, unless the query names others.
+// only columns that there is room for, unless the query or `cols`, which were chosen one by one, names others.
 /** @type {(filter: Filter) => void} */
-const filterRows = ({ query, hide, state, differs, measured, pair }) => {
-  const room = (/** @type {Target} */ target) => !pair || query.columns.length > 0 || pair.includes(target.index);
+const filterRows = ({ query, hide, state, differs, measured, pair, cols }) => {
+  const room = (/** @type {Target} */ target) => (cols.length ? cols.includes(target.id) : !pair || query.columns.length > 0 || pair.includes(target.index));
   columns = targets.map((target) => !hide.includes(target.family) && !(measured && !target.run) && room(target) && query.columns.every((fits) => fits(target)));
   const shown = shownColumns();
   const tests = [...query.cells, ...(state ? [(/** @type {Look} */ look) => look.bucket === state.slice(2) && state[0] === "b" || (look.cls === state.slice(2) && state[0] === "k")] : [])];

@@ -130,19 +130,20 @@ const sequence = (states, columns, seen) => {
 // What counts where rows are compared: what was measured, and what somebody reports.
 /** @type {LookTest} */
 const told = (look) => look.known !== "" && look.grade !== "guessed";
-// Two that were both measured differ by their class, as Python has it; "builds" and "works" are no difference to a claim.
-/** @type {(one: Look, other: Look) => boolean} */
-const differ = (one, other) => {
-  const good = ["ok", "built"];
-  return one.known !== other.known && !(one.grade !== other.grade && good.includes(one.known) && good.includes(other.known));
+// Within a series two that were measured differ by their class, as Python has it; else "builds" and "works" are the same.
+/** @type {(one: Look, other: Look, series: boolean) => boolean} */
+const differ = (one, other, series) => {
+  const good = [one, other].every(({ known }) => known === "ok" || known === "built");
+  return one.known !== other.known && (!good || (series && one.measured && other.measured));
 };
 // Returns a test for rows: what is told of the shown columns differs within a series; across series where none has two.
 /** @type {(columns: boolean[]) => (row: Row) => boolean} */
 const differing = (columns) => {
   const runs = data.series.map((series) => series.filter((column) => columns[column]));
-  const groups = runs.some((run) => run.length > 1) ? runs : [runs.flat()];
+  const series = runs.some((run) => run.length > 1);
+  const groups = series ? runs : [runs.flat()];
   return (row) => row.changes.some((ends) => ends.every((column) => columns[column])) || groups.some((group) => {
     const known = [...new Set(group.map((column) => lookOf(row.index, column)))].filter(told);
-    return known.some((one) => known.some((other) => differ(one, other)));
+    return known.some((one) => known.some((other) => differ(one, other, series)));
   });
 };

@@ -3,14 +3,29 @@ const STEP_ROWS = 8;
 const MOST_STEP_ROWS = 100;
 /** @type {[head: string, field: "text" | "cause" | "instead" | "sure"][]} */
 const STEP_COLUMNS = [["What changes", "text"], ["Cause", "cause"], ["Meanwhile", "instead"], ["How sure", "sure"]];
-/** @type {(found: StepLine[], after: string) => Element} */
+// Rows of one cause, with the same to do about it and as sure, are one.
+/** @type {(found: StepLine[]) => StepLine[][]} */
+const together = (found) => {
+  /** @type {Map<string, StepLine[]>} */
+  const groups = new Map();
+  for (const line of found) {
+    const { kind, row, text, ...rest } = line;
+    const key = JSON.stringify(rest.cause ? rest : [text, rest]);
+    groups.set(key, [...(groups.get(key) || []), line]);
+  }
+  return [...groups.values()];
+};
+/** @type {(group: StepLine[], field: "text" | "cause" | "instead" | "sure") => string} */
+const saidOf = (group, field) => cut([...new Set(group.map((row) => row[field]))].join("; "), 600);
+/** @type {(found: StepLine[][], after: string) => Element} */
 const stepTable = (found, after) => {
-  const shown = STEP_COLUMNS.filter(([, field]) => found.some((row) => row[field]));
+  const shown = STEP_COLUMNS.filter(([, field]) => found.some(([row]) => row[field]));
+  const linked = (/** @type {StepLine} */ { row }) => cellLink(`${rows[row].full}-${after}`, cut(rows[row].full));
   return make("table", { class: "plain step" },
     make("thead", {}, make("tr", {}, ["Variant", ...shown.map(([head]) => head)].map((text) => make("th", { scope: "col" }, text)))),
-    make("tbody", {}, found.map((row) => make("tr", {},
-      make("th", { scope: "row" }, cellLink(`${rows[row.row].full}-${after}`, cut(rows[row.row].full))),
-      shown.map(([head, field]) => make("td", { "data-head": head, class: row[field] ? null : "nil" }, cut(row[field], 600)))))));
+    make("tbody", {}, found.map((group) => make("tr", {},
+      make("th", { scope: "row" }, linked(group[0]), group.length > 1 ? make("details", {}, make("summary", {}, `and ${group.length - 1} more`), group.slice(1).map((row) => make("p", {}, linked(row)))) : null),
+      shown.map(([head, field]) => make("td", { "data-head": head, class: group[0][field] ? null : "nil" }, saidOf(group, field)))))));
 };
 /** @type {(label: string, ...content: Content[]) => Element} */
 const region = (label, ...content) => make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": label }, ...content);
@@ -18,11 +33,12 @@ const region = (label, ...content) => make("div", { class: "wide", tabindex: "0"
 const stepKinds = (step, after) => data.kinds.flatMap(({ id, name, meaning }) => {
   const found = step.rows.filter((row) => row.kind === id);
   if (!found.length) return [];
-  const rest = found.slice(STEP_ROWS, MOST_STEP_ROWS);
+  const groups = together(found);
+  const rest = groups.slice(STEP_ROWS, MOST_STEP_ROWS);
   return [make("div", { class: `kind u-${id}`, id: `u-${id}` },
     make("h3", {}, name, " ", make("span", { class: "count" }, String(found.length)), " ", make("small", {}, meaning)),
-    region(`${name}, rows`, stepTable(found.slice(0, STEP_ROWS), after)),
-    rest.length ? make("details", {}, make("summary", {}, `${rest.length} more${found.length > MOST_STEP_ROWS ? ` of ${found.length - STEP_ROWS}; the matrix below has all` : ""}`),
+    region(`${name}, rows`, stepTable(groups.slice(0, STEP_ROWS), after)),
+    rest.length ? make("details", {}, make("summary", {}, `${rest.length} more${groups.length > MOST_STEP_ROWS ? ` of ${groups.length - STEP_ROWS}; the matrix below has all` : ""}`),
       region(`${name}, more rows`, stepTable(rest, after))) : null)];
 });
 /** @type {(step: Step) => Element} */
