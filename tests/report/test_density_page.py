@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harness.report import write_report
+from harness.report.compare.pairs import Kind
+from harness.report.compare.upgrade import Row
 from harness.report.page.columns import facts_of, groups, product_name
-from harness.report.page.html import render
+from harness.report.page.html import _shared, _together, render
 from harness.report.products import gpus_said
 from harness.report.results import assemble
 from tests.report import factory
@@ -98,10 +100,10 @@ def test_columns_are_chosen_by_product(browser: Browser, tmp_path: Path) -> None
     write_report(orin(), tmp_path)
     made = Opened(browser, tmp_path / "index.html", viewport=DESK)
     page = made.page
-    name = "Jetson Orin, JetPack 6.0 \N{EN DASH} TensorRT 8.6.2 (l4t86) \N{EN DASH} not run"
+    name = "Jetson Orin, JetPack 6.0 \N{EN DASH} TensorRT 8.6.2 (l4t86) (not run)"
     assert name in page.locator("#pick-a option").all_inner_texts()
     page.locator("#columns summary").click()
-    page.get_by_label(name).uncheck()
+    page.get_by_role("checkbox", name=name).uncheck()
     heads = page.locator("#grid .targets th:visible a")
     assert "l4t86" not in heads.all_inner_texts()
     assert heads.count() == 7
@@ -239,6 +241,21 @@ def test_the_page_describes_itself_to_who_links_it() -> None:
         assert re.search(f'<meta {name} content="[^"]+">', page), name
     assert '<link rel="icon" href="data:image/svg+xml,' in page
     assert '<a class="cellref" href="#conv_silu%5Bqdq%5D-rtx17"' in page
+
+
+@pytest.mark.unit
+def test_rows_of_one_cause_say_what_they_share() -> None:
+    """How sure, and what to do, tell rows apart; of what changes the brackets behind it are left out."""
+    said = "fails → builds"
+    ones = [
+        Row(Kind.FIXED, "c", f"v{n}", f"{said} (INT8 {n}/{n})", "No INT8", "", "measured", measured=True)
+        for n in (1, 2)
+    ]
+    other = replace(ones[0], variant="w", sure="reported")
+    bare = [replace(each, cause="") for each in ones]
+    assert _together([*ones, other, *bare]) == [ones, [other], bare[:1], bare[1:]]
+    assert _shared(ones, "text") == said
+    assert _shared(ones[:1], "text") == ones[0].text
 
 
 @pytest.mark.browser

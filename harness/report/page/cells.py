@@ -71,7 +71,8 @@ class Look(NamedTuple):
 
     `said` is what is known in a few words, `nodes` what each wanted node ran in and whether that was asked for, `ran`
     and `past` and `states` are words of the query language. `known` is the class that it is known to end as, "" where
-    nothing is, `grade` how sure that is, and `bad` how bad it is beside others.
+    nothing is, `grade` how sure that is, `bad` how bad it is beside others, `good` that it is not; `told` says that it
+    counts where rows are compared: it was measured, or somebody reports it.
     """
 
     cls: str
@@ -92,6 +93,8 @@ class Look(NamedTuple):
     known: str
     grade: str
     bad: int
+    good: bool
+    told: bool
 
 
 class Time(NamedTuple):
@@ -276,6 +279,8 @@ def _look(cell: CellView, variant: VariantView, one: Side) -> Look:
         str(one.cls or ""),
         str(one.grade or ""),
         _bad(cell, one),
+        one.cls in GOOD,
+        one.grade not in (None, Grade.GUESSED),
     )
 
 

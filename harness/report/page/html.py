@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,7 +48,7 @@ _BRIEF = 240
 #: A matrix of more cells is drawn by the script, as far as it is scrolled to: 200 bytes a cell are half a megabyte for
 #: 2400, and a filter has to lay all of them out anew.
 _STATIC_CELLS = 2000
-#: A larger matrix than that has no table for readers without scripts: 150 bytes a cell.
+#: A larger matrix than that has no table for readers without scripts: 80 bytes a cell.
 _PLAIN_CELLS = 4000
 #: Variants named under what changed, over all changes; every change is told.
 _MOST_CHANGES = 400
@@ -136,7 +137,7 @@ def _environment() -> jinja2.Environment:
     made.globals.update(KINDS=KINDS, STEP_ROWS=_STEP_ROWS, MOST_STEP_ROWS=_MOST_STEP_ROWS)
     made.filters.update(anchor=_anchor)
     made.filters.update(day=day, brief=_brief, capital=capital, name=_name, cut=_cut, brief_name=_brief_name)
-    made.globals.update(look_of=look, words_of=spoken, used=_used, together=_together)
+    made.globals.update(look_of=look, words_of=spoken, used=_used, together=_together, shared=_shared)
     made.filters.update(short_digest=short_digest, told_spans=told_spans)
     return made
 
@@ -169,6 +170,13 @@ def _together(rows: Sequence[Row]) -> list[list[Row]]:
     for row in rows:
         found.setdefault((row.cause or row.text, row.cause, row.instead, row.sure), []).append(row)
     return list(found.values())
+
+
+def _shared(rows: Sequence[Row], field: str) -> str:
+    """Return what rows have in common: where they differ, each without what stands in brackets behind it."""
+    said = dict.fromkeys(str(getattr(row, field)) for row in rows)
+    plain = dict.fromkeys(re.sub(r" \([^()]*\)$", "", text) for text in said)
+    return "; ".join(plain if len(said) > 1 else said)
 
 
 def _cut(text: str) -> str:

@@ -1,6 +1,6 @@
 // ---- columns by product: what a head tells on demand, the pickers, and which columns are shown --------------------
 /** @type {(target: Target) => string} */
-const named = (target) => cut(target.name, 120) + (target.run ? "" : " – not run");
+const named = (target) => cut(target.name, 120) + (target.run ? "" : " (not run)");
 /** @type {<T>(made: (target: Target) => T, offered: Target[]) => [family: string, made: T[]][]} */
 const byFamily = (made, offered) => [...new Set(offered.map((target) => target.family))].map((family) => [family, offered.filter((target) => target.family === family).map(made)]);
 const about = byId("about");

@@ -127,15 +127,9 @@ const sequence = (states, columns, seen) => {
     return known.some((_, at) => at + states.length <= known.length && fits.every((fit, step) => fit[known[at + step]]));
   });
 };
-// What counts where rows are compared: what was measured, and what somebody reports.
-/** @type {LookTest} */
-const told = (look) => look.known !== "" && look.grade !== "guessed";
 // Within a series two that were measured differ by their class, as Python has it; else "builds" and "works" are the same.
 /** @type {(one: Look, other: Look, series: boolean) => boolean} */
-const differ = (one, other, series) => {
-  const good = [one, other].every(({ known }) => known === "ok" || known === "built");
-  return one.known !== other.known && (!good || (series && one.measured && other.measured));
-};
+const differ = (one, other, series) => one.known !== other.known && (!(one.good && other.good) || (series && one.measured && other.measured));
 // Returns a test for rows: what is told of the shown columns differs within a series; across series where none has two.
 /** @type {(columns: boolean[]) => (row: Row) => boolean} */
 const differing = (columns) => {
@@ -143,7 +137,7 @@ const differing = (columns) => {
   const series = runs.some((run) => run.length > 1);
   const groups = series ? runs : [runs.flat()];
   return (row) => row.changes.some((ends) => ends.every((column) => columns[column])) || groups.some((group) => {
-    const known = [...new Set(group.map((column) => lookOf(row.index, column)))].filter(told);
+    const known = [...new Set(group.map((column) => lookOf(row.index, column)))].filter((look) => look.told);
     return known.some((one) => known.some((other) => differ(one, other, series)));
   });
 };

@@ -9,14 +9,17 @@ const together = (found) => {
   /** @type {Map<string, StepLine[]>} */
   const groups = new Map();
   for (const line of found) {
-    const { kind, row, text, ...rest } = line;
-    const key = JSON.stringify(rest.cause ? rest : [text, rest]);
+    const key = JSON.stringify({ ...line, row: 0, text: line.cause ? "" : line.text });
     groups.set(key, [...(groups.get(key) || []), line]);
   }
   return [...groups.values()];
 };
+// What rows have in common: where they differ, each without what stands in brackets behind it.
 /** @type {(group: StepLine[], field: "text" | "cause" | "instead" | "sure") => string} */
-const saidOf = (group, field) => cut([...new Set(group.map((row) => row[field]))].join("; "), 600);
+const saidOf = (group, field) => {
+  const said = new Set(group.map((row) => row[field]));
+  return cut([...(said.size > 1 ? new Set([...said].map((text) => text.replace(/ \([^()]*\)$/, ""))) : said)].join("; "), 600);
+};
 /** @type {(found: StepLine[][], after: string) => Element} */
 const stepTable = (found, after) => {
   const shown = STEP_COLUMNS.filter(([, field]) => found.some(([row]) => row[field]));
