@@ -14,17 +14,18 @@ import jinja2
 from markupsafe import Markup
 
 from harness.engines import ENGINES
+from harness.judge.replaced import REPLACED
 from harness.record.archive import PACKED
 from harness.report.by_gpu import DISAGREE
 from harness.report.compare.grouped import grouped
 from harness.report.compare.pairs import Column
 from harness.report.compare.upgrade import default_pair, upgrade
-from harness.report.counts import attention, clusters, counts
+from harness.report.counts import attention, clusters, counts, nobody_ran, without_guesses
 from harness.report.labels import BUCKETS, CORNERS, KINDS, MARKS, ROLES
 from harness.report.packed import RESULTS
 from harness.report.page.cells import look, spoken
 from harness.report.page.columns import NO_GPU, gpus_of, groups, short_digest
-from harness.report.page.data import page_data
+from harness.report.page.data import LONGEST_MODEL, page_data
 from harness.report.page.steps import offered
 from harness.report.page.unknown import questions, told_spans
 from harness.report.past import NEWS, TREND_MARKS, day, news
@@ -32,7 +33,7 @@ from harness.report.text import capital, clip, visible
 from harness.words import Class, Engine
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from harness.report.compare.upgrade import Row
     from harness.report.model import CellView, Results
@@ -61,11 +62,27 @@ _MOST_STEP_ROWS = 100
 _NEWS_ROWS, _MOST_NEWS, _NEWS_CELLS = 12, 100, 3
 _STYLES = ("style.css", "matrix.css", "compact.css", "panel.css", "media.css")
 #: In the order in which they rely on one another.
-_SCRIPTS = ("base", "step", "query", "folds", "matrix", "sight", "graph", "layers", "panel", "heads", "main")
+_SCRIPTS = (
+    "base",
+    "step",
+    "query",
+    "folds",
+    "matrix",
+    "guesses",
+    "sight",
+    "graph",
+    "layers",
+    "panel",
+    "heads",
+    "main",
+)
 
 
-def render(results: Results, archives: Sequence[str] = ()) -> str:
-    """Return the page; the same bytes for the same results. `archives` are what it finds packed beside it."""
+def render(results: Results, archives: Sequence[str] = (), models: Mapping[str, bytes] | None = None) -> str:
+    """Return the page; the same bytes for the same results.
+
+    `archives` are what it finds packed beside it, `models` files by their place, of which it holds the small ones.
+    """
     style, script = "".join(map(_asset, _STYLES)), _script()
     tally = counts(results)
     before, after = default_pair(results)
@@ -81,8 +98,10 @@ def render(results: Results, archives: Sequence[str] = ()) -> str:
             style=Markup(style),  # noqa: S704  (a file of this package, under the hash that the policy names)
             script=Markup(script),  # noqa: S704
             policy=_policy(style, script),
-            data=Markup(page_data(results, archives)),  # noqa: S704  (no "<" is left in it)
+            data=Markup(page_data(results, archives, models)),  # noqa: S704  (no "<" is left in it)
             tally=tally,
+            plain=without_guesses(tally),
+            lead=nobody_ran(results),
             total=len(results.cells),
             groups=groups(results),
             row_cells=by_row,
@@ -91,7 +110,7 @@ def render(results: Results, archives: Sequence[str] = ()) -> str:
             step=upgrade(Column(results, before), Column(results, after)),
             offered=offered(results).said,
             static=len(results.cells) <= _STATIC_CELLS,
-            plain=len(results.cells) <= _PLAIN_CELLS,
+            bare=len(results.cells) <= _PLAIN_CELLS,
             clusters=clusters(results),
             news=news(results),
             questions=questions(results),
@@ -134,9 +153,11 @@ def _environment() -> jinja2.Environment:
     made.globals.update(NEWS=NEWS, TREND_MARKS=TREND_MARKS, MOST_NEWS=_MOST_NEWS, NEWS_ROWS=_NEWS_ROWS)
     made.globals.update(NEWS_CELLS=_NEWS_CELLS, DISAGREE=DISAGREE)
     made.globals.update(Class=Class, NAMED=_NAMED_CELLS, FEW=_FEW_CELLS, MOST_FAILING=_MOST_FAILING)
+    made.globals.update(REPLACED=REPLACED)
     made.globals.update(KINDS=KINDS, STEP_ROWS=_STEP_ROWS, MOST_STEP_ROWS=_MOST_STEP_ROWS)
     made.filters.update(anchor=_anchor)
     made.filters.update(day=day, brief=_brief, capital=capital, name=_name, cut=_cut, brief_name=_brief_name)
+    made.globals.update(LONGEST_MODEL=LONGEST_MODEL)
     made.globals.update(look_of=look, words_of=spoken, used=_used, together=_together, shared=_shared)
     made.filters.update(short_digest=short_digest, told_spans=told_spans)
     return made
@@ -166,9 +187,10 @@ def _used(rows: Sequence[Row]) -> list[str]:
 
 def _together(rows: Sequence[Row]) -> list[list[Row]]:
     """Return rows of one kind in groups of one cause, with the same to do about it, as sure; as the script does."""
-    found: dict[tuple[str, ...], list[Row]] = {}
+    found: dict[tuple[object, ...], list[Row]] = {}
     for row in rows:
-        found.setdefault((row.cause or row.text, row.cause, row.instead, row.sure), []).append(row)
+        same = (row.cause or row.text, row.cause, row.instead, row.sure, row.seen, row.guessed)
+        found.setdefault(same, []).append(row)
     return list(found.values())
 
 

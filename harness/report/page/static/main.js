@@ -1,7 +1,7 @@
 // ---- what the page shows is what the address says ---------------------------------------------------------------
-const KEYS_OF_STATE = ["a", "b", "q", "state", "hide", "only", "cols", "metric", "cell", "vs"];
+const KEYS_OF_STATE = ["a", "b", "q", "state", "hide", "only", "cols", "metric", "guesses", "cell", "vs"];
 /** @type {() => State} */
-const fresh = () => ({ a: data.pair[0], b: data.pair[1], q: "", state: "", hide: "", only: "", cols: "", metric: "", cell: "", vs: "" });
+const fresh = () => ({ a: data.pair[0], b: data.pair[1], q: "", state: "", hide: "", only: "", cols: "", metric: "", guesses: "", cell: "", vs: "" });
 let state = fresh();
 /** @type {(wanted: State) => string} */
 const hashOf = (wanted) => {
@@ -17,7 +17,7 @@ const readHash = () => {
   const found = fresh();
   if (!text) return found;
   try {
-    if (/^(?:a|b|q|state|hide|only|cols|metric|cell|vs)=/.test(text)) {
+    if (/^(?:a|b|q|state|hide|only|cols|metric|guesses|cell|vs)=/.test(text)) {
       for (const piece of text.split("&")) {
         const [key, ...rest] = piece.split("=");
         if (KEYS_OF_STATE.includes(key)) found[key] = decodeURIComponent(rest.join("="));
@@ -82,6 +82,10 @@ const filterAgain = () => {
 const apply = () => {
   const pair = pairNow();
   strangers();
+  if (showGuesses(state.guesses === "1")) {
+    [shownPair, shownFilter, current] = ["", null, null];
+    byId("show-guesses").checked = guessesShown;
+  }
   const newPair = targets.length && shownPair !== pair.join();
   if (newPair) {
     shownPair = pair.join();
@@ -128,11 +132,12 @@ const go = (changes) => {
   apply();
 };
 /** @type {(target: Target) => string} */
-const targetSaid = (target) => cut(target.run ? `Last run: ${target.facts.find(([name]) => name === "Last run")?.[1]}` : `Not run here; needs ${target.needs}`, 300);
+const targetSaid = (target) => cut(target.run ? `Last run: ${target.facts.find(([name]) => name === "Last run")?.[1]}` : `Not run for this report; needs ${target.needs}`, 300);
 
 const filters = byId("filters");
 filters.hidden = false;
 byId("pair").hidden = false;
+byId("guesses-said")?.remove();
 byId("pair-said").classList.add("on-paper");
 // Another start may have no step to where one was going: then the nearest that it has is offered.
 /** @type {(id: string) => void} */
@@ -154,6 +159,7 @@ const only = (letter, on) => [...new Set([...state.only].filter((one) => one !==
 byId("f-text").addEventListener("input", () => go({ q: byId("f-text").value }));
 byId("f-state").addEventListener("change", () => go({ state: byId("f-state").value }));
 byId("f-metric").addEventListener("change", () => go({ metric: byId("f-metric").value }));
+byId("show-guesses")?.addEventListener("change", () => go({ guesses: byId("show-guesses").checked ? "1" : "" }));
 byId("f-differs").addEventListener("change", () => go({ only: only("d", byId("f-differs").checked) }));
 byId("f-measured").addEventListener("change", () => go({ only: only("m", byId("f-measured").checked) }));
 byId("f-details").addEventListener("change", () => go({ only: only("s", byId("f-details").checked) }));
