@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.case import Role
+from harness.case import Class, Engine, Expectation, Role, model_sha256
 from harness.report import write_report
 from harness.report.page.folds import Fold, folds
 from harness.report.results import assemble
@@ -92,7 +92,7 @@ def swept(many: int = 4) -> Results:
                 like,
                 variant=each.name,
                 cell=f"conv_silu[{each.name}]-{on}",
-                stamps=replace(like.stamps, model_sha256=factory.model_sha256(each.model_bytes())),
+                stamps=replace(like.stamps, model_sha256=model_sha256(each.model_bytes())),
             )
             outcomes[outcome.cell] = outcome
     return assemble(factory.matrix(), (case,), outcomes)
@@ -236,10 +236,10 @@ DIFFERS = {
 def reported() -> Results:
     """Return the usual results, with reports that a variant fails on TensorRT 8.6 and works since 10."""
     plain = factory.case()
-    says = partial(factory.Expectation.reported, link=factory.ISSUE)
+    says = partial(Expectation.reported, link=factory.ISSUE)
     claims = (
-        says(factory.Class.BUILD_FAILED, "<10", engine=factory.Engine.TENSORRT),
-        says(factory.Class.OK, ">=10", engine=factory.Engine.TENSORRT, level="precision"),
+        says(Class.BUILD_FAILED, "<10", engine=Engine.TENSORRT),
+        says(Class.OK, ">=10", engine=Engine.TENSORRT, level="precision"),
     )
     variants = tuple(
         replace(each, expectations=claims) if each.name == "int8-entropy" else each for each in plain.variants

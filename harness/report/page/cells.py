@@ -126,7 +126,8 @@ def facts(results: Results, steps: Steps) -> dict[str, Any]:
     times: list[Time] = []
     for row, ((_, variant), cells) in enumerate(zip(rows, grid_of(results), strict=True)):
         sides = [known[cell.target].sides[variant.case, variant.name] for cell in cells]
-        line, found = [], []
+        line: list[int] = []
+        found: list[str] = []
         for cell, one in zip(cells, sides, strict=True):
             shown = _look(cell, variant, one)
             if bucket(cell) == "guessed":
