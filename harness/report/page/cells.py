@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harness.engines import ENGINES
 from harness.judge.replaced import REPLACED
 from harness.judge.worst import badness
 from harness.layers.datatype import same_precision
@@ -16,14 +15,14 @@ from harness.report.claimed import by_whom, drawn, says
 from harness.report.compare.upgrade import default_pair
 from harness.report.labels import BUCKETS, CLAIMED, CORNERS, KINDS, MARKS, PATTERNS, ROLES, bucket
 from harness.report.page import gpus
-from harness.report.page.columns import Column, facts_of, groups, product_name
+from harness.report.page.columns import groups, target_data
 from harness.report.page.folds import Fold, folds
 from harness.report.page.packing import table
 from harness.report.page.query import states, vocabulary
 from harness.report.page.steps import series_of
 from harness.report.page.unknown import told_spans
 from harness.report.text import capital, clip, milliseconds, visible
-from harness.words import GOOD, PREDICATE, Engine, Grade, Precision, said
+from harness.words import GOOD, PREDICATE, Grade, Precision, said
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -145,7 +144,7 @@ def facts(results: Results, steps: Steps) -> dict[str, Any]:
             if one
         ]
     return {
-        "targets": [_target(column) for group in groups(results) for column in group.columns],
+        "targets": [target_data(column) for group in groups(results) for column in group.columns],
         "pair": default_pair(results),
         "series": series_of(results),
         "cases": [_case(case) for case in results.cases],
@@ -186,27 +185,6 @@ def _changes(results: Results) -> dict[tuple[str, str], list[tuple[int, int]]]:
 def _case(case: CaseView) -> dict[str, Any]:
     links = [{"url": link.url, "title": link.title or link.url} for link in case.links]
     return {"name": case.name, "title": case.title, "summary": case.summary, "links": links}
-
-
-def _target(column: Column) -> dict[str, Any]:
-    target = column.target
-    return {
-        "id": target.id,
-        "label": target.label,
-        "family": target.family,
-        "series": target.series,
-        "version": target.version,
-        "short": target.short,
-        "engine": target.engine,
-        "run": bool(target.stamps),
-        "needs": target.needs,
-        "gpu": column.gpu,
-        "baseline": ENGINES[Engine(target.engine)].baseline,
-        "commands": list(target.commands),
-        "name": product_name(target),
-        "facts": facts_of(column),
-        "sources": [{"url": link.url, "title": link.title or link.url} for link in target.sources],
-    }
 
 
 def _row(case: int, variant: VariantView, changes: list[tuple[int, int]]) -> Row:

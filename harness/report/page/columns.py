@@ -5,9 +5,10 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from harness.words import UNJUDGED
+from harness.engines import ENGINES
+from harness.words import UNJUDGED, Engine
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -125,6 +126,28 @@ def facts_of(column: Column) -> list[tuple[str, str]]:
         ("Note", target.notes),
     )
     return [(name, text) for name, text in found if text]
+
+
+def target_data(column: Column) -> dict[str, Any]:
+    """Return a column as the page's script has it."""
+    target = column.target
+    return {
+        "id": target.id,
+        "label": target.label,
+        "family": target.family,
+        "series": target.series,
+        "version": target.version,
+        "short": target.short,
+        "engine": target.engine,
+        "run": bool(target.stamps),
+        "needs": target.needs,
+        "gpu": column.gpu,
+        "baseline": ENGINES[Engine(target.engine)].baseline,
+        "commands": list(target.commands),
+        "name": product_name(target),
+        "facts": facts_of(column),
+        "sources": [{"url": link.url, "title": link.title or link.url} for link in target.sources],
+    }
 
 
 def gpus_of(cell: CellView) -> set[str]:
