@@ -146,7 +146,10 @@ def test_a_file_says_what_the_record_says(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("target", ["rtx14", "rtx15", "rtx16", "rtx17", "rtx17-sm75", "ort117", "ort131"])
+@pytest.mark.parametrize(
+    "target",
+    ["rtx14", "rtx15", "rtx16", "rtx17", "rtx17-sm75", "rtx17-sm89", "rtx17-sm120", "ort117", "ort131"],
+)
 def test_every_file_says_what_the_record_says(
     target: str, recorded: Mapping[str, CellView], tmp_path: Path
 ) -> None:
