@@ -130,7 +130,7 @@ def _variant(index: int) -> VariantView:
             Expectation.reported(Class.BUILD_FAILED, "<10.9", _LINK),
             Expectation.guessed(Class.OK, "", "as the versions before it do", level="builds"),
         ),
-        tags=("sweep:size",),
+        tags=("sized",),
         spans=(
             Span("TensorRT", "fails to build on 10.0 (measured); fixed in 10.1 (measured): builds, INT8 2/2"),
         ),

@@ -27,7 +27,9 @@ class TargetView:
     """A column. `family` is the group it stands in; `series` names targets whose versions can be compared.
 
     `short` is the version as a reader says it ("8.6"); `stamps` are those of the latest run shown, if any; `commands`
-    are the lines that make its container by hand; the last one starts it, and takes a command.
+    are the lines that make its container by hand; the last one starts it, and takes a command. `gpus` are those that it
+    runs on, by product, of the compute capabilities that `compute_capability` takes in; these and what follows are ""
+    where nothing says so.
     """
 
     id: str
@@ -43,6 +45,13 @@ class TargetView:
     notes: str = ""
     stamps: Stamps | None = None
     commands: tuple[str, ...] = ()
+    gpus: str = ""
+    compute_capability: str = ""
+    driver: str = ""
+    cuda: str = ""
+    jetpack: str = ""
+    released: str = ""
+    sources: tuple[Link, ...] = ()
 
 
 @dataclass(frozen=True)

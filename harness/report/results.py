@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import onnx
 
-from harness.case import model_sha256
+from harness.case import Link, model_sha256
 from harness.errors import HandledError, described
 from harness.history import histories
 from harness.history.runs import records, subject_of
@@ -37,6 +37,7 @@ from harness.report.model import (
     TargetView,
     VariantView,
 )
+from harness.report.products import gpus_said
 from harness.report.unknown import with_unknown
 from harness.words import Typing
 
@@ -240,7 +241,18 @@ def _target(target: Target, short: str, cells: Sequence[CellView]) -> TargetView
         needs=_needs(target),
         notes=target.notes,
         stamps=latest,
+        gpus=_gpus(target),
+        compute_capability=target.needs.compute_capability,
+        driver=target.needs.driver,
+        cuda=target.cuda,
+        jetpack=target.jetpack,
+        released=target.released,
+        sources=tuple(Link(source.url, source.says) for source in target.sources),
     )
+
+
+def _gpus(target: Target) -> str:
+    return gpus_said(target.needs.compute_capability, jetson=target.platform == "jetson")
 
 
 def _series(target: Target) -> str:
@@ -257,12 +269,15 @@ def _series(target: Target) -> str:
 
 def _needs(target: Target) -> str:
     needs = target.needs
-    parts: list[str] = ["a Jetson" if target.platform == "jetson" else needs.architecture]
+    jetson = target.platform == "jetson"
+    parts: list[str] = [_gpus(target) or "a Jetson" if jetson else needs.architecture]
     if needs.l4t:
         parts.append(f"Jetson Linux {needs.l4t}")
-    if needs.gpu and target.platform != "jetson":
+    if needs.gpu and not jetson:
         generation = f" of compute capability {needs.compute_capability}" if needs.compute_capability else ""
         parts.append(f"an NVIDIA GPU{generation}")
+        if _gpus(target):
+            parts[-1] += f": {_gpus(target)}"
     if needs.driver:
         parts.append(f"driver {needs.driver}")
     return ", ".join(parts)

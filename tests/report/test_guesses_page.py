@@ -26,7 +26,7 @@ DRAWN = """(anchor) => {
 
 
 def shown(page: Page, on: str) -> str:
-    return " ".join(cell(page, "qdq", on).inner_text().split())
+    return " ".join((cell(page, "qdq", on).text_content() or "").split())
 
 
 def test_guesses_are_drawn_where_they_are_asked_for_and_the_address_keeps_that(

@@ -15,7 +15,7 @@ from harness.report.compare.pairs import Column
 from harness.report.compare.upgrade import upgrade
 from harness.report.model import Results
 from harness.report.packed import content, results_file
-from harness.report.page.html import _STEP_ROWS, render
+from harness.report.page.html import _STEP_ROWS, _shared, _together, render
 from harness.report.results import assemble
 from harness.report.text import clip
 from harness.words import Class
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
     from harness.record.outcome import Outcome
+    from harness.report.compare.upgrade import Row
 
 pytestmark = pytest.mark.browser
 
@@ -38,7 +39,8 @@ STEP = """() => ({
   counts: Object.fromEntries([...document.querySelectorAll('.tiles li')].map((tile) =>
     [tile.className.split(' ')[0].slice(2), tile.querySelector('.n').textContent])),
   rows: [...document.querySelectorAll('#step .kind tbody tr')].map((row) => ({
-    kind: row.closest('.kind').id.slice(2), variant: row.querySelector('th').textContent,
+    kind: row.closest('.kind').id.slice(2), variant: row.querySelector('th > a').textContent,
+    also: [...row.querySelectorAll('th p')].map((one) => one.textContent),
     ...Object.fromEntries([...row.querySelectorAll('td')].map((cell) => [cell.dataset.head, cell.textContent])) })),
 })"""
 
@@ -50,12 +52,12 @@ def shown(results: Results, before: str, after: str) -> dict[str, Any]:
     heads = {"What changes": "text", "Cause": "cause", "Meanwhile": "instead", "How sure": "sure"}
 
     def told(kind: str) -> Iterator[dict[str, Any]]:
-        of_kind = [row for row in data["rows"] if row["kind"] == kind]
+        of_kind = [_plain(group) for group in _together([row for row in step.rows if row.kind == kind])]
         # What is shown and what is behind "more" are tables of their own, without the columns that say nothing there.
         for table in (of_kind[:_STEP_ROWS], of_kind[_STEP_ROWS:]):
             used = {head: name for head, name in heads.items() if any(row[name] for row in table)}
             for row in table:
-                variant = {"kind": kind, "variant": clip(f"{row['case']}[{row['variant']}]", 160)}
+                variant = {"kind": kind, "variant": row["names"][0], "also": row["names"][1:]}
                 seen = f"Seen by: {clip(row['seen'], 600)}" if row["seen"] else ""
                 texts = {head: clip(row[name], 600) for head, name in used.items()}
                 yield variant | {**texts, "How sure": texts["How sure"] + seen}
@@ -67,6 +69,11 @@ def shown(results: Results, before: str, after: str) -> dict[str, Any]:
         "counts": {str(tile.kind): tile.number for tile in step.tiles()},
         "rows": [row for kind in dict.fromkeys(row["kind"] for row in data["rows"]) for row in told(kind)],
     }
+
+
+def _plain(group: list[Row]) -> dict[str, Any]:
+    fields = {field: _shared(group, field) for field in ("text", "cause", "instead", "sure", "seen")}
+    return {**fields, "names": [clip(f"{row.case}[{row.variant}]", 160) for row in group]}
 
 
 def with_timings() -> Results:
@@ -234,7 +241,7 @@ def test_a_noisy_time_is_shown_as_about(
     if drawn:
         monkeypatch.setattr("harness.report.page.html._STATIC_CELLS", 0)
     write_report(with_timings(), tmp_path)
-    made = Opened(browser, tmp_path / "index.html")
+    made = Opened(browser, tmp_path / "index.html", "#only=s")
     noisy, quiet = (cell(made.page, "qdq-between", on) for on in ("rtx17", "rtx14"))
     assert "≈1.3 ms" in noisy.inner_text()
     assert "median 1.3 ms, too noisy" in noisy.get_attribute("aria-label")
@@ -336,7 +343,7 @@ def test_what_is_done_on_the_page_stands_in_the_address(opened: Opened) -> None:
     assert rows(page) == ["qdq"]
     page.keyboard.press("Escape")
     assert "cell=" not in page.evaluate("location.hash")
-    assert not page.get_by_label("Jetson").is_checked()
+    assert not page.locator(".chips").get_by_label("Jetson").is_checked()
     opened.requests[:] = opened.requests[:1]
 
 
@@ -507,6 +514,8 @@ def test_a_cell_shows_the_figure_that_was_chosen(browser: Browser, tmp_path: Pat
     page.locator("#f-metric").select_option("latency")
     assert under("rtx15").endswith("1.5 ms")
     page.locator("#f-metric").select_option("")
+    assert under("rtx15") == "↓ +"
+    page.locator("#f-details").check()
     assert under("rtx15").endswith("INT8 0/1 1.5 ms")
     assert made.complaints == []
     made.context.close()

@@ -7,23 +7,26 @@ interface Chunk { packed: string }
 interface Target {
   index: number; id: string; label: string; family: string; series: string; version: string; short: string;
   engine: string; run: boolean; needs: string; gpu: string; baseline: boolean; commands: string[];
+  name: string; facts: [name: string, text: string][]; sources: { url: string; title: string }[];
 }
 interface Case { name: string; title: string; summary: string; links: { url: string; title: string }[] }
 interface RowFields {
   name: string; title: string; role: string; role_name: string; counterpart: string | null; tags: string[];
-  wanted: { node: string; want: string; op: string }[]; spans: Span[]; differs: boolean;
+  wanted: { node: string; want: string; op: string }[]; spans: Span[]; changes: [number, number][];
 }
 interface Row extends RowFields { index: number; case: Case; full: string }
 interface Span { series: string; text: string; claimed: boolean; guesses?: string }
+interface Fold { rows: number[]; name: string; said: string }
+type Line = number | Fold;
 interface Look {
   cls: string; bucket: string; letters: string; classes: string; corner: string; under: string; chip: string;
   words: string; said: string; nodes: [ran: string, kept: boolean][]; states: string[]; signature: string | null;
-  ran: string[]; measured: boolean; past: string[]; guess: number | null;
+  ran: string[]; measured: boolean; past: string[]; known: string; grade: string; bad: number; good: boolean; told: boolean; guess: number | null;
 }
 interface Time { row: number; column: number; median: number; stack: number; noisy: boolean }
 interface PageData {
   targets: Omit<Target, "index">[]; pair: [string, string]; series: number[][]; cases: Case[];
-  rows: Table<RowFields & { case: number }>; looks: Table<Look>; grid: number[][]; times: Table<Time>;
+  rows: Table<RowFields & { case: number }>; folds: Table<Fold>; looks: Table<Look>; grid: number[][]; times: Table<Time>;
   marks: { [cls: string]: { letters: string; shape: string; name: string } };
   kinds: { id: string; name: string; meaning: string }[];
   replaced: { [signature: string]: [old: string, now: string, url: string][] };
@@ -91,9 +94,9 @@ interface Query {
   rows: ((row: Row) => boolean)[]; columns: ((target: Target) => boolean)[]; cells: LookTest[]; none: LookTest[];
   sequences: [states: string[], not: boolean][];
 }
-interface State { [key: string]: string; a: string; b: string; q: string; state: string; hide: string; only: string; metric: string; guesses: string; cell: string; vs: string }
+interface State { [key: string]: string; a: string; b: string; q: string; state: string; hide: string; only: string; metric: string; guesses: string; cell: string; vs: string; cols: string }
 interface Filter {
-  query: Query; hide: string[]; state: string; differs: boolean; measured: boolean; pair: [number, number] | null;
+  query: Query; hide: string[]; state: string; differs: boolean; measured: boolean; pair: [number, number] | null; cols: string[];
 }
 
 // What a selector finds in the page's own markup is what the script takes it for.

@@ -7,21 +7,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harness.engines import ENGINES
 from harness.judge.replaced import REPLACED
+from harness.judge.worst import badness
 from harness.layers.datatype import same_precision
 from harness.report import past
 from harness.report.claimed import by_whom, drawn, says
 from harness.report.compare.upgrade import default_pair
 from harness.report.labels import BUCKETS, CLAIMED, CORNERS, KINDS, MARKS, PATTERNS, ROLES, bucket
 from harness.report.page import gpus
-from harness.report.page.columns import Column, groups
+from harness.report.page.columns import groups, target_data
+from harness.report.page.folds import Fold, folds
 from harness.report.page.packing import table
 from harness.report.page.query import states, vocabulary
 from harness.report.page.steps import series_of
 from harness.report.page.unknown import told_spans
 from harness.report.text import capital, clip, milliseconds, visible
-from harness.words import GOOD, PREDICATE, Engine, Grade, Precision, said
+from harness.words import GOOD, PREDICATE, Grade, Precision, said
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -51,7 +52,7 @@ def grid_of(results: Results) -> list[list[CellView]]:
 
 
 class Row(NamedTuple):
-    """A variant, with the number of its case; `differs` says that it changes within a series."""
+    """A variant, with the number of its case; `changes` are the pairs of columns that were measured to differ."""
 
     case: int
     name: str
@@ -62,15 +63,17 @@ class Row(NamedTuple):
     tags: tuple[str, ...]
     wanted: list[dict[str, str]]
     spans: list[dict[str, Any]]
-    differs: bool
+    changes: list[tuple[int, int]]
 
 
 class Look(NamedTuple):
     """What cells that look alike have in common: what is drawn, said and asked for.
 
     `said` is what is known in a few words, `nodes` what each wanted node ran in and whether that was asked for, `ran`
-    and `past` and `states` are words of the query language. `guess` numbers the look of those cells where guesses are
-    shown, of which nothing else is known.
+    and `past` and `states` are words of the query language. `known` is the class that it is known to end as, "" where
+    nothing is, `grade` how sure that is, `bad` how bad it is beside others, `good` that it is not; `told` says that it
+    counts where rows are compared. `guess` numbers the look of those cells where guesses are shown, of which nothing
+    else is known.
     """
 
     cls: str
@@ -88,6 +91,11 @@ class Look(NamedTuple):
     ran: tuple[str, ...]
     measured: bool
     past: tuple[str, ...]
+    known: str
+    grade: str
+    bad: int
+    good: bool
+    told: bool
     guess: int | None = None
 
 
@@ -105,7 +113,7 @@ def facts(results: Results, steps: Steps) -> dict[str, Any]:
     """Return targets, rows, looks and timings as plain data."""
     rows = rows_of(results)
     numbers = {case.name: number for number, case in enumerate(results.cases)}
-    differing = {(change.case, change.variant) for change in results.changes}
+    changes = _changes(results)
     # What differs, numbered in the order it comes.
     looks: dict[Look, int] = {}
     stacks: dict[tuple[str, ...], int] = {}
@@ -113,35 +121,41 @@ def facts(results: Results, steps: Steps) -> dict[str, Any]:
         {each.column.target: each for each in every} for every in (steps.known, steps.guessing)
     )
     grid: list[list[int]] = []
+    ends: list[tuple[str, ...]] = []
     times: list[Time] = []
     for row, ((_, variant), cells) in enumerate(zip(rows, grid_of(results), strict=True)):
         sides = [known[cell.target].sides[variant.case, variant.name] for cell in cells]
-        line = []
+        line: list[int] = []
+        found: list[str] = []
         for cell, one in zip(cells, sides, strict=True):
             shown = _look(cell, variant, one)
             if bucket(cell) == "guessed":
                 guess = guessing[cell.target].sides[variant.case, variant.name]
                 of = _look(cell, variant, guess, guesses=True)
                 shown = shown._replace(guess=looks.setdefault(of, len(looks)))
+                found.append(of.known)
+            found.append(shown.known or shown.cls)
             line.append(looks.setdefault(shown, len(looks)))
         grid.append(line)
+        ends.append(tuple(found))
         times += [
             Time(row, column, one.median, stacks.setdefault(one.stack, len(stacks)), not one.interval)
             for column, one in enumerate(each.timing for each in sides)
             if one
         ]
     return {
-        "targets": [_target(column) for group in groups(results) for column in group.columns],
+        "targets": [target_data(column) for group in groups(results) for column in group.columns],
         "pair": default_pair(results),
         "series": series_of(results),
         "cases": [_case(case) for case in results.cases],
         "rows": table(
             Row,
             (
-                _row(numbers[case.name], variant, (case.name, variant.name) in differing)
+                _row(numbers[case.name], variant, changes.get((case.name, variant.name), []))
                 for case, variant in rows
             ),
         ),
+        "folds": table(Fold, folds([variant for _, variant in rows], ends)),
         "looks": table(Look, looks),
         "grid": grid,
         "times": table(Time, times),
@@ -158,30 +172,22 @@ def facts(results: Results, steps: Steps) -> dict[str, Any]:
     }
 
 
+def _changes(results: Results) -> dict[tuple[str, str], list[tuple[int, int]]]:
+    """Return by variant which columns were measured to differ, neighbours in a series."""
+    column = {target.id: number for number, target in enumerate(results.targets)}
+    found: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    for change in results.changes:
+        ends = (column[change.before], column[change.after])
+        found.setdefault((change.case, change.variant), []).append(ends)
+    return found
+
+
 def _case(case: CaseView) -> dict[str, Any]:
     links = [{"url": link.url, "title": link.title or link.url} for link in case.links]
     return {"name": case.name, "title": case.title, "summary": case.summary, "links": links}
 
 
-def _target(column: Column) -> dict[str, Any]:
-    target = column.target
-    return {
-        "id": target.id,
-        "label": target.label,
-        "family": target.family,
-        "series": target.series,
-        "version": target.version,
-        "short": target.short,
-        "engine": target.engine,
-        "run": bool(target.stamps),
-        "needs": target.needs,
-        "gpu": column.gpu,
-        "baseline": ENGINES[Engine(target.engine)].baseline,
-        "commands": list(target.commands),
-    }
-
-
-def _row(case: int, variant: VariantView, differs: bool) -> Row:  # noqa: FBT001
+def _row(case: int, variant: VariantView, changes: list[tuple[int, int]]) -> Row:
     ops = variant.ops
     return Row(
         case,
@@ -193,7 +199,7 @@ def _row(case: int, variant: VariantView, differs: bool) -> Row:  # noqa: FBT001
         variant.tags,
         [{"node": node, "want": said(want), "op": ops.get(node, "")} for node, want in variant.wanted],
         [_span(span) for span in told_spans(variant)],
-        differs,
+        changes,
     )
 
 
@@ -290,7 +296,20 @@ def _look(cell: CellView, variant: VariantView, one: Side, *, guesses: bool = Fa
         _ran_in(cell, variant, one.nodes),
         cell.measured,
         past.history_words(cell),
+        str(one.cls or ""),
+        str(one.grade or ""),
+        _bad(cell, one),
+        one.cls in GOOD,
+        one.cls is not None,
     )
+
+
+def _bad(cell: CellView, one: Side) -> int:
+    """Return how bad a cell is beside others, in one number; what nothing is known of hides nothing."""
+    if one.cls is None:
+        return -1
+    news, by_class = badness(one.cls, cell.verdict)
+    return 100 * news + by_class
 
 
 def _said(cell: CellView, one: Side) -> str:

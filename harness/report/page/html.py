@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import jinja2
 from markupsafe import Markup
@@ -47,6 +49,8 @@ _BRIEF = 240
 #: A matrix of more cells is drawn by the script, as far as it is scrolled to: 200 bytes a cell are half a megabyte for
 #: 2400, and a filter has to lay all of them out anew.
 _STATIC_CELLS = 2000
+#: A larger matrix than that has no table for readers without scripts: 80 bytes a cell.
+_PLAIN_CELLS = 4000
 #: Variants named under what changed, over all changes; every change is told.
 _MOST_CHANGES = 400
 #: Variants named under one cause of failures, each with all targets that it fails on.
@@ -56,9 +60,22 @@ _STEP_ROWS = 8
 _MOST_STEP_ROWS = 100
 #: What changed from run to run: rows shown, rows with those behind "earlier", cells named in a row.
 _NEWS_ROWS, _MOST_NEWS, _NEWS_CELLS = 12, 100, 3
-_STYLES = ("style.css", "matrix.css", "panel.css", "media.css")
+_STYLES = ("style.css", "matrix.css", "compact.css", "panel.css", "media.css")
 #: In the order in which they rely on one another.
-_SCRIPTS = ("base", "step", "query", "matrix", "guesses", "sight", "graph", "layers", "panel", "main")
+_SCRIPTS = (
+    "base",
+    "step",
+    "query",
+    "folds",
+    "matrix",
+    "guesses",
+    "sight",
+    "graph",
+    "layers",
+    "panel",
+    "heads",
+    "main",
+)
 
 
 def render(results: Results, archives: Sequence[str] = (), models: Mapping[str, bytes] | None = None) -> str:
@@ -93,11 +110,11 @@ def render(results: Results, archives: Sequence[str] = (), models: Mapping[str, 
             step=upgrade(Column(results, before), Column(results, after)),
             offered=offered(results).said,
             static=len(results.cells) <= _STATIC_CELLS,
+            bare=len(results.cells) <= _PLAIN_CELLS,
             clusters=clusters(results),
             news=news(results),
             questions=questions(results),
             runs=_runs(results),
-            differing={(change.case, change.variant) for change in results.changes},
         )
     )
 
@@ -138,15 +155,21 @@ def _environment() -> jinja2.Environment:
     made.globals.update(Class=Class, NAMED=_NAMED_CELLS, FEW=_FEW_CELLS, MOST_FAILING=_MOST_FAILING)
     made.globals.update(REPLACED=REPLACED)
     made.globals.update(KINDS=KINDS, STEP_ROWS=_STEP_ROWS, MOST_STEP_ROWS=_MOST_STEP_ROWS)
+    made.filters.update(anchor=_anchor)
     made.filters.update(day=day, brief=_brief, capital=capital, name=_name, cut=_cut, brief_name=_brief_name)
     made.globals.update(LONGEST_MODEL=LONGEST_MODEL)
-    made.globals.update(look_of=look, words_of=spoken, used=_used)
+    made.globals.update(look_of=look, words_of=spoken, used=_used, together=_together, shared=_shared)
     made.filters.update(short_digest=short_digest, told_spans=told_spans)
     return made
 
 
 def _name(text: str) -> str:
     return clip(visible(text), _NAME_LIMIT)
+
+
+def _anchor(cell: str) -> str:
+    """Return the link to a cell by its id, as the script reads it and a browser without scripts follows it."""
+    return "#" + quote(cell.encode("utf-8", "replace"), safe="-_.!~*'()")
 
 
 def _brief(text: str) -> str:
@@ -160,6 +183,22 @@ def _brief_name(text: str) -> str:
 def _used(rows: Sequence[Row]) -> list[str]:
     """Return the columns in which one of the rows says something."""
     return [name for name in ("text", "cause", "instead", "sure") if any(getattr(row, name) for row in rows)]
+
+
+def _together(rows: Sequence[Row]) -> list[list[Row]]:
+    """Return rows of one kind in groups of one cause, with the same to do about it, as sure; as the script does."""
+    found: dict[tuple[object, ...], list[Row]] = {}
+    for row in rows:
+        same = (row.cause or row.text, row.cause, row.instead, row.sure, row.seen, row.guessed)
+        found.setdefault(same, []).append(row)
+    return list(found.values())
+
+
+def _shared(rows: Sequence[Row], field: str) -> str:
+    """Return what rows have in common: where they differ, each without what stands in brackets behind it."""
+    said = dict.fromkeys(str(getattr(row, field)) for row in rows)
+    plain = dict.fromkeys(re.sub(r" \([^()]*\)$", "", text) for text in said)
+    return "; ".join(plain if len(said) > 1 else said)
 
 
 def _cut(text: str) -> str:

@@ -136,11 +136,13 @@ const strip = (past) => make("ol", { class: "strip", "aria-label": "The last run
   const words = `${when} UTC: ${name.toLowerCase()}${elsewhere ? ", on another stack" : ""}`;
   return make("li", { class: elsewhere ? "elsewhere" : null, title: words }, make("b", { class: `badge ${shape} k-${cls}`, "aria-hidden": "true" }, letters), make("span", { class: "vh" }, words));
 }));
+/** @type {(days: string[]) => string} */
+const between = (days) => (days[0] === days.at(-1) ? `all on ${days[0]}` : `${days[0]} to ${days.at(-1)}`);
 /** @type {(past: Past) => Element | null} */
 const stripTold = (past) => {
   const days = (past.strip || []).map(([when]) => when.slice(0, 10));
   const other = (past.strip || []).some(([, , elsewhere]) => elsewhere);
-  return days.length > 1 ? make("p", { class: "quiet" }, `${days.length} runs, ${days[0]} to ${days.at(-1)}${other ? "; dotted below: on another stack" : ""}.`) : null;
+  return days.length > 1 ? make("p", { class: "quiet" }, `${days.length} runs, ${between(days)}${other ? "; dotted below: on another stack" : ""}.`) : null;
 };
 /** @type {(past: Past) => Element | null} */
 const medians = (past) => {
@@ -154,7 +156,7 @@ const medians = (past) => {
   const lines = found.flatMap(([when], at) => (changed.has(when) ? [make("line", { class: "changed", x1: x(at), x2: x(at), y1: "0", y2: "100%" }, make("title", {}, `changed ${when} UTC`))] : []));
   return make("figure", { class: "medians" }, make("svg", { class: "spark", role: "img", "aria-label": `Medians of ${found.length} runs on this stack, from ${ms(low)} to ${ms(high)}` },
     lines, found.map(([when, value], at) => make("circle", { cx: x(at), cy: y(value), r: 3 }, make("title", {}, `${when} UTC: ${ms(value)}`)))),
-  make("figcaption", { class: "quiet" }, `Median of each run on this stack, ${found[0][0].slice(0, 10)} to ${found.slice(-1)[0][0].slice(0, 10)}: ${ms(low)} to ${ms(high)}${lines.length ? "; a line marks a change" : ""}.`));
+  make("figcaption", { class: "quiet" }, `Median of each run on this stack, ${between(found.map(([when]) => when.slice(0, 10)))}: ${ms(low)} to ${ms(high)}${lines.length ? "; a line marks a change" : ""}.`));
 };
 /** @type {(cell: Cell) => Content[]} */
 const past = (cell) => (cell.past ? [...cell.past.said.map((text) => make("p", {}, text)), strip(cell.past), stripTold(cell.past), medians(cell.past)] : []);
