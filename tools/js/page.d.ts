@@ -21,7 +21,7 @@ type Line = number | Fold;
 interface Look {
   cls: string; bucket: string; letters: string; classes: string; corner: string; under: string; chip: string;
   words: string; said: string; nodes: [ran: string, kept: boolean][]; states: string[]; signature: string | null;
-  ran: string[]; measured: boolean; past: string[]; known: string; grade: string; bad: number; good: boolean; told: boolean; guess: number | null;
+  ran: string[]; measured: boolean; past: string[]; known: string; grade: string; bad: number; good: boolean; guess: number | null;
 }
 interface Time { row: number; column: number; median: number; stack: number; noisy: boolean }
 interface PageData {

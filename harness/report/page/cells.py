@@ -71,8 +71,7 @@ class Look(NamedTuple):
 
     `said` is what is known in a few words, `nodes` what each wanted node ran in and whether that was asked for, `ran`
     and `past` and `states` are words of the query language. `known` is the class that it is known to end as, "" where
-    nothing is, `grade` how sure that is, `bad` how bad it is beside others, `good` that it is not; `told` says that it
-    counts where rows are compared. `guess` numbers the look of those cells where guesses are shown, of which nothing
+    nothing is, `grade` how sure that is, `bad` how bad it is beside others, `good` that it is not. `guess` numbers the look of those cells where guesses are shown, of which nothing
     else is known.
     """
 
@@ -95,7 +94,6 @@ class Look(NamedTuple):
     grade: str
     bad: int
     good: bool
-    told: bool
     guess: int | None = None
 
 
@@ -300,7 +298,6 @@ def _look(cell: CellView, variant: VariantView, one: Side, *, guesses: bool = Fa
         str(one.grade or ""),
         _bad(cell, one),
         one.cls in GOOD,
-        one.cls is not None,
     )
 
 

@@ -120,7 +120,6 @@ def facts_of(column: Column) -> list[tuple[str, str]]:
         ("CUDA", target.cuda),
         ("NVIDIA driver", target.driver),
         ("Environment", target.image),
-        ("Needs", "" if stamps else target.needs),
         ("Last run", f"{stamps.when[:10]}, {column.gpu}" if stamps else "not run here"),
         ("Out of date", column.stale),
         ("Note", target.notes),

@@ -8,7 +8,7 @@ const about = byId("about");
 /** @type {(target: Target, head: Element) => void} */
 const tellOf = (target, head) => {
   about.replaceChildren(make("h3", {}, cut(target.name, 200)),
-    make("dl", {}, target.facts.flatMap(([name, text]) => [make("dt", {}, name), make("dd", {}, cut(text, 600))])),
+    make("dl", {}, [...target.facts, ...(target.run ? [] : [["Needs", target.needs]])].flatMap(([name, text]) => [make("dt", {}, name), make("dd", {}, cut(text, 600))])),
     target.sources.length ? make("p", {}, "Read in: ", target.sources.map(({ url, title }, at) => [at ? "; " : "", link(url, cut(title, 120))])) : null,
     make("p", {}, make("a", { href: `#target-${target.id}` }, "In the table of targets")));
   about.showPopover();

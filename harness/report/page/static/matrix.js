@@ -180,7 +180,7 @@ const filterRows = ({ query, hide, state, differs, measured, pair, cols }) => {
   const tests = [...query.cells, ...(state ? [(/** @type {Look} */ look) => look.bucket === state.slice(2) && state[0] === "b" || (look.cls === state.slice(2) && state[0] === "k")] : [])];
   const fits = looks.map((look) => tests.every((test) => test(look)));
   const banned = looks.map((look) => query.none.some((test) => test(look)));
-  const sequences = query.sequences.map(([states, not]) => ({ follows: sequence(states, columns, (look) => look.measured), claimed: sequence(states, columns, (look) => look.told), not }));
+  const sequences = query.sequences.map(([states, not]) => ({ follows: sequence(states, columns, (look) => look.measured), claimed: sequence(states, columns, (look) => Boolean(look.known)), not }));
   const altered = differs ? differing(columns) : null;
   hits = tests.length ? fits : null;
   const fitting = order.filter((index) => {

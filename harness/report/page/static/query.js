@@ -137,7 +137,7 @@ const differing = (columns) => {
   const series = runs.some((run) => run.length > 1);
   const groups = series ? runs : [runs.flat()];
   return (row) => row.changes.some((ends) => ends.every((column) => columns[column])) || groups.some((group) => {
-    const known = [...new Set(group.map((column) => lookOf(row.index, column)))].filter((look) => look.told);
+    const known = [...new Set(group.map((column) => lookOf(row.index, column)))].filter((look) => look.known);
     return known.some((one) => known.some((other) => differ(one, other, series)));
   });
 };
