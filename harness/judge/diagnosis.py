@@ -13,6 +13,7 @@ import onnx
 from harness.document import Document, Form, Problem, checked
 from harness.judge import engine_errors
 from harness.judge.place import Place, find_place
+from harness.judge.portable import Unportable, javascript
 from harness.suggest import did_you_mean
 from harness.words import GOOD, UNJUDGED, Class
 
@@ -30,7 +31,7 @@ Where = Literal["errors", "parser", "warnings", "native", "missing_api"]
 _PLACES = ("errors", "parser", "warnings", "native", "missing_api")
 _TEXTS = ("title", "cause", "advice")
 #: What an engine says of one tactic that it could not use; the last one is why none was left.
-_SKIPPED = re.compile(r"Skipping tactic 0x[0-9a-f]+ due to .+")
+SKIPPED = re.compile(r"Skipping tactic 0x[0-9a-f]+ due to .+")
 #: A group in a text.
 _GROUP = re.compile(r"\{(\w+)\}")
 #: Groups that a text may use though no pattern captures them: the record says where a complaint belongs.
@@ -124,10 +125,13 @@ def _bad_regexes(document: Document) -> Iterator[Problem]:
             ((where, text),) = pattern.items()
             place = (number, "patterns", index, where)
             try:
-                re.compile(text)
+                re.compile(text, re.ASCII)
+                javascript(text)
             except re.error as error:
                 sentence = f"{text!r} is no regular expression: {error}; correct it"
                 yield Problem(document.line(place), place, sentence)
+            except Unportable as error:
+                yield Problem(document.line(place), place, str(error))
 
 
 def _contradictions(document: Document) -> Iterator[Problem]:
@@ -162,7 +166,9 @@ def _signature(entry: dict[str, Any]) -> Signature:
 
 def _patterns(entry: dict[str, Any]) -> tuple[Pattern, ...]:
     return tuple(
-        Pattern(where, re.compile(text)) for pattern in entry["patterns"] for where, text in pattern.items()
+        Pattern(where, re.compile(text, re.ASCII))
+        for pattern in entry["patterns"]
+        for where, text in pattern.items()
     )
 
 
@@ -250,7 +256,7 @@ def _diagnosis(signature: Signature, message: str, groups: dict[str, str], outco
     skipped = [
         match.group()
         for text in (*(message.text for message in outcome.messages), *engine_errors.native(outcome))
-        if (match := _SKIPPED.search(text))
+        if (match := SKIPPED.search(text))
     ]
     operator, node = groups.get("op", signature.operator), groups.get("node", "")
     # A name that the version lacks is asked for by the recipe, not by a node.

@@ -12,6 +12,7 @@ from harness.report.compare.steps import Steps
 from harness.report.page.cells import facts, grid_of, rows_of
 from harness.report.page.packing import clean, pack
 from harness.report.page.panel import cell_evidence, variant_evidence
+from harness.report.page.recognise import packed as packed_errors
 from harness.report.page.steps import packed_steps
 
 if TYPE_CHECKING:
@@ -37,7 +38,11 @@ def page_data(results: Results, archives: Sequence[str] = ()) -> str:
     rows = list(zip(rows_of(results), grid_of(results), strict=True))
     steps = Steps(results)
     plain = clean(facts(results, steps))
-    packed = {"steps": packed_steps(steps), "evidence": _evidence(rows, steps)}
+    packed = {
+        "steps": packed_steps(steps),
+        "evidence": _evidence(rows, steps),
+        "errors": {"packed": packed_errors()},
+    }
     data = {**plain, "archives": list(archives), **packed}
     text = json.dumps(data, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e")

@@ -57,7 +57,10 @@ _MOST_STEP_ROWS = 100
 _NEWS_ROWS, _MOST_NEWS, _NEWS_CELLS = 12, 100, 3
 _STYLES = ("style.css", "matrix.css", "panel.css", "media.css")
 #: In the order in which they rely on one another.
-_SCRIPTS = ("base", "step", "query", "matrix", "sight", "graph", "layers", "panel", "main")
+_SCRIPTS = (
+    *("base", "step", "query", "matrix", "sight", "graph", "layers", "panel"),
+    *("diagnose", "readlog", "paste", "main"),
+)
 
 
 def render(results: Results, archives: Sequence[str] = ()) -> str:
