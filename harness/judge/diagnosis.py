@@ -29,7 +29,8 @@ FORM = Form(Path(__file__).with_name("diagnosis.schema.json"))
 Where = Literal["errors", "parser", "warnings", "native", "missing_api"]
 
 _PLACES = ("errors", "parser", "warnings", "native", "missing_api")
-_TEXTS = ("title", "cause", "advice")
+_SAID = ("title", "cause", "advice")
+_TEXTS = (*_SAID, "harmless")
 #: What an engine says of one tactic that it could not use; the last one is why none was left.
 SKIPPED = re.compile(r"Skipping tactic 0x[0-9a-f]+ due to .+")
 #: A group in a text.
@@ -56,7 +57,8 @@ class Signature:
     groups `op` and `node` say where in the model it is, which is looked up where no pattern captures them; `operator`
     is the one that all of the patterns are about. `advice_variants` are `case.variant` ids that prove the advice.
     `generic` ones are tried last; a `note` is counted in any outcome, and is the cause only of a lost precision or of
-    wrong numbers; `standard_op` wants the group `op` to be an operator of ONNX itself; `phases`, where given, are those
+    wrong numbers, and an `innocent` one is neither, only known; `harmless` says where it may be passed over and where
+    not; `standard_op` wants the group `op` to be an operator of ONNX itself; `phases`, where given, are those
     whose failure it can explain.
     """
 
@@ -72,6 +74,8 @@ class Signature:
     standard_op: bool = False
     phases: tuple[str, ...] = ()
     operator: str = ""
+    harmless: str = ""
+    innocent: bool = False
 
 
 @dataclass(frozen=True)
@@ -150,7 +154,7 @@ def _contradictions(document: Document) -> Iterator[Problem]:
 def _uncaptured(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
     captured = {group for pattern in _patterns(entry) for group in pattern.regex.groupindex}
     for field in _TEXTS:
-        for group in set(_GROUP.findall(entry[field])) - _LOOKED_UP - captured:
+        for group in set(_GROUP.findall(entry.get(field, ""))) - _LOOKED_UP - captured:
             guess = did_you_mean(group, captured | _LOOKED_UP)
             yield field, f"uses {{{group}}}, which no pattern of the entry captures; {guess}"
     if entry.get("standard_op") and "op" not in captured:
@@ -158,7 +162,7 @@ def _uncaptured(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _signature(entry: dict[str, Any]) -> Signature:
-    texts = {name: " ".join(entry[name].split()) for name in _TEXTS}
+    texts = {name: " ".join(entry.get(name, "").split()) for name in _TEXTS}
     lists = {name: tuple(value) for name, value in entry.items() if isinstance(value, list)}
     fields: dict[str, Any] = {**entry, **texts, **lists, "patterns": _patterns(entry)}
     return Signature(**fields)
@@ -186,7 +190,7 @@ def diagnose(
     texts = _searched(outcome)
     for signature in load_signatures() if signatures is None else signatures:
         # A flood of warnings explains what finished in the wrong precision, and never why something failed.
-        if signature.note and not silent:
+        if signature.innocent or (signature.note and not silent):
             continue
         if signature.phases and outcome.failed_phase not in signature.phases:
             continue
@@ -201,7 +205,7 @@ def in_general(signature: Signature) -> Diagnosis:
     unknown = {group: f"<{group}>" for text in _TEXTS for group in _GROUP.findall(getattr(signature, text))}
     return Diagnosis(
         id=signature.id,
-        **{text: _filled(getattr(signature, text), unknown) for text in _TEXTS},
+        **{text: _filled(getattr(signature, text), unknown) for text in _SAID},
         message="",
         groups={},
         links=signature.links,

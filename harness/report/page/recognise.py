@@ -31,6 +31,7 @@ class _Signature(NamedTuple):
     patterns: tuple[tuple[str, str], ...]
     generic: bool
     note: bool
+    innocent: bool
     standard_op: bool
     phases: tuple[str, ...]
     operator: str
@@ -63,6 +64,7 @@ def _row(signature: Signature) -> _Signature:
         tuple((pattern.where, javascript(pattern.regex.pattern)) for pattern in signature.patterns),
         signature.generic,
         signature.note,
+        signature.innocent,
         signature.standard_op,
         signature.phases,
         signature.operator,

@@ -108,7 +108,7 @@ const foundBy = (known, said, signature, { where, text, groups }) => {
 const diagnosed = (known, said) => {
   const texts = searched(known, said);
   for (const signature of known.signatures) {
-    if (signature.note || !canExplain(said, signature)) continue;
+    if (signature.note || signature.innocent || !canExplain(said, signature)) continue;
     for (const hit of hitsOf(known, signature, texts)) {
       if (hit) return foundBy(known, said, signature, hit);
     }
