@@ -6,6 +6,8 @@ import base64
 import json
 import re
 import zlib
+from functools import cache
+from importlib.metadata import PackageNotFoundError, metadata
 from typing import TYPE_CHECKING, Any
 
 from harness.report.compare.steps import Steps
@@ -27,6 +29,8 @@ _CHUNK_ROWS = 16
 #: Bytes of packed evidence: so much in any page, and so much more for each cell. What does not fit is left out, the
 #: rows in which all is as expected first; results.json has it.
 _EVIDENCE_BYTES, _EVIDENCE_BYTES_A_CELL = 400_000, 36
+#: Labels of an address that takes reports, as packages name it.
+_ISSUES = frozenset({"issues", "bug tracker", "issue tracker", "tracker"})
 _PACKED = re.compile(r'(?<="packed":")[A-Za-z0-9+/=]+(?=")')
 
 
@@ -43,9 +47,22 @@ def page_data(results: Results, archives: Sequence[str] = ()) -> str:
         "evidence": _evidence(rows, steps),
         "errors": {"packed": packed_errors()},
     }
-    data = {**plain, "archives": list(archives), **packed}
+    data = {**plain, "archives": list(archives), "issues": issues_page(), **packed}
     text = json.dumps(data, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+@cache
+def issues_page() -> str:
+    """Return the address at which this project takes reports, as its package names it, or ""."""
+    try:
+        named = metadata("trt-compat").get_all("Project-URL") or []
+    except PackageNotFoundError:
+        return ""
+    found = [str(entry).partition(", ") for entry in named]
+    return next(
+        (url for label, _, url in found if label.lower() in _ISSUES and url.startswith("https://")), ""
+    )
 
 
 def unpacked(page: str) -> str:

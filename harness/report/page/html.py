@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from harness.engines import ENGINES
 from harness.record.archive import PACKED
@@ -18,6 +19,7 @@ from harness.report.compare.grouped import grouped
 from harness.report.compare.pairs import Column
 from harness.report.compare.upgrade import default_pair, upgrade
 from harness.report.counts import attention, clusters, counts
+from harness.report.errors import READING, error_entries
 from harness.report.labels import BUCKETS, CORNERS, KINDS, MARKS, ROLES
 from harness.report.packed import RESULTS
 from harness.report.page.cells import look, spoken
@@ -55,7 +57,7 @@ _STEP_ROWS = 8
 _MOST_STEP_ROWS = 100
 #: What changed from run to run: rows shown, rows with those behind "earlier", cells named in a row.
 _NEWS_ROWS, _MOST_NEWS, _NEWS_CELLS = 12, 100, 3
-_STYLES = ("style.css", "matrix.css", "panel.css", "media.css")
+_STYLES = ("style.css", "matrix.css", "panel.css", "errors.css", "media.css")
 #: In the order in which they rely on one another.
 _SCRIPTS = (
     *("base", "step", "query", "matrix", "sight", "graph", "layers", "panel"),
@@ -91,6 +93,7 @@ def render(results: Results, archives: Sequence[str] = ()) -> str:
             offered=offered(results).said,
             static=len(results.cells) <= _STATIC_CELLS,
             clusters=clusters(results),
+            errors=error_entries(results),
             news=news(results),
             questions=questions(results),
             runs=_runs(results),
@@ -131,12 +134,13 @@ def _environment() -> jinja2.Environment:
     )
     made.globals.update(MARKS=MARKS, BUCKETS=BUCKETS, CORNERS=CORNERS, ROLES=ROLES)
     made.globals.update(NEWS=NEWS, TREND_MARKS=TREND_MARKS, MOST_NEWS=_MOST_NEWS, NEWS_ROWS=_NEWS_ROWS)
+    made.globals.update(READING=READING)
     made.globals.update(NEWS_CELLS=_NEWS_CELLS, DISAGREE=DISAGREE)
     made.globals.update(Class=Class, NAMED=_NAMED_CELLS, FEW=_FEW_CELLS, MOST_FAILING=_MOST_FAILING)
     made.globals.update(KINDS=KINDS, STEP_ROWS=_STEP_ROWS, MOST_STEP_ROWS=_MOST_STEP_ROWS)
     made.filters.update(day=day, brief=_brief, capital=capital, name=_name, cut=_cut, brief_name=_brief_name)
     made.globals.update(look_of=look, words_of=spoken, used=_used)
-    made.filters.update(short_digest=short_digest, told_spans=told_spans)
+    made.filters.update(short_digest=short_digest, told_spans=told_spans, blanks=_blanks)
     return made
 
 
@@ -155,6 +159,11 @@ def _brief_name(text: str) -> str:
 def _used(rows: Sequence[Row]) -> list[str]:
     """Return the columns in which one of the rows says something."""
     return [name for name in ("text", "cause", "instead", "sure") if any(getattr(row, name) for row in rows)]
+
+
+def _blanks(text: str) -> Markup:
+    """Mark what only a failure fills in, <node>: the script fills it in where somebody pastes one."""
+    return Markup(re.sub(r"&lt;(\w+)&gt;", r"<var>\1</var>", str(escape(visible(text)))))  # noqa: S704  (escaped)
 
 
 def _cut(text: str) -> str:

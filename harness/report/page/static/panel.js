@@ -32,7 +32,7 @@ const proof = (name, column) => {
 const diagnosis = (cell, column) => {
   const found = cell.diagnosis;
   if (!found) return [];
-  return [make("div", { class: "box hint" }, make("p", {}, make("b", {}, found.title), " ", make("code", {}, found.id)),
+  return [make("div", { class: "box hint" }, make("p", {}, make("b", {}, found.title), " ", make("a", { href: `#error=${found.id}` }, make("code", {}, found.id))),
     make("p", {}, found.cause), make("p", {}, make("b", {}, "What to do. "), found.advice),
     found.proofs.length ? make("p", {}, "Put to the test by ", found.proofs.map((name, index) => [index ? ", " : "", proof(name, column)]).flat(), ".") : null,
     found.links.length ? make("p", { class: "quiet" }, found.links.map((url, index) => [index ? ", " : "", link(url, url)]).flat()) : null)];
