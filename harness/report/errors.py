@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -43,7 +44,9 @@ _PLATFORMS = {None: "", "jetson": "on Jetson", "linux/amd64": "on x86-64", "linu
 _BOUNDS = {">=": "from", "<": "before", "==": "", "<=": "to", ">": "after", "!=": "not"}
 _ISSUE = re.compile(r"https://github\.com/.+/(?:issues|pull)/\d+")
 #: Texts, reproducers and places of a proof that an entry names at most.
-_MOST_TEXTS, _MOST_REPRODUCERS = 4, 2
+_MOST_TEXTS, _MOST_REPRODUCERS = 3, 2
+#: Cells of a target that are looked through for the text.
+_MOST_TRIED = 20
 
 
 @dataclass(frozen=True)
@@ -188,11 +191,12 @@ class _Book:
     def _texts(self, signature: Signature) -> tuple[ShownText, ...]:
         """Return what was printed, told once where only its numbers differ, then what is quoted."""
         printed: dict[str, tuple[str, list[str]]] = {}
-        told: set[str] = set()
+        tried: Counter[str] = Counter()
         for cell in self._measured.get(signature.id, ()):
-            text = _printed(signature, cell) if cell.target not in told else ""
+            tried[cell.target] += 1
+            text = _printed(signature, cell) if tried[cell.target] <= _MOST_TRIED else ""
             if text:
-                told.add(cell.target)
+                tried[cell.target] = _MOST_TRIED
                 printed.setdefault(_plain(text), (text, []))[1].append(cell.target)
         shown = [ShownText(text, f"measured on {self._where(targets)}") for text, targets in printed.values()]
         for each in load_texts():
@@ -223,7 +227,9 @@ class _Book:
         groups: dict[tuple[Grade, bool], list[str]] = {}
         for cell in self._rows[case, variant]:
             one = side(cell, view)
-            if one.cls not in {None, *UNJUDGED} and one.grade not in {None, Grade.GUESSED} and one.demanded:
+            if one.cls is None or one.grade in (None, Grade.GUESSED) or not one.demanded:
+                continue
+            if one.cls not in UNJUDGED and one.grade is not None:
                 groups.setdefault((one.grade, one.cls in GOOD), []).append(cell.target)
         ordered = sorted(groups, key=lambda key: (list(Grade).index(key[0]), not key[1]))
         known = (Outcome(*key, self._where(groups[key]), groups[key][-1]) for key in ordered)
@@ -249,14 +255,23 @@ class _Book:
 
     def _where(self, names: Iterable[str]) -> str:
         """Name targets by product and versions, in the order of the matrix."""
-        versions: dict[str, list[str]] = {}
+        versions: dict[str, dict[str, list[str]]] = {}
         wanted = set(names)
         for target in self._targets.values():
             if target.id in wanted:
                 series = target.series.partition(", ")[2]
-                one = f"{target.short} ({series})" if series else target.short
-                versions.setdefault(_product(target), []).append(one)
-        return "; ".join(f"{name} {_listed(found)}" for name, found in versions.items())
+                versions.setdefault(_product(target), {}).setdefault(target.short, []).append(series)
+        return "; ".join(
+            f"{name} {_listed([_versioned(*each) for each in found.items()])}"
+            for name, found in versions.items()
+        )
+
+
+def _versioned(version: str, series: Sequence[str]) -> str:
+    """Return a version with what it was built for where that is chosen; "" among them is nothing in particular."""
+    chosen = _listed([each for each in series if each])
+    also = "also " if "" in series else ""
+    return f"{version} ({also}{chosen})" if chosen else version
 
 
 def _product(target: TargetView) -> str:
@@ -265,7 +280,7 @@ def _product(target: TargetView) -> str:
 
 
 def _listed(words: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
 def _printed(signature: Signature, cell: CellView) -> str:

@@ -28,7 +28,7 @@ interface PageData {
   kinds: { id: string; name: string; meaning: string }[];
   patterns: { [kind: string]: [mark: string, path: string] };
   query: { states: string[]; pasts: string[]; precisions: string[]; engines: { [key: string]: string } };
-  archives: string[]; errors: Chunk; issues: string; steps: (Chunk & { to: number[] })[]; evidence: (Chunk & { rows: number[] })[];
+  archives: string[]; errors: Chunk; issues: string; called: Table<CalledBy>; steps: (Chunk & { to: number[] })[]; evidence: (Chunk & { rows: number[] })[];
 }
 
 // What pasted text is recognised by, and what was said in it, by place.
@@ -44,6 +44,8 @@ interface Said {
 interface ErrorPlace { operator: string; node: string }
 interface Hit { where: string; text: string; groups: { [name: string]: string } }
 interface Found extends ErrorPlace { id: string; message: string; groups: { [name: string]: string }; count?: number }
+interface CalledBy { pattern: string; said: string; columns: number[] }
+interface Called extends CalledBy { words: RegExp }
 interface Part { name: string; what: string }
 
 interface StepLine { kind: string; row: number; text: string; cause: string; instead: string; sure: string }

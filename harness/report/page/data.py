@@ -11,8 +11,9 @@ from importlib.metadata import PackageNotFoundError, metadata
 from typing import TYPE_CHECKING, Any
 
 from harness.report.compare.steps import Steps
+from harness.report.page.called import Called, called
 from harness.report.page.cells import facts, grid_of, rows_of
-from harness.report.page.packing import clean, pack
+from harness.report.page.packing import clean, pack, table
 from harness.report.page.panel import cell_evidence, variant_evidence
 from harness.report.page.recognise import packed as packed_errors
 from harness.report.page.steps import packed_steps
@@ -42,12 +43,13 @@ def page_data(results: Results, archives: Sequence[str] = ()) -> str:
     rows = list(zip(rows_of(results), grid_of(results), strict=True))
     steps = Steps(results)
     plain = clean(facts(results, steps))
+    asked = {"called": table(Called, called(results))}
     packed = {
         "steps": packed_steps(steps),
         "evidence": _evidence(rows, steps),
         "errors": {"packed": packed_errors()},
     }
-    data = {**plain, "archives": list(archives), "issues": issues_page(), **packed}
+    data = {**plain, "archives": list(archives), "issues": issues_page(), **asked, **packed}
     text = json.dumps(data, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e")
 

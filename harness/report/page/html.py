@@ -60,7 +60,7 @@ _NEWS_ROWS, _MOST_NEWS, _NEWS_CELLS = 12, 100, 3
 _STYLES = ("style.css", "matrix.css", "panel.css", "errors.css", "media.css")
 #: In the order in which they rely on one another.
 _SCRIPTS = (
-    *("base", "step", "query", "matrix", "sight", "graph", "layers", "panel"),
+    *("base", "step", "asked", "query", "matrix", "sight", "graph", "layers", "panel"),
     *("diagnose", "readlog", "paste", "main"),
 )
 

@@ -126,7 +126,8 @@ const versionIn = (text) => {
 // What to file of a text that nobody knows here: its severe lines, or else all of them, and what only the reader knows.
 /** @type {(said: Said, text: string) => string} */
 const reportOf = (said, text) => {
-  const severe = said.messages.filter(([severity]) => ERRORS.has(severity)).map(([, line]) => line);
+  const loose = new Set(said.loose);
+  const severe = said.messages.filter(([severity, line]) => ERRORS.has(severity) && !loose.has(line)).map(([, line]) => line);
   const lines = [...new Set(severe.length ? severe : text.split("\n"))].map((line) => line.trim()).filter(Boolean);
   return ["An error text that no signature knows", "", `Version: ${versionIn(text) || "(TensorRT, platform)"}`, "GPU and driver: ", "Command: ", "Model, or the nodes around: ", "",
     ...lines.slice(0, 20).map((line) => `    ${cut(line, 400)}`), ...(lines.length > 20 ? [`    (and ${lines.length - 20} more lines)`] : [])].join("\n");
