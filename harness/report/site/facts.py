@@ -1,0 +1,180 @@
+"""What is known of each variant on each target, with its grade and source, and that in clauses along the versions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from packaging.version import Version
+
+from harness.engines import ENGINES
+from harness.judge.diagnosis import in_general, load_signatures
+from harness.report.compare.ranges import PREDICATE
+from harness.report.model import Advice
+from harness.words import GOOD, UNJUDGED, Class, Engine, Grade
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from harness.case import Expectation
+    from harness.judge.diagnosis import Signature
+    from harness.report.model import CellView, Results, TargetView, VariantView
+
+#: What a claim that something works amounts to, by the level that its source speaks of.
+_LEVELS = {
+    "builds": "builds",
+    "runs": "builds and runs",
+    "right numbers": "runs with the right numbers",
+    "precision": "works in the precision wanted",
+}
+
+
+@dataclass(frozen=True)
+class Fact:
+    """What is known of a variant on one target; `cls` and `grade` are None where nothing is.
+
+    `graded` is the grade for readers, `said` the result as a predicate. `claim` is what is claimed, where the cell
+    itself was not measured; `advice` the cause of a failure, where it is known.
+    """
+
+    target: TargetView
+    cell: CellView
+    cls: Class | None = None
+    grade: Grade | None = None
+    graded: str = ""
+    said: str = ""
+    claim: Expectation | None = None
+    advice: Advice | None = None
+
+    @property
+    def measured(self) -> bool:
+        """Tell whether it was measured, in a run that is shown here or in an earlier one."""
+        return self.grade is Grade.MEASURED
+
+    @property
+    def guessed(self) -> bool:
+        """Tell whether nobody measured or reported it."""
+        return self.grade is Grade.GUESSED
+
+    @property
+    def unknown(self) -> Fact:
+        """Return the same cell as if nothing were known of it."""
+        return Fact(self.target, self.cell)
+
+    @property
+    def good(self) -> bool:
+        """Tell whether the engine does what is asked of it."""
+        return self.cls in GOOD
+
+    @property
+    def mark(self) -> str:
+        """Return the class of the style sheet for the result."""
+        if self.cls in GOOD:
+            return "good"
+        return "lost" if self.cls in (Class.PRECISION_LOST, Class.INACCURATE) else "bad"
+
+
+def fact(target: TargetView, cell: CellView, variant: VariantView) -> Fact:
+    """Return what is known of a cell: measured, or else claimed, or else nothing."""
+    if cell.measured:
+        said = PREDICATE[cell.cls] + (f", {cell.chip}" if cell.chip else "")
+        measured = str(Grade.MEASURED)
+        return Fact(target, cell, cell.cls, Grade.MEASURED, measured, said, advice=cell.diagnosis)
+    claim = variant.expectations[cell.claims[0]] if cell.claims else None
+    if cell.cls is Class.NOT_APPLICABLE or claim is None or claim.outcome in UNJUDGED:
+        return Fact(target, cell)
+    said = _LEVELS.get(claim.level or "", "") if claim.outcome is Class.OK else ""
+    advice = general(claim.signature) if claim.signature and claim.outcome not in GOOD else None
+    graded = "measured before" if claim.grade is Grade.MEASURED else claim.graded
+    return Fact(
+        target, cell, claim.outcome, claim.grade, graded, said or PREDICATE[claim.outcome], claim, advice
+    )
+
+
+@cache
+def signatures() -> dict[str, Signature]:
+    """Return the known causes of failures by their ids, in the order in which they are tried."""
+    return {signature.id: signature for signature in load_signatures()}
+
+
+def general(signature: str) -> Advice | None:
+    """Return cause and advice of a signature that no outcome has filled in; None for one that is not known."""
+    known = signatures().get(signature)
+    if known is None:
+        return None
+    found = in_general(known)
+    return Advice(found.id, found.title, found.cause, found.advice, found.advice_variants, found.links)
+
+
+def without_guesses(results: Results) -> Results:
+    """Return the results as if nobody had guessed anything."""
+    grades = {
+        (variant.case, variant.name): tuple(claim.grade for claim in variant.expectations)
+        for case in results.cases
+        for variant in case.variants
+    }
+
+    def bare(cell: CellView) -> CellView:
+        known = grades[cell.case, cell.variant]
+        claims = tuple(each for each in cell.claims if known[each] is not Grade.GUESSED)
+        return cell if claims == cell.claims else replace(cell, claims=claims)
+
+    return replace(results, cells=tuple(map(bare, results.cells)))
+
+
+def product(target: TargetView) -> str:
+    """Return what the versions of a target's series are versions of: "TensorRT on Jetson"."""
+    name = ENGINES[Engine(target.engine)].product
+    if target.platform == "jetson":
+        return f"{name} on Jetson"
+    _, _, apart = target.series.partition(", ")
+    return f"{name}, {apart}" if apart else name
+
+
+@dataclass(frozen=True)
+class Clause:
+    """What is known alike of neighbouring versions of a series; `next` says that it follows its predecessor at once."""
+
+    first: Fact
+    last: Fact
+    next: bool
+
+    @property
+    def versions(self) -> str:
+        """Return the versions: "1.4 to 1.6"."""
+        return " to ".join(dict.fromkeys((self.first.target.short, self.last.target.short)))
+
+
+@dataclass(frozen=True)
+class Line:
+    """What is known of a variant along one series of versions."""
+
+    product: str
+    clauses: tuple[Clause, ...]
+
+
+def lines(facts: Iterable[Fact]) -> tuple[Line, ...]:
+    """Return what is known along each series, those of which nothing is known left out; of one variant."""
+    series: dict[str, list[Fact]] = {}
+    for each in facts:
+        if each.cell.cls is not Class.NOT_APPLICABLE:
+            series.setdefault(each.target.series, []).append(each)
+    found = []
+    for every in series.values():
+        clauses = _clauses(sorted(every, key=lambda each: Version(each.target.version)))
+        if clauses:
+            found.append(Line(product(every[0].target), tuple(clauses)))
+    return tuple(found)
+
+
+def _clauses(facts: Sequence[Fact]) -> list[Clause]:
+    found: list[Clause] = []
+    follows = False
+    for (cls, *_), group in groupby(facts, key=lambda each: (each.cls, each.said, each.graded)):
+        run = list(group)
+        if cls is not None:
+            found.append(Clause(run[0], run[-1], follows))
+        follows = cls is not None
+    return found
