@@ -39,6 +39,7 @@ def build_site(  # noqa: PLR0913  (what is recorded, and where the site goes)
     cases: Sequence[Case],
     store: Store,
     folder: Path,
+    *,
     base: str = "",
     commands: Commands | None = None,
 ) -> tuple[Path, ...]:
@@ -54,7 +55,10 @@ def build_site(  # noqa: PLR0913  (what is recorded, and where the site goes)
 def whole_site(results: Results, models: Models, logs: bytes = b"", base: str = "") -> dict[str, bytes]:
     """Return every file of the site by its place, the report among them; `logs` is the archive of the logs, if any."""
     report = _report(results, models, logs)
-    return {**site_files(results, models, base), **{f"{LATEST}/{name}": data for name, data in report.items()}}
+    return {
+        **site_files(results, models, base),
+        **{f"{LATEST}/{name}": data for name, data in report.items()},
+    }
 
 
 def _report(results: Results, models: Models, logs: bytes) -> dict[str, bytes]:
@@ -130,7 +134,9 @@ def _remove(folder: Path, names: Iterable[str]) -> None:
     gone = [folder / name for name in names]
     for path in gone:
         path.unlink(missing_ok=True)
-    above = {parent for path in gone for parent in path.parents if parent != folder and folder in parent.parents}
+    above = {
+        parent for path in gone for parent in path.parents if parent != folder and folder in parent.parents
+    }
     for parent in sorted(above, reverse=True):
         with contextlib.suppress(OSError):
             parent.rmdir()

@@ -10,6 +10,8 @@ from harness.report.compare.upgrade import judged
 from harness.words import GOOD
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from harness.report.compare.upgrade import Upgrade
     from harness.report.model import Results
 
@@ -17,9 +19,12 @@ if TYPE_CHECKING:
 class Steps:
     """Judges any step of a report; rows and columns are numbered as the report has them."""
 
-    def __init__(self, results: Results) -> None:
+    def __init__(self, results: Results, names: Mapping[str, str] | None = None) -> None:
+        """Take the results, and what to call each target where that is not its id."""
         self.results = results
-        self.known = known(results, {target.id: "" for target in results.targets})
+        self.known = known(
+            results, {target.id: (names or {}).get(target.id, "") for target in results.targets}
+        )
         self._keys = [(variant.case, variant.name) for case in results.cases for variant in case.variants]
         self._meanwhile = [
             Meanwhile(

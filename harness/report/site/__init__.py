@@ -37,9 +37,7 @@ def site_files(
     `models` are those of the variants, by case and name; `base` is the site's address and ends in "/". Without one
     there are no canonical links and no sitemap, which are absolute.
     """
-    small = {
-        paths.model(*key): data for key, data in (models or {}).items() if len(data) <= LARGEST_MODEL
-    }
+    small = {paths.model(*key): data for key, data in (models or {}).items() if len(data) <= LARGEST_MODEL}
     material = Material(results, base, frozenset(small))
     files = dict(small)
     places = []

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import groupby
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.report.labels import ROLES
+from harness.report.page.columns import gpus_of
 from harness.report.past import sentences
 from harness.report.site import paths
 from harness.report.site.causes import causes
@@ -13,7 +15,7 @@ from harness.report.site.material import Page, guesses, told
 from harness.report.site.titles import title_of, title_of_case, verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from harness.report.model import CaseView, VariantView
     from harness.report.site.facts import Fact, Line
@@ -75,6 +77,51 @@ def _told(material: Material, variant: VariantView) -> tuple[tuple[Line, ...], t
     return lines(bare), lines(each if each.guessed else each.unknown for each in facts)
 
 
+class Row(NamedTuple):
+    """Neighbouring targets of a series of which the same is known, and what to use there meanwhile."""
+
+    facts: tuple[Fact, ...]
+    instead: str
+
+    @property
+    def first(self) -> Fact:
+        """Return one of them."""
+        return self.facts[0]
+
+    @property
+    def many(self) -> int:
+        """Return how many targets it is about."""
+        return len(self.facts)
+
+    @property
+    def on(self) -> str:
+        """Return on what and when they were measured, "" where they were not."""
+        cells = [each.cell for each in self.facts if each.cell.measured]
+        gpus = sorted({gpu for cell in cells for gpu in gpus_of(cell)})
+        days = sorted({cell.stamps.when[:10] for cell in cells if cell.stamps})
+        return ", ".join((*gpus, *days))
+
+
+def _rows(material: Material, facts: Sequence[Fact]) -> list[Row]:
+    def same(each: Fact) -> tuple[object, ...]:
+        alone = each.target.id if each.cell.latency or len(each.cell.by_gpu) > 1 else ""
+        why = each.advice.title if each.advice else ""
+        return (
+            each.target.series,
+            each.said,
+            each.graded,
+            each.claim,
+            why,
+            material.instead(each),
+            each.cell.lost,
+            alone,
+        )
+
+    return [
+        Row(tuple(every), material.instead(every[0])) for every in (list(g) for _, g in groupby(facts, same))
+    ]
+
+
 def _variant(material: Material, case: CaseView, variant: VariantView) -> Page:
     facts = material.facts[variant.case, variant.name]
     known, guessed = told(facts), guesses(facts)
@@ -93,7 +140,8 @@ def _variant(material: Material, case: CaseView, variant: VariantView) -> Page:
             "variant": variant,
             "verdict": said,
             "role": ROLES[variant.role],
-            "known": [(each, material.instead(each)) for each in known],
+            "rows": _rows(material, known),
+            "example": (known or facts)[0].cell.id,
             "guesses": guessed,
             "unknown": [each.target for each in facts if each.cls is None],
             "causes": causes(known),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.report.site import paths
-from harness.report.site.facts import general, lines, signatures
+from harness.report.site.facts import in_words, lines, signatures
 from harness.report.site.material import Page, guesses, told
 from harness.report.text import clip
 
@@ -49,18 +49,18 @@ def error_pages(material: Material) -> Iterator[Page]:
         for each in every:
             if each.advice and each.advice.id in by_signature:
                 by_signature[each.advice.id].append(each)
-    every = [about(material, signature, by_signature[name]) for name, signature in signatures().items()]
+    told_of = [about(material, signature, by_signature[name]) for name, signature in signatures().items()]
     yield Page(
         paths.ERRORS,
         "TensorRT error messages: what they mean and what to do",
-        f"{len(every)} errors and warnings of TensorRT and its ONNX parser, each with its cause, the versions that "
+        f"{len(told_of)} errors and warnings of TensorRT and its ONNX parser, each with its cause, the versions that "
         "say it and what to do.",
         "Error messages",
         "errors.html.j2",
-        {"every": every},
+        {"every": told_of},
     )
-    for each in every:
-        yield _page(each)
+    for one in told_of:
+        yield _page(one)
 
 
 def _page(each: About) -> Page:
@@ -79,13 +79,11 @@ def _page(each: About) -> Page:
 
 def about(material: Material, signature: Signature, facts: Sequence[Fact]) -> About:
     """Return all that the page of an error says; `facts` are those that fail by it."""
-    advice = general(signature.id)
-    assert advice is not None, signature.id
     known = told(facts)
     measured = [each.cell for each in known if each.measured]
     proofs = (tuple(name.partition(".")[::2]) for name in signature.advice_variants)
     return About(
-        advice,
+        in_words(signature),
         tuple(_texts(signature, measured)),
         tuple((pattern.where, pattern.regex.pattern) for pattern in signature.patterns),
         signature.note,

@@ -12,6 +12,7 @@ from packaging.version import Version
 from harness.engines import ENGINES
 from harness.judge.diagnosis import in_general, load_signatures
 from harness.report.compare.ranges import PREDICATE
+from harness.report.labels import MARKS
 from harness.report.model import Advice
 from harness.words import GOOD, UNJUDGED, Class, Engine, Grade
 
@@ -75,6 +76,14 @@ class Fact:
             return "good"
         return "lost" if self.cls in (Class.PRECISION_LOST, Class.INACCURATE) else "bad"
 
+    @property
+    def letters(self) -> str:
+        """Return the letters of the result; of what is said to work, no more than its source speaks of."""
+        if self.cls is None:
+            return ""
+        only_built = self.claim is not None and self.claim.level == "builds"
+        return MARKS[Class.BUILT if only_built and self.cls is Class.OK else self.cls].letters
+
 
 def fact(target: TargetView, cell: CellView, variant: VariantView) -> Fact:
     """Return what is known of a cell: measured, or else claimed, or else nothing."""
@@ -102,9 +111,12 @@ def signatures() -> dict[str, Signature]:
 def general(signature: str) -> Advice | None:
     """Return cause and advice of a signature that no outcome has filled in; None for one that is not known."""
     known = signatures().get(signature)
-    if known is None:
-        return None
-    found = in_general(known)
+    return in_words(known) if known else None
+
+
+def in_words(signature: Signature) -> Advice:
+    """Return cause and advice of a signature that no outcome has filled in."""
+    found = in_general(signature)
     return Advice(found.id, found.title, found.cause, found.advice, found.advice_variants, found.links)
 
 
@@ -124,13 +136,20 @@ def without_guesses(results: Results) -> Results:
     return replace(results, cells=tuple(map(bare, results.cells)))
 
 
-def product(target: TargetView) -> str:
-    """Return what the versions of a target's series are versions of: "TensorRT on Jetson"."""
+def family(target: TargetView) -> str:
+    """Return the product that a target is a version of, on which platform: "TensorRT on Jetson"."""
     name = ENGINES[Engine(target.engine)].product
-    if target.platform == "jetson":
-        return f"{name} on Jetson"
-    _, _, apart = target.series.partition(", ")
-    return f"{name}, {apart}" if apart else name
+    return f"{name} on Jetson" if target.platform == "jetson" else name
+
+
+def apart(target: TargetView) -> str:
+    """Return what sets a target's series apart within its family: "SM 7.5", "arm64", or ""."""
+    return "" if target.platform == "jetson" else target.series.partition(", ")[2]
+
+
+def product(target: TargetView) -> str:
+    """Return what the versions of a target's series are versions of: "TensorRT for RTX, SM 7.5"."""
+    return ", ".join(filter(None, (family(target), apart(target))))
 
 
 @dataclass(frozen=True)
@@ -154,19 +173,35 @@ class Line:
     product: str
     clauses: tuple[Clause, ...]
 
+    @property
+    def one_grade(self) -> bool:
+        """Tell whether all of it is equally sure, and so has to be told once."""
+        return len({clause.first.graded for clause in self.clauses}) == 1
+
 
 def lines(facts: Iterable[Fact]) -> tuple[Line, ...]:
-    """Return what is known along each series, those of which nothing is known left out; of one variant."""
+    """Return what is known along each series, those of which nothing is known left out; of one variant.
+
+    A side series ("RTX, SM 7.5") has only what is not the same on its main one at the same version.
+    """
     series: dict[str, list[Fact]] = {}
     for each in facts:
         if each.cell.cls is not Class.NOT_APPLICABLE:
             series.setdefault(each.target.series, []).append(each)
     found = []
-    for every in series.values():
-        clauses = _clauses(sorted(every, key=lambda each: Version(each.target.version)))
+    for name, every in series.items():
+        main = {
+            each.target.version: each for each in series.get(name.partition(",")[0], ()) if each not in every
+        }
+        own = [each for each in every if not _alike(each, main.get(each.target.version))]
+        clauses = _clauses(sorted(own, key=lambda each: Version(each.target.version)))
         if clauses:
             found.append(Line(product(every[0].target), tuple(clauses)))
     return tuple(found)
+
+
+def _alike(each: Fact, main: Fact | None) -> bool:
+    return main is not None and (each.cls, each.said, each.graded) == (main.cls, main.said, main.graded)
 
 
 def _clauses(facts: Sequence[Fact]) -> list[Clause]:

@@ -99,12 +99,16 @@ class Material:
         return {key: at for at, key in enumerate(self.variants)}
 
     @cached_property
+    def _names(self) -> dict[str, str]:
+        return {target.id: target.label for target in self.results.targets}
+
+    @cached_property
     def _known(self) -> Steps:
-        return Steps(without_guesses(self.results))
+        return Steps(without_guesses(self.results), self._names)
 
     @cached_property
     def _guessed(self) -> Steps:
-        return Steps(self.results)
+        return Steps(self.results, self._names)
 
     def step(self, route: Route) -> tuple[Upgrade, Upgrade]:
         """Return what a step does, as far as it is measured or reported, and what with guesses."""

@@ -10,12 +10,12 @@ import jinja2
 from markupsafe import Markup
 
 from harness.report.labels import KINDS, MARKS
-from harness.report.page.columns import gpus_of, short_digest
+from harness.report.page.columns import NO_GPU
 from harness.report.past import day
 from harness.report.site import paths
-from harness.report.site.facts import product, signatures
+from harness.report.site.facts import apart, signatures
 from harness.report.site.titles import LONGEST_DESCRIPTION, LONGEST_TITLE
-from harness.report.text import capital, clip, visible
+from harness.report.text import clip, milliseconds, visible
 
 if TYPE_CHECKING:
     from harness.report.site.material import Material, Page
@@ -62,10 +62,10 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         finalize=_shown,
     )
-    made.globals.update(paths=paths, MARKS=MARKS, KINDS=KINDS, product=product, gpus_of=gpus_of)
+    made.globals.update(paths=paths, MARKS=MARKS, KINDS=KINDS, apart=apart, NO_GPU=NO_GPU)
     made.globals.update(known_errors=signatures)
-    made.filters.update(day=day, capital=capital, short_digest=short_digest, cut=partial(clip, limit=600))
-    made.filters.update(sentence=_sentence)
+    made.filters.update(day=day, cut=partial(clip, limit=600))
+    made.filters.update(sentence=_sentence, milliseconds=milliseconds)
     return made
 
 

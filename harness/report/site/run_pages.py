@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from harness.report.site import paths
-from harness.report.site.facts import general, product, signatures
+from harness.report.site.facts import family, in_words, signatures
 from harness.report.site.material import Page, guesses, newest, told
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from harness.report.model import TargetView
+    from harness.report.model import Advice, TargetView
+    from harness.report.site.facts import Fact
     from harness.report.site.material import Material
+
+#: Errors that the entry page names.
+_MET = 12
 
 
 def run_pages(material: Material) -> Iterator[Page]:
@@ -36,6 +41,12 @@ def run_pages(material: Material) -> Iterator[Page]:
     )
 
 
+def _met(facts: Sequence[Fact]) -> list[tuple[Advice, int]]:
+    """Return the errors that are measured or reported most often, with how often."""
+    seen = Counter(each.advice.id for each in facts if each.advice and each.advice.id in signatures())
+    return [(in_words(signatures()[name]), many) for name, many in seen.most_common(_MET)]
+
+
 def entry_page(material: Material) -> Page:
     """Return the page that the site begins with: an error text in hand, or a step to take."""
     results = material.results
@@ -44,7 +55,7 @@ def entry_page(material: Material) -> Page:
     measured = sum(each.measured for each in known)
     products: dict[str, list[TargetView]] = {}
     for target in results.targets:
-        products.setdefault(product(target), []).append(target)
+        products.setdefault(family(target), []).append(target)
     return Page(
         paths.ENTRY,
         "TensorRT compatibility: errors, versions, INT8 layers, upgrades",
@@ -59,7 +70,8 @@ def entry_page(material: Material) -> Page:
             "reported": len(known) - measured,
             "guessed": len(guesses(facts)),
             "newest": newest(results),
-            "errors": list(filter(None, map(general, signatures()))),
+            "errors": _met(known),
+            "signatures": signatures(),
             "products": products,
             "routes": material.routes,
         },

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from harness.report.compare.pairs import Kind
 from harness.report.labels import KINDS
 from harness.report.site import paths
 from harness.report.site.facts import product
@@ -18,10 +19,11 @@ if TYPE_CHECKING:
 
 
 class Rows(NamedTuple):
-    """Rows of one kind that have one cause, and what to use in place of each, where that is the same for all."""
+    """Rows of one kind that have one cause; those of which all else is the same stand together."""
 
     cause: str
-    rows: tuple[Row, ...]
+    number: int
+    alike: tuple[tuple[Row, ...], ...]
 
 
 class Part(NamedTuple):
@@ -80,6 +82,7 @@ def _upgrade(material: Material, route: Route) -> Page:
 
 
 def _parts(rows: Sequence[Row]) -> list[Part]:
+    """Return rows by kind, in their order but for what is merely not known any more, and by cause."""
     found: dict[str, dict[str, list[Row]]] = {}
     for row in rows:
         found.setdefault(str(row.kind), {}).setdefault(row.cause, []).append(row)
@@ -88,9 +91,16 @@ def _parts(rows: Sequence[Row]) -> list[Part]:
             *KINDS[kind],
             sum(map(len, by_cause.values())),
             tuple(
-                Rows(cause, tuple(every))
+                Rows(cause, len(every), _alike(every))
                 for cause, every in sorted(by_cause.items(), key=lambda each: (not each[0], -len(each[1])))
             ),
         )
-        for kind, by_cause in found.items()
+        for kind, by_cause in sorted(found.items(), key=lambda each: each[0] == Kind.NEWLY_UNKNOWN)
     ]
+
+
+def _alike(rows: Sequence[Row]) -> tuple[tuple[Row, ...], ...]:
+    found: dict[tuple[str, str, str], list[Row]] = {}
+    for row in rows:
+        found.setdefault((row.text, row.instead, row.sure), []).append(row)
+    return tuple(map(tuple, found.values()))
