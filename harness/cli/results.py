@@ -57,7 +57,6 @@ def add_report_arguments(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--site-url",
-        default=os.environ.get(SITE_URL, ""),
         metavar="ADDRESS",
         help=f"the address that the site will have, for canonical links and a sitemap (default: ${SITE_URL})",
     )
@@ -65,7 +64,9 @@ def add_report_arguments(command: argparse.ArgumentParser) -> None:
 
 def report(options: argparse.Namespace) -> int:
     """Write the report, or the site, from the records."""
-    base = _base(options.site_url) if options.site else ""
+    if options.site_url is not None and not options.site:
+        raise HandledError("--site-url is about a site; add --site FOLDER")
+    base = _base(options.site_url or os.environ.get(SITE_URL, "")) if options.site else ""
     project = built(load_project(options), options)
     _need_records(options.reports)
     store, lines = Store(options.reports), published_lines(project.matrix)
@@ -92,7 +93,8 @@ def _base(address: str) -> str:
         sound = False
     if not sound or not re.fullmatch(r"[!-~]+", address) or re.search(r"[\"<>\\^`{|}]", address):
         raise HandledError(
-            f"--site-url {address!r}: is no address of a site; write one such as 'https://example.org/trt/'"
+            f"--site-url {address!r:.200} is no address of a site; give it or {SITE_URL} one such as "
+            "'https://example.org/trt/'"
         )
     return address.rstrip("/") + "/"
 

@@ -41,6 +41,7 @@ def title_of_case(case: CaseView, facts: Iterable[Iterable[Fact]]) -> str:
 
 
 def _titled(subject: str, said: str) -> str:
+    subject = subject.rstrip(".")
     if not said:
         return clip(f"{subject}: nobody has measured or reported it yet", LONGEST_TITLE)
     return f"{clip(subject, max(40, LONGEST_TITLE - len(said) - 2))}: {said}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from harness.report.compare.pairs import Kind
 from harness.report.labels import KINDS
 from harness.report.site import paths
-from harness.report.site.facts import product
+from harness.report.site.facts import family
 from harness.report.site.material import Page
 
 if TYPE_CHECKING:
@@ -37,12 +37,10 @@ class Part(NamedTuple):
 
 def upgrade_pages(material: Material) -> Iterator[Page]:
     """Yield the list of steps and the page of each."""
-    by_product: dict[str, dict[str, list[Route]]] = {}
+    families: dict[str, dict[str, list[Route]]] = {}
     for route in material.routes:
-        name = "Same version, another platform or device" if route.across else ""
-        name = name or product(material.targets[route.before])
-        by_product.setdefault(name, {}).setdefault(route.before, []).append(route)
-    across = by_product.pop("Same version, another platform or device", None)
+        family_of = families.setdefault(family(material.targets[route.before]), {})
+        family_of.setdefault(route.before, []).append(route)
     yield Page(
         paths.UPGRADES,
         "Upgrading TensorRT: what breaks and what is fixed from one version to another",
@@ -50,7 +48,7 @@ def upgrade_pages(material: Material) -> Iterator[Page]:
         "and what to do meanwhile.",
         "From one version to another",
         "upgrades.html.j2",
-        {"products": by_product, "across": across or {}},
+        {"families": families},
     )
     for route in material.routes:
         yield _upgrade(material, route)
