@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
+from harness.judge.diagnosis import in_general
 from harness.report.site import paths
-from harness.report.site.facts import in_words, lines, signatures
+from harness.report.site.facts import lines, signatures
 from harness.report.site.material import Page, guesses, told
 from harness.report.text import clip
 
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from harness.judge.diagnosis import Signature
-    from harness.report.model import Advice, CellView
+    from harness.report.model import CellView
     from harness.report.site.facts import Fact, Line
     from harness.report.site.material import Key, Material
 
@@ -23,21 +25,38 @@ _TEXTS, _LONGEST = 3, 600
 
 
 @dataclass(frozen=True)
+class Text:
+    """A text as engines print it, and the targets that did."""
+
+    text: str
+    seen: str
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a signature is in general: `kind` is "failure", or "warning" for what explains at most a lost precision."""
+
+    id: str
+    title: str
+    cause: str
+    advice: str
+    kind: str
+    texts: tuple[Text, ...]
+    links: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class About:
     """All that the page of an error says.
 
-    `texts` are what engines printed here; `patterns` what is looked for, each with where. `harmless` says that it is a
-    warning which explains nothing but a lost precision. `known` and `guessed` are the variants that fail so, each
-    along the versions; `proofs` those that put the advice to the test.
+    `patterns` are what is looked for, each with where. `known` and `guessed` are the variants that fail so, each along
+    the versions; `proofs` those that put the advice to the test. `counts` are the results measured and reported.
     """
 
-    advice: Advice
-    texts: tuple[str, ...]
+    entry: Entry
     patterns: tuple[tuple[str, str], ...]
-    harmless: bool
     known: tuple[tuple[Key, tuple[Line, ...]], ...]
     guessed: tuple[tuple[Key, tuple[Line, ...]], ...]
-    versions: tuple[Line, ...]
     proofs: tuple[tuple[Key, tuple[Line, ...]], ...]
     counts: tuple[int, int]
 
@@ -64,32 +83,44 @@ def error_pages(material: Material) -> Iterator[Page]:
 
 
 def _page(each: About) -> Page:
-    kind = "TensorRT warning" if each.harmless else "TensorRT error"
-    text = f"“{clip(' '.join(each.texts[0].split()), 140)}”: " if each.texts else ""
+    entry = each.entry
+    kind = "TensorRT error" if entry.kind == "failure" else "TensorRT warning"
+    text = f"“{clip(' '.join(entry.texts[0].text.split()), 140)}”: " if entry.texts else ""
     return Page(
-        paths.error(each.advice.id),
-        f"{each.advice.title}: {kind}, its cause and what to do",
-        f"{text}{each.advice.cause} {each.advice.advice}",
-        each.advice.title,
+        paths.error(entry.id),
+        f"{entry.title}: {kind}, its cause and what to do",
+        f"{text}{entry.cause} {entry.advice}",
+        entry.title,
         "error.html.j2",
-        {"about": each},
+        {"about": each, "entry": entry},
         (("Error messages", paths.ERRORS),),
+    )
+
+
+def _entry(signature: Signature, measured: Sequence[Fact]) -> Entry:
+    """Return what a signature is in general, with what engines printed here."""
+    said = in_general(signature)
+    return Entry(
+        said.id,
+        said.title,
+        said.cause,
+        said.advice,
+        "warning" if signature.note else "failure",
+        tuple(_texts(signature, measured)),
+        said.links,
     )
 
 
 def about(material: Material, signature: Signature, facts: Sequence[Fact]) -> About:
     """Return all that the page of an error says; `facts` are those that fail by it."""
     known = told(facts)
-    measured = [each.cell for each in known if each.measured]
+    measured = [each for each in known if each.measured]
     proofs = (tuple(name.partition(".")[::2]) for name in signature.advice_variants)
     return About(
-        in_words(signature),
-        tuple(_texts(signature, measured)),
+        _entry(signature, measured),
         tuple((pattern.where, pattern.regex.pattern) for pattern in signature.patterns),
-        signature.note,
         _by_variant(known),
         _by_variant(guesses(facts)),
-        (),
         tuple((key, lines(told(material.facts[key]))) for key in proofs if key in material.facts),
         (len(measured), len(known) - len(measured)),
     )
@@ -102,13 +133,16 @@ def _by_variant(facts: Sequence[Fact]) -> tuple[tuple[Key, tuple[Line, ...]], ..
     return tuple((key, lines(every)) for key, every in found.items())
 
 
-def _texts(signature: Signature, cells: Sequence[CellView]) -> Iterator[str]:
-    """Yield what engines printed, one text for each pattern at most."""
+def _texts(signature: Signature, measured: Sequence[Fact]) -> Iterator[Text]:
+    """Yield what engines printed, one text for each pattern at most, and which printed that first."""
     for pattern in signature.patterns[:_TEXTS]:
-        found = (text for cell in cells for text in _said(cell) if pattern.regex.search(text))
-        text = next(found, None)
-        if text is not None:
-            yield clip(text, _LONGEST)
+        found = (
+            Text(clip(text, _LONGEST), f"measured on {each.target.label}")
+            for each in measured
+            for text in _said(each.cell)
+            if pattern.regex.search(text)
+        )
+        yield from islice(found, 1)
 
 
 def _said(cell: CellView) -> Iterator[str]:

@@ -89,8 +89,9 @@ def fact(target: TargetView, cell: CellView, variant: VariantView) -> Fact:
     """Return what is known of a cell: measured, or else claimed, or else nothing."""
     if cell.measured:
         said = PREDICATE[cell.cls] + (f", {cell.chip}" if cell.chip else "")
-        measured = str(Grade.MEASURED)
-        return Fact(target, cell, cell.cls, Grade.MEASURED, measured, said, advice=cell.diagnosis)
+        # "observed once" or "disputed", where somebody else's measurement is all or contradicts.
+        graded = next((each.trust for each in cell.by_gpu if each.trust), str(Grade.MEASURED))
+        return Fact(target, cell, cell.cls, Grade.MEASURED, graded, said, advice=cell.diagnosis)
     claim = variant.expectations[cell.claims[0]] if cell.claims else None
     if cell.cls is Class.NOT_APPLICABLE or claim is None or claim.outcome in UNJUDGED:
         return Fact(target, cell)
