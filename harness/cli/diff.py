@@ -45,12 +45,17 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="of two reports, compare only this target (repeatable)",
     )
+    command.add_argument(
+        "--guesses",
+        action="store_true",
+        help="tell what is only guessed as well; it never counts as known",
+    )
     command.add_argument("--json", action="store_true", help="print a JSON list with an entry a target")
 
 
 def diff(options: argparse.Namespace) -> int:
     """Print what changes from A to B; returns 1 where something measured breaks or loses its precision."""
-    steps = [upgrade(before, after) for before, after in _columns(options)]
+    steps = [upgrade(*columns, guesses=options.guesses) for columns in _columns(options)]
     if options.json:
         print(json.dumps([step.to_json() for step in steps], indent=1))
     else:

@@ -23,7 +23,7 @@ from harness.record.revoked import SUBMISSIONS, revoked
 from harness.record.speaking import speaking
 from harness.record.staleness import is_stale, todays
 from harness.report.by_gpu import worth_telling
-from harness.report.cell_view import cell_view
+from harness.report.cell_view import NOT_RUN_YET, cell_view
 from harness.report.compare import ranges
 from harness.report.contributions import contributions
 from harness.report.graph import GraphView, graph_of
@@ -194,7 +194,7 @@ def _rows(
     """Return a cell as each of its outcomes shows it, the worst first; of what is stale only that there is one."""
     because = today.stale_because(outcomes[0]) if outcomes else ""
     if because or not outcomes:
-        outcomes = (_blank(cell, because or today.unbuildable or "not run yet"),)
+        outcomes = (_blank(cell, because or today.unbuildable or NOT_RUN_YET),)
     lines = (docker_line(cell, model_file(cell)), *trtexec_lines(cell, model_file(cell)))
     by_hand = tuple(filter(None, lines))
     return [

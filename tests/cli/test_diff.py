@@ -67,10 +67,10 @@ def test_the_answer_is_that_of_the_page(tmp_path: Path, capsys: pytest.CaptureFi
     assert "cause: No implementation for " in said
     assert "meanwhile: none of 1 known here works on rtx17" in said
     assert (
-        "broken 2, precision lost 0, builds without its precision 0, wider type 0, slower not compared, newly unknown 1"
+        "breaks 2, loses precision 0, builds without precision 0, wider type 0, slower not compared, no longer known 1"
         in said
     )
-    assert "Broken: 2 (works before (builds, where not run), fails after)" in lines
+    assert "Breaks: 2 (worked before (built, where not run), fails after)" in lines
     assert max(map(len, lines)) <= 100
 
 
@@ -79,9 +79,11 @@ def test_a_claimed_step_is_told_as_such_and_fails_nothing(
 ) -> None:
     """Claims are no measurements."""
     write(tmp_path, report())
-    assert main(["diff", "trt102", "trt86", "--reports", str(tmp_path)]) == 0
+    assert main(["diff", "trt102", "trt86", "--guesses", "--reports", str(tmp_path)]) == 0
     said = capsys.readouterr().out
-    assert said.splitlines()[1].startswith("Not run here: trt102 and trt86.")
+    assert (
+        "Not run for this report: trt102 and trt86. Known on both, by the less sure side: 1 guessed." in said
+    )
     assert "conv_silu[qdq] (trt102 guessed, trt86 reported by users)" in said
     assert "guessed: works → reported: fails to build" in said
 
@@ -106,7 +108,7 @@ def test_exit_codes_of_two_reports(
     assert main(["diff", new, old, "--target", "rtx16"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert f"Going to rtx17 in {old} breaks 2 of" in said
-    assert "Fixed: 2" in said
+    assert "Now works: 2" in said
     assert "trt86" not in said
 
 
@@ -135,7 +137,7 @@ def test_long_lists_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     write(tmp_path, results)
     assert main(["diff", "rtx16", "rtx17", "--reports", str(tmp_path)]) == 1
     lines = capsys.readouterr().out.splitlines()
-    assert "Broken: 122 (works before (builds, where not run), fails after)" in lines
+    assert "Breaks: 122 (worked before (built, where not run), fails after)" in lines
     assert "  and 22 more, which --json has" in lines
     assert sum("more-" in line for line in lines) == 98
 

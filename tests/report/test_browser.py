@@ -33,7 +33,7 @@ def test_mouse_opens_the_panel_with_the_evidence(opened: Opened) -> None:
     assert factory.COULD_NOT in text
     for part in (
         "What to do.",
-        "What is known",
+        "Seen by",
         "Phases",
         "Messages",
         "Recipe",

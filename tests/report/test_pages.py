@@ -180,7 +180,7 @@ def test_every_cell_is_in_the_table_with_its_state_in_words() -> None:
     titles = [a["title"] for tag, a in Page(render(results)).elements if tag == "td" and "title" in a]
     assert len(titles) == len(results.cells)
     by_id = dict(zip((cell.id for cell in results.cells), titles, strict=True))
-    assert by_id["conv_silu[qdq]-trt86"] == "Not run here: build failed (reported)"
+    assert by_id["conv_silu[qdq]-trt86"] == ("Not run for this report. Reported by users: fails to build")
     assert (by_id["conv_silu[qdq]-rtx17"] or "").startswith("Regressed: build failed. ")
     assert by_id["conv_silu[qdq]-rtx15"] == "As expected: built. INT8 1/1"
     assert "median 43 µs" in (by_id["conv_silu[fp32]-ort131"] or "")
@@ -189,8 +189,9 @@ def test_every_cell_is_in_the_table_with_its_state_in_words() -> None:
 def test_claimed_cells_look_unlike_measured_ones() -> None:
     """A claim must not be taken for a measurement."""
     text = render(factory.results())
-    assert 'class="badge square k-build_failed b-claimed">B</b> <i>reported</i>' in text
-    assert 'class="badge circle k-ok b-claimed">OK</b> <i>guessed</i>' in text
+    assert 'class="badge square k-build_failed b-reported">B</b> <i>users</i>' in text
+    # A guess is not drawn until the reader asks for it.
+    assert 'b-guessed">OK' not in text
     assert 'class="badge square k-build_failed b-known_failure">B</b></a>' in text
 
 

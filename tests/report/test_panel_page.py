@@ -296,7 +296,7 @@ def test_the_workaround_of_a_failing_cell_is_a_link_to_its_cell(browser: Browser
     write_report(assemble(factory.matrix(), (factory.case(),), outcomes), tmp_path)
     made = Opened(browser, tmp_path / "index.html", "#conv_silu%5Bqdq%5D-rtx16")
     line = made.page.locator("#panel p", has_text="Meanwhile.")
-    assert line.inner_text() == "Meanwhile. conv_silu[qdq-between] builds (INT8 1/1)."
+    assert line.inner_text() == "Meanwhile. conv_silu[qdq-between] builds (INT8 1/1), measured."
     line.get_by_role("link").click()
     made.page.locator("#panel-title", has_text="conv_silu[qdq-between]-rtx16").wait_for()
     assert "Meanwhile." not in panel(made.page)

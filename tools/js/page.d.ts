@@ -14,11 +14,11 @@ interface RowFields {
   wanted: { node: string; want: string; op: string }[]; spans: Span[]; differs: boolean;
 }
 interface Row extends RowFields { index: number; case: Case; full: string }
-interface Span { series: string; text: string; claimed: boolean }
+interface Span { series: string; text: string; claimed: boolean; guesses?: string }
 interface Look {
   cls: string; bucket: string; letters: string; classes: string; corner: string; under: string; chip: string;
   words: string; said: string; nodes: [ran: string, kept: boolean][]; states: string[]; signature: string | null;
-  ran: string[]; measured: boolean; past: string[];
+  ran: string[]; measured: boolean; past: string[]; guess: number | null;
 }
 interface Time { row: number; column: number; median: number; stack: number; noisy: boolean }
 interface PageData {
@@ -26,23 +26,25 @@ interface PageData {
   rows: Table<RowFields & { case: number }>; looks: Table<Look>; grid: number[][]; times: Table<Time>;
   marks: { [cls: string]: { letters: string; shape: string; name: string } };
   kinds: { id: string; name: string; meaning: string }[];
+  replaced: { [signature: string]: [old: string, now: string, url: string][] };
   patterns: { [kind: string]: [mark: string, path: string] };
   query: { states: string[]; pasts: string[]; precisions: string[]; engines: { [key: string]: string } };
-  archives: string[]; steps: (Chunk & { to: number[] })[]; evidence: (Chunk & { rows: number[] })[];
+  archives: string[]; phrases: Chunk; steps: (Chunk & { to: number[] })[]; evidence: (Chunk & { rows: number[] })[];
 }
 
-interface StepLine { kind: string; row: number; text: string; cause: string; instead: string; sure: string }
+interface StepLine { kind: string; row: number; text: string; cause: string; instead: string; sure: string; seen: string; guessed: boolean }
 interface Step {
   headline: string; basis: string; quiet: string;
   tiles: { kind: string; number: string; label: string; rows: number }[]; rows: StepLine[];
   crossed: { row: number; node: string; before: string; after: string }[]; changes: { row: number; said: string }[];
+  guesses: Partial<Step>;
 }
 interface Against { column: number; said(row: number, column: number): string }
 
 interface Evidence { variant: Variant; cells: Cell[] }
 interface Variant {
   name: string; wanted?: [node: string, want: string][]; recipe: string; hashes: [string, string][]; file: string;
-  expectations: { outcome: string; how: string; url?: string; source?: string }[]; tags?: string[]; graph?: Graph;
+  expectations: { says: string; how: string; url?: string; source?: string; where?: string; note?: string }[]; tags?: string[]; graph?: Graph;
 }
 interface Cell {
   class: string; state: string; reason?: string; sentence?: string; expectation: number | null; claims?: number[];
@@ -51,7 +53,7 @@ interface Cell {
   messages?: [severity: string, text: string][]; messagesLeftOut?: number; native?: string; log?: string;
   precision?: Ran[]; layers?: Layer[]; layerSource?: string; unparsedLayers?: number; engineBytes?: number;
   accuracy?: [string, Figure, Figure, Figure, number, boolean][]; latency?: Latency; stamps?: [string, string][];
-  past?: Past; byHand?: string[]; byGpu?: OnGpu[];
+  past?: Past; byHand?: string[]; byGpu?: OnGpu[]; guess?: Partial<Cell>;
 }
 interface OnGpu {
   gpu: string; driver: string; cls: string; name: string; verdict: string; said: string; median: number | null; when: string;
@@ -89,7 +91,7 @@ interface Query {
   rows: ((row: Row) => boolean)[]; columns: ((target: Target) => boolean)[]; cells: LookTest[]; none: LookTest[];
   sequences: [states: string[], not: boolean][];
 }
-interface State { [key: string]: string; a: string; b: string; q: string; state: string; hide: string; only: string; metric: string; cell: string; vs: string }
+interface State { [key: string]: string; a: string; b: string; q: string; state: string; hide: string; only: string; metric: string; guesses: string; cell: string; vs: string }
 interface Filter {
   query: Query; hide: string[]; state: string; differs: boolean; measured: boolean; pair: [number, number] | null;
 }

@@ -37,7 +37,7 @@ def page_data(results: Results, archives: Sequence[str] = ()) -> str:
     rows = list(zip(rows_of(results), grid_of(results), strict=True))
     steps = Steps(results)
     plain = clean(facts(results, steps))
-    packed = {"steps": packed_steps(steps), "evidence": _evidence(rows, steps)}
+    packed = {**packed_steps(steps), "evidence": _evidence(rows, steps)}
     data = {**plain, "archives": list(archives), **packed}
     text = json.dumps(data, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e")
@@ -89,6 +89,12 @@ def _row(
 ) -> dict[str, Any]:
     runs = steps.results.runs
     found = [
-        cell_evidence(cell, names[1], runs, steps.instead(index, column)) for column, cell in enumerate(cells)
+        cell_evidence(
+            cell,
+            names[1],
+            runs,
+            {guesses: steps.instead(index, column, guesses=guesses) for guesses in (False, True)},
+        )
+        for column, cell in enumerate(cells)
     ]
     return {"variant": variant_evidence(*names), "cells": found}

@@ -12,12 +12,13 @@ import jinja2
 from markupsafe import Markup
 
 from harness.engines import ENGINES
+from harness.judge.replaced import REPLACED
 from harness.record.archive import PACKED
 from harness.report.by_gpu import DISAGREE
 from harness.report.compare.grouped import grouped
 from harness.report.compare.pairs import Column
 from harness.report.compare.upgrade import default_pair, upgrade
-from harness.report.counts import attention, clusters, counts
+from harness.report.counts import attention, clusters, counts, nobody_ran, without_guesses
 from harness.report.labels import BUCKETS, CORNERS, KINDS, MARKS, ROLES
 from harness.report.packed import RESULTS
 from harness.report.page.cells import look, spoken
@@ -57,7 +58,7 @@ _MOST_STEP_ROWS = 100
 _NEWS_ROWS, _MOST_NEWS, _NEWS_CELLS = 12, 100, 3
 _STYLES = ("style.css", "matrix.css", "panel.css", "media.css")
 #: In the order in which they rely on one another.
-_SCRIPTS = ("base", "step", "query", "matrix", "sight", "graph", "layers", "panel", "main")
+_SCRIPTS = ("base", "step", "query", "matrix", "guesses", "sight", "graph", "layers", "panel", "main")
 
 
 def render(results: Results, archives: Sequence[str] = ()) -> str:
@@ -79,6 +80,8 @@ def render(results: Results, archives: Sequence[str] = ()) -> str:
             policy=_policy(style, script),
             data=Markup(page_data(results, archives)),  # noqa: S704  (no "<" is left in it)
             tally=tally,
+            plain=without_guesses(tally),
+            lead=nobody_ran(results),
             total=len(results.cells),
             groups=groups(results),
             row_cells=by_row,
@@ -130,6 +133,7 @@ def _environment() -> jinja2.Environment:
     made.globals.update(NEWS=NEWS, TREND_MARKS=TREND_MARKS, MOST_NEWS=_MOST_NEWS, NEWS_ROWS=_NEWS_ROWS)
     made.globals.update(NEWS_CELLS=_NEWS_CELLS, DISAGREE=DISAGREE)
     made.globals.update(Class=Class, NAMED=_NAMED_CELLS, FEW=_FEW_CELLS, MOST_FAILING=_MOST_FAILING)
+    made.globals.update(REPLACED=REPLACED)
     made.globals.update(KINDS=KINDS, STEP_ROWS=_STEP_ROWS, MOST_STEP_ROWS=_MOST_STEP_ROWS)
     made.filters.update(day=day, brief=_brief, capital=capital, name=_name, cut=_cut, brief_name=_brief_name)
     made.globals.update(look_of=look, words_of=spoken, used=_used)

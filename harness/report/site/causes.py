@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from harness.report.advice import general_advice
 from harness.report.labels import MARKS
-from harness.report.site.facts import general
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -64,5 +64,5 @@ def _cause(facts: list[Fact]) -> Cause:
         return Cause(f"{name}, no known cause", None, tuple(facts))
     # Filled in with the nodes of one cell it would speak of the others' too.
     texts = {(each.advice.title, each.advice.cause) for each in facts if each.advice}
-    shared = advice if len(texts) == 1 else general(advice.id) or advice
+    shared = advice if len(texts) == 1 else general_advice(advice.id) or advice
     return Cause(shared.title, shared, tuple(facts))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -10,26 +10,18 @@ from typing import TYPE_CHECKING
 from packaging.version import Version
 
 from harness.engines import ENGINES
-from harness.judge.diagnosis import in_general, load_signatures
-from harness.report.compare.ranges import PREDICATE
+from harness.judge.diagnosis import load_signatures
+from harness.report.advice import general_advice
+from harness.report.claimed import drawn, says
 from harness.report.labels import MARKS
-from harness.report.model import Advice
-from harness.words import GOOD, UNJUDGED, Class, Engine, Grade
+from harness.words import GOOD, PREDICATE, UNJUDGED, Class, Engine, Grade
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from harness.case import Expectation
     from harness.judge.diagnosis import Signature
-    from harness.report.model import CellView, Results, TargetView, VariantView
-
-#: What a claim that something works amounts to, by the level that its source speaks of.
-_LEVELS = {
-    "builds": "builds",
-    "runs": "builds and runs",
-    "right numbers": "runs with the right numbers",
-    "precision": "works in the precision wanted",
-}
+    from harness.report.model import Advice, CellView, TargetView, VariantView
 
 
 @dataclass(frozen=True)
@@ -78,11 +70,8 @@ class Fact:
 
     @property
     def letters(self) -> str:
-        """Return the letters of the result; of what is said to work, no more than its source speaks of."""
-        if self.cls is None:
-            return ""
-        only_built = self.claim is not None and self.claim.level == "builds"
-        return MARKS[Class.BUILT if only_built and self.cls is Class.OK else self.cls].letters
+        """Return the letters of the result."""
+        return MARKS[self.cls].letters if self.cls else ""
 
 
 def fact(target: TargetView, cell: CellView, variant: VariantView) -> Fact:
@@ -95,46 +84,15 @@ def fact(target: TargetView, cell: CellView, variant: VariantView) -> Fact:
     claim = variant.expectations[cell.claims[0]] if cell.claims else None
     if cell.cls is Class.NOT_APPLICABLE or claim is None or claim.outcome in UNJUDGED:
         return Fact(target, cell)
-    said = _LEVELS.get(claim.level or "", "") if claim.outcome is Class.OK else ""
-    advice = general(claim.signature) if claim.signature and claim.outcome not in GOOD else None
+    advice = None if claim.outcome in GOOD else general_advice(claim.signature)
     graded = "measured before" if claim.grade is Grade.MEASURED else claim.graded
-    return Fact(
-        target, cell, claim.outcome, claim.grade, graded, said or PREDICATE[claim.outcome], claim, advice
-    )
+    return Fact(target, cell, drawn(claim), claim.grade, graded, says(claim), claim, advice)
 
 
 @cache
 def signatures() -> dict[str, Signature]:
     """Return the known causes of failures by their ids, in the order in which they are tried."""
     return {signature.id: signature for signature in load_signatures()}
-
-
-def general(signature: str) -> Advice | None:
-    """Return cause and advice of a signature that no outcome has filled in; None for one that is not known."""
-    known = signatures().get(signature)
-    return in_words(known) if known else None
-
-
-def in_words(signature: Signature) -> Advice:
-    """Return cause and advice of a signature that no outcome has filled in."""
-    found = in_general(signature)
-    return Advice(found.id, found.title, found.cause, found.advice, found.advice_variants, found.links)
-
-
-def without_guesses(results: Results) -> Results:
-    """Return the results as if nobody had guessed anything."""
-    grades = {
-        (variant.case, variant.name): tuple(claim.grade for claim in variant.expectations)
-        for case in results.cases
-        for variant in case.variants
-    }
-
-    def bare(cell: CellView) -> CellView:
-        known = grades[cell.case, cell.variant]
-        claims = tuple(each for each in cell.claims if known[each] is not Grade.GUESSED)
-        return cell if claims == cell.claims else replace(cell, claims=claims)
-
-    return replace(results, cells=tuple(map(bare, results.cells)))
 
 
 def family(target: TargetView) -> str:

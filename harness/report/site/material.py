@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from harness.report.compare.steps import Steps
 from harness.report.counts import counts
-from harness.report.site.facts import Fact, fact, without_guesses
+from harness.report.site.facts import Fact, fact
 from harness.report.site.routes import Route, routes
 
 if TYPE_CHECKING:
@@ -103,22 +103,18 @@ class Material:
         return {target.id: target.label for target in self.results.targets}
 
     @cached_property
-    def _known(self) -> Steps:
-        return Steps(without_guesses(self.results), self._names)
-
-    @cached_property
-    def _guessed(self) -> Steps:
+    def _steps(self) -> Steps:
         return Steps(self.results, self._names)
 
     def step(self, route: Route) -> tuple[Upgrade, Upgrade]:
         """Return what a step does, as far as it is measured or reported, and what with guesses."""
         at = self._columns[route.before], self._columns[route.after]
-        return self._known.step(*at)[1], self._guessed.step(*at)[1]
+        return self._steps.step(*at)[1], self._steps.step(*at, guesses=True)[1]
 
     def instead(self, each: Fact) -> str:
         """Return what to use in place of a variant that does not work on a target; "" where it does."""
         row, column = self._rows[each.cell.case, each.cell.variant], self._columns[each.target.id]
-        return self._known.instead(row, column)
+        return self._steps.instead(row, column)
 
 
 def newest(results: Results) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from harness.report.advice import general_advice
 from harness.report.site import paths
-from harness.report.site.facts import family, in_words, signatures
+from harness.report.site.facts import family, signatures
 from harness.report.site.material import Page, guesses, newest, told
 
 if TYPE_CHECKING:
@@ -43,8 +44,9 @@ def run_pages(material: Material) -> Iterator[Page]:
 
 def _met(facts: Sequence[Fact]) -> list[tuple[Advice, int]]:
     """Return the errors that are measured or reported most often, with how often."""
-    seen = Counter(each.advice.id for each in facts if each.advice and each.advice.id in signatures())
-    return [(in_words(signatures()[name]), many) for name, many in seen.most_common(_MET)]
+    seen = Counter(each.advice.id for each in facts if each.advice)
+    told = ((general_advice(name), many) for name, many in seen.most_common(_MET))
+    return [(advice, many) for advice, many in told if advice]
 
 
 def entry_page(material: Material) -> Page:

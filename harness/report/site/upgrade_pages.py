@@ -98,7 +98,7 @@ def _parts(rows: Sequence[Row]) -> list[Part]:
 
 
 def _alike(rows: Sequence[Row]) -> tuple[tuple[Row, ...], ...]:
-    found: dict[tuple[str, str, str], list[Row]] = {}
+    found: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
-        found.setdefault((row.text, row.instead, row.sure), []).append(row)
+        found.setdefault((row.text, row.instead, row.sure, row.seen), []).append(row)
     return tuple(map(tuple, found.values()))

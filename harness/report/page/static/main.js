@@ -1,7 +1,7 @@
 // ---- what the page shows is what the address says ---------------------------------------------------------------
-const KEYS_OF_STATE = ["a", "b", "q", "state", "hide", "only", "metric", "cell", "vs"];
+const KEYS_OF_STATE = ["a", "b", "q", "state", "hide", "only", "metric", "guesses", "cell", "vs"];
 /** @type {() => State} */
-const fresh = () => ({ a: data.pair[0], b: data.pair[1], q: "", state: "", hide: "", only: "", metric: "", cell: "", vs: "" });
+const fresh = () => ({ a: data.pair[0], b: data.pair[1], q: "", state: "", hide: "", only: "", metric: "", guesses: "", cell: "", vs: "" });
 let state = fresh();
 /** @type {(wanted: State) => string} */
 const hashOf = (wanted) => {
@@ -17,7 +17,7 @@ const readHash = () => {
   const found = fresh();
   if (!text) return found;
   try {
-    if (/^(?:a|b|q|state|hide|only|metric|cell|vs)=/.test(text)) {
+    if (/^(?:a|b|q|state|hide|only|metric|guesses|cell|vs)=/.test(text)) {
       for (const piece of text.split("&")) {
         const [key, ...rest] = piece.split("=");
         if (KEYS_OF_STATE.includes(key)) found[key] = decodeURIComponent(rest.join("="));
@@ -83,6 +83,10 @@ const filterAgain = () => {
 const apply = () => {
   const pair = pairNow();
   strangers();
+  if (showGuesses(state.guesses === "1")) {
+    [shownPair, shownFilter, current] = ["", null, null];
+    byId("show-guesses").checked = guessesShown;
+  }
   const newPair = targets.length && shownPair !== pair.join();
   if (newPair) {
     shownPair = pair.join();
@@ -129,6 +133,7 @@ const targetSaid = (target) => cut(`${target.label}${target.run ? "" : `; not ru
 const filters = byId("filters");
 filters.hidden = false;
 byId("pair").hidden = false;
+byId("guesses-said")?.remove();
 byId("pair-said").classList.add("on-paper");
 // Another start may have no step to where one was going: then the nearest that it has is offered.
 /** @type {(id: string) => void} */
@@ -150,6 +155,7 @@ const only = (letter, on) => [...new Set([...state.only].filter((one) => one !==
 byId("f-text").addEventListener("input", () => go({ q: byId("f-text").value }));
 byId("f-state").addEventListener("change", () => go({ state: byId("f-state").value }));
 byId("f-metric").addEventListener("change", () => go({ metric: byId("f-metric").value }));
+byId("show-guesses")?.addEventListener("change", () => go({ guesses: byId("show-guesses").checked ? "1" : "" }));
 byId("f-differs").addEventListener("change", () => go({ only: only("d", byId("f-differs").checked) }));
 byId("f-measured").addEventListener("change", () => go({ only: only("m", byId("f-measured").checked) }));
 byId("f-all").addEventListener("change", () => go({ only: only("a", byId("f-all").checked) }));

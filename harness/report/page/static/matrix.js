@@ -43,13 +43,13 @@ const tableCell = (row, column) => {
 const spanLine = ({ series, text }) => make("div", { class: "span" }, make("b", {}, series), " ", text);
 /** @type {(row: Row) => HTMLElement} */
 const rowElement = (row) => {
-  const claimed = row.spans.filter((span) => span.claimed);
+  const claimed = spansOf(row).filter((span) => span.claimed);
   return make("tr", { class: "variant" }, make("th", { scope: "row" }, make("div", { class: "row" },
     make("div", { class: "head" }, make("code", {}, cut(row.name)), " ",
       make("span", { class: `role r-${row.role}` }, row.role_name + (row.counterpart ? ` of ${cut(row.counterpart)}` : "")),
       row.tags.length ? [" ", make("span", { class: "tags" }, cut(row.tags.join(" ")))] : null,
       claimed.length ? make("details", { class: "claims" }, make("summary", { title: "Reported or guessed, not run here" }, "claims"), claimed.map(spanLine)) : null),
-    make("div", { class: "claim" }, cut(row.title)), row.spans.filter((span) => !span.claimed).map(spanLine))),
+    make("div", { class: "claim" }, cut(row.title)), spansOf(row).filter((span) => !span.claimed).map(spanLine))),
   targets.map((_, column) => tableCell(row.index, column)));
 };
 /** @type {(found: Case) => any} */

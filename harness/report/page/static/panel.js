@@ -19,7 +19,8 @@ const figure = (value) => (typeof value === "number" ? String(Number(value.toPre
 /** @type {(cell: Cell, variant: Variant, measured: boolean) => Element[]} */
 const claims = (cell, variant, measured) => (cell.claims || []).map((index) => {
   const claim = variant.expectations[index];
-  return make("p", {}, make("b", {}, claim.outcome), " ", claim.how.replace(/\.?$/, ". "), claim.url ? [link(claim.url, claim.source || claim.url), " "] : "",
+  return make("p", {}, make("b", {}, claim.says), ", ", claim.how, claim.url ? [" ", link(claim.url, claim.source || claim.url)] : "", ". ",
+    claim.note ? `${claim.note.replace(/\.?$/, ".")} ` : "", claim.where ? make("span", { class: "quiet" }, `${claim.where} `) : "",
     measured && cell.expectation === index ? make("span", { class: "quiet" }, "This is what the result is held against.") : "");
 });
 // A proof is named case.variant; its cell on the same target is where to look, and says there whether it holds.
@@ -34,6 +35,7 @@ const diagnosis = (cell, column) => {
   if (!found) return [];
   return [make("div", { class: "box hint" }, make("p", {}, make("b", {}, found.title), " ", make("code", {}, found.id)),
     make("p", {}, found.cause), make("p", {}, make("b", {}, "What to do. "), found.advice),
+    data.replaced[found.id] ? region("Old call and new one", table(["Old call", "In its place, as NVIDIA reports"], data.replaced[found.id].map(([old, now, url]) => [make("code", {}, old), link(url, now)]))) : null,
     found.proofs.length ? make("p", {}, "Put to the test by ", found.proofs.map((name, index) => [index ? ", " : "", proof(name, column)]).flat(), ".") : null,
     found.links.length ? make("p", { class: "quiet" }, found.links.map((url, index) => [index ? ", " : "", link(url, url)]).flat()) : null)];
 };
@@ -41,7 +43,7 @@ const diagnosis = (cell, column) => {
 /** @type {(cell: Cell, column: number) => Element[]} */
 const meanwhile = (cell, column) => {
   if (!cell.meanwhile) return [];
-  const pieces = cell.meanwhile.split(/([^\s[\]]+\[[^\]]+\])/);
+  const pieces = capital(cell.meanwhile).split(/([^\s[\]]+\[[^\]]+\])/);
   return [make("p", {}, make("b", {}, "Meanwhile. "), pieces.map((piece) => { const row = rowOf.get(piece); return row === undefined ? piece : cellLink(idOf(row, column), piece); }), ".")];
 };
 // What the cell ended as on each GPU, the worst first, which is what the rest of the panel shows; then the others' words.
@@ -190,9 +192,9 @@ const picture = (variant, sides) => (sides.some(({ cell }) => (cell.precision ||
 /** @type {(row: number, column: number, other: number | null, found: Evidence | null) => Content[]} */
 const bodyOf = (row, column, other, found) => {
   if (!found) return [make("p", {}, "The evidence of this cell was left out of the page to keep it small; ", make("a", { href: data.archives.includes("results.json") ? "results.json.xz" : "results.json" }, "results.json"), " has it.")];
-  const cell = found.cells[column] || {};
+  const cell = toldCell(found.cells[column] || {});
   const variant = found.variant;
-  const second = other === null ? null : { at: other, name: targets[other].id, cell: found.cells[other] || {} };
+  const second = other === null ? null : { at: other, name: targets[other].id, cell: toldCell(found.cells[other] || {}) };
   const facts = /** @type {[string, string][]} */ ([["missing API", cell.missingApi], ["process", cell.end], ["peak memory", cell.peakRss && size(cell.peakRss)],
     ["engine size", cell.engineBytes && size(cell.engineBytes)]].filter(([, value]) => value));
   const sides = [{ name: targets[column].id, baseline: targets[column].baseline, cell, state: stateOf(lookOf(row, column)) }];
@@ -204,7 +206,7 @@ const bodyOf = (row, column, other, found) => {
     cell.sentence && cell.reason && !cell.sentence.includes(cell.reason) ? make("p", {}, cell.reason) : "",
     ...chapter("By GPU", byGpu(cell)),
     ...diagnosis(cell, column), ...meanwhile(cell, column), ...(cell.notes || []).map((note) => make("p", { class: "quiet" }, note)),
-    ...chapter("What is known", claims(cell, variant, lookOf(row, column).measured)),
+    ...chapter("Seen by", claims(cell, variant, lookOf(row, column).measured)),
     ...(second ? chapter(`Beside it: ${second.name}`, otherSide(second.cell, second.at)) : []),
     ...chapter("Past runs", past(cell)),
     ...chapter("Precision of the nodes that matter", precision(cell, variant, targets[column].baseline)),

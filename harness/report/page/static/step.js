@@ -1,6 +1,8 @@
 // ---- the first screen: pickers, counts, rows ------------------------------------------------------------------
 const STEP_ROWS = 8;
 const MOST_STEP_ROWS = 100;
+// What of a row is a phrase: its number in the list of all that any step says.
+const PHRASES = ["text", "cause", "instead", "sure", "seen"];
 /** @type {[head: string, field: "text" | "cause" | "instead" | "sure"][]} */
 const STEP_COLUMNS = [["What changes", "text"], ["Cause", "cause"], ["Meanwhile", "instead"], ["How sure", "sure"]];
 /** @type {(found: StepLine[], after: string) => Element} */
@@ -8,9 +10,10 @@ const stepTable = (found, after) => {
   const shown = STEP_COLUMNS.filter(([, field]) => found.some((row) => row[field]));
   return make("table", { class: "plain step" },
     make("thead", {}, make("tr", {}, ["Variant", ...shown.map(([head]) => head)].map((text) => make("th", { scope: "col" }, text)))),
-    make("tbody", {}, found.map((row) => make("tr", {},
+    make("tbody", {}, found.map((row) => make("tr", { class: row.guessed ? "guess" : null },
       make("th", { scope: "row" }, cellLink(`${rows[row.row].full}-${after}`, cut(rows[row.row].full))),
-      shown.map(([head, field]) => make("td", { "data-head": head, class: row[field] ? null : "nil" }, cut(row[field], 600)))))));
+      shown.map(([head, field]) => make("td", { "data-head": head, class: row[field] ? null : "nil" }, cut(row[field], 600),
+        field === "sure" && row.seen ? make("p", { class: "seen" }, "Seen by: ", cut(row.seen, 600)) : null))))));
 };
 /** @type {(label: string, ...content: Content[]) => Element} */
 const region = (label, ...content) => make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": label }, ...content);
@@ -42,11 +45,15 @@ const nodesTable = (step, before, after) => {
     .map((text) => make("th", { scope: "col" }, text)))), make("tbody", {}, lines.slice(0, 1000)),
     lines.length > 1000 ? make("caption", {}, `The first 1000 of ${lines.length}; results.json has all.`) : null);
 };
+/** @type {(step: Step, phrases: string[]) => Step} */
+const spelt = (step, phrases) => ({ ...step, rows: step.rows.map((row) => ({ ...row, .../** @type {any} */ (Object.fromEntries(PHRASES.map((field) => [field, phrases[/** @type {any} */ (row)[field]]]))) })) });
 // The step from one column to another as Python judged it; null where this page does not have it.
 /** @type {(before: number, after: number) => Promise<Step | null>} */
 const stepOf = async (before, after) => {
   const at = data.steps[before].to.indexOf(after);
-  return at < 0 ? null : (await opening(data.steps[before]))[at];
+  if (at < 0) return null;
+  const [steps, phrases] = await Promise.all([opening(data.steps[before]), opening(data.phrases)]);
+  return spelt(toldStep(steps[at]), phrases);
 };
 /** @type {(step: Step, before: number, after: number) => (Element | string)[]} */
 const stepBody = (step, before, after) => {
