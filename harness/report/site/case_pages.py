@@ -94,32 +94,30 @@ class Row(NamedTuple):
         return len(self.facts)
 
     @property
-    def on(self) -> str:
-        """Return on what and when they were measured, "" where they were not."""
+    def gpus(self) -> list[str]:
+        """Return on what they were measured."""
+        return sorted({gpu for each in self.facts if each.cell.measured for gpu in gpus_of(each.cell)})
+
+    @property
+    def days(self) -> list[str]:
+        """Return when they were measured."""
         cells = [each.cell for each in self.facts if each.cell.measured]
-        gpus = sorted({gpu for cell in cells for gpu in gpus_of(cell)})
-        days = sorted({cell.stamps.when[:10] for cell in cells if cell.stamps})
-        return ", ".join((*gpus, *days))
+        return sorted({cell.stamps.when[:10] for cell in cells if cell.stamps})
 
 
 def _rows(material: Material, facts: Sequence[Fact]) -> list[Row]:
+    def instead(each: Fact) -> str:
+        # By its name no target would have a neighbour of which the same is told.
+        return material.instead(each).replace(each.target.label, "it")
+
     def same(each: Fact) -> tuple[object, ...]:
         alone = each.target.id if each.cell.latency or len(each.cell.by_gpu) > 1 else ""
         why = each.advice.title if each.advice else ""
-        return (
-            each.target.series,
-            each.said,
-            each.graded,
-            each.claim,
-            why,
-            material.instead(each),
-            each.cell.lost,
-            alone,
-        )
+        known = each.said, each.graded, each.claim, why, instead(each), each.cell.lost
+        return each.target.series, *known, alone
 
-    return [
-        Row(tuple(every), material.instead(every[0])) for every in (list(g) for _, g in groupby(facts, same))
-    ]
+    every = (tuple(group) for _, group in groupby(facts, same))
+    return [Row(alike, instead(alike[0])) for alike in every]
 
 
 def _variant(material: Material, case: CaseView, variant: VariantView) -> Page:
