@@ -12,7 +12,15 @@ from harness.report.text import clip
 def advice_of(found: Diagnosis) -> Advice:
     """Return the diagnosis for readers; the last tactic refused is the nearest the engine comes to a reason."""
     last = f" The engine's last word: {clip(found.skipped_tactic, 300)}" if found.skipped_tactic else ""
-    return Advice(found.id, found.title, found.cause + last, found.advice, found.advice_variants, found.links)
+    return Advice(
+        found.id,
+        found.title,
+        found.cause + last,
+        found.advice,
+        found.advice_variants,
+        found.links,
+        found.place,
+    )
 
 
 def general_advice(signature: str | None) -> Advice | None:

@@ -27,7 +27,7 @@ class TargetView:
     """A column. `family` is the group it stands in; `series` names targets whose versions can be compared.
 
     `short` is the version as a reader says it ("8.6"); `stamps` are those of the latest run shown, if any; `commands`
-    are the lines that make its container by hand.
+    are the lines that make its container by hand; the last one starts it, and takes a command.
     """
 
     id: str
@@ -99,7 +99,10 @@ class QuestionView:
 
 @dataclass(frozen=True)
 class VariantView:
-    """A row; `reproduced` says where a claimed failure was measured, "" where nobody claims one."""
+    """A row; `reproduced` says where a claimed failure was measured, "" where nobody claims one.
+
+    `scripts` are Python files that do by hand what its cells do, each without its first line, which is the cell's.
+    """
 
     case: str
     name: str
@@ -115,6 +118,7 @@ class VariantView:
     tags: tuple[str, ...]
     spans: tuple[Span, ...] = ()
     reproduced: str = ""
+    scripts: tuple[str, ...] = ()
     graph: GraphView = field(default_factory=GraphView)
 
     @property
@@ -138,7 +142,7 @@ class CaseView:
 class Advice:
     """A diagnosis as the reader sees it: what it is called, why it happens, what to do.
 
-    `proofs` are `case.variant` ids that show that the advice helps.
+    `proofs` are `case.variant` ids that show that the advice helps; `place` is the operator and node, where known.
     """
 
     id: str
@@ -147,6 +151,7 @@ class Advice:
     advice: str
     proofs: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
+    place: str = ""
 
 
 @dataclass(frozen=True)
@@ -179,9 +184,11 @@ class CellView:
     `grade` is how sure that one is.
     `chip` is the precision in short ("INT8 2/2"). `stale` says that an outcome of another model, recipe or engine
     version exists and is not shown. `flaky` are the classes seen where runs on the same stack disagree. `by_hand` are
-    the lines that try the same with the vendor's own tools, on the model file beside the report. `demanded` says that
-    the engine has to keep the precision wanted; the baseline need not. `by_gpu` are the results on all GPUs that took
-    part, of which the worst is the cell's own.
+    lines to paste that do the same without this project, in the folder of the model and of the Python file, if there is
+    one: its first line is `script_head`, the rest the variant's script number `script`. Lines with # are remarks.
+    `command` is what they run, for where the engine is installed. `demanded` says that the engine has to keep the
+    precision wanted; the baseline need not. `by_gpu` are the results on all GPUs that took part, of which the worst is
+    the cell's own.
     """
 
     id: str
@@ -222,6 +229,9 @@ class CellView:
     flaky: tuple[Class, ...] = ()
     history: CellHistory | None = None
     by_hand: tuple[str, ...] = ()
+    command: str = ""
+    script: int | None = None
+    script_head: str = ""
     demanded: bool = True
     by_gpu: tuple[GpuResult, ...] = ()
 

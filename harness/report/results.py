@@ -17,7 +17,6 @@ from harness.judge.explain import describe_recipe
 from harness.judge.trust import believed, trusts
 from harness.layers import asked, wished
 from harness.plan import all_cells, inapplicable_because
-from harness.plan.trtexec import docker_line, model_file, trtexec_lines
 from harness.record.outcome import Outcome
 from harness.record.revoked import SUBMISSIONS, revoked
 from harness.record.speaking import speaking
@@ -27,6 +26,7 @@ from harness.report.cell_view import NOT_RUN_YET, cell_view
 from harness.report.compare import ranges
 from harness.report.contributions import contributions
 from harness.report.graph import GraphView, graph_of
+from harness.report.lines import with_lines
 from harness.report.model import (
     CaseView,
     CellView,
@@ -146,13 +146,14 @@ def _assemble(
     today = found.today
     known = trusts(found.cells, found.outcomes, lambda outcome: is_stale(outcome, today))
     rows = {cell.id: _rows(cell, outcomes.get(cell.id, ()), today[cell.id], known) for cell in found.cells}
+    rows, scripts = with_lines(found.cells, found.models, rows)
     past = _pasts(rows, today, history)
     cells = tuple(_joined(rows[cell.id], past[cell.id]) for cell in found.cells)
     targets = tuple(
         replace(target, commands=tuple(found.commands.get(target.id, ())))
         for target in _targets(found.matrix, cells)
     )
-    views = tuple(_case(case, found.models) for case in found.cases)
+    views = tuple(_case(case, found.models, scripts) for case in found.cases)
     runs = tuple(map(run_view, history))
     sent = contributions(found.outcomes, found.revoked)
     whole = Results(targets, views, cells, runs=runs, submissions=sent, matrix_sha256=found.matrix.sha256())
@@ -195,12 +196,8 @@ def _rows(
     because = today.stale_because(outcomes[0]) if outcomes else ""
     if because or not outcomes:
         outcomes = (_blank(cell, because or today.unbuildable or NOT_RUN_YET),)
-    lines = (docker_line(cell, model_file(cell)), *trtexec_lines(cell, model_file(cell)))
-    by_hand = tuple(filter(None, lines))
     return [
-        replace(
-            _view(judged, stale=bool(because) and judged.outcome.state != "not_applicable"), by_hand=by_hand
-        )
+        _view(judged, stale=bool(because) and judged.outcome.state != "not_applicable")
         for judged in worth_telling([believed(judge_cell(cell, outcome), known) for outcome in outcomes])
     ]
 
@@ -271,7 +268,7 @@ def _needs(target: Target) -> str:
     return ", ".join(parts)
 
 
-def _case(case: Case, models: Models) -> CaseView:
+def _case(case: Case, models: Models, scripts: Mapping[tuple[str, str], Sequence[str]]) -> CaseView:
     def variant_view(variant: Variant) -> VariantView:
         model = models.get((case.name, variant.name))
         graph = graph_of(model) if model else GraphView()
@@ -288,6 +285,7 @@ def _case(case: Case, models: Models) -> CaseView:
             model_sha256=model_sha256(model) if model else "",
             expectations=variant.expectations,
             tags=_tags(variant, graph),
+            scripts=tuple(scripts.get((case.name, variant.name), ())),
             graph=graph,
         )
 

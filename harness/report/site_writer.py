@@ -64,14 +64,13 @@ def whole_site(results: Results, models: Models, logs: bytes = b"", base: str = 
 def _report(results: Results, models: Models, logs: bytes) -> dict[str, bytes]:
     """Return the report as `pack` publishes it, with results.json unpacked as well."""
     archives = (*((LOGS,) if logs else ()), MODELS, RESULTS)
-    files = {name: text.encode() for name, text in report_texts(results, archives).items()}
+    beside = model_files(models)
+    files = {name: text.encode() for name, text in report_texts(results, archives, beside).items()}
     plain = files[RESULTS]
     for name in PACKABLE:
         files[twin(Path(name)).name] = compress(name, files.pop(name))
     files[RESULTS] = plain
-    files[MODELS + ARCHIVE] = pack(
-        MODELS, {Path(name).name: data for name, data in model_files(models).items()}
-    )
+    files[MODELS + ARCHIVE] = pack(MODELS, {Path(name).name: data for name, data in beside.items()})
     return {**files, LOGS + ARCHIVE: logs} if logs else files
 
 

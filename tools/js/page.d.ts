@@ -43,7 +43,7 @@ interface Against { column: number; said(row: number, column: number): string }
 
 interface Evidence { variant: Variant; cells: Cell[] }
 interface Variant {
-  name: string; wanted?: [node: string, want: string][]; recipe: string; hashes: [string, string][]; file: string;
+  name: string; wanted?: [node: string, want: string][]; recipe: string; hashes: [string, string][]; file: string; onnx?: string;
   expectations: { says: string; how: string; url?: string; source?: string; where?: string; note?: string }[]; tags?: string[]; graph?: Graph;
 }
 interface Cell {
@@ -53,7 +53,7 @@ interface Cell {
   messages?: [severity: string, text: string][]; messagesLeftOut?: number; native?: string; log?: string;
   precision?: Ran[]; layers?: Layer[]; layerSource?: string; unparsedLayers?: number; engineBytes?: number;
   accuracy?: [string, Figure, Figure, Figure, number, boolean][]; latency?: Latency; stamps?: [string, string][];
-  past?: Past; byHand?: string[]; byGpu?: OnGpu[]; guess?: Partial<Cell>;
+  past?: Past; command?: string; script?: [head: string, body: string]; byHand?: string[]; byGpu?: OnGpu[]; guess?: Partial<Cell>;
 }
 interface OnGpu {
   gpu: string; driver: string; cls: string; name: string; verdict: string; said: string; median: number | null; when: string;

@@ -66,7 +66,7 @@ def _column(target: TargetView, cells: Sequence[CellView], newest: str) -> Colum
     head = f"{target.label}, {target.engine} {target.version}, {target.platform}"
     if target.stamps is None:
         gone = f"; {stale}" if stale else ""
-        said = f"{head}{gone}; not run here: {target.needs}"
+        said = f"{head}{gone}; not run for this report: it needs {target.needs}"
         return Column(target, "old" if stale else "unrun", NOT_RUN, "old" if stale else "", said, stale)
     stamps, seen = target.stamps, target.stamps.environment
     gpus = sorted({gpu for cell in cells if cell.measured and cell.stamps for gpu in gpus_of(cell)})

@@ -52,8 +52,7 @@ def claim_evidence(entry: Expectation) -> dict[str, Any]:
     """Return a claim: what it says, how sure that is, who says so and where it holds."""
     said = says(entry)
     where = [
-        ENGINES[entry.engine].product,
-        entry.versions or "every version",
+        f"{ENGINES[entry.engine].product} {entry.versions or 'of every version'}",
         entry.platform or "",
         f"compute capability {entry.compute_capability}" if entry.compute_capability else "",
         *entry.targets,
@@ -64,7 +63,7 @@ def claim_evidence(entry: Expectation) -> dict[str, Any]:
             "how": _how(entry),
             "url": entry.source.url if entry.source else "",
             "source": source(entry),
-            "where": "" if entry.grade is Grade.MEASURED else f"About {' '.join(filter(None, where))}.",
+            "where": "" if entry.grade is Grade.MEASURED else f"About {', '.join(filter(None, where))}.",
             "note": "" if entry.grade is Grade.MEASURED else entry.note,
         }
     )

@@ -23,7 +23,7 @@ from harness.report.labels import BUCKETS, CORNERS, KINDS, MARKS, ROLES
 from harness.report.packed import RESULTS
 from harness.report.page.cells import look, spoken
 from harness.report.page.columns import NO_GPU, gpus_of, groups, short_digest
-from harness.report.page.data import page_data
+from harness.report.page.data import LONGEST_MODEL, page_data
 from harness.report.page.steps import offered
 from harness.report.page.unknown import questions, told_spans
 from harness.report.past import NEWS, TREND_MARKS, day, news
@@ -31,7 +31,7 @@ from harness.report.text import capital, clip, visible
 from harness.words import Class, Engine
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from harness.report.compare.upgrade import Row
     from harness.report.model import CellView, Results
@@ -61,8 +61,11 @@ _STYLES = ("style.css", "matrix.css", "panel.css", "media.css")
 _SCRIPTS = ("base", "step", "query", "matrix", "guesses", "sight", "graph", "layers", "panel", "main")
 
 
-def render(results: Results, archives: Sequence[str] = ()) -> str:
-    """Return the page; the same bytes for the same results. `archives` are what it finds packed beside it."""
+def render(results: Results, archives: Sequence[str] = (), models: Mapping[str, bytes] | None = None) -> str:
+    """Return the page; the same bytes for the same results.
+
+    `archives` are what it finds packed beside it, `models` files by their place, of which it holds the small ones.
+    """
     style, script = "".join(map(_asset, _STYLES)), _script()
     tally = counts(results)
     before, after = default_pair(results)
@@ -78,7 +81,7 @@ def render(results: Results, archives: Sequence[str] = ()) -> str:
             style=Markup(style),  # noqa: S704  (a file of this package, under the hash that the policy names)
             script=Markup(script),  # noqa: S704
             policy=_policy(style, script),
-            data=Markup(page_data(results, archives)),  # noqa: S704  (no "<" is left in it)
+            data=Markup(page_data(results, archives, models)),  # noqa: S704  (no "<" is left in it)
             tally=tally,
             plain=without_guesses(tally),
             lead=nobody_ran(results),
@@ -136,6 +139,7 @@ def _environment() -> jinja2.Environment:
     made.globals.update(REPLACED=REPLACED)
     made.globals.update(KINDS=KINDS, STEP_ROWS=_STEP_ROWS, MOST_STEP_ROWS=_MOST_STEP_ROWS)
     made.filters.update(day=day, brief=_brief, capital=capital, name=_name, cut=_cut, brief_name=_brief_name)
+    made.globals.update(LONGEST_MODEL=LONGEST_MODEL)
     made.globals.update(look_of=look, words_of=spoken, used=_used)
     made.filters.update(short_digest=short_digest, told_spans=told_spans)
     return made

@@ -26,8 +26,11 @@ if TYPE_CHECKING:
 _SAMPLES = 160
 
 
-def variant_evidence(case: CaseView, variant: VariantView) -> dict[str, Any]:
-    """Return a variant's recipe, claims and graph."""
+def variant_evidence(
+    case: CaseView, variant: VariantView, models: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Return a variant's recipe, claims, graph, and its model if it is among `models`, Base64 by the file's name."""
+    file = f"{case.name}-{variant.name}.onnx"
     return slim(
         {
             "case": case.name,
@@ -41,7 +44,8 @@ def variant_evidence(case: CaseView, variant: VariantView) -> dict[str, Any]:
             "hashes": [["model", variant.model_sha256], ["recipe", variant.recipe_sha256]],
             "expectations": [claim_evidence(entry) for entry in variant.expectations],
             "tags": list(variant.tags),
-            "file": f"{case.name}-{variant.name}.onnx",
+            "file": file,
+            "onnx": (models or {}).get(file),
             "graph": _graph(variant.graph),
         }
     )
@@ -152,6 +156,8 @@ def cell_evidence(
             "stamps": _stamps(cell.stamps) if cell.stamps else None,
             "past": _past(cell, runs) if cell.history else None,
             "byHand": list(cell.by_hand),
+            "command": cell.command,
+            "script": [cell.script_head, variant.scripts[cell.script]] if cell.script is not None else None,
             "byGpu": gpu_rows(cell),
         }
     )

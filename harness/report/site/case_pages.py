@@ -146,7 +146,7 @@ def _variant(material: Material, case: CaseView, variant: VariantView) -> Page:
             "past": [(each.target, list(sentences(each.cell))) for each in known if each.cell.history],
             "model": model if model in material.models else "",
             "archived": f"{variant.case}-{variant.name}.onnx",
-            "by_hand": [(each.target, each.cell.by_hand) for each in facts if each.cell.by_hand],
+            "by_hand": [(each.target, each.cell) for each in facts if each.cell.by_hand],
         },
         (*_TRAIL, (case.title, paths.case(case.name))),
     )

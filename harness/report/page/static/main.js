@@ -128,7 +128,7 @@ const go = (changes) => {
   apply();
 };
 /** @type {(target: Target) => string} */
-const targetSaid = (target) => cut(`${target.label}${target.run ? "" : `; not run here, needs ${target.needs}`}`, 300);
+const targetSaid = (target) => cut(`${target.label}${target.run ? "" : `; not run for this report, needs ${target.needs}`}`, 300);
 
 const filters = byId("filters");
 filters.hidden = false;

@@ -20,7 +20,7 @@ const figure = (value) => (typeof value === "number" ? String(Number(value.toPre
 const claims = (cell, variant, measured) => (cell.claims || []).map((index) => {
   const claim = variant.expectations[index];
   return make("p", {}, make("b", {}, claim.says), ", ", claim.how, claim.url ? [" ", link(claim.url, claim.source || claim.url)] : "", ". ",
-    claim.note ? `${claim.note.replace(/\.?$/, ".")} ` : "", claim.where ? make("span", { class: "quiet" }, `${claim.where} `) : "",
+    claim.note ? `${capital(claim.note.replace(/\.?$/, "."))} ` : "", claim.where ? make("span", { class: "quiet" }, `${claim.where} `) : "",
     measured && cell.expectation === index ? make("span", { class: "quiet" }, "This is what the result is held against.") : "");
 });
 // A proof is named case.variant; its cell on the same target is where to look, and says there whether it holds.
@@ -36,7 +36,7 @@ const diagnosis = (cell, column) => {
   return [make("div", { class: "box hint" }, make("p", {}, make("b", {}, found.title), " ", make("code", {}, found.id)),
     make("p", {}, found.cause), make("p", {}, make("b", {}, "What to do. "), found.advice),
     data.replaced[found.id] ? region("Old call and new one", table(["Old call", "In its place, as NVIDIA reports"], data.replaced[found.id].map(([old, now, url]) => [make("code", {}, old), link(url, now)]))) : null,
-    found.proofs.length ? make("p", {}, "Put to the test by ", found.proofs.map((name, index) => [index ? ", " : "", proof(name, column)]).flat(), ".") : null,
+    found.proofs.length ? make("p", {}, "The advice is tried in ", found.proofs.map((name, index) => [index ? ", " : "", proof(name, column)]).flat(), ".") : null,
     found.links.length ? make("p", { class: "quiet" }, found.links.map((url, index) => [index ? ", " : "", link(url, url)]).flat()) : null)];
 };
 // What to use where the cell does not work, each variant named as a link to its cell on the same target.
@@ -160,17 +160,42 @@ const medians = (past) => {
 const past = (cell) => (cell.past ? [...cell.past.said.map((text) => make("p", {}, text)), strip(cell.past), stripTold(cell.past), medians(cell.past)] : []);
 /** @type {(text: string) => string} */
 const quoted = (text) => `'${text.replace(/'/g, "'\\''")}'`;
-// A line that begins with # says what the one before it cannot express.
-/** @type {(id: string, cell: Cell, variant: Variant, target: Target) => Content[]} */
-const reproduce = (id, cell, variant, target) => {
-  const [lines, unsaid] = [(cell.byHand || []).filter((line) => line[0] !== "#"), (cell.byHand || []).filter((line) => line[0] === "#")];
-  return [...published("The model", "models", variant.file, make("a", { href: `models/${variant.file}`, download: variant.file }, variant.file)),
-    lines.length ? make("p", { class: "quiet" }, `By hand, as a bug report needs it, in the folder of the model${lines.length > 1 ? ": in NVIDIA’s image, or where TensorRT is installed" : ""}.`) : null,
-    lines.map(command), unsaid.map((line) => make("p", { class: "quiet" }, capital(line.slice(2)) + ".")),
-    make("p", { class: "quiet" }, "This cell again, in a clone of the project."),
-    command(`pytest ${quoted(`matrix.yaml::${id}`)}`), command(`trt-compat show ${quoted(id)}`),
-    target.commands.length ? fold("The same container on the public base image, made by hand in a clone of the project", target.commands.map(command)) : null];
+/** @type {(name: string, kind: string, base64: string) => Element} */
+const saved = (name, kind, base64) => make("a", { href: `data:${kind};base64,${base64}`, download: name }, name);
+/** @type {(text: string) => string} */
+const base64Of = (text) => btoa(String.fromCharCode(...new TextEncoder().encode(text)));
+// The lines are one block; those that begin with # are remarks. The file is the same that `show --save` writes.
+/** @type {(cell: Cell, file: string) => Content[]} */
+const byHand = (cell, file) => {
+  const lines = cell.byHand || [];
+  const [block, remarks] = [lines.filter((line) => line[0] !== "#"), lines.filter((line) => line[0] === "#")];
+  const text = cell.script ? cell.script.join("\n") : "";
+  return !block.length ? [] : [
+    text ? make("p", {}, "A Python file that does the same: ", saved(file, "text/x-python", base64Of(text)), ".") : null,
+    text ? fold("Read it", boxed(text), copying("Copy", () => text)) : null,
+    make("p", { class: "quiet" }, `By hand, as a bug report needs it, in the folder of the model${text ? " and of the file" : ""}.`), command(block.join("\n")),
+    cell.command && !block.includes(cell.command) ? make("p", { class: "quiet" }, "Where the engine is installed: ", make("code", {}, cell.command)) : null,
+    remarks.map((line) => make("p", { class: "quiet" }, line.slice(2).split(/(https:\S+)/).map((piece, at) => (at % 2 ? link(piece, piece) : capital(piece))), "."))];
 };
+// The image that cells run in, made in a clone, and the cell by hand in it.
+/** @type {(id: string, cell: Cell, variant: Variant, target: Target) => Content} */
+const contained = (id, cell, variant, target) => {
+  const [start, made] = [target.commands.at(-1) || "", target.commands.slice(0, -1)];
+  if (!start || !cell.command) return null;
+  const image = (cell.stamps || []).find(([key]) => key === "image")?.[1] || "";
+  const same = image && start.split(" ").includes(image);
+  return fold("In the project’s image, made in a clone of the project",
+    image ? make("p", { class: "quiet" }, same ? "The image is tagged as the one that this was measured in." : `Measured in ${image}, which was made on the machine that measured, on another base, and is in no registry.`) : null,
+    command([`trt-compat show ${quoted(id)} --save ${variant.file}`, ...made, `${start} ${cell.command}`].join("\n")));
+};
+/** @type {(id: string, cell: Cell, variant: Variant, target: Target) => Content[]} */
+const reproduce = (id, cell, variant, target) => [
+  ...(variant.onnx ? [make("p", {}, "The model, which this page holds: ", saved(variant.file, "application/octet-stream", variant.onnx), ".")]
+    : published("The model", "models", variant.file, make("a", { href: `models/${variant.file}`, download: variant.file }, variant.file))),
+  ...byHand(cell, variant.file.replace(/onnx$/, "py")),
+  make("p", { class: "quiet" }, "This cell again, in a clone of the project."),
+  command(`pytest ${quoted(`matrix.yaml::${id}`)}`), command(`trt-compat show ${quoted(id)}`),
+  contained(id, cell, variant, target)];
 
 /** @type {(column: number, other: number | null) => Element} */
 const beside = (column, other) => {
