@@ -24,27 +24,10 @@ class Cause:
     facts: tuple[Fact, ...]
 
     @property
-    def anchor(self) -> str:
-        """Return the name that a row links to it by."""
-        return f"cause-{self.advice.id}" if self.advice else ""
-
-    @property
-    def measured(self) -> int:
-        """Return how many of them are measured."""
-        return sum(each.measured for each in self.facts)
-
-    @property
     def grades(self) -> str:
         """Return how many are of each grade: "3 measured, 1 reported by users"."""
         names = [each.graded for each in self.facts]
         return ", ".join(f"{names.count(name)} {name}" for name in dict.fromkeys(names))
-
-    def by_variant(self) -> dict[tuple[str, str], list[Fact]]:
-        """Return them by case and variant, in their order."""
-        found: dict[tuple[str, str], list[Fact]] = {}
-        for each in self.facts:
-            found.setdefault((each.cell.case, each.cell.variant), []).append(each)
-        return found
 
 
 def causes(facts: Iterable[Fact]) -> list[Cause]:

@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from harness.report.compare.steps import Steps
-from harness.report.counts import counts
 from harness.report.site.facts import Fact, fact
 from harness.report.site.routes import Route, routes
 
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from harness.report.compare.upgrade import Upgrade
-    from harness.report.model import CaseView, Results, TargetView, VariantView
+    from harness.report.model import Results, TargetView, VariantView
 
     Key = tuple[str, str]
 
@@ -58,11 +57,6 @@ class Material:
         return {(each.case, each.name): each for case in self.results.cases for each in case.variants}
 
     @cached_property
-    def cases(self) -> dict[str, CaseView]:
-        """Return the cases by name."""
-        return {case.name: case for case in self.results.cases}
-
-    @cached_property
     def facts(self) -> dict[Key, list[Fact]]:
         """Return what is known of each variant on all targets, guesses too."""
         found: dict[Key, list[Fact]] = {key: [] for key in self.variants}
@@ -79,11 +73,6 @@ class Material:
             for each in every:
                 found[each.target.id].append(each)
         return found
-
-    @cached_property
-    def tally(self) -> dict[str, int]:
-        """Return the number of cells by bucket."""
-        return counts(self.results)
 
     @cached_property
     def routes(self) -> tuple[Route, ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import jinja2
 from markupsafe import Markup
 
-from harness.report.labels import KINDS, MARKS
+from harness.report.labels import MARKS
 from harness.report.page.columns import NO_GPU
 from harness.report.past import day
 from harness.report.site import paths
@@ -62,7 +62,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         finalize=_shown,
     )
-    made.globals.update(paths=paths, MARKS=MARKS, KINDS=KINDS, apart=apart, NO_GPU=NO_GPU)
+    made.globals.update(paths=paths, MARKS=MARKS, apart=apart, NO_GPU=NO_GPU)
     made.globals.update(known_errors=signatures)
     made.filters.update(day=day, cut=partial(clip, limit=600))
     made.filters.update(sentence=_sentence, milliseconds=milliseconds)
