@@ -18,11 +18,18 @@ if TYPE_CHECKING:
 _MANY = 50
 #: Tried in this order for a character that a class holds.
 _CHARACTERS = "a A1_ ,.:/()[]'\"\n-|>"
+#: Neither the end of the line nor that of the text is where a pattern may end.
+END = "\x00\nx"
 _Parts = list[tuple[str, bool]]
 
 
 def hostile(pattern: str, length: int) -> list[str]:
     """Return texts of about `length` characters that make a search start, or go on, at as many places as can be."""
+    return [before + unit * (length // len(unit)) + END for before, unit in beginnings(pattern)]
+
+
+def beginnings(pattern: str) -> list[tuple[str, str]]:
+    """Return what such texts begin with, and what they then repeat."""
     tree: Any = parser.parse(pattern)
     units: set[tuple[str, str]] = set()
     for parts in _paths(tree):
@@ -35,8 +42,7 @@ def hostile(pattern: str, length: int) -> list[str]:
                     (before + text, text + "".join(texts[index + 1 : end]))
                     for end in range(index + 2, len(parts) + 1)
                 }
-    # Neither the end of the line nor that of the text is where a pattern may end.
-    return [before + unit * (length // len(unit)) + "\x00\nx" for before, unit in sorted(units) if unit]
+    return [(before, unit) for before, unit in sorted(units) if unit]
 
 
 def _paths(tree: Sequence[Any]) -> Iterator[_Parts]:

@@ -13,6 +13,7 @@ import onnx
 from harness.document import Document, Form, Problem, checked
 from harness.judge import engine_errors
 from harness.judge.place import Place, find_place
+from harness.judge.portable import Unportable, javascript
 from harness.suggest import did_you_mean
 from harness.words import GOOD, UNJUDGED, Class
 
@@ -28,9 +29,10 @@ FORM = Form(Path(__file__).with_name("diagnosis.schema.json"))
 Where = Literal["errors", "parser", "warnings", "native", "missing_api"]
 
 _PLACES = ("errors", "parser", "warnings", "native", "missing_api")
-_TEXTS = ("title", "cause", "advice")
+_SAID = ("title", "cause", "advice")
+_TEXTS = (*_SAID, "harmless")
 #: What an engine says of one tactic that it could not use; the last one is why none was left.
-_SKIPPED = re.compile(r"Skipping tactic 0x[0-9a-f]+ due to .+")
+SKIPPED = re.compile(r"Skipping tactic 0x[0-9a-f]+ due to .+")
 #: A group in a text.
 _GROUP = re.compile(r"\{(\w+)\}")
 #: Groups that a text may use though no pattern captures them: the record says where a complaint belongs.
@@ -55,7 +57,8 @@ class Signature:
     groups `op` and `node` say where in the model it is, which is looked up where no pattern captures them; `operator`
     is the one that all of the patterns are about. `advice_variants` are `case.variant` ids that prove the advice.
     `generic` ones are tried last; a `note` is counted in any outcome, and is the cause only of a lost precision or of
-    wrong numbers; `standard_op` wants the group `op` to be an operator of ONNX itself; `phases`, where given, are those
+    wrong numbers, and an `innocent` one is neither, only known; `harmless` says where it may be passed over and where
+    not; `standard_op` wants the group `op` to be an operator of ONNX itself; `phases`, where given, are those
     whose failure it can explain.
     """
 
@@ -71,6 +74,8 @@ class Signature:
     standard_op: bool = False
     phases: tuple[str, ...] = ()
     operator: str = ""
+    harmless: str = ""
+    innocent: bool = False
 
 
 @dataclass(frozen=True)
@@ -124,10 +129,13 @@ def _bad_regexes(document: Document) -> Iterator[Problem]:
             ((where, text),) = pattern.items()
             place = (number, "patterns", index, where)
             try:
-                re.compile(text)
+                re.compile(text, re.ASCII)
+                javascript(text)
             except re.error as error:
                 sentence = f"{text!r} is no regular expression: {error}; correct it"
                 yield Problem(document.line(place), place, sentence)
+            except Unportable as error:
+                yield Problem(document.line(place), place, str(error))
 
 
 def _contradictions(document: Document) -> Iterator[Problem]:
@@ -146,7 +154,7 @@ def _contradictions(document: Document) -> Iterator[Problem]:
 def _uncaptured(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
     captured = {group for pattern in _patterns(entry) for group in pattern.regex.groupindex}
     for field in _TEXTS:
-        for group in set(_GROUP.findall(entry[field])) - _LOOKED_UP - captured:
+        for group in set(_GROUP.findall(entry.get(field, ""))) - _LOOKED_UP - captured:
             guess = did_you_mean(group, captured | _LOOKED_UP)
             yield field, f"uses {{{group}}}, which no pattern of the entry captures; {guess}"
     if entry.get("standard_op") and "op" not in captured:
@@ -154,7 +162,7 @@ def _uncaptured(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _signature(entry: dict[str, Any]) -> Signature:
-    texts = {name: " ".join(entry[name].split()) for name in _TEXTS}
+    texts = {name: " ".join(entry.get(name, "").split()) for name in _TEXTS}
     lists = {name: tuple(value) for name, value in entry.items() if isinstance(value, list)}
     fields: dict[str, Any] = {**entry, **texts, **lists, "patterns": _patterns(entry)}
     return Signature(**fields)
@@ -162,7 +170,9 @@ def _signature(entry: dict[str, Any]) -> Signature:
 
 def _patterns(entry: dict[str, Any]) -> tuple[Pattern, ...]:
     return tuple(
-        Pattern(where, re.compile(text)) for pattern in entry["patterns"] for where, text in pattern.items()
+        Pattern(where, re.compile(text, re.ASCII))
+        for pattern in entry["patterns"]
+        for where, text in pattern.items()
     )
 
 
@@ -180,7 +190,7 @@ def diagnose(
     texts = _searched(outcome)
     for signature in load_signatures() if signatures is None else signatures:
         # A flood of warnings explains what finished in the wrong precision, and never why something failed.
-        if signature.note and not silent:
+        if signature.innocent or (signature.note and not silent):
             continue
         if signature.phases and outcome.failed_phase not in signature.phases:
             continue
@@ -195,7 +205,7 @@ def in_general(signature: Signature) -> Diagnosis:
     unknown = {group: f"<{group}>" for text in _TEXTS for group in _GROUP.findall(getattr(signature, text))}
     return Diagnosis(
         id=signature.id,
-        **{text: _filled(getattr(signature, text), unknown) for text in _TEXTS},
+        **{text: _filled(getattr(signature, text), unknown) for text in _SAID},
         message="",
         groups={},
         links=signature.links,
@@ -250,7 +260,7 @@ def _diagnosis(signature: Signature, message: str, groups: dict[str, str], outco
     skipped = [
         match.group()
         for text in (*(message.text for message in outcome.messages), *engine_errors.native(outcome))
-        if (match := _SKIPPED.search(text))
+        if (match := SKIPPED.search(text))
     ]
     operator, node = groups.get("op", signature.operator), groups.get("node", "")
     # A name that the version lacks is asked for by the recipe, not by a node.

@@ -16,7 +16,7 @@ _ERRORS = frozenset({"ERROR", "INTERNAL_ERROR"})
 
 #: Lines that follow a failure and never cause one. A machine without a GPU makes TensorRT-RTX 1.4 to 1.7 add the
 #: catchCudaError line to every failure, whatever the failure was: taken as a cause it would hide the real one.
-_NOISE = re.compile(
+NOISE = re.compile(
     r"In catchCudaError at"
     r"|Assertion engine != nullptr failed|Engine could not be created from network|Engine set up failed"
     r"|--- (?:Begin|End) node ---"
@@ -83,12 +83,12 @@ def warnings(outcome: Outcome) -> tuple[str, ...]:
 def native(outcome: Outcome) -> tuple[str, ...]:
     """Return what the native library wrote past the logger, a line each."""
     return tuple(
-        line for line in outcome.native_output.splitlines() if line.strip() and not _NOISE.search(line)
+        line for line in outcome.native_output.splitlines() if line.strip() and not NOISE.search(line)
     )
 
 
 def _without_noise(text: str) -> str:
-    return "\n".join(line for line in text.splitlines() if line.strip() and not _NOISE.search(line)).strip()
+    return "\n".join(line for line in text.splitlines() if line.strip() and not NOISE.search(line)).strip()
 
 
 def _line(text: str) -> str:

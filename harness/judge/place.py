@@ -14,15 +14,17 @@ if TYPE_CHECKING:
 INPUT = "network input"
 
 #: The logger's line before the parser's complaint; `output` is the node's first.
-_PARSING = re.compile(r'While parsing node number \d+ \[(?P<operator>[^\s\]]+)(?: -> "(?P<output>[^"]*)")?\]')
-_IMPORTER = re.compile(r"In function (?:import|check)(?P<operator>[A-Z]\w*):")
-_IMPORTING = re.compile(r"ERROR: (?P<tensor>(?:(?!ERROR: )[^\n])*?):\d+ In function importInput:")
+PARSING = re.compile(
+    r'While parsing node number \d+ \[(?P<operator>[^\s\]]+)(?: -> "(?P<output>[^"]*)")?\]', re.ASCII
+)
+IMPORTER = re.compile(r"In function (?:import|check)(?P<operator>[A-Z]\w*):", re.ASCII)
+IMPORTING = re.compile(r"ERROR: (?P<tensor>(?:(?!ERROR: )[^\n])*?):\d+ In function importInput:", re.ASCII)
 #: How the parser of TensorRT 10 begins what it hands to `trtexec` and Polygraphy.
-_NUMBERED = re.compile(
-    r"In node -?\d+ with name: (?P<node>(?:(?!In node ).)*?) and operator: (?P<operator>\S+) \("
+NUMBERED = re.compile(
+    r"In node -?\d+ with name: (?P<node>(?:(?!In node ).)*?) and operator: (?P<operator>\S+) \(", re.ASCII
 )
 #: A refusal of how the builder was configured: of the recipe, not of a node, even where there is but one.
-_RECIPE = re.compile(r"\bBuilderFlag::k")
+RECIPE = re.compile(r"\bBuilderFlag::k")
 _MOST_NAMES = 3
 #: Refusals of one text whose places are looked up: each look-up goes through all that the logger said.
 _MOST_REFUSED = 50
@@ -44,7 +46,7 @@ class Place(NamedTuple):
 
 def find_place(outcome: Outcome, text: str, *, operator: str = "", node: str = "") -> Place:
     """Return what a text of a record complains of; `operator` and `node` are what the text itself names."""
-    if _RECIPE.search(text):
+    if RECIPE.search(text):
         return Place()
     if node:
         known = _named_in(node, outcome.nodes)
@@ -71,7 +73,7 @@ def _looked_up(outcome: Outcome, text: str, operator: str) -> Iterator[Place]:
             yield Place(error.operator, error.node or logged.node)
         elif logged.operator != INPUT or len(outcome.nodes) != 1:
             yield logged
-    numbered = _NUMBERED.search(text)
+    numbered = NUMBERED.search(text)
     if numbered:
         yield Place(numbered["operator"], numbered["node"])
     known = _named_in(text, outcome.nodes)
@@ -84,7 +86,7 @@ def _logged(outcome: Outcome, line: str) -> Place:
     current = Place()
     for message in outcome.messages:
         parsing, importing, importer = (
-            pattern.search(message.text) for pattern in (_PARSING, _IMPORTING, _IMPORTER)
+            pattern.search(message.text) for pattern in (PARSING, IMPORTING, IMPORTER)
         )
         if parsing:
             output = parsing["output"]

@@ -14,7 +14,7 @@ from harness.judge.diagnosis import diagnose, load_signatures, notes
 from harness.record.outcome import End, Node
 from harness.words import GOOD, UNJUDGED, Class
 from tests.judge.said import BUILD_FAILED, found_id, outcome
-from tests.judge.texts import NEAR_MISSES, NOTES, TEXTS
+from tests.judge.texts import INNOCENT, NEAR_MISSES, NOTES, TEXTS
 
 pytestmark = pytest.mark.unit
 CASES = Path(__file__).parents[2] / "cases"
@@ -44,6 +44,17 @@ def test_notes_are_counted_and_no_cause_of_a_failure(name: str, text: str) -> No
     assert lost.id == name
 
 
+@pytest.mark.parametrize(("name", "place", "text"), INNOCENT)
+def test_what_is_innocent_is_known_and_neither_counted_nor_blamed(name: str, place: str, text: str) -> None:
+    """Not even of a cell that lost precision and said nothing else."""
+    record = outcome((place, text), failed_phase=None)
+    assert notes(record) == ()
+    for cls in (Class.BUILD_FAILED, Class.PRECISION_LOST):
+        assert diagnose(record, Classification(cls, "")) is None
+    (signature,) = (each for each in load_signatures() if each.id == name)
+    assert any(pattern.regex.search(text) for pattern in signature.patterns)
+
+
 def test_what_is_a_cause_is_no_note() -> None:
     """However a cell ended, its errors are counted nowhere."""
     assert notes(outcome(*((place, text) for _, place, text in TEXTS))) == ()
@@ -55,7 +66,7 @@ def test_near_misses_are_not_taken_for_it(name: str, place: str, text: str) -> N
 
 
 def test_every_signature_is_tested_by_a_real_text() -> None:
-    tested = {name for name, *_ in TEXTS} | {name for name, _ in NOTES}
+    tested = {name for name, *_ in (*TEXTS, *INNOCENT)} | {name for name, _ in NOTES}
     assert {signature.id for signature in load_signatures()} == tested
 
 

@@ -32,8 +32,25 @@ interface PageData {
   replaced: { [signature: string]: [old: string, now: string, url: string][] };
   patterns: { [kind: string]: [mark: string, path: string] };
   query: { states: string[]; pasts: string[]; precisions: string[]; engines: { [key: string]: string } };
-  archives: string[]; phrases: Chunk; steps: (Chunk & { to: number[] })[]; evidence: (Chunk & { rows: number[] })[];
+  archives: string[]; errors: Chunk; issues: string; called: Table<CalledBy>; phrases: Chunk; steps: (Chunk & { to: number[] })[]; evidence: (Chunk & { rows: number[] })[];
 }
+
+// What pasted text is recognised by, and what was said in it, by place.
+interface SignatureOf<P> { id: string; patterns: [where: string, pattern: P][]; generic: boolean; note: boolean; innocent: boolean; standard_op: boolean; phases: string[]; operator: string }
+type Signature = SignatureOf<RegExp>;
+interface PackedKnown { signatures: SignatureOf<string>[]; finders: { [name: string]: string }; operators: string[] }
+interface Known { signatures: Signature[]; finders: { [name: string]: RegExp }; operators: Set<string> }
+interface ParserError { text: string; code: string; operator: string; node: string }
+interface Said {
+  messages: [severity: string, text: string][]; parserErrors: ParserError[]; native: string; errors: string[]; missing: string[];
+  failedPhase: string; verbose: string[]; loose: string[];
+}
+interface ErrorPlace { operator: string; node: string }
+interface Hit { where: string; text: string; groups: { [name: string]: string } }
+interface Found extends ErrorPlace { id: string; message: string; groups: { [name: string]: string }; count?: number }
+interface CalledBy { pattern: string; said: string; columns: number[] }
+interface Called extends CalledBy { words: RegExp }
+interface Part { name: string; what: string }
 
 interface StepLine { kind: string; row: number; text: string; cause: string; instead: string; sure: string; seen: string; guessed: boolean }
 interface Step {

@@ -6,12 +6,16 @@ import base64
 import json
 import re
 import zlib
+from functools import cache
+from importlib.metadata import PackageNotFoundError, metadata
 from typing import TYPE_CHECKING, Any
 
 from harness.report.compare.steps import Steps
+from harness.report.page.called import Called, called
 from harness.report.page.cells import facts, grid_of, rows_of
-from harness.report.page.packing import clean, pack
+from harness.report.page.packing import clean, pack, table
 from harness.report.page.panel import cell_evidence, variant_evidence
+from harness.report.page.recognise import packed as packed_errors
 from harness.report.page.steps import packed_steps
 
 if TYPE_CHECKING:
@@ -26,6 +30,8 @@ _CHUNK_ROWS = 16
 #: Bytes of packed evidence: so much in any page, and so much more for each cell. What does not fit is left out, the
 #: rows in which all is as expected first; results.json has it.
 _EVIDENCE_BYTES, _EVIDENCE_BYTES_A_CELL = 400_000, 36
+#: Labels of an address that takes reports, as packages name it.
+_ISSUES = frozenset({"issues", "bug tracker", "issue tracker", "tracker"})
 _PACKED = re.compile(r'(?<="packed":")[A-Za-z0-9+/=]+(?=")')
 
 
@@ -44,10 +50,28 @@ def page_data(
     rows = list(zip(rows_of(results), grid_of(results), strict=True))
     steps = Steps(results)
     plain = clean(facts(results, steps))
-    packed = {**packed_steps(steps), "evidence": _evidence(rows, steps, _held(models or {}))}
-    data = {**plain, "archives": list(archives), **packed}
+    packed = {
+        **packed_steps(steps),
+        "evidence": _evidence(rows, steps, _held(models or {})),
+        "errors": {"packed": packed_errors()},
+    }
+    asked = {"called": table(Called, called(results))}
+    data = {**plain, "archives": list(archives), "issues": issues_page(), **asked, **packed}
     text = json.dumps(data, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+@cache
+def issues_page() -> str:
+    """Return the address at which this project takes reports, as its package names it, or ""."""
+    try:
+        named = metadata("trt-compat").get_all("Project-URL") or []
+    except PackageNotFoundError:
+        return ""
+    found = [str(entry).partition(", ") for entry in named]
+    return next(
+        (url for label, _, url in found if label.lower() in _ISSUES and url.startswith("https://")), ""
+    )
 
 
 def unpacked(page: str) -> str:

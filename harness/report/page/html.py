@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from harness.engines import ENGINES
 from harness.judge.replaced import REPLACED
@@ -21,6 +21,7 @@ from harness.report.compare.grouped import grouped
 from harness.report.compare.pairs import Column
 from harness.report.compare.upgrade import default_pair, upgrade
 from harness.report.counts import attention, clusters, counts, nobody_ran, without_guesses
+from harness.report.errors import READING, error_entries
 from harness.report.labels import BUCKETS, CORNERS, KINDS, MARKS, ROLES
 from harness.report.packed import RESULTS
 from harness.report.page.cells import look, spoken
@@ -60,21 +61,11 @@ _STEP_ROWS = 8
 _MOST_STEP_ROWS = 100
 #: What changed from run to run: rows shown, rows with those behind "earlier", cells named in a row.
 _NEWS_ROWS, _MOST_NEWS, _NEWS_CELLS = 12, 100, 3
-_STYLES = ("style.css", "matrix.css", "compact.css", "panel.css", "media.css")
+_STYLES = ("style.css", "matrix.css", "compact.css", "panel.css", "errors.css", "media.css")
 #: In the order in which they rely on one another.
 _SCRIPTS = (
-    "base",
-    "step",
-    "query",
-    "folds",
-    "matrix",
-    "guesses",
-    "sight",
-    "graph",
-    "layers",
-    "panel",
-    "heads",
-    "main",
+    *("base", "step", "asked", "query", "folds", "matrix", "guesses", "sight", "graph", "layers", "panel"),
+    *("heads", "diagnose", "readlog", "paste", "main"),
 )
 
 
@@ -112,6 +103,7 @@ def render(results: Results, archives: Sequence[str] = (), models: Mapping[str, 
             static=len(results.cells) <= _STATIC_CELLS,
             bare=len(results.cells) <= _PLAIN_CELLS,
             clusters=clusters(results),
+            errors=error_entries(results),
             news=news(results),
             questions=questions(results),
             runs=_runs(results),
@@ -151,6 +143,7 @@ def _environment() -> jinja2.Environment:
     )
     made.globals.update(MARKS=MARKS, BUCKETS=BUCKETS, CORNERS=CORNERS, ROLES=ROLES)
     made.globals.update(NEWS=NEWS, TREND_MARKS=TREND_MARKS, MOST_NEWS=_MOST_NEWS, NEWS_ROWS=_NEWS_ROWS)
+    made.globals.update(READING=READING)
     made.globals.update(NEWS_CELLS=_NEWS_CELLS, DISAGREE=DISAGREE)
     made.globals.update(Class=Class, NAMED=_NAMED_CELLS, FEW=_FEW_CELLS, MOST_FAILING=_MOST_FAILING)
     made.globals.update(REPLACED=REPLACED)
@@ -159,7 +152,7 @@ def _environment() -> jinja2.Environment:
     made.filters.update(day=day, brief=_brief, capital=capital, name=_name, cut=_cut, brief_name=_brief_name)
     made.globals.update(LONGEST_MODEL=LONGEST_MODEL)
     made.globals.update(look_of=look, words_of=spoken, used=_used, together=_together, shared=_shared)
-    made.filters.update(short_digest=short_digest, told_spans=told_spans)
+    made.filters.update(short_digest=short_digest, told_spans=told_spans, blanks=_blanks)
     return made
 
 
@@ -199,6 +192,11 @@ def _shared(rows: Sequence[Row], field: str) -> str:
     said = dict.fromkeys(str(getattr(row, field)) for row in rows)
     plain = dict.fromkeys(re.sub(r" \([^()]*\)$", "", text) for text in said)
     return "; ".join(plain if len(said) > 1 else said)
+
+
+def _blanks(text: str) -> Markup:
+    """Mark what only a failure fills in, <node>: the script fills it in where somebody pastes one."""
+    return Markup(re.sub(r"&lt;(\w+)&gt;", r"<var>\1</var>", str(escape(visible(text)))))  # noqa: S704  (escaped)
 
 
 def _cut(text: str) -> str:

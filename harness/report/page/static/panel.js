@@ -33,7 +33,7 @@ const proof = (name, column) => {
 const diagnosis = (cell, column) => {
   const found = cell.diagnosis;
   if (!found) return [];
-  return [make("div", { class: "box hint" }, make("p", {}, make("b", {}, found.title), " ", make("code", {}, found.id)),
+  return [make("div", { class: "box hint" }, make("p", {}, make("b", {}, found.title), " ", make("a", { href: `#error=${found.id}` }, make("code", {}, found.id))),
     make("p", {}, found.cause), make("p", {}, make("b", {}, "What to do. "), found.advice),
     data.replaced[found.id] ? region("Old call and new one", table(["Old call", "In its place, as NVIDIA reports"], data.replaced[found.id].map(([old, now, url]) => [make("code", {}, old), link(url, now)]))) : null,
     found.proofs.length ? make("p", {}, "The advice is tried in ", found.proofs.map((name, index) => [index ? ", " : "", proof(name, column)]).flat(), ".") : null,

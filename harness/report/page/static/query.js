@@ -81,10 +81,16 @@ const haystack = (row) => {
 const parseQuery = (text) => {
   /** @type {Query} */
   const made = { rows: [], columns: [], cells: [], none: [], sequences: [] };
-  for (const { not, key, value } of tokens(text)) {
+  // A log's line is for the paste box: it filters nothing, and is not taken for filters.
+  if (looksLikeLog(text)) return made;
+  const { rest, products } = productsIn(text);
+  for (const { columns } of products.filter((each) => each.columns.length)) made.columns.push((target) => columns.includes(target.index));
+  /** @type {((row: Row) => boolean)[]} */
+  const words = [];
+  for (const { not, key, value } of tokens(rest)) {
     if (!key) {
       const word = value.toLowerCase();
-      made.rows.push((row) => haystack(row).includes(word) !== not);
+      words.push((row) => haystack(row).includes(word) !== not);
       continue;
     }
     if (!KEYS.includes(key)) throw new BadQuery(`“${key}:” is no filter; there are ${KEYS.map((one) => one + ":").join(" ")} – put text with a colon into quotes`);
@@ -114,6 +120,10 @@ const parseQuery = (text) => {
       made.rows.push((row) => fits(row) !== not);
     }
   }
+  // Words that no row has may be those of an error: then cells that end with it are asked for.
+  const errors = words.length && !rows.some((row) => words.every((test) => test(row))) ? errorsLike(plainWords(rest)) : [];
+  if (errors.length) made.cells.push((look) => look.signature !== null && errors.includes(look.signature));
+  else made.rows.push(...words);
   return made;
 };
 // Returns a test for rows: the states follow one another along the shown columns of one series, those that are not `seen`

@@ -1,0 +1,323 @@
+"""What is known of an error text: its meaning, where it was seen and how sure that is, what to do, what proves it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.engines import ENGINES
+from harness.judge.diagnosis import in_general, load_signatures
+from harness.judge.texts import MEASURED, load_texts
+from harness.report.compare.sides import side
+from harness.report.page.columns import NO_GPU, gpus_of
+from harness.words import GOOD, UNJUDGED, Engine, Grade, Role
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from harness.case import Expectation
+    from harness.judge.diagnosis import Signature
+    from harness.report.model import CellView, Results, TargetView, VariantView
+
+#: How the name of a fused layer tells which nodes of the model are in it.
+READING = (
+    ("a + b", "one layer that does the work of the nodes a and b, in this order"),
+    (
+        "w + w_quantize + conv",
+        "the same, of explicit quantisation: a weight, its QuantizeLinear, the node that uses it",
+    ),
+    ("PWN(a, b)", "pointwise nodes merged into one; PWN(PWN(Sigmoid), Mul) is SiLU"),
+    (
+        "{ForeignNode[a...b]}",
+        "all that lies between the nodes a and b, given to the graph compiler as one piece",
+    ),
+    ("a || b", "nodes side by side that read the same tensor, merged into one"),
+    ("node_of_x", "a node that has no name in the model; x is its first output"),
+    ("(Unnamed Layer* 269) [Shuffle]", "the engine's layer 269, made by the parser; no node has this name"),
+    ("__myl_MulAdd_myl0_3", "a name that the graph compiler made of operations; no node has it"),
+    ("Reformatting CopyNode for Input Tensor 0 to a", "a copy that changes the format of an input of a"),
+)
+_FUSED = re.compile(r"ForeignNode\[|PWN\(|\w \+ \S|__my|node_of_|Unnamed Layer")
+_PLATFORMS = {None: "", "jetson": "on Jetson", "linux/amd64": "on x86-64", "linux/arm64": "on arm64"}
+_BOUNDS = {">=": "from", "<": "before", "==": "", "<=": "to", ">": "after", "!=": "not"}
+_ISSUE = re.compile(r"https://github\.com/.+/(?:issues|pull)/\d+")
+#: Texts, reproducers and places of a proof that an entry names at most.
+_MOST_TEXTS, _MOST_REPRODUCERS = 3, 2
+#: Cells of a target that are looked through for the text.
+_MOST_TRIED = 20
+
+
+@dataclass(frozen=True)
+class ShownText:
+    """A text as people see it, and where it was seen: the targets that printed it, or who quotes it."""
+
+    text: str
+    seen: str
+    url: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Where a text was seen: on which versions and GPUs, how sure that is, and by whom."""
+
+    grade: Grade
+    where: str
+    by: str
+    url: str = ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a proof: whether it works, on which versions, how sure that is; `target` is one of them."""
+
+    grade: Grade
+    works: bool
+    where: str
+    target: str
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A variant that puts the advice to the test, with what came of it; guesses do not count."""
+
+    case: str
+    variant: str
+    title: str
+    known: tuple[Outcome, ...]
+
+    @property
+    def id(self) -> str:
+        """Return its name as rows have it."""
+        return f"{self.case}[{self.variant}]"
+
+
+@dataclass(frozen=True)
+class Reproducer:
+    """A variant that fails with the text, on a target."""
+
+    case: str
+    variant: str
+    target: str
+    grade: Grade
+
+
+@dataclass(frozen=True)
+class ErrorEntry:
+    """One signature for readers; what only a failure fills in reads <node>.
+
+    `guesses` counts our own claims, which are no part of `seen`. `kind` is "failure", "warning" (counted, and the cause
+    only of a lost precision or wrong numbers) or "harmless"; `reading` says that its texts name layers as `READING`
+    tells.
+    """
+
+    id: str
+    title: str
+    cause: str
+    advice: str
+    harmless: str
+    kind: str
+    operator: str
+    texts: tuple[ShownText, ...]
+    seen: tuple[Seen, ...]
+    guesses: int
+    proofs: tuple[Proof, ...]
+    reproducers: tuple[Reproducer, ...]
+    links: tuple[str, ...]
+    reading: bool
+
+    @property
+    def summary(self) -> str:
+        """Return where it was seen in a few words: the surest first, "" where no version is known."""
+        return "; ".join(dict.fromkeys(f"{each.grade} on {each.where}" for each in self.seen[:2]))
+
+
+def error_entries(results: Results) -> tuple[ErrorEntry, ...]:
+    """Return an entry for every signature: failures before warnings before what is harmless, most reported first."""
+    book = _Book(results)
+    made = [book.entry(signature) for signature in load_signatures()]
+    order = {"failure": 0, "warning": 1, "harmless": 2}
+    return tuple(sorted(made, key=lambda entry: (order[entry.kind], -_reports(entry), not entry.seen)))
+
+
+def _reports(entry: ErrorEntry) -> int:
+    """Count the public threads that an entry names."""
+    every = (*entry.links, *(each.url for each in entry.seen), *(each.url for each in entry.texts))
+    return len({url for url in every if _ISSUE.match(url)})
+
+
+class _Book:
+    """The matrix, looked up by signature."""
+
+    def __init__(self, results: Results) -> None:
+        self._targets = {target.id: target for target in results.targets}
+        self._variants = {
+            (variant.case, variant.name): variant for case in results.cases for variant in case.variants
+        }
+        self._rows: dict[tuple[str, str], list[CellView]] = {}
+        self._measured: dict[str, list[CellView]] = {}
+        for cell in results.cells:
+            self._rows.setdefault((cell.case, cell.variant), []).append(cell)
+            if cell.measured and cell.signature:
+                self._measured.setdefault(cell.signature, []).append(cell)
+        self._claims: dict[str, list[tuple[VariantView, Expectation]]] = {}
+        for variant in self._variants.values():
+            for claim in variant.expectations:
+                if claim.signature and claim.grade is not Grade.MEASURED:
+                    self._claims.setdefault(claim.signature, []).append((variant, claim))
+
+    def entry(self, signature: Signature) -> ErrorEntry:
+        said = in_general(signature)
+        texts = self._texts(signature)
+        return ErrorEntry(
+            id=signature.id,
+            title=said.title,
+            cause=said.cause,
+            advice=said.advice,
+            harmless=re.sub(r"\{(\w+)\}", r"<\1>", signature.harmless),
+            kind="harmless" if signature.innocent else "warning" if signature.note else "failure",
+            operator=signature.operator,
+            texts=texts,
+            seen=self._seen(signature.id),
+            guesses=sum(claim.grade is Grade.GUESSED for _, claim in self._claims.get(signature.id, ())),
+            proofs=tuple(filter(None, map(self._proof, signature.advice_variants))),
+            reproducers=self._reproducers(signature.id),
+            links=signature.links,
+            reading=any(_FUSED.search(each.text) for each in texts),
+        )
+
+    def _texts(self, signature: Signature) -> tuple[ShownText, ...]:
+        """Return what was printed, told once where only its numbers differ, then what is quoted."""
+        printed: dict[str, tuple[str, list[str]]] = {}
+        tried: Counter[str] = Counter()
+        for cell in self._measured.get(signature.id, ()):
+            tried[cell.target] += 1
+            text = _printed(signature, cell) if tried[cell.target] <= _MOST_TRIED else ""
+            if text:
+                tried[cell.target] = _MOST_TRIED
+                printed.setdefault(_plain(text), (text, []))[1].append(cell.target)
+        shown = [ShownText(text, f"measured on {self._where(targets)}") for text, targets in printed.values()]
+        for each in load_texts():
+            if each.id == signature.id and _plain(each.text) not in printed:
+                said = "measured on TensorRT for RTX" if each.seen == MEASURED else "quoted"
+                url = each.seen if each.seen.startswith("https") else ""
+                shown.append(ShownText(each.text.strip(), said, url, each.note))
+        return tuple(shown[:_MOST_TEXTS])
+
+    def _seen(self, name: str) -> tuple[Seen, ...]:
+        cells = self._measured.get(name, [])
+        found = []
+        if cells:
+            gpus = sorted({gpu for cell in cells for gpu in gpus_of(cell)})
+            on = [f"on {gpu}" if gpu != NO_GPU else "without a GPU" for gpu in gpus]
+            many = f"measured, {len(cells)} cell{'s' if len(cells) > 1 else ''} {' and '.join(on)},"
+            found.append(Seen(Grade.MEASURED, self._where([cell.target for cell in cells]), many))
+        for _, claim in self._claims.get(name, ()):
+            if claim.grade is Grade.REPORTED and claim.source:
+                found.append(Seen(claim.grade, _range(claim), claim.graded, claim.source.url))
+        return tuple(dict.fromkeys(found))
+
+    def _proof(self, name: str) -> Proof | None:
+        case, _, variant = name.partition(".")
+        view = self._variants.get((case, variant))
+        if view is None:
+            return None
+        groups: dict[tuple[Grade, bool], list[str]] = {}
+        for cell in self._rows[case, variant]:
+            one = side(cell, view)
+            if one.cls is None or one.grade in (None, Grade.GUESSED) or not one.demanded:
+                continue
+            if one.cls not in UNJUDGED and one.grade is not None:
+                groups.setdefault((one.grade, one.cls in GOOD), []).append(cell.target)
+        ordered = sorted(groups, key=lambda key: (list(Grade).index(key[0]), not key[1]))
+        known = (Outcome(*key, self._where(groups[key]), groups[key][-1]) for key in ordered)
+        return Proof(case, variant, view.title, tuple(known))
+
+    def _reproducers(self, name: str) -> tuple[Reproducer, ...]:
+        found: dict[tuple[str, str], Reproducer] = {}
+        for cell in self._measured.get(name, ()):
+            one = Reproducer(cell.case, cell.variant, cell.target, Grade.MEASURED)
+            found.setdefault((cell.case, cell.variant), one)
+        for variant, claim in self._claims.get(name, ()):
+            index = variant.expectations.index(claim)
+            cells = [cell for cell in self._rows[variant.case, variant.name] if index in cell.claims]
+            if cells:
+                one = Reproducer(variant.case, variant.name, cells[0].target, claim.grade)
+                found.setdefault((variant.case, variant.name), one)
+        return tuple(sorted(found.values(), key=self._worth)[:_MOST_REPRODUCERS])
+
+    def _worth(self, one: Reproducer) -> tuple[int, bool]:
+        """Order reproducers: the surest first, and what was written to reproduce before what only fails too."""
+        role = self._variants[one.case, one.variant].role
+        return list(Grade).index(one.grade), role is not Role.REPRODUCER
+
+    def _where(self, names: Iterable[str]) -> str:
+        """Name targets by product and versions, in the order of the matrix."""
+        versions: dict[str, dict[str, list[str]]] = {}
+        wanted = set(names)
+        for target in self._targets.values():
+            if target.id in wanted:
+                series = target.series.partition(", ")[2]
+                versions.setdefault(_product(target), {}).setdefault(target.short, []).append(series)
+        return "; ".join(
+            f"{name} {_listed([_versioned(*each) for each in found.items()])}"
+            for name, found in versions.items()
+        )
+
+
+def _versioned(version: str, series: Sequence[str]) -> str:
+    """Return a version with what it was built for where that is chosen; "" among them is nothing in particular."""
+    chosen = _listed([each for each in series if each])
+    also = "also " if "" in series else ""
+    return f"{version} ({also}{chosen})" if chosen else version
+
+
+def _product(target: TargetView) -> str:
+    on = " on Jetson" if target.platform == "jetson" else ""
+    return ENGINES[Engine(target.engine)].product + on
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+
+
+def _printed(signature: Signature, cell: CellView) -> str:
+    """Return the text by which a measured cell was recognised, "" where the view no longer has it."""
+    texts = {
+        "errors": (
+            *(each.text for each in cell.messages),
+            *(each.text for each in cell.parser_errors),
+            cell.error,
+        ),
+        "warnings": tuple(each.text for each in cell.messages),
+        "native": tuple(cell.native_output.splitlines()),
+        "missing_api": (cell.missing_api or "",),
+    }
+    for pattern in signature.patterns:
+        for text in texts.get(pattern.where, ()):
+            if pattern.regex.search(text):
+                return text.strip()
+    return ""
+
+
+def _plain(text: str) -> str:
+    """Return a text without its numbers: positions in the engine's sources move with every version."""
+    return re.sub(r"\d+", "#", text).strip()
+
+
+def _range(claim: Expectation) -> str:
+    where = (
+        ENGINES[claim.engine].product,
+        _PLATFORMS.get(claim.platform, f"on {claim.platform}"),
+        " ".join(map(_bound, filter(None, claim.versions.split(",")))) or "in every version",
+        f"on SM {claim.compute_capability}" if claim.compute_capability else "",
+        f"({', '.join(claim.targets)})" if claim.targets else "",
+    )
+    return " ".join(filter(None, where))
+
+
+def _bound(part: str) -> str:
+    found = re.fullmatch(r"\s*([<>=!~]+)\s*(\S+)\s*", part)
+    return f"{_BOUNDS.get(found[1], found[1])} {found[2]}".strip() if found else part

@@ -1,0 +1,212 @@
+// ---- the paste box: what is pasted is searched here and goes nowhere -------------------------------------------------
+// A search rests when it has held the page this long (ms), so that typing and scrolling go on.
+const REST_AFTER = 12;
+const MOST_PASTED = 4000000;
+const rest = () => new Promise((done) => { setTimeout(done, 0); });
+const KIND_OF = (/** @type {Signature} */ one) => (one.innocent ? 2 : one.note ? 1 : 0);
+
+// The texts by place, and under "any" whatever was said at all: where what is innocent is looked for.
+/** @type {(known: Known, said: Said) => { [place: string]: string[] }} */
+const everything = (known, said) => {
+  const any = [...new Set([...said.messages.map(([, text]) => text), ...said.verbose, ...said.native.split("\n")])];
+  return { ...searched(known, said), any };
+};
+// Finds all signatures: failures in the order in which the harness tries them, then warnings, then what is innocent.
+// What an earlier one explains is not told again. Returns null where another paste came meanwhile.
+/** @type {(known: Known, said: Said, stale: () => boolean) => Promise<Found[] | null>} */
+const findAll = async (known, said, stale) => {
+  const texts = everything(known, said);
+  const any = Object.fromEntries(PLACES.map((place) => [place, texts.any]));
+  /** @type {Found[]} */
+  const found = [];
+  const explained = new Set();
+  let since = performance.now();
+  for (const signature of [...known.signatures].sort((one, two) => KIND_OF(one) - KIND_OF(two))) {
+    if (!signature.note && !signature.innocent && !canExplain(said, signature)) continue;
+    let first = null;
+    let count = 0;
+    for (const hit of hitsOf(known, signature, signature.innocent ? any : texts)) {
+      if (performance.now() - since > REST_AFTER) {
+        await rest();
+        if (stale()) return null;
+        since = performance.now();
+      }
+      if (!hit || explained.has(hit.text)) continue;
+      first = first || hit;
+      count += 1;
+      if (!signature.note && !signature.innocent) break;
+    }
+    if (!first) continue;
+    for (const text of first.text.split("\n").concat(first.text)) explained.add(text);
+    found.push({ ...foundBy(known, said, signature, first), count });
+  }
+  return found;
+};
+
+// ---- the name of a fused layer, taken apart ---------------------------------------------------------------------------
+// Splits where a sign stands outside of brackets.
+/** @type {(text: string, signs: string[]) => string[]} */
+const splitOutside = (text, signs) => {
+  const parts = [];
+  let depth = 0, start = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    if ("([{".includes(text[at])) depth += 1;
+    else if (")]}".includes(text[at])) depth -= 1;
+    const sign = depth === 0 && signs.find((one) => text.startsWith(one, at));
+    if (!sign) continue;
+    parts.push(text.slice(start, at));
+    start = at + sign.length;
+  }
+  return [...parts, text.slice(start)].map((part) => part.trim()).filter(Boolean);
+};
+/** @type {(name: string) => string} */
+const whatIs = (name) => (/^node_of_/.test(name) ? `a node without a name; its first output is ${name.slice(8)}`
+  : /^__my|_myl\d/.test(name) ? "a name that the graph compiler made; no node has it"
+    : /^\(Unnamed Layer/.test(name) ? "a layer of the parser's own; no node has this name"
+      : /QuantizeLinear|_quantize|_quantized$/.test(name) ? "quantises, or is quantised" : "");
+const MOST_PARTS = 40;
+const LONGEST_NAME = 3000;
+/** @type {(name: string, how?: string) => Part[]} */
+const takenApart = (name, how = "") => {
+  const text = name.trim().replace(/^Reformatting CopyNode for (?:Input|Output) Tensor \d+ to /, "");
+  const region = /^\{ForeignNode\[([^]*)\]\}$/.exec(text);
+  if (region) {
+    const [first, ...last] = splitOutside(region[1].replace(/\.\.\./, " ... "), [" ... "]);
+    return last.length ? [...takenApart(first, "the region begins here"), ...takenApart(last.join(""), "and ends here; all between is in it")] : takenApart(first, "the region");
+  }
+  const merged = splitOutside(text, [" + ", " || "]);
+  if (merged.length > 1) return merged.flatMap((part) => takenApart(part, how)).slice(0, MOST_PARTS);
+  const pointwise = /^PWN\(([^]*)\)$/.exec(text);
+  if (pointwise) return splitOutside(pointwise[1], [", "]).flatMap((part) => takenApart(part, "pointwise, merged")).slice(0, MOST_PARTS);
+  return [{ name: text, what: [how, whatIs(text)].filter(Boolean).join("; ") }];
+};
+
+// ---- what is said of it -----------------------------------------------------------------------------------------------
+/** @type {(id: string) => any} */
+const entryOf = (id) => byId(`error=${id}`);
+// The entry's own words, with what the pasted text fills in.
+/** @type {(source: any, found: Found) => any} */
+const filledIn = (source, found) => {
+  const made = source.cloneNode(true);
+  /** @type {{ [name: string]: string }} */
+  const values = { ...(found.operator ? { op: found.operator } : {}), ...(found.node ? { node: found.node } : {}), ...found.groups };
+  for (const blank of made.querySelectorAll("var")) blank.replaceWith(cut(values[blank.textContent] ?? "?", 200));
+  return made;
+};
+/** @type {(found: Found) => Content[]} */
+const placeTold = (found) => {
+  const parts = found.node ? takenApart(found.node.slice(0, LONGEST_NAME)) : [];
+  const fused = parts.length > 1 || parts.some(({ what }) => what);
+  const where = found.operator === NETWORK_INPUT ? `The network input ${found.node}` : [found.operator && `operator ${found.operator}`, found.node && !fused && `node ${found.node}`].filter(Boolean).join(", ");
+  return [where ? make("p", {}, make("b", {}, "Where. "), capital(cut(where, 300)), ".") : null,
+    fused ? [make("p", {}, make("b", {}, "The layer, taken apart. "), "What of it are nodes of your model, only the model tells: a weight may stand first."),
+      make("ul", { class: "parts" }, parts.map(({ name, what }) => make("li", {}, make("code", {}, cut(name, 200)), what ? ` ${what}` : "")))] : null];
+};
+/** @type {(found: Found, first: boolean) => Element} */
+const foundTold = (found, first) => {
+  const entry = entryOf(found.id);
+  const kind = entry.dataset.kind;
+  const said = { failure: first ? "The cause" : "Also in this text", warning: "A warning", harmless: "No cause of anything" }[/** @type {"failure"} */ (kind)];
+  const title = filledIn(entry.querySelector("summary b"), found);
+  const times = (found.count || 0) > 1 ? `, ${found.count} different lines` : "";
+  return make("div", { class: `found ${kind}`, "data-id": found.id }, make("h3", {}, `${said}: `, [...title.childNodes], " ", make("a", { href: `#error=${found.id}` }, make("code", {}, found.id))),
+    make("pre", {}, cut(found.message.trim(), 600)), times ? make("p", { class: "quiet" }, capital(times.slice(2)) + ".") : null,
+    placeTold(found), [...filledIn(entry.querySelector(".told"), found).childNodes]);
+};
+const VERSION = /TensorRT(?:[ -](?:for[ -])?RTX)?(?: version)?[ :=]*v?(\d{1,2}\.\d+(?:\.\d+){0,2})|\[TensorRT v(\d{4,6})\]/;
+/** @type {(text: string) => string} */
+const versionIn = (text) => {
+  const found = VERSION.exec(text);
+  if (!found) return "";
+  if (found[1]) return found[1];
+  // trtexec's banner: 8601 is 8.6.1, 100300 is 10.3.0.
+  const [digits, wide] = [found[2], found[2].length > 4];
+  return [digits.slice(0, wide ? -4 : 1), wide ? digits.slice(-4, -2) : digits[1], wide ? digits.slice(-2) : digits.slice(2)].map(Number).join(".");
+};
+// What to file of a text that nobody knows here: its severe lines, or else all of them, and what only the reader knows.
+/** @type {(said: Said, text: string) => string} */
+const reportOf = (said, text) => {
+  const loose = new Set(said.loose);
+  const severe = said.messages.filter(([severity, line]) => ERRORS.has(severity) && !loose.has(line)).map(([, line]) => line);
+  const lines = [...new Set(severe.length ? severe : text.split("\n"))].map((line) => line.trim()).filter(Boolean);
+  return ["An error text that no signature knows", "", `Version: ${versionIn(text) || "(TensorRT, platform)"}`, "GPU and driver: ", "Command: ", "Model, or the nodes around: ", "",
+    ...lines.slice(0, 20).map((line) => `    ${cut(line, 400)}`), ...(lines.length > 20 ? [`    (and ${lines.length - 20} more lines)`] : [])].join("\n");
+};
+/** @type {(said: Said, text: string, found: Found[]) => Content[]} */
+const unknownTold = (said, text, found) => {
+  const where = data.issues ? [" and file it at ", link(data.issues, data.issues)] : [" and file it where this project takes reports"];
+  const report = reportOf(said, text);
+  return [make("div", { class: "found unknown" }, make("h3", {}, found.length ? "No known failure in this text" : "Unknown here"),
+    make("p", {}, found.length ? "What is known of it says nothing of a failure. " : "No signature knows this text, and none is guessed. ", "If it is of a failure, copy this report, look through it", where, "."),
+    make("pre", {}, report), copying("Copy the report", () => report))];
+};
+let pasted = 0;
+/** @type {(text: string) => Promise<void>} */
+const readPaste = async (text) => {
+  pasted += 1;
+  const mine = pasted;
+  const stale = () => mine !== pasted;
+  const place = byId("paste-said");
+  const state = byId("paste-state");
+  if (!text.trim()) {
+    place.replaceChildren();
+    place.removeAttribute("aria-busy");
+    state.textContent = "";
+    return;
+  }
+  state.textContent = "Reading …";
+  place.setAttribute("aria-busy", "true");
+  await rest();
+  const whole = text.length <= MOST_PASTED;
+  try {
+    const known = await knownErrors();
+    if (stale()) return;
+    const said = readLog(whole ? text : text.slice(-MOST_PASTED));
+    const found = await findAll(known, said, stale);
+    if (!found || stale()) return;
+    const causes = found.filter(({ id }) => entryOf(id).dataset.kind === "failure");
+    place.replaceChildren(...found.map((one) => foundTold(one, one === causes[0])), ...(causes.length ? [] : /** @type {any[]} */ (unknownTold(said, text, found))));
+    const others = found.length - causes.length;
+    state.textContent = `${causes.length ? `${causes.length} known cause${causes.length > 1 ? "s" : ""}` : "No known cause"}${others ? `, ${others} warning${others > 1 ? "s" : ""} or harmless text${others > 1 ? "s" : ""}` : ""}.${whole ? "" : " Only the last 4 MB were read."}`;
+  } catch (error) { state.textContent = `This browser cannot read it (${messageOf(error)}).`; }
+  place.removeAttribute("aria-busy");
+};
+byId("paste").hidden = false;
+let waiting = 0;
+byId("paste-text").addEventListener("input", () => {
+  clearTimeout(waiting);
+  waiting = setTimeout(() => readPaste(byId("paste-text").value), 150);
+});
+byId("paste-clear").addEventListener("click", () => {
+  byId("paste-text").value = "";
+  readPaste("");
+  byId("paste-text").focus();
+});
+byId("paste").addEventListener("submit", (/** @type {Event} */ event) => event.preventDefault());
+
+// ---- #error=ID opens an entry ---------------------------------------------------------------------------------------
+/** @type {(hash: string) => any} */
+const errorIn = (hash) => (hash.startsWith("#error=") ? byId(hash.slice(1)) : null);
+/** @type {(entry: any) => void} */
+const openError = (entry) => {
+  byId("catalogue").open = true;
+  entry.open = true;
+  entry.scrollIntoView();
+  entry.querySelector("summary").focus({ preventScroll: true });
+};
+const followError = () => {
+  const entry = errorIn(location.hash);
+  if (entry) openError(entry);
+};
+addEventListener("hashchange", followError);
+// Before the links of the page are followed in main.js, which keep the address.
+document.addEventListener("click", (event) => {
+  const anchor = event.target?.closest?.("a[href^='#error=']");
+  const entry = anchor && errorIn(anchor.getAttribute("href"));
+  if (!entry || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+  event.preventDefault();
+  event.stopPropagation();
+  if (location.hash === anchor.getAttribute("href")) openError(entry);
+  else location.hash = anchor.getAttribute("href");
+}, true);
+followError();

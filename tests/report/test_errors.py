@@ -1,0 +1,113 @@
+"""What a reader is told of an error text, from signatures, cells and claims."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.case import Class, Expectation, Link
+from harness.errors import HandledError
+from harness.judge.diagnosis import load_signatures
+from harness.judge.texts import load_texts
+from harness.report.errors import ErrorEntry, Seen, error_entries
+from harness.report.page.called import called
+from harness.report.results import assemble
+from harness.words import Grade
+from tests.report import factory
+
+pytestmark = pytest.mark.unit
+
+
+def entry(name: str, *claims: Expectation) -> ErrorEntry:
+    """Return an entry of the hand-made results, with claims added to their first variant."""
+    case = factory.case()
+    first = case.variants[0]
+    added = replace(first, expectations=(*first.expectations, *claims))
+    results = assemble(
+        factory.matrix(), (replace(case, variants=(added, *case.variants[1:])),), factory.outcomes()
+    )
+    (found,) = (each for each in error_entries(results) if each.id == name)
+    return found
+
+
+def test_every_signature_has_an_entry_with_a_text() -> None:
+    """Failures before warnings before what is harmless, and among failures those with most public threads first."""
+    entries = error_entries(factory.results())
+    assert sorted(each.id for each in entries) == sorted(each.id for each in load_signatures())
+    assert all(each.texts and each.title and each.advice for each in entries)
+    kinds = [each.kind for each in entries]
+    assert kinds == sorted(kinds, key=["failure", "warning", "harmless"].index)
+    assert entries[0].id == "no-implementation"
+    assert [each.id for each in entries if each.kind == "harmless"] == [
+        each.id for each in sorted(load_signatures(), key=lambda each: not each.links) if each.innocent
+    ]
+
+
+def test_what_was_measured_is_told_with_its_versions_and_its_text() -> None:
+    found = entry("no-implementation")
+    measured = Seen(Grade.MEASURED, "TensorRT for RTX 1.4 and 1.7", "measured, 2 cells without a GPU,")
+    assert found.seen == (measured,)
+    assert found.texts[0].text == factory.COULD_NOT
+    assert found.texts[0].seen == "measured on TensorRT for RTX 1.4 and 1.7"
+    assert [(one.case, one.variant, one.target) for one in found.reproducers] == [
+        ("conv_silu", "qdq", "rtx14")
+    ]
+    assert found.summary == "measured on TensorRT for RTX 1.4 and 1.7"
+    assert found.title == "No implementation for <node>"
+    assert found.reading
+    assert not entry("negative-scale").reading
+
+
+def test_what_is_reported_is_told_with_its_source_and_guesses_are_counted() -> None:
+    source = Link("https://github.com/NVIDIA/TensorRT/issues/1")
+    name = "negative-scale"
+    reported = Expectation.reported(Class.BUILD_FAILED, ">=8.5,<9", source, platform="jetson", signature=name)
+    guess = Expectation.guessed(Class.BUILD_FAILED, ">=9,<10", "as before", signature=name)
+    found = entry(name, reported, guess)
+    assert found.seen == (
+        Seen(Grade.REPORTED, "TensorRT on Jetson from 8.5 before 9", "reported by users", source.url),
+    )
+    assert found.guesses == 1
+    assert found.summary == "reported on TensorRT on Jetson from 8.5 before 9"
+    assert [(one.target, one.grade) for one in found.reproducers] == [("l4t86", Grade.REPORTED)]
+
+
+def test_a_proof_is_told_with_what_came_of_it_and_one_that_is_not_here_is_left_out() -> None:
+    """The cases of the factory have none of the catalogue's proofs."""
+    assert entry("no-implementation").proofs == ()
+
+
+def test_a_quoted_text_has_the_address_where_it_stands() -> None:
+    texts = {each.text: each for each in entry("no-plugin-format").texts}
+    (one,) = (each for text, each in texts.items() if "LayerNorm_4" in text)
+    assert (one.seen, one.url) == ("quoted", "https://github.com/NVIDIA/TensorRT/issues/3844")
+
+
+def test_a_text_of_no_signature_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "texts.yaml"
+    file.write_text("- id: no-implementatoin\n  place: errors\n  text: x\n  from: quoted\n")
+    with pytest.raises(HandledError, match="is the id of no signature; did you mean 'no-implementation'"):
+        load_texts(file)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "said", "columns"),
+    [
+        ("turing", "compute capability 7.5", ["rtx17-sm75"]),
+        (r"(?:geforce )?rtx ?20(?:\d\d)?(?: ti| super)*", "compute capability 7.5", ["rtx17-sm75"]),
+        ("t4", "compute capability 7.5", ["rtx17-sm75"]),
+        ("(?:jetson )?(?:agx )?orin", "compute capability 8.7", ["l4t86"]),
+        (r"jetpack 6\.0(?:\.\d+)*", "TensorRT 8.6 on Jetson", ["l4t86"]),
+        (r"jetpack 6\.1(?:\.\d+)*", "TensorRT 10.3 on Jetson", []),
+        ("jetpack 6", "JetPack 6 on Jetson", ["l4t86"]),
+        ("hopper", "compute capability 9.0", []),
+    ],
+)
+def test_words_for_hardware_stand_for_columns(pattern: str, said: str, columns: list[str]) -> None:
+    plain = factory.results()
+    built_for = replace(plain.targets[-2], id="rtx17-sm75", series="RTX, SM 7.5", stamps=None)
+    results = replace(plain, targets=(*plain.targets, built_for))
+    (found,) = (each for each in called(results) if each.pattern == pattern)
+    assert (found.said, [results.targets[column].id for column in found.columns]) == (said, columns)

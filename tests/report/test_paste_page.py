@@ -1,0 +1,272 @@
+"""The paste box and the catalogue of errors, in a browser."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness.judge.diagnosis import load_signatures
+from harness.report import write_report
+from tests import needs
+from tests.report.browsing import Opened, rows
+from tests.report.errors_js import answer, as_log, measured
+from tests.report.pastes import NOTHING, PASTES
+from tests.report.poison import everywhere
+from tests.report.test_wide_page import violations
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.browser
+
+
+def paste(page: Page, text: str) -> Any:
+    """Paste a text; returns what was found in it, once all of it was read."""
+    put = "(one, text) => { one.value = text; one.dispatchEvent(new Event('input')); }"
+    page.locator("#paste-text").evaluate(put, text)
+    page.wait_for_timeout(200)
+    page.locator("#paste-said:not([aria-busy])").wait_for(state="attached")
+    return page.locator("#paste-said > .found")
+
+
+def ids(page: Page, text: str) -> list[str | None]:
+    return [found.get_attribute("data-id") for found in paste(page, text).all()]
+
+
+def kinds() -> dict[str, int]:
+    return {each.id: 2 if each.innocent else int(each.note) for each in load_signatures()}
+
+
+def test_what_people_paste_is_recognised(opened: Opened) -> None:
+    """Each excerpt with what stands before its lines in the thread; causes come before warnings."""
+    assert len(PASTES) >= 40
+    order = kinds()
+    for name, where, text in PASTES:
+        found = ids(opened.page, text)
+        assert found[0] == name, (where, found)
+        told = [order[each] for each in found if each]
+        assert told == sorted(told), where
+
+
+def test_what_is_no_known_error_is_not_taken_for_one(opened: Opened) -> None:
+    """It is said so, and a report to file offered that holds the lines."""
+    assert len(NOTHING) >= 10
+    for text in NOTHING:
+        assert ids(opened.page, text) == [None], text
+        report = opened.page.locator("#paste-said .unknown pre").inner_text()
+        assert text.split("\n")[0].rpartition("] ")[2][:30].strip() in report
+    assert opened.page.locator("#paste-state").inner_text() == "No known cause."
+
+
+FORMS = {
+    "own": "[{word}] {text}",
+    "python": "[11/22/2026-10:00:00] [TRT] [{letter}] {text}",
+    "trtexec": "[11/22/2026-10:00:00] [{letter}] [TRT] {text}",
+    "polygraphy": "[{letter}] {text}",
+    "deepstream": "{word}: [TRT]: {text}",
+    "onnxruntime": "2026-11-22 10:00:00.123456789 [{letter}:onnxruntime:Default, tensorrt_execution_provider.h:82 log] "
+    "[2026-11-22 10:00:00   {word}] {text}",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_was_measured_is_recognised_from_its_log(opened: Opened, form: str) -> None:
+    """The log alone tells the cause that the record was judged by, whoever printed it."""
+    tried = 0
+    for outcome in measured():
+        expected = answer(outcome)
+        if expected and outcome.messages and not outcome.missing_api:
+            found = paste(opened.page, as_log(outcome, FORMS[form])).first
+            assert found.get_attribute("data-id") == expected["id"], outcome.cell
+            if expected["operator"]:
+                assert f"operator {expected['operator']}".lower() in found.inner_text().lower(), outcome.cell
+            tried += 1
+    assert tried >= 12
+
+
+def test_a_fused_layer_is_taken_apart(opened: Opened) -> None:
+    name = "w + w_q/QuantizeLinear + /a/Conv + PWN(PWN(/b/Sigmoid), node_of_y)"
+    text = f"[E] Could not find any implementation for node {name}."
+    parts = paste(opened.page, text).first.locator(".parts li")
+    assert parts.all_inner_texts() == [
+        "w",
+        "w_q/QuantizeLinear quantises, or is quantised",
+        "/a/Conv",
+        "/b/Sigmoid pointwise, merged",
+        "node_of_y pointwise, merged; a node without a name; its first output is y",
+    ]
+    region = "Could not find any implementation for node {ForeignNode[onnx::MatMul_1.../Transpose_2]}."
+    told = paste(opened.page, region).first.locator(".parts li").all_inner_texts()
+    assert told == [
+        "onnx::MatMul_1 the region begins here",
+        "/Transpose_2 and ends here; all between is in it",
+    ]
+
+
+def test_what_the_text_names_is_filled_in(opened: Opened) -> None:
+    """Title, cause and advice speak of this failure; what it does not name is a question mark."""
+    told = paste(
+        opened.page, "[E] ITopKLayer /TopK: /TopK: K exceeds the maximum value allowed (3840)."
+    ).first.inner_text()
+    assert "The cause: TopK of more than 3840 values" in told
+    assert "Operator TopK, node /TopK." in told
+    assert "No kernel for the types of ?" in paste(opened.page, "[E] no supported formats").first.inner_text()
+
+
+def test_several_in_one_log_come_in_order(opened: Opened) -> None:
+    """The specific cause, what follows from it, then warnings, whatever the order of the lines."""
+    text = """[W] [TRT] Missing scale and zero-point for tensor a, expect fall back to non-int8 implementation
+[E] Could not find any implementation for node n.
+[E] Assertion scales.size() == 1 failed"""
+    assert ids(opened.page, text) == ["plugin-scale-missing", "no-implementation", "missing-scale"]
+    heads = opened.page.locator("#paste-said h3").all_inner_texts()
+    assert [head.split(":")[0] for head in heads] == ["The cause", "Also in this text", "A warning"]
+
+
+def test_the_report_of_an_unknown_text_says_which_version(opened: Opened) -> None:
+    paste(opened.page, "&&&& RUNNING TensorRT.trtexec [TensorRT v100300]\n[E] something nobody has seen")
+    report = opened.page.locator("#paste-said .unknown pre").inner_text()
+    assert "Version: 10.3.0" in report
+    assert "    something nobody has seen" in report
+    assert "RUNNING" not in report
+
+
+def test_a_link_opens_an_entry(browser: Browser, folder: Path) -> None:
+    """From outside, and from the panel's diagnosis, and back."""
+    made = Opened(browser, folder / "index.html", "#error=missing-scale")
+    page = made.page
+    entry = page.locator('[id="error=missing-scale"]')
+    assert entry.evaluate("(one) => one.open")
+    assert "Harmless where" in entry.inner_text()
+    page.evaluate("location.hash = '#conv_silu[qdq]-rtx17'")
+    page.locator("#panel a[href='#error=no-implementation']").first.click()
+    assert page.locator('[id="error=no-implementation"]').evaluate("(one) => one.open")
+    assert page.url.endswith("#error=no-implementation")
+    made.context.close()
+
+
+def test_without_scripts_every_text_is_there(browser: Browser, folder: Path) -> None:
+    made = Opened(browser, folder / "index.html", java_script_enabled=False)
+    assert made.page.locator("#paste").is_hidden()
+    assert made.page.locator("#catalogue .error").count() == len(load_signatures())
+    made.page.locator("#catalogue > summary").click()
+    summary = made.page.locator('[id="error=no-implementation"] > summary')
+    summary.click()
+    assert (
+        "Could not find any implementation for node"
+        in made.page.locator('[id="error=no-implementation"]').inner_text()
+    )
+    made.context.close()
+
+
+@pytest.mark.parametrize("width", [320, 1500])
+def test_audit_of_errors_finds_no_violation_and_nothing_is_wider_than_a_phone(
+    browser: Browser, folder: Path, width: int
+) -> None:
+    needs.axe()
+    viewport: Any = {"width": width, "height": 900}
+    made = Opened(browser, folder / "index.html", bypass_csp=True, viewport=viewport)
+    page = made.page
+    for text in (PASTES[0][2] + "\n" + PASTES[37][2], "unknown"):
+        paste(page, text)
+        page.evaluate("document.querySelectorAll('#errors details').forEach((one) => { one.open = true; })")
+        section = page.locator("#errors")
+        assert section.evaluate("(one) => one.scrollWidth <= innerWidth")
+        wide = """[...document.querySelectorAll("#errors *")].filter((one) =>
+          one.getBoundingClientRect().right > innerWidth + 1).map((one) => one.outerHTML.slice(0, 80))"""
+        assert page.evaluate(wide) == []
+        assert violations(made) == []
+    made.context.close()
+
+
+def test_a_megabyte_is_read_and_the_page_stays_responsive(opened: Opened) -> None:
+    """While it is read, what else the page has to do is done between."""
+    line = "[08/07/2024-09:00:00] [V] [TRT] Tactic: 0x{} Time: 0.0123\n"
+    text = "".join(line.format(number) for number in range(20_000))
+    text += (
+        "[W] [TRT] Missing scale and zero-point for tensor a, expect fall back to non-int8 implementation\n"
+        * 5000
+    )
+    text += "[E] Could not find any implementation for node n."
+    assert len(text) > 1_000_000
+    opened.page.evaluate("""() => { window.ticks = []; let last = performance.now();
+      const tick = () => {
+        window.ticks.push(performance.now() - last);
+        last = performance.now();
+        setTimeout(tick, 0);
+      };
+      tick(); }""")
+    assert ids(opened.page, text) == ["no-implementation", "missing-scale"]
+    assert opened.page.evaluate("window.ticks.length") > 20
+
+
+def test_nothing_pasted_is_taken_for_markup(browser: Browser, tmp_path: Path) -> None:
+    hostile = "<img src=x onerror=alert(1)><script>alert(2)</script>"
+    write_report(everywhere(hostile), tmp_path)
+    made = Opened(browser, tmp_path / "index.html")
+    for text in (hostile, f"[E] Could not find any implementation for node {hostile}."):
+        found = paste(made.page, text)
+        assert hostile in found.first.inner_text()
+        assert found.locator("img, script").count() == 0
+    assert made.complaints == []
+    made.context.close()
+
+
+def ask(page: Page, text: str) -> str:
+    page.locator("#f-text").fill(text)
+    hint = page.locator("#f-hint")
+    return hint.inner_text() if hint.is_visible() else ""
+
+
+def columns(page: Page) -> list[str]:
+    return page.locator("#grid .targets th:visible > a").all_inner_texts()
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("orin", ["l4t86"]),
+        ("Jetson AGX Orin", ["l4t86"]),
+        ("JetPack 6", ["l4t86"]),
+        ("JetPack 6.0", ["l4t86"]),
+        ("JetPack 6.0 qdq", ["l4t86"]),
+    ],
+)
+def test_a_product_stands_for_its_columns(opened: Opened, text: str, shown: list[str]) -> None:
+    said = ask(opened.page, text)
+    assert columns(opened.page) == shown
+    assert ", ".join(shown) in said
+    assert rows(opened.page)
+
+
+def test_a_product_without_a_column_is_said_to_have_none(opened: Opened) -> None:
+    """Nothing is hidden for it."""
+    before = columns(opened.page)
+    assert ask(opened.page, "RTX 2060") == "No column here is of compute capability 7.5."
+    assert columns(opened.page) == before
+
+
+def test_an_error_text_is_found_in_the_filter_box(opened: Opened) -> None:
+    """The cells that end with it, and the way to what is known of it."""
+    page = opened.page
+    said = ask(page, "Could not find any implementation for node")
+    assert said == "1 error matches; see No implementation for node."
+    assert rows(page) == ["qdq"]
+    page.locator("#f-hint a").click()
+    assert page.locator('[id="error=no-implementation"]').evaluate("(one) => one.open")
+    for text in ("PWN", "zero-point", "Error Code 10", "Missing scale and zero-point"):
+        assert "match" in ask(page, text), text
+
+
+def test_a_line_of_a_log_in_the_filter_box_is_led_to_the_paste_box(opened: Opened) -> None:
+    page = opened.page
+    line = PASTES[1][2].split("\n")[0]
+    assert "looks like a line of a log" in ask(page, line)
+    assert page.locator("#f-problem").is_hidden()
+    page.locator("#f-hint button").click()
+    page.locator("#paste-said > .found").first.wait_for()
+    assert page.locator("#paste-said > .found").first.get_attribute("data-id") == "no-implementation"
+    assert page.locator("#f-text").input_value() == ""
