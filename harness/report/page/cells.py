@@ -71,8 +71,8 @@ class Look(NamedTuple):
 
     `said` is what is known in a few words, `nodes` what each wanted node ran in and whether that was asked for, `ran`
     and `past` and `states` are words of the query language. `known` is the class that it is known to end as, "" where
-    nothing is, `grade` how sure that is, `bad` how bad it is beside others, `good` that it is not. `guess` numbers the look of those cells where guesses are shown, of which nothing
-    else is known.
+    nothing is, `grade` how sure that is, `bad` how bad it is beside others, `good` that it is not. `guess` numbers the
+    look of those cells where guesses are shown, of which nothing else is known.
     """
 
     cls: str
