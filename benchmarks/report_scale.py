@@ -16,6 +16,7 @@ import random
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,7 @@ from harness.record.outcome import Layer, Message, Stamps, TensorUse
 from harness.report.graph import GraphView, NodeView
 from harness.report.model import Advice, CaseView, CellView, Results, Span, TargetView, Timing, VariantView
 from harness.report.page.html import render
-from harness.words import Class, Precision, Role, Verdict
+from harness.words import Class, Grade, Precision, Role, Verdict
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -38,6 +39,12 @@ _ADVICE = Advice(
     "The builder of this version has no kernel that takes quantised data for a convolution of this form.",
     "Take a version that has one, or leave the convolution out of the quantised part.",
     ("case0.variant1",),
+)
+#: What nobody ran is reported, guessed or neither.
+_CLAIMED: tuple[tuple[tuple[int, ...], Grade | None], ...] = (
+    ((0,), Grade.REPORTED),
+    ((1,), Grade.GUESSED),
+    ((), None),
 )
 _QUERIES = (
     "state:fail",
@@ -119,8 +126,11 @@ def _variant(index: int) -> VariantView:
         recipe_text="graph typing; flags INT8+FP16",
         recipe_sha256=f"{index:064x}",
         model_sha256=f"{index * 7919:064x}",
-        expectations=(Expectation.reported(Class.BUILD_FAILED, "<10.9", _LINK),),
-        tags=("sweep:size",),
+        expectations=(
+            Expectation.reported(Class.BUILD_FAILED, "<10.9", _LINK),
+            Expectation.guessed(Class.OK, "", "as the versions before it do", level="builds"),
+        ),
+        tags=("sized",),
         spans=(
             Span("TensorRT", "fails to build on 10.0 (measured); fixed in 10.1 (measured): builds, INT8 2/2"),
         ),
@@ -131,9 +141,10 @@ def _variant(index: int) -> VariantView:
 def _cell(variant: VariantView, target: TargetView, chance: random.Random) -> CellView:
     where = (f"{variant.case}[{variant.name}]-{target.id}", variant.case, variant.name, target.id)
     if target.stamps is None:
-        said = "not run yet"
-        claims = (0,) if chance.random() < 0.6 else ()
-        return CellView(*where, Class.NOT_RUN, Verdict.NOT_RUN, said, said, claims=claims)
+        said = "not run for this report"
+        claims, grade = chance.choices(_CLAIMED, (2, 6, 5))[0]
+        plain = CellView(*where, Class.NOT_RUN, Verdict.NOT_RUN, said, said)
+        return replace(plain, claims=claims, grade=grade)
     stamps = Stamps(
         engine_version=target.version,
         via="docker",

@@ -17,7 +17,7 @@ class Traits:
 
     `product` is its name, `short` the one in a series of versions; `by_major` groups its columns by major version, and
     `asked` is the filter of the page that takes its versions.
-    `adapter` is its module in harness/agent/engines, and `program` the vendor's own that takes trtexec's options.
+    `adapter` is its module in harness/agent/engines, and `program` the vendor's own in its images, with its options.
     `needs_gpu`: it does nothing without a GPU. `for_generation`: it builds for a compute capability that is named.
     `builds_apart`: a build job makes what a run job loads; the others build and run in one job.
     `graph_alone`: the graph is all that it takes of a recipe. `providers` are where it can run, the default first.
@@ -53,7 +53,6 @@ ENGINES: Mapping[Engine, Traits] = {
         short="RTX",
         adapter="tensorrt",
         asked="rtx",
-        program="tensorrt_rtx",
         for_generation=True,
     ),
     Engine.ONNXRUNTIME: Traits(

@@ -38,6 +38,36 @@ GOOD = frozenset({Class.OK, Class.BUILT})
 UNJUDGED = frozenset({Class.NOT_APPLICABLE, Class.NOT_RUN, Class.INFRA_ERROR})
 
 
+#: A class as the predicate of a sentence whose subject is the variant.
+PREDICATE = {
+    Class.OK: "works",
+    Class.BUILT: "builds",
+    Class.PRECISION_LOST: "loses precision",
+    Class.INACCURATE: "gives wrong numbers",
+    Class.PARSE_FAILED: "fails to parse",
+    Class.BUILD_FAILED: "fails to build",
+    Class.LOAD_FAILED: "fails to load",
+    Class.RUN_FAILED: "fails to run",
+    Class.CRASHED: "crashes",
+    Class.TIMED_OUT: "times out",
+    Class.OUT_OF_MEMORY: "runs out of memory",
+    Class.API_REMOVED: "needs a call that it lacks",
+    Class.NOT_APPLICABLE: "does not apply",
+    Class.NOT_RUN: "was not run",
+    Class.INFRA_ERROR: "was not judged (infrastructure)",
+}
+
+
+#: Verbs whose infinitive has more taken off than an s.
+_INFINITIVE = {"crashes": "crash", "does": "do", "was": "be"}
+
+
+def to_do(cls: Class) -> str:
+    """Return what a class amounts to as an infinitive: "fail to build"."""
+    verb, _, rest = PREDICATE[cls].partition(" ")
+    return f"{_INFINITIVE.get(verb, verb.removesuffix('s'))} {rest}".rstrip()
+
+
 class Verdict(Word):
     """An outcome's class held against what is known about it.
 

@@ -9,6 +9,9 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.console import Console
+from rich.text import Text
+
 from harness.cli.common import EXIT_OK, EXIT_REGRESSION
 from harness.errors import HandledError
 from harness.report.compare.pairs import Column, Kind
@@ -20,13 +23,20 @@ from harness.report.text import clip, visible
 from harness.suggest import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 #: Characters of one part of a row, and rows of one kind.
 _LONGEST = 600
 _MOST_ROWS = 100
 #: Characters of a line, whatever the terminal has.
 _NARROWEST, _WIDEST = 60, 120
+#: The colours of a kind's heading; the words say the same.
+_STYLES = {
+    Kind.BROKEN: "bold red",
+    Kind.PRECISION_LOST: "bold red",
+    Kind.BUILDS_WITHOUT: "bold yellow",
+    Kind.FIXED: "bold green",
+}
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -45,17 +55,25 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="of two reports, compare only this target (repeatable)",
     )
+    command.add_argument(
+        "--guesses",
+        action="store_true",
+        help="tell what is only guessed as well; it never counts as known",
+    )
     command.add_argument("--json", action="store_true", help="print a JSON list with an entry a target")
 
 
 def diff(options: argparse.Namespace) -> int:
     """Print what changes from A to B; returns 1 where something measured breaks or loses its precision."""
-    steps = [upgrade(before, after) for before, after in _columns(options)]
+    steps = [upgrade(*columns, guesses=options.guesses) for columns in _columns(options)]
     if options.json:
         print(json.dumps([step.to_json() for step in steps], indent=1))
     else:
-        width = max(_NARROWEST, min(_WIDEST, shutil.get_terminal_size((100, 24)).columns))
-        print("\n\n".join("\n".join(_told(step, width)) for step in steps))
+        width = max(_NARROWEST, min(_WIDEST, shutil.get_terminal_size((80, 24)).columns))
+        console = Console(highlight=False, soft_wrap=True)
+        for at, step in enumerate(steps):
+            for line in [*([Text()] if at else []), *_told(step, width)]:
+                console.print(line)
     return EXIT_REGRESSION if any(step.breaks for step in steps) else EXIT_OK
 
 
@@ -63,14 +81,14 @@ def _columns(options: argparse.Namespace) -> list[tuple[Column, Column]]:
     """Return the columns to compare, pair by pair."""
     sides = [_file(options.before), _file(options.after)]
     if sides[0] and sides[1]:
-        return _of_two_reports(_load(sides[0]), _load(sides[1]), options)
+        return _of_two_reports(load_results(sides[0]), load_results(sides[1]), options)
     if sides[0] or sides[1]:
         report, other = (options.before, options.after) if sides[0] else (options.after, options.before)
         raise HandledError(f"{report} is a report and {other} is none; give two targets or two reports")
     if options.targets:
         raise HandledError("--target is for two reports; two targets are named without it")
     path = results_file(options.reports)
-    results = _load(path)
+    results = load_results(path)
     names = [target.id for target in results.targets]
     for name in (options.before, options.after):
         if name not in names:
@@ -111,7 +129,8 @@ def _file(name: str) -> Path | None:
     return path if path.is_file() or path.suffix == ".json" else None
 
 
-def _load(path: Path) -> Results:
+def load_results(path: Path) -> Results:
+    """Return what a results.json holds, packed or not; raises HandledError where it cannot be read."""
     try:
         return Results.from_json(json.loads(content(path)))
     except OSError as error:
@@ -125,20 +144,22 @@ def _load(path: Path) -> Results:
         ) from error
 
 
-def _told(step: Upgrade, width: int) -> Iterator[str]:
-    """Yield the lines on one step: the answer, what it rests on, the counts, and the rows by kind."""
+def _told(step: Upgrade, width: int) -> Iterator[Text]:
+    """Yield the lines on one step: the answer, what it rests on, the counts, and the rows by kind and cause."""
     said = (step.headline, step.basis, _counts(step), f"{step.rest} {step.coverage}", step.timing)
-    for text in filter(None, said):
-        yield from _wrapped(text, width, "")
+    for at, text in enumerate(filter(None, said)):
+        yield from _wrapped(text, width, "", "" if at else "bold")
     for kind, (name, meaning) in KINDS.items():
         found = [row for row in step.rows if row.kind == kind]
         if found:
-            yield ""
-            yield from _wrapped(f"{name}: {len(found)} ({meaning})", width, "")
-        for row in found[:_MOST_ROWS]:
-            yield from _row(row, width)
+            yield Text()
+            yield from _wrapped(
+                f"{name}: {len(found)} ({meaning})", width, "", _STYLES.get(Kind(kind), "bold")
+            )
+        for cause, rows in _by(found[:_MOST_ROWS], lambda row: (row.cause,)):
+            yield from _caused(cause[0], rows, width)
         if len(found) > _MOST_ROWS:
-            yield f"  and {len(found) - _MOST_ROWS} more, which --json has"
+            yield Text(f"  and {len(found) - _MOST_ROWS} more, which --json has")
 
 
 def _counts(step: Upgrade) -> str:
@@ -149,25 +170,42 @@ def _counts(step: Upgrade) -> str:
     )
 
 
-def _row(row: Row, width: int) -> Sequence[str]:
-    lines = [f"  {_line(f'{row.case}[{row.variant}]')} ({_line(row.sure)})"]
-    parts = row.text, row.cause and f"cause: {row.cause}", row.instead and f"meanwhile: {row.instead}"
-    for text in filter(None, parts):
-        lines += _wrapped(text, width, "    ")
-    return lines
+def _by(
+    rows: Sequence[Row], key: Callable[[Row], tuple[str, ...]]
+) -> list[tuple[tuple[str, ...], list[Row]]]:
+    """Return the rows by key, in the order in which each key comes first."""
+    found: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        found.setdefault(key(row), []).append(row)
+    return list(found.items())
 
 
-def _wrapped(text: str, width: int, indent: str) -> list[str]:
+def _caused(cause: str, rows: Sequence[Row], width: int) -> Iterator[Text]:
+    """Yield the rows of one cause: those alike in all else together, by their names, and the cause once."""
+    for (sure, text, instead), alike in _by(rows, lambda row: (row.sure, row.text, row.instead)):
+        names = ", ".join(_line(f"{row.case}[{row.variant}]") for row in alike)
+        yield from _wrapped(f"{names} ({_line(sure)})", width, "  ", "bold", longest=None)
+        for said in filter(None, (text, instead and f"meanwhile: {instead}")):
+            yield from _wrapped(said, width, "    ")
+    if cause:
+        many = f"cause of these {len(rows)}" if len(rows) > 1 else "cause"
+        yield from _wrapped(f"{many}: {cause}", width, "    ")
+
+
+def _wrapped(
+    text: str, width: int, indent: str, style: str = "", longest: int | None = _LONGEST
+) -> list[Text]:
     """Return a text in lines; names and numbers stay in one piece, however long."""
     more = indent if not indent else f"{indent}  "
-    return textwrap.wrap(
-        _line(text),
+    lines = textwrap.wrap(
+        _line(text) if longest else text,
         width,
         initial_indent=indent,
         subsequent_indent=more,
         break_long_words=False,
         break_on_hyphens=False,
     )
+    return [Text(line, style) for line in lines]
 
 
 def _line(text: str) -> str:

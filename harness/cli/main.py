@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from harness import __version__
-from harness.cli import ci_matrix, community, diff, doctor, listing, results, run
+from harness.cli import ci_matrix, community, diff, doctor, listing, results, run, show
 from harness.cli.common import EXIT_INFRA, EXIT_USAGE, REPORTS
 from harness.errors import SHORT_OF, HandledError, InfraError
 from harness.suggest import did_you_mean
@@ -138,8 +138,8 @@ def _verbs() -> dict[str, _Verb]:
         "run": (run.add_arguments, run.run, "run cells here, record them and write the report"),
         "list": (listing.add_list_arguments, listing.list_cells, "list cells, variants or targets"),
         "show": (
-            listing.add_show_arguments,
-            listing.show,
+            show.add_arguments,
+            show.show,
             "show one cell: graph, recipe, what is known, commands",
         ),
         "doctor": (

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
 
 from harness.case import Level
-from harness.words import GOOD, UNJUDGED, Class, Grade, Verdict
+from harness.words import GOOD, PREDICATE, UNJUDGED, Class, Grade, Verdict, to_do
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,7 +70,7 @@ def judge(
         return _unclaimed(classification)
     if claim.outcome in UNJUDGED:
         verdict = Verdict.EXPECTED if cls in GOOD else Verdict.NEW
-        said = f"claimed to end as {claim.outcome}, yet it ran here and ended as {cls}"
+        said = f"{_said(claim)}: {PREDICATE[claim.outcome]}; yet it ran here, and {PREDICATE[cls]}"
     elif cls in GOOD:
         verdict, said = _good(classification, claim, failed_before)
     else:
@@ -97,7 +97,7 @@ def _unclaimed(classification: Classification) -> Judgement:
     return Judgement(
         Verdict.NEW,
         None,
-        f"nothing is claimed about this cell; it ended as {classification.cls}: {classification.reason}",
+        f"nothing is claimed about this cell; it {PREDICATE[classification.cls]}: {classification.reason}",
     )
 
 
@@ -121,29 +121,29 @@ def _failing(
     classification: Classification, claim: Expectation, signature: str | None
 ) -> tuple[Verdict, str]:
     cls, reason = classification.cls, classification.reason
-    broken = _broken(classification)
+    broken, does = _broken(classification), PREDICATE[cls]
     if claim.outcome is cls and claim.level in (None, broken):
         return _as_claimed(cls, claim, signature)
     said = f"{_said(claim)} to {_ends(claim)}"
     if broken not in _held(claim) and claim.outcome in GOOD:
-        return Verdict.NEW, f"ended as {cls}; {said}, which it does: {reason}"
+        return Verdict.NEW, f"{does}; {said}, which it does: {reason}"
     if claim.grade is Grade.GUESSED:
-        return Verdict.NEW, f"ended as {cls}; the guess that it {_ended(claim)} was wrong: {reason}"
+        return Verdict.NEW, f"{does}; the guess that it {_ended(claim)} was wrong: {reason}"
     if broken not in _held(claim):
-        return Verdict.NEW, f"fails in another way than claimed: {cls}; {said}: {reason}"
+        return Verdict.NEW, f"{does}, which is another way than claimed; {said}: {reason}"
     # A source says "works" of what it looked at. A measurement was judged by the same graph, and is held.
     if broken == "precision" and classification.derived and claim.grade is not Grade.MEASURED:
         named = "by what the graph asks for, where nobody named a precision"
-        return Verdict.NEW, f"ended as {cls} {named}; {said}: {reason}"
-    return Verdict.REGRESSED, f"ended as {cls}; {said}: {reason}"
+        return Verdict.NEW, f"{does} {named}; {said}: {reason}"
+    return Verdict.REGRESSED, f"{does}; {said}: {reason}"
 
 
 def _as_claimed(cls: Class, claim: Expectation, signature: str | None) -> tuple[Verdict, str]:
     if claim.signature and signature and claim.signature != signature:
-        told = f"ends as {cls} as {_said(claim)}, but by {signature} instead of {claim.signature}"
+        told = f"{PREDICATE[cls]} as {_said(claim)}, but by {signature} instead of {claim.signature}"
         return Verdict.NEW, told
     verdict = Verdict.EXPECTED if cls is Class.API_REMOVED else Verdict.KNOWN_FAILURE
-    return verdict, f"ends as {cls}, as {_said(claim)}"
+    return verdict, f"{PREDICATE[cls]}, as {_said(claim)}"
 
 
 def _broken(classification: Classification) -> Level:
@@ -193,15 +193,15 @@ def _ends(claim: Expectation) -> str:
     """Return what a claim says, as an infinitive."""
     if claim.outcome is Class.OK and claim.level:
         return _REACHES[claim.level]
-    if claim.outcome is Class.PRECISION_LOST:
-        return "lose precision"
-    return f"end as {claim.outcome}{_when(claim)}"
+    return f"{to_do(claim.outcome)}{_when(claim)}"
 
 
 def _ended(claim: Expectation) -> str:
     """Return what a claim says, in the third person."""
-    verb, _, rest = _ends(claim).partition(" ")
-    return f"{verb}s {rest}".rstrip()
+    if claim.outcome is Class.OK and claim.level:
+        verb, _, rest = _REACHES[claim.level].partition(" ")
+        return f"{verb}s {rest}".rstrip()
+    return f"{PREDICATE[claim.outcome]}{_when(claim)}"
 
 
 def _when(claim: Expectation) -> str:

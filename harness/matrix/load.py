@@ -64,14 +64,15 @@ def _inheritance_problems(document: Document) -> Iterator[Problem]:
 def _merged(targets: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Give every target the fields of the one it extends; one that it gives itself, `needs` too, replaces the whole.
 
-    `label` and `group` are not handed down: two columns of the same name tell a reader nothing.
+    `label` and `group` are not handed down: two columns of the same name tell a reader nothing; nor is the day on which
+    another version was released.
     """
     merged: dict[str, dict[str, Any]] = {}
     for name, fields in targets.items():
         inherited = {
             key: value
             for key, value in merged.get(fields.get("extends", ""), {}).items()
-            if key not in {"label", "group"}
+            if key not in {"label", "group", "released"}
         }
         merged[name] = {**inherited, **fields}
     return merged
@@ -204,6 +205,9 @@ def _target(name: str, fields: dict[str, Any], defaults: Defaults, line: int) ->
         notes=" ".join(fields.get("notes", "").split()),
         line=line,
         size_gb=fields.get("size_gb"),
+        cuda=fields.get("cuda", ""),
+        jetpack=fields.get("jetpack", ""),
+        released=fields.get("released", ""),
     )
 
 

@@ -99,8 +99,9 @@ class Target:
     used; empty where the package index does not carry this engine. `digest` ("sha256:...") pins `image`, or the base of
     `build`. `compute_capability` is the GPU generation to build for, None for the engine's own default; `provider` is
     where ONNX Runtime runs, "" for the other engines. `grade` is how sure it is that the image holds `version`.
-    `size_gb` is what a pull of the image or base transfers, None where no source says. `timeout_s` is for one cell,
-    `memory_mib` for the container; `line` is where matrix.yaml declares it.
+    `size_gb` is what a pull of the image or base transfers, None where no source says; `cuda`, `jetpack` and
+    `released`, the day of the engine's release, are "" where none does. `timeout_s` is for one cell, `memory_mib` for
+    the container; `line` is where matrix.yaml declares it.
     """
 
     name: str
@@ -124,6 +125,9 @@ class Target:
     line: int
     provider: Provider = ""
     size_gb: float | None = None
+    cuda: str = ""
+    jetpack: str = ""
+    released: str = ""
 
     @property
     def traits(self) -> Traits:
@@ -164,7 +168,18 @@ class Matrix:
 
     def sha256(self) -> str:
         """Return a hash of all that decides what runs where; labels, notes and sources may change freely."""
-        said = {"label", "group", "grade", "sources", "notes", "line", "size_gb"}
+        said = {
+            "label",
+            "group",
+            "grade",
+            "sources",
+            "notes",
+            "line",
+            "size_gb",
+            "cuda",
+            "jetpack",
+            "released",
+        }
         targets = [
             {key: value for key, value in asdict(target).items() if key not in said}
             for target in self.targets

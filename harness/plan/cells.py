@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
-from harness.words import GOOD, UNJUDGED, Class, Grade
+from harness.words import GOOD, UNJUDGED, Class, Grade, to_do
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -90,7 +90,7 @@ def failed_before(cell: Cell, compute_capability: str | None = None) -> str:
     if not found:
         return ""
     last = max(found, key=lambda claim: Version(claim.versions.removeprefix("==")))
-    return f"{last.note} to end as {last.outcome}"
+    return f"{last.note} to {to_do(last.outcome)}"
 
 
 def _shows_failure(claim: Expectation, cell: Cell) -> bool:

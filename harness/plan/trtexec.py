@@ -1,8 +1,7 @@
-"""The trtexec line that does by hand what a cell does, for a bug report: maintainers ask for it.
+"""The trtexec line that does by hand what a cell does, where trtexec does the same thing: maintainers ask for it.
 
 trtexec's options moved with the API: the precision flags are gone in 11, where every network is strongly typed.
-Source: samples/common/sampleOptions.cpp and sampleEngines.cpp of NVIDIA/TensorRT at the release tags 8.5.2 to 11.1. The
-counterpart of TensorRT for RTX is closed source; NVIDIA's documentation of it names the options that differ.
+Source: samples/common/sampleOptions.cpp and sampleEngines.cpp of NVIDIA/TensorRT at the release tags 8.5.2 to 11.1.
 """
 
 from __future__ import annotations
@@ -16,105 +15,74 @@ from harness.words import Typing
 
 if TYPE_CHECKING:
     from harness.case import Recipe
-    from harness.plan import Cell
+    from harness.matrix import Target
+    from harness.plan.cells import Cell
 
-#: The one of TensorRT itself, whose options are known by version.
-_TRTEXEC = "trtexec"
 _NO_WEAK_TYPING = Version("11.0")
-#: Where the image keeps this project's compiled plugin.
-_PLUGIN = "/opt/compat/plugins/libcompat_identity.so"
+_STRONG_TYPING = Version("10.0")
+#: Where the project's image keeps its compiled plugin.
+PLUGIN = "/opt/compat/plugins/libcompat_identity.so"
+#: The package of a Jetson's image, and JetPack, put it there, and not on the PATH.
+_ON_JETSON = "/usr/src/tensorrt/bin/"
+_WORDS = ("--verbose", "--profilingVerbosity=detailed", "--dumpLayerInfo")
 
 
-def trtexec_lines(cell: Cell, model: str) -> list[str]:
-    """Return the command on the saved `model`, then as comments what it cannot express; nothing without a program."""
-    target = cell.target
-    program = target.traits.program
-    if program is None:
-        return []
-    options, unsaid = _options(cell.variant.recipe, cell)
-    words = [program, f"--onnx={model}", *options]
-    words += ["--verbose", "--profilingVerbosity=detailed", "--dumpLayerInfo"]
-    return [shlex.join(words), *(f"# {text}" for text in unsaid)]
+def trtexec_line(cell: Cell, model: str, *, quantised: bool) -> str | None:
+    """Return the command on the saved `model`, None where there is no trtexec or where it would do something else.
 
-
-def model_file(cell: Cell) -> str:
-    """Return the name that a cell's model is saved under: the report links to it, and the lines here name it."""
-    return f"{cell.case.name}-{cell.variant.name}.onnx"
-
-
-def docker_line(cell: Cell, model: str) -> str | None:
-    """Return the `docker run` line of the trtexec command in NVIDIA's own image, with `model` in the current folder.
-
-    None where that image has no trtexec (ONNX Runtime, TensorRT for RTX, a version that comes as a tarball or from the
-    package index), and for a recipe with this project's plugin, which is only in the image that this project builds.
-    The line is untried: no such image was at hand.
+    `quantised`: there are Q/DQ nodes in the model. Without them and with INT8 trtexec calibrates with random data, and
+    with them it sets no calibrator: it never uses the one of a recipe.
     """
-    target, build = cell.target, cell.target.build
-    if target.traits.program != _TRTEXEC or cell.variant.recipe.plugin:
+    target, recipe = cell.target, cell.variant.recipe
+    if target.traits.program is None or recipe.calibrator or recipe.mark_outputs:
         return None
-    if build is not None and build.kind not in ("ngc", "l4t"):
+    precision = _precision(recipe, target)
+    norm = _parser_flags(recipe, target)
+    if precision is None or norm is None or ("--int8" in precision and not quantised):
         return None
-    jetson = target.platform == "jetson"
-    gpu = ["--runtime", "nvidia"] if jetson else ["--gpus", "all"]
-    line = trtexec_lines(cell, model)[0]
-    # The package of a Jetson's image puts it there, and not on the PATH.
-    trtexec = line.replace("trtexec", "/usr/src/tensorrt/bin/trtexec", 1) if jetson else line
-    run = shlex.join(["docker", "run", "--rm", *gpu, "--platform", target.docker_platform])
-    return f'{run} -v "$PWD:/work" -w /work {shlex.quote(target.pull_reference)} {trtexec}'
+    program = f"{_ON_JETSON if target.platform == 'jetson' else ''}{target.traits.program}"
+    return shlex.join([program, f"--onnx={model}", *precision, *norm, *_rest(recipe, target), *_WORDS])
 
 
-def _options(recipe: Recipe, cell: Cell) -> tuple[list[str], list[str]]:
-    target = cell.target
-    options, unsaid = _precision(recipe, cell)
-    for name, on in recipe.parser_flags:
-        found = _parser_flag(name, cell, on=on)
-        (options if found.startswith("--") else unsaid).append(found)
-    if recipe.calibrator and "--int8" in options:
-        unsaid.append(
-            "trtexec calibrates with random data or --calib=CACHE, the cell with a calibrator of its own"
-        )
-    if recipe.mark_outputs:
-        tensors = shlex.join(recipe.mark_outputs)
-        unsaid.append(f"trtexec cannot mark outputs; polygraphy run --trt-outputs {tensors} can")
-    if recipe.plugin and target.traits.program == _TRTEXEC:
+def _precision(recipe: Recipe, target: Target) -> list[str] | None:
+    version = Version(target.version)
+    if version >= _NO_WEAK_TYPING:
+        # Without its flags it would build another engine, where the API has no such flags and builds none.
+        return None if recipe.typing is Typing.WEAK else []
+    if recipe.typing is Typing.STRONG:
+        return ["--stronglyTyped"] if version >= _STRONG_TYPING else None
+    known = {"INT8", "FP16"}
+    return [f"--{flag.lower()}" for flag in recipe.flags] if known.issuperset(recipe.flags) else None
+
+
+def _parser_flags(recipe: Recipe, target: Target) -> list[str] | None:
+    found = [_parser_flag(name, Version(target.version), on=on) for name, on in recipe.parser_flags]
+    options = [option for option in found if option is not None]
+    return [option for option in options if option] if len(options) == len(found) else None
+
+
+def _parser_flag(name: str, version: Version, *, on: bool) -> str | None:
+    """Return trtexec's option for a parser flag, "" where it is the default, None where trtexec has none.
+
+    8.5 knows no such flag: the recipe fails there, and trtexec without an option does not.
+    """
+    if name != "NATIVE_INSTANCENORM" or version < Version("8.6"):
+        return None
+    if version >= _STRONG_TYPING:
+        return "" if on else "--pluginInstanceNorm"
+    if not on:
+        return ""
+    return "--nativeInstanceNorm" if version >= Version("9.0") else None
+
+
+def _rest(recipe: Recipe, target: Target) -> list[str]:
+    options = []
+    if recipe.plugin:
         old = Version(target.version) < Version("8.6")
-        options.append(f"{'--plugins' if old else '--staticPlugins'}={_PLUGIN}")
+        options.append(f"{'--plugins' if old else '--staticPlugins'}={PLUGIN}")
     for profile in recipe.profiles:
         for word, shape in (("min", profile.minimum), ("opt", profile.optimum), ("max", profile.maximum)):
             options.append(f"--{word}Shapes={profile.input}:{'x'.join(map(str, shape))}")
     if recipe.workspace_mib is not None:
         options.append(f"--memPoolSize=workspace:{recipe.workspace_mib}M")
-    if target.compute_capability:
-        options.append(f"--computeCapabilities={target.compute_capability.replace('.', '')}")
-    if not target.needs.gpu:
-        options.append("--skipInference")
-    return [option for option in options if option], unsaid
-
-
-def _precision(recipe: Recipe, cell: Cell) -> tuple[list[str], list[str]]:
-    version = Version(cell.target.version)
-    if cell.target.traits.program != _TRTEXEC or version >= _NO_WEAK_TYPING:
-        gone = recipe.typing is Typing.WEAK and recipe.flags
-        return [], [f"this version has no {', '.join(recipe.flags)} flag"] if gone else []
-    if recipe.typing is not Typing.STRONG:
-        return [f"--{flag.lower()}" for flag in recipe.flags], []
-    if version < Version("10.0"):
-        return [], ["this trtexec has no --stronglyTyped"]
-    return ["--stronglyTyped"], []
-
-
-def _parser_flag(name: str, cell: Cell, *, on: bool) -> str:
-    """Return trtexec's option for a parser flag, or else a sentence on what it does instead."""
-    version = Version(cell.target.version)
-    wanted = f"the cell has {name} {'on' if on else 'off'}"
-    if name != "NATIVE_INSTANCENORM":
-        return f"{wanted}, for which trtexec has no option"
-    if cell.target.traits.program != _TRTEXEC:
-        return f"{wanted}; parsers have it on since TensorRT 10"
-    if version >= Version("10.0"):
-        return f"{wanted}, as is the default" if on else "--pluginInstanceNorm"
-    if not on:
-        return f"{wanted}, as is the default"
-    if version >= Version("9.0"):
-        return "--nativeInstanceNorm"
-    return f"{wanted}, for which this trtexec has no option"
+    return options

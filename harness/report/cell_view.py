@@ -9,23 +9,26 @@ from harness.judge.diagnosis import notes
 from harness.judge.timing import contended, statistics
 from harness.record.outcome import Message
 from harness.record.speaking import took_part
+from harness.report.advice import advice_of
 from harness.report.by_gpu import GpuResult
 from harness.report.compare.ranges import chip
-from harness.report.model import Advice, CellView, Timing
+from harness.report.model import CellView, Timing
 from harness.report.text import clip, tail
-from harness.words import said
+from harness.words import Class, said
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from harness.judge.cell import Judged
-    from harness.judge.diagnosis import Diagnosis, Note
+    from harness.judge.diagnosis import Note
     from harness.record.outcome import Latency
 
 #: Bounds on the evidence of one cell; the store keeps the whole log.
 MOST_MESSAGES = 40
 LONGEST_MESSAGE = 1500
 LONGEST_NATIVE = 4000
+#: The reason of a cell of which there is no record.
+NOT_RUN_YET = "not run yet"
 
 _SEVERITIES = ("INTERNAL_ERROR", "ERROR", "WARNING")
 
@@ -45,13 +48,14 @@ def cell_view(judged: Judged, *, stale: bool) -> CellView:
         cls=judged.classification.cls,
         verdict=judgement.verdict,
         reason=judged.classification.reason,
-        sentence=judgement.sentence,
+        sentence=_sentence(judged),
         signature=judged.signature,
         expectation=claims.index(judgement.expectation) if judgement.expectation else None,
         claims=tuple(claims.index(claim) for claim in covering),
+        grade=covering[0].grade if covering else None,
         stale=stale,
         lost=tuple(_lost(judged)),
-        diagnosis=_advice(judged.diagnosis) if judged.diagnosis else None,
+        diagnosis=advice_of(judged.diagnosis) if judged.diagnosis else None,
         notes=tuple(map(_note, notes(outcome))),
         demanded=judged.demanded,
         chip=_chip(judged),
@@ -77,6 +81,16 @@ def cell_view(judged: Judged, *, stale: bool) -> CellView:
     )
 
 
+def _sentence(judged: Judged) -> str:
+    """Return what a reader gets first; what the machine of this report lacks is no news about the reader's."""
+    said = judged.judgement.sentence
+    if judged.classification.cls is not Class.NOT_RUN:
+        return said
+    if said == NOT_RUN_YET:
+        return "not run for this report"
+    return f"not run for this report: it {said.partition(';')[0]}" if said.startswith("needs ") else said
+
+
 def _on_gpu(judged: Judged) -> GpuResult:
     outcome, gpu = judged.outcome, took_part(judged.outcome)
     samples = outcome.latency.samples_ms if outcome.latency else ()
@@ -87,7 +101,7 @@ def _on_gpu(judged: Judged) -> GpuResult:
         cls=judged.classification.cls,
         verdict=judged.judgement.verdict,
         reason=judged.classification.reason,
-        sentence=judged.judgement.sentence,
+        sentence=_sentence(judged),
         signature=judged.signature,
         chip=_chip(judged),
         latency_ms=statistics(samples).median if samples else None,
@@ -109,12 +123,6 @@ def _chip(judged: Judged) -> str:
 def _lost(judged: Judged) -> Iterator[str]:
     for node, wanted, got in judged.classification.lost:
         yield f"{node}: {said(got)} instead of {said(wanted)}"
-
-
-def _advice(found: Diagnosis) -> Advice:
-    """Return the diagnosis for readers; the last tactic refused is the nearest the engine comes to a reason."""
-    last = f" The engine's last word: {clip(found.skipped_tactic, 300)}" if found.skipped_tactic else ""
-    return Advice(found.id, found.title, found.cause + last, found.advice, found.advice_variants, found.links)
 
 
 def _note(note: Note) -> str:

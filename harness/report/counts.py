@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.report.labels import BUCKETS, MARKS, UNEXPECTED, bucket
-from harness.words import GOOD
+from harness.words import GOOD, Grade
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,6 +19,48 @@ def counts(results: Results) -> dict[str, int]:
     """Return the number of cells by bucket, in the buckets' order; they add up to the number of cells."""
     found = Counter(bucket(cell) for cell in results.cells)
     return {key: found[key] for key in BUCKETS}
+
+
+def without_guesses(tally: dict[str, int]) -> dict[str, int]:
+    """Return the counts as they are where guesses are not shown: what is only guessed was not run, and no more."""
+    return {**tally, "guessed": 0, "not_run": tally["not_run"] + tally["guessed"]}
+
+
+def nobody_ran(results: Results) -> str:
+    """Say of which families no target was ever run, and how many reports speak of them; "" where there is none."""
+    ran = {cell.target for cell in results.cells if cell.measured or cell.grade is Grade.MEASURED}
+    families: dict[str, set[str]] = {}
+    for target in results.targets:
+        families.setdefault(target.family, set()).add(target.id)
+    unrun = {family: ids for family, ids in families.items() if not ids & ran}
+    ids = {target for every in unrun.values() for target in every}
+    reports = {
+        (cell.case, cell.variant, cell.claims[0])
+        for cell in results.cells
+        if cell.target in ids and cell.grade is Grade.REPORTED
+    }
+    if not unrun:
+        return ""
+    many = len(reports)
+    spoken = f"{many} reports speak" if many > 1 else "1 report speaks" if many else "no report speaks"
+    return (
+        f"{_listed(list(unrun))}: nobody has run {'these' if len(ids) > 1 else 'this'} yet; {spoken} of them."
+    )
+
+
+def _listed(families: list[str]) -> str:
+    """Return names as a reader lists them, neighbours of one product as a range: "TensorRT 8 to 11 and Jetson"."""
+    groups: dict[str, list[str]] = {}
+    for family in families:
+        name, _, number = family.rpartition(" ")
+        groups.setdefault(name if name and number.isdigit() else family, []).append(number)
+    told = [
+        f"{name} {numbers[0]}{f' to {numbers[-1]}' if len(numbers) > 1 else ''}"
+        if name not in families
+        else name
+        for name, numbers in groups.items()
+    ]
+    return " and ".join(filter(None, (", ".join(told[:-1]), told[-1])))
 
 
 @dataclass(frozen=True)

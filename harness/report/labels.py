@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.words import GOOD, Class, Role, Verdict
+from harness.words import GOOD, Class, Grade, Role, Verdict
 
 if TYPE_CHECKING:
     from harness.report.model import CellView
@@ -52,8 +52,16 @@ BUCKETS = {
     "undecided": ("Undecided", "builds here, and only a run on a GPU would show what is claimed"),
     "infra": ("Infrastructure", "could not be judged: the harness or the machine failed"),
     "stale": ("Out of date", "the result is of another model, recipe or engine version, and is not shown"),
-    "claimed": ("Reported or guessed", "not run here; each says which, or that it was measured before"),
-    "not_run": ("Not run", "not run here, and nothing is claimed"),
+    "accepted": (
+        "Measured before",
+        "not run for this report; measured before, and accepted as what to expect",
+    ),
+    "reported": ("Reported", "not run for this report; what users, NVIDIA or source code say of it"),
+    "guessed": (
+        "Guessed",
+        "not run by anybody, and reported by nobody: our guess from what is known of other versions",
+    ),
+    "not_run": ("Not run", "not run for this report, and nobody reports of it"),
     "not_applicable": ("Not applicable", "makes no sense on this target"),
 }
 
@@ -73,21 +81,24 @@ ROLES = {
 
 #: What a step from one target to another does to variants: name and meaning by `harness.report.compare.pairs.Kind`.
 KINDS = {
-    "broken": ("Broken", "works before (builds, where not run), fails after"),
-    "precision_lost": ("Precision lost", "a node no longer runs in the precision wanted, without any error"),
+    "broken": ("Breaks", "worked before (built, where not run), fails after"),
+    "precision_lost": ("Loses precision", "a node no longer runs in the precision wanted, without any error"),
     "builds_without": (
-        "Builds without its precision",
-        "fails before; builds after, but not in the precision wanted, and nothing says so",
+        "Builds without precision",
+        "failed before; builds after, but not in the precision wanted, and nothing says so",
     ),
     "wider": (
         "Wider type",
         "a node that is wanted in no precision ran in INT8, FP8, INT4 or FP4 before, and runs in a float after",
     ),
     "slower": ("Slower", "the median rises beyond what one machine does from run to run, on the same stack"),
-    "newly_unknown": ("Newly unknown", "known before, neither measured nor claimed after"),
-    "otherwise": ("Fails in another way", "fails before and after, with another class or signature"),
-    "fixed": ("Fixed", "fails before, works after (builds, where not run)"),
-    "precision_gained": ("Precision gained", "a node runs in the precision wanted only after"),
+    "newly_unknown": ("No longer known", "known before; neither measured nor reported after"),
+    "otherwise": (
+        "Fails in another way",
+        "failed before, and fails after at another point or for another cause",
+    ),
+    "fixed": ("Now works", "failed before, works after (builds, where not run)"),
+    "precision_gained": ("Keeps precision now", "a node runs in the precision wanted only after"),
     "narrower": (
         "Narrower type",
         "a node that is wanted in no precision ran in a float before, and runs in INT8, FP8, INT4 or FP4 after",
@@ -110,6 +121,14 @@ PATTERNS = {
 }
 
 
+#: The buckets of cells that nobody ran for this report, by how sure what is claimed of them is.
+CLAIMED: dict[Grade | None, str] = {
+    Grade.MEASURED: "accepted",
+    Grade.REPORTED: "reported",
+    Grade.GUESSED: "guessed",
+}
+
+
 def bucket(cell: CellView) -> str:
     """Return the one bucket that a cell is counted in."""
     if cell.stale:
@@ -117,7 +136,7 @@ def bucket(cell: CellView) -> str:
     if cell.cls is Class.NOT_APPLICABLE:
         return "not_applicable"
     if cell.cls is Class.NOT_RUN:
-        return "claimed" if cell.claims else "not_run"
+        return CLAIMED.get(cell.grade, "not_run")
     if cell.cls in GOOD and cell.verdict in _GOOD_BUT:
         return _GOOD_BUT[cell.verdict]
     return str(cell.verdict)

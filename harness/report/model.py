@@ -5,19 +5,18 @@ Plain, frozen data. `Results.to_json` is the contract behind `reports/results.js
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Any
 
 from harness.case import Expectation, Link
 from harness.history import CellHistory
-from harness.judge.timing import statistics
 from harness.record.from_json import decode, fields_of
 from harness.record.outcome import Accuracy, End, Layer, Message, ParserError, Stamps
 from harness.report.by_gpu import GpuResult
 from harness.report.contributions import Contribution
 from harness.report.graph import GraphView
-from harness.words import Class, Precision, Role, Verdict
+from harness.report.model_json import cell_fields, cells_of, check_claims, graded
+from harness.words import Class, Grade, Precision, Role, Verdict
 
 #: Raised when the meaning of a field of results.json changes.
 RESULTS_SCHEMA = 1
@@ -28,7 +27,9 @@ class TargetView:
     """A column. `family` is the group it stands in; `series` names targets whose versions can be compared.
 
     `short` is the version as a reader says it ("8.6"); `stamps` are those of the latest run shown, if any; `commands`
-    are the lines that make its container by hand.
+    are the lines that make its container by hand; the last one starts it, and takes a command. `gpus` are those that it
+    runs on, by product, of the compute capabilities that `compute_capability` takes in; these and what follows are ""
+    where nothing says so.
     """
 
     id: str
@@ -44,15 +45,26 @@ class TargetView:
     notes: str = ""
     stamps: Stamps | None = None
     commands: tuple[str, ...] = ()
+    gpus: str = ""
+    compute_capability: str = ""
+    driver: str = ""
+    cuda: str = ""
+    jetpack: str = ""
+    released: str = ""
+    sources: tuple[Link, ...] = ()
 
 
 @dataclass(frozen=True)
 class Span:
-    """One sentence on how a variant fares along one series; `claimed` says that nothing in it was run here."""
+    """One sentence on how a variant fares along one series; `claimed` says that nothing in it was run here.
+
+    `text` leaves guesses out, "" where there is nothing else; `guesses` is the sentence with them, where it differs.
+    """
 
     series: str
     text: str
     claimed: bool = False
+    guesses: str = ""
 
 
 @dataclass(frozen=True)
@@ -96,7 +108,10 @@ class QuestionView:
 
 @dataclass(frozen=True)
 class VariantView:
-    """A row; `reproduced` says where a claimed failure was measured, "" where nobody claims one."""
+    """A row; `reproduced` says where a claimed failure was measured, "" where nobody claims one.
+
+    `scripts` are Python files that do by hand what its cells do, each without its first line, which is the cell's.
+    """
 
     case: str
     name: str
@@ -112,6 +127,7 @@ class VariantView:
     tags: tuple[str, ...]
     spans: tuple[Span, ...] = ()
     reproduced: str = ""
+    scripts: tuple[str, ...] = ()
     graph: GraphView = field(default_factory=GraphView)
 
     @property
@@ -135,7 +151,7 @@ class CaseView:
 class Advice:
     """A diagnosis as the reader sees it: what it is called, why it happens, what to do.
 
-    `proofs` are `case.variant` ids that show that the advice helps.
+    `proofs` are `case.variant` ids that show that the advice helps; `place` is the operator and node, where known.
     """
 
     id: str
@@ -144,6 +160,7 @@ class Advice:
     advice: str
     proofs: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
+    place: str = ""
 
 
 @dataclass(frozen=True)
@@ -172,12 +189,15 @@ class Timing:
 class CellView:
     """One cell: what it amounts to, and the evidence.
 
-    `claims` are indices into the variant's expectations that are about this target, the one that is judged first.
+    `claims` are indices into the variant's expectations that are about this target, the one that is judged first, and
+    `grade` is how sure that one is.
     `chip` is the precision in short ("INT8 2/2"). `stale` says that an outcome of another model, recipe or engine
     version exists and is not shown. `flaky` are the classes seen where runs on the same stack disagree. `by_hand` are
-    the lines that try the same with the vendor's own tools, on the model file beside the report. `demanded` says that
-    the engine has to keep the precision wanted; the baseline need not. `by_gpu` are the results on all GPUs that took
-    part, of which the worst is the cell's own.
+    lines to paste that do the same without this project, in the folder of the model and of the Python file, if there is
+    one: its first line is `script_head`, the rest the variant's script number `script`. Lines with # are remarks.
+    `command` is what they run, for where the engine is installed. `demanded` says that the engine has to keep the
+    precision wanted; the baseline need not. `by_gpu` are the results on all GPUs that took part, of which the worst is
+    the cell's own.
     """
 
     id: str
@@ -191,6 +211,7 @@ class CellView:
     signature: str | None = None
     expectation: int | None = None
     claims: tuple[int, ...] = ()
+    grade: Grade | None = None
     stale: bool = False
     lost: tuple[str, ...] = ()
     diagnosis: Advice | None = None
@@ -217,6 +238,9 @@ class CellView:
     flaky: tuple[Class, ...] = ()
     history: CellHistory | None = None
     by_hand: tuple[str, ...] = ()
+    command: str = ""
+    script: int | None = None
+    script_head: str = ""
     demanded: bool = True
     by_gpu: tuple[GpuResult, ...] = ()
 
@@ -268,7 +292,7 @@ class Results:
             "runs": self.runs,
             "submissions": self.submissions,
             "questions": self.questions,
-            "cells": [_cell(cell) for cell in self.cells],
+            "cells": list(cells_of(self)),
         }
 
     @staticmethod
@@ -281,67 +305,7 @@ class Results:
         if schema != RESULTS_SCHEMA:
             raise ValueError(f"schema {schema!r:.60}, this harness reads {RESULTS_SCHEMA}")
         cells = data.get("cells")
-        fields = {**data, "cells": list(map(_cell_fields, cells)) if isinstance(cells, list) else cells}
+        fields = {**data, "cells": list(map(cell_fields, cells)) if isinstance(cells, list) else cells}
         results = decode(Results, fields)
-        _check_claims(results)
-        return results
-
-
-def _cell(cell: CellView) -> dict[str, Any]:
-    data = fields_of(cell)
-    data["class"] = data.pop("cls")
-    data["latency_ms"] = data.pop("latency")
-    data["stamps"] = data["stamps"] or {}
-    by_gpu = [fields_of(each) for each in data.pop("by_gpu")]
-    for each in by_gpu:
-        each["class"] = each.pop("cls")
-    return {**data, "by_gpu": by_gpu} if by_gpu else data
-
-
-def _cell_fields(data: Any) -> Any:  # noqa: ANN401
-    """Undo `_cell`; samples of a harness that did not judge their noise are judged here."""
-    if not isinstance(data, dict):
-        return data
-    fields = {**data, "cls": data.get("class"), "stamps": data.get("stamps") or None}
-    latency = fields["latency"] = data.get("latency_ms")
-    if isinstance(latency, dict) and not {"noise", "spread"} <= latency.keys() and latency.get("samples"):
-        found = statistics(latency["samples"])
-        fields["latency"] = {"noise": found.noise, "spread": found.spread, **latency}
-    if isinstance(data.get("accuracy"), list):
-        fields["accuracy"] = [_figures(entry) for entry in data["accuracy"]]
-    if isinstance(data.get("by_gpu"), list):
-        fields["by_gpu"] = [
-            {**each, "cls": each.get("class")} if isinstance(each, dict) else each for each in data["by_gpu"]
-        ]
-    return fields
-
-
-def _figures(data: Any) -> Any:  # noqa: ANN401
-    """Return figures with a NaN for each null, which stands for one that is not finite."""
-    if not isinstance(data, dict):
-        return data
-    return {key: math.nan if value is None else value for key, value in data.items()}
-
-
-def _check_claims(results: Results) -> None:
-    """Raise ValueError where a cell is of no variant, or names a claim that its variant does not have."""
-    claims = {
-        (variant.case, variant.name): len(variant.expectations)
-        for case in results.cases
-        for variant in case.variants
-    }
-    for cell in results.cells:
-        many = claims.get((cell.case, cell.variant))
-        if many is None:
-            raise ValueError(f"cell {cell.id!r:.120} is of a variant that is not there")
-        if not all(0 <= index < many for index in cell.claims):
-            raise ValueError(f"cell {cell.id!r:.120} names a claim that is not there")
-    known = {(cell.case, cell.variant, cell.target) for cell in results.cells}
-    for asked in results.questions:
-        many = claims.get((asked.case, asked.variant), 0)
-        if (asked.case, asked.variant, asked.target) not in known:
-            raise ValueError(
-                f"a question is of the cell {asked.case!r:.60} {asked.variant!r:.60}, which is not there"
-            )
-        if not all(0 <= index < many for index in asked.claims):
-            raise ValueError(f"a question of {asked.variant!r:.120} names a claim that is not there")
+        check_claims(results)
+        return graded(results)

@@ -55,15 +55,16 @@ def pack_report(
         history = {record.file_name: record for record in read_history(store.path)}
         history |= {record.file_name: record for record in missing(store.path, run_records(found))}
         results = results_of(found, sorted(history.values(), key=lambda record: (record.when, record.run)))
+        models = model_files(found.models)
         files = {
             RECORDS: _records(store.path / RECORDS),
             LOGS: _logs(store.path / LOGS),
             FOLDER: {name: to_text(record).encode() for name, record in history.items()},
-            MODELS: {Path(name).name: data for name, data in model_files(found.models).items()},
+            MODELS: {Path(name).name: data for name, data in models.items()},
         }
         files = {name: every for name, every in files.items() if every}
         packed = {f"{name}{ARCHIVE}": pack(name, every) for name, every in files.items()}
-        report = _report(results, (*({LOGS} & set(files)), MODELS, RESULTS))
+        report = _report(results, (*({LOGS} & set(files)), MODELS, RESULTS), models)
         written = write_files(out, packed | report | _provenance(store.path))
         if folder is None:
             _read_back(out, files)
@@ -78,8 +79,8 @@ def _provenance(reports: Path) -> Files:
     return {str(path.relative_to(reports)): path.read_bytes() for path in found if path.is_file()}
 
 
-def _report(results: Results, archives: Sequence[str]) -> Files:
-    files = {name: text.encode() for name, text in report_texts(results, archives).items()}
+def _report(results: Results, archives: Sequence[str], models: Files) -> Files:
+    files = {name: text.encode() for name, text in report_texts(results, archives, models).items()}
     for name in PACKABLE:
         files[twin(Path(name)).name] = compress(name, files.pop(name))
     return files

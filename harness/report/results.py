@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import onnx
 
-from harness.case import model_sha256
+from harness.case import Link, model_sha256
 from harness.errors import HandledError, described
 from harness.history import histories
 from harness.history.runs import records, subject_of
@@ -17,16 +17,16 @@ from harness.judge.explain import describe_recipe
 from harness.judge.trust import believed, trusts
 from harness.layers import asked, wished
 from harness.plan import all_cells, inapplicable_because
-from harness.plan.trtexec import docker_line, model_file, trtexec_lines
 from harness.record.outcome import Outcome
 from harness.record.revoked import SUBMISSIONS, revoked
 from harness.record.speaking import speaking
 from harness.record.staleness import is_stale, todays
 from harness.report.by_gpu import worth_telling
-from harness.report.cell_view import cell_view
+from harness.report.cell_view import NOT_RUN_YET, cell_view
 from harness.report.compare import ranges
 from harness.report.contributions import contributions
 from harness.report.graph import GraphView, graph_of
+from harness.report.lines import with_lines
 from harness.report.model import (
     CaseView,
     CellView,
@@ -37,6 +37,7 @@ from harness.report.model import (
     TargetView,
     VariantView,
 )
+from harness.report.products import gpus_said
 from harness.report.unknown import with_unknown
 from harness.words import Typing
 
@@ -146,13 +147,14 @@ def _assemble(
     today = found.today
     known = trusts(found.cells, found.outcomes, lambda outcome: is_stale(outcome, today))
     rows = {cell.id: _rows(cell, outcomes.get(cell.id, ()), today[cell.id], known) for cell in found.cells}
+    rows, scripts = with_lines(found.cells, found.models, rows)
     past = _pasts(rows, today, history)
     cells = tuple(_joined(rows[cell.id], past[cell.id]) for cell in found.cells)
     targets = tuple(
         replace(target, commands=tuple(found.commands.get(target.id, ())))
         for target in _targets(found.matrix, cells)
     )
-    views = tuple(_case(case, found.models) for case in found.cases)
+    views = tuple(_case(case, found.models, scripts) for case in found.cases)
     runs = tuple(RunView(record.run, record.when) for record in history)
     sent = contributions(found.outcomes, found.revoked)
     whole = Results(targets, views, cells, runs=runs, submissions=sent, matrix_sha256=found.matrix.sha256())
@@ -194,13 +196,9 @@ def _rows(
     """Return a cell as each of its outcomes shows it, the worst first; of what is stale only that there is one."""
     because = today.stale_because(outcomes[0]) if outcomes else ""
     if because or not outcomes:
-        outcomes = (_blank(cell, because or today.unbuildable or "not run yet"),)
-    lines = (docker_line(cell, model_file(cell)), *trtexec_lines(cell, model_file(cell)))
-    by_hand = tuple(filter(None, lines))
+        outcomes = (_blank(cell, because or today.unbuildable or NOT_RUN_YET),)
     return [
-        replace(
-            _view(judged, stale=bool(because) and judged.outcome.state != "not_applicable"), by_hand=by_hand
-        )
+        _view(judged, stale=bool(because) and judged.outcome.state != "not_applicable")
         for judged in worth_telling([believed(judge_cell(cell, outcome), known) for outcome in outcomes])
     ]
 
@@ -243,7 +241,18 @@ def _target(target: Target, short: str, cells: Sequence[CellView]) -> TargetView
         needs=_needs(target),
         notes=target.notes,
         stamps=latest,
+        gpus=_gpus(target),
+        compute_capability=target.needs.compute_capability,
+        driver=target.needs.driver,
+        cuda=target.cuda,
+        jetpack=target.jetpack,
+        released=target.released,
+        sources=tuple(Link(source.url, source.says) for source in target.sources),
     )
+
+
+def _gpus(target: Target) -> str:
+    return gpus_said(target.needs.compute_capability, jetson=target.platform == "jetson")
 
 
 def _series(target: Target) -> str:
@@ -260,18 +269,21 @@ def _series(target: Target) -> str:
 
 def _needs(target: Target) -> str:
     needs = target.needs
-    parts: list[str] = ["a Jetson" if target.platform == "jetson" else needs.architecture]
+    jetson = target.platform == "jetson"
+    parts: list[str] = [_gpus(target) or "a Jetson" if jetson else needs.architecture]
     if needs.l4t:
         parts.append(f"Jetson Linux {needs.l4t}")
-    if needs.gpu and target.platform != "jetson":
+    if needs.gpu and not jetson:
         generation = f" of compute capability {needs.compute_capability}" if needs.compute_capability else ""
         parts.append(f"an NVIDIA GPU{generation}")
+        if _gpus(target):
+            parts[-1] += f": {_gpus(target)}"
     if needs.driver:
         parts.append(f"driver {needs.driver}")
     return ", ".join(parts)
 
 
-def _case(case: Case, models: Models) -> CaseView:
+def _case(case: Case, models: Models, scripts: Mapping[tuple[str, str], Sequence[str]]) -> CaseView:
     def variant_view(variant: Variant) -> VariantView:
         model = models.get((case.name, variant.name))
         graph = graph_of(model) if model else GraphView()
@@ -288,6 +300,7 @@ def _case(case: Case, models: Models) -> CaseView:
             model_sha256=model_sha256(model) if model else "",
             expectations=variant.expectations,
             tags=_tags(variant, graph),
+            scripts=tuple(scripts.get((case.name, variant.name), ())),
             graph=graph,
         )
 

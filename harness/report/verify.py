@@ -49,8 +49,9 @@ def verify_report(
     faults += _history(store.path, found)
     faults += _results(results_file(folder), [cell.id for cell in all_cells(matrix, cases)])
     packed = is_packed(folder)
-    texts = report_texts(results_of(found, read_history(store.path)), archived(folder, packed=packed))
-    files = {name: text.encode() for name, text in texts.items()} | model_files(found.models)
+    results, models = results_of(found, read_history(store.path)), model_files(found.models)
+    texts = report_texts(results, archived(folder, packed=packed), models)
+    files = {name: text.encode() for name, text in texts.items()} | models
     again = f"`trt-compat {'pack' if packed else 'report'}`"
     for name, path, there in published(folder, files):
         if there is None:

@@ -56,7 +56,7 @@ def write_report(
     `models` are files by their place in the folder. What was packed of an earlier report goes. Raises HandledError
     where the folder cannot be written, InfraError where its disk is full.
     """
-    texts = report_texts(results, archived(folder, packed=False))
+    texts = report_texts(results, archived(folder, packed=False), models)
     written = write_files(folder, {name: text.encode() for name, text in texts.items()} | dict(models or {}))
     packed = [archive_of(folder / MODELS), *(twin(folder / name) for name in PACKABLE)]
     for left in {*(folder / MODELS).glob("*.onnx"), *packed} - set(written):
@@ -83,8 +83,13 @@ def model_files(models: Models) -> dict[str, bytes]:
     return {f"{MODELS}/{case}-{variant}.onnx": data for (case, variant), data in models.items()}
 
 
-def report_texts(results: Results, archives: Sequence[str] = ()) -> dict[str, str]:
-    """Return the text of every file of the report by its name; `archives` are what the page finds packed beside it."""
+def report_texts(
+    results: Results, archives: Sequence[str] = (), models: Mapping[str, bytes] | None = None
+) -> dict[str, str]:
+    """Return the text of every file of the report by its name.
+
+    `archives` are what the page finds packed beside it, `models` files by their place: it holds the small ones.
+    """
     return {
         "results.json": results_json(results),
         SCHEMA_FILE: schema_text(),
@@ -92,7 +97,7 @@ def report_texts(results: Results, archives: Sequence[str] = ()) -> dict[str, st
         "junit.xml": junit(results),
         "badge.svg": badge(results),
         "summary.md": summary(results),
-        "index.html": render(results, archives),
+        "index.html": render(results, archives, models),
     }
 
 

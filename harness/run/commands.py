@@ -6,6 +6,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from harness.errors import InfraError
+from harness.plan.by_hand import started_in
 from harness.run import docker
 from harness.run.launch import docker_command_line
 from harness.run.provision import packages
@@ -39,14 +40,20 @@ def command_lines(target: Target, via: Via = "docker", groups: tuple[str, ...] =
 
 
 def published_lines(matrix: Matrix) -> dict[str, tuple[str, ...]]:
-    """Return, by target, the lines that make its container by hand: the same on every machine, for the report."""
-    return {
-        target.name: (
-            *image_command_lines(target, here=False),
-            docker_command_line(target, planned_image(target, here=False)),
-        )
-        for target in matrix
-    }
+    """Return, by target, the lines that make its container by hand: the same on every machine, for the report.
+
+    The last one starts it in the current folder, and takes a command.
+    """
+    return {target.name: container_lines(target, here=False) for target in matrix}
+
+
+def container_lines(target: Target, *, here: bool = True) -> tuple[str, ...]:
+    """Return the lines that make a target's container by hand; the last one starts it and takes a command.
+
+    They are for the project's top folder. `here` is as for `base_image`.
+    """
+    started = started_in(target, planned_image(target, here=here))
+    return (*image_command_lines(target, here=here), started)
 
 
 def plan_environment(

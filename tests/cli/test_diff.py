@@ -61,16 +61,18 @@ def test_the_answer_is_that_of_the_page(tmp_path: Path, capsys: pytest.CaptureFi
     for text in (step.basis, step.rest, step.coverage, step.timing):
         assert text in said
     for row in step.rows:
-        assert f"{row.case}[{row.variant}] ({row.sure}) {row.text}" in said
+        assert f"{row.case}[{row.variant}]" in said
+        assert row.text in said
+        assert row.sure in said
         assert not row.cause or f"cause: {row.cause}" in said
         assert not row.instead or f"meanwhile: {row.instead}" in said
     assert "cause: No implementation for " in said
     assert "meanwhile: none of 1 known here works on rtx17" in said
     assert (
-        "broken 2, precision lost 0, builds without its precision 0, wider type 0, slower not compared, newly unknown 1"
+        "breaks 2, loses precision 0, builds without precision 0, wider type 0, slower not compared, no longer known 1"
         in said
     )
-    assert "Broken: 2 (works before (builds, where not run), fails after)" in lines
+    assert "Breaks: 2 (worked before (built, where not run), fails after)" in lines
     assert max(map(len, lines)) <= 100
 
 
@@ -79,9 +81,11 @@ def test_a_claimed_step_is_told_as_such_and_fails_nothing(
 ) -> None:
     """Claims are no measurements."""
     write(tmp_path, report())
-    assert main(["diff", "trt102", "trt86", "--reports", str(tmp_path)]) == 0
+    assert main(["diff", "trt102", "trt86", "--guesses", "--reports", str(tmp_path)]) == 0
     said = capsys.readouterr().out
-    assert said.splitlines()[1].startswith("Not run here: trt102 and trt86.")
+    assert (
+        "Not run for this report: trt102 and trt86. Known on both, by the less sure side: 1 guessed." in said
+    )
     assert "conv_silu[qdq] (trt102 guessed, trt86 reported by users)" in said
     assert "guessed: works → reported: fails to build" in said
 
@@ -106,7 +110,7 @@ def test_exit_codes_of_two_reports(
     assert main(["diff", new, old, "--target", "rtx16"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert f"Going to rtx17 in {old} breaks 2 of" in said
-    assert "Fixed: 2" in said
+    assert "Now works: 2" in said
     assert "trt86" not in said
 
 
@@ -135,9 +139,54 @@ def test_long_lists_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     write(tmp_path, results)
     assert main(["diff", "rtx16", "rtx17", "--reports", str(tmp_path)]) == 1
     lines = capsys.readouterr().out.splitlines()
-    assert "Broken: 122 (works before (builds, where not run), fails after)" in lines
+    assert "Breaks: 122 (worked before (built, where not run), fails after)" in lines
     assert "  and 22 more, which --json has" in lines
-    assert sum("more-" in line for line in lines) == 98
+    assert sum(line.count("more-") for line in lines) == 98
+    # Of one cause, which is told once, below the names.
+    assert sum("No implementation for" in line for line in lines) == 1
+    assert any(line.startswith("    cause of these ") for line in lines)
+    assert len(lines) < 70
+
+
+def test_what_is_fixed_is_named(two_reports: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    """Each variant by its name, under a heading of its own."""
+    old, new = map(str, two_reports)
+    assert main(["diff", old, new, "--target", "rtx17"]) == 0
+    said = capsys.readouterr().out.partition("\nFixed: 2")[2]
+    assert "conv_silu[qdq]" in said
+    assert "conv_silu[qdq-between]" in said
+
+
+@pytest.mark.parametrize(
+    ("set_to", "coloured"),
+    [({"FORCE_COLOR": "1"}, True), ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False), ({}, False)],
+)
+def test_colour_is_for_a_terminal_that_wants_it(
+    set_to: dict[str, str],
+    coloured: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A heading is red where something breaks; piped, or with NO_COLOR, there is no colour."""
+    for name in ("FORCE_COLOR", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    for name, value in set_to.items():
+        monkeypatch.setenv(name, value)
+    write(tmp_path, report())
+    assert main(["diff", "rtx16", "rtx17", "--reports", str(tmp_path)]) == 1
+    assert ("\x1b[1;31mBroken" in capsys.readouterr().out) is coloured
+
+
+def test_a_pipe_gets_lines_of_eighty(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("COLUMNS")
+    write(tmp_path, report())
+    assert main(["diff", "rtx16", "rtx17", "--reports", str(tmp_path)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert 70 < max(map(len, lines)) <= 80
 
 
 def test_hostile_text_stays_in_its_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -167,4 +167,4 @@ def test_a_merge_is_red_for_a_regression_on_any_gpu(
     assert main(["merge", *folders, "--reports", "both", "--check"]) == 1
     told = [line for line in capsys.readouterr().out.splitlines() if line.startswith("regressed: ")]
     assert len(told) == 1
-    assert told[0].startswith("regressed: toy[relu]-ort131 on Tesla T4: ended as build_failed; measured 2026")
+    assert told[0].startswith("regressed: toy[relu]-ort131 on Tesla T4: fails to build; measured 2026")

@@ -128,6 +128,7 @@ def test_show_prints_the_cell_whole(
     monkeypatch.chdir(project.TOP)
     assert main(["show", "conv_silu[int8-entropy]-trt86", "--reports", str(tmp_path)]) == 0
     out = capsys.readouterr().out
+    flat = " ".join(out.split())
     for said in (
         "Conv                 /model.0/conv/Conv",
         "input   images float[1,3,64,64]",
@@ -138,14 +139,84 @@ def test_show_prints_the_cell_whole(
         f"last result: none is recorded in {tmp_path}",
         "pytest 'matrix.yaml::conv_silu[int8-entropy]-trt86'",
         "nvcr.io/nvidia/tensorrt:23.06-py3",
-        "\ncommands, for the project's top folder, after `source .venv/bin/activate`\n",
+        "commands, for the project's top folder, after `source .venv/bin/activate`",
         "docker run --rm -i --platform linux/amd64",
         "--gpus all",
         "uv venv",
-        "trtexec --onnx=conv_silu-int8-entropy.onnx --int8",
+        "nvcr.io/nvidia/tensorrt:23.06-py3 python3 conv_silu-int8-entropy.py",
         "--save conv_silu-int8-entropy.onnx",
     ):
-        assert said in out, said
+        assert " ".join(said.split()) in flat, said
+    assert "trtexec" not in out
+    assert "Conv                 /model.0/conv/Conv\n" in out
+
+
+def test_show_has_the_result_before_the_graph_and_wraps(
+    toy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What a reader came for is on the first screen; lines to paste and links are never broken."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.chdir(project.TOP)
+    for cell in ("conv_silu[int8-entropy]-trt86", "instance_norm[int8-as-reported]-rtx17"):
+        assert main(["show", cell, "--reports", str(toy / "reports")]) == 0
+        out = capsys.readouterr().out
+        order = [
+            out.index(f"\n{word}") for word in ("last result", "known about", "recipe", "graph", "commands")
+        ]
+        assert order == sorted(order)
+        told = out.partition("\ncommands")[0].replace(str(toy), "").splitlines()
+        assert [
+            line for line in told if len(line) > 80 and len(line.split()) > 1 and "sha256" not in line
+        ] == []
+
+
+def test_show_folds_a_long_graph(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """To the count of each operator; --graph lists every node."""
+    monkeypatch.chdir(project.TOP)
+    assert main(["show", "conv_silu[qdq-tail]-rtx17"]) == 0
+    folded = " ".join(capsys.readouterr().out.split())
+    assert re.search(r"\d+ nodes, which --graph lists: \d+ \w+, \d+", folded)
+    assert main(["show", "conv_silu[qdq-tail]-rtx17", "--graph"]) == 0
+    whole = capsys.readouterr().out
+    assert "which --graph lists" not in whole
+    assert len(whole) > len(folded) + 1000
+
+
+def test_the_saved_file_is_the_cells(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """The Python file is beside the model, reads it by its name, and is refused in its place."""
+    monkeypatch.chdir(project.TOP)
+    model = tmp_path / "mine.onnx"
+    assert main(["show", "conv_silu[qdq]-rtx17", "--save", str(model)]) == 0
+    said = capsys.readouterr().out
+    text = (tmp_path / "mine.py").read_text(encoding="utf-8")
+    assert text.startswith("# TensorRT for RTX 1.7.1.116: pip install")
+    assert "parser.parse_from_file('mine.onnx')" in text
+    assert "venv/bin/python mine.py" in said
+    assert main(["show", "conv_silu[qdq]-rtx17", "--save", str(tmp_path / "mine.py")]) == 2
+    assert "name the model" in capsys.readouterr().err
+
+
+def test_list_shows_what_each_cell_last_ended_as(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where there is a report; the id stays the first word."""
+    assert main(["list", "--target", "trt86"]) == 0
+    bare = capsys.readouterr().out.splitlines()
+    cells = all_cells(load_matrix(toy / "matrix.yaml"), load_cases(toy / "cases"))
+    cell = next(cell for cell in cells if cell.id == "toy[relu]-trt86")
+    outcome = Outcome(
+        cell.id, "toy", "relu", "trt86", "done", end=End("finished"), failed_phase="build",
+        stamps=Stamps(when="2026-01-02", via="docker", recipe_sha256=cell.variant.recipe.sha256()),
+    )  # fmt: skip
+    with Store(toy / "reports") as store:
+        store.append(outcome)
+    assert main(["report"]) == 0
+    capsys.readouterr()
+    assert main(["list", "--target", "trt86"]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in told] == bare
+    assert told[0].split(maxsplit=1)[1] == "build_failed (new)"
+    assert told[1] == bare[1]
 
 
 def test_show_says_of_a_claim_how_sure_it_is_and_which_stage_it_speaks_of(
@@ -228,7 +299,7 @@ def test_show_tells_the_last_result_and_whether_it_is_of_today(
         stamps = dataclasses.replace(outcome.stamps, engine_version="8.5.1")
         store.append(dataclasses.replace(outcome, stamps=stamps))
     assert main(["show", cell.id]) == 0
-    said = capsys.readouterr().out
+    said = " ".join(capsys.readouterr().out.split())
     assert (
         f"out of date: it ran on version 8.5.1, and matrix.yaml declares {cell.target.version} today" in said
     )

@@ -128,6 +128,30 @@ def probe(
         "scenarios": scenarios,
         "files": [str(path) for path in adapter_files(code)],
     }
+    report = _ask(bindings, "tests.contract.probe", order, stub, code)
+    for result in report["results"].values():
+        if result["end"] == "crashed":
+            result["detail"] += f"\n{report['stderr']}"
+    return report
+
+
+def run_files(bindings: Bindings, files: Sequence[Mapping[str, Any]], stub: Path) -> dict[str, Any]:
+    """Run Python files on a version's bindings, each as a program of its own; returns what came of each by its name.
+
+    Each has a `name`, a `text`, the `plugin` that it may load, and `answers` of the engine as a scenario has.
+    """
+    order = {
+        "module": f"{bindings.engine}_bindings",
+        "name": bindings.engine,
+        "keep": source_names(bindings.sources)["names"] if bindings.sources else None,
+        "files": files,
+    }
+    return dict(_ask(bindings, "tests.contract.probe.files", order, stub)["results"])
+
+
+def _ask(
+    bindings: Bindings, program: str, order: Mapping[str, Any], stub: Path, code: Path = ROOT
+) -> dict[str, Any]:
     # A changed copy of the agent goes before the one that is tested.
     paths = [str(code), str(_installed(bindings.package)), str(_installed(bindings.numpy)), str(ROOT)]
     environment = {
@@ -137,7 +161,7 @@ def probe(
         "LD_LIBRARY_PATH": str(stub),
     }
     done = subprocess.run(
-        [str(_python()), "-m", "tests.contract.probe"],
+        [str(_python()), "-m", program],
         cwd=stub,
         input=json.dumps(order),
         env=environment,
@@ -146,11 +170,7 @@ def probe(
         check=False,
     )
     assert done.returncode == 0, f"{bindings.id}: exit code {done.returncode}\n{done.stderr[-4000:]}"
-    report: dict[str, Any] = json.loads(done.stdout)
-    for result in report["results"].values():
-        if result["end"] == "crashed":
-            result["detail"] += f"\n{done.stderr[-4000:]}"
-    return report
+    return {**json.loads(done.stdout), "stderr": done.stderr[-4000:]}
 
 
 def _python() -> Path:

@@ -101,7 +101,7 @@ def test_what_one_stranger_observed_breaks_no_claim(
     found = believed(judge_cell(here, outcomes[0]), known)
     assert found.judgement.verdict is verdict
     assert found.trust == ("" if who == ("",) else MEASURED if len(who) > 1 else OBSERVED_ONCE)
-    assert found.judgement.sentence.startswith(f"{found.trust}: " if found.trust else "ended as")
+    assert found.judgement.sentence.startswith(f"{found.trust}: " if found.trust else "fails to build")
 
 
 def test_where_they_disagree_it_is_disputed_by_architecture() -> None:

@@ -10,7 +10,7 @@ import pytest
 from harness.case import Expectation, Level, Link
 from harness.judge.classify import Classification
 from harness.judge.verdict import LEVELS, judge, surest
-from harness.words import GOOD, UNJUDGED, Class, Grade, Verdict
+from harness.words import GOOD, PREDICATE, UNJUDGED, Class, Grade, Verdict
 
 pytestmark = pytest.mark.unit
 
@@ -89,7 +89,8 @@ def test_sure_claims(cls: Class, claimed: Class, like: Expectation) -> None:
     assert found.expectation is not None
     assert LINK.title in found.sentence
     if cls not in GOOD:
-        assert str(cls) in found.sentence
+        assert PREDICATE[cls] in found.sentence
+        assert "_" not in found.sentence.replace(f"because {cls}", "")
 
 
 #: Of a claim of "ok" at each level: the classes that break it.
@@ -169,7 +170,7 @@ def test_guesses(cls: Class, claimed: Class) -> None:
         assert found.verdict is Verdict.NEW
         assert "guess" in found.sentence
         # What is built and does not run keeps the guess that it builds.
-        assert ("wrong" in found.sentence) is ("which it does" not in found.sentence)
+        assert ("was wrong" in found.sentence) is ("which it does" not in found.sentence)
 
 
 @pytest.mark.parametrize("cls", list(Class))
@@ -224,9 +225,7 @@ def test_the_sentence_says_how_sure_the_claim_is() -> None:
         for how in ("reported in", "reported in a summary of", "guessed from")
     ]
     unread = Expectation.guessed(Class.BUILD_FAILED, "", "by its date")
-    assert (
-        judge(seen(Class.BUILD_FAILED), [unread]).sentence == "ends as build_failed, as guessed (by its date)"
-    )
+    assert judge(seen(Class.BUILD_FAILED), [unread]).sentence == "fails to build, as guessed (by its date)"
 
 
 def test_the_same_class_for_another_reason_is_new() -> None:
@@ -276,7 +275,7 @@ OPEN = ("/a", "/b")
         (
             seen(Class.CRASHED),
             None,
-            "nothing is claimed about this cell; it ended as crashed: because crashed",
+            "nothing is claimed about this cell; it crashes: because crashed",
         ),
         (
             seen(Class.OK, unverified=OPEN),
@@ -294,56 +293,56 @@ OPEN = ("/a", "/b")
         (
             seen(Class.BUILT),
             claim(Class.INACCURATE),
-            "reported in TensorRT issue 3870 to end as inaccurate; it builds here, and only a run would show",
+            "reported in TensorRT issue 3870 to give wrong numbers; it builds here, and only a run would show",
         ),
         (
             seen(Class.OK, unverified=OPEN),
             claim(Class.CRASHED, GUESSED),
-            "works; the guess that it ends as crashed was wrong",
+            "works; the guess that it crashes was wrong",
         ),
         (
             seen(Class.OK, unverified=OPEN),
             claim(Class.CRASHED, replace(SUMMARY, source=NAMED)),
             (
-                "works; reported in a summary of https://github.com/a/b/issues/1 to end as crashed, which was measured "
+                "works; reported in a summary of https://github.com/a/b/issues/1 to crash, which was measured "
                 "nowhere and does not show here"
             ),
         ),
         (
             seen(Class.CRASHED),
             claim(Class.CRASHED, signature="a"),
-            "ends as crashed, as reported in TensorRT issue 3870",
+            "crashes, as reported in TensorRT issue 3870",
         ),
         (
             seen(Class.CRASHED),
             claim(Class.OK, GUESSED),
-            "ended as crashed; the guess that it ends as ok was wrong: because crashed",
+            "crashes; the guess that it works was wrong: because crashed",
         ),
         (
             replace(seen(Class.PRECISION_LOST), derived=True),
             claim(Class.OK),
             (
-                "ended as precision_lost by what the graph asks for, where nobody named a precision; "
-                "reported in TensorRT issue 3870 to end as ok: because precision_lost"
+                "loses precision by what the graph asks for, where nobody named a precision; "
+                "reported in TensorRT issue 3870 to work: because precision_lost"
             ),
         ),
         (
             seen(Class.CRASHED),
             claim(Class.OK),
-            "ended as crashed; reported in TensorRT issue 3870 to end as ok: because crashed",
+            "crashes; reported in TensorRT issue 3870 to work: because crashed",
         ),
         (
             seen(Class.CRASHED),
             claim(Class.TIMED_OUT),
             (
-                "fails in another way than claimed: crashed; reported in TensorRT issue 3870 to end as timed_out: "
+                "crashes, which is another way than claimed; reported in TensorRT issue 3870 to time out: "
                 "because crashed"
             ),
         ),
         (
             seen(Class.OK),
             claim(Class.NOT_APPLICABLE),
-            "claimed to end as not_applicable, yet it ran here and ended as ok",
+            "reported in TensorRT issue 3870: does not apply; yet it ran here, and works",
         ),
     ],
 )
@@ -360,21 +359,18 @@ def test_a_verdict_in_words(found: Classification, claimed: Expectation | None, 
         ("runs", "run"),
         ("right numbers", "run with the right numbers"),
         ("precision", "work in the precision wanted"),
-        (None, "end as ok"),
+        (None, "work"),
     ],
 )
 def test_the_sentence_says_what_is_claimed_at_its_level(level: Level | None, said: str) -> None:
     found = judge(seen(Class.BUILD_FAILED), [replace(REPORTED, level=level)])
     assert (
-        found.sentence
-        == f"ended as build_failed; reported in TensorRT issue 3870 to {said}: because build_failed"
+        found.sentence == f"fails to build; reported in TensorRT issue 3870 to {said}: because build_failed"
     )
     verb, _, rest = said.partition(" ")
     guess = judge(seen(Class.BUILD_FAILED), [replace(GUESSED, level=level)])
     whole = f"{verb}s {rest}" if rest else f"{verb}s"
-    assert (
-        guess.sentence == f"ended as build_failed; the guess that it {whole} was wrong: because build_failed"
-    )
+    assert guess.sentence == f"fails to build; the guess that it {whole} was wrong: because build_failed"
 
 
 def test_a_claim_that_it_is_built_at_the_level_builds_says_no_more() -> None:
@@ -388,5 +384,5 @@ def test_a_claim_that_it_is_built_at_the_level_builds_says_no_more() -> None:
 def test_only_what_may_die_at_two_levels_says_when() -> None:
     """A failed run says so itself."""
     dies = judge(seen(Class.OK), [replace(claim(Class.CRASHED), level="runs")]).sentence
-    assert "to end as crashed when it is run, which" in dies
+    assert "to crash when it is run, which" in dies
     assert "when it is run" not in judge(seen(Class.OK), [claim(Class.RUN_FAILED)]).sentence

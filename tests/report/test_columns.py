@@ -178,7 +178,7 @@ def test_the_states_of_columns_and_cells_look_different_without_colour(
 @pytest.mark.browser
 def test_heads_stay_in_sight_both_ways_and_groups_follow_the_columns(browser: Browser, folder: Path) -> None:
     """Scrolled into the middle, version, GPU and row name are still there; a hidden column leaves no group behind."""
-    made = Opened(browser, folder / "index.html", viewport={"width": 700, "height": 500})
+    made = Opened(browser, folder / "index.html", "#only=s", viewport={"width": 700, "height": 500})
     page = made.page
     page.evaluate("Object.assign(document.querySelector('.scroller'), { scrollTop: 160, scrollLeft: 120 })")
     view = page.locator(".scroller").bounding_box()

@@ -100,10 +100,10 @@ def test_the_schema_misses_no_field_and_names_none_that_is_not_there() -> None:
                 compare(data, option, where)
                 return
         if isinstance(data, dict) and "properties" in part:
-            # What is there only where GPUs took part.
-            assert set(data) | ({"by_gpu"} if where == ".cells[]" else set()) == set(part["properties"]), (
-                where
-            )
+            # What is there only where GPUs took part, and where something is claimed.
+            assert set(data) | ({"by_gpu", "claimed"} if where == ".cells[]" else set()) == set(
+                part["properties"]
+            ), where
             for key, value in data.items():
                 compare(value, part["properties"][key], f"{where}.{key}")
         elif isinstance(data, list):
@@ -156,10 +156,47 @@ def test_junit_is_red_where_pytest_is_and_nowhere_else() -> None:
         assert ("error" in tags) is (bucket(cell) == "infra"), cell.id
     known = found["conv_silu[qdq]-rtx14"].find("skipped")
     assert known is not None
-    assert known.attrib["message"].startswith("Known failure: ends as build_failed, as Measured on")
+    assert ". Known failure: fails to build, as Measured on" in known.attrib["message"]
     broken = found["conv_silu[qdq]-rtx17"].find("failure")
     assert broken is not None
     assert factory.COULD_NOT in str(broken.text)
+
+
+def test_junit_messages_begin_with_what_is_known_of_the_failure() -> None:
+    """Title and place, the verdict, then the cause; of what was not run what it needs, and no word on this machine."""
+    results = factory.results()
+    found = cases_of(results)
+    diagnosed = [
+        cell
+        for cell in results.cells
+        if cell.diagnosis and bucket(cell) in ("known_failure", "new", "regressed")
+    ]
+    assert {bucket(cell) for cell in diagnosed} >= {"known_failure", "new"}
+    for cell in diagnosed:
+        assert cell.diagnosis
+        message = next(iter(found[cell.id])).attrib["message"]
+        place = f", at {cell.diagnosis.place}" if cell.diagnosis.place else ""
+        assert message.startswith(f"{cell.diagnosis.title}{place}. "), message
+        assert f" Cause: {cell.diagnosis.cause[:60]}" in message
+    assert any(cell.diagnosis and cell.diagnosis.place for cell in diagnosed)
+    needs = {target.id: target.needs for target in results.targets}
+    asked = [cell for cell in results.cells if bucket(cell) in ("claimed", "not_run") and not cell.phases]
+    assert len(asked) > 2
+    for cell in asked:
+        message = next(iter(found[cell.id])).attrib["message"]
+        assert message.startswith(f"Not run for this report: needs {needs[cell.target]}. "), message
+
+
+def test_junit_says_what_the_engine_said_of_a_gpu() -> None:
+    """It was asked: that is no complaint of the machine's alone."""
+    results = factory.results()
+    cell = next(cell for cell in results.cells if bucket(cell) == "not_run" and not cell.phases)
+    reason = "needs a GPU that this machine does not have, in build"
+    tried = dataclasses.replace(cell, phases={"parse": 0.1, "build": 0.2}, reason=reason, sentence=reason)
+    cells = tuple(tried if each is cell else each for each in results.cells)
+    skipped = cases_of(dataclasses.replace(results, cells=cells))[cell.id].find("skipped")
+    assert skipped is not None
+    assert skipped.attrib["message"] == f"Not run: {reason}"
 
 
 def test_junit_totals_add_up() -> None:

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.unit
 OK, BUILT, LOST, FAILED = Class.OK, Class.BUILT, Class.PRECISION_LOST, Class.BUILD_FAILED
 WRONG, CRASHED = Class.INACCURATE, Class.CRASHED
 UNKNOWN = side(None, why="not run")
-HELP = "c[remedy] works"
+HELP = "c[remedy] works, measured"
 REMEDY = replace(variant("remedy"), role=Role.WORKAROUND, counterpart="v")
 
 
@@ -58,6 +58,8 @@ def test_a_judged_step_is_told_in_full() -> None:
         added=2,
         dropped=1,
         unknown=4,
+        open=0,
+        known=6,
         timed=1,
         headline="Going to new breaks 1 of 6 variants known on both.",
         basis="Built, not run, on old (1 variant): numbers and latency were not measured.",
@@ -280,15 +282,15 @@ def test_the_numbers_on_top(
     """Every kind has one; how many are slower or faster is not known where no latency was compared."""
     broken = pair(side(OK), side(CRASHED))
     assert judge(broken, broken, *timed_on_both).tiles() == [
-        Tile(Kind.BROKEN, "2", "Broken", 2),
-        Tile(Kind.PRECISION_LOST, "0", "Precision lost", 0),
-        Tile(Kind.BUILDS_WITHOUT, "0", "Builds without its precision", 0),
+        Tile(Kind.BROKEN, "2", "Breaks", 2),
+        Tile(Kind.PRECISION_LOST, "0", "Loses precision", 0),
+        Tile(Kind.BUILDS_WITHOUT, "0", "Builds without precision", 0),
         Tile(Kind.WIDER, "0", "Wider type", 0),
         Tile(Kind.SLOWER, *slower),
-        Tile(Kind.NEWLY_UNKNOWN, "0", "Newly unknown", 0),
+        Tile(Kind.NEWLY_UNKNOWN, "0", "No longer known", 0),
         Tile(Kind.OTHERWISE, "0", "Fails in another way", 0),
-        Tile(Kind.FIXED, "0", "Fixed", 0),
-        Tile(Kind.PRECISION_GAINED, "0", "Precision gained", 0),
+        Tile(Kind.FIXED, "0", "Now works", 0),
+        Tile(Kind.PRECISION_GAINED, "0", "Keeps precision now", 0),
         Tile(Kind.NARROWER, "0", "Narrower type", 0),
         Tile(Kind.FASTER, *faster),
     ]

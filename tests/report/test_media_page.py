@@ -165,7 +165,7 @@ def test_paper_has_a_readable_size_and_nothing_lies_over_the_first_column(
 ) -> None:
     """Text of the matrix in 8 points or more; the sticky heads of the screen stay in their places."""
     made = Opened(
-        browser, folder / "index.html", "#a=rtx17&b=ort131&only=a", viewport={"width": 645, "height": 700}
+        browser, folder / "index.html", "#a=rtx17&b=ort131&only=as", viewport={"width": 645, "height": 700}
     )
     page = made.page
     assert page.evaluate("document.querySelector('.scroller').scrollLeft") > 0

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from harness.report import text
+from harness.report.page import data
 from harness.report.page.packing import pack
 from tests.report.test_pages import resolved
 
@@ -72,3 +73,19 @@ def test_a_text_that_python_calls_printable_hides_nothing() -> None:
     ]
     assert len(hidden) > 100
     assert [one for one in hidden if text.visible(one) == one] == []
+
+
+def test_the_page_holds_the_smallest_models_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Equal ones count once; a larger one than fits ends it."""
+    monkeypatch.setattr(data, "LONGEST_MODEL", 8)
+    monkeypatch.setattr(data, "MOST_MODELS", 10)
+    models = {
+        "models/a": b"aaaa",
+        "models/b": b"bbbbb",
+        "models/c": b"aaaa",
+        "models/d": b"dddddd",
+        "models/e": b"e" * 9,
+    }
+    assert sorted(data._held(models)) == ["a", "b", "c"]
+    monkeypatch.setattr(data, "MOST_MODELS", 100)
+    assert sorted(data._held(models)) == ["a", "b", "c", "d"]

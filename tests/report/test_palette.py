@@ -42,13 +42,14 @@ SIGHTS: dict[str, list[list[float]]] = {
     "greyscale": [[0.2126, 0.7152, 0.0722]] * 3,
 }
 
-#: Every class as measured, claimed and out of date, with every mark of a verdict, drawn by the page's own style.
+#: Every class measured, measured before, reported, guessed and out of date, with every mark, in the page's own style.
 EVERY_STATE = """() => {
   const row = document.querySelector('#grid tr.variant');
   const made = [];
+  const ground = getComputedStyle(document.body).backgroundColor;
   for (const badge of document.querySelectorAll('.legend > div:first-child .badge')) {
     const name = badge.className.match(/k-(\\w+)/)[1];
-    for (const [bucket, corner, under] of [['expected', '', ''], ['claimed', '', 'guessed'], ['stale', '', 'old'],
+    for (const [bucket, corner, under] of [['expected', '', ''], ['accepted', '', 'before'], ['reported', '', 'users'], ['guessed', '', 'guess'], ['stale', '', 'old'],
       ['regressed', '!', ''], ['new', '+', ''], ['fixed', '★', ''], ['disputed', '≶', '']]) {
       const classes = badge.className.replace('badge ', '').trim() + ' b-' + bucket;
       const cell = document.createElement('td');
@@ -64,7 +65,7 @@ EVERY_STATE = """() => {
     return { state, letters: badge.textContent, mark: cell.querySelector('sup').textContent, under: cell.querySelector('i').textContent,
       shape: [before.borderRadius, before.transform, before.inset].join(), line: before.borderTopStyle,
       hatched: getComputedStyle(cell.querySelector('a')).backgroundImage !== 'none',
-      fill: before.backgroundColor, ink: getComputedStyle(badge).color };
+      filled: !['rgba(0, 0, 0, 0)', ground].includes(before.backgroundColor), fill: before.backgroundColor, ink: getComputedStyle(badge).color };
   });
 }"""  # noqa: E501
 
@@ -76,25 +77,25 @@ def states(page: Page) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_two_states_differ_in_colour_alone(browser: Browser, folder: Path, scheme: Any) -> None:
-    """Letters and shape tell classes apart; a word and dashes or hatching, or a mark, what kind of news it is."""
+    """Letters and shape tell classes apart; a word, fill, line or hatching, or a mark, what kind of news it is."""
     made = Opened(browser, folder / "index.html", color_scheme=scheme)
     found = states(made.page)
-    assert len(found) == 7 * len(MARKS)
+    assert len(found) == 9 * len(MARKS)
     same = [
         (one["state"], other["state"])
         for one, other in combinations(found, 2)
         if all(one[key] == other[key] for key in ("letters", "shape", "mark", "under"))
     ]
     assert same == []
-    kinds: dict[str, list[tuple[str, bool]]] = {}
+    kinds: dict[str, set[tuple[str, bool, bool]]] = {}
     for entry in found:
         cls, kind = entry["state"].split()
-        if MARKS[Class(cls)].shape != "none":
-            kinds.setdefault(kind, []).append((entry["line"], entry["hatched"]))
-    assert {line for line, _ in kinds["claimed"]} == {"dashed"}
-    assert {line for line, _ in kinds["expected"]} == {"solid"}
-    assert {hatched for _, hatched in kinds["stale"]} == {True}
-    assert {hatched for kind in ("expected", "claimed") for _, hatched in kinds[kind]} == {False}
+        if MARKS[Class(cls)].shape != "none" and Class(cls) is not Class.INFRA_ERROR:
+            kinds.setdefault(kind, set()).add((entry["line"], entry["filled"], entry["hatched"]))
+    assert kinds["expected"] == kinds["accepted"] == {("solid", True, False)}
+    assert kinds["reported"] == {("solid", False, False)}
+    assert kinds["guessed"] == {("dotted", False, False)}
+    assert {hatched for _, _, hatched in kinds["stale"]} == {True}
     made.context.close()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import tarfile
 from dataclasses import replace
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from harness.plan import all_cells
 from harness.report import write_report
 from harness.report.results import assemble
 from tests.report import factory
@@ -213,7 +215,9 @@ def test_a_packed_page_links_to_archives_with_the_lines_that_get_files_out(
             file = tar.extractfile(member)
             assert file is not None
             found[archive] = file.read()
-    assert found == {"logs.tar.xz": b"the log", "models.tar.xz": factory.case().variants[0].model_bytes()}
+    assert found == {"logs.tar.xz": b"the log"}
+    held = made.page.get_by_role("link", name="conv_silu-qdq.onnx").get_attribute("href") or ""
+    assert base64.b64decode(held.partition(",")[2]) == factory.case().variants[0].model_bytes()
     assert made.complaints == []
     made.context.close()
 
@@ -243,7 +247,7 @@ def test_a_page_made_beside_packed_logs_names_both_places(browser: Browser, tmp_
 def _dead_links(made: Opened, folder: Path) -> list[str]:
     """Return where links of the page, and of its panel, lead in its folder where there is nothing."""
     links = made.page.locator("a[href]").evaluate_all("all => all.map((one) => one.getAttribute('href'))")
-    inside = [link for link in links if not link.startswith(("#", "https://"))]
+    inside = [link for link in links if not link.startswith(("#", "https://", "data:"))]
     assert len(inside) > 3
     return [link for link in inside if not (folder / link).is_file()]
 
@@ -256,23 +260,73 @@ def test_panel_gives_the_model_and_the_lines_to_paste(browser: Browser, tmp_path
     with Store(tmp_path) as store:
         for outcome in factory.outcomes().values():
             store.append(outcome)
-    commands = {"trt86": ("docker build -t engine docker",)}
+    commands = dict.fromkeys(("trt86", "rtx17"), ("docker build -t engine docker", "docker run engine"))
     build_report(factory.matrix(), (factory.case(),), store, tmp_path, commands)
     made = Opened(browser, tmp_path / "index.html", "#conv_silu%5Bqdq%5D-trt86")
     made.page.locator("#panel").wait_for(state="visible")
-    model = made.page.get_by_role("link", name="conv_silu-qdq.onnx")
-    with made.page.expect_download() as downloading:
-        model.click()
-    assert downloading.value.path().read_bytes() == factory.case().variants[0].model_bytes()
     lines = made.page.locator("#panel .cmd pre").all_text_contents()
-    assert lines[0].startswith("docker run --rm --gpus all ")
-    assert " registry.example/engine:1 trtexec --onnx=conv_silu-qdq.onnx " in lines[0]
-    assert lines[1].startswith("trtexec --onnx=conv_silu-qdq.onnx ")
-    assert lines[2:] == [
+    (run,) = [line for line in lines if line.startswith("docker run --rm --gpus all ")]
+    assert " registry.example/engine:1 trtexec --onnx=conv_silu-qdq.onnx " in run
+    assert lines[1:3] == [
         "pytest 'matrix.yaml::conv_silu[qdq]-trt86'",
         "trt-compat show 'conv_silu[qdq]-trt86'",
-        "docker build -t engine docker",
     ]
+    # One block to paste, which runs the cell in the image that it makes.
+    save, build, start = lines[3].splitlines()
+    assert save == "trt-compat show 'conv_silu[qdq]-trt86' --save conv_silu-qdq.onnx"
+    assert build == "docker build -t engine docker"
+    assert start.startswith("docker run engine trtexec --onnx=conv_silu-qdq.onnx ")
+    assert "not tried here" in panel(made.page)
+    assert made.page.get_by_role("link", name="conv_silu-qdq.py").count() == 0
+    made.context.close()
+
+
+def test_the_page_alone_holds_the_model_and_the_file(browser: Browser, tmp_path: Path) -> None:
+    """Sent to somebody without its folder, it still gives both, byte for byte."""
+    from harness.plan.by_hand import by_hand
+    from harness.record.store import Store
+    from harness.report import build_report
+
+    with Store(tmp_path) as store:
+        for outcome in factory.outcomes().values():
+            store.append(outcome)
+    build_report(factory.matrix(), (factory.case(),), store, tmp_path)
+    alone = tmp_path / "elsewhere" / "page.html"
+    alone.parent.mkdir()
+    (tmp_path / "index.html").rename(alone)
+    made = Opened(browser, alone, "#conv_silu%5Bqdq%5D-rtx17")
+    made.page.locator("#panel").wait_for(state="visible")
+    cell = next(cell for cell in all_cells(factory.matrix(), (factory.case(),)) if cell.id == CELL)
+    data = cell.variant.model_bytes()
+    wanted = {"conv_silu-qdq.onnx": data, "conv_silu-qdq.py": by_hand(cell, data).file.encode()}
+    for name, content in wanted.items():
+        with made.page.expect_download() as downloading:
+            made.page.get_by_role("link", name=name).click()
+        assert downloading.value.suggested_filename == name
+        assert downloading.value.path().read_bytes() == content
+    assert made.complaints == []
+    made.context.close()
+
+
+def test_a_large_model_is_beside_the_page(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page stays small: of what does not fit the smallest models are in it."""
+    from harness.report.page import data
+
+    monkeypatch.setattr(data, "LONGEST_MODEL", 10)
+    models = {"models/conv_silu-qdq.onnx": b"n" * 11, "models/conv_silu-fp32.onnx": b"n" * 10}
+    write_report(factory.results(), tmp_path, models)
+    made = Opened(browser, tmp_path / "index.html", "#conv_silu%5Bqdq%5D-rtx17")
+    made.page.locator("#panel").wait_for(state="visible")
+    assert (
+        made.page.get_by_role("link", name="conv_silu-qdq.onnx").get_attribute("href")
+        == "models/conv_silu-qdq.onnx"
+    )
+    made.page.keyboard.press("Escape")
+    open_cell(made.page, "fp32", "rtx17")
+    address = made.page.get_by_role("link", name="conv_silu-fp32.onnx").get_attribute("href") or ""
+    assert address.startswith("data:application/octet-stream;base64,")
     made.context.close()
 
 
@@ -296,7 +350,7 @@ def test_the_workaround_of_a_failing_cell_is_a_link_to_its_cell(browser: Browser
     write_report(assemble(factory.matrix(), (factory.case(),), outcomes), tmp_path)
     made = Opened(browser, tmp_path / "index.html", "#conv_silu%5Bqdq%5D-rtx16")
     line = made.page.locator("#panel p", has_text="Meanwhile.")
-    assert line.inner_text() == "Meanwhile. conv_silu[qdq-between] builds (INT8 1/1)."
+    assert line.inner_text() == "Meanwhile. conv_silu[qdq-between] builds (INT8 1/1), measured."
     line.get_by_role("link").click()
     made.page.locator("#panel-title", has_text="conv_silu[qdq-between]-rtx16").wait_for()
     assert "Meanwhile." not in panel(made.page)

@@ -42,7 +42,8 @@ def test_a_cell_without_an_outcome_is_not_run_and_keeps_what_is_claimed() -> Non
     assert (cell.cls, cell.verdict, cell.reason) == (Class.NOT_RUN, Verdict.NOT_RUN, "not run yet")
     assert cell.claims == (0,)
     assert not cell.measured
-    assert bucket(cell) == "claimed"
+    assert bucket(cell) == "reported"
+    assert cell.sentence == "not run for this report"
 
 
 def test_the_surest_claim_comes_first() -> None:
@@ -160,7 +161,7 @@ def test_every_cell_is_in_exactly_one_bucket() -> None:
     assert all(bucket(cell) in BUCKETS for cell in results.cells)
     shown = {bucket(cell) for cell in results.cells}
     assert {"regressed", "new", "known_failure", "expected"} <= shown
-    assert {"infra", "stale", "claimed", "not_run", "not_applicable"} <= shown
+    assert {"infra", "stale", "reported", "guessed", "not_run", "not_applicable"} <= shown
 
 
 def test_precision_by_node_is_what_the_layers_say() -> None:

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.unit
 SAMPLES = tuple(1 + 0.01 * (index % 5) for index in range(50))
 NOTE = "word " * 40 + "."
 CLAIMS = (
-    Expectation.reported(Class.BUILD_FAILED, "", ISSUE, note=NOTE, signature="no_tactic"),
+    Expectation.reported(Class.BUILD_FAILED, "", ISSUE, note=NOTE, signature="implicit-int8-removed"),
     Expectation.reported(Class.OK, "", ISSUE, note="Somebody says so."),
     Expectation.guessed(Class.NOT_APPLICABLE, "", "of nothing"),
     Expectation.guessed(Class.CRASHED, "", "n" * 200),
@@ -42,13 +42,15 @@ NOTHING: dict[str, Any] = {
     "rest": (),
     "gpu": None,
     "beside": (),
+    "claim": None,
+    "seen": "",
 }
 MEASURED = {"cls": Class.BUILT, "grade": Grade.MEASURED, "graded": "measured"}
 
 
 def made(found: CellView, **wanted: Precision) -> dict[str, Any]:
     """Return all that is known of a cell, of a variant with the claims above."""
-    known = side(found, replace(variant(**wanted), expectations=CLAIMS))
+    known = side(found, replace(variant(**wanted), expectations=CLAIMS), guesses=True)
     return {each.name: getattr(known, each.name) for each in dataclasses.fields(known)}
 
 
@@ -66,17 +68,32 @@ def made(found: CellView, **wanted: Precision) -> dict[str, Any]:
                 "cls": Class.BUILD_FAILED,
                 "grade": Grade.REPORTED,
                 "graded": "reported by users",
-                "why": NOTE[:199] + "…",
-                "signature": "no_tactic",
+                "why": "Implicit INT8 quantisation is gone",
+                "signature": "implicit-int8-removed",
+                "proofs": ("mish.qdq", "instance_norm.qdq"),
+                "claim": CLAIMS[0],
+                "seen": f"reported by users in {ISSUE.title}: {NOTE[:199]}…",
             },
         ),
         (
             cell(Class.INFRA_ERROR, claims=(1, 0)),
-            {"cls": Class.OK, "grade": Grade.REPORTED, "graded": "reported by users"},
+            {
+                "cls": Class.OK,
+                "grade": Grade.REPORTED,
+                "graded": "reported by users",
+                "claim": CLAIMS[1],
+                "seen": f"reported by users in {ISSUE.title}: Somebody says so.",
+            },
         ),
         (
             cell(Class.NOT_RUN, claims=(3,)),
-            {"cls": Class.CRASHED, "grade": Grade.GUESSED, "graded": "guessed", "why": "n" * 200},
+            {
+                "cls": Class.CRASHED,
+                "grade": Grade.GUESSED,
+                "graded": "guessed",
+                "claim": CLAIMS[3],
+                "seen": f"guessed from what follows: {'n' * 200}",
+            },
         ),
     ],
 )

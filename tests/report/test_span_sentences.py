@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from harness.case import Expectation
-from harness.report.compare.ranges import PREDICATE, chip, short_versions, spans, unasked
+from harness.report.compare.ranges import chip, short_versions, spans, unasked
 from harness.report.compare.sides import Side
 from harness.report.model import CellView, Span, TargetView
-from harness.words import Class, Grade, Precision
+from harness.words import PREDICATE, Class, Grade, Precision
 from tests.report.factory import ISSUE
 from tests.report.handmade import FP16, FP32, INT8, cell, layer, target, variant
 
@@ -46,7 +46,7 @@ def test_every_class_has_its_words() -> None:
         "crashed": "crashes",
         "timed_out": "times out",
         "out_of_memory": "runs out of memory",
-        "api_removed": "needs an API that is not there",
+        "api_removed": "needs a call that it lacks",
         "not_applicable": "does not apply",
         "not_run": "was not run",
         "infra_error": "was not judged (infrastructure)",
@@ -108,7 +108,7 @@ def test_a_series_is_one_sentence(cells: list[CellView], text: str | None) -> No
     ("claims", "text"),
     [
         ((0, 1), "works on 1.0 (reported)"),
-        ((1, 0), "crashes on 1.0 (guessed)"),
+        ((1, 0), "?crashes on 1.0 (guessed)"),
         ((2,), None),
         ((2, 0), None),
         ((), None),
@@ -120,7 +120,9 @@ def test_what_was_not_run_is_told_by_the_claim_that_is_judged_first(
     """That a variant does not apply says nothing of how it fares."""
     claimed = replace(variant(), expectations=(REPORT, GUESS, NO_WORD))
     found = spans(claimed, {"RTX": series(cell(NOT_RUN, claims=claims, chip="INT8 1/1"))})
-    assert found == ([Span("RTX", text, claimed=True)] if text else [])
+    guess = (text or "").partition("?")[2]
+    plain = "" if guess else text or ""
+    assert found == ([Span("RTX", plain, claimed=True, guesses=guess)] if text else [])
 
 
 MAIN = series(cell(BUILT, chip="INT8 1/1"), cell(NOT_RUN))

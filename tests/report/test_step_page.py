@@ -11,11 +11,11 @@ import pytest
 
 from harness.record.outcome import Accuracy, Latency
 from harness.report import write_report
-from harness.report.compare.pairs import Column, Kind
+from harness.report.compare.pairs import Column
 from harness.report.compare.upgrade import upgrade
 from harness.report.model import Results
 from harness.report.packed import content, results_file
-from harness.report.page.html import _STEP_ROWS, render
+from harness.report.page.html import _STEP_ROWS, _shared, _together, render
 from harness.report.results import assemble
 from harness.report.text import clip
 from harness.words import Class
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
     from harness.record.outcome import Outcome
+    from harness.report.compare.upgrade import Row
 
 pytestmark = pytest.mark.browser
 
@@ -38,7 +39,8 @@ STEP = """() => ({
   counts: Object.fromEntries([...document.querySelectorAll('.tiles li')].map((tile) =>
     [tile.className.split(' ')[0].slice(2), tile.querySelector('.n').textContent])),
   rows: [...document.querySelectorAll('#step .kind tbody tr')].map((row) => ({
-    kind: row.closest('.kind').id.slice(2), variant: row.querySelector('th').textContent,
+    kind: row.closest('.kind').id.slice(2), variant: row.querySelector('th > a').textContent,
+    also: [...row.querySelectorAll('th p')].map((one) => one.textContent),
     ...Object.fromEntries([...row.querySelectorAll('td')].map((cell) => [cell.dataset.head, cell.textContent])) })),
 })"""
 
@@ -47,25 +49,31 @@ def shown(results: Results, before: str, after: str) -> dict[str, Any]:
     """Return what the page should say of a step, from the Python function alone."""
     step = upgrade(Column(results, before), Column(results, after))
     data = step.to_json()
-    untimed = () if step.timed else (Kind.SLOWER, Kind.FASTER)
     heads = {"What changes": "text", "Cause": "cause", "Meanwhile": "instead", "How sure": "sure"}
 
     def told(kind: str) -> Iterator[dict[str, Any]]:
-        of_kind = [row for row in data["rows"] if row["kind"] == kind]
+        of_kind = [_plain(group) for group in _together([row for row in step.rows if row.kind == kind])]
         # What is shown and what is behind "more" are tables of their own, without the columns that say nothing there.
         for table in (of_kind[:_STEP_ROWS], of_kind[_STEP_ROWS:]):
             used = {head: name for head, name in heads.items() if any(row[name] for row in table)}
             for row in table:
-                variant = {"kind": kind, "variant": clip(f"{row['case']}[{row['variant']}]", 160)}
-                yield variant | {head: clip(row[name], 600) for head, name in used.items()}
+                variant = {"kind": kind, "variant": row["names"][0], "also": row["names"][1:]}
+                seen = f"Seen by: {clip(row['seen'], 600)}" if row["seen"] else ""
+                texts = {head: clip(row[name], 600) for head, name in used.items()}
+                yield variant | {**texts, "How sure": texts["How sure"] + seen}
 
     return {
         "headline": step.headline,
         "basis": step.basis,
         "quiet": step.quiet,
-        "counts": {str(kind): "\N{EN DASH}" if kind in untimed else str(step.count(kind)) for kind in Kind},
+        "counts": {str(tile.kind): tile.number for tile in step.tiles()},
         "rows": [row for kind in dict.fromkeys(row["kind"] for row in data["rows"]) for row in told(kind)],
     }
+
+
+def _plain(group: list[Row]) -> dict[str, Any]:
+    fields = {field: _shared(group, field) for field in ("text", "cause", "instead", "sure", "seen")}
+    return {**fields, "names": [clip(f"{row.case}[{row.variant}]", 160) for row in group]}
 
 
 def with_timings() -> Results:
@@ -147,7 +155,8 @@ def test_the_fixtures_hold_what_can_be_said_of_a_step() -> None:
         "Built, not run, on rtx15 (2 variants) and rtx16 (1 variant):",
         "2 variants are flaky on rtx15 or rtx17.",
         "none of 1 known here works on",
-        "none of 1 known here is known to work on",
+        "a workaround is known that nobody has tried on",
+        "Nobody has run trt86 or l4t86; 2 reports speak of them",
         "none on rtx17 (every variant measured there that wants INT8 fails)",
         "1 known on ort131 alone",
         "known on rtx17 but not applicable to ort131",
@@ -166,7 +175,7 @@ SOURCES: dict[str, tuple[Callable[[], Results], set[str]]] = {
     "timed": (with_timings, {"broken", "fixed", "newly_unknown", "slower", "faster"}),
     "claimed": (with_claims, {"broken", "fixed", "newly_unknown"}),
     "unasked": (with_unasked, {"wider", "narrower", "precision_lost", "precision_gained"}),
-    "published": (published, {"broken", "fixed", "precision_lost", "otherwise"}),
+    "published": (published, {"broken", "fixed", "otherwise"}),
 }
 
 
@@ -232,7 +241,7 @@ def test_a_noisy_time_is_shown_as_about(
     if drawn:
         monkeypatch.setattr("harness.report.page.html._STATIC_CELLS", 0)
     write_report(with_timings(), tmp_path)
-    made = Opened(browser, tmp_path / "index.html")
+    made = Opened(browser, tmp_path / "index.html", "#only=s")
     noisy, quiet = (cell(made.page, "qdq-between", on) for on in ("rtx17", "rtx14"))
     assert "≈1.3 ms" in noisy.inner_text()
     assert "median 1.3 ms, too noisy" in noisy.get_attribute("aria-label")
@@ -269,8 +278,11 @@ def test_unrun_targets_can_be_picked_and_are_marked(opened: Opened) -> None:
     page.locator("#pick-a").select_option("trt86")
     page.locator("#pick-b").select_option("trt102")
     settled(page)
-    assert page.locator("#step .basis").inner_text().startswith("Not run here: trt86 and trt102.")
-    assert "reported: fails to build → guessed: works" in page.locator("#u-fixed").inner_text()
+    assert page.locator("#step .basis").inner_text() == "Not run for this report: trt86 and trt102."
+    assert "reported: fails to build → not run" in page.locator("#u-newly_unknown").inner_text()
+    assert (
+        "Seen by: reported by users in TensorRT issue 3640" in page.locator("#u-newly_unknown").inner_text()
+    )
 
 
 def test_node_by_node_table_shows_both_sides(opened: Opened) -> None:
@@ -331,7 +343,7 @@ def test_what_is_done_on_the_page_stands_in_the_address(opened: Opened) -> None:
     assert rows(page) == ["qdq"]
     page.keyboard.press("Escape")
     assert "cell=" not in page.evaluate("location.hash")
-    assert not page.get_by_label("Jetson").is_checked()
+    assert not page.locator(".chips").get_by_label("Jetson").is_checked()
     opened.requests[:] = opened.requests[:1]
 
 
@@ -502,6 +514,8 @@ def test_a_cell_shows_the_figure_that_was_chosen(browser: Browser, tmp_path: Pat
     page.locator("#f-metric").select_option("latency")
     assert under("rtx15").endswith("1.5 ms")
     page.locator("#f-metric").select_option("")
+    assert under("rtx15") == "↓ +"
+    page.locator("#f-details").check()
     assert under("rtx15").endswith("INT8 0/1 1.5 ms")
     assert made.complaints == []
     made.context.close()

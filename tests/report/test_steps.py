@@ -42,12 +42,30 @@ def named(table: dict[str, Any]) -> list[dict[str, Any]]:
 
 def held(results: Results) -> dict[tuple[str, str], Any]:
     """Return the steps in a page by their two targets."""
-    found = {}
-    for before, chunk in zip(results.targets, packed_steps(Steps(results)), strict=True):
+
+    def opened(chunk: dict[str, Any]) -> Any:
         plain = json.loads(zlib.decompress(base64.b64decode(chunk["packed"])))
-        for after, step in zip(chunk["to"], resolved(plain["rows"], plain["table"]), strict=True):
+        return resolved(plain["rows"], plain["table"])
+
+    found = {}
+    packed = packed_steps(Steps(results))
+    phrases = opened(packed["phrases"])
+    for before, chunk in zip(results.targets, packed["steps"], strict=True):
+        for after, step in zip(chunk["to"], opened(chunk), strict=True):
+            for told in (step, step["guesses"]):
+                if "rows" in told:
+                    told["rows"] = spelt(told["rows"], phrases)
             found[before.id, results.targets[after].id] = step
     return found
+
+
+def spelt(table: dict[str, Any], phrases: list[str]) -> dict[str, Any]:
+    """Return a step's rows with the phrases that they number."""
+    at = [table["fields"].index(field) for field in ("text", "cause", "instead", "sure", "seen")]
+    rows = [
+        [phrases[value] if place in at else value for place, value in enumerate(row)] for row in table["rows"]
+    ]
+    return {"fields": table["fields"], "rows": rows}
 
 
 @pytest.mark.parametrize("make", [factory.results, with_timings, with_claims, with_unasked])
@@ -68,7 +86,7 @@ def test_every_step_of_the_page_is_what_was_judged(make: Callable[[], Results]) 
         for row, judged in zip(named(step["rows"]), wanted.rows, strict=True):
             assert {
                 **row,
-                **{key: getattr(judged, key) for key in ("text", "cause", "instead", "sure")},
+                **{key: getattr(judged, key) for key in ("text", "cause", "instead", "sure", "seen")},
             } == row
         tiles = named(step["tiles"])
         assert {tile["kind"]: tile["rows"] for tile in tiles} == {kind: wanted.count(kind) for kind in Kind}

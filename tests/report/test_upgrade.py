@@ -83,7 +83,7 @@ def test_a_failure_of_another_class_is_another_failure() -> None:
     crash = factory.outcome(FREE, "rtx17", layers=(), failed_phase="build", missing_api="BuilderFlag.INT8")
     row = only(step(factory.build_failure(FREE, "rtx16"), crash))
     assert row.kind is Kind.OTHERWISE
-    assert row.text == "fails to build → needs an API that is not there"
+    assert row.text == "fails to build → needs a call that it lacks"
 
 
 def test_a_cell_that_nobody_ran_is_newly_unknown_and_nothing_else() -> None:
@@ -107,11 +107,13 @@ def test_broken_names_cause_and_a_workaround_that_works_after() -> None:
     broken = factory.outcome("qdq", "rtx16"), factory.build_failure("qdq", "rtx17")
     row = only(step(*broken, factory.outcome(FREE, "rtx17")), "qdq")
     assert row.cause.startswith("No implementation for ")
-    assert row.instead == "conv_silu[qdq-between] builds (INT8 1/1)"
+    assert row.instead == "conv_silu[qdq-between] builds (INT8 1/1), measured"
     fails_too = step(*broken, factory.build_failure(FREE, "rtx17"))
     assert only(fails_too, "qdq").instead == "none of 1 known here works on rtx17"
     works_only_before = step(*broken, factory.outcome(FREE, "rtx16"))
-    assert only(works_only_before, "qdq").instead == "none of 1 known here is known to work on rtx17"
+    assert only(works_only_before, "qdq").instead == (
+        "a workaround is known that nobody has tried on rtx17: conv_silu[qdq-between]"
+    )
 
 
 def test_a_variant_without_a_workaround_says_so() -> None:
@@ -143,7 +145,7 @@ def test_a_failure_that_builds_without_its_precision_has_lost_none() -> None:
     assert row.text == (
         f"fails to build → builds without its precision (INT8 0/1): {factory.CONV} in fp32 instead of int8"
     )
-    assert row.instead == "conv_silu[qdq-between] builds (INT8 1/1)"
+    assert row.instead == "conv_silu[qdq-between] builds (INT8 1/1), measured"
     assert not found.breaks
     assert found.headline == (
         "Nothing that works on rtx16 breaks or loses precision on rtx17, of 1 variants known on both; "
@@ -177,18 +179,17 @@ def test_engines_that_were_only_built_are_not_said_to_work() -> None:
     assert found.headline.startswith("Nothing that works on ort131 breaks")
     assert found.basis.startswith("Built, not run, on rtx16:")
     assert step(timed("ort131", 1.0), pair=("ort131", "ort131")).basis == ""
-    assert step(pair=("rtx15", "rtx16")).basis == (
-        "Not run here: rtx15 and rtx16. What is said of it is reported or guessed, not measured."
-    )
+    assert step(pair=("rtx15", "rtx16")).basis == ("Not run for this report: rtx15 and rtx16.")
 
 
 def test_claimed_sides_say_how_sure_they_are() -> None:
     """A claim never passes for a measurement."""
-    found = step(pair=("trt86", "trt102"))
+    results = assemble(factory.matrix(), (factory.case(),), {})
+    found = upgrade(Column(results, "trt86"), Column(results, "trt102"), guesses=True)
     row = only(found, "qdq")
     assert (row.kind, row.text) == (Kind.FIXED, "reported: fails to build → guessed: works")
     assert row.sure == "trt86 reported by users, trt102 guessed"
-    assert found.basis.startswith("Not run here: trt86 and trt102.")
+    assert found.basis.startswith("Not run for this report: trt86 and trt102.")
 
 
 def test_int8_nodes_are_counted_by_operator_and_only_where_told() -> None:
@@ -209,7 +210,7 @@ def test_nothing_known_on_both_is_said() -> None:
     alone = replace(factory.case().variants[1], counterpart=None)
     nothing = assemble(factory.matrix(), (replace(factory.case(), variants=(alone,)),), {})
     assert between(nothing, "rtx16", "rtx17").headline == (
-        "Nothing is known on both rtx16 and rtx17, so nothing can be said."
+        "Nobody has run rtx16 or rtx17; no report speaks of them, so what this step does is not known."
     )
 
 
@@ -346,7 +347,7 @@ def test_counts_rows_and_remainder_add_up_for_every_pair() -> None:
         for after in results.targets:
             found = between(results, before.id, after.id)
             listed = {row.variant for row in found.rows}
-            assert len(listed) + found.same + found.added + found.dropped + found.unknown == 4
+            assert len(listed) + found.same + found.added + found.dropped + found.unknown + found.open == 4
             data = json.loads(json.dumps(found.to_json()))
             assert sum(data["counts"].values()) == len(data["rows"])
 
@@ -366,7 +367,9 @@ def test_a_claimed_workaround_is_marked_so() -> None:
     variants = (case.variants[0], replace(case.variants[1], expectations=(claim,)))
     made = [factory.outcome("qdq", "rtx16"), factory.build_failure("qdq", "rtx17")]
     results = assemble(factory.matrix(), (replace(case, variants=variants),), {one.cell: one for one in made})
-    assert only(between(results, "rtx16", "rtx17"), "qdq").instead == "conv_silu[qdq-between] reported: works"
+    assert only(between(results, "rtx16", "rtx17"), "qdq").instead == (
+        "conv_silu[qdq-between] works, reported by users in TensorRT issue 3640"
+    )
 
 
 def test_precision_that_is_not_told_is_not_lost() -> None:
@@ -486,7 +489,8 @@ def test_only_what_was_measured_fails_a_step() -> None:
     assert not step(factory.build_failure(FREE, "rtx16"), factory.outcome(FREE, "rtx17", layers=LOST)).breaks
     assert not step(factory.build_failure(FREE, "rtx16"), factory.outcome(FREE, "rtx17")).breaks
     assert not step(timed("rtx16", 1.0), timed("rtx17", 2.0)).breaks
-    claimed = step(pair=("trt102", "trt86"))
+    nothing = assemble(factory.matrix(), (factory.case(),), {})
+    claimed = upgrade(Column(nothing, "trt102"), Column(nothing, "trt86"), guesses=True)
     assert [(row.kind, row.measured) for row in claimed.rows if row.variant == "qdq"] == [
         (Kind.BROKEN, False)
     ]

@@ -7,28 +7,32 @@ interface Chunk { packed: string }
 interface Target {
   index: number; id: string; label: string; family: string; series: string; version: string; short: string;
   engine: string; run: boolean; needs: string; gpu: string; baseline: boolean; commands: string[];
+  name: string; facts: [name: string, text: string][]; sources: { url: string; title: string }[];
 }
 interface Case { name: string; title: string; summary: string; links: { url: string; title: string }[] }
 interface RowFields {
   name: string; title: string; role: string; role_name: string; counterpart: string | null; tags: string[];
-  wanted: { node: string; want: string; op: string }[]; spans: Span[]; differs: boolean;
+  wanted: { node: string; want: string; op: string }[]; spans: Span[]; changes: [number, number][];
 }
 interface Row extends RowFields { index: number; case: Case; full: string }
-interface Span { series: string; text: string; claimed: boolean }
+interface Span { series: string; text: string; claimed: boolean; guesses?: string }
+interface Fold { rows: number[]; name: string; said: string }
+type Line = number | Fold;
 interface Look {
   cls: string; bucket: string; letters: string; classes: string; corner: string; under: string; chip: string;
   words: string; said: string; nodes: [ran: string, kept: boolean][]; states: string[]; signature: string | null;
-  ran: string[]; measured: boolean; past: string[];
+  ran: string[]; measured: boolean; past: string[]; known: string; grade: string; bad: number; good: boolean; told: boolean; guess: number | null;
 }
 interface Time { row: number; column: number; median: number; stack: number; noisy: boolean }
 interface PageData {
   targets: Omit<Target, "index">[]; pair: [string, string]; series: number[][]; cases: Case[];
-  rows: Table<RowFields & { case: number }>; looks: Table<Look>; grid: number[][]; times: Table<Time>;
+  rows: Table<RowFields & { case: number }>; folds: Table<Fold>; looks: Table<Look>; grid: number[][]; times: Table<Time>;
   marks: { [cls: string]: { letters: string; shape: string; name: string } };
   kinds: { id: string; name: string; meaning: string }[];
+  replaced: { [signature: string]: [old: string, now: string, url: string][] };
   patterns: { [kind: string]: [mark: string, path: string] };
   query: { states: string[]; pasts: string[]; precisions: string[]; engines: { [key: string]: string } };
-  archives: string[]; errors: Chunk; issues: string; called: Table<CalledBy>; steps: (Chunk & { to: number[] })[]; evidence: (Chunk & { rows: number[] })[];
+  archives: string[]; errors: Chunk; issues: string; called: Table<CalledBy>; phrases: Chunk; steps: (Chunk & { to: number[] })[]; evidence: (Chunk & { rows: number[] })[];
 }
 
 // What pasted text is recognised by, and what was said in it, by place.
@@ -48,18 +52,19 @@ interface CalledBy { pattern: string; said: string; columns: number[] }
 interface Called extends CalledBy { words: RegExp }
 interface Part { name: string; what: string }
 
-interface StepLine { kind: string; row: number; text: string; cause: string; instead: string; sure: string }
+interface StepLine { kind: string; row: number; text: string; cause: string; instead: string; sure: string; seen: string; guessed: boolean }
 interface Step {
   headline: string; basis: string; quiet: string;
   tiles: { kind: string; number: string; label: string; rows: number }[]; rows: StepLine[];
   crossed: { row: number; node: string; before: string; after: string }[]; changes: { row: number; said: string }[];
+  guesses: Partial<Step>;
 }
 interface Against { column: number; said(row: number, column: number): string }
 
 interface Evidence { variant: Variant; cells: Cell[] }
 interface Variant {
-  name: string; wanted?: [node: string, want: string][]; recipe: string; hashes: [string, string][]; file: string;
-  expectations: { outcome: string; how: string; url?: string; source?: string }[]; tags?: string[]; graph?: Graph;
+  name: string; wanted?: [node: string, want: string][]; recipe: string; hashes: [string, string][]; file: string; onnx?: string;
+  expectations: { says: string; how: string; url?: string; source?: string; where?: string; note?: string }[]; tags?: string[]; graph?: Graph;
 }
 interface Cell {
   class: string; state: string; reason?: string; sentence?: string; expectation: number | null; claims?: number[];
@@ -68,7 +73,7 @@ interface Cell {
   messages?: [severity: string, text: string][]; messagesLeftOut?: number; native?: string; log?: string;
   precision?: Ran[]; layers?: Layer[]; layerSource?: string; unparsedLayers?: number; engineBytes?: number;
   accuracy?: [string, Figure, Figure, Figure, number, boolean][]; latency?: Latency; stamps?: [string, string][];
-  past?: Past; byHand?: string[]; byGpu?: OnGpu[];
+  past?: Past; command?: string; script?: [head: string, body: string]; byHand?: string[]; byGpu?: OnGpu[]; guess?: Partial<Cell>;
 }
 interface OnGpu {
   gpu: string; driver: string; cls: string; name: string; verdict: string; said: string; median: number | null; when: string;
@@ -106,9 +111,9 @@ interface Query {
   rows: ((row: Row) => boolean)[]; columns: ((target: Target) => boolean)[]; cells: LookTest[]; none: LookTest[];
   sequences: [states: string[], not: boolean][];
 }
-interface State { [key: string]: string; a: string; b: string; q: string; state: string; hide: string; only: string; metric: string; cell: string; vs: string }
+interface State { [key: string]: string; a: string; b: string; q: string; state: string; hide: string; only: string; metric: string; guesses: string; cell: string; vs: string; cols: string }
 interface Filter {
-  query: Query; hide: string[]; state: string; differs: boolean; measured: boolean; pair: [number, number] | null;
+  query: Query; hide: string[]; state: string; differs: boolean; measured: boolean; pair: [number, number] | null; cols: string[];
 }
 
 // What a selector finds in the page's own markup is what the script takes it for.

@@ -28,7 +28,7 @@ AREAS = (
     ),
     Area(
         "comparing",
-        ("harness/report/compare/*.py",),
+        ("harness/report/compare/*.py", "harness/report/claimed.py"),
         (
             "tests/report/test_pairs.py",
             "tests/report/test_upgrade.py",
@@ -43,6 +43,7 @@ AREAS = (
             "tests/report/test_step_sentences.py",
             "tests/report/test_judged_steps.py",
             "tests/report/test_instead.py",
+            "tests/report/test_guesses.py",
             "tests/report/test_results.py",
             "tests/report/test_exports.py",
             "tests/report/test_pagedata.py",

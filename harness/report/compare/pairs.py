@@ -13,7 +13,7 @@ from harness.judge.timing import RUN_TO_RUN
 from harness.layers.datatype import NARROW, same_precision
 from harness.report.compare.ranges import crosses
 from harness.report.compare.sides import Side, side
-from harness.words import GOOD, Class, Precision, Word
+from harness.words import GOOD, Class, Grade, Precision, Word
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -72,13 +72,17 @@ class Column:
 
 @dataclass(frozen=True)
 class Known:
-    """A column with what is known of its variants, made once for all the steps that it is part of."""
+    """A column with what is known of its variants, made once for all the steps that it is part of.
+
+    `guesses` says that what is only guessed stands among it.
+    """
 
     column: Column
     view: TargetView
     variants: Mapping[Key, VariantView]
     cells: Mapping[Key, CellView]
     sides: Mapping[Key, Side]
+    guesses: bool = False
 
     @property
     def called(self) -> str:
@@ -92,7 +96,7 @@ class Known:
         own = self.variants[key]
         if own.wanted == variant.wanted:
             return self.sides[key]
-        return side(self.cells[key], replace(own, wanted=variant.wanted))
+        return side(self.cells[key], replace(own, wanted=variant.wanted), guesses=self.guesses)
 
 
 #: Of a variant that a report does not have.
@@ -110,6 +114,31 @@ class Pair(NamedTuple):
     new: Side
     altered: bool
     apart: bool = False
+
+    @property
+    def known(self) -> bool:
+        """Tell whether both sides are known, and each for itself: one claim about both tells nothing of a step."""
+        return self.old.cls is not None and self.new.cls is not None and not self.open
+
+    @property
+    def open(self) -> bool:
+        """Tell whether what is said of both sides does not tell them apart.
+
+        That is one and the same claim, where nobody ran either; or one side builds or runs, as somebody says who says
+        nothing of the precision, and of the other only the precision is known to be lost.
+        """
+        old, new = self.old, self.new
+        if old.cls is None or new.cls is None:
+            return False
+        one = old.claim is not None and old.grade is not Grade.MEASURED and old.claim == new.claim
+        silent = not (old.on_precision and new.on_precision)
+        return one or (silent and {standing(old.cls), standing(new.cls)} == {1, 2})
+
+    @property
+    def grade(self) -> Grade:
+        """Return how sure a known pair is: as sure as the less sure side."""
+        sure = list(Grade)
+        return sure[max(sure.index(one.grade) for one in (self.old, self.new) if one.grade)]
 
     @property
     def gpu(self) -> str:
@@ -141,8 +170,11 @@ class Step(NamedTuple):
         return (self.before, olds), (self.after, news)
 
 
-def known(results: Results, names: Mapping[str, str]) -> list[Known]:
-    """Return what is known on each of the targets, which are called by these names; KeyError for an unknown one."""
+def known(results: Results, names: Mapping[str, str], *, guesses: bool = False) -> list[Known]:
+    """Return what is known on each of the targets, which are called by these names; KeyError for an unknown one.
+
+    What is only guessed is not known, unless `guesses` asks for it.
+    """
     variants = {(variant.case, variant.name): variant for case in results.cases for variant in case.variants}
     cells: dict[str, dict[Key, CellView]] = {target: {} for target in names}
     for cell in results.cells:
@@ -151,8 +183,8 @@ def known(results: Results, names: Mapping[str, str]) -> list[Known]:
     made = []
     for target, name in names.items():
         column = Column(results, target, name)
-        sides = {key: side(cell, variants[key]) for key, cell in cells[target].items()}
-        made.append(Known(column, column.view, variants, cells[target], sides))
+        sides = {key: side(cell, variants[key], guesses=guesses) for key, cell in cells[target].items()}
+        made.append(Known(column, column.view, variants, cells[target], sides, guesses))
     return made
 
 
@@ -195,7 +227,7 @@ def kinds(pair: Pair) -> list[Kind]:
 
 def crossed(pair: Pair) -> list[tuple[str, str, str]]:
     """Return the nodes that nobody wished for and that left or took a narrow type: each with before and after."""
-    if not (pair.new.demanded and standing(pair.old.cls) and standing(pair.new.cls)):
+    if not (pair.old.rest and pair.new.demanded and standing(pair.old.cls) and standing(pair.new.cls)):
         return []
     before = dict(pair.old.rest)
     both = [(node, before[node], after) for node, after in pair.new.rest if node in before]
@@ -233,6 +265,8 @@ def _kind(pair: Pair) -> Kind | None:
     if old.cls is None or new.cls is None:
         lost_sight = old.cls is not None and new.why != "does not apply"
         return Kind.NEWLY_UNKNOWN if lost_sight else None
+    if pair.open:
+        return None
     was, now = standing(old.cls), standing(new.cls)
     if now == 0:
         other = old.cls is not new.cls or (old.signature and new.signature and old.signature != new.signature)

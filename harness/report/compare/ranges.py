@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from packaging.version import Version
 
 from harness.layers.datatype import FLOATS, NARROW, WEIGHTS, same_precision
+from harness.report.claimed import drawn, says
 from harness.report.model import Change, Span, TargetView
-from harness.words import GOOD, UNJUDGED, Class, Grade, Precision, said
+from harness.words import GOOD, PREDICATE, UNJUDGED, Class, Grade, Precision, said
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -24,25 +25,6 @@ if TYPE_CHECKING:
     Run = Sequence[tuple[TargetView, CellView]]
     #: What, better, what variants may have in common, what is the variant's own.
     Difference = tuple[str, bool | None, str, str]
-
-#: A class as the predicate of a sentence whose subject is the variant.
-PREDICATE = {
-    Class.OK: "works",
-    Class.BUILT: "builds",
-    Class.PRECISION_LOST: "loses precision",
-    Class.INACCURATE: "gives wrong numbers",
-    Class.PARSE_FAILED: "fails to parse",
-    Class.BUILD_FAILED: "fails to build",
-    Class.LOAD_FAILED: "fails to load",
-    Class.RUN_FAILED: "fails to run",
-    Class.CRASHED: "crashes",
-    Class.TIMED_OUT: "times out",
-    Class.OUT_OF_MEMORY: "runs out of memory",
-    Class.API_REMOVED: "needs an API that is not there",
-    Class.NOT_APPLICABLE: "does not apply",
-    Class.NOT_RUN: "was not run",
-    Class.INFRA_ERROR: "was not judged (infrastructure)",
-}
 
 
 def short_versions(versions: Iterable[str]) -> dict[str, str]:
@@ -125,7 +107,8 @@ def by_series(row: Run) -> dict[str, Run]:
 def spans(variant: VariantView, runs: Mapping[str, Run]) -> list[Span]:
     """Return a sentence for each series of which something is known, every bound marked measured, reported or guessed.
 
-    A side series ("RTX, SM 7.5") is told only where it was measured to differ from its main one at the same version.
+    Each is told without what is only guessed, and with it where that is another sentence. A side series ("RTX, SM
+    7.5") is told only where it was measured to differ from its main one at the same version.
     """
     found = []
     every = [pair for run in runs.values() for pair in run if pair[1].measured]
@@ -143,28 +126,34 @@ def spans(variant: VariantView, runs: Mapping[str, Run]) -> list[Span]:
                 if point.target.id in ran
                 and states.get((main, point.target.version)) != (point.state, point.chip)
             ]
-        if any(map(_known, points)):
+        sure = [
+            point._replace(state=Class.NOT_RUN, does="", mark="") if point.mark == Grade.GUESSED else point
+            for point in points
+        ]
+        text, full = (_sentence(each) if any(map(_known, each)) else "" for each in (sure, points))
+        if full:
             measured = any(point.target.id in ran for point in points)
-            found.append(Span(series, _sentence(points), claimed=not measured))
+            found.append(Span(series, text, claimed=not measured, guesses=full if full != text else ""))
     return found
 
 
 class _Point(NamedTuple):
-    """What is known of one version, and how sure that is; `state` is NOT_RUN where nothing is."""
+    """What is known of one version, in words too, and how sure that is; `state` is NOT_RUN where nothing is."""
 
     target: TargetView
     state: Class
+    does: str
     chip: str
     mark: str
 
 
 def _point(variant: VariantView, target: TargetView, cell: CellView) -> _Point:
     if cell.measured:
-        return _Point(target, cell.cls, cell.chip, str(Grade.MEASURED))
+        return _Point(target, cell.cls, PREDICATE[cell.cls], cell.chip, str(Grade.MEASURED))
     claim = variant.expectations[cell.claims[0]] if cell.claims else None
     if claim is None or claim.outcome in UNJUDGED:
-        return _Point(target, Class.NOT_RUN, "", "")
-    return _Point(target, claim.outcome, "", str(claim.grade))
+        return _Point(target, Class.NOT_RUN, "", "", "")
+    return _Point(target, drawn(claim), says(claim), "", str(claim.grade))
 
 
 def _known(point: _Point) -> bool:
@@ -189,7 +178,7 @@ def _clause(first: _Point, last: _Point, before: _Point | None, *, gap: bool, op
     kept = f", {first.chip}" if first.chip else ""
     turn = _turn(before, first)
     if turn:
-        return f"{turn} {'by' if gap else 'in'} {since} ({first.mark}): {PREDICATE[first.state]}{kept}"
+        return f"{turn} {'by' if gap else 'in'} {since} ({first.mark}): {first.does}{kept}"
     where = (
         f"on {since}"
         if since == until
@@ -197,7 +186,7 @@ def _clause(first: _Point, last: _Point, before: _Point | None, *, gap: bool, op
         if open_end and before
         else f"on {since} to {until}"
     )
-    return f"{PREDICATE[first.state]} {where} ({first.mark}){kept}"
+    return f"{first.does} {where} ({first.mark}){kept}"
 
 
 def _turn(before: _Point | None, now: _Point) -> str | None:

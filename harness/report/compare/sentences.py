@@ -14,25 +14,71 @@ if TYPE_CHECKING:
 
     from harness.report.compare.pairs import Pair, Step
     from harness.report.compare.sides import Side, SideTiming
+    from harness.report.compare.upgrade import Row
 
 #: Classes that a cell has only where its engine was tried on a device.
 _RUN = frozenset({Class.OK, Class.INACCURATE, Class.LOAD_FAILED, Class.RUN_FAILED})
 
 
-def headline(step: Step, counts: Mapping[Kind, int]) -> str:
-    """Return the answer in a sentence, from the number of rows of each kind."""
+def headline(step: Step, rows: Sequence[Row]) -> str:
+    """Return the answer: first what nobody has run, then what is known, at last what is guessed."""
+    sure = [pair for pair in step.pairs if pair.known and pair.grade is not Grade.GUESSED]
+    unrun = _nobody_ran(step)
+    if unrun and not sure:
+        answer = f"{unrun}, so what this step does is not known."
+    else:
+        answer = _answer(step, sure, Counter(row.kind for row in rows if not row.guessed), unrun)
+    return f"{answer}{_guesses(step, rows)}"
+
+
+def _answer(step: Step, both: Sequence[Pair], counts: Mapping[Kind, int], unrun: str) -> str:
     before, after = step.before.called, step.after.called
-    both = [pair for pair in step.pairs if pair.old.cls is not None and pair.new.cls is not None]
     if not both:
         return f"Nothing is known on both {before} and {after}, so nothing can be said."
-    broken, lost = counts.get(Kind.BROKEN), counts.get(Kind.PRECISION_LOST)
-    parts = [f"breaks {broken}"] if broken else []
-    parts += [f"loses the precision of {lost}"] if lost else []
+    parts = _worse(counts)
     besides = _without(counts.get(Kind.BUILDS_WITHOUT, 0)) + _wider(counts.get(Kind.WIDER, 0))
     known = f"of {len(both)} variants known on both{besides}."
     if parts:
-        return f"Going to {after} {' and '.join(parts)} {known}"
+        return f"{f'{unrun}. By these, going' if unrun else 'Going'} to {after} {' and '.join(parts)} {known}"
+    if unrun:
+        # What nobody has run is no all-clear.
+        return f"{unrun}. They name none that breaks or loses precision, {known}"
     return f"Nothing that {_good(both)} on {before} breaks or loses precision on {after}, {known}"
+
+
+def _worse(counts: Mapping[Kind, int]) -> list[str]:
+    broken, lost = counts.get(Kind.BROKEN), counts.get(Kind.PRECISION_LOST)
+    parts = [f"breaks {broken}"] if broken else []
+    return parts + ([f"loses the precision of {lost}"] if lost else [])
+
+
+def _nobody_ran(step: Step) -> str:
+    """Say on which sides nobody has run anything, and how many reports speak of those; "" where both were run."""
+    unrun = {
+        column.called: sides
+        for column, sides in step.sides
+        if not any(one.grade is Grade.MEASURED for one in sides)
+    }
+    if not unrun:
+        return ""
+    reports = {
+        (at, one.claim)
+        for sides in unrun.values()
+        for at, one in enumerate(sides)
+        if one.grade is Grade.REPORTED
+    }
+    many = len(reports)
+    spoken = f"{many} reports speak" if many > 1 else "1 report speaks" if many else "no report speaks"
+    return f"Nobody has run {' or '.join(unrun)}; {spoken} of {'it' if len(unrun) == 1 else 'them'}"
+
+
+def _guesses(step: Step, rows: Sequence[Row]) -> str:
+    """Say what guesses add, which is known to nobody."""
+    many = sum(pair.known and pair.grade is Grade.GUESSED for pair in step.pairs)
+    if not many:
+        return ""
+    parts = _worse(Counter(row.kind for row in rows if row.guessed))
+    return f" By guesses on {many} more it {' and '.join(parts) or 'breaks none, which nobody has tried'}."
 
 
 def basis(step: Step) -> str:
@@ -102,9 +148,11 @@ def _good(both: Sequence[Pair]) -> str:
 
 def _unmeasured(step: Step) -> str | None:
     unrun = dict.fromkeys(column.called for column, _ in step.sides if not column.view.stamps)
-    if not unrun:
-        return None
-    return f"Not run here: {' and '.join(unrun)}. What is said of it is reported or guessed, not measured."
+    counts = Counter(pair.grade for pair in step.pairs if pair.known)
+    told = ", ".join(f"{counts[grade]} {grade}" for grade in Grade if counts[grade])
+    parts = [f"Not run for this report: {' and '.join(unrun)}."] if unrun else []
+    parts += [f"Known on both, by the less sure side: {told}."] if counts.keys() - {Grade.MEASURED} else []
+    return " ".join(parts) or None
 
 
 def _built(step: Step) -> str | None:

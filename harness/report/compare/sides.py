@@ -8,15 +8,19 @@ from typing import TYPE_CHECKING
 
 from harness.judge.timing import RUN_TO_RUN, interval
 from harness.record.gpu import gpu_of
-from harness.report.compare.ranges import PREDICATE, unasked
-from harness.report.text import clip
-from harness.words import GOOD, UNJUDGED, Class, Grade, Precision
+from harness.report.advice import general_advice
+from harness.report.claimed import drawn, on_precision, says, seen_by
+from harness.report.compare.ranges import unasked
+from harness.words import GOOD, PREDICATE, UNJUDGED, Class, Grade, Precision
 
 if TYPE_CHECKING:
+    from harness.case import Expectation
     from harness.record.outcome import Stamps
     from harness.report.by_gpu import GpuResult
     from harness.report.model import CellView, Timing, VariantView
 
+#: Why nothing is known of a cell that nobody ran.
+NOT_RUN = "not run"
 #: What two timings must share to be compared; the engine itself, its libraries and its image may differ.
 STACK = ("cpu", "cpus", "kernel", "machine", "gpu", "gpu_uuid", "cuda_driver_api", "driver")
 
@@ -39,9 +43,10 @@ class Side:
 
     `cls` is None where nothing is; `graded` is the grade for readers. `nodes` are the precisions that the variant's
     wanted nodes ran in, "" where not told; `rest` is, by name, what the other nodes ran in, those that ran in a narrow
-    type or in a float. `why` says why nothing is known, or why it failed. `flaky` are the classes seen where runs on
-    the same stack disagree. `demanded` says that the engine has to keep the precision. `gpu` is the compute capability
-    and product of the GPU that took part, `beside` what other GPUs found.
+    type or in a float. `why` says why nothing is known, or why it failed: the cause, never where that was read, which
+    is `seen`. `flaky` are the classes seen where runs on the same stack disagree. `demanded` says that the engine has
+    to keep the precision. `gpu` is the compute capability and product of the GPU that took part, `beside` what other
+    GPUs found. `claim` is what a side rests on that nobody ran.
     """
 
     cls: Class | None
@@ -58,17 +63,28 @@ class Side:
     rest: tuple[tuple[str, str], ...] = ()
     gpu: tuple[str, str] | None = None
     beside: tuple[Side, ...] = ()
+    claim: Expectation | None = None
+    seen: str = ""
+
+    @property
+    def on_precision(self) -> bool:
+        """Tell whether the side says anything of the precision; a claim that something builds does not."""
+        return self.claim is None or on_precision(self.claim)
+
+    def does(self) -> str:
+        """Return what it does, as a predicate; of a claim no more than it says."""
+        return says(self.claim) if self.claim else PREDICATE[self.cls or Class.NOT_RUN]
 
     def told(self, predicate: str = "") -> str:
         """Return what is known in words: "builds (INT8 1/1)"; a predicate stands in place of that of the class."""
         if self.cls is None:
             return self.why
         claimed = "" if self.grade is Grade.MEASURED else f"{self.grade}: "
-        return f"{claimed}{predicate or PREDICATE[self.cls]}{f' ({self.chip})' if self.chip else ''}"
+        return f"{claimed}{predicate or self.does()}{f' ({self.chip})' if self.chip else ''}"
 
 
-def side(cell: CellView, variant: VariantView) -> Side:
-    """Return what is known of a cell: measured, or else claimed, or else why neither."""
+def side(cell: CellView, variant: VariantView, *, guesses: bool = False) -> Side:
+    """Return what is known of a cell: measured, or else claimed, or else why neither; guesses where asked for."""
     if cell.measured:
         return Side(
             cell.cls,
@@ -90,12 +106,26 @@ def side(cell: CellView, variant: VariantView) -> Side:
         return Side(None, why="does not apply")
     if cell.claims:
         claim = variant.expectations[cell.claims[0]]
-        if claim.outcome not in UNJUDGED:
-            why = clip(claim.note, 200) if claim.outcome not in GOOD else ""
-            return Side(claim.outcome, claim.grade, claim.graded, why=why, signature=claim.signature)
+        if claim.outcome not in UNJUDGED and (guesses or claim.grade is not Grade.GUESSED):
+            return _claimed(claim)
     if cell.cls is Class.INFRA_ERROR:
         return Side(None, why="could not be judged")
-    return Side(None, why="result out of date" if cell.stale else "not run")
+    return Side(None, why="result out of date" if cell.stale else NOT_RUN)
+
+
+def _claimed(claim: Expectation) -> Side:
+    """Return what a claim says, with the cause that its signature has whatever the model."""
+    advice = None if claim.outcome in GOOD else general_advice(claim.signature)
+    return Side(
+        drawn(claim),
+        claim.grade,
+        claim.graded,
+        why=advice.title if advice else "",
+        signature=claim.signature,
+        proofs=advice.proofs if advice else (),
+        claim=claim,
+        seen=seen_by(claim),
+    )
 
 
 def _beside(result: GpuResult, cell: CellView) -> Side:

@@ -7,35 +7,55 @@ from typing import TYPE_CHECKING
 from harness.report.compare.instead import Meanwhile
 from harness.report.compare.pairs import Step, known, pairs
 from harness.report.compare.upgrade import judged
-from harness.words import GOOD
+from harness.words import GOOD, Grade
 
 if TYPE_CHECKING:
+    from harness.report.compare.pairs import Known
     from harness.report.compare.upgrade import Upgrade
     from harness.report.model import Results
 
 
 class Steps:
-    """Judges any step of a report; rows and columns are numbered as the report has them."""
+    """Judges any step of a report, with guesses and without; rows and columns are numbered as the report has them."""
 
     def __init__(self, results: Results) -> None:
         self.results = results
-        self.known = known(results, {target.id: "" for target in results.targets})
-        self._keys = [(variant.case, variant.name) for case in results.cases for variant in case.variants]
-        self._meanwhile = [
-            Meanwhile(
-                [(variant, each.side(key, variant)) for key, variant in each.variants.items()], each.called
-            )
-            for each in self.known
+        names = {target.id: "" for target in results.targets}
+        self.known = known(results, names)
+        self.guessing = [
+            every if _guesses(every) else plain
+            for plain, every in zip(self.known, known(results, names, guesses=True), strict=True)
         ]
+        self._keys = [(variant.case, variant.name) for case in results.cases for variant in case.variants]
+        self._meanwhile = {
+            guesses: [
+                Meanwhile(
+                    [(variant, each.side(key, variant)) for key, variant in each.variants.items()],
+                    each.called,
+                    guesses=guesses,
+                )
+                for each in self.guessing
+            ]
+            for guesses in (False, True)
+        }
 
-    def step(self, before: int, after: int) -> tuple[Step, Upgrade]:
+    def step(self, before: int, after: int, *, guesses: bool = False) -> tuple[Step, Upgrade]:
         """Return both sides of every variant, and what becomes of them."""
-        old, new = self.known[before], self.known[after]
+        columns = self.guessing if guesses else self.known
+        old, new = columns[before], columns[after]
         step = Step(old, new, pairs(old, new))
-        return step, judged(step, self._meanwhile[after])
+        return step, judged(step, self._meanwhile[guesses][after])
 
-    def instead(self, row: int, column: int) -> str:
+    def guessed(self, before: int, after: int) -> bool:
+        """Tell whether guesses can make a difference to a step."""
+        return self.guessing[before].guesses or self.guessing[after].guesses
+
+    def instead(self, row: int, column: int, *, guesses: bool = False) -> str:
         """Return what to use in place of a variant that does not work on a column; "" where it does."""
-        side = self.known[column].sides.get(self._keys[row])
+        side = (self.guessing if guesses else self.known)[column].sides.get(self._keys[row])
         found = side and side.cls
-        return self._meanwhile[column].of(row) if found and found not in GOOD else ""
+        return self._meanwhile[guesses][column].of(row) if found and found not in GOOD else ""
+
+
+def _guesses(column: Known) -> bool:
+    return any(one.grade is Grade.GUESSED for one in column.sides.values())

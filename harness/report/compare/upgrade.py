@@ -15,7 +15,7 @@ from packaging.version import Version
 
 from harness.layers.datatype import same_precision
 from harness.report.compare.instead import Meanwhile
-from harness.report.compare.pairs import Kind, Pair, Step, crossed, kinds, known, pace, pairs
+from harness.report.compare.pairs import Kind, Pair, Step, crossed, kinds, known, pace, pairs, standing
 from harness.report.compare.sentences import basis, coverage, headline, timing
 from harness.report.labels import KINDS
 from harness.report.text import milliseconds
@@ -54,9 +54,10 @@ class Tile(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """One thing that the step does: to which variant, what, why, what to use meanwhile, how sure that is.
+    """One thing that the step does: to which variant, what, why, what to use meanwhile, how sure that is, says who.
 
-    `measured` says that nothing in it is only reported or guessed, nor of another GPU before than after.
+    `measured` says that nothing in it is only reported or guessed, nor of another GPU before than after; `guessed` that
+    a side of it is only guessed.
     """
 
     kind: Kind
@@ -67,15 +68,19 @@ class Row:
     instead: str
     sure: str
     measured: bool
+    seen: str = ""
+    guessed: bool = False
 
 
 @dataclass(frozen=True)
 class Upgrade:
-    """The step from one column to another; `same`, `added`, `dropped` and `unknown` count variants that make no row.
+    """The step from one column to another; `same`, `added`, `dropped`, `unknown`, `open` count variants without a row.
 
-    They are known on both sides, on the new one alone, on the old one and not applicable to the new one, and on none.
-    `headline` answers in a sentence, `basis` says what of it was not measured or run, or is flaky, `coverage` counts
-    the nodes that are wanted in INT8, and `timing` says how far latencies were compared: those of `timed` variants.
+    They are known on both sides, on the new one alone, on the old one and not applicable to the new one, on none, and
+    on both by what does not tell them apart; `failing` counts those of `added` that fail. `known` counts what is known
+    on both and not only guessed. `headline` answers in a sentence, `basis` says what of it was not measured or run, or
+    is flaky, `coverage` counts the nodes that are wanted in INT8, and `timing` says how far latencies were compared:
+    those of `timed` variants.
     """
 
     before: str
@@ -85,18 +90,25 @@ class Upgrade:
     added: int
     dropped: int
     unknown: int
+    open: int
+    known: int
     timed: int
     headline: str
     basis: str
     coverage: str
     timing: str
+    failing: int = 0
 
     @property
     def rest(self) -> str:
         """Return the sentence that counts the variants without a row."""
         counted = (
-            (self.added, f"known on {self.after} alone"),
+            (
+                self.added,
+                f"known on {self.after} alone{f' ({self.failing} of them to fail)' if self.failing else ''}",
+            ),
             (self.dropped, f"known on {self.before} but not applicable to {self.after}"),
+            (self.open, "with nothing said of both that tells the two apart"),
             (self.unknown, "known on neither"),
         )
         more = "".join(f", {count} {said}" for count, said in counted if count)
@@ -123,18 +135,32 @@ class Upgrade:
     def _tile(self, kind: Kind, name: str, count: int) -> Tile:
         if kind in _TIMED and not self.timed:
             return Tile(kind, "\N{EN DASH}", f"{name}, not compared", count)
-        return Tile(kind, str(count), name, count)
+        # Of a step of which nothing is known, none is no answer.
+        nothing = not (self.known or count or kind is Kind.NEWLY_UNKNOWN)
+        return Tile(kind, "\N{EN DASH}" if nothing else str(count), name, count)
 
     def to_json(self) -> dict[str, Any]:
         """Return the step as plain JSON data, with the counts."""
         return {**dataclasses.asdict(self), "counts": {str(kind): self.count(kind) for kind in Kind}}
 
 
-def upgrade(before: Column, after: Column) -> Upgrade:
-    """Return what the step from one column to another does to every variant; KeyError for an unknown target."""
-    (old,), (new,) = (known(one.results, {one.target: one.name}) for one in (before, after))
-    step = Step(old, new, pairs(old, new))
-    return judged(step, Meanwhile([(pair.variant, pair.new) for pair in step.pairs], new.called))
+def upgrade(before: Column, after: Column, *, guesses: bool = False) -> Upgrade:
+    """Return what the step from one column to another does to every variant; KeyError for an unknown target.
+
+    What is only guessed is left out, unless `guesses` asks for it.
+    """
+
+    def step(*, guesses: bool) -> Step:
+        (old,), (new,) = (
+            known(one.results, {one.target: one.name}, guesses=guesses) for one in (before, after)
+        )
+        return Step(old, new, pairs(old, new))
+
+    full = step(guesses=True)
+    rows = [(pair.variant, pair.new) for pair in full.pairs]
+    return judged(
+        full if guesses else step(guesses=False), Meanwhile(rows, full.after.called, guesses=guesses)
+    )
 
 
 def judged(step: Step, meanwhile: Meanwhile) -> Upgrade:
@@ -144,14 +170,19 @@ def judged(step: Step, meanwhile: Meanwhile) -> Upgrade:
     rows = [_row(step, at, kind, meanwhile) for at, every in enumerate(found) for kind in every]
     rows.sort(key=lambda row: _ORDER[row.kind])
     still = Counter(
-        (pair.old.cls is not None, pair.new.cls is not None)
+        "open" if pair.open else (pair.old.cls is not None, pair.new.cls is not None)
         for pair, every in zip(step.pairs, found, strict=True)
         if not every
     )
     timed, timing_said = timing(step)
-    counts = still[True, True], still[False, True], still[True, False], still[False, False], timed
-    said = headline(step, Counter(row.kind for row in rows)), basis(step), coverage(step), timing_said
-    return Upgrade(before.called, after.called, tuple(rows), *counts, *said)
+    counts = still[True, True], still[False, True], still[True, False], still[False, False], still["open"]
+    sure = sum(pair.known and pair.grade is not Grade.GUESSED for pair in step.pairs)
+    said = headline(step, rows), basis(step), coverage(step), timing_said
+    failing = sum(
+        pair.old.cls is None and pair.new.cls is not None and not standing(pair.new.cls)
+        for pair in step.pairs
+    )
+    return Upgrade(before.called, after.called, tuple(rows), *counts, sure, timed, *said, failing)
 
 
 def default_pair(results: Results) -> tuple[str, str]:
@@ -204,7 +235,17 @@ def _row(step: Step, at: int, kind: Kind, meanwhile: Meanwhile) -> Row:
     text += "".join(f"; flaky on {name} ({', '.join(one.flaky)})" for name, one in known if one.flaky)
     text = f"on {pair.gpu}: {text}" if pair.gpu else text
     sure = _sure(pair, known, measured=measured)
-    return Row(kind, pair.variant.case, pair.variant.name, text, cause, instead, sure, measured)
+    guessed = any(one.grade is Grade.GUESSED for _, one in known)
+    where = pair.variant.case, pair.variant.name
+    return Row(kind, *where, text, cause, instead, sure, measured, _seen(known), guessed)
+
+
+def _seen(known: Sequence[tuple[str, Side]]) -> str:
+    """Say where what is reported was read, once where both sides were read in one place."""
+    told = [(name, one.seen) for name, one in known if one.grade is Grade.REPORTED]
+    if len({text for _, text in told}) == 1:
+        return told[0][1]
+    return "; ".join(f"{name}: {text}" for name, text in told)
 
 
 def _known(step: Step, pair: Pair) -> list[tuple[str, Side]]:

@@ -10,6 +10,7 @@ from harness.report.labels import bucket
 from harness.report.text import visible
 
 if TYPE_CHECKING:
+    from harness.case import Expectation
     from harness.report.by_gpu import GpuResult
     from harness.report.model import CellView, Results, TargetView
 
@@ -25,6 +26,10 @@ COLUMNS = (
     "verdict",
     "bucket",
     "signature",
+    "claim_class",
+    "claim_grade",
+    "claim_level",
+    "claim_source",
     "precision",
     "flaky",
     "failed_phase",
@@ -51,12 +56,14 @@ def table(results: Results) -> str:
     writer = csv.writer(text)
     writer.writerow(COLUMNS)
     targets = {target.id: target for target in results.targets}
+    claims = {(each.case, each.name): each.expectations for case in results.cases for each in case.variants}
     for cell in results.cells:
-        writer.writerow([_field(value) for value in _row(cell, targets[cell.target])])
+        first = claims[cell.case, cell.variant][cell.claims[0]] if cell.claims else None
+        writer.writerow([_field(value) for value in _row(cell, targets[cell.target], first)])
     return text.getvalue()
 
 
-def _row(cell: CellView, target: TargetView) -> tuple[object, ...]:
+def _row(cell: CellView, target: TargetView, claim: Expectation | None) -> tuple[object, ...]:
     stamps, latency = cell.stamps, cell.latency
     seen = stamps.environment if stamps else {}
     return (
@@ -71,6 +78,7 @@ def _row(cell: CellView, target: TargetView) -> tuple[object, ...]:
         str(cell.verdict),
         bucket(cell),
         cell.signature,
+        *_claimed(claim),
         cell.chip,
         " ".join(cell.flaky),
         cell.failed_phase,
@@ -87,6 +95,14 @@ def _row(cell: CellView, target: TargetView) -> tuple[object, ...]:
         stamps.when if stamps else None,
         cell.reason,
     )
+
+
+def _claimed(claim: Expectation | None) -> tuple[str | None, ...]:
+    """Return the class, grade, level and address of the claim that is judged first."""
+    if claim is None:
+        return None, None, None, None
+    address = claim.source.url if claim.source else None
+    return str(claim.outcome), str(claim.grade), claim.level, address
 
 
 def _on_gpu(result: GpuResult) -> str:

@@ -17,15 +17,18 @@ from harness.report.labels import BUCKETS, bucket
 from harness.report.text import clip, visible
 
 if TYPE_CHECKING:
-    from harness.report.model import CellView, Results
+    from harness.report.model import CellView, Results, TargetView
 
 _RED = ("regressed", "new")
 _GREEN = ("disputed", "fixed", "not_reproduced", "expected", "new_ok")
+#: Where no engine was asked, unless it said itself that it wants a GPU.
+_UNASKED = ("claimed", "not_run")
 #: Passes that say what they are.
 _TOLD = ("disputed", "fixed", "not_reproduced")
 #: XML 1.0 has no spelling for these two; `visible` takes care of the other characters it forbids.
 _NO_CHARACTERS = re.compile("[\ufffe\uffff]")
-_LONGEST_MESSAGE = 400
+_LONGEST_MESSAGE = 600
+_LONGEST_TITLE = 200
 _LONGEST_BODY = 4000
 
 
@@ -36,14 +39,14 @@ def junit(results: Results) -> str:
         cells = [cell for cell in results.cells if cell.target == target.id]
         suite = ET.SubElement(root, "testsuite", name=_text(target.id))
         for cell in cells:
-            _case(suite, cell)
+            _case(suite, cell, target)
         _totals(suite, cells)
     _totals(root, results.cells)
     ET.indent(root)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 
 
-def _case(suite: ET.Element, cell: CellView) -> None:
+def _case(suite: ET.Element, cell: CellView, target: TargetView) -> None:
     where = bucket(cell)
     entry = ET.SubElement(
         suite,
@@ -52,9 +55,7 @@ def _case(suite: ET.Element, cell: CellView) -> None:
         name=_text(cell.id),
         time=_seconds(cell),
     )
-    differing = disagreement(cell.by_gpu)
-    gpus = f" (GPUs disagree: {differing})" if differing else ""
-    said = f"{BUCKETS[where][0]}{gpus}: {cell.sentence or cell.reason}"
+    said = _said(cell, target, where)
     if where in _RED:
         found = ET.SubElement(entry, "failure", type=str(cell.cls), message=_text(said, _LONGEST_MESSAGE))
         found.text = _text(_body(cell), _LONGEST_BODY)
@@ -64,6 +65,24 @@ def _case(suite: ET.Element, cell: CellView) -> None:
         ET.SubElement(entry, "skipped", type=where, message=_text(said, _LONGEST_MESSAGE))
     elif where in _TOLD:
         ET.SubElement(entry, "system-out").text = _text(said, _LONGEST_BODY)
+
+
+def _said(cell: CellView, target: TargetView, where: str) -> str:
+    """Return the message: what is known of a failure and its cause first, then the verdict in a sentence.
+
+    What the publisher's machine lacks is no reader's business: of a cell that no engine was asked, what it needs is.
+    """
+    name = BUCKETS[where][0]
+    if where in _UNASKED and not cell.phases:
+        return f"Not run for this report: needs {target.needs}. {name}"
+    differing = disagreement(cell.by_gpu)
+    gpus = f" (GPUs disagree: {differing})" if differing else ""
+    verdict = f"{name}{gpus}: {cell.sentence or cell.reason}"
+    found = cell.diagnosis
+    if found is None:
+        return verdict
+    place = f", at {found.place}" if found.place else ""
+    return f"{clip(found.title, _LONGEST_TITLE)}{place}. {verdict}. Cause: {found.cause}"
 
 
 def _body(cell: CellView) -> str:

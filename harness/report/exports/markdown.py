@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from harness.report.by_gpu import disagreement
 from harness.report.compare.grouped import ChangeGroup, grouped
-from harness.report.counts import clusters, counts
+from harness.report.counts import clusters, counts, nobody_ran
 from harness.report.labels import BUCKETS, MARKS, bucket
 from harness.report.past import NEWS, news
 from harness.report.text import capital, clip, visible
@@ -50,6 +50,7 @@ def _head(results: Results) -> list[str]:
         "",
         _verdict(tally),
         "",
+        *([_plain(unrun), ""] if (unrun := nobody_ran(results)) else []),
         "| Verdict | Cells |",
         "| --- | ---: |",
         *(f"| {BUCKETS[key][0]} | {number} |" for key, number in shown.items()),

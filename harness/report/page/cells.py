@@ -7,20 +7,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harness.engines import ENGINES
+from harness.judge.replaced import REPLACED
+from harness.judge.worst import badness
 from harness.layers.datatype import same_precision
 from harness.report import past
-from harness.report.compare.ranges import PREDICATE
+from harness.report.claimed import by_whom, drawn, says
 from harness.report.compare.upgrade import default_pair
-from harness.report.labels import BUCKETS, CORNERS, KINDS, MARKS, PATTERNS, ROLES, bucket
+from harness.report.labels import BUCKETS, CLAIMED, CORNERS, KINDS, MARKS, PATTERNS, ROLES, bucket
 from harness.report.page import gpus
-from harness.report.page.columns import Column, groups
+from harness.report.page.columns import groups, target_data
+from harness.report.page.folds import Fold, folds
 from harness.report.page.packing import table
 from harness.report.page.query import states, vocabulary
 from harness.report.page.steps import series_of
 from harness.report.page.unknown import told_spans
-from harness.report.text import clip, milliseconds, visible
-from harness.words import GOOD, Engine, Grade, Precision, said
+from harness.report.text import capital, clip, milliseconds, visible
+from harness.words import GOOD, PREDICATE, Grade, Precision, said
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from harness.case import Expectation
     from harness.report.compare.sides import Side
     from harness.report.compare.steps import Steps
-    from harness.report.model import CaseView, CellView, Results, Timing, VariantView
+    from harness.report.model import CaseView, CellView, Results, Span, Timing, VariantView
 
 #: Precisions that say nothing of how a node computes.
 _UNTOLD = ("", "unknown")
@@ -50,7 +52,7 @@ def grid_of(results: Results) -> list[list[CellView]]:
 
 
 class Row(NamedTuple):
-    """A variant, with the number of its case; `differs` says that it changes within a series."""
+    """A variant, with the number of its case; `changes` are the pairs of columns that were measured to differ."""
 
     case: int
     name: str
@@ -61,14 +63,17 @@ class Row(NamedTuple):
     tags: tuple[str, ...]
     wanted: list[dict[str, str]]
     spans: list[dict[str, Any]]
-    differs: bool
+    changes: list[tuple[int, int]]
 
 
 class Look(NamedTuple):
     """What cells that look alike have in common: what is drawn, said and asked for.
 
     `said` is what is known in a few words, `nodes` what each wanted node ran in and whether that was asked for, `ran`
-    and `past` and `states` are words of the query language.
+    and `past` and `states` are words of the query language. `known` is the class that it is known to end as, "" where
+    nothing is, `grade` how sure that is, `bad` how bad it is beside others, `good` that it is not; `told` says that it
+    counts where rows are compared. `guess` numbers the look of those cells where guesses are shown, of which nothing
+    else is known.
     """
 
     cls: str
@@ -86,6 +91,12 @@ class Look(NamedTuple):
     ran: tuple[str, ...]
     measured: bool
     past: tuple[str, ...]
+    known: str
+    grade: str
+    bad: int
+    good: bool
+    told: bool
+    guess: int | None = None
 
 
 class Time(NamedTuple):
@@ -102,34 +113,49 @@ def facts(results: Results, steps: Steps) -> dict[str, Any]:
     """Return targets, rows, looks and timings as plain data."""
     rows = rows_of(results)
     numbers = {case.name: number for number, case in enumerate(results.cases)}
-    differing = {(change.case, change.variant) for change in results.changes}
+    changes = _changes(results)
     # What differs, numbered in the order it comes.
     looks: dict[Look, int] = {}
     stacks: dict[tuple[str, ...], int] = {}
-    known = {each.column.target: each for each in steps.known}
+    known, guessing = (
+        {each.column.target: each for each in every} for every in (steps.known, steps.guessing)
+    )
     grid: list[list[int]] = []
+    ends: list[tuple[str, ...]] = []
     times: list[Time] = []
     for row, ((_, variant), cells) in enumerate(zip(rows, grid_of(results), strict=True)):
         sides = [known[cell.target].sides[variant.case, variant.name] for cell in cells]
-        shown = [_look(cell, variant, one) for cell, one in zip(cells, sides, strict=True)]
-        grid.append([looks.setdefault(one, len(looks)) for one in shown])
+        line: list[int] = []
+        found: list[str] = []
+        for cell, one in zip(cells, sides, strict=True):
+            shown = _look(cell, variant, one)
+            if bucket(cell) == "guessed":
+                guess = guessing[cell.target].sides[variant.case, variant.name]
+                of = _look(cell, variant, guess, guesses=True)
+                shown = shown._replace(guess=looks.setdefault(of, len(looks)))
+                found.append(of.known)
+            found.append(shown.known or shown.cls)
+            line.append(looks.setdefault(shown, len(looks)))
+        grid.append(line)
+        ends.append(tuple(found))
         times += [
             Time(row, column, one.median, stacks.setdefault(one.stack, len(stacks)), not one.interval)
             for column, one in enumerate(each.timing for each in sides)
             if one
         ]
     return {
-        "targets": [_target(column) for group in groups(results) for column in group.columns],
+        "targets": [target_data(column) for group in groups(results) for column in group.columns],
         "pair": default_pair(results),
         "series": series_of(results),
         "cases": [_case(case) for case in results.cases],
         "rows": table(
             Row,
             (
-                _row(numbers[case.name], variant, (case.name, variant.name) in differing)
+                _row(numbers[case.name], variant, changes.get((case.name, variant.name), []))
                 for case, variant in rows
             ),
         ),
+        "folds": table(Fold, folds([variant for _, variant in rows], ends)),
         "looks": table(Look, looks),
         "grid": grid,
         "times": table(Time, times),
@@ -139,8 +165,21 @@ def facts(results: Results, steps: Steps) -> dict[str, Any]:
         },
         "kinds": [{"id": key, "name": name, "meaning": meaning} for key, (name, meaning) in KINDS.items()],
         "patterns": PATTERNS,
+        "replaced": {
+            key: [[call.old, call.new, call.url] for call in calls] for key, calls in REPLACED.items()
+        },
         "query": vocabulary(),
     }
+
+
+def _changes(results: Results) -> dict[tuple[str, str], list[tuple[int, int]]]:
+    """Return by variant which columns were measured to differ, neighbours in a series."""
+    column = {target.id: number for number, target in enumerate(results.targets)}
+    found: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    for change in results.changes:
+        ends = (column[change.before], column[change.after])
+        found.setdefault((change.case, change.variant), []).append(ends)
+    return found
 
 
 def _case(case: CaseView) -> dict[str, Any]:
@@ -148,25 +187,7 @@ def _case(case: CaseView) -> dict[str, Any]:
     return {"name": case.name, "title": case.title, "summary": case.summary, "links": links}
 
 
-def _target(column: Column) -> dict[str, Any]:
-    target = column.target
-    return {
-        "id": target.id,
-        "label": target.label,
-        "family": target.family,
-        "series": target.series,
-        "version": target.version,
-        "short": target.short,
-        "engine": target.engine,
-        "run": bool(target.stamps),
-        "needs": target.needs,
-        "gpu": column.gpu,
-        "baseline": ENGINES[Engine(target.engine)].baseline,
-        "commands": list(target.commands),
-    }
-
-
-def _row(case: int, variant: VariantView, differs: bool) -> Row:  # noqa: FBT001
+def _row(case: int, variant: VariantView, changes: list[tuple[int, int]]) -> Row:
     ops = variant.ops
     return Row(
         case,
@@ -177,24 +198,33 @@ def _row(case: int, variant: VariantView, differs: bool) -> Row:  # noqa: FBT001
         variant.counterpart,
         variant.tags,
         [{"node": node, "want": said(want), "op": ops.get(node, "")} for node, want in variant.wanted],
-        [{"series": span.series, "text": span.text, "claimed": span.claimed} for span in told_spans(variant)],
-        differs,
+        [_span(span) for span in told_spans(variant)],
+        changes,
     )
 
 
-def look(cell: CellView, variant: VariantView) -> dict[str, str]:
-    """Return what the table cell shows: badge, class names, corner marks, what stands below the badge, time."""
-    where = bucket(cell)
-    claims = _only_claimed(cell, variant)
-    shown = claims[0].outcome if claims else cell.cls
+def _span(span: Span) -> dict[str, Any]:
+    """Return a sentence, and the one with guesses where it is another."""
+    plain = {"series": span.series, "text": span.text, "claimed": span.claimed}
+    return {**plain, "guesses": span.guesses} if span.guesses else plain
+
+
+def look(cell: CellView, variant: VariantView, *, guesses: bool = False) -> dict[str, str]:
+    """Return what the table cell shows: badge, class names, corner marks, what stands below the badge, time.
+
+    What is only guessed looks as if nothing were known, unless `guesses` asks for it.
+    """
+    where = _shown(cell, guesses=guesses)
+    claims = _only_claimed(cell, variant, guesses=guesses)
+    shown = drawn(claims[0]) if claims else cell.cls
     mark = MARKS[shown]
     return {
-        "letters": mark.letters,
+        "letters": mark.letters + ("?" if where == "guessed" else ""),
         "classes": f"{mark.shape} k-{shown} b-{where}",
         "corner": (CORNERS.get(cell.verdict, "") if cell.measured else "")
         + gpus.mark(cell)
         + past.corner(cell),
-        "under": str(claims[0].grade) if claims else "old" if where == "stale" else cell.chip,
+        "under": by_whom(claims[0]) if claims else "old" if where == "stale" else cell.chip,
         "time": _time(cell.latency) if cell.latency else "",
     }
 
@@ -204,13 +234,15 @@ def _time(latency: Timing) -> str:
     return f"{'≈' if latency.noise else ''}{milliseconds(latency.median)}"
 
 
-def tooltip(cell: CellView, variant: VariantView) -> str:
+def tooltip(cell: CellView, variant: VariantView, *, guesses: bool = False) -> str:
     """Return the cell in full words but for its time, for the tooltip and for screen readers."""
-    where = bucket(cell)
-    claims = _only_claimed(cell, variant)
+    where = _shown(cell, guesses=guesses)
+    claims = _only_claimed(cell, variant, guesses=guesses)
     if claims:
-        told = "; ".join(f"{MARKS[claim.outcome].name.lower()} ({claim.grade})" for claim in claims)
-        return f"Not run here: {told}"
+        told = dict.fromkeys(f"{claim.graded}: {says(claim)}" for claim in claims)
+        return f"Not run for this report. {capital('; '.join(told))}"
+    if where == "not_run":
+        return f"{capital(clip(cell.sentence, 200))}{UNREPORTED}"
     if not cell.measured:
         return f"{BUCKETS[where][0]}: {clip(cell.reason or cell.sentence, 200)}"
     parts = [f"{BUCKETS[where][0]}: {MARKS[cell.cls].name.lower()}", cell.chip, gpus.said(cell)]
@@ -221,9 +253,21 @@ def tooltip(cell: CellView, variant: VariantView) -> str:
     return ". ".join(part for part in parts if part)
 
 
-def _only_claimed(cell: CellView, variant: VariantView) -> list[Expectation]:
+#: What is added where nobody ran a cell, and no more than our guess is at hand.
+UNREPORTED = "; nobody reports of it"
+
+
+def _shown(cell: CellView, *, guesses: bool) -> str:
+    """Return the bucket that a cell is shown in."""
+    where = bucket(cell)
+    return "not_run" if where == "guessed" and not guesses else where
+
+
+def _only_claimed(cell: CellView, variant: VariantView, *, guesses: bool) -> list[Expectation]:
     """Return the claims about a cell that shows nothing else."""
-    return [variant.expectations[index] for index in cell.claims] if bucket(cell) == "claimed" else []
+    every = [variant.expectations[index] for index in cell.claims]
+    told = [claim for claim in every if guesses or claim.grade is not Grade.GUESSED]
+    return told if bucket(cell) in CLAIMED.values() else []
 
 
 def spoken(cell: CellView, variant: VariantView) -> str:
@@ -233,25 +277,39 @@ def spoken(cell: CellView, variant: VariantView) -> str:
     return tooltip(cell, variant) + timed
 
 
-def _look(cell: CellView, variant: VariantView, one: Side) -> Look:
-    shown = look(cell, variant)
+def _look(cell: CellView, variant: VariantView, one: Side, *, guesses: bool = False) -> Look:
+    shown = look(cell, variant, guesses=guesses)
+    where = _shown(cell, guesses=guesses)
     return Look(
         str(cell.cls),
-        bucket(cell),
+        where,
         shown["letters"],
         shown["classes"],
         shown["corner"],
         shown["under"],
         one.chip,
-        visible(tooltip(cell, variant)),
+        visible(tooltip(cell, variant, guesses=guesses)),
         _said(cell, one),
         tuple(_nodes(cell, variant, one)),
-        states(cell, one),
+        states(cell, one, where),
         one.signature,
         _ran_in(cell, variant, one.nodes),
         cell.measured,
         past.history_words(cell),
+        str(one.cls or ""),
+        str(one.grade or ""),
+        _bad(cell, one),
+        one.cls in GOOD,
+        one.cls is not None,
     )
+
+
+def _bad(cell: CellView, one: Side) -> int:
+    """Return how bad a cell is beside others, in one number; what nothing is known of hides nothing."""
+    if one.cls is None:
+        return -1
+    news, by_class = badness(one.cls, cell.verdict)
+    return 100 * news + by_class
 
 
 def _said(cell: CellView, one: Side) -> str:

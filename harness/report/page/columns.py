@@ -5,9 +5,10 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from harness.words import UNJUDGED
+from harness.engines import ENGINES
+from harness.words import UNJUDGED, Engine
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,7 +67,7 @@ def _column(target: TargetView, cells: Sequence[CellView], newest: str) -> Colum
     head = f"{target.label}, {target.engine} {target.version}, {target.platform}"
     if target.stamps is None:
         gone = f"; {stale}" if stale else ""
-        said = f"{head}{gone}; not run here: {target.needs}"
+        said = f"{head}{gone}; not run for this report: it needs {target.needs}"
         return Column(target, "old" if stale else "unrun", NOT_RUN, "old" if stale else "", said, stale)
     stamps, seen = target.stamps, target.stamps.environment
     gpus = sorted({gpu for cell in cells if cell.measured and cell.stamps for gpu in gpus_of(cell)})
@@ -95,6 +96,58 @@ def _stale(target: TargetView, cells: Sequence[CellView], newest: str) -> str:
         f"run {days} days before the newest column" if days > OLD_DAYS else "",
     ]
     return "; ".join(filter(None, parts))
+
+
+def product_name(target: TargetView) -> str:
+    """Return a target as who has the hardware calls it: the board and its JetPack first, the id last."""
+    if target.jetpack:
+        board = f"{target.gpus or 'Jetson'}, JetPack {target.jetpack}"
+        return f"{board} \N{EN DASH} TensorRT {target.version} ({target.id})"
+    chosen = f": {target.gpus}" if ", SM" in target.series and target.gpus else ""
+    return f"{target.label}{chosen} ({target.id})"
+
+
+def facts_of(column: Column) -> list[tuple[str, str]]:
+    """Return what a reader has to know of a column, by its name; what nothing says is left out."""
+    target, stamps = column.target, column.target.stamps
+    capability = f", compute capability {target.compute_capability}" if target.compute_capability else ""
+    found = (
+        ("Version", target.version),
+        ("Released", target.released),
+        ("Runs on", target.gpus and target.gpus + capability),
+        ("Platform", target.platform),
+        ("JetPack", target.jetpack),
+        ("CUDA", target.cuda),
+        ("NVIDIA driver", target.driver),
+        ("Environment", target.image),
+        ("Needs", "" if stamps else target.needs),
+        ("Last run", f"{stamps.when[:10]}, {column.gpu}" if stamps else "not run here"),
+        ("Out of date", column.stale),
+        ("Note", target.notes),
+    )
+    return [(name, text) for name, text in found if text]
+
+
+def target_data(column: Column) -> dict[str, Any]:
+    """Return a column as the page's script has it."""
+    target = column.target
+    return {
+        "id": target.id,
+        "label": target.label,
+        "family": target.family,
+        "series": target.series,
+        "version": target.version,
+        "short": target.short,
+        "engine": target.engine,
+        "run": bool(target.stamps),
+        "needs": target.needs,
+        "gpu": column.gpu,
+        "baseline": ENGINES[Engine(target.engine)].baseline,
+        "commands": list(target.commands),
+        "name": product_name(target),
+        "facts": facts_of(column),
+        "sources": [{"url": link.url, "title": link.title or link.url} for link in target.sources],
+    }
 
 
 def gpus_of(cell: CellView) -> set[str]:

@@ -19,7 +19,7 @@ from harness.report.page.recognise import packed as packed_errors
 from harness.report.page.steps import packed_steps
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from harness.report.model import CaseView, CellView, Results, VariantView
 
@@ -35,21 +35,28 @@ _ISSUES = frozenset({"issues", "bug tracker", "issue tracker", "tracker"})
 _PACKED = re.compile(r'(?<="packed":")[A-Za-z0-9+/=]+(?=")')
 
 
-def page_data(results: Results, archives: Sequence[str] = ()) -> str:
+#: A model of so many bytes is in the page, so that it needs no file beside it, and so many bytes of models altogether:
+#: the smallest first.
+LONGEST_MODEL, MOST_MODELS = 64 << 10, 1 << 20
+
+
+def page_data(
+    results: Results, archives: Sequence[str] = (), models: Mapping[str, bytes] | None = None
+) -> str:
     """Return the JSON text, safe inside a <script> element; the same bytes for the same results and zlib.
 
-    `archives` are what the page finds packed beside it.
+    `archives` are what the page finds packed beside it, `models` files by their place.
     """
     rows = list(zip(rows_of(results), grid_of(results), strict=True))
     steps = Steps(results)
     plain = clean(facts(results, steps))
-    asked = {"called": table(Called, called(results))}
+    asked = {"called": table(Called, called(results)), "issues": issues_page()}
     packed = {
-        "steps": packed_steps(steps),
-        "evidence": _evidence(rows, steps),
+        **packed_steps(steps),
+        "evidence": _evidence(rows, steps, _held(models or {})),
         "errors": {"packed": packed_errors()},
     }
-    data = {**plain, "archives": list(archives), "issues": issues_page(), **asked, **packed}
+    data = {**plain, "archives": list(archives), **asked, **packed}
     text = json.dumps(data, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e")
 
@@ -79,10 +86,23 @@ def _plain(packed: re.Match[str]) -> str:
         return packed.group()
 
 
-def _evidence(rows: Rows, steps: Steps) -> list[dict[str, Any]]:
+def _held(models: Mapping[str, bytes]) -> dict[str, str]:
+    """Return the models that the page holds, in Base64 by the file's name; equal ones count once."""
+    held: dict[str, str] = {}
+    last, total = b"", 0
+    for name, data in sorted(models.items(), key=lambda entry: (len(entry[1]), entry[1], entry[0])):
+        total += 0 if data == last else len(data)
+        if len(data) > LONGEST_MODEL or total > MOST_MODELS:
+            break
+        last = data
+        held[name.rpartition("/")[2]] = base64.b64encode(data).decode()
+    return held
+
+
+def _evidence(rows: Rows, steps: Steps, models: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return chunks: packed rows with their numbers; in a matrix that may not fit, rows with news come first."""
     cells = len(steps.results.cells)
-    budget = _EVIDENCE_BYTES + _EVIDENCE_BYTES_A_CELL * cells
+    budget = _EVIDENCE_BYTES + _EVIDENCE_BYTES_A_CELL * cells + sum(map(len, models.values()))
     order = (
         sorted(range(len(rows)), key=lambda index: (not _news(rows[index][1]), index))
         if cells > _MANY
@@ -91,7 +111,7 @@ def _evidence(rows: Rows, steps: Steps) -> list[dict[str, Any]]:
     chunks: list[dict[str, Any]] = []
     for start in range(0, len(rows), _CHUNK_ROWS):
         numbers = list(order[start : start + _CHUNK_ROWS])
-        packed = pack(_row(index, *rows[index], steps) for index in numbers)
+        packed = pack(_row(index, *rows[index], steps, models) for index in numbers)
         budget -= len(packed)
         if budget < 0:
             break
@@ -109,10 +129,20 @@ def _news(cells: Sequence[CellView]) -> bool:
 
 
 def _row(
-    index: int, names: tuple[CaseView, VariantView], cells: Sequence[CellView], steps: Steps
+    index: int,
+    names: tuple[CaseView, VariantView],
+    cells: Sequence[CellView],
+    steps: Steps,
+    models: Mapping[str, str],
 ) -> dict[str, Any]:
     runs = steps.results.runs
     found = [
-        cell_evidence(cell, names[1], runs, steps.instead(index, column)) for column, cell in enumerate(cells)
+        cell_evidence(
+            cell,
+            names[1],
+            runs,
+            {guesses: steps.instead(index, column, guesses=guesses) for guesses in (False, True)},
+        )
+        for column, cell in enumerate(cells)
     ]
-    return {"variant": variant_evidence(*names), "cells": found}
+    return {"variant": variant_evidence(*names, models), "cells": found}

@@ -8,23 +8,25 @@ import re
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import jinja2
 from markupsafe import Markup, escape
 
 from harness.engines import ENGINES
+from harness.judge.replaced import REPLACED
 from harness.record.archive import PACKED
 from harness.report.by_gpu import DISAGREE
 from harness.report.compare.grouped import grouped
 from harness.report.compare.pairs import Column
 from harness.report.compare.upgrade import default_pair, upgrade
-from harness.report.counts import attention, clusters, counts
+from harness.report.counts import attention, clusters, counts, nobody_ran, without_guesses
 from harness.report.errors import READING, error_entries
 from harness.report.labels import BUCKETS, CORNERS, KINDS, MARKS, ROLES
 from harness.report.packed import RESULTS
 from harness.report.page.cells import look, spoken
 from harness.report.page.columns import NO_GPU, gpus_of, groups, short_digest
-from harness.report.page.data import page_data
+from harness.report.page.data import LONGEST_MODEL, page_data
 from harness.report.page.steps import offered
 from harness.report.page.unknown import questions, told_spans
 from harness.report.past import NEWS, TREND_MARKS, day, news
@@ -32,7 +34,7 @@ from harness.report.text import capital, clip, visible
 from harness.words import Class, Engine
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from harness.report.compare.upgrade import Row
     from harness.report.model import CellView, Results
@@ -48,6 +50,8 @@ _BRIEF = 240
 #: A matrix of more cells is drawn by the script, as far as it is scrolled to: 200 bytes a cell are half a megabyte for
 #: 2400, and a filter has to lay all of them out anew.
 _STATIC_CELLS = 2000
+#: A larger matrix than that has no table for readers without scripts: 80 bytes a cell.
+_PLAIN_CELLS = 4000
 #: Variants named under what changed, over all changes; every change is told.
 _MOST_CHANGES = 400
 #: Variants named under one cause of failures, each with all targets that it fails on.
@@ -57,16 +61,33 @@ _STEP_ROWS = 8
 _MOST_STEP_ROWS = 100
 #: What changed from run to run: rows shown, rows with those behind "earlier", cells named in a row.
 _NEWS_ROWS, _MOST_NEWS, _NEWS_CELLS = 12, 100, 3
-_STYLES = ("style.css", "matrix.css", "panel.css", "errors.css", "media.css")
+_STYLES = ("style.css", "matrix.css", "compact.css", "panel.css", "errors.css", "media.css")
 #: In the order in which they rely on one another.
 _SCRIPTS = (
-    *("base", "step", "asked", "query", "matrix", "sight", "graph", "layers", "panel"),
-    *("diagnose", "readlog", "paste", "main"),
+    "base",
+    "step",
+    "asked",
+    "query",
+    "folds",
+    "matrix",
+    "guesses",
+    "sight",
+    "graph",
+    "layers",
+    "panel",
+    "heads",
+    "diagnose",
+    "readlog",
+    "paste",
+    "main",
 )
 
 
-def render(results: Results, archives: Sequence[str] = ()) -> str:
-    """Return the page; the same bytes for the same results. `archives` are what it finds packed beside it."""
+def render(results: Results, archives: Sequence[str] = (), models: Mapping[str, bytes] | None = None) -> str:
+    """Return the page; the same bytes for the same results.
+
+    `archives` are what it finds packed beside it, `models` files by their place, of which it holds the small ones.
+    """
     style, script = "".join(map(_asset, _STYLES)), _script()
     tally = counts(results)
     before, after = default_pair(results)
@@ -82,8 +103,10 @@ def render(results: Results, archives: Sequence[str] = ()) -> str:
             style=Markup(style),  # noqa: S704  (a file of this package, under the hash that the policy names)
             script=Markup(script),  # noqa: S704
             policy=_policy(style, script),
-            data=Markup(page_data(results, archives)),  # noqa: S704  (no "<" is left in it)
+            data=Markup(page_data(results, archives, models)),  # noqa: S704  (no "<" is left in it)
             tally=tally,
+            plain=without_guesses(tally),
+            lead=nobody_ran(results),
             total=len(results.cells),
             groups=groups(results),
             row_cells=by_row,
@@ -92,12 +115,12 @@ def render(results: Results, archives: Sequence[str] = ()) -> str:
             step=upgrade(Column(results, before), Column(results, after)),
             offered=offered(results).said,
             static=len(results.cells) <= _STATIC_CELLS,
+            bare=len(results.cells) <= _PLAIN_CELLS,
             clusters=clusters(results),
             errors=error_entries(results),
             news=news(results),
             questions=questions(results),
             runs=_runs(results),
-            differing={(change.case, change.variant) for change in results.changes},
         )
     )
 
@@ -137,15 +160,24 @@ def _environment() -> jinja2.Environment:
     made.globals.update(READING=READING)
     made.globals.update(NEWS_CELLS=_NEWS_CELLS, DISAGREE=DISAGREE)
     made.globals.update(Class=Class, NAMED=_NAMED_CELLS, FEW=_FEW_CELLS, MOST_FAILING=_MOST_FAILING)
+    made.globals.update(REPLACED=REPLACED)
     made.globals.update(KINDS=KINDS, STEP_ROWS=_STEP_ROWS, MOST_STEP_ROWS=_MOST_STEP_ROWS)
+    made.filters.update(anchor=_anchor)
     made.filters.update(day=day, brief=_brief, capital=capital, name=_name, cut=_cut, brief_name=_brief_name)
-    made.globals.update(look_of=look, words_of=spoken, used=_used)
+    made.globals.update(LONGEST_MODEL=LONGEST_MODEL)
+    made.globals.update(look_of=look, words_of=spoken, used=_used, together=_together, shared=_shared)
     made.filters.update(short_digest=short_digest, told_spans=told_spans, blanks=_blanks)
+    made.filters.update(brief_address=_brief_address)
     return made
 
 
 def _name(text: str) -> str:
     return clip(visible(text), _NAME_LIMIT)
+
+
+def _anchor(cell: str) -> str:
+    """Return the link to a cell by its id, as the script reads it and a browser without scripts follows it."""
+    return "#" + quote(cell.encode("utf-8", "replace"), safe="-_.!~*'()")
 
 
 def _brief(text: str) -> str:
@@ -164,6 +196,29 @@ def _used(rows: Sequence[Row]) -> list[str]:
 def _blanks(text: str) -> Markup:
     """Mark what only a failure fills in, <node>: the script fills it in where somebody pastes one."""
     return Markup(re.sub(r"&lt;(\w+)&gt;", r"<var>\1</var>", str(escape(visible(text)))))  # noqa: S704  (escaped)
+
+
+def _brief_address(url: str) -> str:
+    """Return what tells an address apart: the thread, or the host and the last part."""
+    thread = re.fullmatch(r"https://github\.com/([^/]+/[^/]+)/(?:issues|pull)/(\d+)", url)
+    plain = url.removeprefix("https://")
+    return f"{thread[1]}#{thread[2]}" if thread else f"{plain.partition('/')[0]}, {plain.rpartition('/')[2]}"
+
+
+def _together(rows: Sequence[Row]) -> list[list[Row]]:
+    """Return rows of one kind in groups of one cause, with the same to do about it, as sure; as the script does."""
+    found: dict[tuple[object, ...], list[Row]] = {}
+    for row in rows:
+        same = (row.cause or row.text, row.cause, row.instead, row.sure, row.seen, row.guessed)
+        found.setdefault(same, []).append(row)
+    return list(found.values())
+
+
+def _shared(rows: Sequence[Row], field: str) -> str:
+    """Return what rows have in common: where they differ, each without what stands in brackets behind it."""
+    said = dict.fromkeys(str(getattr(row, field)) for row in rows)
+    plain = dict.fromkeys(re.sub(r" \([^()]*\)$", "", text) for text in said)
+    return "; ".join(plain if len(said) > 1 else said)
 
 
 def _cut(text: str) -> str:

@@ -31,7 +31,7 @@ def table(kind: type[NamedTuple], rows: Iterable[NamedTuple]) -> dict[str, Any]:
     return {"fields": list(kind._fields), "rows": list(rows)}
 
 
-def pack(rows: Iterable[dict[str, Any]]) -> str:
+def pack(rows: Iterable[dict[str, Any] | str]) -> str:
     """Return rows cleaned and compressed, with each part that occurs more than once written once."""
     pieces = _Pieces()
     plain = pieces.text(pieces.list_of(rows))

@@ -5,21 +5,19 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harness.engines import ENGINES
 from harness.layers.datatype import same_precision
 from harness.record.from_json import fields_of
 from harness.report import past
-from harness.report.compare.ranges import PREDICATE
-from harness.report.labels import BUCKETS, MARKS, ROLES, bucket
+from harness.report.labels import MARKS, ROLES
+from harness.report.page.conclusions import claim_evidence, concluded, slim
 from harness.report.page.gpus import gpu_rows
 from harness.report.page.layout import layout
 from harness.report.page.packing import table
-from harness.words import UNJUDGED, Grade, Precision, said
+from harness.words import Class, Precision, said
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from harness.case import Expectation
     from harness.record.outcome import Accuracy, Layer, Stamps, TensorUse
     from harness.report.graph import GraphView
     from harness.report.model import CaseView, CellView, RunView, VariantView
@@ -28,9 +26,12 @@ if TYPE_CHECKING:
 _SAMPLES = 160
 
 
-def variant_evidence(case: CaseView, variant: VariantView) -> dict[str, Any]:
-    """Return a variant's recipe, claims and graph."""
-    return _slim(
+def variant_evidence(
+    case: CaseView, variant: VariantView, models: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Return a variant's recipe, claims, graph, and its model if it is among `models`, Base64 by the file's name."""
+    file = f"{case.name}-{variant.name}.onnx"
+    return slim(
         {
             "case": case.name,
             "caseTitle": case.title,
@@ -41,9 +42,10 @@ def variant_evidence(case: CaseView, variant: VariantView) -> dict[str, Any]:
             "wanted": [[node, said(precision)] for node, precision in variant.wanted],
             "recipe": variant.recipe_text,
             "hashes": [["model", variant.model_sha256], ["recipe", variant.recipe_sha256]],
-            "expectations": [_expectation(entry) for entry in variant.expectations],
+            "expectations": [claim_evidence(entry) for entry in variant.expectations],
             "tags": list(variant.tags),
-            "file": f"{case.name}-{variant.name}.onnx",
+            "file": file,
+            "onnx": (models or {}).get(file),
             "graph": _graph(variant.graph),
         }
     )
@@ -109,47 +111,29 @@ def _graph(graph: GraphView) -> dict[str, Any] | None:
     }
 
 
-def _expectation(entry: Expectation) -> dict[str, Any]:
-    where = [
-        ENGINES[entry.engine].product,
-        entry.versions or "every version",
-        entry.platform or "",
-        f"compute capability {entry.compute_capability}" if entry.compute_capability else "",
-        *entry.targets,
-    ]
-    return _slim(
-        {
-            "outcome": MARKS[entry.outcome].name,
-            "how": _how(entry, " ".join(part for part in where if part)),
-            "url": entry.source.url if entry.source else "",
-            "source": (entry.source.title or entry.source.url) if entry.source else "",
-        }
-    )
-
-
-def _how(entry: Expectation, where: str) -> str:
-    """Say where a claim holds and how sure it is; one accepted from a measurement says when and where in its note."""
-    if entry.grade is Grade.MEASURED and entry.note:
-        return f"\N{EN DASH} {entry.note} and accepted as what to expect"
-    return f"on {where}, {entry.graded}. {entry.note}".rstrip()
-
-
 def cell_evidence(
-    cell: CellView, variant: VariantView, runs: Sequence[RunView] = (), meanwhile: str = ""
+    cell: CellView,
+    variant: VariantView,
+    runs: Sequence[RunView] = (),
+    meanwhile: Mapping[bool, str] | None = None,
 ) -> dict[str, Any]:
-    """Return a cell's evidence; `runs` are all of the past, which its history points into."""
+    """Return a cell's evidence; `runs` are all of the past, which its history points into.
+
+    `meanwhile` says what to use in its place, with guesses and without. Where guesses make a difference, `guess` has
+    what they put in place of the rest.
+    """
     end = cell.end
-    return _slim(
+    instead = meanwhile or {}
+    plain, guess = (concluded(cell, variant, instead.get(on, ""), guesses=on) for on in (False, True))
+    return slim(
         {
+            **plain,
+            "guess": {key: value for key, value in guess.items() if value != plain[key]},
             "class": MARKS[cell.cls].name,
             "letters": MARKS[cell.cls].letters,
-            "state": _state(cell, variant),
-            "reason": cell.reason,
+            "reason": "" if cell.cls is Class.NOT_RUN else cell.reason,
             "sentence": cell.sentence,
             "expectation": cell.expectation,
-            "claims": list(cell.claims),
-            "meanwhile": meanwhile,
-            "diagnosis": fields_of(cell.diagnosis) if cell.diagnosis else None,
             "notes": list(cell.notes),
             "phases": _pairs(cell.phases),
             "failedPhase": cell.failed_phase,
@@ -172,20 +156,11 @@ def cell_evidence(
             "stamps": _stamps(cell.stamps) if cell.stamps else None,
             "past": _past(cell, runs) if cell.history else None,
             "byHand": list(cell.by_hand),
+            "command": cell.command,
+            "script": [cell.script_head, variant.scripts[cell.script]] if cell.script is not None else None,
             "byGpu": gpu_rows(cell),
         }
     )
-
-
-def _state(cell: CellView, variant: VariantView) -> str:
-    """Return the headline of the panel: bucket, class or what is claimed, and whether it is flaky."""
-    where = bucket(cell)
-    title, known = BUCKETS[where][0], MARKS[cell.cls].name
-    claimed = variant.expectations[cell.claims[0]].outcome if where == "claimed" else None
-    if claimed and claimed not in UNJUDGED:
-        known = PREDICATE[claimed]
-    flaky = "; flaky" if "flaky" in past.history_words(cell) else ""
-    return f"{title}{'' if title == known else f': {known.lower()}'}{flaky}"
 
 
 class Ran(NamedTuple):
@@ -217,7 +192,7 @@ def _past(cell: CellView, runs: Sequence[RunView]) -> dict[str, Any]:
     if found is None:
         return {}
     changes = found.latency.changes if found.latency else ()
-    return _slim(
+    return slim(
         {
             "said": list(past.sentences(cell)),
             "strip": [
@@ -306,7 +281,3 @@ def _stamps(stamps: Stamps) -> list[list[str]]:
 
 def _pairs(mapping: Mapping[str, Any]) -> list[list[Any]]:
     return [[key, value] for key, value in mapping.items()]
-
-
-def _slim(data: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in data.items() if value or key == "expectation"}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.engines import ENGINES
 from harness.report import past
-from harness.report.labels import BUCKETS, MARKS, UNEXPECTED, bucket
+from harness.report.labels import BUCKETS, CLAIMED, MARKS, UNEXPECTED, bucket
 from harness.words import GOOD, Class, Precision
 
 if TYPE_CHECKING:
@@ -24,13 +24,13 @@ _STATES: dict[str, Callable[[CellView, Side], bool]] = {
     "unknown": lambda _, one: one.cls is None,
     "measured": lambda cell, _: cell.measured,
     "unexpected": lambda cell, _: bucket(cell) in UNEXPECTED,
-    "claimed": lambda cell, _: bucket(cell) == "claimed",
+    "claimed": lambda cell, one: bucket(cell) in CLAIMED.values() and one.cls is not None,
 }
 
 
-def states(cell: CellView, one: Side) -> tuple[str, ...]:
-    """Return the words of `state:` that are true of a cell: of its own class, of what is known of it, its bucket."""
-    plain = dict.fromkeys(filter(None, (str(one.cls or ""), str(cell.cls), bucket(cell))))
+def states(cell: CellView, one: Side, where: str) -> tuple[str, ...]:
+    """Return the words of `state:` that are true of a cell: its own class, what is known of it, the bucket shown."""
+    plain = dict.fromkeys(filter(None, (str(one.cls or ""), str(cell.cls), where)))
     return (
         *(word for word, fits in _STATES.items() if fits(cell, one)),
         *(word for word in plain if word not in _STATES),

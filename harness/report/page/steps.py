@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from harness.report.compare.steps import Steps
+    from harness.report.compare.upgrade import Row, Upgrade
     from harness.report.model import Results
 
 #: Variants that are compared over all steps: 3 to 4 bytes and 25 microseconds each. Steps grow with the square of the
@@ -27,14 +28,16 @@ _MOST_COMPARED = 200_000
 
 
 class Line(NamedTuple):
-    """A row of a step: which variant, by its number, and the phrases that are shown."""
+    """A row of a step: which variant, by its number, and the phrases that are shown, by theirs."""
 
     kind: str
     row: int
-    text: str
-    cause: str
-    instead: str
-    sure: str
+    text: int
+    cause: int
+    instead: int
+    sure: int
+    seen: int
+    guessed: bool
 
 
 class Crossing(NamedTuple):
@@ -60,35 +63,68 @@ class Offer(NamedTuple):
     said: str
 
 
-def packed_steps(steps: Steps) -> list[dict[str, Any]]:
-    """Return for each column its steps, packed, and the columns that they go to, in the same order."""
-    rows = {key: row for each in steps.known[:1] for row, key in enumerate(each.variants)}
-    return [
-        {"packed": pack(_step(steps, before, after, rows) for after in afters), "to": afters}
-        for before, afters in enumerate(offered(steps.results).columns)
-    ]
+def packed_steps(steps: Steps) -> dict[str, Any]:
+    """Return for each column its steps, packed, with the columns that they go to, in the same order; and the phrases.
+
+    What is said of a variant on one column is said in each of its steps: the phrases of all stand in one chunk.
+    """
+    lines = _Lines(steps)
+    return {
+        "steps": [
+            {"packed": pack(_step(steps, before, after, lines) for after in afters), "to": afters}
+            for before, afters in enumerate(offered(steps.results).columns)
+        ],
+        "phrases": {"packed": pack(lines.phrases)},
+    }
 
 
-def _step(steps: Steps, before: int, after: int, rows: dict[tuple[str, str], int]) -> dict[str, Any]:
+class _Lines:
+    """Numbers variants, and phrases in the order in which they are first said."""
+
+    def __init__(self, steps: Steps) -> None:
+        self.phrases: dict[str, int] = {}
+        self._rows = {key: row for each in steps.known[:1] for row, key in enumerate(each.variants)}
+
+    def of(self, row: Row) -> Line:
+        """Return a row of a step by numbers."""
+        said = row.text, row.cause, row.instead, row.sure, row.seen
+        text, cause, instead, sure, seen = (
+            self.phrases.setdefault(phrase, len(self.phrases)) for phrase in said
+        )
+        number = self._rows[row.case, row.variant]
+        return Line(str(row.kind), number, text, cause, instead, sure, seen, row.guessed)
+
+
+def _step(steps: Steps, before: int, after: int, lines: _Lines) -> dict[str, Any]:
     step, found = steps.step(before, after)
-    lines = (
-        Line(str(row.kind), rows[row.case, row.variant], row.text, row.cause, row.instead, row.sure)
-        for row in found.rows
-    )
     crossings = (
         Crossing(row, node, said(old), said(new))
         for row, pair in enumerate(step.pairs)
         for node, old, new in crossed(pair)
     )
     changes = (Change(row, change(pair)) for row, pair in enumerate(step.pairs))
+    told = _told(found, lines)
+    if steps.guessed(before, after):
+        _, guessed = steps.step(before, after, guesses=True)
+        with_guesses = _told(guessed, lines)
+    else:
+        with_guesses = told
+    return {
+        **told,
+        "guesses": {key: value for key, value in with_guesses.items() if value != told[key]},
+        "crossed": table(Crossing, crossings),
+        "changes": table(Change, (one for one in changes if one.said)),
+    }
+
+
+def _told(found: Upgrade, lines: _Lines) -> dict[str, Any]:
+    """Return what guesses can change; what they do not change is written once."""
     return {
         "headline": found.headline,
         "basis": found.basis,
         "quiet": found.quiet,
         "tiles": table(Tile, found.tiles()),
-        "rows": table(Line, lines),
-        "crossed": table(Crossing, crossings),
-        "changes": table(Change, (one for one in changes if one.said)),
+        "rows": table(Line, map(lines.of, found.rows)),
     }
 
 

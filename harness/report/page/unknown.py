@@ -5,24 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.report.compare.ranges import PREDICATE
+from harness.report.claimed import says, source
 from harness.report.model import Span
-from harness.words import Class, Grade
+from harness.words import Grade
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.case import Expectation, Level
+    from harness.case import Expectation
     from harness.report.model import CellView, Results, VariantView
-
-
-#: What a claim of the class `ok` says at each level: who says "it builds" has not said "it works".
-_AT_LEVEL: dict[Level, str] = {
-    "builds": "builds",
-    "runs": "runs",
-    "right numbers": "gives the right numbers",
-    "precision": "works in the precision wanted",
-}
 
 
 @dataclass(frozen=True)
@@ -52,9 +43,7 @@ def questions(results: Results) -> Sequence[Asked]:
 
 def _told(claim: Expectation) -> str:
     where = "from" if claim.grade is Grade.GUESSED else "in"
-    source = f" {where} {claim.source.title or claim.source.url}" if claim.source else ""
-    says = _AT_LEVEL[claim.level] if claim.outcome is Class.OK and claim.level else PREDICATE[claim.outcome]
-    return f"{says}, {claim.graded}{source}"
+    return f"{says(claim)}, {claim.graded}{f' {where} {source(claim)}' if claim.source else ''}"
 
 
 def told_spans(variant: VariantView) -> tuple[Span, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ import onnx
 from onnx import TensorProto, helper
 
 from harness.agent.tensors import ELEMENTS, size
+from harness.case.inputs import input_seed
 from harness.run.numbers.wire import WORDS, Array, dtype_of
 
 if TYPE_CHECKING:
@@ -154,11 +154,9 @@ def _check_data(label: str, tensor: onnx.TensorProto) -> None:
 
 
 def _random(name: str, shape: tuple[int, ...], word: str, seed: int) -> Array:
-    # Keyed by name, so that adding an input leaves the others' values alone.
-    key = int.from_bytes(hashlib.sha256(f"{seed}:{name}".encode()).digest()[:8], "little")
     # PCG64's raw doubles are the part of numpy's generators that its compatibility policy keeps from drifting
     # least; anything finer is built on them here.
-    generator = np.random.Generator(np.random.PCG64(key))
+    generator = np.random.Generator(np.random.PCG64(input_seed(name, seed)))
     values = np.empty(math.prod(shape), dtype_of(word))
     for start in range(0, values.size, _CHUNK):
         part = values[start : start + _CHUNK]

@@ -53,7 +53,8 @@ def _is_result(argument: Any) -> bool:
 
 
 def _allocator(kind: str) -> Answer:
-    def allocate(result: Any, size: int, *_: Any) -> None:
+    def allocate(result: Any, wanted: Any, *_: Any) -> None:
+        size = int(getattr(wanted, "value", wanted))
         memory = (ctypes.c_char * size)()
         made.append(memory)
         address = ctypes.addressof(memory)
@@ -76,7 +77,7 @@ def _count(result: Any) -> None:
     ctypes.cast(result, ctypes.POINTER(ctypes.c_int))[0] = 1
 
 
-def _copy(to: Any, source: Any, size: int, _stream: Any) -> None:
+def _copy(to: Any, source: Any, size: Any, _stream: Any = None) -> None:
     ctypes.memmove(to, source, size)
 
 
@@ -88,6 +89,7 @@ _DOES: dict[str, Answer] = {
     "cuStreamCreate": _handle("stream"),
     "cuEventCreate": _handle("event"),
     "cuMemcpyHtoDAsync_v2": _copy,
+    "cuMemcpyHtoD_v2": _copy,
     "cuMemcpyDtoHAsync_v2": _copy,
     "cuMemcpyDtoDAsync_v2": _copy,
     "cuMemsetD8Async": lambda to, value, size, _: ctypes.memset(to, value, size),

@@ -17,6 +17,11 @@ const rows = zipped(data.rows).map((row, index) => ({
   ...row, index, case: data.cases[row.case], full: `${data.cases[row.case].name}[${row.name}]`,
 }));
 const looks = zipped(data.looks);
+// What is only guessed is shown where the reader asks for it: other looks, other sentences, other steps.
+const asked = { guesses: false };
+const plainGrid = data.grid;
+/** @type {(row: Row) => Span[]} */
+const spansOf = (row) => row.spans.map((span) => ({ ...span, text: (asked.guesses && span.guesses) || span.text })).filter((span) => span.text);
 /** @type {(row: number, column: number) => Look} */
 const lookOf = (row, column) => looks[data.grid[row][column]];
 const times = new Map(zipped(data.times).map((time) => [`${time.row} ${time.column}`, time]));

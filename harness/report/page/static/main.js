@@ -1,7 +1,7 @@
 // ---- what the page shows is what the address says ---------------------------------------------------------------
-const KEYS_OF_STATE = ["a", "b", "q", "state", "hide", "only", "metric", "cell", "vs"];
+const KEYS_OF_STATE = ["a", "b", "q", "state", "hide", "only", "cols", "metric", "guesses", "cell", "vs"];
 /** @type {() => State} */
-const fresh = () => ({ a: data.pair[0], b: data.pair[1], q: "", state: "", hide: "", only: "", metric: "", cell: "", vs: "" });
+const fresh = () => ({ a: data.pair[0], b: data.pair[1], q: "", state: "", hide: "", only: "", cols: "", metric: "", guesses: "", cell: "", vs: "" });
 let state = fresh();
 /** @type {(wanted: State) => string} */
 const hashOf = (wanted) => {
@@ -17,12 +17,12 @@ const readHash = () => {
   const found = fresh();
   if (!text) return found;
   try {
-    if (/^(?:a|b|q|state|hide|only|metric|cell|vs)=/.test(text)) {
+    if (/^(?:a|b|q|state|hide|only|cols|metric|guesses|cell|vs)=/.test(text)) {
       for (const piece of text.split("&")) {
         const [key, ...rest] = piece.split("=");
         if (KEYS_OF_STATE.includes(key)) found[key] = decodeURIComponent(rest.join("="));
       }
-    } else if (placeOf(decodeURIComponent(text))) found.cell = decodeURIComponent(text);
+    } else if (/\[.*\]-/.test(decodeURIComponent(text))) found.cell = decodeURIComponent(text);
     else return null;
   } catch { return null; }
   return found;
@@ -33,8 +33,12 @@ const number = (id, otherwise) => (byTarget.get(id) || byTarget.get(otherwise))?
 const strangers = () => {
   const unknown = ["a", "b", "vs"].filter((key) => state[key] && !byTarget.has(state[key])).map((key) => `target ${cut(state[key], 60)}`);
   if (state.cell && !placeOf(state.cell)) unknown.push(`cell ${cut(state.cell, 120)}`);
-  byId("stranger").textContent = unknown.length ? `The address names what is not in this report: ${unknown.join(", ")}.` : "";
-  byId("stranger").hidden = !unknown.length;
+  const said = unknown.length ? [`The address names what is not in this report: ${unknown.join(", ")}.`] : [];
+  // Who opens a link sees the top of the page, and not what is said beside the filter.
+  const typing = document.activeElement === byId("f-text");
+  try { parseQuery(state.q); } catch (error) { if (!typing) said.push(`The filter of the address is none: ${messageOf(error).replace(/[^?]$/, "$&.")}`); }
+  byId("stranger").textContent = said.join(" ");
+  byId("stranger").hidden = !said.length;
 };
 /** @type {(text: string) => void} */
 const problem = (text) => {
@@ -44,15 +48,9 @@ const problem = (text) => {
 };
 let shownPair = "";
 let stepShown = Promise.resolve();
+let cellShown = Promise.resolve();
 /** @type {string | null} */
 let shownFilter = null;
-/** @type {(pick: HTMLSelectElement, offered: Target[], chosen: number) => void} */
-const fillPicker = (pick, offered, chosen) => {
-  const groups = new Set(offered.map((target) => target.family));
-  pick.replaceChildren(...[...groups].map((family) => make("optgroup", { label: cut(family, 60) }, offered.filter((target) => target.family === family)
-    .map((target) => make("option", { value: target.id }, `${target.id} – ${cut(target.short, 40)}${target.run ? "" : " (not run)"}`)))));
-  pick.value = targets[chosen].id;
-};
 // Offers the targets that there are steps to: for "to" those from the one chosen, and the one that the address names.
 /** @type {(before: number, after: number) => void} */
 const fillPickers = (before, after) => {
@@ -65,7 +63,7 @@ const phone = matchMedia("(max-width: 40rem)");
 const pairNow = () => [number(state.a, data.pair[0]), number(state.b, data.pair[1])];
 const filterAgain = () => {
   const pair = phone.matches && !state.only.includes("a") ? pairNow() : null;
-  const filter = JSON.stringify([state.q, state.state, state.hide, state.only, pair]);
+  const filter = JSON.stringify([state.q, state.state, state.hide, state.only, state.cols, pair]);
   if (filter === shownFilter) return;
   let query;
   try {
@@ -73,16 +71,21 @@ const filterAgain = () => {
     problem("");
   } catch (error) {
     if (!(error instanceof BadQuery)) throw error;
-    problem(`${error.message} – the rows are still those of the filter before.`);
-    return;
+    problem(`${error.message} – the rows are ${shownFilter === null ? "all there are" : "still those of the filter before"}.`);
+    if (shownFilter !== null) return;
+    query = parseQuery("");
   }
   shownFilter = filter;
-  filterRows({ query, hide: state.hide.split("|"), state: state.state, differs: state.only.includes("d"), measured: state.only.includes("m"), pair });
+  filterRows({ query, hide: state.hide.split("|"), state: state.state, differs: state.only.includes("d"), measured: state.only.includes("m"), pair, cols: state.cols ? state.cols.split(",") : [] });
   byId("filter-said").textContent = filterSaid(state, pair);
 };
 const apply = () => {
   const pair = pairNow();
   strangers();
+  if (showGuesses(state.guesses === "1")) {
+    [shownPair, shownFilter, current] = ["", null, null];
+    byId("show-guesses").checked = asked.guesses;
+  }
   const newPair = targets.length && shownPair !== pair.join();
   if (newPair) {
     shownPair = pair.join();
@@ -103,6 +106,11 @@ const apply = () => {
   const hidden = state.hide.split("|");
   for (const box of filters.querySelectorAll("[name=family]")) box.checked = !hidden.includes(families[box.value].dataset.name || "");
   byId("f-pair").setAttribute("aria-pressed", String(onlyTwo(state)));
+  showChosen(state.cols);
+  showDetails(state.only.includes("s"));
+  unfoldAll(state.only.includes("u"));
+  byId("f-details").checked = state.only.includes("s");
+  byId("f-unfold").checked = state.only.includes("u");
   filterAgain();
   if (newPair) showPair(pair);
   for (const button of document.querySelectorAll("[data-bucket]")) button.setAttribute("aria-pressed", String(state.state === "b-" + button.dataset.bucket));
@@ -110,7 +118,7 @@ const apply = () => {
   if (place) {
     const vs = byTarget.get(state.vs);
     const other = vs && vs.index !== place[1] ? vs.index : null;
-    if (String(current) !== String([...place, other])) openCell(...place, other);
+    if (String(current) !== String([...place, other])) cellShown = openCell(...place, other);
   } else shutCell();
 };
 // A step to another cell is one that the browser's Back undoes; typing in a filter is not.
@@ -124,11 +132,12 @@ const go = (changes) => {
   apply();
 };
 /** @type {(target: Target) => string} */
-const targetSaid = (target) => cut(`${target.label}${target.run ? "" : `; not run here, needs ${target.needs}`}`, 300);
+const targetSaid = (target) => cut(target.run ? `Last run: ${target.facts.find(([name]) => name === "Last run")?.[1]}` : `Not run for this report; needs ${target.needs}`, 300);
 
 const filters = byId("filters");
 filters.hidden = false;
 byId("pair").hidden = false;
+byId("guesses-said")?.remove();
 byId("pair-said").classList.add("on-paper");
 // Another start may have no step to where one was going: then the nearest that it has is offered.
 /** @type {(id: string) => void} */
@@ -150,8 +159,11 @@ const only = (letter, on) => [...new Set([...state.only].filter((one) => one !==
 byId("f-text").addEventListener("input", () => go({ q: byId("f-text").value }));
 byId("f-state").addEventListener("change", () => go({ state: byId("f-state").value }));
 byId("f-metric").addEventListener("change", () => go({ metric: byId("f-metric").value }));
+byId("show-guesses")?.addEventListener("change", () => go({ guesses: byId("show-guesses").checked ? "1" : "" }));
 byId("f-differs").addEventListener("change", () => go({ only: only("d", byId("f-differs").checked) }));
 byId("f-measured").addEventListener("change", () => go({ only: only("m", byId("f-measured").checked) }));
+byId("f-details").addEventListener("change", () => go({ only: only("s", byId("f-details").checked) }));
+byId("f-unfold").addEventListener("change", () => go({ only: only("u", byId("f-unfold").checked) }));
 byId("f-all").addEventListener("change", () => go({ only: only("a", byId("f-all").checked) }));
 phone.addEventListener("change", filterAgain);
 byId("f-pair").addEventListener("click", () => {
@@ -159,7 +171,7 @@ byId("f-pair").addEventListener("click", () => {
   showPair(pairNow());
 });
 byId("show-all").addEventListener("click", () => {
-  go({ q: "", state: "", hide: "", only: state.only.includes("a") ? "a" : "" });
+  go({ q: "", state: "", hide: "", cols: "", only: state.only.replace(/[^asu]/g, "") });
   showPair(pairNow());
   byId("f-text").focus();
 });
@@ -183,7 +195,7 @@ for (const reference of document.querySelectorAll("a[data-q]")) {
   reference.href = hashOf({ ...fresh(), q: reference.dataset.q });
   reference.addEventListener("click", (/** @type {Event} */ event) => {
     event.preventDefault();
-    go({ q: reference.dataset.q, state: "", hide: "", only: "" });
+    go({ q: reference.dataset.q, state: "", hide: "", cols: "", only: state.only.replace(/[^su]/g, "") });
     byId("matrix").scrollIntoView();
   });
 }
@@ -220,7 +232,7 @@ addEventListener("hashchange", follow);
 addEventListener("popstate", follow);
 addEventListener("keydown", (event) => {
   const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement?.tagName || "");
-  if (event.key === "Escape" && byId("help").open) return;
+  if (event.key === "Escape" && (byId("help").open || about.matches(":popover-open"))) return;
   if (event.key === "Escape" && state.cell) go({ cell: "", vs: "" });
   if (typing || event.altKey || event.ctrlKey || event.metaKey) return;
   if (event.key === "/") {
@@ -235,16 +247,21 @@ const ON_PAPER = 20000;
 /** @type {HTMLDetailsElement[]} */
 let unfolded = [];
 addEventListener("beforeprint", () => {
-  if (!STATIC && panel.hidden && matching.length * shownColumns().length <= ON_PAPER) drawMore(matching.length);
-  unfolded = [...document.querySelectorAll("main details:not([open], #nodes, .claims), #panel details:not([open])")];
+  if (panel.hidden) unfoldAll(true);
+  if (!STATIC && panel.hidden && lines.length * shownColumns().length <= ON_PAPER) drawMore(lines.length);
+  unfolded = [...document.querySelectorAll("main details:not([open], #nodes), #panel details:not([open])")];
   unfolded.forEach((entry) => { entry.open = true; });
 });
-addEventListener("afterprint", () => unfolded.forEach((entry) => { entry.open = false; }));
+addEventListener("afterprint", () => {
+  unfolded.forEach((entry) => { entry.open = false; });
+  unfoldAll(state.only.includes("u"));
+});
 byId("f-help").addEventListener("click", showHelp);
 follow();
 if (!shownPair) apply();
-if (current) scroller.scrollIntoView({ block: "nearest", behavior: "instant" });
-stepShown.then(() => {
+// Once all that stands above the matrix has its height.
+Promise.all([stepShown, cellShown]).then(() => {
+  if (current) scroller.scrollIntoView({ block: "nearest", behavior: "instant" });
   performance.mark("ready");
   document.documentElement.dataset.ready = "";
 });

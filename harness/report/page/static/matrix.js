@@ -1,6 +1,6 @@
 // ---- the matrix: rows are static where the page has them, else made as far as they are scrolled to --------------
 const STATIC = !grid.hasAttribute("data-drawn");
-const BATCH = 10;
+const BATCH = 15;
 let watch = () => {};
 /** @type {HTMLElement} */
 const scroller = grid.closest(".scroller");
@@ -18,7 +18,8 @@ const elements = [];
 /** @type {HTMLAnchorElement[][]} */
 const links = [];
 let columns = targets.map(() => true);
-let matching = rows.map((row) => row.index);
+let matching = order;
+let lines = linesOf(matching);
 /** @type {boolean[] | null} */
 let hits = null;
 let drawn = 0;
@@ -39,23 +40,22 @@ const tableCell = (row, column) => {
     look.under ? [" ", make("i", { class: look.under === look.chip ? "chip" : null }, look.under)] : null, time ? [" ", make("i", { class: "time" }, time)] : null);
   return make("td", { class: (firsts.has(column) ? "first " : "") + look.classes, title: spoken(row, column) }, anchor);
 };
-/** @type {(span: Span) => Element} */
-const spanLine = ({ series, text }) => make("div", { class: "span" }, make("b", {}, series), " ", text);
 /** @type {(row: Row) => HTMLElement} */
-const rowElement = (row) => {
-  const claimed = row.spans.filter((span) => span.claimed);
-  return make("tr", { class: "variant" }, make("th", { scope: "row" }, make("div", { class: "row" },
-    make("div", { class: "head" }, make("code", {}, cut(row.name)), " ",
-      make("span", { class: `role r-${row.role}` }, row.role_name + (row.counterpart ? ` of ${cut(row.counterpart)}` : "")),
-      row.tags.length ? [" ", make("span", { class: "tags" }, cut(row.tags.join(" ")))] : null,
-      claimed.length ? make("details", { class: "claims" }, make("summary", { title: "Reported or guessed, not run here" }, "claims"), claimed.map(spanLine)) : null),
-    make("div", { class: "claim" }, cut(row.title)), row.spans.filter((span) => !span.claimed).map(spanLine))),
-  targets.map((_, column) => tableCell(row.index, column)));
-};
+const rowElement = (row) => make("tr", { class: "variant" }, make("th", { scope: "row" }, make("div", { class: "row" },
+  make("div", { class: "head" }, make("code", { title: cut(row.title, 400) }, cut(row.name)), " ",
+    make("span", { class: `role r-${row.role}` }, row.role_name, row.counterpart ? make("span", { class: "of" }, ` of ${cut(row.counterpart)}`) : null),
+    row.tags.length ? [" ", make("span", { class: "tags" }, cut(row.tags.join(" ")))] : null),
+  make("div", { class: "claim" }, cut(row.title)),
+  spansOf(row).map(({ series, text }) => make("div", { class: "span" }, make("b", {}, series), " ", text)))),
+targets.map((_, column) => tableCell(row.index, column)));
 /** @type {(found: Case) => any} */
-const caseElement = (found) => make("tbody", {}, make("tr", { class: "case" }, make("th", { scope: "rowgroup", colspan: targets.length + 1 },
-  make("div", {}, make("h3", {}, cut(found.title)), " ", make("code", {}, cut(found.name)),
-    make("p", {}, cut(found.summary, 1000), found.links.map(({ url, title }) => [" ", link(url, cut(title))]))))));
+const caseElement = (found) => {
+  const head = make("tr", { class: "case" }, make("th", { scope: "rowgroup", colspan: targets.length + 1 },
+    make("div", {}, make("h3", {}, cut(found.title)), " ", make("code", {}, cut(found.name)),
+      make("p", {}, cut(found.summary, 1000), found.links.map(({ url, title }) => [" ", link(url, cut(title))])))));
+  addTeller(head, found.name);
+  return make("tbody", {}, head);
+};
 /** @type {Against | null} */
 let against = null;
 /** @type {(row: number, column: number) => string} */
@@ -70,6 +70,7 @@ const measure = (row) => links[row].forEach((anchor, column) => {
 const adopt = (row, element) => {
   elements[row] = element;
   links[row] = [...element.querySelectorAll("td > a")];
+  addTeller(element, rows[row].name);
   if (against) measure(row);
   else links[row].forEach((anchor, column) => dress(anchor, row, column));
 };
@@ -94,34 +95,42 @@ const show = (row) => {
     cell.hidden = !columns[column];
     cell.classList.toggle("hit", Boolean(hits && columns[column] && hits[data.grid[row][column]]));
   });
+  showSpans(row);
+};
+/** @type {(line: Line) => HTMLElement} */
+const lineElement = (line) => {
+  if (typeof line !== "number") return drawFold(line);
+  if (!elements[line]) adopt(line, rowElement(rows[line]));
+  show(line);
+  return elements[line];
 };
 /** @type {(many: number) => void} */
 const drawMore = (many) => {
-  const until = Math.min(matching.length, drawn + many);
+  const until = Math.min(lines.length, drawn + many);
   for (; drawn < until; drawn += 1) {
-    const row = rows[matching[drawn]];
-    if (!elements[row.index]) adopt(row.index, rowElement(row));
-    const body = bodies.get(row.case) || caseElement(row.case);
-    bodies.set(row.case, body);
+    const line = lines[drawn];
+    const inCase = rows[typeof line === "number" ? line : line.rows[0]].case;
+    const body = bodies.get(inCase) || caseElement(inCase);
+    bodies.set(inCase, body);
     if (body.parentElement !== grid) grid.append(body);
-    body.append(elements[row.index]);
+    body.append(lineElement(line));
     body.rows[0].cells[0].colSpan = columns.filter(Boolean).length + 1;
-    show(row.index);
   }
 };
 if (STATIC) {
   [...grid.querySelectorAll("tr.variant")].forEach((element, row) => adopt(row, element));
+  [...grid.querySelectorAll("tr.case")].forEach((element, at) => addTeller(element, data.cases[at].name));
+  for (const { rows: [first, ...rest] } of folds) elements[first].after(...rest.map((row) => elements[row]));
 } else {
   const sentinel = byId("more");
   // The margin is as wide because the sentinel is no wider than the window: scrolled sideways, it would be out of sight.
   const more = new IntersectionObserver((entries) => {
-    if (!entries.some((entry) => entry.isIntersecting) || drawn === matching.length) return;
+    if (!entries.some((entry) => entry.isIntersecting) || drawn === lines.length) return;
     drawMore(BATCH);
     watch();
-  }, { root: scroller, rootMargin: "600px 1000000px" });
+  }, { root: scroller, rootMargin: "300px 1000000px" });
   // An observer speaks when a crossing changes; observed anew it speaks of a sentinel that is still in view.
   watch = () => { more.unobserve(sentinel); more.observe(sentinel); };
-  byId("matrix-off").remove();
 }
 const drawHeads = () => {
   heads.forEach((head, index) => { head.hidden = !columns[index]; });
@@ -135,6 +144,7 @@ const drawHeads = () => {
   grid.classList.toggle("few", columns.filter(Boolean).length < 3);
 };
 const drawRows = () => {
+  lines = linesOf(matching);
   drawHeads();
   if (!STATIC) {
     for (const body of bodies.values()) {
@@ -146,44 +156,54 @@ const drawRows = () => {
     watch();
     return;
   }
-  const kept = new Set(matching);
+  const kept = new Set(lines);
+  for (const fold of folds) {
+    if (kept.has(fold)) elements[fold.rows[0]].before(drawFold(fold));
+    else foldElements.get(fold)?.remove();
+  }
   elements.forEach((element, row) => {
     element.hidden = !kept.has(row);
     if (!element.hidden) show(row);
   });
   for (const body of grid.tBodies) {
-    body.hidden = !body.querySelector("tr.variant:not([hidden])");
+    body.hidden = !body.querySelector("tr.variant:not([hidden]), tr.fold");
     body.rows[0].cells[0].colSpan = columns.filter(Boolean).length + 1;
   }
 };
 // Sets what is shown; `hide` are families left out, `state` a class or verdict, `query` a parsed query. `pair` are the
-// only columns that there is room for, unless the query names others.
+// only columns that there is room for, unless the query or `cols`, which were chosen one by one, names others.
 /** @type {(filter: Filter) => void} */
-const filterRows = ({ query, hide, state, differs, measured, pair }) => {
-  const room = (/** @type {Target} */ target) => !pair || query.columns.length > 0 || pair.includes(target.index);
+const filterRows = ({ query, hide, state, differs, measured, pair, cols }) => {
+  const room = (/** @type {Target} */ target) => (cols.length ? cols.includes(target.id) : !pair || query.columns.length > 0 || pair.includes(target.index));
   columns = targets.map((target) => !hide.includes(target.family) && !(measured && !target.run) && room(target) && query.columns.every((fits) => fits(target)));
-  const shown = targets.map((_, column) => column).filter((column) => columns[column]);
+  const shown = shownColumns();
   const tests = [...query.cells, ...(state ? [(/** @type {Look} */ look) => look.bucket === state.slice(2) && state[0] === "b" || (look.cls === state.slice(2) && state[0] === "k")] : [])];
   const fits = looks.map((look) => tests.every((test) => test(look)));
   const banned = looks.map((look) => query.none.some((test) => test(look)));
-  const sequences = query.sequences.map(([states, not]) => ({ follows: sequence(states, columns), not }));
+  const sequences = query.sequences.map(([states, not]) => ({ follows: sequence(states, columns, (look) => look.measured), claimed: sequence(states, columns, (look) => look.told), not }));
+  const altered = differs ? differing(columns) : null;
   hits = tests.length ? fits : null;
-  matching = rows.filter((row) => {
+  const fitting = order.filter((index) => {
+    const row = rows[index];
     if (!shown.length) return false;
-    if (differs && !row.differs) return false;
+    if (altered && !altered(row)) return false;
     if (!query.rows.every((test) => test(row))) return false;
-    const cells = data.grid[row.index];
+    const cells = data.grid[index];
     if (tests.length && !shown.some((column) => fits[cells[column]])) return false;
-    if (query.none.length && shown.some((column) => banned[cells[column]])) return false;
-    return sequences.every(({ follows, not }) => follows(row) !== not);
-  }).map((row) => row.index);
+    return !query.none.length || !shown.some((column) => banned[cells[column]]);
+  });
+  matching = fitting.filter((row) => sequences.every(({ follows, not }) => follows(rows[row]) !== not));
+  const kept = new Set(matching);
+  const unrun = sequences.some(({ not }) => !not) ? fitting.filter((row) => !kept.has(row) && sequences.every(({ claimed, not }) => claimed(rows[row]) !== not)).length : 0;
   drawRows();
-  byId("f-count").value = matching.length === rows.length ? `${rows.length} rows` : `${matching.length} of ${rows.length} rows`;
+  byId("f-count").value = (matching.length === rows.length ? `${rows.length} rows` : `${matching.length} of ${rows.length} rows`)
+    + (unrun ? `; ${unrun} more by what is reported, which seq: leaves out: it sees measured cells alone` : "");
   byId("empty").hidden = matching.length > 0;
   byId("empty-said").textContent = shown.length ? "No row fits these filters." : "No column fits these filters.";
   if (!home || !seen(home)) {
-    const first = links[matching[0]]?.[shown[0]];
-    if (first) setHome(first);
+    const first = lines.find((line) => typeof line === "number");
+    const anchor = typeof first === "number" ? links[first]?.[shown[0]] : null;
+    if (anchor) setHome(anchor);
   }
 };
 
@@ -200,13 +220,14 @@ const setHome = (anchor) => {
 };
 /** @type {(list: number[], now: number, by: number) => number} */
 const step = (list, now, by) => list[Math.min(list.length - 1, Math.max(0, list.indexOf(now) + by))];
+const rowsShown = () => lines.filter((line) => typeof line === "number");
 const shownColumns = () => targets.map((_, index) => index).filter((index) => columns[index]);
 /** @type {{ [key: string]: (row: number, column: number) => [row: number, column: number] }} */
 const MOVES = {
   ArrowRight: (row, column) => [row, step(shownColumns(), column, 1)],
   ArrowLeft: (row, column) => [row, step(shownColumns(), column, -1)],
-  ArrowDown: (row, column) => [step(matching, row, 1), column],
-  ArrowUp: (row, column) => [step(matching, row, -1), column],
+  ArrowDown: (row, column) => [step(rowsShown(), row, 1), column],
+  ArrowUp: (row, column) => [step(rowsShown(), row, -1), column],
   Home: (row) => [row, shownColumns()[0]],
   End: (row) => [row, shownColumns().slice(-1)[0]],
 };
@@ -217,6 +238,11 @@ const whereIs = (anchor) => {
 };
 grid.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
   const anchor = /** @type {Element} */ (event.target).closest("td > a");
+  if (anchor && event.key === " ") {
+    event.preventDefault();
+    tellRow(anchor.closest("tr"));
+    return;
+  }
   const move = MOVES[event.key];
   if (!anchor || !move || event.altKey || event.ctrlKey || event.metaKey) return;
   event.preventDefault();

@@ -19,7 +19,8 @@ const figure = (value) => (typeof value === "number" ? String(Number(value.toPre
 /** @type {(cell: Cell, variant: Variant, measured: boolean) => Element[]} */
 const claims = (cell, variant, measured) => (cell.claims || []).map((index) => {
   const claim = variant.expectations[index];
-  return make("p", {}, make("b", {}, claim.outcome), " ", claim.how.replace(/\.?$/, ". "), claim.url ? [link(claim.url, claim.source || claim.url), " "] : "",
+  return make("p", {}, make("b", {}, claim.says), ", ", claim.how, claim.url ? [" ", link(claim.url, claim.source || claim.url)] : "", ". ",
+    claim.note ? `${capital(claim.note.replace(/\.?$/, "."))} ` : "", claim.where ? make("span", { class: "quiet" }, `${claim.where} `) : "",
     measured && cell.expectation === index ? make("span", { class: "quiet" }, "This is what the result is held against.") : "");
 });
 // A proof is named case.variant; its cell on the same target is where to look, and says there whether it holds.
@@ -34,14 +35,15 @@ const diagnosis = (cell, column) => {
   if (!found) return [];
   return [make("div", { class: "box hint" }, make("p", {}, make("b", {}, found.title), " ", make("a", { href: `#error=${found.id}` }, make("code", {}, found.id))),
     make("p", {}, found.cause), make("p", {}, make("b", {}, "What to do. "), found.advice),
-    found.proofs.length ? make("p", {}, "Put to the test by ", found.proofs.map((name, index) => [index ? ", " : "", proof(name, column)]).flat(), ".") : null,
+    data.replaced[found.id] ? region("Old call and new one", table(["Old call", "In its place, as NVIDIA reports"], data.replaced[found.id].map(([old, now, url]) => [make("code", {}, old), link(url, now)]))) : null,
+    found.proofs.length ? make("p", {}, "The advice is tried in ", found.proofs.map((name, index) => [index ? ", " : "", proof(name, column)]).flat(), ".") : null,
     found.links.length ? make("p", { class: "quiet" }, found.links.map((url, index) => [index ? ", " : "", link(url, url)]).flat()) : null)];
 };
 // What to use where the cell does not work, each variant named as a link to its cell on the same target.
 /** @type {(cell: Cell, column: number) => Element[]} */
 const meanwhile = (cell, column) => {
   if (!cell.meanwhile) return [];
-  const pieces = cell.meanwhile.split(/([^\s[\]]+\[[^\]]+\])/);
+  const pieces = capital(cell.meanwhile).split(/([^\s[\]]+\[[^\]]+\])/);
   return [make("p", {}, make("b", {}, "Meanwhile. "), pieces.map((piece) => { const row = rowOf.get(piece); return row === undefined ? piece : cellLink(idOf(row, column), piece); }), ".")];
 };
 // What the cell ended as on each GPU, the worst first, which is what the rest of the panel shows; then the others' words.
@@ -134,11 +136,13 @@ const strip = (past) => make("ol", { class: "strip", "aria-label": "The last run
   const words = `${when} UTC: ${name.toLowerCase()}${elsewhere ? ", on another stack" : ""}`;
   return make("li", { class: elsewhere ? "elsewhere" : null, title: words }, make("b", { class: `badge ${shape} k-${cls}`, "aria-hidden": "true" }, letters), make("span", { class: "vh" }, words));
 }));
+/** @type {(days: string[]) => string} */
+const between = (days) => (days[0] === days.at(-1) ? `all on ${days[0]}` : `${days[0]} to ${days.at(-1)}`);
 /** @type {(past: Past) => Element | null} */
 const stripTold = (past) => {
   const days = (past.strip || []).map(([when]) => when.slice(0, 10));
   const other = (past.strip || []).some(([, , elsewhere]) => elsewhere);
-  return days.length > 1 ? make("p", { class: "quiet" }, `${days.length} runs, ${days[0]} to ${days.at(-1)}${other ? "; dotted below: on another stack" : ""}.`) : null;
+  return days.length > 1 ? make("p", { class: "quiet" }, `${days.length} runs, ${between(days)}${other ? "; dotted below: on another stack" : ""}.`) : null;
 };
 /** @type {(past: Past) => Element | null} */
 const medians = (past) => {
@@ -152,23 +156,48 @@ const medians = (past) => {
   const lines = found.flatMap(([when], at) => (changed.has(when) ? [make("line", { class: "changed", x1: x(at), x2: x(at), y1: "0", y2: "100%" }, make("title", {}, `changed ${when} UTC`))] : []));
   return make("figure", { class: "medians" }, make("svg", { class: "spark", role: "img", "aria-label": `Medians of ${found.length} runs on this stack, from ${ms(low)} to ${ms(high)}` },
     lines, found.map(([when, value], at) => make("circle", { cx: x(at), cy: y(value), r: 3 }, make("title", {}, `${when} UTC: ${ms(value)}`)))),
-  make("figcaption", { class: "quiet" }, `Median of each run on this stack, ${found[0][0].slice(0, 10)} to ${found.slice(-1)[0][0].slice(0, 10)}: ${ms(low)} to ${ms(high)}${lines.length ? "; a line marks a change" : ""}.`));
+  make("figcaption", { class: "quiet" }, `Median of each run on this stack, ${between(found.map(([when]) => when.slice(0, 10)))}: ${ms(low)} to ${ms(high)}${lines.length ? "; a line marks a change" : ""}.`));
 };
 /** @type {(cell: Cell) => Content[]} */
 const past = (cell) => (cell.past ? [...cell.past.said.map((text) => make("p", {}, text)), strip(cell.past), stripTold(cell.past), medians(cell.past)] : []);
 /** @type {(text: string) => string} */
 const quoted = (text) => `'${text.replace(/'/g, "'\\''")}'`;
-// A line that begins with # says what the one before it cannot express.
-/** @type {(id: string, cell: Cell, variant: Variant, target: Target) => Content[]} */
-const reproduce = (id, cell, variant, target) => {
-  const [lines, unsaid] = [(cell.byHand || []).filter((line) => line[0] !== "#"), (cell.byHand || []).filter((line) => line[0] === "#")];
-  return [...published("The model", "models", variant.file, make("a", { href: `models/${variant.file}`, download: variant.file }, variant.file)),
-    lines.length ? make("p", { class: "quiet" }, `By hand, as a bug report needs it, in the folder of the model${lines.length > 1 ? ": in NVIDIA’s image, or where TensorRT is installed" : ""}.`) : null,
-    lines.map(command), unsaid.map((line) => make("p", { class: "quiet" }, capital(line.slice(2)) + ".")),
-    make("p", { class: "quiet" }, "This cell again, in a clone of the project."),
-    command(`pytest ${quoted(`matrix.yaml::${id}`)}`), command(`trt-compat show ${quoted(id)}`),
-    target.commands.length ? fold("The same container on the public base image, made by hand in a clone of the project", target.commands.map(command)) : null];
+/** @type {(name: string, kind: string, base64: string) => Element} */
+const saved = (name, kind, base64) => make("a", { href: `data:${kind};base64,${base64}`, download: name }, name);
+/** @type {(text: string) => string} */
+const base64Of = (text) => btoa(String.fromCharCode(...new TextEncoder().encode(text)));
+// The lines are one block; those that begin with # are remarks. The file is the same that `show --save` writes.
+/** @type {(cell: Cell, file: string) => Content[]} */
+const byHand = (cell, file) => {
+  const lines = cell.byHand || [];
+  const [block, remarks] = [lines.filter((line) => line[0] !== "#"), lines.filter((line) => line[0] === "#")];
+  const text = cell.script ? cell.script.join("\n") : "";
+  return !block.length ? [] : [
+    text ? make("p", {}, "A Python file that does the same: ", saved(file, "text/x-python", base64Of(text)), ".") : null,
+    text ? fold("Read it", boxed(text), copying("Copy", () => text)) : null,
+    make("p", { class: "quiet" }, `By hand, as a bug report needs it, in the folder of the model${text ? " and of the file" : ""}.`), command(block.join("\n")),
+    cell.command && !block.includes(cell.command) ? make("p", { class: "quiet" }, "Where the engine is installed: ", make("code", {}, cell.command)) : null,
+    remarks.map((line) => make("p", { class: "quiet" }, line.slice(2).split(/(https:\S+)/).map((piece, at) => (at % 2 ? link(piece, piece) : capital(piece))), "."))];
 };
+// The image that cells run in, made in a clone, and the cell by hand in it.
+/** @type {(id: string, cell: Cell, variant: Variant, target: Target) => Content} */
+const contained = (id, cell, variant, target) => {
+  const [start, made] = [target.commands.at(-1) || "", target.commands.slice(0, -1)];
+  if (!start || !cell.command) return null;
+  const image = (cell.stamps || []).find(([key]) => key === "image")?.[1] || "";
+  const same = image && start.split(" ").includes(image);
+  return fold("In the project’s image, made in a clone of the project",
+    image ? make("p", { class: "quiet" }, same ? "The image is tagged as the one that this was measured in." : `Measured in ${image}, which was made on the machine that measured, on another base, and is in no registry.`) : null,
+    command([`trt-compat show ${quoted(id)} --save ${variant.file}`, ...made, `${start} ${cell.command}`].join("\n")));
+};
+/** @type {(id: string, cell: Cell, variant: Variant, target: Target) => Content[]} */
+const reproduce = (id, cell, variant, target) => [
+  ...(variant.onnx ? [make("p", {}, "The model, which this page holds: ", saved(variant.file, "application/octet-stream", variant.onnx), ".")]
+    : published("The model", "models", variant.file, make("a", { href: `models/${variant.file}`, download: variant.file }, variant.file))),
+  ...byHand(cell, variant.file.replace(/onnx$/, "py")),
+  make("p", { class: "quiet" }, "This cell again, in a clone of the project."),
+  command(`pytest ${quoted(`matrix.yaml::${id}`)}`), command(`trt-compat show ${quoted(id)}`),
+  contained(id, cell, variant, target)];
 
 /** @type {(column: number, other: number | null) => Element} */
 const beside = (column, other) => {
@@ -190,9 +219,9 @@ const picture = (variant, sides) => (sides.some(({ cell }) => (cell.precision ||
 /** @type {(row: number, column: number, other: number | null, found: Evidence | null) => Content[]} */
 const bodyOf = (row, column, other, found) => {
   if (!found) return [make("p", {}, "The evidence of this cell was left out of the page to keep it small; ", make("a", { href: data.archives.includes("results.json") ? "results.json.xz" : "results.json" }, "results.json"), " has it.")];
-  const cell = found.cells[column] || {};
+  const cell = toldCell(found.cells[column] || {});
   const variant = found.variant;
-  const second = other === null ? null : { at: other, name: targets[other].id, cell: found.cells[other] || {} };
+  const second = other === null ? null : { at: other, name: targets[other].id, cell: toldCell(found.cells[other] || {}) };
   const facts = /** @type {[string, string][]} */ ([["missing API", cell.missingApi], ["process", cell.end], ["peak memory", cell.peakRss && size(cell.peakRss)],
     ["engine size", cell.engineBytes && size(cell.engineBytes)]].filter(([, value]) => value));
   const sides = [{ name: targets[column].id, baseline: targets[column].baseline, cell, state: stateOf(lookOf(row, column)) }];
@@ -204,7 +233,7 @@ const bodyOf = (row, column, other, found) => {
     cell.sentence && cell.reason && !cell.sentence.includes(cell.reason) ? make("p", {}, cell.reason) : "",
     ...chapter("By GPU", byGpu(cell)),
     ...diagnosis(cell, column), ...meanwhile(cell, column), ...(cell.notes || []).map((note) => make("p", { class: "quiet" }, note)),
-    ...chapter("What is known", claims(cell, variant, lookOf(row, column).measured)),
+    ...chapter("Seen by", claims(cell, variant, lookOf(row, column).measured)),
     ...(second ? chapter(`Beside it: ${second.name}`, otherSide(second.cell, second.at)) : []),
     ...chapter("Past runs", past(cell)),
     ...chapter("Precision of the nodes that matter", precision(cell, variant, targets[column].baseline)),

@@ -12,7 +12,7 @@ const nearest = (word, words) => words.find((other) => other.startsWith(word.sli
 const check = (key, value, words) => {
   if (words.includes(value)) return;
   const hint = nearest(value, words);
-  throw new BadQuery(`${key}:${value} – ${hint ? `did you mean ${hint}? ` : ""}${key}: takes ${words.slice(0, 24).join(", ")}`);
+  throw new BadQuery(`${key}:${value} – ${hint ? `did you mean ${hint}?` : `${key}: takes ${words.slice(0, 24).join(", ")}`}`);
 };
 /** @type {(text: string) => { not: boolean; key: string | null; value: string }[]} */
 const tokens = (text) => {
@@ -126,13 +126,28 @@ const parseQuery = (text) => {
   else made.rows.push(...words);
   return made;
 };
-// Returns a test for rows: the states follow one another along the shown columns of one series, those not measured left out.
-/** @type {(states: string[], columns: boolean[]) => (row: Row) => boolean} */
-const sequence = (states, columns) => {
+// Returns a test for rows: the states follow one another along the shown columns of one series, those that are not `seen`
+// left out.
+/** @type {(states: string[], columns: boolean[], seen: LookTest) => (row: Row) => boolean} */
+const sequence = (states, columns, seen) => {
   const shown = data.series.map((series) => series.filter((column) => columns[column]));
   const fits = states.map((state) => looks.map((look) => look.states.includes(state)));
   return (row) => shown.some((series) => {
-    const known = series.map((column) => data.grid[row.index][column]).filter((number) => looks[number].measured);
+    const known = series.map((column) => data.grid[row.index][column]).filter((number) => seen(looks[number]));
     return known.some((_, at) => at + states.length <= known.length && fits.every((fit, step) => fit[known[at + step]]));
+  });
+};
+// Within a series two that were measured differ by their class, as Python has it; else "builds" and "works" are the same.
+/** @type {(one: Look, other: Look, series: boolean) => boolean} */
+const differ = (one, other, series) => one.known !== other.known && (!(one.good && other.good) || (series && one.measured && other.measured));
+// Returns a test for rows: what is told of the shown columns differs within a series; across series where none has two.
+/** @type {(columns: boolean[]) => (row: Row) => boolean} */
+const differing = (columns) => {
+  const runs = data.series.map((series) => series.filter((column) => columns[column]));
+  const series = runs.some((run) => run.length > 1);
+  const groups = series ? runs : [runs.flat()];
+  return (row) => row.changes.some((ends) => ends.every((column) => columns[column])) || groups.some((group) => {
+    const known = [...new Set(group.map((column) => lookOf(row.index, column)))].filter((look) => look.told);
+    return known.some((one) => known.some((other) => differ(one, other, series)));
   });
 };

@@ -22,7 +22,8 @@ const reveal = (anchor) => {
 const MOST_DRAWN = 20000;
 /** @type {(row: number, column: number) => HTMLAnchorElement | undefined} */
 const drawnCell = (row, column) => {
-  const missing = matching.indexOf(row) + 1 - drawn;
+  unfold(row);
+  const missing = lines.indexOf(row) + 1 - drawn;
   if (!STATIC && missing > 0 && missing * shownColumns().length <= MOST_DRAWN) drawMore(missing + BATCH);
   return links[row]?.[column];
 };
@@ -61,9 +62,9 @@ const toggleTwo = ({ q, a, b }) => {
 /** @type {(old: State, now: State) => State} */
 const followTwo = (old, now) => (onlyTwo(old) && now.q === old.q ? { ...now, q: old.q.split(" ").map((word) => (isTerm(old.a, old.b)(word) ? termOf(now.a, now.b) : word)).join(" ") } : now);
 /** @type {(state: State, pair: number[] | null) => string} */
-const filterSaid = ({ q, state: wanted, hide, only: kept }, pair) => {
+const filterSaid = ({ q, state: wanted, hide, only: kept, cols }, pair) => {
   const said = [q, wanted && byId("f-state").selectedOptions[0]?.textContent.replace(/ \(\d+\)$/, ""), hide && `without ${hide.split("|").join(", ")}`,
     kept.includes("d") && "differs between versions", kept.includes("m") && "only targets run here",
-    pair && `only ${pair.map((index) => targets[index].id).join(" and ")}`].filter(Boolean);
+    cols && `only ${cols.split(",").join(", ")}`, !cols && pair && `only ${pair.map((index) => targets[index].id).join(" and ")}`].filter(Boolean);
   return said.length ? `Filter: ${said.join("; ")} (${byId("f-count").value})` : "";
 };

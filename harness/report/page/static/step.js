@@ -1,16 +1,37 @@
 // ---- the first screen: pickers, counts, rows ------------------------------------------------------------------
 const STEP_ROWS = 8;
 const MOST_STEP_ROWS = 100;
+// What of a row is a phrase: its number in the list of all that any step says.
+const PHRASES = ["text", "cause", "instead", "sure", "seen"];
 /** @type {[head: string, field: "text" | "cause" | "instead" | "sure"][]} */
 const STEP_COLUMNS = [["What changes", "text"], ["Cause", "cause"], ["Meanwhile", "instead"], ["How sure", "sure"]];
-/** @type {(found: StepLine[], after: string) => Element} */
+// Rows of one cause, with the same to do about it and as sure, are one.
+/** @type {(found: StepLine[]) => StepLine[][]} */
+const together = (found) => {
+  /** @type {Map<string, StepLine[]>} */
+  const groups = new Map();
+  for (const line of found) {
+    const key = JSON.stringify({ ...line, row: 0, text: line.cause ? "" : line.text });
+    groups.set(key, [...(groups.get(key) || []), line]);
+  }
+  return [...groups.values()];
+};
+// What rows have in common: where they differ, each without what stands in brackets behind it.
+/** @type {(group: StepLine[], field: "text" | "cause" | "instead" | "sure") => string} */
+const saidOf = (group, field) => {
+  const said = new Set(group.map((row) => row[field]));
+  return cut([...(said.size > 1 ? new Set([...said].map((text) => text.replace(/ \([^()]*\)$/, ""))) : said)].join("; "), 600);
+};
+/** @type {(found: StepLine[][], after: string) => Element} */
 const stepTable = (found, after) => {
-  const shown = STEP_COLUMNS.filter(([, field]) => found.some((row) => row[field]));
+  const shown = STEP_COLUMNS.filter(([, field]) => found.some(([row]) => row[field]));
+  const linked = (/** @type {StepLine} */ { row }) => cellLink(`${rows[row].full}-${after}`, cut(rows[row].full));
   return make("table", { class: "plain step" },
     make("thead", {}, make("tr", {}, ["Variant", ...shown.map(([head]) => head)].map((text) => make("th", { scope: "col" }, text)))),
-    make("tbody", {}, found.map((row) => make("tr", {},
-      make("th", { scope: "row" }, cellLink(`${rows[row.row].full}-${after}`, cut(rows[row.row].full))),
-      shown.map(([head, field]) => make("td", { "data-head": head, class: row[field] ? null : "nil" }, cut(row[field], 600)))))));
+    make("tbody", {}, found.map((group) => make("tr", { class: group[0].guessed ? "guess" : null },
+      make("th", { scope: "row" }, linked(group[0]), group.length > 1 ? make("details", {}, make("summary", {}, `and ${group.length - 1} more`), group.slice(1).map((row) => make("p", {}, linked(row)))) : null),
+      shown.map(([head, field]) => make("td", { "data-head": head, class: group[0][field] ? null : "nil" }, saidOf(group, field),
+        field === "sure" && group[0].seen ? make("p", { class: "seen" }, "Seen by: ", cut(group[0].seen, 600)) : null))))));
 };
 /** @type {(label: string, ...content: Content[]) => Element} */
 const region = (label, ...content) => make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": label }, ...content);
@@ -18,11 +39,12 @@ const region = (label, ...content) => make("div", { class: "wide", tabindex: "0"
 const stepKinds = (step, after) => data.kinds.flatMap(({ id, name, meaning }) => {
   const found = step.rows.filter((row) => row.kind === id);
   if (!found.length) return [];
-  const rest = found.slice(STEP_ROWS, MOST_STEP_ROWS);
+  const groups = together(found);
+  const rest = groups.slice(STEP_ROWS, MOST_STEP_ROWS);
   return [make("div", { class: `kind u-${id}`, id: `u-${id}` },
     make("h3", {}, name, " ", make("span", { class: "count" }, String(found.length)), " ", make("small", {}, meaning)),
-    region(`${name}, rows`, stepTable(found.slice(0, STEP_ROWS), after)),
-    rest.length ? make("details", {}, make("summary", {}, `${rest.length} more${found.length > MOST_STEP_ROWS ? ` of ${found.length - STEP_ROWS}; the matrix below has all` : ""}`),
+    region(`${name}, rows`, stepTable(groups.slice(0, STEP_ROWS), after)),
+    rest.length ? make("details", {}, make("summary", {}, `${rest.length} more${groups.length > MOST_STEP_ROWS ? ` of ${groups.length - STEP_ROWS}; the matrix below has all` : ""}`),
       region(`${name}, more rows`, stepTable(rest, after))) : null)];
 });
 /** @type {(step: Step) => Element} */
@@ -42,11 +64,15 @@ const nodesTable = (step, before, after) => {
     .map((text) => make("th", { scope: "col" }, text)))), make("tbody", {}, lines.slice(0, 1000)),
     lines.length > 1000 ? make("caption", {}, `The first 1000 of ${lines.length}; results.json has all.`) : null);
 };
+/** @type {(step: Step, phrases: string[]) => Step} */
+const spelt = (step, phrases) => ({ ...step, rows: step.rows.map((row) => ({ ...row, .../** @type {any} */ (Object.fromEntries(PHRASES.map((field) => [field, phrases[/** @type {any} */ (row)[field]]]))) })) });
 // The step from one column to another as Python judged it; null where this page does not have it.
 /** @type {(before: number, after: number) => Promise<Step | null>} */
 const stepOf = async (before, after) => {
   const at = data.steps[before].to.indexOf(after);
-  return at < 0 ? null : (await opening(data.steps[before]))[at];
+  if (at < 0) return null;
+  const [steps, phrases] = await Promise.all([opening(data.steps[before]), opening(data.phrases)]);
+  return spelt(toldStep(steps[at]), phrases);
 };
 /** @type {(step: Step, before: number, after: number) => (Element | string)[]} */
 const stepBody = (step, before, after) => {

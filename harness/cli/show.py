@@ -1,0 +1,213 @@
+"""`show`: all about one cell, its result first, with the lines that run it."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import shutil
+import textwrap
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import onnx
+
+from harness.case import check_variant, effective_name
+from harness.cli.common import EXIT_OK, load_project, places
+from harness.errors import HandledError
+from harness.judge.cell import judge_cell
+from harness.judge.explain import complaints, describe_recipe, pytest_command
+from harness.layers import asked, wished
+from harness.plan import claims_about, find, inapplicable_because
+from harness.plan.by_hand import by_hand, model_file
+from harness.record.speaking import took_part
+from harness.record.staleness import is_stale, todays
+from harness.record.store import Store
+from harness.run.commands import command_lines, container_lines
+from harness.words import Grade, said
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.case import Expectation
+    from harness.plan import Cell
+    from harness.plan.by_hand import ByHand
+    from harness.record.outcome import Outcome
+
+#: Nodes of a graph that is listed unasked.
+_SHORT_GRAPH = 12
+#: Characters of a line, whatever the terminal has; a line to paste is never broken.
+_NARROWEST, _WIDEST = 60, 120
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the options of `show`."""
+    command.add_argument("cell", help="a cell's id, such as 'conv_silu[qdq]-rtx17'")
+    command.add_argument(
+        "--save", metavar="FILE", help="also write the .onnx there, and the Python file beside it"
+    )
+    command.add_argument("--graph", action="store_true", help="list every node, however many there are")
+
+
+def show(options: argparse.Namespace) -> int:
+    """Print a cell's last result, what is claimed of it, its recipe, its graph and the lines that run it by hand."""
+    project = load_project(options)
+    # Copied from pytest's output, an id has the file before it.
+    cell = find(project.cells, options.cell.rpartition("::")[2])
+    data = cell.variant.model_bytes()
+    model = onnx.load_model_from_string(data)
+    check_variant(cell.variant, model)
+    today = todays([cell], {(cell.case.name, cell.variant.name): data})
+    now = today[cell.id]
+    recorded = Store(options.reports).speaking(lambda outcome: is_stale(outcome, today)).get(cell.id, ())
+    digests = [outcome.stamps.image_digest for outcome in recorded]
+    name = Path(options.save).name if options.save else model_file(cell)
+    hand = by_hand(cell, data, next(filter(None, digests), ""), name)
+    if options.save:
+        _save(options.save, data, hand)
+    print(cell.id)
+    for line in (cell.variant.title, f"case: {cell.case.title}", f"target: {cell.target.label}"):
+        _say(line)
+    if not recorded:
+        print(f"\nlast result: none is recorded in {options.reports}")
+    for outcome in recorded:
+        _show_result(cell, outcome, stale=now.stale_because(outcome))
+    _show_claims(cell)
+    print("\nrecipe")
+    _say(describe_recipe(cell.variant.recipe))
+    print(f"  model  sha256 {now.model_sha256}\n  recipe sha256 {now.recipe_sha256}")
+    by_graph = ", by the graph's own types" if cell.variant.precision is None else ""
+    for node, precision in wished(cell.variant, asked(model)):
+        _say(f"wants  {node} in {said(precision)}{by_graph}")
+    reason = inapplicable_because(cell)
+    if reason:
+        _say(f"not applicable: {reason}")
+    _show_graph(model, whole=options.graph)
+    _show_commands(cell, hand, options)
+    return EXIT_OK
+
+
+def _say(text: str, indent: str = "  ") -> None:
+    """Print a text in lines; names, links and numbers stay in one piece, however long."""
+    width = max(_NARROWEST, min(_WIDEST, shutil.get_terminal_size((80, 24)).columns))
+    more = f"{indent}  "
+    print(
+        textwrap.fill(
+            text,
+            width,
+            initial_indent=indent,
+            subsequent_indent=more,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    )
+
+
+def _show_graph(model: onnx.ModelProto, *, whole: bool) -> None:
+    opsets = ", ".join(f"{entry.domain or 'ai.onnx'} {entry.version}" for entry in model.opset_import)
+    print(f"\ngraph (opset {opsets})")
+    for value in model.graph.input:
+        print(f"  input   {value.name} {_type(value)}")
+    nodes = model.graph.node
+    if whole or len(nodes) <= _SHORT_GRAPH:
+        for node in nodes:
+            print(f"  {node.op_type:<20} {effective_name(node)}")
+            _say(f"{', '.join(node.input)} -> {', '.join(node.output)}", " " * 23)
+    else:
+        counted = Counter(node.op_type for node in nodes)
+        each = ", ".join(f"{count} {op}" for op, count in counted.most_common())
+        _say(f"{len(nodes)} nodes, which --graph lists: {each}")
+    for value in model.graph.output:
+        print(f"  output  {value.name} {_type(value)}")
+
+
+def _type(value: onnx.ValueInfoProto) -> str:
+    tensor = value.type.tensor_type
+    shape = [str(dim.dim_param or dim.dim_value) for dim in tensor.shape.dim]
+    return f"{onnx.TensorProto.DataType.Name(tensor.elem_type).lower()}[{','.join(shape)}]"
+
+
+def _show_claims(cell: Cell) -> None:
+    claims = claims_about(cell)
+    print(f"\nknown about this cell{'' if claims else ': nothing'}")
+    for claim in claims:
+        _say(f"{claim.outcome} on {_range(claim)} ({_graded(claim)})")
+        if claim.note:
+            _say(claim.note, "    ")
+        if claim.source:
+            print(f"    {claim.source.url}")
+    others = [claim for claim in cell.variant.expectations if claim not in claims]
+    if others:
+        print("known about other targets")
+    for claim in others:
+        if claim.grade is not Grade.MEASURED:
+            _say(f"{claim.outcome} on {_range(claim)} ({_graded(claim)})")
+    measured: dict[str, list[str]] = {}
+    for claim in others:
+        if claim.grade is Grade.MEASURED:
+            gpu = f" ({claim.product})" if claim.product else ""
+            measured.setdefault(str(claim.outcome), []).extend(f"{name}{gpu}" for name in claim.targets)
+    for outcome, targets in measured.items():
+        _say(f"{outcome} on {', '.join(targets)} (measured)")
+
+
+def _graded(claim: Expectation) -> str:
+    return f"{claim.graded}; speaks of: {claim.level}" if claim.level else claim.graded
+
+
+def _range(claim: Expectation) -> str:
+    where = f", {claim.platform}" if claim.platform else ""
+    gpu = f", compute capability {claim.compute_capability}" if claim.compute_capability else ""
+    return f"{claim.engine} {claim.versions or 'every version'}{where}{gpu}"
+
+
+def _show_result(cell: Cell, outcome: Outcome, *, stale: str) -> None:
+    via = f", {outcome.stamps.via}" if outcome.stamps.via else ""
+    gpu = took_part(outcome)
+    print(f"\nlast result{f' on {gpu}' if gpu else ''} ({outcome.stamps.when}{via})")
+    if stale:
+        _say(f"out of date: {stale}; run it again")
+        return
+    judged = judge_cell(cell, outcome)
+    cls, verdict = str(judged.classification.cls), str(judged.judgement.verdict)
+    _say(f"{cls if cls == verdict else f'{cls} ({verdict})'}: {judged.judgement.sentence}")
+    for line in complaints(judged):
+        _say(line.strip(), "    " if line.startswith(" ") else "  ")
+    for node, precision in judged.precision.items():
+        print(f"  {node} ran in {said(precision)}")
+
+
+def _show_commands(cell: Cell, hand: ByHand, options: argparse.Namespace) -> None:
+    print("\ncommands, for the project's top folder, after `source .venv/bin/activate`")
+    made = command_lines(cell.target)
+    _block("this cell again", [shlex.join(pytest_command(cell.id))])
+    if hand.command:
+        saved = options.save or model_file(cell)
+        save = shlex.join(["trt-compat", "show", cell.id, "--save", saved, *places(options, reports=False)])
+        told = f"by hand, as a bug report needs it; the first line saves the model{' and the file' * bool(hand.body)}"
+        _block(told, [save, *hand.lines])
+        *image, started = container_lines(cell.target)
+        _block("the same in the image that cells run in", [save, *image, f"{started} {hand.command}"])
+        made = made[-1:]
+    _block("the engine in that image, confined as for a cell: prints its version", made)
+    if cell.target.packages:
+        what = f"the engine in a virtual environment, on a {cell.target.docker_platform} machine"
+        _block(f"{what}: prints its version", command_lines(cell.target, "venv"))
+
+
+def _block(what: str, lines: Sequence[str]) -> None:
+    print("\n".join([f"  # {what}", *(f"  {line}" for line in lines)]))
+
+
+def _save(path: str, data: bytes, hand: ByHand) -> None:
+    if path.endswith(".py"):
+        raise HandledError(
+            f"{path}: name the model, such as model.onnx; the Python file is written beside it"
+        )
+    try:
+        with open(path, "wb") as file:  # noqa: PTH123  (the user's own spelling of the path is what errors name)
+            file.write(data)
+        if hand.file:
+            Path(path).with_suffix(".py").write_text(hand.file, encoding="utf-8")
+    except OSError as error:
+        raise HandledError(f"{path}: cannot be written: {error.strerror}") from error

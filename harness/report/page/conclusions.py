@@ -1,0 +1,82 @@
+"""What the panel concludes of a cell, with what is only guessed and without, and the claims that it rests on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harness.engines import ENGINES
+from harness.record.from_json import fields_of
+from harness.report import past
+from harness.report.advice import general_advice
+from harness.report.claimed import says, source
+from harness.report.labels import BUCKETS, CLAIMED, MARKS, bucket
+from harness.report.text import capital
+from harness.words import UNJUDGED, Grade
+
+if TYPE_CHECKING:
+    from harness.case import Expectation
+    from harness.report.model import CellView, VariantView
+
+
+def concluded(cell: CellView, variant: VariantView, meanwhile: str, *, guesses: bool) -> dict[str, Any]:
+    """Return what guesses can change: the headline, the claims that are told, the cause, what to use meanwhile."""
+    about = {index: variant.expectations[index] for index in cell.claims}
+    told = {index: claim for index, claim in about.items() if guesses or claim.grade is not Grade.GUESSED}
+    # The sentence of a result has told the measurement that it is held against.
+    once = {
+        index
+        for index, claim in told.items()
+        if cell.measured and index == cell.expectation and claim.grade is Grade.MEASURED
+    }
+    first = next(iter(told.values()), None) if bucket(cell) in CLAIMED.values() else None
+    advice = cell.diagnosis or (general_advice(first.signature) if first else None)
+    return {
+        "state": _state(cell, first),
+        "claims": [index for index in told if index not in once],
+        "diagnosis": fields_of(advice) if advice else None,
+        "meanwhile": meanwhile,
+    }
+
+
+def _state(cell: CellView, claim: Expectation | None) -> str:
+    """Return the headline of the panel: bucket, class or what is claimed, and whether it is flaky."""
+    where = "not_run" if bucket(cell) == "guessed" and not claim else bucket(cell)
+    title, known = BUCKETS[where][0], MARKS[cell.cls].name
+    if claim and claim.outcome not in UNJUDGED:
+        title, known = (capital(claim.graded) if claim.kind else title), says(claim)
+    flaky = "; flaky" if "flaky" in past.history_words(cell) else ""
+    return f"{title}{'' if title == known else f': {known[0].lower()}{known[1:]}'}{flaky}"
+
+
+def claim_evidence(entry: Expectation) -> dict[str, Any]:
+    """Return a claim: what it says, how sure that is, who says so and where it holds."""
+    said = says(entry)
+    where = [
+        f"{ENGINES[entry.engine].product} {entry.versions or 'of every version'}",
+        entry.platform or "",
+        f"compute capability {entry.compute_capability}" if entry.compute_capability else "",
+        *entry.targets,
+    ]
+    return slim(
+        {
+            "says": f"{said[0].upper()}{said[1:]}",
+            "how": _how(entry),
+            "url": entry.source.url if entry.source else "",
+            "source": source(entry),
+            "where": "" if entry.grade is Grade.MEASURED else f"About {', '.join(filter(None, where))}.",
+            "note": "" if entry.grade is Grade.MEASURED else entry.note,
+        }
+    )
+
+
+def _how(entry: Expectation) -> str:
+    """Say how sure a claim is and who says so, up to its source's name; a measurement says when in its note."""
+    if entry.grade is Grade.MEASURED:
+        return f"{entry.note or entry.graded}, and accepted as what to expect"
+    joint = ("from" if entry.grade is Grade.GUESSED else "in") if entry.source else ""
+    return f"{entry.graded} {joint}".rstrip()
+
+
+def slim(data: dict[str, Any]) -> dict[str, Any]:
+    """Return the data without what is empty; that no claim was judged is a fact of its own."""
+    return {key: value for key, value in data.items() if value or key == "expectation"}

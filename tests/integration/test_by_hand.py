@@ -1,0 +1,196 @@
+"""The Python file of a cell, run as a person would, says what the record of the cell says.
+
+On the engines that run here: TensorRT for RTX in every version, and ONNX Runtime. A few are programs of their own; the
+rest share one interpreter a target, which forks for each file.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.case import Class, model_sha256
+from harness.layers import asked, node_precision, parse_layers
+from harness.matrix import load_matrix
+from harness.plan import Cell, inapplicable_because
+from harness.plan.by_hand import by_hand, model_file, script_file
+from harness.report.model import CellView, Results
+from harness.report.packed import content, results_file
+from harness.run.numbers import make_inputs
+from harness.run.prepared import prepare_variant
+from harness.run.provision import packages
+from tests import needs
+from tests.integration.runs import ROOT, project_cells
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]
+
+#: A cell for each feature of a recipe that these engines have, and each way to end.
+SAMPLE = (
+    *(
+        "conv_silu[qdq]-rtx17",
+        "conv_silu[qdq]-rtx16",
+        "conv_silu[qdq-mark-conv]-rtx17",
+        "mish[qdq-strong]-rtx17",
+    ),
+    *("conv_silu[int8-entropy]-rtx14", "conv_silu[int8-entropy]-rtx17", "conv_silu[fp16]-rtx14"),
+    *("conv_silu[fp32]-rtx14", "instance_norm[qdq-plugin]-rtx15", "instance_norm[qdq-native]-rtx17"),
+    *(
+        "q_plugin_dq[q-plugin-dq-int8]-rtx17",
+        "depthwise_qdq[qdq]-rtx17-sm75",
+        "instance_norm[int64-shape]-rtx17",
+    ),
+    *("conv_silu[qdq]-ort131", "conv_silu[fp16-graph]-ort117", "mish[mish-op]-ort117"),
+)
+_BUILT = frozenset({Class.OK, Class.BUILT, Class.PRECISION_LOST})
+_FORKING = """
+import os, runpy, sys
+__import__(sys.argv[1])
+for name in sys.argv[2:]:
+    if os.fork() == 0:
+        os.dup2(os.open(name + ".out", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 1)
+        os.dup2(1, 2)
+        sys.stdout.reconfigure(line_buffering=True)
+        code = 0
+        try:
+            runpy.run_path(name, run_name="__main__")
+        except SystemExit as error:
+            code = error.code if isinstance(error.code, int) else 1
+            print(error.code or "", flush=True)
+        except BaseException as error:
+            code = 1
+            print(f"{type(error).__name__}: {error}", flush=True)
+        os._exit(code or 0)
+    _, status = os.wait()
+    print(name, os.waitstatus_to_exitcode(status), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def recorded() -> dict[str, CellView]:
+    """Return the published cells that are of today's models."""
+    path = results_file(ROOT / "reports" / "published")
+    results = Results.from_json(json.loads(content(path)))
+    models = {cell.id: model_sha256(cell.variant.model_bytes()) for cell in project_cells()}
+    return {
+        cell.id: cell
+        for cell in results.cells
+        if cell.measured and cell.stamps and cell.stamps.model_sha256 == models.get(cell.id)
+    }
+
+
+def write(cell: Cell, folder: Path) -> Path:
+    data = cell.variant.model_bytes()
+    (folder / model_file(cell)).write_bytes(data)
+    path = folder / script_file(model_file(cell))
+    path.write_text(by_hand(cell, data).file, encoding="utf-8")
+    return path
+
+
+def agrees(cell: Cell, seen: CellView, code: int, said: str) -> None:
+    """Hold what a file printed, and how it ended, against the record of its cell."""
+    if seen.cls is Class.API_REMOVED:
+        assert code
+        assert "AttributeError" in said
+        assert re.search(rf"'{(seen.missing_api or '').rpartition('.')[2]}'|{seen.missing_api}", said), said[
+            -800:
+        ]
+    elif seen.cls is Class.PARSE_FAILED:
+        assert code
+        assert "not parsed" in said or "Error" in said, said[-800:]
+    elif seen.cls is Class.BUILD_FAILED:
+        assert code
+        assert "no engine was built" in said, said[-800:]
+    else:
+        assert seen.cls in _BUILT, seen.cls
+        assert not code, said[-800:]
+        (_numbers if cell.target.traits.baseline else _layers)(cell, seen, said)
+
+
+def _layers(cell: Cell, seen: CellView, said: str) -> None:
+    nodes = asked(cell.variant.build())
+    told = said[said.index("Layers:") :].rpartition("an engine of")[0]
+    report = parse_layers("verbose_log", told, nodes=nodes)
+    assert report.layers
+    assert node_precision(nodes, report.layers) == seen.precision, cell.id
+
+
+def _numbers(cell: Cell, _seen: CellView, said: str) -> None:
+    reference = prepare_variant(cell.variant).reference
+    assert reference.outputs is not None
+    for name, wanted in reference.outputs.items():
+        first = re.search(rf"^{re.escape(name)} .*\[([^\]]*)", said, re.MULTILINE | re.DOTALL)
+        assert first, said
+        shown = np.array([float(word) for word in first.group(1).split()])
+        close = np.asarray(wanted, dtype="float64").ravel()[: shown.size]
+        assert np.allclose(shown, close, rtol=0.05, atol=0.05), (cell.id, shown, close)
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_a_file_says_what_the_record_says(
+    name: str, recorded: Mapping[str, CellView], tmp_path: Path
+) -> None:
+    needs.network()
+    cell = next(cell for cell in project_cells() if cell.id == name)
+    python, _ = packages.venv(cell.target)
+    path = write(cell, tmp_path)
+    done = subprocess.run(
+        [python, path.name], cwd=tmp_path, capture_output=True, text=True, check=False, errors="replace"
+    )
+    agrees(cell, recorded[name], done.returncode, done.stdout + done.stderr)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "target",
+    ["rtx14", "rtx15", "rtx16", "rtx17", "rtx17-sm75", "rtx17-sm89", "rtx17-sm120", "ort117", "ort131"],
+)
+def test_every_file_says_what_the_record_says(
+    target: str, recorded: Mapping[str, CellView], tmp_path: Path
+) -> None:
+    needs.network()
+    python, _ = packages.venv(load_matrix(ROOT / "matrix.yaml").target(target))
+    cells = {
+        write(cell, tmp_path).name: cell
+        for cell in project_cells()
+        if cell.target.name == target and cell.id in recorded and inapplicable_because(cell) is None
+    }
+    module = next(iter(cells.values())).target.module
+    command = [str(python), "-c", _FORKING, module, *cells]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    ended = dict(line.rsplit(" ", 1) for line in done.stdout.splitlines())
+    assert len(ended) == len(cells) > 40
+    wrong = []
+    for name, cell in cells.items():
+        said = (tmp_path / f"{name}.out").read_text(encoding="utf-8", errors="replace")
+        try:
+            agrees(cell, recorded[cell.id], int(ended[name]), said)
+        except AssertionError as error:
+            wrong.append(f"{cell.id}: {error}")
+    assert wrong == []
+
+
+def test_a_file_feeds_what_the_harness_feeds() -> None:
+    """Calibration and outputs are of the same numbers, in the same type."""
+    for name in (
+        "conv_silu[int8-entropy]-trt86",
+        "instance_norm[int8-as-reported]-trt103",
+        "conv_silu[qdq]-ort131",
+    ):
+        cell = next(cell for cell in project_cells() if cell.id == name)
+        body = by_hand(cell, cell.variant.model_bytes()).body
+        lines = [line for line in body.splitlines() if re.match(r"inputs\b|drawn =", line)]
+        drawn: dict[str, object] = {"numpy": np}
+        exec("\n".join(lines), drawn)  # noqa: S102
+        wanted = make_inputs(cell.variant.build(), cell.variant.recipe.profiles)
+        made = drawn["inputs"]
+        assert isinstance(made, dict)
+        assert made.keys() == wanted.keys()
+        for key, array in wanted.items():
+            assert made[key].dtype == array.dtype
+            assert np.array_equal(made[key], array)
