@@ -223,16 +223,22 @@ def parts(tmp_path: Path, *, broken: bool = False) -> Path:
 
 
 def publish(tmp_path: Path, folder: Path, *, before: str = "") -> Ran:
-    """Merge and publish the parts in a folder into `site`; `before` is a line of shell that comes first."""
+    """Merge the parts in a folder into `reports`, and publish `site`; `before` is a line of shell that comes first."""
+    places = {"REPORTS": str(tmp_path / "reports"), "SITE": str(tmp_path / "site")}
     python = small(tmp_path, before=before)
     return script(
-        tmp_path, "nightly-publish", PARTS=str(folder), REPORTS=str(tmp_path / "site"), PYTHON=python
+        tmp_path, "nightly-publish", PARTS=str(folder), **places, TRT_COMPAT_SITE_URL="", PYTHON=python
     )
+
+
+def outputs(tmp_path: Path, code: int, history: str = "whole", publish: str = "site") -> str:
+    """Return what a night hands to the steps after it."""
+    return f"code={code}\nhistory={history}\npublish={tmp_path / publish}\n"
 
 
 def shown(tmp_path: Path) -> dict[str, int]:
     """Count the measured cells of the report, by target."""
-    data = json.loads((tmp_path / "site" / "results.json").read_text())
+    data = json.loads((tmp_path / "reports" / "results.json").read_text())
     return Counter(
         cell["target"] for cell in data["cells"] if cell["class"] not in ("not_run", "not_applicable")
     )
@@ -240,11 +246,11 @@ def shown(tmp_path: Path) -> dict[str, int]:
 
 def test_the_night_is_merged_checked_and_summarised(tmp_path: Path) -> None:
     """The first one says that it has no history; the next goes on from what it left."""
-    site = tmp_path / "site"
+    site = tmp_path / "reports"
     folder = parts(tmp_path)
     ran = publish(tmp_path, folder)
     assert ran.code == 0, ran.text
-    assert ran.output == "code=0\nhistory=whole\n"
+    assert ran.output == outputs(tmp_path, 0)
     assert "::notice::no history of earlier nights" in ran.text
     assert "::error" not in ran.text
     assert ran.summary.startswith("# TensorRT compatibility matrix")
@@ -252,15 +258,19 @@ def test_the_night_is_merged_checked_and_summarised(tmp_path: Path) -> None:
         path.name for path in site.iterdir()
     }
     assert shown(tmp_path) == {"rtx14": 2, "rtx15": 1, "ort131": 1}
+    assert {"index.html", "latest", "cases", "feed.xml"} <= {
+        path.name for path in (tmp_path / "site").iterdir()
+    }
     # GitHub Pages refuses a site with a file that not everybody may read.
-    assert all(path.stat().st_mode & 0o444 == 0o444 for path in site.rglob("*") if path.is_file())
+    pages = [path for path in (tmp_path / "site").rglob("*") if path.is_file()]
+    assert all(path.stat().st_mode & 0o444 == 0o444 for path in pages)
     kept = {path.name for path in (site / "history").glob("*.json")}
     for path in site.iterdir():
         if path.name != "history":
             shutil.rmtree(path) if path.is_dir() else path.unlink()
     shutil.rmtree(folder / "part-rtx14")
     again = publish(tmp_path, folder)
-    assert (again.code, again.output) == (0, "code=0\nhistory=whole\n"), again.text
+    assert (again.code, again.output) == (0, outputs(tmp_path, 0)), again.text
     assert "::notice::" not in again.text
     assert {path.name for path in (site / "history").glob("*.json")} == kept
     assert shown(tmp_path) == {"rtx15": 1, "ort131": 1}
@@ -269,7 +279,7 @@ def test_the_night_is_merged_checked_and_summarised(tmp_path: Path) -> None:
 def test_a_regression_is_published_first_and_then_turns_the_night_red(tmp_path: Path) -> None:
     """The report is what people need most on such a day."""
     ran = publish(tmp_path, parts(tmp_path, broken=True))
-    assert (ran.code, ran.output) == (0, "code=1\nhistory=whole\n"), ran.text
+    assert (ran.code, ran.output) == (0, outputs(tmp_path, 1)), ran.text
     assert "regressed: " in ran.text
     assert shown(tmp_path)
 
@@ -296,6 +306,7 @@ def test_a_night_without_any_result_is_red(tmp_path: Path) -> None:
     (tmp_path / "none" / "part-0").mkdir(parents=True)
     ran = publish(tmp_path, tmp_path / "none")
     assert (ran.code, ran.output) == (3, "")
+    assert not (tmp_path / "reports").exists()
     assert not (tmp_path / "site").exists()
     assert publish(tmp_path, tmp_path / "nowhere").code == 3
 
@@ -308,7 +319,7 @@ def test_a_damaged_part_does_not_cost_the_others_their_report(tmp_path: Path, *,
     last.write_text("damaged\n" + last.read_text())
     (folder / "part-empty").mkdir()
     ran = publish(tmp_path, folder)
-    assert (ran.code, ran.output) == (0, f"code={1 if broken else 3}\nhistory=whole\n"), ran.text
+    assert (ran.code, ran.output) == (0, outputs(tmp_path, 1 if broken else 3)), ran.text
     assert ran.text.count("::error::") == 1
     assert "part-rtx14/: not taken in whole" in ran.text
     assert shown(tmp_path) == {"rtx14": 1, "rtx15": 1, "ort131": 1}
@@ -316,11 +327,11 @@ def test_a_damaged_part_does_not_cost_the_others_their_report(tmp_path: Path, *,
 
 def test_a_history_that_cannot_be_read_is_left_out_and_said_to_be(tmp_path: Path) -> None:
     """The workflow then keeps the one that the cache holds."""
-    past = tmp_path / "site" / "history"
+    past = tmp_path / "reports" / "history"
     past.mkdir(parents=True)
     (past / "2026-01-01-r.json").write_text('{"schema": 99}')
     ran = publish(tmp_path, parts(tmp_path))
-    assert (ran.code, ran.output) == (0, "code=3\nhistory=damaged\n"), ran.text
+    assert (ran.code, ran.output) == (0, outputs(tmp_path, 3, "damaged")), ran.text
     assert "history schema 99" in ran.text
     assert shown(tmp_path) == {"rtx14": 2, "rtx15": 1, "ort131": 1}
     assert not (past / "2026-01-01-r.json").exists()
@@ -328,7 +339,7 @@ def test_a_history_that_cannot_be_read_is_left_out_and_said_to_be(tmp_path: Path
 
 def test_a_sound_history_is_not_blamed_for_a_night_without_a_record(tmp_path: Path) -> None:
     """What is damaged is said once, where it is."""
-    past = tmp_path / "site" / "history"
+    past = tmp_path / "reports" / "history"
     past.mkdir(parents=True)
     record = RunRecord("r", "2026-01-01T00:00:00+00:00")
     (past / record.file_name).write_text(to_text(record))
@@ -361,7 +372,7 @@ def test_a_report_that_crashes_leaves_the_records_of_all_to_be_uploaded(tmp_path
     assert (ran.code, ran.output) == (3, ""), ran.text
     assert "fault: the harness itself failed" in ran.text
     sent = {outcome.cell for part in folder.iterdir() for outcome in Store(part).outcomes()}
-    assert {outcome.cell for outcome in Store(tmp_path / "site").outcomes()} == sent
+    assert {outcome.cell for outcome in Store(tmp_path / "reports").outcomes()} == sent
 
 
 @pytest.mark.parametrize("ending", ["exit 3", "exit 1", "exit 139"])
@@ -371,9 +382,18 @@ def test_a_verify_that_fails_or_crashes_is_no_regression_and_hides_none(
 ) -> None:
     """The report is published all the same."""
     ran = publish(tmp_path, parts(tmp_path, broken=broken), before=f'[ "$3" != verify ] || {ending}')
-    assert (ran.code, ran.output) == (0, f"code={1 if broken else 3}\nhistory=whole\n"), ran.text
+    assert (ran.code, ran.output) == (0, outputs(tmp_path, 1 if broken else 3)), ran.text
     assert "::error::the report has the faults above" in ran.text
     assert ran.summary
+
+
+@pytest.mark.parametrize("broken", [False, True], ids=["sound", "regressed"])
+def test_where_no_site_comes_of_a_report_that_is_published(tmp_path: Path, *, broken: bool) -> None:
+    """Whoever opens the address finds tonight's results; the night is red, for a regression where there is one."""
+    ran = publish(tmp_path, parts(tmp_path, broken=broken), before='[ "$3" != report ] || exit 3')
+    assert (ran.code, ran.output) == (0, outputs(tmp_path, 1 if broken else 3, publish="reports")), ran.text
+    assert "::error::no site came of the report" in ran.text
+    assert (tmp_path / "reports" / "index.html").exists()
 
 
 def job(name: str) -> dict[str, Any]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from harness.case import measured
 from harness.cli.common import (
@@ -25,7 +28,7 @@ from harness.plan import Cell
 from harness.record.speaking import speaking, took_part
 from harness.record.staleness import is_stale, todays
 from harness.record.store import Store
-from harness.report import build_report, pack_report, verify_report
+from harness.report import build_report, build_site, pack_report, verify_report
 from harness.report.by_gpu import GpuResult
 from harness.report.text import clip, visible
 from harness.run.commands import published_lines
@@ -35,23 +38,65 @@ if TYPE_CHECKING:
     from harness.report.model import CellView
 
 
-def add_report_arguments(_command: argparse.ArgumentParser) -> None:
-    """Add nothing: the common options say it all."""
+#: The variable that stands for `--site-url`.
+SITE_URL = "TRT_COMPAT_SITE_URL"
+
+
+def add_report_arguments(command: argparse.ArgumentParser) -> None:
+    """Add where to write a site to, and its address."""
+    command.description = (
+        "Write the report from what is recorded: one interactive page with the data beside it, in the --reports "
+        "folder; or, with --site, a whole web site of static pages, and nothing in the --reports folder."
+    )
+    command.add_argument(
+        "--site",
+        type=Path,
+        metavar="FOLDER",
+        help="write a page for each error, case, variant, target and upgrade into this folder, with a feed, and the "
+        "whole report under latest/; other files in it stay",
+    )
+    command.add_argument(
+        "--site-url",
+        metavar="ADDRESS",
+        help=f"the address that the site will have, for canonical links and a sitemap (default: ${SITE_URL})",
+    )
 
 
 def report(options: argparse.Namespace) -> int:
-    """Write the report from the records."""
+    """Write the report, or the site, from the records."""
+    if options.site_url is not None and not options.site:
+        raise HandledError("--site-url is about a site; add --site FOLDER")
+    base = _base(options.site_url or os.environ.get(SITE_URL, "")) if options.site else ""
     project = built(load_project(options), options)
     _need_records(options.reports)
-    build_report(
-        project.matrix,
-        project.cases,
-        Store(options.reports),
-        options.reports,
-        published_lines(project.matrix),
-    )
+    store, lines = Store(options.reports), published_lines(project.matrix)
+    if options.site:
+        written = build_site(project.matrix, project.cases, store, options.site, base=base, commands=lines)
+        size = sum(path.stat().st_size for path in set(written))
+        print(f"site: {options.site / 'index.html'}, {len(set(written))} files, {size / 1e6:.1f} MB")
+        if not base:
+            print(f"no address is given with --site-url or {SITE_URL}: no canonical links and no sitemap")
+        return EXIT_OK
+    build_report(project.matrix, project.cases, store, options.reports, lines)
     print(f"report: {options.reports / 'index.html'}")
     return EXIT_OK
+
+
+def _base(address: str) -> str:
+    """Return the address of a site with a "/" at its end; raises HandledError for what is none."""
+    if not address:
+        return ""
+    try:
+        parts = urlsplit(address)
+        sound = parts.scheme in ("http", "https") and parts.hostname and not (parts.query or parts.fragment)
+    except ValueError:
+        sound = False
+    if not sound or not re.fullmatch(r"[!-~]+", address) or re.search(r"[\"<>\\^`{|}]", address):
+        raise HandledError(
+            f"--site-url {address!r:.200} is no address of a site; give it or {SITE_URL} one such as "
+            "'https://example.org/trt/'"
+        )
+    return address.rstrip("/") + "/"
 
 
 def add_accept_arguments(command: argparse.ArgumentParser) -> None:

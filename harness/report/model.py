@@ -251,11 +251,23 @@ class CellView:
 
 
 @dataclass(frozen=True)
+class RanOn:
+    """What one run measured of a target on one stack: so many cells, by this engine version, on this GPU or CPU."""
+
+    target: str
+    engine: str
+    device: str
+    driver: str
+    cells: int
+
+
+@dataclass(frozen=True)
 class RunView:
-    """A run of the past: its id, and the UTC time of its first cell."""
+    """A run of the past: its id, the UTC time of its first cell, and what it measured."""
 
     id: str
     when: str
+    on: tuple[RanOn, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -27,10 +27,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from harness.case import Case
+    from harness.history.runs import RunRecord
     from harness.matrix import Matrix
     from harness.record.store import Store
     from harness.report.model import Results
-    from harness.report.results import Commands
+    from harness.report.results import Commands, Recorded
 
     #: Files of a folder by their names in it.
     Files = dict[str, bytes]
@@ -52,14 +53,13 @@ def pack_report(
     with _nobody_writes(store.path / RECORDS) as records:
         loose = [*records, *_loose(store.path)]
         found = recorded(matrix, cases, store, commands)
-        history = {record.file_name: record for record in read_history(store.path)}
-        history |= {record.file_name: record for record in missing(store.path, run_records(found))}
-        results = results_of(found, sorted(history.values(), key=lambda record: (record.when, record.run)))
+        history = history_of(store.path, found)
+        results = results_of(found, history)
         models = model_files(found.models)
         files = {
             RECORDS: _records(store.path / RECORDS),
-            LOGS: _logs(store.path / LOGS),
-            FOLDER: {name: to_text(record).encode() for name, record in history.items()},
+            LOGS: logs_of(store.path),
+            FOLDER: {record.file_name: to_text(record).encode() for record in history},
             MODELS: {Path(name).name: data for name, data in models.items()},
         }
         files = {name: every for name, every in files.items() if every}
@@ -70,6 +70,13 @@ def pack_report(
             _read_back(out, files)
             _remove(out, loose)
     return written
+
+
+def history_of(reports: Path, found: Recorded) -> list[RunRecord]:
+    """Return the history of the runs in a folder, the oldest first, with those that are only in its records so far."""
+    kept = {record.file_name: record for record in read_history(reports)}
+    kept |= {record.file_name: record for record in missing(reports, run_records(found))}
+    return sorted(kept.values(), key=lambda record: (record.when, record.run))
 
 
 def _provenance(reports: Path) -> Files:
@@ -128,7 +135,9 @@ def _records(folder: Path) -> Files:
     return found
 
 
-def _logs(folder: Path) -> Files:
+def logs_of(reports: Path) -> Files:
+    """Return the logs of a folder by their names in `logs/`; raises HandledError for one that cannot be read."""
+    folder = reports / LOGS
     archive = archive_of(folder)
     found = unpack(archive) if archive.is_file() else {}
     for path in sorted(folder.glob("*/*.txt.gz")):

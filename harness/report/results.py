@@ -32,12 +32,12 @@ from harness.report.model import (
     CellView,
     Change,
     Results,
-    RunView,
     Span,
     TargetView,
     VariantView,
 )
 from harness.report.products import gpus_said
+from harness.report.runs import run_view
 from harness.report.unknown import with_unknown
 from harness.words import Typing
 
@@ -155,7 +155,7 @@ def _assemble(
         for target in _targets(found.matrix, cells)
     )
     views = tuple(_case(case, found.models, scripts) for case in found.cases)
-    runs = tuple(RunView(record.run, record.when) for record in history)
+    runs = tuple(map(run_view, history))
     sent = contributions(found.outcomes, found.revoked)
     whole = Results(targets, views, cells, runs=runs, submissions=sent, matrix_sha256=found.matrix.sha256())
     return with_unknown(_with_ranges(whole), found.cells)

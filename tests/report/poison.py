@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.case import Link, Precision
 from harness.report.graph import GraphView, NodeView
-from harness.report.model import Change, Results, RunView, Span
+from harness.report.model import Change, RanOn, Results, RunView, Span
 from tests.report import factory
 
 #: What is checked before it gets here: names that case modules and matrix.yaml are refused for, and hashes made here.
@@ -42,7 +42,10 @@ def everywhere(text: str) -> Results:
     variants = tuple(replace(one, spans=(*one.spans, Span("x", "x"))) for one in case.variants)
     change = Change("conv_silu", "qdq", "RTX", "rtx14", "rtx15", "class", None, "x", "x", "x")
     rich = replace(
-        plain, cases=(replace(case, variants=variants),), changes=(change,), runs=(RunView("x", "x"),)
+        plain,
+        cases=(replace(case, variants=variants),),
+        changes=(change,),
+        runs=(RunView("x", "x", (RanOn("x", "x", "x", "x", 1),)),),
     )
     made: Results = _poisoned(rich, text)
     (case,) = made.cases

@@ -10,6 +10,8 @@ from harness.report.compare.upgrade import judged
 from harness.words import GOOD, Grade
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from harness.report.compare.pairs import Known
     from harness.report.compare.upgrade import Upgrade
     from harness.report.model import Results
@@ -18,13 +20,14 @@ if TYPE_CHECKING:
 class Steps:
     """Judges any step of a report, with guesses and without; rows and columns are numbered as the report has them."""
 
-    def __init__(self, results: Results) -> None:
+    def __init__(self, results: Results, names: Mapping[str, str] | None = None) -> None:
+        """Take the results, and what to call each target where that is not its id."""
         self.results = results
-        names = {target.id: "" for target in results.targets}
-        self.known = known(results, names)
+        called = {target.id: (names or {}).get(target.id, "") for target in results.targets}
+        self.known = known(results, called)
         self.guessing = [
             every if _guesses(every) else plain
-            for plain, every in zip(self.known, known(results, names, guesses=True), strict=True)
+            for plain, every in zip(self.known, known(results, called, guesses=True), strict=True)
         ]
         self._keys = [(variant.case, variant.name) for case in results.cases for variant in case.variants]
         self._meanwhile = {

@@ -1,10 +1,15 @@
-"""`badge.svg`: the state of the matrix in one line, for a README."""
+"""`badge.svg`: the state of the matrix, or of one case, in one line, for a README."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from markupsafe import escape
+
 from harness.report.counts import counts
+from harness.report.text import visible
+from harness.words import GOOD
 
 if TYPE_CHECKING:
     from harness.report.model import Results
@@ -32,12 +37,26 @@ _SVG = """\
 
 def badge(results: Results) -> str:
     """Return the badge: how many cells regressed, else how many newly fail, else among how many nothing regressed."""
-    message, colour = _message(counts(results))
-    label_length, message_length = _width(_LABEL), _width(message)
+    return _drawn(_LABEL, *_message(counts(results)))
+
+
+def badge_of_case(results: Results, case: str) -> str:
+    """Return the badge of one case: the same of its cells alone, and how many of those measured fail."""
+    cells = tuple(cell for cell in results.cells if cell.case == case)
+    message, colour = _message(counts(replace(results, cells=cells)))
+    measured = [cell for cell in cells if cell.measured]
+    failing = sum(cell.cls not in GOOD for cell in measured)
+    told = f"{message}, {failing} of {len(measured)} fail" if measured else message
+    return _drawn(case, told, colour)
+
+
+def _drawn(label: str, message: str, colour: str) -> str:
+    label, message = visible(label), visible(message)
+    label_length, message_length = _width(label), _width(message)
     left, right = label_length + 2 * _MARGIN, message_length + 2 * _MARGIN
     return _SVG.format(
-        label=_LABEL,
-        message=message,
+        label=escape(label),
+        message=escape(message),
         colour=_COLOURS[colour],
         width=left + right,
         left=left,

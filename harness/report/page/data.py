@@ -50,13 +50,13 @@ def page_data(
     rows = list(zip(rows_of(results), grid_of(results), strict=True))
     steps = Steps(results)
     plain = clean(facts(results, steps))
-    asked = {"called": table(Called, called(results)), "issues": issues_page()}
     packed = {
         **packed_steps(steps),
         "evidence": _evidence(rows, steps, _held(models or {})),
         "errors": {"packed": packed_errors()},
     }
-    data = {**plain, "archives": list(archives), **asked, **packed}
+    asked = {"called": table(Called, called(results))}
+    data = {**plain, "archives": list(archives), "issues": issues_page(), **asked, **packed}
     text = json.dumps(data, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e")
 

@@ -64,22 +64,8 @@ _NEWS_ROWS, _MOST_NEWS, _NEWS_CELLS = 12, 100, 3
 _STYLES = ("style.css", "matrix.css", "compact.css", "panel.css", "errors.css", "media.css")
 #: In the order in which they rely on one another.
 _SCRIPTS = (
-    "base",
-    "step",
-    "asked",
-    "query",
-    "folds",
-    "matrix",
-    "guesses",
-    "sight",
-    "graph",
-    "layers",
-    "panel",
-    "heads",
-    "diagnose",
-    "readlog",
-    "paste",
-    "main",
+    *("base", "step", "asked", "query", "folds", "matrix", "guesses", "sight", "graph", "layers", "panel"),
+    *("heads", "diagnose", "readlog", "paste", "main"),
 )
 
 
@@ -193,18 +179,6 @@ def _used(rows: Sequence[Row]) -> list[str]:
     return [name for name in ("text", "cause", "instead", "sure") if any(getattr(row, name) for row in rows)]
 
 
-def _blanks(text: str) -> Markup:
-    """Mark what only a failure fills in, <node>: the script fills it in where somebody pastes one."""
-    return Markup(re.sub(r"&lt;(\w+)&gt;", r"<var>\1</var>", str(escape(visible(text)))))  # noqa: S704  (escaped)
-
-
-def _brief_address(url: str) -> str:
-    """Return what tells an address apart: the thread, or the host and the last part."""
-    thread = re.fullmatch(r"https://github\.com/([^/]+/[^/]+)/(?:issues|pull)/(\d+)", url)
-    plain = url.removeprefix("https://")
-    return f"{thread[1]}#{thread[2]}" if thread else f"{plain.partition('/')[0]}, {plain.rpartition('/')[2]}"
-
-
 def _together(rows: Sequence[Row]) -> list[list[Row]]:
     """Return rows of one kind in groups of one cause, with the same to do about it, as sure; as the script does."""
     found: dict[tuple[object, ...], list[Row]] = {}
@@ -219,6 +193,18 @@ def _shared(rows: Sequence[Row], field: str) -> str:
     said = dict.fromkeys(str(getattr(row, field)) for row in rows)
     plain = dict.fromkeys(re.sub(r" \([^()]*\)$", "", text) for text in said)
     return "; ".join(plain if len(said) > 1 else said)
+
+
+def _blanks(text: str) -> Markup:
+    """Mark what only a failure fills in, <node>: the script fills it in where somebody pastes one."""
+    return Markup(re.sub(r"&lt;(\w+)&gt;", r"<var>\1</var>", str(escape(visible(text)))))  # noqa: S704  (escaped)
+
+
+def _brief_address(url: str) -> str:
+    """Return what tells an address apart: the thread, or the host and the last part."""
+    thread = re.fullmatch(r"https://github\.com/([^/]+/[^/]+)/(?:issues|pull)/(\d+)", url)
+    plain = url.removeprefix("https://")
+    return f"{thread[1]}#{thread[2]}" if thread else f"{plain.partition('/')[0]}, {plain.rpartition('/')[2]}"
 
 
 def _cut(text: str) -> str:

@@ -4,7 +4,7 @@ const NETWORK_INPUT = "network input";
 const MOST_REFUSED = 50;
 const ERRORS = new Set(["ERROR", "INTERNAL_ERROR"]);
 /** @type {(text: string) => string[]} */
-const splitLines = (text) => text.split(/\r\n|[\n\v\f\r\x1c-\x1e\x85\u2028\u2029]/);
+const textLines = (text) => text.split(/\r\n|[\n\v\f\r\x1c-\x1e\x85\u2028\u2029]/);
 /** @type {(text: string) => string} */
 const firstLine = (text) => text.trim().split("\n", 1)[0];
 
@@ -24,7 +24,7 @@ const knownErrors = () => {
 };
 
 /** @type {(known: Known, text: string) => string} */
-const withoutNoise = ({ finders }, text) => splitLines(text).filter((line) => line.trim() && !finders.noise.test(line)).join("\n").trim();
+const withoutNoise = ({ finders }, text) => textLines(text).filter((line) => line.trim() && !finders.noise.test(line)).join("\n").trim();
 // Returns the texts to search, by place; each once, for a flood of one line says no more than the line.
 /** @type {(known: Known, said: Said) => { [place: string]: string[] }} */
 const searched = (known, said) => {
@@ -35,7 +35,7 @@ const searched = (known, said) => {
     errors: told([...severe, ...parserErrors.map(({ text }) => text), ...errors].map((text) => withoutNoise(known, text))),
     parser: told(parserErrors.map(({ operator, code, text }) => [operator, code, withoutNoise(known, text)].filter(Boolean).join(": "))),
     warnings: told(messages.filter(([severity]) => !ERRORS.has(severity)).map(([, text]) => text)),
-    native: told(splitLines(native).filter((line) => line.trim() && !known.finders.noise.test(line))),
+    native: told(textLines(native).filter((line) => line.trim() && !known.finders.noise.test(line))),
     missing_api: told(missing),
   };
 };
