@@ -44,7 +44,7 @@ _PLATFORMS = {None: "", "jetson": "on Jetson", "linux/amd64": "on x86-64", "linu
 _BOUNDS = {">=": "from", "<": "before", "==": "", "<=": "to", ">": "after", "!=": "not"}
 _ISSUE = re.compile(r"https://github\.com/.+/(?:issues|pull)/\d+")
 #: Texts, reproducers and places of a proof that an entry names at most.
-_MOST_TEXTS, _MOST_REPRODUCERS = 3, 2
+_MOST_TEXTS, _MOST_REPRODUCERS = 4, 2
 #: Cells of a target that are looked through for the text.
 _MOST_TRIED = 20
 

@@ -27,7 +27,6 @@ def paste(page: Page, text: str) -> Any:
     """Paste a text; returns what was found in it, once all of it was read."""
     put = "(one, text) => { one.value = text; one.dispatchEvent(new Event('input')); }"
     page.locator("#paste-text").evaluate(put, text)
-    page.wait_for_timeout(200)
     page.locator("#paste-said:not([aria-busy])").wait_for(state="attached")
     return page.locator("#paste-said > .found")
 

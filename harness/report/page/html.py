@@ -153,6 +153,7 @@ def _environment() -> jinja2.Environment:
     made.globals.update(LONGEST_MODEL=LONGEST_MODEL)
     made.globals.update(look_of=look, words_of=spoken, used=_used, together=_together, shared=_shared)
     made.filters.update(short_digest=short_digest, told_spans=told_spans, blanks=_blanks)
+    made.filters.update(brief_address=_brief_address)
     return made
 
 
@@ -197,6 +198,13 @@ def _shared(rows: Sequence[Row], field: str) -> str:
 def _blanks(text: str) -> Markup:
     """Mark what only a failure fills in, <node>: the script fills it in where somebody pastes one."""
     return Markup(re.sub(r"&lt;(\w+)&gt;", r"<var>\1</var>", str(escape(visible(text)))))  # noqa: S704  (escaped)
+
+
+def _brief_address(url: str) -> str:
+    """Return what tells an address apart: the thread, or the host and the last part."""
+    thread = re.fullmatch(r"https://github\.com/([^/]+/[^/]+)/(?:issues|pull)/(\d+)", url)
+    plain = url.removeprefix("https://")
+    return f"{thread[1]}#{thread[2]}" if thread else f"{plain.partition('/')[0]}, {plain.rpartition('/')[2]}"
 
 
 def _cut(text: str) -> str:

@@ -175,6 +175,7 @@ byId("paste").hidden = false;
 let waiting = 0;
 byId("paste-text").addEventListener("input", () => {
   clearTimeout(waiting);
+  byId("paste-said").setAttribute("aria-busy", "true");
   waiting = setTimeout(() => readPaste(byId("paste-text").value), 150);
 });
 byId("paste-clear").addEventListener("click", () => {
