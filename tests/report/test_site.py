@@ -76,6 +76,7 @@ def test_every_link_leads_somewhere_and_every_file_is_led_to() -> None:
     assert dead(files) == []
     pages_alone = {name for name in files if not name.startswith("latest/")}
     assert pages_alone - reached(files) == {"robots.txt", "sitemap.xml"}
+    assert b'id="errors"' in files["latest/index.html"], "the place of the paste box"
     for name, page in pages(files).items():
         assert not [link for link in page.links if link.startswith("/")], name
         assert all(link.startswith("https://") for link in page.outside), name

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING
 
-from harness.judge.diagnosis import in_general
+from harness.report.errors import error_entries
 from harness.report.site import paths
 from harness.report.site.facts import lines, signatures
 from harness.report.site.material import Page, guesses, told
@@ -15,34 +14,9 @@ from harness.report.text import clip
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from harness.judge.diagnosis import Signature
-    from harness.report.model import CellView
+    from harness.report.errors import ErrorEntry
     from harness.report.site.facts import Fact, Line
     from harness.report.site.material import Key, Material
-
-#: Texts of one error that are quoted, and characters of each.
-_TEXTS, _LONGEST = 3, 600
-
-
-@dataclass(frozen=True)
-class Text:
-    """A text as engines print it, and the targets that did."""
-
-    text: str
-    seen: str
-
-
-@dataclass(frozen=True)
-class Entry:
-    """What a signature is in general: `kind` is "failure", or "warning" for what explains at most a lost precision."""
-
-    id: str
-    title: str
-    cause: str
-    advice: str
-    kind: str
-    texts: tuple[Text, ...]
-    links: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -53,7 +27,7 @@ class About:
     the versions; `proofs` those that put the advice to the test. `counts` are the results measured and reported.
     """
 
-    entry: Entry
+    entry: ErrorEntry
     patterns: tuple[tuple[str, str], ...]
     known: tuple[tuple[Key, tuple[Line, ...]], ...]
     guessed: tuple[tuple[Key, tuple[Line, ...]], ...]
@@ -68,7 +42,7 @@ def error_pages(material: Material) -> Iterator[Page]:
         for each in every:
             if each.advice and each.advice.id in by_signature:
                 by_signature[each.advice.id].append(each)
-    told_of = [about(material, signature, by_signature[name]) for name, signature in signatures().items()]
+    told_of = [about(material, one, by_signature[one.id]) for one in error_entries(material.results)]
     yield Page(
         paths.ERRORS,
         "TensorRT error messages: what they mean and what to do",
@@ -97,32 +71,18 @@ def _page(each: About) -> Page:
     )
 
 
-def _entry(signature: Signature, measured: Sequence[Fact]) -> Entry:
-    """Return what a signature is in general, with what engines printed here."""
-    said = in_general(signature)
-    return Entry(
-        said.id,
-        said.title,
-        said.cause,
-        said.advice,
-        "warning" if signature.note else "failure",
-        tuple(_texts(signature, measured)),
-        said.links,
-    )
-
-
-def about(material: Material, signature: Signature, facts: Sequence[Fact]) -> About:
+def about(material: Material, entry: ErrorEntry, facts: Sequence[Fact]) -> About:
     """Return all that the page of an error says; `facts` are those that fail by it."""
     known = told(facts)
-    measured = [each for each in known if each.measured]
-    proofs = (tuple(name.partition(".")[::2]) for name in signature.advice_variants)
+    measured = sum(each.measured for each in known)
+    proofs = ((each.case, each.variant) for each in entry.proofs)
     return About(
-        _entry(signature, measured),
-        tuple((pattern.where, pattern.regex.pattern) for pattern in signature.patterns),
+        entry,
+        tuple((pattern.where, pattern.regex.pattern) for pattern in signatures()[entry.id].patterns),
         _by_variant(known),
         _by_variant(guesses(facts)),
-        tuple((key, lines(told(material.facts[key]))) for key in proofs if key in material.facts),
-        (len(measured), len(known) - len(measured)),
+        tuple((key, lines(told(material.facts[key]))) for key in proofs),
+        (measured, len(known) - measured),
     )
 
 
@@ -131,22 +91,3 @@ def _by_variant(facts: Sequence[Fact]) -> tuple[tuple[Key, tuple[Line, ...]], ..
     for each in facts:
         found.setdefault((each.cell.case, each.cell.variant), []).append(each)
     return tuple((key, lines(every)) for key, every in found.items())
-
-
-def _texts(signature: Signature, measured: Sequence[Fact]) -> Iterator[Text]:
-    """Yield what engines printed, one text for each pattern at most, and which printed that first."""
-    for pattern in signature.patterns[:_TEXTS]:
-        found = (
-            Text(clip(text, _LONGEST), f"measured on {each.target.label}")
-            for each in measured
-            for text in _said(each.cell)
-            if pattern.regex.search(text)
-        )
-        yield from islice(found, 1)
-
-
-def _said(cell: CellView) -> Iterator[str]:
-    yield from (message.text for message in cell.messages)
-    yield from (entry.text for entry in cell.parser_errors)
-    yield from (text for text in (cell.error, cell.missing_api or "") if text)
-    yield from cell.native_output.splitlines()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import jinja2
 from markupsafe import Markup
 
+from harness.report.errors import READING
 from harness.report.labels import MARKS
 from harness.report.page.columns import NO_GPU
 from harness.report.past import day
@@ -63,7 +64,7 @@ def _environment() -> jinja2.Environment:
         finalize=_shown,
     )
     made.globals.update(paths=paths, MARKS=MARKS, apart=apart, NO_GPU=NO_GPU)
-    made.globals.update(known_errors=signatures)
+    made.globals.update(known_errors=signatures, READING=READING)
     made.filters.update(day=day, cut=partial(clip, limit=600))
     made.filters.update(sentence=_sentence, milliseconds=milliseconds)
     return made
