@@ -50,13 +50,16 @@ def _where(target: Target) -> str:
 def body_of(cell: Cell, model: str, data: bytes) -> str:
     """Return the rest of the file, the same for all targets on which the same has to be called.
 
-    `model` is the name of the file that holds `data`; "" for an engine that no file is known for.
+    `model` is the name of the file that holds `data`; "" for an engine that no file is known for, and for a model with
+    an input that is no tensor, which no engine takes.
     """
     known = _WRITTEN.get(cell.target.traits.adapter)
     if known is None:
         return ""
     does, make = known
     inputs = network_inputs(onnx.load_model_from_string(data), cell.variant.recipe.profiles)
+    if any(one.elem_type == onnx.TensorProto.UNDEFINED for one in inputs):
+        return ""
     first = f"# {cell.case.name}[{cell.variant.name}]: {does} {model}, which lies beside this file."
     return "\n".join([first, *make(cell, model, inputs)]) + "\n"
 

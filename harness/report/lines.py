@@ -30,9 +30,16 @@ def with_lines(
     return told, scripts
 
 
+def _by_hand(cell: Cell, data: bytes, digest: str) -> ByHand:
+    try:
+        return by_hand(cell, data, digest)
+    except Exception:  # noqa: BLE001  (one odd model must not cost the others their report)
+        return ByHand()
+
+
 def _told(cell: Cell, data: bytes | None, row: CellView, known: list[str]) -> CellView:
     digest = row.stamps.image_digest if row.stamps else ""
-    hand = by_hand(cell, data, digest) if data else ByHand()
+    hand = _by_hand(cell, data, digest) if data else ByHand()
     if hand.body and hand.body not in known:
         known.append(hand.body)
     return replace(

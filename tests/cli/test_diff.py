@@ -152,7 +152,7 @@ def test_what_is_fixed_is_named(two_reports: tuple[Path, Path], capsys: pytest.C
     """Each variant by its name, under a heading of its own."""
     old, new = map(str, two_reports)
     assert main(["diff", old, new, "--target", "rtx17"]) == 0
-    said = capsys.readouterr().out.partition("\nFixed: 2")[2]
+    said = capsys.readouterr().out.partition("\nNow works: 2")[2]
     assert "conv_silu[qdq]" in said
     assert "conv_silu[qdq-between]" in said
 
@@ -176,7 +176,7 @@ def test_colour_is_for_a_terminal_that_wants_it(
         monkeypatch.setenv(name, value)
     write(tmp_path, report())
     assert main(["diff", "rtx16", "rtx17", "--reports", str(tmp_path)]) == 1
-    assert ("\x1b[1;31mBroken" in capsys.readouterr().out) is coloured
+    assert ("\x1b[1;31mBreaks" in capsys.readouterr().out) is coloured
 
 
 def test_a_pipe_gets_lines_of_eighty(

@@ -135,10 +135,10 @@ def test_a_large_matrix_without_scripts_says_where_the_cells_are(browser: Browse
 
 
 def test_a_large_page_keeps_within_its_budget() -> None:
-    """Ten thousand cells, with the steps between neighbours, in 1.2 megabytes."""
+    """Ten thousand cells, with the steps between neighbours, in 1.4 megabytes, of which the errors are 0.15."""
     from harness.report.page.html import render
 
-    assert len(render(many(10_000)).encode()) <= 1_200_000
+    assert len(render(many(10_000)).encode()) <= 1_400_000
 
 
 # ---- strangers' text ------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import faulthandler
+import functools
 import importlib
 import json
 import os
@@ -35,7 +36,7 @@ def main() -> None:
     for file in order["files"]:
         # Of the image that the plugin is compiled in there is the stub.
         ctypes.CDLL = _with_plugin(load_library(cdll, driver=True, fails=""), cdll, file["plugin"])  # type: ignore[misc]
-        results[file["name"]] = in_child(lambda file=file: {"result": run(file, probe, module)})["result"]
+        results[file["name"]] = in_child(functools.partial(_result, file, probe, module))["result"]
     json.dump({"results": results}, report)
     report.close()
     os._exit(0)
@@ -43,6 +44,10 @@ def main() -> None:
 
 def _with_plugin(load: Any, cdll: Any, plugin: str) -> Any:
     return lambda name: cdll("./stub.so") if plugin and name == plugin else load(name)
+
+
+def _result(file: Json, probe: Probe, module: Any) -> Json:
+    return {"result": run(file, probe, module)}
 
 
 def run(file: Json, probe: Probe, module: Any) -> Json:
