@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harness.engines import ENGINES
 from harness.report.site.facts import lines
 from harness.report.text import clip
 from harness.words import GOOD, Class, Engine
@@ -47,13 +48,16 @@ def _titled(subject: str, said: str) -> str:
     return f"{clip(subject, max(40, LONGEST_TITLE - len(said) - 2))}: {said}"
 
 
-def _rank(line: Line) -> tuple[int, bool]:
-    """Return how much a series has to tell: a failure, then a call that is gone, then that it works; TensorRT first."""
+def _rank(line: Line) -> tuple[int, int]:
+    """Return how much a series has to tell: a failure, then a call that is gone, then that it works.
+
+    Of equals TensorRT comes first, as in the table of engines.
+    """
     seen = {clause.first.cls for clause in line.clauses}
-    other = line.clauses[0].first.target.engine != Engine.TENSORRT
+    place = list(ENGINES).index(Engine(line.clauses[0].first.target.engine))
     if seen - GOOD - {Class.API_REMOVED}:
-        return 0, other
-    return (1 if Class.API_REMOVED in seen else 2), other
+        return 0, place
+    return (1 if Class.API_REMOVED in seen else 2), place
 
 
 def _phrase(line: Line) -> str:
