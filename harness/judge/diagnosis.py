@@ -202,10 +202,9 @@ def diagnose(
 
 def in_general(signature: Signature) -> Diagnosis:
     """Return a signature as the diagnosis of no outcome in particular; what an outcome would fill in reads <node>."""
-    unknown = {group: f"<{group}>" for text in _TEXTS for group in _GROUP.findall(getattr(signature, text))}
     return Diagnosis(
         id=signature.id,
-        **{text: _filled(getattr(signature, text), unknown) for text in _SAID},
+        **{text: blank(getattr(signature, text)) for text in _SAID},
         message="",
         groups={},
         links=signature.links,
@@ -214,6 +213,11 @@ def in_general(signature: Signature) -> Diagnosis:
         operator=signature.operator,
         node="",
     )
+
+
+def blank(text: str) -> str:
+    """Return a text of a signature with <node> in place of what a failure fills in."""
+    return _GROUP.sub(r"<\1>", text)
 
 
 def notes(outcome: Outcome) -> tuple[Note, ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.report.labels import BUCKETS, MARKS, UNEXPECTED, bucket
+from harness.report.text import listed
 from harness.words import GOOD, Grade
 
 if TYPE_CHECKING:
@@ -43,12 +44,10 @@ def nobody_ran(results: Results) -> str:
         return ""
     many = len(reports)
     spoken = f"{many} reports speak" if many > 1 else "1 report speaks" if many else "no report speaks"
-    return (
-        f"{_listed(list(unrun))}: nobody has run {'these' if len(ids) > 1 else 'this'} yet; {spoken} of them."
-    )
+    return f"{_families(list(unrun))}: nobody has run {'these' if len(ids) > 1 else 'this'} yet; {spoken} of them."
 
 
-def _listed(families: list[str]) -> str:
+def _families(families: list[str]) -> str:
     """Return names as a reader lists them, neighbours of one product as a range: "TensorRT 8 to 11 and Jetson"."""
     groups: dict[str, list[str]] = {}
     for family in families:
@@ -60,7 +59,7 @@ def _listed(families: list[str]) -> str:
         else name
         for name, numbers in groups.items()
     ]
-    return " and ".join(filter(None, (", ".join(told[:-1]), told[-1])))
+    return listed(told)
 
 
 @dataclass(frozen=True)

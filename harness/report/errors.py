@@ -8,18 +8,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.engines import ENGINES
-from harness.judge.diagnosis import in_general, load_signatures
+from harness.judge.diagnosis import blank, in_general, load_signatures
 from harness.judge.texts import MEASURED, load_texts
 from harness.report.compare.sides import side
 from harness.report.page.columns import NO_GPU, gpus_of
-from harness.words import GOOD, UNJUDGED, Engine, Grade, Role
+from harness.report.text import listed
+from harness.words import GOOD, UNJUDGED, Grade, Role
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from harness.case import Expectation
     from harness.judge.diagnosis import Signature
-    from harness.report.model import CellView, Results, TargetView, VariantView
+    from harness.report.model import CellView, Results, VariantView
 
 #: How the name of a fused layer tells which nodes of the model are in it.
 READING = (
@@ -176,7 +177,7 @@ class _Book:
             title=said.title,
             cause=said.cause,
             advice=said.advice,
-            harmless=re.sub(r"\{(\w+)\}", r"<\1>", signature.harmless),
+            harmless=blank(signature.harmless),
             kind="harmless" if signature.innocent else "warning" if signature.note else "failure",
             operator=signature.operator,
             texts=texts,
@@ -260,27 +261,18 @@ class _Book:
         for target in self._targets.values():
             if target.id in wanted:
                 series = target.series.partition(", ")[2]
-                versions.setdefault(_product(target), {}).setdefault(target.short, []).append(series)
+                versions.setdefault(target.product, {}).setdefault(target.short, []).append(series)
         return "; ".join(
-            f"{name} {_listed([_versioned(*each) for each in found.items()])}"
+            f"{name} {listed([_versioned(*each) for each in found.items()])}"
             for name, found in versions.items()
         )
 
 
 def _versioned(version: str, series: Sequence[str]) -> str:
     """Return a version with what it was built for where that is chosen; "" among them is nothing in particular."""
-    chosen = _listed([each for each in series if each])
+    chosen = listed([each for each in series if each])
     also = "also " if "" in series else ""
     return f"{version} ({also}{chosen})" if chosen else version
-
-
-def _product(target: TargetView) -> str:
-    on = " on Jetson" if target.platform == "jetson" else ""
-    return ENGINES[Engine(target.engine)].product + on
-
-
-def _listed(words: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
 def _printed(signature: Signature, cell: CellView) -> str:

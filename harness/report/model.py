@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.case import Expectation, Link
+from harness.engines import ENGINES
 from harness.history import CellHistory
 from harness.record.from_json import decode, fields_of
 from harness.record.outcome import Accuracy, End, Layer, Message, ParserError, Stamps
@@ -16,7 +17,7 @@ from harness.report.by_gpu import GpuResult
 from harness.report.contributions import Contribution
 from harness.report.graph import GraphView
 from harness.report.model_json import cell_fields, cells_of, check_claims, graded
-from harness.words import Class, Grade, Precision, Role, Verdict
+from harness.words import Class, Engine, Grade, Precision, Role, Verdict
 
 #: Raised when the meaning of a field of results.json changes.
 RESULTS_SCHEMA = 1
@@ -52,6 +53,12 @@ class TargetView:
     jetpack: str = ""
     released: str = ""
     sources: tuple[Link, ...] = ()
+
+    @property
+    def product(self) -> str:
+        """Return what it is a version of, and on which platform: "TensorRT on Jetson"."""
+        name = ENGINES[Engine(self.engine)].product
+        return f"{name} on Jetson" if self.platform == "jetson" else name
 
 
 @dataclass(frozen=True)

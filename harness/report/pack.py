@@ -64,7 +64,7 @@ def pack_report(
         }
         files = {name: every for name, every in files.items() if every}
         packed = {f"{name}{ARCHIVE}": pack(name, every) for name, every in files.items()}
-        report = _report(results, (*({LOGS} & set(files)), MODELS, RESULTS), models)
+        report = packed_texts(results, (*({LOGS} & set(files)), MODELS, RESULTS), models)
         written = write_files(out, packed | report | _provenance(store.path))
         if folder is None:
             _read_back(out, files)
@@ -86,7 +86,8 @@ def _provenance(reports: Path) -> Files:
     return {str(path.relative_to(reports)): path.read_bytes() for path in found if path.is_file()}
 
 
-def _report(results: Results, archives: Sequence[str], models: Files) -> Files:
+def packed_texts(results: Results, archives: Sequence[str], models: Files) -> Files:
+    """Return the report's own files by their names, the large ones packed."""
     files = {name: text.encode() for name, text in report_texts(results, archives, models).items()}
     for name in PACKABLE:
         files[twin(Path(name)).name] = compress(name, files.pop(name))

@@ -11,14 +11,14 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from harness.errors import HandledError
-from harness.record.archive import ARCHIVE, archive_of, compress, pack
+from harness.record.archive import ARCHIVE, archive_of, pack
 from harness.record.store import LOGS
-from harness.report.pack import history_of, logs_of
-from harness.report.packed import MODELS, PACKABLE, RESULTS, twin
+from harness.report.pack import history_of, logs_of, packed_texts
+from harness.report.packed import MODELS, RESULTS
 from harness.report.results import recorded, results_of
 from harness.report.site import site_files
 from harness.report.site.paths import LATEST
-from harness.report.writer import model_files, report_texts, write_files
+from harness.report.writer import model_files, results_json, write_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -65,11 +65,8 @@ def _report(results: Results, models: Models, logs: bytes) -> dict[str, bytes]:
     """Return the report as `pack` publishes it, with results.json unpacked as well."""
     archives = (*((LOGS,) if logs else ()), MODELS, RESULTS)
     beside = model_files(models)
-    files = {name: text.encode() for name, text in report_texts(results, archives, beside).items()}
-    plain = files[RESULTS]
-    for name in PACKABLE:
-        files[twin(Path(name)).name] = compress(name, files.pop(name))
-    files[RESULTS] = plain
+    files = packed_texts(results, archives, beside)
+    files[RESULTS] = results_json(results).encode()
     files[MODELS + ARCHIVE] = pack(MODELS, {Path(name).name: data for name, data in beside.items()})
     return {**files, LOGS + ARCHIVE: logs} if logs else files
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 import math
 import re
 from decimal import ROUND_HALF_UP, Context
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 #: What a reader cannot see or what turns text around: controls but tab and newline, bidirectional marks, zero-width
 #: characters, byte-order mark, tags; and lone surrogates, which UTF-8 cannot hold.
@@ -27,6 +31,11 @@ def visible(text: str) -> str:
 def capital(text: str) -> str:
     """Return a sentence with its first letter in capitals, unless it begins with a name or path."""
     return text[:1].upper() + text[1:] if re.match(r"[a-z]+[ ,;:]", text) else text
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return words as a sentence lists them: "a, b and c"."""
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
 def clip(text: str, limit: int) -> str:

@@ -16,6 +16,7 @@ from harness.report.page.called import called
 from harness.report.results import assemble
 from harness.words import Grade
 from tests.report import factory
+from tests.report.test_density_page import orin
 
 pytestmark = pytest.mark.unit
 
@@ -100,13 +101,12 @@ def test_a_text_of_no_signature_is_refused(tmp_path: Path) -> None:
         ("t4", "compute capability 7.5", ["rtx17-sm75"]),
         ("(?:jetson )?(?:agx )?orin", "compute capability 8.7", ["l4t86"]),
         (r"jetpack 6\.0(?:\.\d+)*", "TensorRT 8.6 on Jetson", ["l4t86"]),
-        (r"jetpack 6\.1(?:\.\d+)*", "TensorRT 10.3 on Jetson", []),
         ("jetpack 6", "JetPack 6 on Jetson", ["l4t86"]),
         ("hopper", "compute capability 9.0", []),
     ],
 )
 def test_words_for_hardware_stand_for_columns(pattern: str, said: str, columns: list[str]) -> None:
-    plain = factory.results()
+    plain = orin()
     built_for = replace(plain.targets[-2], id="rtx17-sm75", series="RTX, SM 7.5", stamps=None)
     results = replace(plain, targets=(*plain.targets, built_for))
     (found,) = (each for each in called(results) if each.pattern == pattern)

@@ -13,6 +13,7 @@ from tests.report.browsing import Opened, rows
 from tests.report.errors_js import answer, as_log, measured
 from tests.report.pastes import NOTHING, PASTES
 from tests.report.poison import everywhere
+from tests.report.test_density_page import orin
 from tests.report.test_wide_page import violations
 
 if TYPE_CHECKING:
@@ -231,14 +232,22 @@ def columns(page: Page) -> list[str]:
         ("Jetson AGX Orin", ["l4t86"]),
         ("JetPack 6", ["l4t86"]),
         ("JetPack 6.0", ["l4t86"]),
+        ("JetPack 6.0.1", ["l4t86"]),
         ("JetPack 6.0 qdq", ["l4t86"]),
     ],
 )
-def test_a_product_stands_for_its_columns(opened: Opened, text: str, shown: list[str]) -> None:
-    said = ask(opened.page, text)
-    assert columns(opened.page) == shown
+def test_a_product_stands_for_its_columns(
+    browser: Browser, tmp_path: Path, text: str, shown: list[str]
+) -> None:
+    """By what matrix.yaml says of the board and its release; both are told there alone."""
+    write_report(orin(), tmp_path)
+    made = Opened(browser, tmp_path / "index.html")
+    said = ask(made.page, text)
+    assert columns(made.page) == shown
     assert ", ".join(shown) in said
-    assert rows(opened.page)
+    assert rows(made.page)
+    assert ask(made.page, "Xavier") == "No column here is of compute capability 7.2."
+    made.context.close()
 
 
 def test_a_product_without_a_column_is_said_to_have_none(opened: Opened) -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.report.products import GENERATIONS, Generation
+from harness.report.products import GENERATIONS, Generation, gpus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness.report.model import Results, TargetView
 
-#: The TensorRT that a JetPack release holds, as the sources of matrix.yaml's Jetson targets say.
-JETPACKS = {"5.1": "8.5", "6.0": "8.6", "6.1": "10.3", "6.2": "10.3"}
+#: A release of JetPack; those that differ in the third number hold one TensorRT.
+_RELEASE = re.compile(r"(?<![\d.])(\d+)\.\d+")
 _SERIES = re.compile(r"(RTX|GTX) (\d\d)")
 
 
@@ -35,17 +35,13 @@ def called(results: Results) -> list[Called]:
     jetson = [
         (number, target) for number, target in enumerate(results.targets) if target.platform == "jetson"
     ]
-    for release, version in JETPACKS.items():
-        columns = tuple(number for number, target in jetson if _has(target, version))
-        said = f"TensorRT {version} on Jetson"
-        plain = release.replace(".", r"\.")
-        found.append(Called(rf"jetpack {plain}(?:\.\d+)*", said, columns))
-    for major in ("5", "6"):
-        versions = [version for release, version in JETPACKS.items() if release.startswith(major)]
-        columns = tuple(
-            number for number, target in jetson if any(_has(target, version) for version in versions)
-        )
-        found.append(Called(f"jetpack {major}", f"JetPack {major} on Jetson", columns))
+    for number, target in jetson:
+        for release in _RELEASE.finditer(target.jetpack):
+            plain, major = release[0].replace(".", r"\."), release[1]
+            found.append(
+                Called(rf"jetpack {plain}(?:\.\d+)*", f"TensorRT {target.short} on Jetson", (number,))
+            )
+            found.append(Called(f"jetpack {major}", f"JetPack {major} on Jetson", (number,)))
     found.append(Called("jetpack|jetson", "a Jetson", tuple(number for number, _ in jetson)))
     return sorted(_merged(found), key=lambda each: -len(each.pattern))
 
@@ -74,13 +70,9 @@ def _patterns(generation: Generation) -> Iterator[str]:
             yield rf"(?:jetson )?(?:agx )?{board}" if generation.jetson else board
 
 
-def _has(target: TargetView, version: str) -> bool:
-    return f"{target.version}.".startswith(f"{version}.")
-
-
 def _is_of(target: TargetView, generation: Generation) -> bool:
     """Tell whether a column is about this generation: built for it, measured on it, or of its board."""
     if target.platform == "jetson":
-        return generation.examples == "Jetson Orin"
+        return generation in gpus(target.compute_capability, jetson=True)
     measured = target.stamps.environment.get("compute_capability") if target.stamps else None
     return f"SM {generation.capability}" in target.series.split(", ") or measured == generation.capability

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 from harness.report.exports.badge import badge_of_case
+from harness.report.page.data import LONGEST_MODEL
 from harness.report.site import paths
 from harness.report.site.case_pages import case_pages
 from harness.report.site.error_pages import error_pages
@@ -25,19 +26,16 @@ if TYPE_CHECKING:
     from harness.report.model import Results
     from harness.report.site.material import Page
 
-#: Bytes of the largest model that lies beside the pages by itself; all are in the archive of the report.
-LARGEST_MODEL = 64 << 10
-
 
 def site_files(
     results: Results, models: Mapping[tuple[str, str], bytes] | None = None, base: str = ""
 ) -> dict[str, bytes]:
     """Return every file of the site but for the whole report, by its place; the same bytes for the same results.
 
-    `models` are those of the variants, by case and name; `base` is the site's address and ends in "/". Without one
-    there are no canonical links and no sitemap, which are absolute.
+    `models` are those of the variants, by case and name, of which the small ones lie beside the pages; `base` is the
+    site's address and ends in "/". Without one there are no canonical links and no sitemap, which are absolute.
     """
-    small = {paths.model(*key): data for key, data in (models or {}).items() if len(data) <= LARGEST_MODEL}
+    small = {paths.model(*key): data for key, data in (models or {}).items() if len(data) <= LONGEST_MODEL}
     material = Material(results, base, frozenset(small))
     files = dict(small)
     places = []

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
-from harness.engines import ENGINES
 from harness.judge.diagnosis import load_signatures
 from harness.report.advice import general_advice
 from harness.report.claimed import drawn, says
 from harness.report.labels import MARKS
-from harness.words import GOOD, PREDICATE, UNJUDGED, Class, Engine, Grade
+from harness.words import GOOD, PREDICATE, UNJUDGED, Class, Grade
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -95,12 +94,6 @@ def signatures() -> dict[str, Signature]:
     return {signature.id: signature for signature in load_signatures()}
 
 
-def family(target: TargetView) -> str:
-    """Return the product that a target is a version of, on which platform: "TensorRT on Jetson"."""
-    name = ENGINES[Engine(target.engine)].product
-    return f"{name} on Jetson" if target.platform == "jetson" else name
-
-
 def apart(target: TargetView) -> str:
     """Return what sets a target's series apart within its family: "SM 7.5", "arm64", or ""."""
     return "" if target.platform == "jetson" else target.series.partition(", ")[2]
@@ -108,7 +101,7 @@ def apart(target: TargetView) -> str:
 
 def product(target: TargetView) -> str:
     """Return what the versions of a target's series are versions of: "TensorRT for RTX, SM 7.5"."""
-    return ", ".join(filter(None, (family(target), apart(target))))
+    return ", ".join(filter(None, (target.product, apart(target))))
 
 
 @dataclass(frozen=True)

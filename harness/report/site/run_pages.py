@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.report.advice import general_advice
 from harness.report.site import paths
-from harness.report.site.facts import family, signatures
+from harness.report.site.facts import signatures
 from harness.report.site.material import Page, guesses, newest, told
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def entry_page(material: Material) -> Page:
     measured = sum(each.measured for each in known)
     products: dict[str, list[TargetView]] = {}
     for target in results.targets:
-        products.setdefault(family(target), []).append(target)
+        products.setdefault(target.product, []).append(target)
     return Page(
         paths.ENTRY,
         "TensorRT compatibility: errors, versions, INT8 layers, upgrades",

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from harness.report.compare.pairs import Kind
 from harness.report.labels import KINDS
 from harness.report.site import paths
-from harness.report.site.facts import family
 from harness.report.site.material import Page
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ def upgrade_pages(material: Material) -> Iterator[Page]:
     """Yield the list of steps and the page of each."""
     families: dict[str, dict[str, list[Route]]] = {}
     for route in material.routes:
-        family_of = families.setdefault(family(material.targets[route.before]), {})
+        family_of = families.setdefault(material.targets[route.before].product, {})
         family_of.setdefault(route.before, []).append(route)
     yield Page(
         paths.UPGRADES,
