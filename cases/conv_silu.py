@@ -199,7 +199,7 @@ _twin = partial(Variant, recipe=EXPLICIT, role=Role.TWIN, precision=_convs(Preci
 FIRST_VARIANTS = (
     Variant(
         name="int8-entropy",
-        title="Convolution and SiLU in INT8, entropy calibrator",
+        title="Convolution and SiLU in INT8, entropy calibrator (IInt8EntropyCalibrator2)",
         build=_one,
         recipe=ENTROPY,
         expectations=(
@@ -226,9 +226,9 @@ FIRST_VARIANTS = (
             NO_IMPLICIT,
         ),
     ),
-    _control(
+    _workaround(
         name="int8-minmax",
-        title="The same convolution with the min-max calibrator",
+        title="The same convolution with the min-max calibrator (IInt8MinMaxCalibrator)",
         build=_one,
         recipe=MIN_MAX,
         expectations=(
@@ -480,10 +480,10 @@ CASE = Case(
     title="Convolution with SiLU in INT8",
     summary=(
         "YOLO models calibrated for INT8 do not build: no implementation is found for a convolution fused with its "
-        "Sigmoid and Mul. For the first convolution this is reported of TensorRT 8.5 and 8.6, and 9.2 and 10.0 are "
-        "said to build it on x86; the end of the segmentation head fails on 8.6 and still on 10.3 (Jetson) and "
-        "10.11 (x86), there with the min-max calibrator that helped the first. A Jetson cannot leave the version of "
-        "its JetPack, so what avoids the failure matters."
+        "Sigmoid and Mul. For the first convolution this is reported of TensorRT 8.5 and 8.6 on Jetson, and 9.2 and "
+        "10.0 are said to build it on x86; the end of the segmentation head fails on 8.6 and still on 10.3 (Jetson) "
+        "and 10.11 (x86), there with the min-max calibrator that helped the first. A Jetson cannot leave the version "
+        "of its JetPack, so what avoids the failure matters."
     ),
     links=(
         *(

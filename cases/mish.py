@@ -139,7 +139,7 @@ def _swish_tail(*, identity: bool) -> onnx.ModelProto:
     scale = INPUT_SCALE
     g.quantize("input", name="", scale=scale, output="input_quantized")
     x = g.dequantize("input_quantized", name="", scale=scale, output="input_dequantized", prefix="input")
-    weight = g.int8_weight("w", (144, 1, 3, 3), name="", output="w_dequantized")
+    weight = g.stored_weight("w", (144, 1, 3, 3), name="", output="w_dequantized")
     x = g.conv(x, weight, name="", group=144, output="dqconv.dwconv")
     x = g.batch_norm(x, 144, name="", prefix="bn", output="bn")
     sigmoid = g.node("Sigmoid", [x], name="", output="swish.sigmoid")
@@ -359,10 +359,11 @@ CASE = Case(
     name="mish",
     title="Depthwise convolution with BatchNormalization and Mish in INT8",
     summary=(
-        "A model with depthwise convolutions and Mish does not build in INT8 on TensorRT 10.0: no implementation is "
-        "found for its first one. The report shows no graph; Q/DQ and the MobileNeXt block round the convolution "
-        "are taken from an earlier report of its author. Other reports have the same error for a depthwise "
-        "convolution with Swish (8.5) and with a residual Add (8.6)."
+        "A user reports that a model with depthwise convolutions and Mish does not build in INT8 on TensorRT 10.0: no "
+        "implementation is found for its first one. The report shows no graph; Q/DQ and the MobileNeXt block round "
+        "the convolution are taken from an earlier report of its author, and that this block alone fails there is a "
+        "guess. Other reports have the same error for a depthwise convolution with Swish (8.5) and with a residual "
+        "Add (8.6)."
     ),
     links=(REPORT, SWISH, RESIDUAL, RESIDUAL_FIX),
     variants=EXPLICIT_VARIANTS + EARLIER_VARIANTS + FLOAT_VARIANTS,

@@ -2,7 +2,7 @@
 
 from harness.case.check import check_variant
 from harness.case.claims import Expectation, Kind, Level, Link
-from harness.case.graph import Graph
+from harness.case.graph import Graph, Quantiser
 from harness.case.model import (
     Calibrator,
     Case,
@@ -30,6 +30,7 @@ __all__ = [
     "Plugin",
     "Precision",
     "Profile",
+    "Quantiser",
     "Recipe",
     "Role",
     "Typing",

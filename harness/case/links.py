@@ -20,3 +20,12 @@ HEADER_86 = Link(f"{TRT}/blob/v8.6.1/include/NvInfer.h", "NvInfer.h of 8.6.1")
 OPERATORS_86 = Link(f"{PARSER}/release/8.6-GA/docs/operators.md", "ONNX parser 8.6: operators")
 #: Users found it with depthwise convolutions and Swish, and report dense ones and ReLU beside them.
 DEPTHWISE_SWISH = issue(3385)
+#: What each GPU generation has of INT8, INT4, FP8 and FP4 on TensorRT for RTX.
+RTX_PRECISIONS = Link(
+    "https://docs.nvidia.com/deeplearning/tensorrt-rtx/latest/getting-started/support-matrix-1/1.5.html",
+    "NVIDIA: support matrix of TensorRT for RTX 1.5",
+)
+QUANTISED_TYPES = Link(
+    "https://docs.nvidia.com/deeplearning/tensorrt/latest/inference-library/work-with-quantized-types.html",
+    "NVIDIA: working with quantised types",
+)

@@ -7,12 +7,16 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.case.limited import TookTooLong, limited
 from harness.case.measured import FILE, read, with_measured
 from harness.case.model import Case
 from harness.errors import HandledError
 
 if TYPE_CHECKING:
     from types import ModuleType
+
+#: What importing one case module may take; onnx itself takes seconds where the disk is slow.
+SECONDS = 60.0
 
 
 def load_cases(folder: Path) -> tuple[Case, ...]:
@@ -44,13 +48,19 @@ def load_cases(folder: Path) -> tuple[Case, ...]:
 def _import(path: Path) -> ModuleType:
     name = f"_compat_cases.{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
+    if spec is None or spec.loader is None or not path.is_file():
         raise HandledError(f"{path}: not a Python module")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:  # a case module is user code: anything may come out of it
+        with limited(SECONDS):
+            spec.loader.exec_module(module)
+    except KeyboardInterrupt:
+        raise
+    except TookTooLong:
+        del sys.modules[name]
+        raise HandledError(f"{path}: was not imported after {SECONDS:g} s; mend what it waits for") from None
+    except BaseException as error:  # a case module is user code: anything may come out of it
         del sys.modules[name]
         said = error.msg if isinstance(error, SyntaxError) else error
         raise HandledError(

@@ -71,14 +71,14 @@ def test_weight_quantiser_reaches_the_ends_of_int8(
 
 
 def test_stored_int8_weight_is_the_rounded_weight() -> None:
-    """`int8_weight` stores what quantising `weight` of the same name gives, with a scale a channel."""
+    """`stored_weight` stores what quantising `weight` of the same name gives, with a scale a channel."""
     shape = (3, 2, 3, 3)
     plain, stored = Graph("g"), Graph("g")
     for g in (plain, stored):
         g.input("x", [1, 2, 4, 4])
     plain.weight("w", shape)
     plain.conv("x", "w", name="/conv", output="y")
-    read = stored.int8_weight("w", shape, name="/dq")
+    read = stored.stored_weight("w", shape, name="/dq")
     stored.conv("x", read, name="/conv", output="y")
     for g in (plain, stored):
         g.output("y", [1, 3, 4, 4])

@@ -1,0 +1,271 @@
+"""Attention: written out as MatMul, Softmax, MatMul, and as the operator Attention of opset 23.
+
+TensorRT runs either as one fused kernel where it has one for the types and the head size; the kernel's name is among a
+build's layers (`_gemm_mha_v2`). The reports are of whole models: a vision transformer whose fused attention
+is wrong in FP16 and BF16 on one GPU generation, one whose FP16 scores overflow, projections that share an input and are
+wrong once the compiler makes one product of them. Each graph here is the attention alone, so that what
+a report says of numbers is about more than what is built; its claim says so.
+
+Left out: head sizes between those here, longer sequences and masks of other shapes, which came to no other result on
+any version that was tried; quantised attention, which is a case of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from onnx import TensorProto
+
+from harness.case import (
+    Case,
+    Class,
+    Expectation,
+    Graph,
+    Link,
+    Precision,
+    Recipe,
+    Role,
+    Variant,
+    links,
+)
+
+if TYPE_CHECKING:
+    import onnx
+
+WRONG_ON_SM120 = links.issue(4837, "fused attention wrong on SM 12.0")
+FP16_SCORES = links.issue(4723, "DINOv3 in FP16")
+FP32_SCORES = Link(
+    "https://github.com/lightly-ai/lightly-train/pull/917",
+    "lightly-train change 917: attention kept in FP32 against overflow",
+)
+SHARED_INPUT = Link(
+    "https://github.com/NVIDIA/TensorRT-Edge-LLM/issues/151", "TensorRT-Edge-LLM issue 151: V corrupted"
+)
+PARSER_1014 = Link(
+    "https://sourceforge.net/projects/tensorrt-backend-onnx.mirror/files/release_10.14-GA",
+    "ONNX parser 10.14: Attention",
+)
+KERNELS = Link(
+    "https://docs.nvidia.com/deeplearning/tensorrt/latest/getting-started/release-notes-10/10.14.1.html",
+    "TensorRT 10.14.1: head sizes padded for fused attention",
+)
+
+FLOAT, HALF, BF16 = TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16
+FLAGS: dict[int, tuple[str, ...]] = {FLOAT: (), HALF: ("FP16",), BF16: ("BF16",)}
+IN: dict[int, Precision] = {FLOAT: Precision.FP32, HALF: Precision.FP16, BF16: Precision.BF16}
+TOKENS = 64
+SCORES, VALUES = "/attn/MatMul", "/attn/MatMul_1"
+PROJECTIONS = ("/attn/q/MatMul", "/attn/k/MatMul", "/attn/v/MatMul")
+
+OK, WRONG, NO_PARSER = Class.OK, Class.INACCURATE, Class.PARSE_FAILED
+reported, guessed = Expectation.reported, Expectation.guessed
+NO_BF16 = guessed(NO_PARSER, "<9", "its header has no BF16", link=links.HEADER_86)
+
+
+def _attend(  # noqa: PLR0913
+    g: Graph, qkv: list[str], size: int, *, heads: bool = True, mask: str = "", dtype: int, scores: int
+) -> None:
+    """Add scores, softmax and values; `scores` is the type of all up to the softmax, `dtype` that of the rest."""
+    q, k, v = qkv
+    k = g.node("Transpose", [k], name="/attn/Transpose", perm=[0, 1, 3, 2] if heads else [0, 2, 1])
+    if scores != dtype:
+        q, k = (g.node("Cast", [x], name=f"/attn/{side}/Cast", to=scores) for side, x in (("q", q), ("k", k)))
+    x = g.node("MatMul", [q, k], name=SCORES)
+    x = g.node("Mul", [x, g.constant("scale", [1 / math.sqrt(size)], [], scores)], name="/attn/Mul")
+    if mask:
+        x = g.node("Add", [x, mask], name="/attn/Add")
+    x = g.node("Softmax", [x], name="/attn/Softmax", axis=-1)
+    if scores != dtype:
+        x = g.node("Cast", [x], name="/attn/Cast", to=dtype)
+    g.node("MatMul", [x, v], name=VALUES, output="output")
+
+
+def _written_out(
+    dtype: int = HALF, *, heads: int = 4, size: int = 64, scores: int | None = None, mask: bool = False
+) -> onnx.ModelProto:
+    """Build attention as PyTorch exports it below opset 23."""
+    g = Graph("attention")
+    shape = [1, heads, TOKENS, size]
+    qkv = [g.input(name, shape, dtype) for name in ("q", "k", "v")]
+    added = g.input("mask", [1, 1, TOKENS, TOKENS], dtype) if mask else ""
+    _attend(g, qkv, size, mask=added, dtype=dtype, scores=scores or dtype)
+    g.output("output", shape, dtype)
+    return g.model()
+
+
+def _projected(dtype: int = HALF) -> onnx.ModelProto:
+    """Build one head whose three projections share their input, at batch size 1."""
+    g = Graph("projections")
+    x = g.input("hidden_states", [1, TOKENS, 64], dtype)
+    qkv = [
+        g.node("MatMul", [x, g.weight(f"{name[1:]}.weight", (64, 64), dtype=dtype)], name=name)
+        for name in PROJECTIONS
+    ]
+    _attend(g, qkv, 64, heads=False, dtype=dtype, scores=dtype)
+    g.output("output", [1, TOKENS, 64], dtype)
+    return g.model()
+
+
+def _operator(
+    dtype: int = HALF,
+    *,
+    kv_heads: int = 4,
+    flat: bool = False,
+    cache: bool = False,
+    **attributes: Any,  # noqa: ANN401  (those of Attention)
+) -> onnx.ModelProto:
+    """Build the operator with 4 heads of 64; `flat` has them in one dimension, `cache` has the past keys and values."""
+    g = Graph("attention_operator", opset=23)
+    shapes = {"q": [1, 4, TOKENS, 64], "k": [1, kv_heads, TOKENS, 64], "v": [1, kv_heads, TOKENS, 64]}
+    if flat:
+        shapes = {name: [1, TOKENS, shape[1] * 64] for name, shape in shapes.items()}
+        attributes |= {"q_num_heads": 4, "kv_num_heads": kv_heads}
+    inputs, outputs = [g.input(name, shape, dtype) for name, shape in shapes.items()], ["output"]
+    if cache:
+        past = [g.input(f"past_{name}", [1, kv_heads, 16, 64], dtype) for name in ("key", "value")]
+        inputs, outputs = [*inputs, "", *past], ["output", "present_key", "present_value"]
+    g.node_of_several("Attention", inputs, outputs, name="/attn/Attention", **attributes)
+    g.output("output", shapes["q"], dtype)
+    for name in outputs[1:]:
+        g.output(name, [1, kv_heads, 16 + TOKENS, 64], dtype)
+    return g.model()
+
+
+def _plain(
+    name: str,
+    title: str,
+    dtype: int = HALF,
+    *claims: Expectation,
+    role: Role = Role.REPRODUCER,
+    scores: int | None = None,
+    **graph: Any,  # noqa: ANN401  (arguments of _written_out)
+) -> Variant:
+    """Return a variant of attention written out; both products are to run in the types that the graph gives them."""
+    return Variant(
+        name=name,
+        title=title,
+        build=partial(_written_out, dtype, scores=scores, **graph),
+        recipe=Recipe(flags=FLAGS[dtype]),
+        role=role,
+        counterpart=None if role is Role.REPRODUCER else "fp16",
+        precision=((SCORES, IN[scores or dtype]), (VALUES, IN[dtype])),
+        expectations=claims,
+    )
+
+
+def _operation(
+    name: str,
+    title: str,
+    dtype: int = HALF,
+    *claims: Expectation,
+    **graph: Any,  # noqa: ANN401  (arguments of _operator)
+) -> Variant:
+    """Return a variant of the operator, which parsers know from TensorRT 10.14 on."""
+    no_parser = reported(NO_PARSER, "<10.14", PARSER_1014, "nvidia")
+    return Variant(
+        name=name,
+        title=title,
+        build=partial(_operator, dtype, **graph),
+        recipe=Recipe(flags=FLAGS[dtype]),
+        expectations=(no_parser, *claims),
+        tags=("opset23",),
+    )
+
+
+def _on_sm120(outcome: Class, note: str) -> Expectation:
+    return reported(
+        outcome,
+        ">=10.16,<10.17",
+        WRONG_ON_SM120,
+        note=f"a whole SAM 3, 10.16.1: {note}",
+        level="right numbers" if outcome is OK else None,
+        compute_capability="12.0",
+    )
+
+
+IS_IMPORTED = reported(OK, ">=10.14,<11", PARSER_1014, "nvidia", level="builds")
+
+WRITTEN_OUT = (
+    _plain("fp16", "Attention of 4 heads of 64 in FP16", HALF, _on_sm120(WRONG, "FP16 loses all detections")),
+    _plain("bf16", "The same in BF16", BF16, NO_BF16, _on_sm120(WRONG, "BF16 as well")),
+    _plain("fp32", "The same in FP32", FLOAT, _on_sm120(OK, "FP32 is exact"), role=Role.CONTROL),
+    _plain(
+        "fp16-fp32-scores",
+        "Scores and softmax in FP32, values in FP16, against overflow",
+        HALF,
+        guessed(OK, ">=9", "kept so in a strongly typed export", link=FP32_SCORES, level="precision"),
+        role=Role.WORKAROUND,
+        scores=FLOAT,
+    ),
+    _plain("fp16-mask", "Attention in FP16 with a mask that is added", mask=True),
+    _plain("fp16-head512", "One head of 512 in FP16, as in the decoder of an autoencoder", heads=1, size=512),
+    _plain(
+        "fp16-head33",
+        "Heads of 33 in FP16, which no fused kernel takes unpadded",
+        HALF,
+        reported(OK, ">=10.14,<11", KERNELS, "nvidia", level="builds", note="padded, and then fused"),
+        size=33,
+    ),
+)
+SHARED = (
+    Variant(
+        name="qkv-shared",
+        title="Projections to q, k and v of one input, at batch size 1, in FP16",
+        build=_projected,
+        recipe=Recipe(flags=FLAGS[HALF]),
+        precision=tuple((node, Precision.FP16) for node in PROJECTIONS),
+        expectations=(
+            reported(
+                WRONG,
+                ">=10.13,<10.14",
+                SHARED_INPUT,
+                note="10.13.3.9 on a Thor (SM 11.0): the projections are fused into one product",
+                compute_capability="11.0",
+            ),
+        ),
+    ),
+    Variant(
+        name="qkv-shared-mark-v",
+        title="The projection to v marked as a network output, which takes it out of the fusion",
+        build=_projected,
+        recipe=Recipe(flags=FLAGS[HALF], mark_outputs=(f"{PROJECTIONS[2]}_output_0",)),
+        role=Role.WORKAROUND,
+        counterpart="qkv-shared",
+        precision=tuple((node, Precision.FP16) for node in PROJECTIONS),
+        expectations=(
+            reported(
+                OK,
+                ">=10.13,<10.14",
+                SHARED_INPUT,
+                level="right numbers",
+                note="so the reporter found the fusion",
+                compute_capability="11.0",
+            ),
+        ),
+    ),
+)
+OPERATORS = (
+    _operation("op-fp16", "The operator Attention in FP16", HALF, IS_IMPORTED),
+    _operation("op-bf16", "The operator Attention in BF16", BF16),
+    _operation("op-fp32", "The operator Attention in FP32", FLOAT),
+    _operation("op-fp32-flat", "The operator in FP32 with its heads in one dimension", FLOAT, flat=True),
+    _operation(
+        "op-causal-gqa", "The operator with 2 heads of keys for 4 and is_causal", kv_heads=2, is_causal=1
+    ),
+    _operation("op-softcap", "The operator with softcap", softcap=2.0),
+    _operation("op-cache", "The operator with past and present keys and values", cache=True),
+)
+
+CASE = Case(
+    name="attention",
+    title="Attention in FP16 and BF16, written out and as an operator",
+    summary=(
+        "Fused attention is where a transformer's FP16 and BF16 numbers went wrong, on one GPU generation or by "
+        "overflow, and where an engine's speed comes from. Which spellings of attention a version builds, and which "
+        "types and head sizes of the operator Attention (opset 23) it has a kernel for."
+    ),
+    links=(WRONG_ON_SM120, FP16_SCORES, FP32_SCORES, SHARED_INPUT, PARSER_1014, KERNELS),
+    variants=(*WRITTEN_OUT, *SHARED, *OPERATORS),
+)

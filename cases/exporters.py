@@ -1,0 +1,307 @@
+"""What exporters write that a version's parser or builder refuses, with what to write in its place.
+
+Each refusal is one operator or one attribute of a real exporter's output, in the smallest graph that has it: images in
+UINT8, Resize with antialiasing, a detector's TopK, NonMaxSuppression and masks, newer opsets, deconvolutions. A
+workaround stands beside what it replaces. The table of all operators is made from ONNX's own node tests; here are those
+that users ask about.
+
+Left out: further modes of Resize, which end as antialiasing does; NonZero alone, which is a part of the mask; BF16
+deconvolutions that are grouped or of other dimensions, which end as the plain one does; with a stride and a dilation
+they are among the quantised shapes.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from onnx import TensorProto
+
+from harness.case import (
+    Case,
+    Class,
+    Engine,
+    Expectation,
+    Graph,
+    Link,
+    Profile,
+    Recipe,
+    Role,
+    Variant,
+    links,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import onnx
+
+RTX = "https://github.com/NVIDIA/TensorRT-RTX/issues"
+SEGFAULT = links.issue(4586, "the parser crashes on an Identity")
+ANTIALIAS = links.issue(3560, "Resize with antialiasing")
+TOPK = links.issue(4390, "the limit of TopK")
+NMS = Link(f"{RTX}/5", "TensorRT-RTX issue 5: NonMaxSuppression")
+NONZERO = Link(f"{RTX}/36", "TensorRT-RTX issue 36: NonZero")
+SWISH = Link("https://sourceforge.net/projects/tensorrt.mirror/files/v11.0/", "TensorRT 11.0: Swish")
+BF16_DECONV = Link("https://github.com/pytorch/TensorRT/pull/4306", "pytorch/TensorRT change 4306: RTX 1.5")
+
+FLOAT, HALF, BF16 = TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16
+INT64, UINT8 = TensorProto.INT64, TensorProto.UINT8
+DECONV = "/up/ConvTranspose"
+BOXES, KEPT = 64, 8
+
+OK, NO_PARSER, FAILS = Class.OK, Class.PARSE_FAILED, Class.BUILD_FAILED
+reported, guessed = Expectation.reported, Expectation.guessed
+parsed_since = partial(reported, OK, level="builds")
+
+
+def _image() -> onnx.ModelProto:
+    """Build tf2onnx's identity of a UINT8 image, its batch dynamic."""
+    g = Graph("ident")
+    shape: list[int | str] = ["batch", 16, 16, 3]
+    g.node("Identity", [g.input("__input", shape, UINT8)], name="ident", output="output")
+    g.output("output", shape, UINT8)
+    return g.model()
+
+
+def _alone(  # noqa: PLR0913
+    op: str,
+    opset: int,
+    inputs: Sequence[tuple[list[int], int]],
+    output: list[int],
+    *,
+    constants: Callable[[Graph], list[str]] = lambda _: [],
+    outputs: Sequence[str] = ("output",),
+    **attributes: Any,  # noqa: ANN401  (those of the operator)
+) -> onnx.ModelProto:
+    """Build one operator of these inputs, with constants behind them; all of its outputs that are named are alike."""
+    g = Graph(op.lower(), opset=opset)
+    names = [g.input(f"input_{index}", shape, dtype) for index, (shape, dtype) in enumerate(inputs)]
+    g.node_of_several(op, [*names, *constants(g)], outputs, name=f"/{op}", **attributes)
+    g.output("output", output, inputs[0][1])
+    for name in outputs[1:]:
+        g.output(name, output, INT64)
+    return g.model()
+
+
+def _suppressed() -> onnx.ModelProto:
+    """Build a detector's end: non-maximum suppression, and the boxes that it kept."""
+    g = Graph("nms")
+    boxes, scores = g.input("boxes", [1, BOXES, 4]), g.input("scores", [1, 1, BOXES])
+    limits = [
+        g.constant("most", [KEPT], [1], INT64),
+        *(g.constant(name, [0.0], [1]) for name in ("iou", "score")),
+    ]
+    kept = g.node("NonMaxSuppression", [boxes, scores, *limits], name="/NonMaxSuppression")
+    index = g.node("Gather", [kept, g.constant("columns", [0, 2], [2], INT64)], name="/Gather", axis=1)
+    g.node("GatherND", [boxes, index], name="/GatherND", output="output")
+    g.output("output", ["kept", 4])
+    return g.model()
+
+
+def _masked(*, shape_stays: bool) -> onnx.ModelProto:
+    """Build PyTorch's `x[x > 0]`, or `torch.where` in its place, whose output has a shape that no data decide."""
+    g = Graph("mask")
+    x = g.input("input", [8, 8])
+    zero = g.constant("zero", [0.0], [])
+    mask = g.node("Greater", [x, zero], name="/Greater")
+    if shape_stays:
+        g.node("Where", [mask, x, zero], name="/Where", output="output")
+    else:
+        index = g.node(
+            "Transpose", [g.node("NonZero", [mask], name="/NonZero")], name="/Transpose", perm=[1, 0]
+        )
+        g.node("GatherND", [x, index], name="/GatherND", output="output")
+    g.output("output", [8, 8] if shape_stays else ["positive"])
+    return g.model()
+
+
+def _swish() -> onnx.ModelProto:
+    """Build Swish as exporters wrote it before opset 24."""
+    g = Graph("swish")
+    x = g.input("input", [4, 64], HALF)
+    g.node("Mul", [x, g.node("Sigmoid", [x], name="/Sigmoid")], name="/Mul", output="output")
+    g.output("output", [4, 64], HALF)
+    return g.model()
+
+
+def _deconvolution(dtype: int) -> onnx.ModelProto:
+    """Build a deconvolution that doubles an image's sides."""
+    g = Graph("deconvolution", opset=22)
+    x = g.input("input", [1, 8, 8, 8], dtype)
+    g.conv_transpose(x, g.weight("up.weight", (8, 8, 4, 4), dtype=dtype), name=DECONV, output="output")
+    g.output("output", [1, 8, 16, 16], dtype)
+    return g.model()
+
+
+def _scales(g: Graph) -> list[str]:
+    return ["", g.constant("scales", [1.0, 1.0, 0.5, 0.5], [4])]
+
+
+def _topk(name: str, title: str, k: int, role: Role, *claims: Expectation) -> Variant:
+    """Return a TopK of so many of 8192 values."""
+    build = partial(
+        _alone,
+        "TopK",
+        13,
+        [([1, 8192], FLOAT)],
+        [1, k],
+        constants=lambda g: [g.constant("k", [k], [1], INT64)],
+        outputs=("output", "indices"),
+    )
+    counterpart = None if role is Role.REPRODUCER else "topk-4000"
+    return Variant(name, title, build, role=role, counterpart=counterpart, precision=(), expectations=claims)
+
+
+LISTED_86 = parsed_since(">=8.6,<9", links.OPERATORS_86, "source")
+_half = partial(Variant, recipe=Recipe(flags=("FP16",)), precision=())
+_plain = partial(Variant, precision=())
+
+DETECTORS = (
+    _plain(
+        name="uint8-identity",
+        title="A UINT8 image through an Identity, as tf2onnx leaves it",
+        build=_image,
+        recipe=Recipe(profiles=(Profile("__input", (1, 16, 16, 3), (1, 16, 16, 3), (2, 16, 16, 3)),)),
+        expectations=(
+            parsed_since(">=10.11,<10.12", SEGFAULT),
+            reported(Class.CRASHED, ">=10.13,<10.14", SEGFAULT, note="10.13.3, in the parser"),
+        ),
+        tags=("few-values",),
+    ),
+    _plain(
+        name="resize-antialias",
+        title="Resize with antialiasing, as image models that shrink their input have it",
+        build=partial(
+            _alone,
+            "Resize",
+            18,
+            [([1, 3, 16, 16], FLOAT)],
+            [1, 3, 8, 8],
+            constants=_scales,
+            mode="linear",
+            antialias=1,
+        ),
+        expectations=(
+            reported(Class.INACCURATE, ">=8.6,<9", ANTIALIAS, note="it is passed over"),
+            reported(NO_PARSER, ">=10.0,<10.1", ANTIALIAS, signature="resize-antialias"),
+        ),
+        tags=("opset18",),
+    ),
+    _topk(
+        "topk-4000",
+        "TopK of 4000 values",
+        4000,
+        Role.REPRODUCER,
+        guessed(
+            FAILS,
+            ">=10",
+            "3840 is the limit, and nobody names one without",
+            link=TOPK,
+            signature="topk-limit",
+        ),
+    ),
+    _topk(
+        "topk-3840",
+        "TopK of the 3840 values that are allowed",
+        3840,
+        Role.WORKAROUND,
+        guessed(OK, ">=10", "NVIDIA's staff names the limit so", link=TOPK, level="builds"),
+    ),
+    _plain(
+        name="nms",
+        title="NonMaxSuppression at a detector's end",
+        build=_suppressed,
+        expectations=(
+            LISTED_86,
+            guessed(
+                FAILS,
+                ">=1.4",
+                "asked for when 1.0 was there",
+                link=NMS,
+                engine=Engine.TENSORRT_RTX,
+                signature="no-runners",
+            ),
+        ),
+    ),
+    _plain(
+        name="mask",
+        title="Indexing by a boolean mask, which is NonZero and GatherND",
+        build=partial(_masked, shape_stays=False),
+        expectations=(
+            LISTED_86,
+            reported(
+                FAILS,
+                ">=1.4,<1.6",
+                NONZERO,
+                "nvidia",
+                note="a known gap; seen on 1.4.0 and 1.5.0",
+                engine=Engine.TENSORRT_RTX,
+                signature="no-runners",
+            ),
+        ),
+    ),
+    _plain(
+        name="mask-where",
+        title="Where in place of the indexing, which keeps the shape",
+        build=partial(_masked, shape_stays=True),
+        role=Role.WORKAROUND,
+        counterpart="mask",
+    ),
+)
+NEWER = (
+    _half(
+        name="swish-op",
+        title="The operator Swish of opset 24",
+        build=partial(_alone, "Swish", 24, [([4, 64], HALF)], [4, 64]),
+        expectations=(
+            reported(NO_PARSER, "<11", SWISH, "nvidia"),
+            parsed_since(">=11", SWISH, "nvidia"),
+        ),
+        tags=("opset24",),
+    ),
+    _half(
+        name="swish-written-out",
+        title="Swish as Sigmoid and Mul",
+        build=_swish,
+        role=Role.WORKAROUND,
+        counterpart="swish-op",
+    ),
+    _plain(
+        name="opset-27",
+        title="A Relu of opset 27",
+        build=partial(_alone, "Relu", 27, [([4, 64], FLOAT)], [4, 64]),
+        tags=("opset27",),
+    ),
+)
+DECONVOLUTIONS = (
+    Variant(
+        name="deconv-bf16",
+        title="A deconvolution in BF16",
+        build=partial(_deconvolution, BF16),
+        recipe=Recipe(flags=("BF16",)),
+        expectations=(guessed(NO_PARSER, "<9", "its header has no BF16", link=links.HEADER_86),),
+        tags=("opset22",),
+    ),
+    Variant(
+        name="deconv-fp16",
+        title="The same in FP16",
+        build=partial(_deconvolution, HALF),
+        recipe=Recipe(flags=("FP16",)),
+        role=Role.WORKAROUND,
+        counterpart="deconv-bf16",
+        tags=("opset22",),
+    ),
+)
+
+CASE = Case(
+    name="exporters",
+    title="What exporters write that is refused",
+    summary=(
+        "Models fail at what exporters write by default: antialiasing, TopK beyond 3840, masks and suppression, "
+        "operators newer than the parser, deconvolutions in BF16. Each in its smallest graph, with what to write in "
+        "its place."
+    ),
+    links=(SEGFAULT, ANTIALIAS, TOPK, NMS, NONZERO, SWISH, BF16_DECONV),
+    variants=(*DETECTORS, *NEWER, *DECONVOLUTIONS),
+)

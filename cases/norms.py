@@ -1,0 +1,241 @@
+"""Normalisation in FP16: LayerNorm, RMSNorm and GroupNorm, written out and as operators.
+
+Squares of FP16 values beyond 255 leave FP16, so that a norm written out in FP16 (Pow, ReduceMean) overflows where the
+operator, which computes in FP32, does not. Users meet it with transformers on every version since 8.5; the advice is
+the operator, or the norm between Casts to FP32. `-large` variants have values beyond 255, so that a GPU shows it;
+written out in FP16 they have none, since the graph itself then asks for infinity.
+
+Left out: FP32, which nobody reports; GroupNormalization of opset 18, which ONNX has taken back; InstanceNormalization,
+which has a case of its own.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from onnx import TensorProto
+
+from harness.case import (
+    Case,
+    Class,
+    Expectation,
+    Graph,
+    Link,
+    Precision,
+    Recipe,
+    Role,
+    Variant,
+    links,
+)
+
+if TYPE_CHECKING:
+    import onnx
+
+OVERFLOW = links.issue(2564, "LayerNorm overflows in FP16")
+ASKED_FP32 = links.issue(2781, "LayerNorm in FP32")
+OPSET_16 = links.issue(3657, "LayerNorm of opset 16 and 17 in FP16")
+INACCURATE = links.issue(4493, "LayerNorm in FP16 on 10.10")
+WARNING = Link("https://github.com/pytorch/TensorRT/issues/4061", "pytorch/TensorRT issue 4061: the warning")
+NO_RMSNORM = links.issue(4639, "RMSNormalization wanted")
+RMSNORM_1015 = Link(
+    "https://github.com/onnx/onnx-tensorrt/pull/1046", "ONNX parser: RMSNormalization announced for 10.15"
+)
+GROUPS_OF_21 = links.issue(4336, "GroupNormalization of opset 21")
+ONE_GROUP = links.issue(4756, "GroupNormalization of one group")
+OPERATORS_85 = Link(f"{links.PARSER}/release/8.5-GA/docs/operators.md", "ONNX parser 8.5: operators")
+
+FLOAT, HALF, INT64 = TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.INT64
+FP16 = Recipe(flags=("FP16",))
+SHAPE = [1, 64, 256]
+CHANNELS, PIXELS = 32, 8
+#: Squares of what is above 255 leave FP16; the inputs are uniform in [-1, 1].
+LARGE = 600.0
+SQUARE, MEAN, NORM = "/norm/Pow", "/norm/ReduceMean", "/norm/Norm"
+
+OK, NO_PARSER = Class.OK, Class.PARSE_FAILED
+reported, guessed = Expectation.reported, Expectation.guessed
+
+
+def _ready(g: Graph, *, large: bool) -> str:
+    """Add the input, made large inside the graph where wanted."""
+    x = g.input("input", SHAPE, HALF)
+    return g.node("Mul", [x, g.constant("large", [LARGE], [], HALF)], name="/large/Mul") if large else x
+
+
+def _written_out(*, centred: bool, island: bool = False, large: bool = False) -> onnx.ModelProto:
+    """Build RMSNorm as PyTorch exports it, or LayerNorm where it is centred; an `island` is in FP32 between Casts."""
+    g = Graph("norm", opset=17 if large else 13)
+    x, inner = _ready(g, large=large), FLOAT if island else HALF
+    if island:
+        x = g.node("Cast", [x], name="/norm/Cast", to=FLOAT)
+    if centred:
+        x = g.node("Sub", [x, _mean(g, x, "/norm/ReduceMean_centre")], name="/norm/Sub")
+    squares = g.node("Pow", [x, g.constant("two", [2.0], [], inner)], name=SQUARE)
+    variance = _mean(g, squares, MEAN)
+    variance = g.node("Add", [variance, g.constant("epsilon", [1e-5], [], inner)], name="/norm/Add")
+    x = g.node("Div", [x, g.node("Sqrt", [variance], name="/norm/Sqrt")], name="/norm/Div")
+    if island:
+        x = g.node("Cast", [x], name="/norm/Cast_1", to=HALF)
+    weight = g.weight("norm.weight", SHAPE[-1:], centre=1.0, spread=0.1, dtype=HALF)
+    g.node("Mul", [x, weight], name="/norm/Mul", output="output")
+    g.output("output", SHAPE, HALF)
+    return g.model()
+
+
+def _mean(g: Graph, x: str, name: str) -> str:
+    return g.node("ReduceMean", [x], name=name, axes=[-1], keepdims=1)
+
+
+def _operator(op: str, opset: int, *, large: bool = False) -> onnx.ModelProto:
+    """Build a norm over the last axis as one operator."""
+    g = Graph("norm_operator", opset=opset)
+    inputs = [
+        _ready(g, large=large),
+        g.weight("norm.weight", SHAPE[-1:], centre=1.0, spread=0.1, dtype=HALF),
+    ]
+    if op == "LayerNormalization":
+        inputs.append(g.weight("norm.bias", SHAPE[-1:], spread=0.1, dtype=HALF))
+    g.node(op, inputs, name=NORM, output="output", axis=-1)
+    g.output("output", SHAPE, HALF)
+    return g.model()
+
+
+def _groups(*, groups: int = 4, operator: bool = True) -> onnx.ModelProto:
+    """Build GroupNormalization of opset 21 in FP32, or what PyTorch exports in its place up to opset 20."""
+    shape, per_channel = [1, CHANNELS, PIXELS, PIXELS], [CHANNELS] if operator else [CHANNELS, 1, 1]
+    g = Graph("group_norm", opset=21 if operator else 13)
+    x = g.input("input", shape)
+    scale = g.weight("norm.weight", per_channel, centre=1.0, spread=0.3)
+    bias = g.weight("norm.bias", per_channel, spread=0.3)
+    if operator:
+        g.node("GroupNormalization", [x, scale, bias], name=NORM, output="output", num_groups=groups)
+    else:
+        x = g.node("Reshape", [x, g.constant("grouped", [0, groups, -1], [3], INT64)], name="/norm/Reshape")
+        units = [
+            g.constant(name, [value] * groups, [groups]) for name, value in (("one", 1.0), ("none", 0.0))
+        ]
+        x = g.node("InstanceNormalization", [x, *units], name=NORM)
+        x = g.node("Reshape", [x, g.constant("whole", shape, [4], INT64)], name="/norm/Reshape_1")
+        g.node("Add", [g.node("Mul", [x, scale], name="/norm/Mul"), bias], name="/norm/Add", output="output")
+    g.output("output", shape)
+    return g.model()
+
+
+NOT_IN_85 = reported(NO_PARSER, "<8.6", OPERATORS_85, "source")
+IS_FP32 = reported(
+    OK,
+    ">=8.6,<9",
+    ASKED_FP32,
+    "nvidia",
+    level="right numbers",
+    note="8.6 sees to the operator's precision itself",
+)
+IN_9 = guessed(OK, ">=9", "as 8.6 does", link=ASKED_FP32, level="right numbers")
+_norm = partial(Variant, recipe=FP16)
+
+IN_PIECES = (
+    _norm(
+        name="layernorm-fp16",
+        title="LayerNorm written out in FP16, as opset 16 and older export it",
+        build=partial(_written_out, centred=True),
+        precision=((SQUARE, Precision.FP16),),
+        expectations=(guessed(OK, ">=8.5", "it is the values that overflow", link=OVERFLOW, level="builds"),),
+    ),
+    _norm(
+        name="rmsnorm-fp16",
+        title="RMSNorm written out in FP16",
+        build=partial(_written_out, centred=False),
+        precision=((SQUARE, Precision.FP16),),
+        expectations=(guessed(OK, ">=8.5", "it is the values that overflow", link=OVERFLOW, level="builds"),),
+    ),
+    _norm(
+        name="rmsnorm-island",
+        title="RMSNorm written out in FP32 between two Casts, with values whose squares leave FP16",
+        build=partial(_written_out, centred=False, island=True, large=True),
+        role=Role.WORKAROUND,
+        counterpart="rmsnorm-fp16",
+        precision=((SQUARE, Precision.FP32), (MEAN, Precision.FP32)),
+        expectations=(guessed(OK, ">=9", "what the warning advises", link=WARNING, level="precision"),),
+    ),
+)
+AS_OPERATORS = (
+    _norm(
+        name="layernorm-op-large",
+        title="LayerNormalization of opset 17 in FP16, with values whose squares leave FP16",
+        build=partial(_operator, "LayerNormalization", 17, large=True),
+        role=Role.WORKAROUND,
+        counterpart="layernorm-fp16",
+        precision=(),
+        expectations=(NOT_IN_85, IS_FP32, IN_9),
+    ),
+    _norm(
+        name="rmsnorm-op-large",
+        title="RMSNormalization of opset 23 in FP16, with values whose squares leave FP16",
+        build=partial(_operator, "RMSNormalization", 23, large=True),
+        role=Role.WORKAROUND,
+        counterpart="rmsnorm-fp16",
+        precision=(),
+        expectations=(
+            reported(NO_PARSER, "<10.15", NO_RMSNORM),
+            reported(OK, ">=10.15,<11", RMSNORM_1015, "nvidia", level="builds"),
+        ),
+        tags=("opset23",),
+    ),
+)
+GROUPED = (
+    Variant(
+        name="groupnorm-op",
+        title="GroupNormalization of opset 21: scale and bias of a channel",
+        build=_groups,
+        expectations=(
+            guessed(NO_PARSER, ">=10.7,<10.8", "a user cannot run it", link=GROUPS_OF_21),
+            guessed(OK, ">=10.9", "the changes of 10.9 name it", link=GROUPS_OF_21, level="builds"),
+        ),
+        tags=("opset21",),
+    ),
+    Variant(
+        name="groupnorm-op-one-group",
+        title="GroupNormalization of opset 21 with all channels in one group",
+        build=partial(_groups, groups=1),
+        expectations=(
+            reported(
+                Class.INACCURATE,
+                ">=10.16,<10.17",
+                ONE_GROUP,
+                note="10.16.1.11 normalises each channel by itself",
+            ),
+        ),
+        tags=("opset21",),
+    ),
+    Variant(
+        name="groupnorm-written-out",
+        title="GroupNorm as Reshape and InstanceNormalization, as PyTorch exports it up to opset 20",
+        build=partial(_groups, operator=False),
+        role=Role.WORKAROUND,
+        counterpart="groupnorm-op",
+        expectations=(guessed(OK, ">=8.5", "nothing in it is new", link=GROUPS_OF_21, level="builds"),),
+    ),
+)
+
+CASE = Case(
+    name="norms",
+    title="LayerNorm, RMSNorm and GroupNorm in FP16, written out and as operators",
+    summary=(
+        "A normalisation written out in FP16 overflows where its operator computes in FP32, which costs transformers "
+        "their accuracy on every version. Which operators a version's parser knows, and what it runs a norm in that "
+        "is written out."
+    ),
+    links=(
+        OVERFLOW,
+        ASKED_FP32,
+        OPSET_16,
+        INACCURATE,
+        WARNING,
+        NO_RMSNORM,
+        RMSNORM_1015,
+        GROUPS_OF_21,
+        ONE_GROUP,
+    ),
+    variants=(*IN_PIECES, *AS_OPERATORS, *GROUPED),
+)

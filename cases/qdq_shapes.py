@@ -1,0 +1,236 @@
+"""INT8 for what is no plain 2-D convolution: ConvTranspose, 1-D and 3-D; and a deconvolution with stride and dilation.
+
+TensorRT had no INT8 for a grouped ConvTranspose in 8.4 (issue 1934: channels at least four times the groups), and one
+with odd channels came with 8.5 (issue 1556). The scale a channel of a ConvTranspose is along axis 1 of its weight,
+which has input channels first; NVIDIA's quantiser and its engine disagreed on that (issue 1694). The 3-D convolution
+has an FP16 form beside it, which is the way round for GPUs whose FP32 and INT8 forms are refused.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from onnx import TensorProto
+
+from harness.case import (
+    Case,
+    Class,
+    Engine,
+    Expectation,
+    Graph,
+    Link,
+    Precision,
+    Recipe,
+    Role,
+    Variant,
+    links,
+)
+
+if TYPE_CHECKING:
+    import onnx
+
+GROUPED = links.issue(1934, "grouped ConvTranspose with Q/DQ")
+AXIS = links.issue(1694, "the axis of a ConvTranspose's scales")
+ODD = links.issue(1556, "ConvTranspose with odd channels")
+DILATED = Link(
+    "https://github.com/pytorch/TensorRT/issues/4306", "Torch-TensorRT issue 4306: deconvolutions on RTX"
+)
+
+CHANNELS, SIZE = 16, 8
+INPUT_SCALE = 0.01
+UP, CONV = "/up", "/conv"
+
+
+def _deconvolution(*, axis: int | None, group: int = 1, channels: int = CHANNELS) -> onnx.ModelProto:
+    """Build a ConvTranspose with Q/DQ on both inputs; an `axis` of None is one scale for the whole weight."""
+    g = Graph("deconvolution")
+    x = g.qdq(g.input("input", [1, channels, SIZE, SIZE]), name=f"{UP}/_input_quantizer", scale=INPUT_SCALE)
+    weight = g.weight("up.weight", (channels, channels // group, 4, 4))
+    name = f"{UP}/_weight_quantizer"
+    weight = g.weight_qdq(weight, name=name, per_channel=axis is not None, axis=axis or 0)
+    g.conv_transpose(x, weight, name=UP, group=group, output="output")
+    g.output("output", [1, channels, 2 * SIZE, 2 * SIZE])
+    return g.model()
+
+
+def _float_deconvolution(dtype: int) -> onnx.ModelProto:
+    g = Graph("deconvolution")
+    x = g.input("input", [1, CHANNELS, SIZE, SIZE], dtype)
+    weight = g.weight("up.weight", (CHANNELS, CHANNELS, 4, 4), dtype=dtype)
+    g.conv_transpose(x, weight, name=UP, output="output")
+    g.output("output", [1, CHANNELS, 2 * SIZE, 2 * SIZE], dtype)
+    return g.model()
+
+
+def _convolution(dimensions: int, *, dtype: int | None = None) -> onnx.ModelProto:
+    """Build a convolution of some dimensions, in INT8 by Q/DQ or in the floating-point type given."""
+    g = Graph("convolution")
+    shape = [1, CHANNELS, *[SIZE] * dimensions]
+    x = g.input("input", shape, dtype or TensorProto.FLOAT)
+    weight = g.weight(
+        "conv.weight", (CHANNELS, CHANNELS, *[3] * dimensions), dtype=dtype or TensorProto.FLOAT
+    )
+    if dtype is None:
+        x = g.qdq(x, name=f"{CONV}/_input_quantizer", scale=INPUT_SCALE)
+        weight = g.weight_qdq(weight, name=f"{CONV}/_weight_quantizer")
+    g.conv(x, weight, name=CONV, dimensions=dimensions, output="output")
+    g.output("output", shape, dtype or TensorProto.FLOAT)
+    return g.model()
+
+
+def _dilated(*, zeros: bool) -> onnx.ModelProto:
+    """Build a deconvolution of stride 2 and dilation 2; with `zeros` they stand in its kernel and the dilation is 1."""
+    g = Graph("dilated")
+    x = g.input("input", [1, CHANNELS, SIZE, SIZE])
+    kernel, apart = (5, 2) if zeros else (3, 1)
+    places = [y * kernel + x for y in range(0, kernel, apart) for x in range(0, kernel, apart)]
+    values = [0.0] * (CHANNELS * CHANNELS * kernel * kernel)
+    for number in range(CHANNELS * CHANNELS * len(places)):
+        filter_, place = divmod(number, len(places))
+        values[filter_ * kernel * kernel + places[place]] = (number * 37 % 101 - 50) / 500
+    weight = g.constant("up.weight", values, (CHANNELS, CHANNELS, kernel, kernel))
+    g.conv_transpose(x, weight, name=UP, kernel=kernel, dilation=1 if zeros else 2, output="output")
+    g.output("output", [1, CHANNELS, 2 * SIZE + 1, 2 * SIZE + 1])
+    return g.model()
+
+
+OK, FAILS = Class.OK, Class.BUILD_FAILED
+reported, guessed = Expectation.reported, Expectation.guessed
+may_build = partial(guessed, OK, level="builds")
+QUANTISED, HALF = Recipe(flags=("INT8",)), Recipe(flags=("FP16",))
+_up = partial(
+    Variant,
+    recipe=QUANTISED,
+    role=Role.CONTROL,
+    counterpart="up-per-channel",
+    precision=((UP, Precision.INT8),),
+)
+DECONVOLUTIONS = (
+    _up(
+        name="up-per-channel",
+        title="ConvTranspose in INT8, a weight scale for each output channel (axis 1)",
+        build=partial(_deconvolution, axis=1),
+        role=Role.REPRODUCER,
+        counterpart=None,
+        expectations=(may_build(">=8.5", "a maintainer confirms one with odd channels", link=ODD),),
+    ),
+    _up(
+        name="up-per-tensor",
+        title="ConvTranspose in INT8, one weight scale",
+        build=partial(_deconvolution, axis=None),
+        expectations=(may_build(">=8.5", link=ODD),),
+    ),
+    _up(
+        name="up-axis0",
+        title="ConvTranspose in INT8, a weight scale for each input channel (axis 0)",
+        build=partial(_deconvolution, axis=0),
+        expectations=(may_build(">=8.5", "axis 0 was a maintainer's advice for 8.x", link=AXIS),),
+    ),
+    _up(
+        name="up-odd",
+        title="ConvTranspose in INT8 with 15 channels",
+        build=partial(_deconvolution, axis=1, channels=15),
+        expectations=(reported(OK, ">=8.5,<9", ODD, "nvidia", level="builds", note="fixed in 8.5"),),
+    ),
+    _up(
+        name="up-group4",
+        title="ConvTranspose in INT8 in 4 groups, four channels for each group",
+        build=partial(_deconvolution, axis=None, group=4),
+        role=Role.REPRODUCER,
+        counterpart=None,
+        tags=("no-reference",),
+        expectations=(
+            may_build(">=8.5,<10.9", "channels at least four times the groups", link=GROUPED),
+            reported(OK, ">=10.9,<11", GROUPED, "nvidia", level="builds", note="a grouped one, on 10.9"),
+            may_build(">=11", link=GROUPED),
+        ),
+    ),
+    _up(
+        name="up-depthwise",
+        title="ConvTranspose in INT8, depthwise",
+        build=partial(_deconvolution, axis=None, group=CHANNELS),
+        role=Role.REPRODUCER,
+        counterpart=None,
+        expectations=(
+            guessed(FAILS, ">=8.5,<9", "8.4 refuses one channel for each group", link=GROUPED),
+            reported(OK, ">=10.9,<11", GROUPED, "nvidia", level="builds", note="a grouped one, on 10.9"),
+            may_build(">=11", link=GROUPED),
+        ),
+    ),
+    _up(
+        name="up-fp16",
+        title="ConvTranspose in FP16, which is what is left where it has no INT8",
+        build=partial(_float_deconvolution, TensorProto.FLOAT16),
+        recipe=HALF,
+        role=Role.WORKAROUND,
+        precision=((UP, Precision.FP16),),
+        expectations=(may_build(">=8.5", link=ODD),),
+    ),
+)
+
+_conv = partial(Variant, recipe=QUANTISED, precision=((CONV, Precision.INT8),))
+CONVOLUTIONS = (
+    _conv(
+        name="conv1d",
+        title="A 1-D convolution in INT8",
+        build=partial(_convolution, 1),
+        expectations=(may_build(">=8.5", link=links.OPERATORS_86),),
+    ),
+    _conv(
+        name="conv3d",
+        title="A 3-D convolution in INT8",
+        build=partial(_convolution, 3),
+        expectations=(may_build(">=8.5", link=links.OPERATORS_86),),
+    ),
+    _conv(
+        name="conv3d-fp16",
+        title="The 3-D convolution in FP16",
+        build=partial(_convolution, 3, dtype=TensorProto.FLOAT16),
+        recipe=HALF,
+        role=Role.WORKAROUND,
+        counterpart="conv3d",
+        precision=((CONV, Precision.FP16),),
+        expectations=(may_build(">=8.5", link=links.OPERATORS_86),),
+    ),
+)
+
+DILATED_ONES = (
+    Variant(
+        name="up-dilated",
+        title="ConvTranspose with stride 2 and dilation 2 in FP32",
+        build=partial(_dilated, zeros=False),
+        precision=((UP, Precision.FP32),),
+        expectations=(
+            guessed(
+                FAILS,
+                ">=1.4,<1.8",
+                "said of 3-D ones",
+                link=DILATED,
+                engine=Engine.TENSORRT_RTX,
+                signature="strided-dilated-deconvolution",
+            ),
+        ),
+    ),
+    Variant(
+        name="up-dilated-zeros",
+        title="The same deconvolution with zeros in its kernel and dilation 1",
+        build=partial(_dilated, zeros=True),
+        role=Role.WORKAROUND,
+        counterpart="up-dilated",
+        precision=((UP, Precision.FP32),),
+        expectations=(may_build(">=8.5", "any version has deconvolutions without dilation", link=DILATED),),
+    ),
+)
+
+CASE = Case(
+    name="qdq_shapes",
+    title="INT8 deconvolution, 1-D and 3-D convolution, and deconvolution with stride and dilation",
+    summary=(
+        "Quantised ConvTranspose was refused, then taken where channels and groups allow it, and an engine may take "
+        "it in FP32 without a word. Convolutions of one and three dimensions have INT8 of their own. A deconvolution "
+        "with both stride and dilation is written with zeros in its kernel where the engine has none."
+    ),
+    links=(GROUPED, AXIS, ODD, DILATED),
+    variants=DECONVOLUTIONS + CONVOLUTIONS + DILATED_ONES,
+)
