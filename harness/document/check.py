@@ -6,6 +6,7 @@ import difflib
 import functools
 import json
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,12 @@ _KINDS = {
     "boolean": "true or false",
     "null": "null",
 }
+
+
+#: Faults of a file that are counted: to word each of a million takes an hour.
+_MOST_COUNTED = 500
+#: Characters of a sentence: a value that it quotes may be any text.
+_WIDEST = 500
 
 
 @dataclass(frozen=True)
@@ -81,14 +88,19 @@ def checked(path: Path, form: Form, *further: Callable[[Document], Iterable[Prob
 def _stop_at(document: Document, problems: Iterable[Problem]) -> None:
     # A value that could not be read is null in the data, and the schema objects to that too: say it once.
     first: dict[Place, Problem] = {}
-    for problem in problems:
+    for problem in islice(problems, _MOST_COUNTED):
         first.setdefault(problem.place, problem)
     if not first:
         return
     worst = min(first.values())
-    field = f"{_dotted(worst.place)}: " if worst.place else ""
+    field = f"{_short(_dotted(worst.place))}: " if worst.place else ""
     more = f" (and {len(first) - 1} more)" if len(first) > 1 else ""
-    raise HandledError(f"{document.path}:{worst.line}: {field}{worst.sentence}{more}")
+    raise HandledError(f"{document.path}:{worst.line}: {field}{_short(worst.sentence)}{more}")
+
+
+def _short(text: str) -> str:
+    """Return a text with its middle left out where it quotes more than anybody reads."""
+    return text if len(text) <= _WIDEST else f"{text[: _WIDEST // 2]} ... {text[-_WIDEST // 2 :]}"
 
 
 def _dotted(place: Place) -> str:

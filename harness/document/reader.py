@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import math
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ import yaml
 from yaml.constructor import ConstructorError, SafeConstructor
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from harness.bounded import read_bytes
 from harness.errors import HandledError
 
 if TYPE_CHECKING:
@@ -23,6 +25,14 @@ Place = tuple[str | int, ...]
 
 #: How deep a text may be nested for libyaml, which recurses on the C stack and crashed at 30,000 levels.
 _DEEPEST = 10_000
+#: How many bytes a file may have: the largest of this project is a tenth of it, and reading takes seconds a megabyte.
+_LARGEST = 2 << 20
+#: How many entries a list may have: whether one is there twice is looked up in the square of it.
+_LONGEST = 5_000
+#: How many characters a number may have: no float holds a longer one, and Python reads only some thousands.
+_LONGEST_NUMBER = 100
+#: What no text of a file may hold, for it reaches terminals and pages: controls but tab and line ends, and surrogates.
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 #: How many values aliases may repeat: a few lines of aliases of aliases stand for more than memory holds.
 _MOST_REPEATED = 10_000
 
@@ -106,7 +116,7 @@ def _composed(text: str) -> Node | None:
 
 def _text(path: Path) -> str:
     try:
-        data = path.read_bytes()
+        data = read_bytes(path, _LARGEST)
     except FileNotFoundError as error:
         raise HandledError(
             f"{path}: no such file; run from the project's top folder or give its path"
@@ -133,6 +143,12 @@ def _syntax(path: Path, text: str, error: yaml.MarkedYAMLError) -> str:
 
 def _line(node: Node) -> int:
     return int(node.start_mark.line) + 1
+
+
+def _written(text: str) -> str:
+    """Return the first control character of a text, as Unicode calls it."""
+    found = _CONTROL.search(text)
+    return f"the control character U+{ord(found.group()) if found else 0:04X}"
 
 
 class _TooManyError(Exception):
@@ -166,6 +182,9 @@ class _Reader:
         self._read.add(node)
         if self._repeated > _MOST_REPEATED:
             raise _TooManyError(_line(node))
+        if isinstance(node, SequenceNode) and len(node.value) > _LONGEST:
+            self._problem(node, place, f"has {len(node.value)} entries; it may have {_LONGEST}")
+            return None
         self._open.append(node)
         try:
             if isinstance(node, MappingNode):
@@ -183,6 +202,11 @@ class _Reader:
                 self._problem(key_node, place, "has a field name that is not text")
                 continue
             key = str(key_node.value)
+            if _CONTROL.search(key):
+                self._problem(
+                    key_node, place, f"has a field name with {_written(key)}; delete that character"
+                )
+                continue
             inner = (*place, key)
             if key == "<<":
                 self._problem(key_node, inner, f"is a merge key; {self._instead_of_merge}")
@@ -199,6 +223,12 @@ class _Reader:
 
     def _scalar(self, node: Node, place: Place) -> Any:  # noqa: ANN401  (whatever the file holds)
         self.raw[place] = str(node.value)
+        if _CONTROL.search(node.value):
+            self._problem(node, place, f"holds {_written(node.value)}; delete that character")
+            return None
+        if len(node.value) > _LONGEST_NUMBER and not node.tag.endswith(":str"):
+            self._problem(node, place, f"is a number of {len(node.value)} characters; put text in quotes")
+            return None
         try:
             value = self._constructor.construct_object(node)
         except ConstructorError:

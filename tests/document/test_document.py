@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,7 @@ def test_both_parsers_read_the_shipped_files_alike(name: str, monkeypatch: pytes
     assert read_document(ROOT / name, start="") == fast
 
 
+@pytest.mark.fault("inputs", "YAML nested 100,000 levels deep", "one sentence")
 @pytest.mark.parametrize("deep", [1500, 100_000], ids=["for Python", "for libyaml"])
 def test_what_is_nested_too_deeply_is_one_sentence(tmp_path: Path, deep: int) -> None:
     """libyaml recurses on the C stack, and ends the process where that is used up."""
@@ -101,6 +103,7 @@ def test_what_is_nested_too_deeply_is_one_sentence(tmp_path: Path, deep: int) ->
         read(tmp_path, "[" * deep + "]" * deep)
 
 
+@pytest.mark.fault("inputs", "aliases of a thousand million values", "one sentence")
 def test_aliases_of_aliases_are_not_written_out(tmp_path: Path) -> None:
     """Nine lines of ten aliases each stand for a thousand million values."""
     lines = ["a0: &a0 [1, 2, 3]"]
@@ -119,3 +122,61 @@ def test_a_check_sees_what_all_before_it_found_good(tmp_path: Path) -> None:
     path.write_text("schema: 1\nrtx17: 7\n")
     with pytest.raises(HandledError, match=r"measured\.yaml:2: rtx17: is a number; it must be a mapping"):
         checked(path, measured.FORM, lambda document: document.data["rtx17"]["cells"])
+
+
+@pytest.mark.fault("inputs", "an escape, a surrogate, a huge number or list in YAML", "one short sentence")
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f"a: {'7' * 6000}\n", "a.yaml:1: a: is a number of 6000 characters; put text in quotes"),
+        ('a: "x\\e[2Jy"\n', "a.yaml:1: a: holds the control character U+001B; delete that character"),
+        ('a: "\\uD800"\n', "a.yaml:1: a: holds the control character U+D800; delete that character"),
+        ('"\\e]0;x": 1\n', "a.yaml:1: has a field name with the control character U+001B"),
+        (f"a: [{'1, ' * 6000}]\n", "a.yaml:1: a: has 6000 entries; it may have 5000"),
+    ],
+    ids=["number", "escape", "surrogate", "name", "list"],
+)
+def test_what_no_file_of_a_person_holds_is_one_short_sentence(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text(text)
+    form = tmp_path / "form.json"
+    form.write_text('{"type": "object", "x-start": "a: 1", "x-mend": ""}')
+    with pytest.raises(HandledError) as refused:
+        checked(path, Form(form))
+    assert said in str(refused.value)
+    assert len(str(refused.value)) < 400
+
+
+def test_a_value_without_end_is_not_quoted_to_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "matrix.yaml"
+    path.write_text(f"schema: 1\ntargets: {'x' * 100_000}\n{'y' * 100_000}: 1\n")
+    with pytest.raises(HandledError) as refused:
+        checked(path, matrix.FORM)
+    assert len(str(refused.value)) < 1000
+
+
+@pytest.mark.fault("inputs", "thousands of mistakes in matrix.yaml", "one sentence")
+def test_faults_without_number_are_not_all_worded(tmp_path: Path) -> None:
+    """To find what was meant by each of many thousand names takes minutes."""
+    path = tmp_path / "matrix.yaml"
+    path.write_text("schema: 1\ntargets: {}\n" + "".join(f"target{n}: 1\n" for n in range(5_000)))
+    with pytest.raises(HandledError, match=r"\(and 499 more\)"):
+        checked(path, matrix.FORM)
+
+
+@pytest.mark.fault("inputs", "a pipe, a loop, a device or a folder for a YAML file", "one sentence")
+def test_what_is_no_plain_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "zero").symlink_to("/dev/zero")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "large").write_bytes(b"#" * (2 << 20) + b"#")
+    for name, said in {
+        "pipe": "it is no plain file",
+        "loop": "Too many levels of symbolic links",
+        "zero": "it is no plain file",
+        "folder": "Is a directory",
+        "large": "it has 2 MiB, and may have 2",
+    }.items():
+        with pytest.raises(HandledError, match=rf"/{name}: cannot be read: {said}"):
+            read_document(tmp_path / name, start="")

@@ -1,0 +1,192 @@
+"""`bisect MODEL`: between which two versions something changed."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.case import effective_name
+from harness.cli.common import EXIT_INFRA, EXIT_OK, EXIT_REGRESSION
+from harness.cli.reduce import add_recipe, wanted
+from harness.errors import HandledError, InfraError
+from harness.matrix import load_matrix
+from harness.models.bisect import Answer, Edge, bisect, is_upward, row_of
+from harness.models.check import ran
+from harness.models.reading import read_model
+from harness.models.symptoms import Symptom, Told, agreed, check_node, median, parse_symptom
+from harness.models.tries import BuiltOrRun, Tries
+from harness.report.text import clip, visible
+from harness.run.provision import Unavailable, prepare
+
+if TYPE_CHECKING:
+    import onnx
+
+    from harness.judge.cell import Judged
+    from harness.matrix import Target
+
+#: A script's code for "this one says nothing", and the last that says "bad", as `git bisect run` has them.
+_SKIP, _LAST_BAD = 125, 127
+#: How often a model is timed on a target: where the runs do not agree it says nothing.
+_TIMED = 3
+_WIDEST = 200
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the options of `bisect`."""
+    command.description = (
+        "Say between which two versions something changed: tried are targets of one series of matrix.yaml between A "
+        "and B, by version, half of them ruled out by each. What cannot run here is skipped. The exit code is 0 where "
+        "it was found, 1 where the ends are not as they are said to be, and 3 where an end cannot be tried. "
+        "A script is started as SCRIPT TARGET MODEL PYTHON, the last the Python of the target's virtual environment, "
+        "and finds the same in TRT_COMPAT_TARGET, TRT_COMPAT_MODEL and TRT_COMPAT_PYTHON, and the version in "
+        "TRT_COMPAT_VERSION. Its code: 0 good, 125 skip, any other up to 127 bad."
+    )
+    command.add_argument("model", type=Path, metavar="MODEL", help="an .onnx file")
+    command.add_argument("--good", required=True, metavar="A", help="a target where all is well")
+    command.add_argument("--bad", required=True, metavar="B", help="a target where it is not, older or newer")
+    command.add_argument(
+        "--symptom",
+        metavar="WHAT",
+        help="class (default), signature, int8:NODE, numbers, or slower:5%%",
+    )
+    command.add_argument("--run", type=Path, metavar="SCRIPT", help="let a program say what is good")
+    add_recipe(command)
+
+
+def bisect_versions(options: argparse.Namespace) -> int:
+    """Find the change and tell it; returns the exit code."""
+    if options.run and options.symptom:
+        raise HandledError("--run and --symptom both say what is good; give one of them")
+    matrix = load_matrix(options.matrix)
+    row = row_of(matrix, matrix.target(options.good), matrix.target(options.bad))
+    model = read_model(options.model, "give the path of an .onnx file")
+    targets = {target.name: target for target in row}
+    width = max(map(len, targets))
+
+    def said(name: str, told: Told) -> Told:
+        words = clip(" ".join(visible(told.why).split()), _WIDEST)
+        print(f"{name:<{width}} {targets[name].version:<12} {told.answer:<5} {words}", flush=True)
+        return told
+
+    if options.run:
+        return _by(row, _Script(options).told, said)
+    symptom = parse_symptom(options.symptom or "class")
+    check_node(symptom, [effective_name(node) for node in model.graph.node], str(options.model))
+    prepared = BuiltOrRun(runs=True, timed=symptom.timed)
+    with Tries(via=options.via, prepared=prepared) as tries:
+        looking = _Looking(tries, model, symptom, options)
+        return _by(row, looking.between(row), said)
+
+
+def _by(row: tuple[Target, ...], ask: Callable[[Target], Told], said: Callable[[str, Told], Told]) -> int:
+    """Try both ends, then what lies between; print what was found and return the exit code."""
+    targets = {target.name: target for target in row}
+    for target, expected in ((row[0], Answer.GOOD), (row[-1], Answer.BAD)):
+        told = said(target.name, ask(target))
+        if told.answer is Answer.SKIP:
+            print(f"{target.name} says neither good nor bad; name another end")
+            return EXIT_INFRA
+        if told.answer is not expected:
+            print(
+                f"{target.name} is {told.answer}, not {expected}: there is nothing to find between these two"
+            )
+            return EXIT_REGRESSION
+    edge = bisect([target.name for target in row], lambda name: said(name, ask(targets[name])).answer)
+    for line in _lines(edge, targets):
+        print(line)
+    return EXIT_OK
+
+
+def _lines(edge: Edge, targets: dict[str, Target]) -> tuple[str, ...]:
+    """Return what was found: a sentence, and the same for programs."""
+    worsens = is_upward(tuple(targets.values()))
+    good, bad = (f"{name} ({targets[name].version})" for name in (edge.good, edge.bad))
+    told = f"first bad: {bad}, last good: {good}" if worsens else f"first good: {good}, last bad: {bad}"
+    told += f"; {len(edge.skipped)} skipped" if edge.skipped else ""
+    if edge.between:
+        told += f", of which {', '.join(edge.between)} may be the first as well"
+    keys = ("first_bad", "last_good") if worsens else ("last_bad", "first_good")
+    return told, json.dumps({keys[0]: edge.bad, keys[1]: edge.good, "skipped": list(edge.skipped)})
+
+
+class _Looking:
+    """Looks at the model on targets, each once, or several times where it is timed."""
+
+    def __init__(
+        self, tries: Tries, model: onnx.ModelProto, symptom: Symptom, options: argparse.Namespace
+    ) -> None:
+        self._tries, self._model, self._symptom = tries, model, symptom
+        self._how = wanted(options)
+        self._seen: dict[str, list[Judged]] = {}
+
+    def between(self, row: tuple[Target, ...]) -> Callable[[Target], Told]:
+        """Return what says of each target of a row what it is; the ends have to say something."""
+
+        def told(target: Target) -> Told:
+            ends = [self._of(end) for end in (row[0], row[-1])]
+            for seen in ends:
+                if not ran(seen[0]):
+                    name, reason = seen[0].cell.target.name, seen[0].classification.reason
+                    raise InfraError(f"{name} cannot be tried here: {reason}")
+            seen = self._of(target)
+            if not ran(seen[0]):
+                return Told(Answer.SKIP, f"cannot be tried here: {seen[0].classification.reason}")
+            good, bad = (end[len(end) // 2] for end in ends)
+            return agreed([self._symptom.told(each, good, bad) for each in seen])
+
+        return told
+
+    def _of(self, target: Target) -> list[Judged]:
+        """Return what was seen on a target, the quickest first."""
+        if target.name not in self._seen:
+            times = _TIMED if self._symptom.timed else 1
+            judged = [self._tries.own(self._model, target, self._how) for _ in range(times)]
+            self._seen[target.name] = sorted(judged, key=lambda each: median(each) or 0.0)
+        return self._seen[target.name]
+
+
+class _Script:
+    """A program of the user's that says what is good."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._script, self._model = options.run.absolute(), options.model.absolute()
+        if not os.access(self._script, os.X_OK) or self._script.is_dir():
+            raise HandledError(f"--run {options.run}: is no program that can be started; make it executable")
+
+    def told(self, target: Target) -> Told:
+        """Return what the program says of a target; raises InfraError where it says nothing that is known."""
+        try:
+            environment = prepare(target, "venv")
+        except Unavailable as refusal:
+            return Told(Answer.SKIP, f"cannot be tried here: {refusal}")
+        code = self._code(target, environment.python)
+        if code is None:
+            return Told(Answer.SKIP, f"did not end in {target.timeout_s:g} s")
+        if not 0 <= code <= _LAST_BAD:
+            raise InfraError(f"--run {self._script}: ended with {code} on {target.name}, which is no answer")
+        answer = {0: Answer.GOOD, _SKIP: Answer.SKIP}.get(code, Answer.BAD)
+        return Told(answer, f"code {code}")
+
+    def _code(self, target: Target, python: str) -> int | None:
+        """Run the program and return its exit code, None where it took too long; what it prints is printed."""
+        words = [str(self._script), target.name, str(self._model), python]
+        names = ("TRT_COMPAT_TARGET", "TRT_COMPAT_MODEL", "TRT_COMPAT_PYTHON", "TRT_COMPAT_VERSION")
+        given = dict(zip(names, [*words[1:], target.version], strict=True))
+        try:
+            process = subprocess.Popen(words, env={**os.environ, **given}, start_new_session=True)
+        except OSError as error:
+            raise HandledError(f"--run {self._script}: cannot be started ({error.strerror})") from error
+        try:
+            return process.wait(target.timeout_s)
+        except subprocess.TimeoutExpired:
+            return None
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()

@@ -1,0 +1,250 @@
+"""`check MODEL...`: what becomes of own models on each target, without a case file."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import uuid
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import onnx
+
+from harness.cli import check_further
+from harness.cli.check_known import known
+from harness.cli.check_lines import head, row, told
+from harness.cli.common import EXIT_INFRA, EXIT_OK, EXIT_REGRESSION, writable
+from harness.errors import HandledError
+from harness.matrix import load_matrix
+from harness.models.check import Trouble, ran, troubles, worse
+from harness.models.own import (
+    Given,
+    OwnPrepared,
+    Shapes,
+    Wanted,
+    check_given,
+    load_own,
+    own_case,
+    parse_shapes,
+    read_npz,
+)
+from harness.models.running import How, run_models
+from harness.plan import all_cells
+from harness.record.store import Store
+from harness.report import build_report
+from harness.run.commands import published_lines
+from harness.scratch import Scratch
+from harness.suggest import did_you_mean
+from harness.words import Typing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harness.case import Case
+    from harness.judge.cell import Judged
+    from harness.matrix import Matrix
+    from harness.models.own import OwnModel
+
+#: results.json of a check lies in its report.
+_RESULTS = "results.json"
+_SHAPES = ("minShapes", "optShapes", "maxShapes")
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the options of `check`."""
+    command.description = (
+        "Build own models on each target, run them where that can be, and say what becomes of them: one line a target, "
+        "then what is lost from one to the other, then advice. The exit code is 1 where something in --fail-on gets "
+        "worse from A to B or, without --from, occurs anywhere."
+    )
+    command.add_argument("models", nargs="+", type=Path, metavar="MODEL", help="an .onnx file")
+    command.add_argument(
+        "--target",
+        dest="targets",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="only this target (repeatable)",
+    )
+    command.add_argument("--from", dest="before", metavar="A", help="the target that is used today")
+    command.add_argument("--to", dest="after", metavar="B", help="the target that is to be used")
+    _add_data(command)
+    command.add_argument(
+        "--fail-on",
+        type=_fail_on,
+        default=frozenset({Trouble.BUILD, Trouble.INT8_LOSS}),
+        metavar="WHAT",
+        help="build, int8-loss and numbers, with commas between, or none (default: build,int8-loss)",
+    )
+    command.add_argument(
+        "--json", type=Path, metavar="FILE", help="write what was found, as results.json has it"
+    )
+    command.add_argument(
+        "--html", type=Path, metavar="FOLDER", help="write the report page, with records and logs"
+    )
+    command.add_argument(
+        "--via", choices=("auto", "docker", "venv"), default="auto", help="where engines run (default: auto)"
+    )
+    command.add_argument("--pull", action="store_true", help="pull large images too")
+    command.add_argument(
+        "-j", "--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="targets at the same time"
+    )
+    check_further.add_arguments(command)
+
+
+def _add_data(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--shapes", default="", metavar="SHAPES", help="of dynamic inputs: x:1x3x640x640,mask:1x640"
+    )
+    for option in _SHAPES:
+        command.add_argument(f"--{option}", default="", metavar="SHAPES", help="as trtexec has it")
+    command.add_argument(
+        "--inputs", type=Path, metavar="FILE", help="an .npz with an array for each network input"
+    )
+    command.add_argument(
+        "--expected",
+        type=Path,
+        metavar="FILE",
+        help="an .npz with what outputs are to be (default: ONNX's reference)",
+    )
+    command.add_argument(
+        "--typing", choices=[str(each) for each in Typing], default=str(Typing.GRAPH), help="(default: graph)"
+    )
+    command.add_argument(
+        "--flag",
+        dest="flags",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a builder flag, as FP16 (repeatable)",
+    )
+    command.add_argument(
+        "--want",
+        default="auto",
+        metavar="auto|none|PATTERN",
+        help="which nodes are to keep the precision that the graph asks of them (default: all)",
+    )
+
+
+def check(options: argparse.Namespace) -> int:
+    """Check the models and print what was found; returns the exit code."""
+    matrix = _matrix(options)
+    models = [load_own(path, _wanted(options)) for path in options.models]
+    check_further.check_usage(options, models)
+    case = own_case(models)
+    given = _given(options, models)
+    prepared = OwnPrepared(given)
+    for model in models:
+        for line in head(model):
+            print(line, flush=True)
+    with contextlib.ExitStack() as stack:
+        scratch = options.html or Path(stack.enter_context(Scratch("check-")))
+        store = stack.enter_context(Store(writable(scratch), run=uuid.uuid4().hex[:12]))
+        judged = _run(matrix, case, prepared, store, options)
+        if options.html or options.json:
+            build_report(matrix, (case,), store, scratch, published_lines(matrix))
+        if options.json:
+            _copy(scratch / _RESULTS, options.json)
+    for line in (
+        *told(judged, _steps(judged, options)),
+        *known(options.cases, load_matrix(options.matrix), models, judged),
+    ):
+        print(line, flush=True)
+    for line in check_further.further(models, judged, options, given):
+        print(line, flush=True)
+    if options.html:
+        print(f"report: {options.html / 'index.html'}")
+    return _code(judged, options)
+
+
+def _matrix(options: argparse.Namespace) -> Matrix:
+    """Return the matrix of the targets that are asked for; all where none is."""
+    matrix = load_matrix(options.matrix)
+    if (options.before is None) != (options.after is None):
+        given, other = ("--from", "--to") if options.after is None else ("--to", "--from")
+        raise HandledError(f"{given} names one side; name the other with {other}")
+    names = [*filter(None, (options.before, options.after)), *options.targets]
+    if options.before is not None and options.before == options.after:
+        raise HandledError(f"--from and --to are both {options.before}; name two targets")
+    wanted = {matrix.target(name).name for name in names}
+    return replace(matrix, targets=tuple(each for each in matrix if not wanted or each.name in wanted))
+
+
+def _wanted(options: argparse.Namespace) -> Wanted:
+    least, usual, most = (parse_shapes(getattr(options, name), f"--{name}") for name in _SHAPES)
+    shapes = Shapes(least, usual or parse_shapes(options.shapes, "--shapes"), most)
+    return Wanted(Typing(options.typing), tuple(options.flags), options.want, shapes)
+
+
+def _given(options: argparse.Namespace, models: list[OwnModel]) -> dict[str, Given]:
+    if not (options.inputs or options.expected):
+        return {}
+    if len(models) > 1:
+        raise HandledError(
+            "--inputs and --expected are of one model, and several are named; check them one by one"
+        )
+    (model,) = models
+    given = Given(
+        read_npz(options.inputs, "--inputs") if options.inputs else {},
+        read_npz(options.expected, "--expected") if options.expected else {},
+    )
+    check_given(model.label, onnx.load_model_from_string(model.variant.model_bytes()), model.variant, given)
+    return {model.variant.name: given}
+
+
+def _run(
+    matrix: Matrix, case: Case, prepared: OwnPrepared, store: Store, options: argparse.Namespace
+) -> list[Judged]:
+    """Run every model on every target and print each line as it comes; return the results in the matrix's order."""
+    cells = all_cells(matrix, (case,))
+    width = max((len(cell.target.name) for cell in cells), default=0)
+
+    def tell(judged: Judged) -> None:
+        if ran(judged):
+            print(row(judged, width, several=len(case.variants) > 1), flush=True)
+
+    how = How(options.via, max(1, options.jobs), options.pull)
+    return run_models(cells, prepared, how, sink=store, tell=tell)
+
+
+def _steps(judged: list[Judged], options: argparse.Namespace) -> Iterator[tuple[Judged, Judged]]:
+    """Yield both sides of each model, where two are named."""
+    if options.before is not None:
+        by_cell = {(each.cell.variant.name, each.cell.target.name): each for each in judged}
+        for name in dict.fromkeys(each.cell.variant.name for each in judged):
+            yield by_cell[name, options.before], by_cell[name, options.after]
+
+
+def _code(judged: list[Judged], options: argparse.Namespace) -> int:
+    steps = list(_steps(judged, options))
+    asked = [each for step in steps for each in step] or judged
+    if not any(map(ran, asked)):
+        print("nothing that was asked ran")
+        return EXIT_INFRA
+    found = (
+        [worse(*step) for step in steps if all(map(ran, step))]
+        if steps
+        else [troubles(each) for each in judged]
+    )
+    if any(options.fail_on & each for each in found):
+        return EXIT_REGRESSION
+    unknown = [each for each in asked if not ran(each) and (steps or each.outcome.state == "infra_error")]
+    return EXIT_INFRA if unknown else EXIT_OK
+
+
+def _fail_on(text: str) -> frozenset[Trouble]:
+    words = [each.strip() for each in text.split(",") if each.strip() not in ("", "none")]
+    known = [str(each) for each in Trouble]
+    for each in words:
+        if each not in known:
+            raise argparse.ArgumentTypeError(f"{each!r} is nothing to fail on; {did_you_mean(each, known)}")
+    return frozenset(map(Trouble, words))
+
+
+def _copy(source: Path, goal: Path) -> None:
+    try:
+        goal.write_bytes(source.read_bytes())
+    except OSError as error:
+        raise HandledError(f"--json {goal}: cannot be written ({error.strerror})") from error

@@ -1,0 +1,133 @@
+"""What `check` prints: of each model, of each target, from one target to the other, and what to do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from harness.models.check import changes, coverage, ran, worse
+from harness.report.text import clip, visible
+from harness.words import GOOD, PREDICATE, Class, said
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from harness.judge.cell import Judged
+    from harness.models.own import OwnModel
+
+_MOST_NODES = 12
+_WIDEST = 240
+
+
+def head(model: OwnModel) -> Iterator[str]:
+    """Yield what a model is, and what was taken for granted."""
+    words = Counter(said(precision).upper() for _, precision in model.wishes)
+    asks = ", ".join(f"{many} to run in {each}" for each, many in words.items())
+    yield f"{model.label}: {len(model.nodes)} nodes, opset {model.opset}; {asks or 'none is quantised'}"
+    yield from (f"  {line}" for line in model.assumed)
+
+
+def row(judged: Judged, width: int, *, several: bool) -> str:
+    """Return one target's line: class, cause, place, how many nodes kept their precision."""
+    cell, found = judged.cell, judged.diagnosis
+    parts = [f"{cell.target.name:<{width}}", f"{cell.target.version:<11}", f"{judged.classification.cls:<14}"]
+    if several:
+        parts.insert(0, f"{cell.variant.title}:")
+    if found:
+        parts += [found.id, found.place]
+    kept = coverage(judged)
+    if kept and judged.outcome.layers:
+        parts.append(f"{said(kept[0]).upper()} {kept[1]}/{kept[2]}")
+    if (
+        not found
+        and judged.classification.cls not in GOOD
+        and judged.classification.cls is not Class.PRECISION_LOST
+    ):
+        parts.append(_short(judged.classification.reason))
+    median = _median(judged)
+    return " ".join([*filter(None, parts), *([f"{median:.3g} ms"] if median is not None else [])])
+
+
+def between(before: Judged, after: Judged, *, several: bool = False) -> Iterator[str]:
+    """Yield what becomes of a model from one target to the other; of several the model is named."""
+    old, new = before.classification.cls, after.classification.cls
+    model = f"{before.cell.variant.title}: " if several else ""
+    names = f"{before.cell.target.name} to {after.cell.target.name}"
+    unknown = [each for each in (before, after) if not ran(each)]
+    if unknown:
+        name, cls = unknown[0].cell.target.name, unknown[0].classification.cls
+        yield f"{model}from {names}: not known, for {name} {PREDICATE[cls]}"
+        return
+    found = sorted(worse(before, after))
+    verb = f"gets worse ({', '.join(found)})" if found else "gets no worse"
+    yield f"{model}from {names}: {verb}; it {PREDICATE[old]} on the one and {PREDICATE[new]} on the other"
+    changed = changes(before, after)
+    for change in changed[:_MOST_NODES]:
+        yield f"  {change.node}: {said(str(change.before))} -> {said(str(change.after))}"
+    if len(changed) > _MOST_NODES:
+        yield f"  and {len(changed) - _MOST_NODES} more nodes"
+
+
+def told(judged: Sequence[Judged], steps: Iterable[tuple[Judged, Judged]]) -> Iterator[str]:
+    """Yield what follows the targets' lines."""
+    yield from _lost(judged)
+    several = len({each.cell.variant.name for each in judged}) > 1
+    for step in steps:
+        yield from between(*step, several=several)
+    yield from _advice(judged)
+    yield from _not_run(judged)
+
+
+def _lost(judged: Sequence[Judged]) -> Iterator[str]:
+    """Yield the nodes that lost their precision, once where targets lose the same ones."""
+    groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for each in judged:
+        if each.classification.lost and each.demanded:
+            lines = tuple(
+                f"{node} ran in {said(got)}, not {said(want)}" for node, want, got in each.classification.lost
+            )
+            groups.setdefault((each.cell.variant.title, lines), []).append(each.cell.target.name)
+    for (_, lines), names in groups.items():
+        yield f"lost on {', '.join(names)}:"
+        yield from (f"  {line}" for line in lines[:_MOST_NODES])
+        if len(lines) > _MOST_NODES:
+            yield f"  and {len(lines) - _MOST_NODES} more nodes"
+
+
+def _advice(judged: Sequence[Judged]) -> Iterator[str]:
+    """Yield each cause once, with what to do about it and where it was met."""
+    met: dict[str, list[Judged]] = {}
+    for each in judged:
+        if each.diagnosis and each.classification.cls not in GOOD:
+            met.setdefault(each.diagnosis.id, []).append(each)
+    for name, cells in met.items():
+        found = cells[0].diagnosis
+        if found:
+            targets = ", ".join(dict.fromkeys(each.cell.target.name for each in cells))
+            yield f"{name} ({targets}): {found.title}"
+            yield f"  why   {_short(found.cause)}"
+            yield f"  do    {_short(found.advice)}"
+            if found.advice_variants:
+                yield f"  proof {', '.join(found.advice_variants)}"
+
+
+def _not_run(judged: Sequence[Judged]) -> Iterator[str]:
+    """Yield why targets said nothing, once a reason."""
+    reasons: dict[str, list[str]] = {}
+    for each in judged:
+        if not ran(each):
+            names = reasons.setdefault(_short(each.classification.reason), [])
+            if each.cell.target.name not in names:
+                names.append(each.cell.target.name)
+    for reason, names in reasons.items():
+        yield f"not run: {', '.join(names)}: {reason}"
+
+
+def _median(judged: Judged) -> float | None:
+    latency = judged.outcome.latency
+    samples = sorted(latency.samples_ms) if latency else []
+    return samples[len(samples) // 2] if samples else None
+
+
+def _short(text: str) -> str:
+    return clip(" ".join(visible(text).split()), _WIDEST)

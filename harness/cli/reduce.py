@@ -1,0 +1,291 @@
+"""`reduce MODEL`: the smallest model that still shows the failure."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import onnx
+
+from harness.case import Typing, model_sha256
+from harness.case.model import serialise
+from harness.cli.common import EXIT_OK
+from harness.cli.places import places
+from harness.errors import HandledError, InfraError
+from harness.matrix import load_matrix
+from harness.models.case_file import About, add_case, case_name, case_text, loaded
+from harness.models.check import ran
+from harness.models.own import Shapes, Wanted, parse_shapes
+from harness.models.own.model import own_model
+from harness.models.reading import read_model
+from harness.models.reduce.journal import Journal
+from harness.models.reduce.learn import learned
+from harness.models.reduce.search import Limits, Search, Step
+from harness.models.reduce.shown import Shown, Side, differing, named, sought
+from harness.models.tries import BuiltOrRun, Tries
+from harness.words import GOOD, Class
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.case import Variant
+    from harness.judge.cell import Judged
+    from harness.matrix import Target
+
+#: Seconds between two lines of progress.
+_TICK = 2.0
+#: The share of the whole time that one try may take: a candidate that hangs must not use all of it.
+_ONE_TRY = 10
+_LEAST_TRY = 10.0
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the options of `reduce`."""
+    command.description = (
+        "Make a failing model as small as it goes while it fails in the same way: fewer nodes, then smaller shapes, "
+        "fewer attributes and duller weights. The result is rewritten whenever a smaller model is found; the same "
+        "command again goes on where it was stopped."
+    )
+    command.add_argument("model", type=Path, metavar="MODEL", help="an .onnx file")
+    command.add_argument("--target", metavar="T", help="where it fails")
+    command.add_argument("--differs", type=_two, metavar="A,B", help="keep in what two targets differ")
+    command.add_argument(
+        "--keep",
+        default="signature",
+        metavar="class|signature|TEXT",
+        help="what has to stay: how it fails, its known cause and operator (where there is none, the error's words), "
+        "or a text that the engine says (default: signature)",
+    )
+    command.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="the small model (default: NAME-reduced.onnx here)"
+    )
+    command.add_argument("--case", type=Path, metavar="FILE", help="write a case module of it as well")
+    command.add_argument("--seconds", type=_positive, default=600, metavar="N", help="for all (default: 600)")
+    command.add_argument("--tries", type=_positive, default=100_000, metavar="N", help="at most so many")
+    add_recipe(command)
+
+
+def add_recipe(command: argparse.ArgumentParser) -> None:
+    """Add how a model is built, and where."""
+    command.add_argument("--shapes", default="", metavar="SHAPES", help="of dynamic inputs: x:1x3x640x640")
+    command.add_argument(
+        "--typing", choices=[str(each) for each in Typing], default=str(Typing.GRAPH), help="(default: graph)"
+    )
+    command.add_argument(
+        "--flag",
+        dest="flags",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a builder flag, as FP16 (repeatable)",
+    )
+    command.add_argument(
+        "--via", choices=("auto", "docker", "venv"), default="auto", help="where engines run (default: auto)"
+    )
+
+
+def wanted(options: argparse.Namespace) -> Wanted:
+    """Return what `add_recipe` was given."""
+    shapes = Shapes(optimum=parse_shapes(options.shapes, "--shapes"))
+    return Wanted(Typing(options.typing), tuple(options.flags), shapes=shapes)
+
+
+def reduce(options: argparse.Namespace) -> int:
+    """Reduce the model and say what came of it; returns the exit code."""
+    names = _names(options)
+    matrix = load_matrix(options.matrix)
+    allowed = max(_LEAST_TRY, options.seconds / _ONE_TRY)
+    targets = [matrix.target(name) for name in names]
+    targets = [replace(each, timeout_s=min(each.timeout_s, allowed)) for each in targets]
+    model = read_model(options.model, "give the path of an .onnx file")
+    prepared = BuiltOrRun()
+    with Tries(via=options.via, prepared=prepared) as tries:
+        bench = _Bench(tries, prepared, targets, wanted(options), options)
+        return bench.reduce(model)
+
+
+class _Bench:
+    """A model on its way to a smaller one: the targets that it is tried on, and where it is written."""
+
+    def __init__(
+        self,
+        tries: Tries,
+        prepared: BuiltOrRun,
+        targets: Sequence[Target],
+        how: Wanted,
+        options: argparse.Namespace,
+    ) -> None:
+        self._tries, self._prepared = tries, prepared
+        self._targets = {target.name: target for target in targets}
+        self._how, self._options = how, options
+        self._out: Path = options.output or Path(f"{options.model.stem}-reduced.onnx")
+        self._started = self._said = time.monotonic()
+
+    def reduce(self, model: onnx.ModelProto) -> int:
+        """Look at the model, search, write and tell."""
+        options, before = self._options, len(model.graph.node)
+        _refuse_same(options.model, self._out)
+        if options.case:
+            case_name(options.case)
+        shown, near = self._first(model)
+        print(f"{options.model}: {before} nodes; {shown}", flush=True)
+        with Journal(Path(f"{self._out}.tries.jsonl"), self._about(model, shown)) as journal:
+            search: Search
+
+            def shows(candidate: onnx.ModelProto, sha256: str) -> bool:
+                looked: list[Judged] = []
+
+                def look(name: str) -> Judged:
+                    looked.append(self._look(candidate, name))
+                    return looked[-1]
+
+                found = shown.shown(look)
+                ended = ", ".join(
+                    f"{each.classification.cls} {each.signature or ''}".strip() for each in looked
+                )
+                journal.keep(sha256, shown=found, nodes=len(candidate.graph.node), ended=ended)
+                return found
+
+            def told(step: Step) -> None:
+                if step.better:
+                    write(search.best, self._out)
+                self._progress(step, before)
+
+            recipe = own_model(model, str(options.model), self._how, name="own").variant.recipe
+            search = Search(
+                model, shows, learned=learned(model, recipe.profiles), near=near, known=journal.known, told=told,
+                limits=Limits(options.seconds - (time.monotonic() - self._started), options.tries),
+            )  # fmt: skip
+            whole = search.run()
+        write(search.best, self._out)
+        self._tell(search, before, shown, whole=whole)
+        if options.case and whole:
+            self._write_case(search.best, shown, options.case)
+        return EXIT_OK
+
+    def _write_case(self, model: onnx.ModelProto, shown: Shown, path: Path) -> None:
+        """Write the case that shows the same: with made-up weights where that does, else with the model's own."""
+        name, nodes = path.stem, model.graph.node
+        recipe = own_model(model, name, self._how, name="reported").variant.recipe
+        title = f"{', '.join(dict.fromkeys(node.op_type for node in nodes))} {shown}"
+        for exact in (False, True):
+            text = case_text(
+                model, About(name, title, f"Reduced from a model that {shown}."), recipe, exact=exact
+            )
+            variant = loaded(text, name)
+            if shown.shown(lambda target, made=variant: self._look_at(made, target)):  # type: ignore[misc]
+                add_case(path, text)
+                print(f"case: {path}")
+                return
+        raise HandledError(f"--case {path}: as a case the model shows something else; keep {self._out}")
+
+    def _look_at(self, variant: Variant, name: str) -> Judged:
+        return self._tries.judged(variant.model_bytes(), self._targets[name], variant.recipe)
+
+    def _first(self, model: onnx.ModelProto) -> tuple[Shown, tuple[str, ...]]:
+        """Return what the model shows, and the nodes that it is about: by building alone where that is enough."""
+        for runs in (False, True):
+            self._prepared.runs = runs
+            judged = [self._look(model, name) for name in self._targets]
+            for each in judged:
+                if not ran(each):
+                    _refuse_untried(each)
+            good = [each.classification.cls in GOOD for each in judged]
+            if not runs and all(good):
+                continue
+            near = tuple(name for each in judged for name in named(each))
+            if len(judged) == 1:
+                found = Shown((Side(judged[0].cell.target.name, sought(judged[0], self._options.keep)),))
+            else:
+                found = differing(judged[0], judged[1], self._options.keep)
+            return found, near
+        raise AssertionError
+
+    def _look(self, model: onnx.ModelProto, name: str) -> Judged:
+        judged = self._tries.own(model, self._targets[name], self._how)
+        # Of a part of the model alone it may be that it asks for a GPU: that is not what is sought, and no trouble.
+        if judged.outcome.state == "not_run" or judged.classification.cls is Class.INFRA_ERROR:
+            _refuse_untried(judged)
+        return judged
+
+    def _about(self, model: onnx.ModelProto, shown: Shown) -> dict[str, Any]:
+        return {
+            "model": model_sha256(serialise(model)),
+            "targets": {name: target.version for name, target in self._targets.items()},
+            "recipe": f"{self._how.typing} {' '.join(self._how.flags)} {self._options.shapes}".strip(),
+            "failure": str(shown),
+        }
+
+    def _progress(self, step: Step, before: int) -> None:
+        now = time.monotonic()
+        if now - self._said >= _TICK:
+            self._said = now
+            tries = f"{step.tries} tries" + (f" and {step.remembered} remembered" if step.remembered else "")
+            print(
+                f"{step.stage}: {before} -> {step.nodes} nodes, {tries}, {now - self._started:.0f} s",
+                file=sys.stderr,
+                flush=True,
+            )
+
+    def _tell(self, search: Search, before: int, shown: Shown, *, whole: bool) -> None:
+        options, after = self._options, len(search.best.graph.node)
+        seconds = time.monotonic() - self._started
+        tries = f"{search.tries} tries" + (
+            f" and {search.remembered} remembered" if search.remembered else ""
+        )
+        print(f"{self._out}: {before} -> {after} nodes, {tries}, {seconds:.1f} s")
+        print(f"shows: {shown}")
+        if not whole:
+            print("stopped by --seconds or --tries: the same command again goes on")
+        words = ["trt-compat", "check", str(self._out)]
+        words += [word for name in self._targets for word in ("--target", name)]
+        words += ["--shapes", options.shapes] if options.shapes else []
+        print(f"try it: {shlex.join([*words, *places(options, reports=False)])}")
+
+
+def write(model: onnx.ModelProto, path: Path) -> None:
+    """Write a model in one step; raises HandledError where that cannot be."""
+    scratch = path.with_name(f"{path.name}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        scratch.write_bytes(serialise(model))
+        scratch.replace(path)
+    except OSError as error:
+        raise HandledError(
+            f"{path}: cannot be written ({error.strerror}); give another place with -o"
+        ) from error
+
+
+def _refuse_untried(judged: Judged) -> NoReturn:
+    raise InfraError(
+        f"nothing can be said of a model on {judged.cell.target.name}: {judged.classification.reason}"
+    )
+
+
+def _refuse_same(model: Path, out: Path) -> None:
+    if out.exists() and out.samefile(model):
+        raise HandledError(f"-o {out}: is the model itself; give another place")
+
+
+def _names(options: argparse.Namespace) -> list[str]:
+    if bool(options.target) == bool(options.differs):
+        raise HandledError("name one target with --target T, or two that differ with --differs A,B")
+    return [options.target] if options.target else list(options.differs)
+
+
+def _two(text: str) -> tuple[str, str]:
+    parts = [each.strip() for each in text.split(",")]
+    if len(set(parts)) != len(parts) or len(parts) != 2 or not all(parts):  # noqa: PLR2004
+        raise argparse.ArgumentTypeError(f"{text!r}: name two targets, as in --differs rtx16,rtx17")
+    return parts[0], parts[1]
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
+    return int(text)

@@ -1,0 +1,105 @@
+"""What becomes of a model on a target, and from one target to another; pure functions of judged cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.layers.datatype import NARROW, same_precision
+from harness.layers.operators import MULTIPLYING
+from harness.words import GOOD, UNJUDGED, Class, Precision, Word
+
+if TYPE_CHECKING:
+    from harness.judge.cell import Judged
+
+_BUILT = GOOD | {Class.PRECISION_LOST, Class.INACCURATE}
+
+
+class Trouble(Word):
+    """What `check --fail-on` can name."""
+
+    BUILD = "build"
+    INT8_LOSS = "int8-loss"
+    NUMBERS = "numbers"
+
+
+@dataclass(frozen=True)
+class Change:
+    """A node that runs in another precision on one side than on the other; None where no layer names it."""
+
+    node: str
+    before: Precision | None
+    after: Precision | None
+
+    @property
+    def loses(self) -> bool:
+        """Tell whether a narrow type gave way to another one."""
+        return self.before in NARROW and self.after is not None and self.after not in NARROW
+
+
+def ran(judged: Judged) -> bool:
+    """Tell whether the engine was asked anything: no machinery failed, and the target can run here."""
+    return judged.classification.cls not in UNJUDGED
+
+
+def engine_made(judged: Judged) -> bool:
+    """Tell whether an engine was built, whatever became of it."""
+    return judged.classification.cls in _BUILT or judged.classification.built
+
+
+def coverage(judged: Judged) -> tuple[Precision, int, int] | None:
+    """Return the narrow type that most nodes are to run in, how many do, and how many are to; None where none is."""
+    wished = {node: precision for node, precision in judged.wished.items() if precision in NARROW}
+    if not wished:
+        return None
+    words = list(wished.values())
+    word = max(dict.fromkeys(words), key=words.count)
+    mine = [node for node, precision in wished.items() if precision is word]
+    return word, sum(same_precision(word, judged.precision.get(node)) for node in mine), len(mine)
+
+
+def troubles(judged: Judged) -> frozenset[Trouble]:
+    """Return what is wrong with a model on a target; nothing where it was not judged."""
+    found = set()
+    if ran(judged) and not engine_made(judged):
+        found.add(Trouble.BUILD)
+    if judged.classification.lost and judged.demanded:
+        found.add(Trouble.INT8_LOSS)
+    if judged.classification.cls in (Class.INACCURATE, Class.RUN_FAILED, Class.LOAD_FAILED):
+        found.add(Trouble.NUMBERS)
+    return frozenset(found)
+
+
+def changes(before: Judged, after: Judged) -> tuple[Change, ...]:
+    """Return the nodes that run in another precision after than before, in the model's order.
+
+    Where one side made no engine nothing can be said. Of a node that multiplies nothing is lost by being absorbed into
+    another layer; of one of the graph's other nodes only a narrow type that became a float is told.
+    """
+    if not (engine_made(before) and engine_made(after)):
+        return ()
+    return tuple(change for change in _pairs(before, after) if _matters(change, before))
+
+
+def _pairs(before: Judged, after: Judged) -> Iterator[Change]:
+    for node in before.outcome.nodes:
+        old, new = before.precision.get(node.name), after.precision.get(node.name)
+        if old is not None and new is not None and not same_precision(old, new):
+            yield Change(node.name, old, new)
+
+
+def _matters(change: Change, before: Judged) -> bool:
+    operators = {node.name: node.op for node in before.outcome.nodes}
+    return operators[change.node] in MULTIPLYING or change.loses
+
+
+def worse(before: Judged, after: Judged) -> frozenset[Trouble]:
+    """Return the troubles of the later side that the earlier one does not have.
+
+    INT8 is worse as soon as one node that ran in a narrow type before does not any more, whatever else was lost before.
+    """
+    found = set(troubles(after) - troubles(before))
+    if any(change.loses for change in changes(before, after)) and after.demanded:
+        found.add(Trouble.INT8_LOSS)
+    return frozenset(found)

@@ -1,0 +1,121 @@
+"""The fewest quantised nodes to leave in floating point so that a target takes the rest as it is asked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.layers import asked
+from harness.layers.operators import MULTIPLYING
+from harness.models.bench import blamed, works
+from harness.models.rewrites import unquantised
+
+if TYPE_CHECKING:
+    import onnx
+
+    from harness.judge.cell import Judged
+
+#: Where a search ends with what it has.
+MOST_TRIES, MOST_SECONDS = 100, 120.0
+
+
+@dataclass(frozen=True)
+class LeftFloat:
+    """Nodes that are left in floating point, the model of that and what becomes of it; none where nothing helps.
+
+    `of` are all that are quantised. `least` says that none of the nodes can be spared; else the search was cut short.
+    """
+
+    nodes: tuple[str, ...]
+    of: tuple[str, ...]
+    model: onnx.ModelProto | None
+    judged: Judged | None
+    least: bool
+    tries: int
+    seconds: float
+
+
+def quantised_nodes(model: onnx.ModelProto) -> tuple[str, ...]:
+    """Return the nodes that multiply what is quantised, weights alone too, in the model's order."""
+    floats = {"", "fp16", "bf16"}
+    return tuple(
+        node.name for node in asked(model) if node.op in MULTIPLYING and node.precision not in floats
+    )
+
+
+def leave_float(
+    model: onnx.ModelProto,
+    before: Judged,
+    attempt: Callable[[onnx.ModelProto], Judged],
+    *,
+    clock: Callable[[], float] = time.monotonic,
+) -> LeftFloat:
+    """Return the fewest nodes whose Q/DQ is to go so that a target builds the rest and loses no precision.
+
+    First those that are blamed, then all; of what helps one part after the other is given its Q/DQ back, halves, then
+    quarters, down to single nodes, as long as it still helps.
+    """
+    search = _Search(model, attempt, clock)
+    every = quantised_nodes(model)
+    guess = tuple(node for node in every if node in blamed(before))
+    start = next((nodes for nodes in (guess, every) if nodes and search.helps(nodes)), ())
+    nodes = search.fewest(start)
+    found = search.best.get(nodes)
+    model_left, judged = found or (None, None)
+    return LeftFloat(nodes, every, model_left, judged, not search.over, search.tries, search.seconds)
+
+
+class _Search:
+    """Tries sets of nodes, each once, until so many tries or seconds."""
+
+    def __init__(
+        self, model: onnx.ModelProto, attempt: Callable[[onnx.ModelProto], Judged], clock: Callable[[], float]
+    ) -> None:
+        self._model, self._attempt, self._clock = model, attempt, clock
+        self._began = clock()
+        self._failed: set[tuple[str, ...]] = set()
+        self.best: dict[tuple[str, ...], tuple[onnx.ModelProto, Judged]] = {}
+        self.tries = 0
+        self.over = False
+
+    @property
+    def seconds(self) -> float:
+        return self._clock() - self._began
+
+    def helps(self, nodes: tuple[str, ...]) -> bool:
+        """Tell whether leaving these nodes in floating point helps; no, once the search is over."""
+        if nodes in self.best or nodes in self._failed:
+            return nodes in self.best
+        if self.tries >= MOST_TRIES or self.seconds > MOST_SECONDS:
+            self.over = True
+            return False
+        left = unquantised(self._model, nodes)
+        judged = None if left is None else self._attempt(left)
+        self.tries += judged is not None
+        if left is None or judged is None or not works(judged):
+            self._failed.add(nodes)
+            return False
+        self.best[nodes] = left, judged
+        return True
+
+    def fewest(self, nodes: tuple[str, ...]) -> tuple[str, ...]:
+        """Return what is left of nodes that help when none of them can be spared any more."""
+        size = len(nodes)
+        while size > 1:
+            size = (size + 1) // 2
+            before: tuple[str, ...] = ()
+            # Where some can be spared only after others, single nodes are gone through again.
+            while nodes != before:
+                before, nodes = nodes, self._without_some(nodes, size)
+                if size > 1:
+                    break
+        return nodes
+
+    def _without_some(self, nodes: tuple[str, ...], size: int) -> tuple[str, ...]:
+        for part in [nodes[start : start + size] for start in range(0, len(nodes), size)]:
+            rest = tuple(node for node in nodes if node not in part)
+            if rest and self.helps(rest):
+                nodes = rest
+        return nodes

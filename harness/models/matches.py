@@ -1,0 +1,331 @@
+"""Which known patterns a model holds: the graphs of the cases, looked for in it by operators, types and how they join.
+
+A pattern is a graph without its constants and without what quantises them. A node of it is met by one of the same
+operator, with the same precision asked of it, fed alike, and with the same attributes that change what is computed;
+sizes do not count unless the case itself has the same pattern in two sizes that fare unlike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import onnx
+from onnx import numpy_helper
+
+from harness.case.model import effective_name
+from harness.layers import asked
+from harness.layers.asked import inferred
+from harness.layers.elements import types_of
+from harness.plan import Cell, claims_about
+from harness.words import GOOD, Grade, Precision, Role
+
+if TYPE_CHECKING:
+    from harness.case import Case, Variant
+    from harness.matrix import Target
+
+#: Nodes that carry a constant, or hand on a tensor as it is.
+_NOTHING = frozenset({"Constant", "Identity", "Dropout"})
+#: Attributes that say how far, and not what: sizes of a window, axes that follow from the rank, small numbers.
+_SIZES = frozenset(
+    {
+        "kernel_shape",
+        "pads",
+        "strides",
+        "output_padding",
+        "output_shape",
+        "epsilon",
+        "alpha",
+        "beta",
+        "axis",
+        "axes",
+    }
+    | {
+        "perm",
+        "to",
+        "group",
+        "shape",
+        "value",
+        "hidden_size",
+        "num_outputs",
+        "keepdims",
+        "block_size",
+        "scale",
+    }
+)
+_CONVOLUTIONS = frozenset({"Conv", "ConvTranspose", "ConvInteger", "QLinearConv"})
+#: Inputs whose value decides what an operator is, by operator.
+_DECIDING = {"TopK": 1}
+#: A search that has gone this far has met a graph of one operator, and stops.
+_MOST_STEPS = 20_000
+_MOST_PLACES = 1000
+#: Operators whose rank decides what they are, whose further inputs' types do, and that have any number of outputs.
+_RANKED = frozenset({"GridSample", "Attention"})
+_TYPED = {"InstanceNormalization": 2}
+_MANY = frozenset({"Split"})
+#: Where a convolution's bias stands.
+_BIAS = 2
+_SURENESS = (Grade.MEASURED, Grade.REPORTED, Grade.GUESSED)
+#: A pattern of nothing but these is about something that is no pattern, such as an opset.
+_SAYING_NOTHING = frozenset({"Relu"})
+
+
+@dataclass(frozen=True)
+class Match:
+    """A variant whose graph a model holds: `nodes` are the model's nodes at each place, the first node first."""
+
+    case: Case
+    variant: Variant
+    places: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class _Node:
+    name: str
+    label: tuple[object, ...]
+    size: tuple[object, ...]
+
+    @property
+    def operator(self) -> str:
+        return str(self.label[1])
+
+
+class Shape:
+    """A model as a graph of labelled nodes: what is looked for, and where."""
+
+    def __init__(self, model: onnx.ModelProto) -> None:
+        graph = inferred(model)
+        words = {node.name: node for node in asked(model)}
+        self._constants = {tensor.name: tensor for tensor in graph.initializer}
+        self._dims = {name: tuple(tensor.dims) for name, tensor in self._constants.items()}
+        self._types = types_of(graph)
+        self._ranks = {
+            value.name: len(value.type.tensor_type.shape.dim) for value in (*graph.input, *graph.value_info)
+        }
+        #: What a constant was stored in before it was dequantised.
+        self._stored: dict[str, str] = {}
+        fixed = set(self._constants)
+        self.nodes: list[_Node] = []
+        made_by: dict[str, tuple[int, ...]] = {}
+        self.sources: list[tuple[int, ...]] = []
+        for node in graph.node:
+            inputs = [name for name in node.input if name]
+            through = tuple(dict.fromkeys(at for name in inputs for at in made_by.get(name, ())))
+            if node.op_type == "Constant" or (inputs and fixed.issuperset(inputs)):
+                fixed.update(node.output)
+                self._dims.update(
+                    (name, self._dims.get(inputs[0] if inputs else "", ())) for name in node.output
+                )
+                continue
+            if node.op_type in _NOTHING:
+                made_by.update(dict.fromkeys(node.output, through))
+                continue
+            known = words[effective_name(node)]
+            made_by.update(dict.fromkeys(node.output, (len(self.nodes),)))
+            self.nodes.append(
+                _Node(known.name, self._label(node, known.precision, known.fed), self._size(node))
+            )
+            self.sources.append(through)
+
+    @cached_property
+    def targets(self) -> list[list[int]]:
+        """Return which nodes read each node."""
+        found: list[list[int]] = [[] for _ in self.nodes]
+        for at, sources in enumerate(self.sources):
+            for source in sources:
+                found[source].append(at)
+        return found
+
+    @cached_property
+    def by_label(self) -> Mapping[tuple[object, ...], list[int]]:
+        """Return the nodes of each label, in the model's order."""
+        found: dict[tuple[object, ...], list[int]] = {}
+        for at, node in enumerate(self.nodes):
+            found.setdefault(node.label, []).append(at)
+        return found
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Return what two graphs of one pattern have in common: labels and joints, without sizes."""
+        return tuple((node.label, sources) for node, sources in zip(self.nodes, self.sources, strict=True))
+
+    def _label(self, node: onnx.NodeProto, precision: str, fed: str) -> tuple[object, ...]:
+        plain = [
+            (item.name, onnx.helper.get_attribute_value(item))
+            for item in node.attribute
+            if item.name not in _SIZES
+            and item.type not in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.TENSOR)
+        ]
+        if node.op_type in _CONVOLUTIONS:
+            plain = [each for each in plain if each[0] != "dilations" or set(each[1]) != {1}]
+            plain = [(name, "yes" if name == "dilations" else value) for name, value in plain]
+            plain.append(("kind", self._kind(node)))
+        kept = tuple(sorted((name, str(value)) for name, value in plain))
+        deciding = _DECIDING.get(node.op_type)
+        value = (
+            self._value(node.input[deciding]) if deciding is not None and len(node.input) > deciding else ""
+        )
+        of = tuple(
+            self._types.get(name, Precision.UNKNOWN) for name in node.input[: _TYPED.get(node.op_type, 1)]
+        )
+        rank = self._ranks.get(node.input[0], 0) if node.op_type in _RANKED else 0
+        outputs = sum(map(bool, node.output)) if node.op_type not in _MANY else 0
+        return node.domain, node.op_type, precision, fed, kept, value, of, rank, outputs
+
+    def _kind(self, node: onnx.NodeProto) -> str:
+        group = next((item.i for item in node.attribute if item.name == "group"), 1)
+        dims = self._weight(node)
+        rank = f"{max(len(dims) - 2, 0)}-D "
+        if group == 1:
+            return rank + "dense"
+        channels = dims[0] if dims else 0
+        return rank + ("depthwise" if group == channels else "grouped")
+
+    def _weight(self, node: onnx.NodeProto) -> tuple[int, ...]:
+        at = 3 if node.op_type == "QLinearConv" else 1
+        name = node.input[at] if len(node.input) > at else ""
+        return self._dims.get(name, ())
+
+    def _size(self, node: onnx.NodeProto) -> tuple[object, ...]:
+        return tuple(
+            (item.name, str(onnx.helper.get_attribute_value(item)))
+            for item in sorted(node.attribute, key=lambda each: each.name)
+            if item.name in ("group", "kernel_shape")
+        ) + self._weight(node)
+
+    def _value(self, name: str) -> str:
+        tensor = self._constants.get(name)
+        return str(numpy_helper.to_array(tensor).tolist()) if tensor is not None else ""
+
+
+class Known:
+    """The reproducers of cases as patterns; `matches` says which of them a model holds."""
+
+    def __init__(self, cases: Iterable[Case], targets: Sequence[Target]) -> None:
+        self._patterns: list[tuple[Case, Variant, Shape, bool]] = []
+        for case in cases:
+            shapes = {each.name: Shape(onnx.load_model_from_string(each.model_bytes())) for each in case}
+            for variant in case:
+                mine = shapes[variant.name]
+                alike = (
+                    each
+                    for each in case
+                    if shapes[each.name].key == mine.key and each.recipe == variant.recipe
+                )
+                if (
+                    variant.role is Role.REPRODUCER
+                    and not {node.operator for node in mine.nodes} <= _SAYING_NOTHING
+                ):
+                    self._patterns.append(
+                        (case, variant, mine, any(_unlike(case, variant, each, targets) for each in alike))
+                    )
+
+    def matches(self, model: onnx.ModelProto) -> tuple[Match, ...]:
+        """Return the variants whose graphs a model holds, in the cases' order, with all places that do not overlap."""
+        held = Shape(model)
+        found = []
+        for case, variant, pattern, sized in self._patterns:
+            places = tuple(_places(pattern, held, sized=sized))
+            if places:
+                named = tuple(tuple(held.nodes[at].name for at in place) for place in places)
+                found.append(Match(case, variant, named))
+        return tuple(found)
+
+
+def _unlike(case: Case, one: Variant, other: Variant, targets: Sequence[Target]) -> bool:
+    """Tell whether of two variants one is known to fare well and the other badly on some target."""
+    for target in targets:
+        ends = {_fares_well(case, variant, target) for variant in (one, other)} - {None}
+        if len(ends) > 1:
+            return True
+    return False
+
+
+def _fares_well(case: Case, variant: Variant, target: Target) -> bool | None:
+    claims = claims_about(Cell("", case, variant, target))
+    surest = sorted(claims, key=lambda claim: _SURENESS.index(claim.grade))[:1]
+    return surest[0].outcome in GOOD if surest else None
+
+
+def _places(pattern: Shape, model: Shape, *, sized: bool) -> Iterator[tuple[int, ...]]:
+    """Yield the nodes of a model that meet those of a pattern, in the pattern's order, no node twice."""
+    if not pattern.nodes or any(node.label not in model.by_label for node in pattern.nodes):
+        return
+    rarest = min(range(len(pattern.nodes)), key=lambda at: len(model.by_label[pattern.nodes[at].label]))
+    order = _order(pattern, rarest)
+    taken: set[int] = set()
+    for start in model.by_label[pattern.nodes[rarest].label][:_MOST_PLACES]:
+        place = _Search(pattern, model, order, taken, sized=sized).begun_at(start)
+        if place is not None:
+            taken.update(place)
+            yield place
+
+
+def _order(pattern: Shape, first: int) -> list[int]:
+    """Return the nodes of a pattern, each after one that it is joined to, as far as they are joined."""
+    order, left = [first], set(range(len(pattern.nodes))) - {first}
+    while left:
+        joined = [
+            at for at in sorted(left)
+            if any(at in pattern.targets[done] or at in pattern.sources[done] for done in order)
+        ]  # fmt: skip
+        following = joined[0] if joined else min(left)
+        order.append(following)
+        left.remove(following)
+    return order
+
+
+class _Search:
+    """One search for a place, from one node of the model on."""
+
+    def __init__(
+        self, pattern: Shape, model: Shape, order: Sequence[int], taken: set[int], *, sized: bool
+    ) -> None:
+        self._pattern, self._model, self._order = pattern, model, order
+        self._taken, self._sized = taken, sized
+        self._steps = 0
+
+    def begun_at(self, start: int) -> tuple[int, ...] | None:
+        """Return the model's node for each of the pattern's, None where there is no place round this one."""
+        met = {self._order[0]: start}
+        if not self._meets(self._order[0], start, {}) or not self._completed(met, 1):
+            return None
+        return tuple(met[at] for at in range(len(self._pattern.nodes)))
+
+    def _completed(self, met: dict[int, int], depth: int) -> bool:
+        if depth == len(self._order):
+            return True
+        wanted = self._order[depth]
+        for candidate in self._candidates(wanted, met):
+            self._steps += 1
+            if self._steps > _MOST_STEPS:
+                return False
+            if candidate not in met.values() and self._meets(wanted, candidate, met):
+                met[wanted] = candidate
+                if self._completed(met, depth + 1):
+                    return True
+                del met[wanted]
+        return False
+
+    def _candidates(self, wanted: int, met: Mapping[int, int]) -> Sequence[int]:
+        for source in self._pattern.sources[wanted]:
+            if source in met:
+                return self._model.targets[met[source]]
+        for target in self._pattern.targets[wanted]:
+            if target in met:
+                return self._model.sources[met[target]]
+        return self._model.by_label.get(self._pattern.nodes[wanted].label, [])
+
+    def _meets(self, wanted: int, candidate: int, met: Mapping[int, int]) -> bool:
+        mine, other = self._pattern.nodes[wanted], self._model.nodes[candidate]
+        if mine.label != other.label or candidate in self._taken or (self._sized and mine.size != other.size):
+            return False
+        sources = self._model.sources[candidate]
+        joined = all(met[each] in sources for each in self._pattern.sources[wanted] if each in met)
+        return joined and all(
+            candidate in self._model.sources[met[each]]
+            for each in self._pattern.targets[wanted]
+            if each in met
+        )

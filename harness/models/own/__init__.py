@@ -1,0 +1,18 @@
+"""A user's own models: as variants that no case file describes, with the data and the shapes that the user gives."""
+
+from harness.models.own.data import Given, OwnPrepared, check_given, read_npz
+from harness.models.own.model import OwnModel, Wanted, load_own, own_case
+from harness.models.own.shapes import Shapes, parse_shapes
+
+__all__ = [
+    "Given",
+    "OwnModel",
+    "OwnPrepared",
+    "Shapes",
+    "Wanted",
+    "check_given",
+    "load_own",
+    "own_case",
+    "parse_shapes",
+    "read_npz",
+]

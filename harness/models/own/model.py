@@ -1,0 +1,167 @@
+"""A model file as a variant: its recipe follows from its own types, what is wanted of it from its own Q/DQ."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.case import Case, Recipe, Typing, Variant
+from harness.case.model import Built, serialise
+from harness.errors import HandledError
+from harness.layers import asked, wished
+from harness.models.own.shapes import Shapes, profiles
+from harness.models.reading import read_model
+from harness.models.suites.suite import describe
+from harness.run.child import ChildFailed, stream
+from harness.run.prepare_in_child import MEMORY_MIB, SECONDS
+
+if TYPE_CHECKING:
+    import onnx
+
+    from harness.record.outcome import Node
+    from harness.words import Precision
+
+_REMEDY = "give the path of an .onnx file"
+_OTHER = re.compile(r"[^a-z0-9_.-]+")
+#: The builder flag that permits a type where a version is weakly typed.
+_FLAGS = {
+    "int8": "INT8",
+    "uint8": "INT8",
+    "fp8": "FP8",
+    "int4": "INT4",
+    "fp4": "FP4",
+    "fp16": "FP16",
+    "bf16": "BF16",
+}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the user wants of all models: how they are typed, which precision, and shapes.
+
+    `nodes` is "auto" for what each graph's own types ask, "none" for nothing, else a pattern: of what the graph asks,
+    only nodes whose name holds it. `flags` are builder flags beside those that the graph's types need.
+    """
+
+    typing: Typing = Typing.GRAPH
+    flags: tuple[str, ...] = ()
+    nodes: str = "auto"
+    shapes: Shapes = field(default_factory=Shapes)
+
+
+@dataclass(frozen=True)
+class OwnModel:
+    """A model of the user's: `label` is what the user called it; `assumed` are sentences on what nobody said."""
+
+    label: str
+    variant: Variant
+    nodes: tuple[Node, ...]
+    opset: str
+    wishes: tuple[tuple[str, Precision], ...]
+    assumed: tuple[str, ...] = ()
+
+
+def load_own(path: Path, wanted: Wanted = Wanted(), *, name: str = "") -> OwnModel:
+    """Return a model file as a variant called `name`, else after the file.
+
+    It is read in a bounded child, for the libraries that read a stranger's model and infer its types may loop or crash.
+    Raises HandledError for a file that is no model, for shapes that are not its, and for a pattern that names no node.
+    """
+    try:
+        (found,) = stream(_loaded, Path.cwd(), path, wanted, name, seconds=SECONDS, memory_mib=_memory(path))
+    except ChildFailed as error:
+        raise HandledError(f"{path}: cannot be read: the process that read it {error}; {_REMEDY}") from error
+    if isinstance(found, str):
+        raise HandledError(found)
+    loaded: OwnModel = found
+    return loaded
+
+
+def _memory(path: Path) -> int:
+    """Return what reading a model may take: it is parsed, written for the inference of types, and read from that."""
+    with contextlib.suppress(OSError, ValueError):
+        return MEMORY_MIB + (8 * path.stat().st_size >> 20)
+    return MEMORY_MIB
+
+
+def _loaded(folder: Path, path: Path, wanted: Wanted, name: str) -> Iterator[OwnModel | str]:
+    # The process that children are forked from has a folder of its own.
+    os.chdir(folder)
+    try:
+        yield own_model(read_model(path, _REMEDY), str(path), wanted, name=name or word(path.stem))
+    except HandledError as error:
+        yield str(error)
+
+
+def own_model(model: onnx.ModelProto, label: str, wanted: Wanted, *, name: str) -> OwnModel:
+    """Return a model in memory as `load_own` returns one of a file."""
+    nodes = asked(model)
+    constants = {tensor.name for tensor in model.graph.initializer}
+    made, assumed = profiles(label, [v for v in model.graph.input if v.name not in constants], wanted.shapes)
+    recipe = Recipe(
+        typing=wanted.typing,
+        flags=()
+        if wanted.typing is Typing.STRONG
+        else tuple(dict.fromkeys((*flags_for(nodes), *wanted.flags))),
+        profiles=made,
+    )
+    variant = Variant(
+        name=name,
+        title=label,
+        build=Built(serialise(model)),
+        recipe=recipe,
+        precision=_precision(label, wanted.nodes, nodes),
+    )
+    return OwnModel(label, variant, nodes, describe(model)[1], wished(variant, nodes), assumed)
+
+
+def own_case(models: Sequence[OwnModel]) -> Case:
+    """Return models as the variants of one case; raises HandledError where two have one name."""
+    seen: dict[str, str] = {}
+    for each in models:
+        if each.variant.name in seen:
+            raise HandledError(
+                f"{each.label}: is called {each.variant.name!r} here, and so is {seen[each.variant.name]}; rename one"
+            )
+        seen[each.variant.name] = each.label
+    return Case(
+        "model", "Own models", "Models of whoever ran this.", (), tuple(each.variant for each in models)
+    )
+
+
+def word(text: str) -> str:
+    """Return a text as a variant's name has it: small letters, digits, "-", "_" and "."."""
+    return _OTHER.sub("-", text.lower()).strip("_.-") or "model"
+
+
+def flags_for(nodes: Iterable[Node]) -> list[str]:
+    """Return the builder flags that permit what a graph asks of its nodes, where a version is weakly typed."""
+    words = {node.precision.removesuffix("_weights") for node in nodes}
+    return [flag for each, flag in _FLAGS.items() if each in words]
+
+
+def _precision(label: str, pattern: str, nodes: tuple[Node, ...]) -> tuple[tuple[str, Precision], ...] | None:
+    if pattern in ("auto", "none"):
+        return None if pattern == "auto" else ()
+    try:
+        named = re.compile(pattern)
+    except re.error as error:
+        raise HandledError(
+            f"--want {pattern!r}: is neither auto nor none, and no pattern: {error}"
+        ) from error
+    anything = Variant(name="any", title="", build=Built(b""))
+    wishes = wished(anything, nodes)
+    chosen = tuple((node, precision) for node, precision in wishes if named.search(node))
+    if not chosen:
+        told = (
+            f"{len(wishes)} of its nodes are quantised or in a narrow float" if wishes else "nothing of it is"
+        )
+        raise HandledError(
+            f"--want {pattern!r}: names no node of {label} that the graph asks a type of; {told}"
+        )
+    return chosen

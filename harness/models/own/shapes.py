@@ -1,0 +1,106 @@
+"""Shapes of network inputs as trtexec takes them: `images:1x3x640x640,mask:1x640`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from harness.case import Profile
+from harness.errors import HandledError
+from harness.suggest import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    import onnx
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """The least, the usual and the largest shape of inputs by name; what is in one alone stands for all three."""
+
+    minimum: Mapping[str, Shape] = field(default_factory=dict)
+    optimum: Mapping[str, Shape] = field(default_factory=dict)
+    maximum: Mapping[str, Shape] = field(default_factory=dict)
+
+    def of(self, name: str) -> tuple[Shape, Shape, Shape] | None:
+        """Return the three shapes of an input, None where none is given."""
+        least, usual, most = (each.get(name) for each in (self.minimum, self.optimum, self.maximum))
+        usual = usual or most or least
+        return (least or usual, usual, most or usual) if usual else None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the inputs that are named."""
+        return tuple(dict.fromkeys((*self.optimum, *self.minimum, *self.maximum)))
+
+
+def parse_shapes(text: str, option: str) -> dict[str, Shape]:
+    """Return shapes by input from trtexec's words; raises HandledError that names the option."""
+    found: dict[str, Shape] = {}
+    for word in filter(None, (each.strip() for each in text.split(","))):
+        name, _, extents = word.rpartition(":")
+        parts = extents.split("x")
+        if not name or not all(part.isdecimal() for part in parts):
+            raise HandledError(
+                f"{option} {word!r}: write NAME:SIZExSIZE, as in {option} images:1x3x640x640,mask:1x640"
+            )
+        found[name.strip("'\"")] = tuple(int(part) for part in parts)
+    return found
+
+
+def profiles(
+    label: str, inputs: Iterable[onnx.ValueInfoProto], shapes: Shapes
+) -> tuple[tuple[Profile, ...], tuple[str, ...]]:
+    """Return a profile for each dynamic input, and a sentence for each that nobody gave a shape.
+
+    A dynamic dimension that nobody gives is 1, as trtexec has it. Raises HandledError where a given shape is of no
+    input or cannot be the input's.
+    """
+    fed = {value.name: value for value in inputs}
+    for name in shapes.names:
+        if name not in fed:
+            raise HandledError(f"{label}: has no input {name!r}; {did_you_mean(name, fed)}")
+    made, assumed = [], []
+    for name, value in fed.items():
+        given, declared = shapes.of(name), _declared(value)
+        if given is not None:
+            _check(label, name, declared, given)
+        if declared is None and given is None:
+            raise HandledError(
+                f"{label}: gives input {name!r} no rank; name its shape: --shapes {name}:1x3x224x224"
+            )
+        if declared is not None and None not in declared:
+            continue
+        if given is None:
+            usual = tuple(extent if extent is not None else 1 for extent in declared or ())
+            given = usual, usual, usual
+            assumed.append(
+                f"input {name!r} is dynamic and taken as {'x'.join(map(str, usual))}; --shapes says otherwise"
+            )
+        made.append(Profile(name, *given))
+    return tuple(made), tuple(assumed)
+
+
+def _declared(value: onnx.ValueInfoProto) -> tuple[int | None, ...] | None:
+    """Return the extents of an input, None for each that is dynamic; None where not even the rank is known."""
+    tensor = value.type.tensor_type
+    if not tensor.HasField("shape"):
+        return () if value.type.WhichOneof("value") != "tensor_type" else None
+    return tuple(int(dim.dim_value) if dim.HasField("dim_value") else None for dim in tensor.shape.dim)
+
+
+def _check(label: str, name: str, declared: tuple[int | None, ...] | None, given: Iterable[Shape]) -> None:
+    for shape in given:
+        if declared is None:
+            continue
+        fits = len(shape) == len(declared) and all(
+            wanted in (None, extent) for wanted, extent in zip(declared, shape, strict=True)
+        )
+        if not fits:
+            own = "x".join("?" if extent is None else str(extent) for extent in declared)
+            raise HandledError(
+                f"{label}: input {name!r} is {own or 'a scalar'} and cannot be {'x'.join(map(str, shape))}"
+            )

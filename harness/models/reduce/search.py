@@ -1,0 +1,220 @@
+"""Searches for the smallest model that still shows something: by nodes, then shapes, then attributes and weights.
+
+The order of candidates depends on the model alone, and so does what comes of it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import onnx
+
+from harness.case import effective_name, model_sha256
+from harness.case.model import serialise
+from harness.models.reduce import simpler
+from harness.models.reduce.cut import Cutter, bypassed
+
+#: Nodes up to which each pair of neighbours is tried too.
+_MOST_PAIRED = 60
+
+
+class Spent(Exception):
+    """The time or the tries are used up; what was found till then stands."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """How far a search is; `remembered` tries were made before, in another search."""
+
+    stage: str
+    nodes: int
+    tries: int
+    remembered: int
+    better: bool
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much a search may take."""
+
+    seconds: float = 600.0
+    tries: int = 1_000_000
+
+
+class Search:
+    """A search: `best` is the smallest model so far that shows it.
+
+    `shows` says of a model whether it does, and `known` what it would say of models by their hash; `told` hears of
+    every try. `near` are nodes by name, about which it may be; `learned` are types that no inference tells.
+    """
+
+    def __init__(  # noqa: PLR0913
+        self,
+        model: onnx.ModelProto,
+        shows: Callable[[onnx.ModelProto, str], bool],
+        *,
+        near: Sequence[str] = (),
+        known: dict[str, bool] | None = None,
+        learned: dict[str, onnx.ValueInfoProto] | None = None,
+        limits: Limits = Limits(),
+        told: Callable[[Step], None] = lambda _: None,
+    ) -> None:
+        self.best = model
+        self.tries = self.remembered = self.invalid = 0
+        self._shows = shows
+        self._near = near
+        self._known = {} if known is None else known
+        self._learned = learned
+        self._limits = limits
+        self._until = time.monotonic() + limits.seconds
+        self._told = told
+        self._stage = ""
+        self._seen: dict[str, bool] = {model_sha256(serialise(model)): False}
+        self._valid = _strictest(model)
+
+    def run(self) -> bool:
+        """Search until nothing gets smaller; returns False where time or tries ended it before."""
+        try:
+            self._start()
+            while self._round():
+                pass
+        except Spent:
+            return False
+        return True
+
+    def _start(self) -> None:
+        """Take out what is no node, then go to the nodes that it is about."""
+        self._stage = "nodes"
+        self._try(simpler.undecorated(self.best))
+        cutter = Cutter(self.best, self._learned)
+        indices = [i for i, node in enumerate(cutter.nodes) if effective_name(node) in self._near]
+        for chosen in [indices[:1], indices] if len(indices) > 1 else [indices]:
+            if chosen and self._around(cutter, chosen):
+                return
+
+    def _around(self, cutter: Cutter, chosen: Iterable[int]) -> bool:
+        """Try the nodes and their neighbours, twice as far each time."""
+        ball, distance, wanted = set(chosen), 0, 0
+        while len(ball) < len(cutter.nodes):
+            if self._try(cutter.cut(ball)):
+                return True
+            wanted = max(1, wanted * 2)
+            before = len(ball)
+            while distance < wanted:
+                ball |= {other for index in ball for other in cutter.neighbours[index]}
+                distance += 1
+            if len(ball) == before:
+                return False
+        return False
+
+    def _round(self) -> bool:
+        """Go through all ways to get smaller once; tell whether one did."""
+        before = serialise(self.best)
+        self._stage = "nodes"
+        self._chunks()
+        self._pairs()
+        self._bypass()
+        self._edit(simpler.fewer_outputs)
+        self._stage = "shapes"
+        self._edit(simpler.resizes)
+        self._stage = "attributes"
+        self._edit(simpler.fewer_attributes)
+        self._stage = "weights"
+        self._edit(simpler.duller)
+        return serialise(self.best) != before
+
+    def _chunks(self) -> None:
+        """Take out runs of nodes, half of all first, then ever shorter ones down to single nodes, the last first."""
+        cutter = Cutter(self.best, self._learned)
+        kept = list(range(len(cutter.nodes)))
+        size = max(1, len(kept) // 2)
+        while True:
+            before, end = len(kept), len(kept)
+            while end > 0:
+                start = max(0, end - size)
+                rest = kept[:start] + kept[end:]
+                if self._try(cutter.cut(rest)):
+                    kept = rest
+                end = start
+            if size == 1 and len(kept) == before:
+                return
+            size = max(1, size // 2)
+
+    def _pairs(self) -> None:
+        """Take out two neighbours at once: what quantises and what undoes it only go together."""
+        again = True
+        while again:
+            again = False
+            cutter = Cutter(self.best, self._learned)
+            if len(cutter.nodes) > _MOST_PAIRED:
+                return
+            every = set(range(len(cutter.nodes)))
+            for one in sorted(every, reverse=True):
+                for other in sorted((each for each in cutter.neighbours[one] if each < one), reverse=True):
+                    again = again or self._try(cutter.cut(every - {one, other}))
+
+    def _bypass(self) -> None:
+        """Connect what goes into a node, or two, to where it came out; after each success begin anew."""
+        while len(self.best.graph.node) <= _MOST_PAIRED and any(
+            map(self._try, bypassed(self.best, self._learned))
+        ):
+            pass
+
+    def _edit(self, edits: Callable[[onnx.ModelProto], Iterator[simpler.Edit]]) -> None:
+        """Try each edit on what came of those before it."""
+        for edit in list(edits(self.best)):
+            self._try(edit(self.best))
+
+    def _try(self, candidate: onnx.ModelProto | None) -> bool:
+        """Take a candidate as the best where it shows it; no model is tried twice."""
+        if candidate is None:
+            return False
+        sha256 = model_sha256(serialise(candidate))
+        if sha256 not in self._seen:
+            self._seen[sha256] = self._looked_at(candidate, sha256)
+            if self._seen[sha256]:
+                self.best = candidate
+                self._say(better=True)
+                return True
+        return False
+
+    def _looked_at(self, candidate: onnx.ModelProto, sha256: str) -> bool:
+        if not self._valid(candidate):
+            self.invalid += 1
+            return False
+        if sha256 in self._known:
+            self.remembered += 1
+            return self._known[sha256]
+        if self.tries >= self._limits.tries or time.monotonic() >= self._until:
+            raise Spent
+        self.tries += 1
+        shown = self._shows(candidate, sha256)
+        self._say(better=False)
+        return shown
+
+    def _say(self, *, better: bool) -> None:
+        self._told(Step(self._stage, len(self.best.graph.node), self.tries, self.remembered, better))
+
+
+def _strictest(model: onnx.ModelProto) -> Callable[[onnx.ModelProto], bool]:
+    """Return the strictest check that the model itself passes: an engine is asked about no model that is wrong."""
+    return next((each for each in (_sound, _valid) if each(model)), lambda _: True)
+
+
+def _sound(model: onnx.ModelProto) -> bool:
+    try:
+        onnx.checker.check_model(model)
+        onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
+    except Exception:  # noqa: BLE001  (of an invalid model they raise anything)
+        return False
+    return True
+
+
+def _valid(model: onnx.ModelProto) -> bool:
+    try:
+        onnx.checker.check_model(model)
+    except Exception:  # noqa: BLE001
+        return False
+    return True

@@ -1,0 +1,197 @@
+"""What a small model has to show to be the same failure: pure functions of judged models."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from harness.errors import HandledError
+from harness.judge import engine_errors
+from harness.models.check import Change, changes
+from harness.words import GOOD, PREDICATE, Class, said
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from harness.judge.cell import Judged
+
+_NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
+
+
+@dataclass(frozen=True)
+class Sought:
+    """What becomes of a model on one target, as far as it has to stay so.
+
+    `signature`, `operator`, `line` (what failed, without the names of nodes and without numbers) and `text` (what the
+    engine has to say somewhere) are "" where they may be any. A good class stands for every good one.
+    """
+
+    cls: Class
+    signature: str = ""
+    operator: str = ""
+    line: str = ""
+    text: str = ""
+
+    def shown_by(self, judged: Judged) -> bool:
+        """Tell whether another model shows the same."""
+        cls = judged.classification.cls
+        if self.cls in GOOD:
+            return cls in GOOD
+        return (
+            cls is self.cls
+            and self.signature in ("", judged.signature)
+            and self.operator in ("", judged.diagnosis.operator if judged.diagnosis else "")
+            and (not self.line or self.line in failures(judged))
+            and (not self.text or says(judged, self.text))
+        )
+
+    def __str__(self) -> str:
+        cause = " at ".join(filter(None, (self.signature, self.operator)))
+        told = ", ".join(filter(None, (cause, self.line, self.text and f"saying {self.text!r}")))
+        return f"{PREDICATE[self.cls]} ({told})" if told else PREDICATE[self.cls]
+
+
+def sought(judged: Judged, keep: str) -> Sought:
+    """Return what of a failure has to stay: "class", "signature", or a text that the engine says.
+
+    "signature" is that and its operator; where the failure has none, the class and what failed. Raises HandledError
+    where the model does not fail, or does not say the text.
+    """
+    cls, target = judged.classification.cls, judged.cell.target.name
+    if cls in GOOD:
+        raise HandledError(
+            f"the model {PREDICATE[cls]} on {target}: there is nothing to keep; name the target where it does not, "
+            "or two that differ with --differs A,B"
+        )
+    if keep == "class":
+        return Sought(cls)
+    if keep == "signature":
+        found = judged.diagnosis
+        # A cause that the graph alone tells is as near to another one as to this.
+        line = failures(judged)[0] if found is None or cls is Class.PRECISION_LOST else ""
+        return Sought(cls, found.id if found else "", found.operator if found else "", line)
+    if not says(judged, keep):
+        raise HandledError(
+            f"--keep {keep!r}: the engine says nothing like it on {target}, where the model {PREDICATE[cls]}: "
+            f"{judged.classification.reason[:200]}"
+        )
+    return Sought(cls, text=keep)
+
+
+def failures(judged: Judged) -> tuple[str, ...]:
+    """Return what failed, a line each, without what changes with the model around it: names of nodes and numbers.
+
+    Of lost precision these are the operators with what they were to run in and what they ran in.
+    """
+    found = judged.classification
+    if found.cls is Class.PRECISION_LOST:
+        ops = {node.name: node.op for node in judged.outcome.nodes}
+        lines = (
+            f"{ops.get(node, '')} ran in {said(got)}, not {said(want)}" for node, want, got in found.lost
+        )
+        return tuple(dict.fromkeys(lines))
+    if found.cls is Class.INACCURATE:
+        return tuple(dict.fromkeys(map(_wrong, judged.outcome.accuracy)))
+    return (_anonymous(judged, found.reason),)
+
+
+def says(judged: Judged, text: str) -> bool:
+    """Tell whether an engine said a text, in whatever place."""
+    outcome = judged.outcome
+    places = (
+        (judged.classification.reason,),
+        engine_errors.errors(outcome),
+        engine_errors.refusals(outcome),
+        engine_errors.warnings(outcome),
+        engine_errors.native(outcome),
+    )
+    return any(text in each for place in places for each in place)
+
+
+def named(judged: Judged) -> tuple[str, ...]:
+    """Return the nodes that a failure is about, as far as it tells."""
+    nodes = [node.name for node in judged.outcome.nodes]
+    lost = [each.node for each in judged.classification.lost]
+    place = judged.diagnosis.node if judged.diagnosis else ""
+    told = f"{place} {judged.classification.reason}"
+    return tuple(dict.fromkeys([*lost, *(name for name in nodes if _stands_in(name, told))]))
+
+
+class Side(NamedTuple):
+    """A target by its name, and what the model does on it."""
+
+    target: str
+    sought: Sought
+
+
+@dataclass(frozen=True)
+class Shown:
+    """All that a smaller model has to show: on each target what it does there, and, of two, how nodes change."""
+
+    sides: tuple[Side, ...]
+    change: tuple[str, str, str] | None = None
+
+    def shown(self, look: Callable[[str], Judged]) -> bool:
+        """Tell whether a model shows it; `look` says what becomes of it on a target."""
+        seen = []
+        # The side that fails tells most candidates apart: of these the other one need not be asked.
+        for side in sorted(self.sides, key=lambda side: side.sought.cls in GOOD):
+            judged = look(side.target)
+            if not side.sought.shown_by(judged):
+                return False
+            seen.append(judged)
+        return self.change is None or self.change in _changes(*self._ordered(seen))
+
+    def _ordered(self, seen: Sequence[Judged]) -> Sequence[Judged]:
+        by_name = {judged.cell.target.name: judged for judged in seen}
+        return [by_name[side.target] for side in self.sides]
+
+    def __str__(self) -> str:
+        told = "; ".join(f"{side.sought} on {side.target}" for side in self.sides)
+        return f"{told}; {' '.join(self.change)}" if self.change else told
+
+
+def differing(one: Judged, other: Judged, keep: str) -> Shown:
+    """Return in what two targets differ; raises HandledError where they do not."""
+    sides = [Side(judged.cell.target.name, _on_side(judged, keep)) for judged in (one, other)]
+    if not (sides[0].sought.shown_by(other) and sides[1].sought.shown_by(one)):
+        return Shown(tuple(sides))
+    changed = _changes(one, other)
+    if not changed:
+        names = " and ".join(side.target for side in sides)
+        raise HandledError(
+            f"--differs: on {names} the same becomes of the model: it {sides[0].sought}; name two that differ"
+        )
+    return Shown(tuple(sides), changed[0])
+
+
+def _on_side(judged: Judged, keep: str) -> Sought:
+    cls = judged.classification.cls
+    return Sought(cls) if cls in GOOD else sought(judged, keep)
+
+
+def _changes(one: Judged, other: Judged) -> tuple[tuple[str, str, str], ...]:
+    ops = {node.name: node.op for node in one.outcome.nodes}
+    return tuple(dict.fromkeys(_told(change, ops) for change in changes(one, other)))
+
+
+def _told(change: Change, ops: dict[str, str]) -> tuple[str, str, str]:
+    return ops[change.node], f"from {said(str(change.before))}", f"to {said(str(change.after))}"
+
+
+def _stands_in(name: str, text: str) -> bool:
+    return bool(re.search(rf"(?<![\w/]){re.escape(name)}(?![\w/])", text))
+
+
+def _anonymous(judged: Judged, text: str) -> str:
+    for name in sorted((node.name for node in judged.outcome.nodes), key=len, reverse=True):
+        text = re.sub(rf"(?<![\w/]){re.escape(name)}[\w/.:]*", "", text)
+    return " ".join(_NUMBER.sub("#", _QUOTED.sub("", text)).split())
+
+
+def _wrong(accuracy: object) -> str:
+    if not getattr(accuracy, "shape_matches", True):
+        return "an output of another shape"
+    return "values that are no numbers" if getattr(accuracy, "not_finite", 0) else "numbers that are off"

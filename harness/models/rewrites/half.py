@@ -1,0 +1,140 @@
+"""A model in FP16, or some of its nodes: constants are converted, and Casts stand wherever FP32 meets FP16.
+
+Our own, for the converters that exist (onnxconverter-common, ONNX Runtime's copy of it) are no dependency, and go by
+lists of operators; here ONNX's own schemas say which input takes FP16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from harness.case import effective_name
+from harness.layers.operators import dequantises, quantises
+from harness.models.cut import assembled
+from harness.models.rewrites.editor import Editor
+from harness.models.tensors import inferred, reads, values_of
+
+_FLOAT, _HALF = TensorProto.FLOAT, TensorProto.FLOAT16
+_LARGEST = float(np.finfo(np.float16).max)
+#: The first opset whose Q/DQ takes scales in FP16.
+_HALF_SCALES = 19
+#: Left as they are: what they give is named by an attribute.
+_TYPED = frozenset(
+    {"Cast", "CastLike", "Constant", "ConstantOfShape", "EyeLike", "RandomNormal", "RandomUniform"}
+)
+
+
+def half(model: onnx.ModelProto, names: Collection[str] | None = None) -> onnx.ModelProto | None:
+    """Return a model that computes in FP16, or only the nodes of these names; None where that changes nothing.
+
+    Network inputs and outputs keep their types. Q/DQ gets FP16 scales, for which the model is brought to opset 19. What
+    ONNX does not let be in FP16 stays, and so do subgraphs.
+    """
+    raised = _raised(model) if names is None else model
+    return None if raised is None else _Halving(raised, names).done()
+
+
+def _raised(model: onnx.ModelProto) -> onnx.ModelProto | None:
+    """Return a model whose Q/DQ takes FP16, None where it cannot be brought to that opset."""
+    quantised = any(quantises(node.op_type) or dequantises(node.op_type) for node in model.graph.node)
+    if not quantised or Editor(model).opset >= _HALF_SCALES:
+        return model
+    try:
+        return onnx.version_converter.convert_version(model, _HALF_SCALES)
+    except Exception:  # noqa: BLE001  (the converter raises anything for what it does not know)
+        return None
+
+
+class _Halving:
+    """Each FP32 tensor `t` has two forms: `t` itself, and `t/half`; the one that is missing is made by a Cast."""
+
+    def __init__(self, model: onnx.ModelProto, names: Collection[str] | None) -> None:
+        self._model, self._names = model, names
+        values = values_of(inferred(model).graph)
+        self._floats = {name for name, value in values.items() if value.type.tensor_type.elem_type == _FLOAT}
+        self._floats |= {each.name for each in model.graph.initializer if each.data_type == _FLOAT}
+        self._stored = {each.name: each for each in model.graph.initializer}
+        self._constants = {
+            node.output[0]: item.t
+            for node in model.graph.node
+            for item in node.attribute
+            if node.op_type == "Constant" and item.name == "value"
+        }
+        self._opsets = {each.domain: int(each.version) for each in model.opset_import}
+        self._there = {value.name for value in model.graph.input} | self._stored.keys()
+        self._nodes: list[onnx.NodeProto] = []
+        self._new: list[onnx.TensorProto] = []
+
+    def done(self) -> onnx.ModelProto | None:
+        """Return the converted model."""
+        converted = [self._node(node) for node in self._model.graph.node]
+        if not any(converted):
+            return None
+        for value in self._model.graph.output:
+            self._form(value.name, to_half=False)
+        made = onnx.ModelProto()
+        made.CopyFrom(self._model)
+        made.graph.initializer.extend(self._new)
+        del made.graph.value_info[:]
+        return assembled(made, self._nodes, made.graph.input, made.graph.output)
+
+    def _node(self, node: onnx.NodeProto) -> bool:
+        """Add a node, in FP16 where it can be; tell whether it is."""
+        slots = self._slots(node)
+        made = onnx.NodeProto()
+        made.CopyFrom(node)
+        for index, name in enumerate(node.input):
+            if name in self._floats:
+                made.input[index] = self._form(name, to_half=index in slots[0])
+        for name in set(reads(node)) - set(node.input):
+            self._form(name, to_half=False)
+        for index, name in enumerate(node.output):
+            if name in self._floats and index in slots[1]:
+                made.output[index] = f"{name}/half"
+            self._there.add(made.output[index])
+        self._nodes.append(made)
+        return bool(slots[0] or slots[1])
+
+    def _slots(self, node: onnx.NodeProto) -> tuple[set[int], set[int]]:
+        """Return which inputs and outputs of a node are to be FP16."""
+        nothing: tuple[set[int], set[int]] = set(), set()
+        if self._names is not None and effective_name(node) not in self._names:
+            return nothing
+        if node.op_type in _TYPED or any(item.HasField("g") or item.graphs for item in node.attribute):
+            return nothing
+        try:
+            schema = onnx.defs.get_schema(node.op_type, self._opsets.get(node.domain, 1), node.domain)
+        except onnx.defs.SchemaError:
+            return nothing
+        allowed = {each.type_param_str: each.allowed_type_strs for each in schema.type_constraints}
+        found = []
+        for names, formal in ((node.input, schema.inputs), (node.output, schema.outputs)):
+            mine = set()
+            for index, name in enumerate(names):
+                types = allowed.get(formal[min(index, len(formal) - 1)].type_str, ())
+                if name in self._floats and "tensor(float16)" in types:
+                    mine.add(index)
+                elif name in self._floats and len(types) > 1:
+                    # One type for both sides, and FP16 is not among those that it may be.
+                    return nothing
+            found.append(mine)
+        return found[0], found[1]
+
+    def _form(self, name: str, *, to_half: bool) -> str:
+        """Return the name of a tensor in one of its forms, which is made where it is not there yet."""
+        form = f"{name}/half" if to_half else name
+        stored = self._stored.get(name, self._constants.get(name))
+        if form in self._there:
+            return form
+        self._there.add(form)
+        if to_half and stored is not None:
+            values = np.clip(numpy_helper.to_array(stored), -_LARGEST, _LARGEST).astype(np.float16)
+            self._new.append(numpy_helper.from_array(values, form))
+        else:
+            source, kind = (name, _HALF) if to_half else (f"{name}/half", _FLOAT)
+            self._nodes.append(helper.make_node("Cast", [source], [form], name=f"{form}/Cast", to=kind))
+        return form

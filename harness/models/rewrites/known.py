@@ -1,0 +1,147 @@
+"""The rewrites that this project's cases prove, with what each costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.models.rewrites.convolutions import (
+    float_deconvolution,
+    float_weights,
+    half_deconvolution,
+    half_products,
+    zeros_in_kernel,
+)
+from harness.models.rewrites.half import half
+from harness.models.rewrites.placement import (
+    behind_activation,
+    concat_after,
+    concat_one_scale,
+    identity,
+    mark_output,
+)
+from harness.models.rewrites.scales import float_bias, float_scalars, scalar_scale
+
+if TYPE_CHECKING:
+    import onnx
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """A way round a failure: what it does and what it costs in words, and the variants of cases that prove it, if any.
+
+    `apply` takes the model and the nodes that are blamed: those that are refused, or that lost their precision. One
+    that `gives_up` INT8 helps only a model that is not built with it.
+    """
+
+    name: str
+    title: str
+    cost: str
+    proof: tuple[str, ...]
+    apply: Callable[[onnx.ModelProto, Collection[str]], onnx.ModelProto | None]
+    gives_up: bool = False
+
+
+#: What costs nothing comes first, what changes the whole model last.
+REWRITES = (
+    Rewrite(
+        "scalar-scale",
+        "scales of whole tensors as scalars in place of vectors of one element",
+        "nothing: the same numbers",
+        ("qdq_scale.int8-conv-scalar", "qdq_scale.fp8-conv-scalar"),
+        scalar_scale,
+    ),
+    Rewrite(
+        "float-bias",
+        "biases in INT32 behind DequantizeLinear as floats",
+        "nothing: the same numbers",
+        ("ort_output.ort-symmetric",),
+        float_bias,
+    ),
+    Rewrite(
+        "float-scalars",
+        "no Q/DQ on constants of one element",
+        "nothing that runs in INT8; such a constant is no longer rounded",
+        (),
+        float_scalars,
+    ),
+    Rewrite(
+        "concat-after",
+        "Q/DQ behind a Concat of unlike scales in place of its inputs",
+        "accuracy: what was joined has the largest of the scales",
+        ("qdq_placement.concat-after",),
+        concat_after,
+    ),
+    Rewrite(
+        "concat-one-scale",
+        "one scale, the largest, on all inputs of a Concat of unlike scales",
+        "accuracy: inputs with a smaller scale are rounded more coarsely",
+        ("qdq_placement.concat-one-scale",),
+        concat_one_scale,
+    ),
+    Rewrite(
+        "behind-activation",
+        "Q/DQ behind the activation in place of between it and the node before",
+        "accuracy: the scale is that of what went into the activation",
+        ("depthwise_qdq.qdq-relu-after",),
+        behind_activation,
+    ),
+    Rewrite(
+        "identity",
+        "an Identity between a convolution and its activation",
+        "time: the two are not fused",
+        (),
+        identity,
+    ),
+    Rewrite(
+        "mark-output",
+        "what a convolution gives as an output of the network too",
+        "time and memory: it is not fused with what follows, and is copied out",
+        ("conv_silu.int8-mark-conv", "conv_silu.qdq-mark-conv"),
+        mark_output,
+    ),
+    Rewrite(
+        "zeros-in-kernel",
+        "deconvolutions of stride and dilation with zeros in their kernels",
+        "time: the kernel is larger; the numbers are the same",
+        ("qdq_shapes.up-dilated-zeros",),
+        zeros_in_kernel,
+    ),
+    Rewrite(
+        "half-deconvolution",
+        "deconvolutions without Q/DQ, in FP16 between Casts",
+        "INT8 of the deconvolutions, and a Cast on each side",
+        ("qdq_shapes.up-fp16",),
+        half_deconvolution,
+    ),
+    Rewrite(
+        "float-deconvolution",
+        "deconvolutions without Q/DQ",
+        "INT8 of the deconvolutions",
+        ("qdq_shapes.up-fp16",),
+        float_deconvolution,
+    ),
+    Rewrite(
+        "float-weights",
+        "no Q/DQ on the weights of the refused convolutions",
+        "INT8 of these convolutions, whose weights are four times as large",
+        ("depthwise_qdq.act-qdq",),
+        float_weights,
+        gives_up=True,
+    ),
+    Rewrite(
+        "half-products",
+        "all nodes of the refused operator in FP16, between Casts",
+        "accuracy of FP16 in these nodes, and Casts where FP32 meets FP16",
+        ("turing.gemm-fp16", "turing.conv3d-fp16"),
+        half_products,
+    ),
+    Rewrite(
+        "half",
+        "the whole model in FP16, its inputs and outputs as they are",
+        "accuracy and range of FP16 everywhere",
+        ("turing.gemm-fp16", "turing.vit-fp16", "low_precision_gemm.int8-half"),
+        lambda model, _: half(model),
+    ),
+)

@@ -1,0 +1,127 @@
+"""Tries models on targets one after the other, each target in one warm environment: about a tenth of a second a try."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import onnx
+
+from harness.case import Case, Recipe, Variant, model_sha256
+from harness.case.model import Built, serialise
+from harness.judge.cell import Judged, judge_cell
+from harness.layers import asked
+from harness.models.own import OwnPrepared, Shapes, Wanted
+from harness.models.own.model import own_model
+from harness.plan import Cell
+from harness.run.gpus import Gpus
+from harness.run.numbers import Reference
+from harness.run.prepare_in_child import PreparedVariants, Refused
+from harness.run.prepared import Prepared
+from harness.run.provision import Pulling
+from harness.run.target import TargetRunner
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from harness.matrix import Target
+    from harness.run.provision import Via
+    from harness.words import Precision
+
+
+class OnlyBuilt(PreparedVariants):
+    """PreparedVariants whose models are fed nothing: an engine builds them, and nobody runs them."""
+
+    def of(self, variant: Variant, needed: Callable[[], bool] = lambda: True) -> Prepared:  # noqa: ARG002
+        """Return a variant with nothing but its model."""
+        model = variant.model_bytes()
+        nodes = asked(onnx.load_model_from_string(model))
+        nothing = Reference(None, "it was only built")
+        return Prepared(
+            model, model_sha256(model), nodes, {}, nothing, unfed="it was only built", timed=False
+        )
+
+
+class BuiltOrRun(OwnPrepared):
+    """PreparedVariants of models tried once: fed nothing, or, where `runs` is set, run; none is kept."""
+
+    def __init__(self, *, runs: bool = False, timed: bool = False) -> None:
+        super().__init__()
+        self.runs = runs
+        self._timed = timed
+        self._only_built = OnlyBuilt()
+
+    def of(self, variant: Variant, needed: Callable[[], bool] = lambda: True) -> Prepared:
+        """Return a variant made ready; raises Refused as every other one does."""
+        if not self.runs:
+            return self._only_built.of(variant, needed)
+        found = self._make(variant, needed)
+        if isinstance(found, Refused):
+            raise found
+        return replace(found, timed=self._timed)
+
+
+class Tries:
+    """Says what becomes of a model on a target; as a context it ends what it started.
+
+    `prepared` makes models ready, by default with inputs and a reference; `OnlyBuilt` is for what fails before it runs.
+    """
+
+    def __init__(self, *, via: Via = "auto", prepared: PreparedVariants | None = None) -> None:
+        self._via: Via = via
+        self._prepared = prepared or PreparedVariants()
+        self._run = uuid.uuid4().hex[:12]
+        self._gpus = Gpus()
+        self._runners: dict[str, TargetRunner] = {}
+        self.count = 0
+
+    def judged(
+        self,
+        model: onnx.ModelProto | bytes,
+        target: Target,
+        recipe: Recipe,
+        precision: tuple[tuple[str, Precision], ...] | None = None,
+    ) -> Judged:
+        """Return what became of a model; whatever goes wrong is in the record, as for a cell of the matrix.
+
+        `precision` is what nodes are to run in, as a variant has it: None is what the graph asks.
+        """
+        data = model if isinstance(model, bytes) else serialise(model)
+        name = f"try-{self.count}"
+        variant = Variant(name, "a try", Built(data), recipe, precision=precision)
+        case = Case("tries", "Tries", "Models that are tried.", (), (variant,))
+        cell = Cell(f"tries[{variant.name}]-{target.name}", case, variant, target)
+        self.count += 1
+        outcome, _ = self._runner(target).run(cell)
+        return judge_cell(cell, outcome)
+
+    def own(self, model: onnx.ModelProto, target: Target, wanted: Wanted) -> Judged:
+        """Return what became of a user's model, or of a part of it: shapes of inputs that it lacks are left out."""
+        names = [value.name for value in model.graph.input]
+        parts = (wanted.shapes.minimum, wanted.shapes.optimum, wanted.shapes.maximum)
+        shapes = Shapes(*({name: each[name] for name in names if name in each} for each in parts))
+        made = own_model(model, "the model", replace(wanted, shapes=shapes), name="own")
+        return self.judged(made.variant.model_bytes(), target, made.variant.recipe)
+
+    def _runner(self, target: Target) -> TargetRunner:
+        if target.name not in self._runners:
+            self._runners[target.name] = TargetRunner(
+                target,
+                via=self._via,
+                run_id=self._run,
+                prepared=self._prepared,
+                pulling=Pulling(),
+                gpus=self._gpus,
+            )
+        return self._runners[target.name]
+
+    def __enter__(self) -> Tries:  # noqa: PYI034  (Self is Python 3.11)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for runner in self._runners.values():
+            runner.close()

@@ -1,0 +1,209 @@
+"""Tries every known rewrite on a user's own model: which help on a target, and what each costs in numbers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import onnx
+
+from harness.models.bench import blamed, kept
+from harness.models.check import engine_made, ran
+from harness.models.cut import valid
+from harness.models.own.data import MOST_EVALUATED, made_up
+from harness.models.rewrites import REWRITES, Rewrite
+from harness.record.outcome import Accuracy
+from harness.run.child import ChildFailed, stream
+from harness.run.numbers import Array, NotFeedable, compare, reference
+from harness.run.prepare_in_child import MEMORY_MIB, SECONDS
+from harness.words import Class
+
+if TYPE_CHECKING:
+    from harness.case import Profile
+    from harness.judge.cell import Judged
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A rewrite of a model and what became of it; `gain` is what is better in words, "" where nothing is.
+
+    `numbers` are the outputs of the rewritten model against the first one's, both by ONNX's reference; `uncompared`
+    says why there are none.
+    """
+
+    rewrite: Rewrite
+    model: onnx.ModelProto
+    judged: Judged
+    gain: str
+    numbers: tuple[Accuracy, ...] = ()
+    uncompared: str = ""
+
+    @property
+    def worst(self) -> Accuracy | None:
+        """Return the output that is furthest off."""
+        return max(
+            self.numbers,
+            key=lambda each: (not each.shape_matches, each.not_finite, each.max_rel),
+            default=None,
+        )
+
+
+@dataclass(frozen=True)
+class Workarounds:
+    """All rewrites that changed a model, in the order of what they cost; the others found nothing to change."""
+
+    tried: tuple[Tried, ...]
+    unfit: tuple[Rewrite, ...]
+    seconds: float
+
+    @property
+    def best(self) -> Tried | None:
+        """Return the cheapest of those after which most nodes run in what they are asked to; None where none helps."""
+        return max(
+            (each for each in self.tried if each.gain), key=lambda each: kept(each.judged), default=None
+        )
+
+
+def workarounds(  # noqa: PLR0913  (what a model is fed, and by what it is tried)
+    model: onnx.ModelProto,
+    before: Judged,
+    attempt: Callable[[onnx.ModelProto], Judged],
+    *,
+    also: Sequence[str] = (),
+    inputs: Mapping[str, Array] | None = None,
+    rewrites: Sequence[Rewrite] = REWRITES,
+    clock: Callable[[], float] = time.monotonic,
+) -> Workarounds:
+    """Return what becomes of each rewrite of a model that fails or loses its precision, each alone.
+
+    Where none alone lets it be built, those that get it further are tried one on top of the other. `also` are nodes
+    that are blamed beside those of `before`. The inputs are the user's, or those of any variant.
+    """
+    began = clock()
+    names = tuple(dict.fromkeys((*blamed(before), *also)))
+    tried, unfit = [], []
+    sound = valid(model)
+    for rewrite in rewrites:
+        pointless = rewrite.gives_up and engine_made(before)
+        made = None if pointless else rewrite.apply(model, names)
+        if made is None or (sound and not valid(made)):
+            unfit.append(rewrite)
+            continue
+        judged = attempt(made)
+        tried.append(Tried(rewrite, made, judged, gain(before, judged)))
+    if not any(each.gain for each in tried) and (
+        several := _together(model, before, attempt, also, rewrites)
+    ):
+        tried.append(several)
+    found = _compared(model, tried, before.cell.variant.recipe.profiles, inputs or {})
+    return Workarounds(tuple(found), tuple(unfit), clock() - began)
+
+
+def gain(before: Judged, after: Judged) -> str:
+    """Return in words what is better after a rewrite; "" where nothing is, or something is worse."""
+    if not (ran(before) and ran(after) and engine_made(after)):
+        return ""
+    lost = len(after.classification.lost)
+    if not engine_made(before):
+        return f"builds, and loses {lost}" if lost else "builds"
+    more = kept(after) - kept(before)
+    if more > 0:
+        return f"{more} more in what {'it is' if more == 1 else 'they are'} asked to"
+    less = len(before.classification.lost) - lost
+    return (
+        f"{less} less asked for in INT8, {f'{lost} still lost' if lost else 'nothing lost'}"
+        if more == 0 < less
+        else ""
+    )
+
+
+def _together(
+    model: onnx.ModelProto,
+    before: Judged,
+    attempt: Callable[[onnx.ModelProto], Judged],
+    also: Sequence[str],
+    rewrites: Sequence[Rewrite],
+) -> Tried | None:
+    """Return rewrites that let a model be built one on top of the other; None where they do not."""
+    used: list[Rewrite] = []
+    made, judged = model, before
+    while ran(judged) and not engine_made(judged):
+        names = (*blamed(judged), *also)
+        for rewrite in (each for each in rewrites if each not in used):
+            other = rewrite.apply(made, names)
+            after = None if other is None else attempt(other)
+            if other is not None and after is not None and _further(judged, after):
+                made, judged = other, after
+                used.append(rewrite)
+                break
+        else:
+            return None
+    if len(used) < 2:  # noqa: PLR2004  (one alone was tried)
+        return None
+    joined = Rewrite(
+        " + ".join(each.name for each in used),
+        "one on top of the other",
+        "; ".join(each.cost for each in used),
+        tuple(dict.fromkeys(name for each in used for name in each.proof)),
+        lambda model, _: model,
+    )
+    return Tried(joined, made, judged, gain(before, judged))
+
+
+def _further(before: Judged, after: Judged) -> bool:
+    """Tell whether what was refused is no longer what is, and it is not refused earlier."""
+    if not ran(after) or engine_made(after):
+        return ran(after)
+    earlier = after.classification.cls is Class.PARSE_FAILED is not before.classification.cls
+    return not earlier and (after.signature, blamed(after)) != (before.signature, blamed(before))
+
+
+def _compared(
+    model: onnx.ModelProto, tried: Sequence[Tried], profiles: tuple[Profile, ...], inputs: Mapping[str, Array]
+) -> list[Tried]:
+    """Add to each rewrite that helps what its outputs are off."""
+    helping = [index for index, each in enumerate(tried) if each.gain]
+    found = list(tried)
+    data = model.SerializeToString()
+    if not helping:
+        return found
+    if len(data) > MOST_EVALUATED:
+        size = f"the model has {len(data) / 2**30:.1f} GiB"
+        return [replace(each, uncompared=f"no reference was computed: {size}") for each in found]
+    models = [tried[index].model.SerializeToString() for index in helping]
+    memory = MEMORY_MIB + (8 * len(data) >> 20)
+    todo = list(helping)
+    try:
+        for result in stream(
+            _numbers, data, models, profiles, dict(inputs), seconds=SECONDS, memory_mib=memory
+        ):
+            index = todo.pop(0)
+            reason = result if isinstance(result, str) else ""
+            found[index] = replace(found[index], numbers=() if reason else result, uncompared=reason)
+    except ChildFailed as error:
+        for index in todo:
+            found[index] = replace(
+                found[index], uncompared=f"the process that computes the reference {error}"
+            )
+    return found
+
+
+def _numbers(
+    data: bytes, others: Sequence[bytes], profiles: tuple[Profile, ...], inputs: dict[str, Array]
+) -> Iterator[tuple[Accuracy, ...] | str]:
+    """Yield for each model how far its outputs are from the first one's; a sentence where that cannot be told."""
+    model = onnx.load_model_from_string(data)
+    try:
+        fed = inputs or made_up(model, profiles)
+    except (NotFeedable, ValueError) as refusal:
+        yield from (str(refusal) for _ in others)
+        return
+    wanted = reference(model, fed)
+    for other in others:
+        got = reference(onnx.load_model_from_string(other), fed)
+        if wanted.outputs is None or got.outputs is None:
+            yield wanted.reason or got.reason
+        else:
+            yield compare(wanted.outputs, got.outputs)

@@ -1,0 +1,147 @@
+"""All blockers of a model on engines that are made up: which are found, in which order, and where it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import onnx
+import pytest
+
+from harness.case import Graph, Profile
+from harness.cli.check_further_lines import blocker_lines
+from harness.judge.cell import Judged
+from harness.models.blockers import MOST_TRIES, Blockers, accused, blockers
+from tests.models.fake import Engine, judged, refused, unbuilt
+
+pytestmark = pytest.mark.unit
+
+
+def row(*operators: str) -> onnx.ModelProto:
+    """Return operators in a row, each called after itself and its place: /Exp_1."""
+    g = Graph("row")
+    x = g.input("x", [2, 4])
+    for index, operator in enumerate(operators):
+        x = g.node(operator, [x], name=f"/{operator}_{index}")
+    g.output(x, [2, 4])
+    return g.model()
+
+
+def search(model: onnx.ModelProto, engine: Engine, clock: Callable[[], float] = lambda: 0.0) -> Blockers:
+    def attempt(part: onnx.ModelProto, _: tuple[Profile, ...]) -> Judged:
+        return judged(part, **engine(part))
+
+    return blockers(model, attempt(model, ()), attempt, clock=clock)
+
+
+def nodes(model: onnx.ModelProto, operator: str) -> list[str]:
+    return [node.name for node in model.graph.node if node.op_type == operator]
+
+
+def test_each_refusal_is_found_behind_the_one_before() -> None:
+    def engine(model: onnx.ModelProto) -> dict[str, object]:
+        """Refuse every Exp at once when it parses, and then a Tanh when it builds."""
+        if bad := nodes(model, "Exp"):
+            return refused(*((name, "Exp", f"Exp is odd at {name}") for name in bad))
+        tanh = nodes(model, "Tanh")
+        return unbuilt(f"Could not find any implementation for node {tanh[0]}.") if tanh else {}
+
+    found = search(row("Relu", "Exp", "Relu", "Tanh", "Exp", "Relu"), engine)
+    told = [(each.nodes, each.operator, each.after_cut) for each in found.found]
+    assert told == [
+        (("/Exp_1",), "Exp", False),
+        (("/Exp_4",), "Exp", False),
+        (("/Tanh_3",), "Tanh", True),
+    ]
+    assert found.end == "the rest builds"
+    assert found.tries == 2
+    assert found.found[2].diagnosis is not None
+    assert found.found[0].reason == "Exp is odd at /Exp_1"
+
+
+def test_a_failure_without_a_node_ends_the_search_and_is_told() -> None:
+    found = search(row("Relu"), lambda _: unbuilt("no luck"))
+    assert found.found == ()
+    assert found.end.startswith("it fails to build, and no node is named: ")
+    assert "no luck" in found.end
+
+
+def test_what_reads_a_tensor_of_unknown_shape_is_told_to_be_cut_as_well() -> None:
+    g = Graph("foreign")
+    x = g.input("x", [2, 4])
+    odd = g.node("Odd", [x], name="/odd", domain="com.example")
+    g.output(g.node("Relu", [odd], name="/behind"), [2, 4])
+    g.output(g.node("Exp", [x], name="/beside"), [2, 4])
+    found = search(g.model(), lambda part: refused(("/odd", "Odd", "no Odd")) if nodes(part, "Odd") else {})
+    assert ([each.nodes for each in found.found], found.behind) == ([("/odd",)], ("/behind",))
+    assert list(blocker_lines("m", {"there": found}, set())) == [
+        "m on there: 1 blocker; the rest builds (1 try, 0.0 s)",
+        "  Odd '/odd': no Odd",
+        "  cut as well, for what they read has no known shape: '/behind'",
+    ]
+
+
+def test_a_fused_region_is_taken_as_the_nodes_that_it_is_of() -> None:
+    def engine(model: onnx.ModelProto) -> dict[str, object]:
+        region = "{ForeignNode[/Exp_1.../Tanh_2]}"
+        return unbuilt(f"cannot compile {region}") if nodes(model, "Exp") else {}
+
+    (blocker,) = search(row("Relu", "Exp", "Tanh", "Relu"), engine).found
+    assert blocker.nodes == ("/Exp_1", "/Tanh_2")
+    assert blocker.operator == ""
+
+
+def test_where_an_operator_alone_is_named_its_quantised_nodes_are_meant() -> None:
+    g = Graph("convolutions")
+    x = g.input("x", [1, 4, 8, 8])
+    for name in ("/plain", "/one", "/two"):
+        weight = g.weight(f"{name}.w", (4, 4, 3, 3))
+        if name != "/plain":
+            x, weight = g.qdq(x, name=f"{name}/x"), g.weight_qdq(weight, name=f"{name}/w")
+        x = g.conv(x, weight, name=name)
+    g.output(x, [1, 4, 8, 8])
+    said = "CHECK(dtype == myelinTypeFloat || dtype == myelinTypeHalf || dtype == myelinTypeBF16) failed"
+
+    def engine(model: onnx.ModelProto) -> dict[str, object]:
+        return unbuilt(said) if {"/one", "/two"}.intersection(nodes(model, "Conv")) else {}
+
+    found = search(g.model(), engine)
+    (blocker,) = found.found
+    assert (blocker.nodes, blocker.operator, blocker.named) == (("/one", "/two"), "Conv", False)
+    assert found.end == "the rest builds"
+
+
+def test_where_the_operator_that_is_named_is_not_quantised_its_kin_is_meant() -> None:
+    """RTX says of a quantised deconvolution what it says of a convolution."""
+    g = Graph("deconvolution")
+    x = g.conv(g.input("x", [1, 4, 8, 8]), g.weight("c", (4, 4, 3, 3)), name="/conv")
+    weight = g.weight_qdq(g.weight("w", (4, 4, 4, 4)), name="/w", axis=1)
+    g.output(g.conv_transpose(g.qdq(x, name="/x"), weight, name="/up"), [1, 4, 16, 16])
+    said = "CHECK(dtype == myelinTypeFloat || dtype == myelinTypeHalf || dtype == myelinTypeBF16) failed"
+    (blocker,) = accused(judged(g.model(), **unbuilt(said)))
+    assert (blocker.nodes, blocker.operator) == (("/up",), "ConvTranspose")
+
+
+def test_what_is_not_said_of_int8_means_no_kin() -> None:
+    g = Graph("dilated")
+    weight = g.weight_qdq(g.weight("c", (4, 4, 3, 3)), name="/c")
+    x = g.conv(g.qdq(g.input("x", [1, 4, 8, 8]), name="/x"), weight, name="/conv")
+    g.output(g.conv_transpose(x, g.weight("w", (4, 4, 4, 4)), name="/up"), [1, 4, 16, 16])
+    (blocker,) = accused(judged(g.model(), **unbuilt("Strided & Dilated Deconv")))
+    assert (blocker.nodes, blocker.operator) == (("/up",), "ConvTranspose")
+
+
+def test_a_search_is_bounded_in_tries_and_seconds() -> None:
+    def engine(model: onnx.ModelProto) -> dict[str, object]:
+        bad = nodes(model, "Exp")
+        return refused((bad[0], "Exp", "odd")) if bad else {}
+
+    model = row(*["Exp"] * (MOST_TRIES + 5), "Relu")
+    assert search(model, engine).tries == MOST_TRIES
+    times = iter(range(0, 1000, 40))
+    found = search(model, engine, clock=lambda: next(times))
+    assert found.end.startswith("the search ended after 0 tries")
+
+
+def test_what_no_node_can_be_blamed_for_is_not_searched() -> None:
+    for fields in ({}, {"state": "not_run", "reason": "no GPU"}):
+        assert list(accused(judged(row("Relu"), **fields))) == []

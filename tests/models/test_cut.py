@@ -1,0 +1,110 @@
+"""A model without some nodes: valid, fed where they were, and with all that led to them."""
+
+from __future__ import annotations
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from harness.case import Graph, Profile
+from harness.models.cut import Tensors, cut
+from harness.models.tensors import reads
+
+pytestmark = pytest.mark.unit
+
+
+def chain() -> onnx.ModelProto:
+    """Return x -> a -> (b -> c), (d) with a weight of b's alone."""
+    g = Graph("chain")
+    x = g.input("x", [2, 4])
+    a = g.node("Relu", [x], name="/a")
+    b = g.node("Mul", [a, g.weight("w", (4,))], name="/b")
+    g.output(g.node("Tanh", [b], name="/c"), [2, 4])
+    g.output(g.node("Exp", [a], name="/d"), [2, 4])
+    return g.model()
+
+
+def names(values: object) -> list[str]:
+    return [value.name for value in values]  # type: ignore[attr-defined]
+
+
+def test_what_read_a_node_is_fed_from_outside_and_what_fed_it_stays() -> None:
+    part = cut(chain(), {"/b"}, Tensors(chain()))
+    assert part is not None
+    graph = part.model.graph
+    assert names(graph.node) == ["/a", "/c", "/d"]
+    assert names(graph.input) == ["x", "/b_output_0"]
+    assert names(graph.output) == ["/c_output_0", "/d_output_0", "/a_output_0"]
+    assert names(graph.initializer) == []
+    assert [dim.dim_value for dim in graph.input[1].type.tensor_type.shape.dim] == [2, 4]
+    onnx.checker.check_model(part.model, full_check=True)
+
+
+def test_an_output_of_the_network_goes_with_the_node_that_made_it() -> None:
+    part = cut(chain(), {"/c", "/d"}, Tensors(chain()))
+    assert part is not None
+    assert names(part.model.graph.output) == ["/b_output_0", "/a_output_0"]
+    assert cut(chain(), {"/a", "/b", "/c", "/d"}, Tensors(chain())) is None
+
+
+def test_q_dq_before_a_node_goes_with_it() -> None:
+    g = Graph("quantised")
+    x = g.node("Relu", [g.input("x", [1, 4, 8, 8])], name="/r")
+    weight = g.weight_qdq(g.weight("w", (4, 4, 3, 3)), name="/w")
+    g.output(g.conv(g.qdq(x, name="/x"), weight, name="/conv"), [1, 4, 8, 8])
+    part = cut(g.model(), {"/conv"}, Tensors(g.model()))
+    assert part is not None
+    assert names(part.model.graph.node) == ["/r"]
+    assert names(part.model.graph.output) == ["/r_output_0"]
+
+
+def test_a_dynamic_tensor_comes_with_the_shapes_that_it_takes() -> None:
+    g = Graph("dynamic")
+    x = g.input("x", ["batch", 4])
+    y = g.node("Concat", [x, x], name="/twice", axis=0)
+    g.output(g.node("Relu", [y], name="/r"), ["more", 4])
+    profiles = (Profile("x", (1, 4), (2, 4), (8, 4)),)
+    part = cut(g.model(), {"/twice"}, Tensors(g.model(), profiles))
+    assert part is not None
+    assert part.profiles == (Profile("/twice_output_0", (2, 4), (4, 4), (16, 4)),)
+    onnx.checker.check_model(part.model)
+
+
+def test_what_reads_a_tensor_of_unknown_shape_goes_too() -> None:
+    g = Graph("foreign")
+    x = g.input("x", [2, 4])
+    odd = g.node("Odd", [x], name="/odd", domain="com.example")
+    y = g.node("Relu", [odd], name="/behind")
+    g.output(g.node("Exp", [x], name="/beside"), [2, 4])
+    g.output(g.node("Tanh", [y], name="/far"), [2, 4])
+    part = cut(g.model(), {"/odd"}, Tensors(g.model()))
+    assert part is not None
+    assert part.behind == ("/behind", "/far")
+    assert "/beside" in names(part.model.graph.node)
+    assert "/behind" not in names(part.model.graph.node)
+
+
+def test_a_constant_stays_one() -> None:
+    g = Graph("constant")
+    scale = g.node("Exp", [g.weight("w", (4,))], name="/scale")
+    g.output(g.node("Mul", [g.input("x", [2, 4]), scale], name="/mul"), [2, 4])
+    part = cut(g.model(), {"/scale"}, Tensors(g.model()))
+    assert part is not None
+    assert (names(part.model.graph.input), names(part.model.graph.initializer)) == (
+        ["x"],
+        ["/scale_output_0"],
+    )
+    onnx.checker.check_model(part.model, full_check=True)
+
+
+def test_a_subgraph_reads_what_is_around_it() -> None:
+    body = helper.make_graph(
+        [helper.make_node("Add", ["outer", "own"], ["sum"])], "b", [], [],
+        [helper.make_tensor("own", TensorProto.FLOAT, [1], [1.0])],
+    )  # fmt: skip
+    assert list(reads(helper.make_node("If", ["cond"], ["y"], then_branch=body))) == ["cond", "outer"]
+
+
+def test_a_subgraph_may_hand_on_a_tensor_from_around_it() -> None:
+    body = helper.make_graph([], "b", [], [helper.make_tensor_value_info("outer", TensorProto.FLOAT, [1])])
+    assert list(reads(helper.make_node("If", ["cond"], ["y"], then_branch=body))) == ["cond", "outer"]

@@ -1,0 +1,215 @@
+"""The ladder, nodes left in floating point, and workarounds on engines that are made up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import onnx
+import pytest
+
+from harness.case import Profile, Recipe
+from harness.judge.cell import Judged
+from harness.layers import asked
+from harness.models.bench import Bench, kept, works
+from harness.models.ladder import Fault, ladder
+from harness.models.leave_float import MOST_TRIES, leave_float, quantised_nodes
+from harness.models.rewrites import REWRITES, unquantised
+from harness.models.workarounds import gain, workarounds
+from harness.words import Precision
+from tests.models.embedded import blocked, classifier, network
+from tests.models.fake import Engine, judged, refused, unbuilt
+
+pytestmark = pytest.mark.unit
+
+CONVOLUTIONS = quantised_nodes(network("plain"))
+TEXT = "CHECK(dtype == myelinTypeFloat || dtype == myelinTypeHalf || dtype == myelinTypeBF16) failed"
+
+
+class Recorded:
+    """In place of `Tries`: keeps what was asked of it."""
+
+    def judged(self, _: onnx.ModelProto, target: object, recipe: Recipe, precision: object) -> object:
+        return target, recipe.flags, recipe.profiles, precision
+
+
+def test_what_is_made_of_a_model_is_asked_as_the_model_was() -> None:
+    profiles = (Profile("x", (1,), (1,), (1,)),)
+    recipe = Recipe(flags=("INT8", "TF32"), profiles=profiles)
+    wishes = tuple((node, Precision.INT8) for node in CONVOLUTIONS[:2])
+    model = network("plain")
+    left = unquantised(model, CONVOLUTIONS[:1])
+    assert left is not None
+    bench = Bench(Recorded(), "there", recipe, ("TF32",), wishes)  # type: ignore[arg-type]
+    plain = unquantised(model)
+    assert plain is not None
+    answers: list[object] = [bench(model), bench(left, ()), bench(plain), replace(bench, wishes=None)(plain)]
+    assert answers == [
+        ("there", ("INT8", "TF32"), profiles, wishes),
+        ("there", ("INT8", "TF32"), (), wishes[1:]),
+        ("there", ("TF32",), profiles, ()),
+        ("there", ("TF32",), profiles, None),
+    ]
+
+
+def trial(engine: Engine) -> Callable[[onnx.ModelProto], Judged]:
+    return lambda model: judged(model, **engine(model))
+
+
+def refuses(*names: str) -> Engine:
+    """Return an engine that builds no model in which one of these nodes is quantised."""
+    return lambda model: unbuilt(TEXT) if set(names).intersection(quantised_nodes(model)) else {}
+
+
+def loses(*names: str) -> Engine:
+    """Return an engine that computes these nodes in FP32, whatever is asked."""
+
+    def engine(model: onnx.ModelProto) -> dict[str, object]:
+        layers = judged(model).outcome.layers
+        return {
+            "layers": tuple(
+                replace(each, precision="fp32") if each.name in names else each for each in layers
+            )
+        }
+
+    return engine
+
+
+@pytest.mark.parametrize(
+    ("engine", "fault"),
+    [
+        (lambda _: {}, Fault.NO),
+        (refuses(*CONVOLUTIONS), Fault.YES),
+        (lambda _: unbuilt("no luck"), Fault.NO),
+        (loses(CONVOLUTIONS[0]), Fault.YES),
+        (lambda _: {"state": "not_run", "reason": "no GPU"}, Fault.UNKNOWN),
+    ],
+)
+def test_quantisation_is_at_fault_where_the_model_works_without_it(engine: Engine, fault: Fault) -> None:
+    attempt = trial(engine)
+    found = ladder(network("plain"), attempt(network("plain")), attempt)
+    assert found.fault is fault
+    assert found.in_half is not None
+    assert {node.precision for node in found.in_half.outcome.nodes if node.op == "Conv"} == {"fp16"}
+
+
+def test_a_model_without_q_dq_has_no_rung_without_it() -> None:
+    attempt = trial(lambda _: unbuilt("no luck"))
+    found = ladder(classifier(), attempt(classifier()), attempt)
+    assert found.without is None
+    assert found.fault is Fault.NO
+
+
+@pytest.mark.parametrize("bad", [CONVOLUTIONS[2:3], CONVOLUTIONS[1::3], CONVOLUTIONS, CONVOLUTIONS[-1:]])
+def test_the_fewest_nodes_are_found_where_the_engine_names_none(bad: tuple[str, ...]) -> None:
+    attempt = trial(refuses(*bad))
+    found = leave_float(network("plain"), attempt(network("plain")), attempt, clock=lambda: 0.0)
+    assert found.nodes == bad
+    assert found.least
+    assert found.of == CONVOLUTIONS
+    assert found.tries <= 4 * len(CONVOLUTIONS)
+    assert found.model is not None
+    assert quantised_nodes(found.model) == tuple(node for node in CONVOLUTIONS if node not in bad)
+
+
+def test_nodes_that_lost_their_precision_are_tried_first() -> None:
+    attempt = trial(loses(*CONVOLUTIONS[3:5]))
+    before = attempt(network("plain"))
+    assert not works(before)
+    found = leave_float(network("plain"), before, attempt, clock=lambda: 0.0)
+    assert (found.nodes, found.tries) == (CONVOLUTIONS[3:5], 3)
+
+
+def test_nodes_of_which_either_will_do_are_not_both_given_up() -> None:
+    def engine(model: onnx.ModelProto) -> dict[str, object]:
+        return unbuilt(TEXT) if {*CONVOLUTIONS[:2]} <= {*quantised_nodes(model)} else {}
+
+    found = leave_float(network("plain"), trial(engine)(network("plain")), trial(engine), clock=lambda: 0.0)
+    assert found.nodes in (CONVOLUTIONS[:1], CONVOLUTIONS[1:2])
+
+
+def test_a_search_that_finds_nothing_or_is_cut_short_says_so() -> None:
+    attempt = trial(lambda _: unbuilt("no luck"))
+    found = leave_float(network("plain"), attempt(network("plain")), attempt, clock=lambda: 0.0)
+    assert (found.nodes, found.judged) == ((), None)
+    attempt = trial(refuses(*CONVOLUTIONS))
+    times = iter(range(0, 100 * MOST_TRIES, 50))
+    short = leave_float(network("plain"), attempt(network("plain")), attempt, clock=lambda: next(times))
+    assert short.nodes == CONVOLUTIONS
+    assert not short.least
+
+
+def test_each_workaround_is_tried_alone_and_what_helps_is_measured() -> None:
+    model = network("concat", depth=4)
+
+    def engine(part: onnx.ModelProto) -> dict[str, object]:
+        """Lose the convolution behind a Concat of unlike scales."""
+        return loses("/joined/Conv")(part) if any("unlike" in node.fed for node in asked(part)) else {}
+
+    attempt = trial(engine)
+    found = workarounds(model, attempt(model), attempt)
+    helping = {each.rewrite.name: each for each in found.tried if each.gain}
+    assert list(helping) == ["concat-after", "concat-one-scale"]
+    assert found.best is helping["concat-after"]
+    assert helping["concat-after"].gain == "1 more in what it is asked to"
+    worst = helping["concat-after"].worst
+    assert worst is not None
+    assert 0 < worst.max_rel < 0.05
+    assert [each.numbers for each in found.tried if not each.gain] == [()] * (len(found.tried) - 2)
+    assert len(found.tried) + len(found.unfit) == len(REWRITES)
+
+
+def test_where_none_helps_alone_they_are_tried_one_on_top_of_the_other() -> None:
+    """Refuse the INT32 bias, then the dilated deconvolution, then nothing; TopK is what no rewrite helps with."""
+
+    def engine(model: onnx.ModelProto, *, also_topk: bool = False) -> dict[str, object]:
+        operators = {node.op_type: node for node in model.graph.node}
+        if "/second/bias/DequantizeLinear" in {node.name for node in model.graph.node}:
+            return refused(("/second/bias/DequantizeLinear", "DequantizeLinear", "odd"))
+        if any(item.name == "dilations" for item in operators["ConvTranspose"].attribute):
+            return unbuilt("Strided & Dilated Deconv")
+        return unbuilt("ITopKLayer /TopK: K exceeds the maximum value allowed (3840)") if also_topk else {}
+
+    attempt = trial(engine)
+    found = workarounds(blocked(), attempt(blocked()), attempt)
+    assert found.best is not None
+    assert found.best.rewrite.name == "float-bias + zeros-in-kernel"
+    assert found.best.worst is not None
+    assert found.best.worst.max_rel < 1e-6
+    attempt = trial(partial(engine, also_topk=True))
+    assert workarounds(blocked(), attempt(blocked()), attempt).best is None
+
+
+def test_where_nothing_helps_nothing_is_best() -> None:
+    attempt = trial(lambda _: unbuilt("no luck"))
+    found = workarounds(network("vector", depth=4), attempt(network("vector", depth=4)), attempt)
+    assert found.best is None
+    assert "scalar-scale" in [each.rewrite.name for each in found.tried]
+
+
+def test_what_nobody_can_feed_is_compared_with_nothing() -> None:
+    model = network("vector", depth=4)
+    attempt = trial(
+        lambda part: loses("/vector/Conv")(part) if any("vector" in n.fed for n in asked(part)) else {}
+    )
+    given = {"images": np.zeros((1, 3, 3, 3), np.float32)}
+    found = workarounds(model, attempt(model), attempt, inputs=given)
+    assert found.best is not None
+    assert found.best.rewrite.name == "scalar-scale"
+    assert "reference evaluator failed" in found.best.uncompared
+
+
+def test_no_gain_is_claimed_where_less_runs_in_what_it_is_asked_to() -> None:
+    model = network("plain", depth=4)
+    all_kept, one_lost = judged(model), judged(model, **loses("/front0a/Conv")(model))
+    failed = judged(model, **unbuilt(TEXT))
+    assert (kept(all_kept), kept(one_lost)) == (4, 3)
+    assert gain(one_lost, all_kept) == "1 more in what it is asked to"
+    assert gain(all_kept, one_lost) == gain(one_lost, one_lost) == gain(failed, failed) == ""
+    assert gain(failed, all_kept) == "builds"
+    assert gain(failed, one_lost) == "builds, and loses 1"
+    plain = unquantised(model, ["/front0a/Conv"])
+    assert plain is not None
+    assert gain(one_lost, judged(plain)) == "1 less asked for in INT8, nothing lost"

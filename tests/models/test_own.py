@@ -1,0 +1,293 @@
+"""Own models: the recipe and the wishes that follow from a file, shapes in trtexec's words, given data."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from harness.case import Profile, Typing
+from harness.errors import HandledError
+from harness.models.own import (
+    Given,
+    OwnPrepared,
+    Shapes,
+    Wanted,
+    check_given,
+    load_own,
+    own_case,
+    parse_shapes,
+    read_npz,
+)
+from harness.models.own import data as own_data
+from harness.models.own import model as own_model_module
+from harness.models.own.model import own_model, word
+from harness.run.child import ChildFailed
+from harness.words import Precision
+
+pytestmark = pytest.mark.unit
+
+
+def dynamic() -> onnx.ModelProto:
+    """Return a MatMul of a batch that nobody fixed, beside a fixed second input."""
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 4])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [4, 2])
+    z = helper.make_tensor_value_info("z", TensorProto.FLOAT, ["batch", 2])
+    graph = helper.make_graph([helper.make_node("MatMul", ["x", "y"], ["z"], name="/mm")], "g", [x, y], [z])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+
+
+def saved(tmp_path: Path, model: onnx.ModelProto, name: str = "Some Model.onnx") -> Path:
+    path = tmp_path / name
+    onnx.save(model, path)
+    return path
+
+
+def test_dynamic_dimensions_are_one_unless_told_and_that_is_said(tmp_path: Path) -> None:
+    own = load_own(saved(tmp_path, dynamic()))
+    assert (own.variant.name, own.opset) == ("some-model", "17")
+    assert own.variant.recipe.profiles == (Profile("x", (1, 4), (1, 4), (1, 4)),)
+    assert own.assumed == ("input 'x' is dynamic and taken as 1x4; --shapes says otherwise",)
+    told = load_own(
+        saved(tmp_path, dynamic()), Wanted(shapes=Shapes(maximum={"x": (8, 4)}, minimum={"x": (2, 4)}))
+    )
+    assert told.variant.recipe.profiles == (Profile("x", (2, 4), (8, 4), (8, 4)),)
+    assert told.assumed == ()
+
+
+@pytest.mark.parametrize(
+    ("shapes", "sentence"),
+    [
+        ({"xx": (1, 4)}, "has no input 'xx'; did you mean 'x'?"),
+        ({"x": (1, 5)}, "input 'x' is ?x4 and cannot be 1x5"),
+        ({"y": (4, 3)}, "input 'y' is 4x2 and cannot be 4x3"),
+        ({"x": (1, 4, 1)}, "input 'x' is ?x4 and cannot be 1x4x1"),
+    ],
+)
+def test_a_shape_that_is_not_the_model_s_is_one_sentence(
+    tmp_path: Path, shapes: dict[str, tuple[int, ...]], sentence: str
+) -> None:
+    with pytest.raises(HandledError, match=sentence.replace("?", r"\?")):
+        load_own(saved(tmp_path, dynamic()), Wanted(shapes=Shapes(optimum=shapes)))
+
+
+def test_shapes_are_trtexec_s_words() -> None:
+    assert parse_shapes("x:1x3x640x640,'in:0':7", "--shapes") == {"x": (1, 3, 640, 640), "in:0": (7,)}
+    for text in ("x", "x:", "x:1xa", ":1x2", "x:-1x3"):
+        with pytest.raises(HandledError, match=r"--shapes .*write NAME:SIZExSIZE"):
+            parse_shapes(text, "--shapes")
+
+
+def test_the_recipe_follows_from_the_graph_s_own_types(tmp_path: Path) -> None:
+    half = saved(tmp_path, helper.make_model(helper.make_graph(
+        [helper.make_node("MatMul", ["x", "y"], ["z"], name="/mm")], "g",
+        [helper.make_tensor_value_info(each, TensorProto.FLOAT16, [2, 2]) for each in "xy"],
+        [helper.make_tensor_value_info("z", TensorProto.FLOAT16, [2, 2])],
+    )))  # fmt: skip
+    own = load_own(half, Wanted(flags=("TF32",)))
+    assert own.variant.recipe.flags == ("FP16", "TF32")
+    assert own.wishes == (("/mm", Precision.FP16),)
+    assert load_own(half, Wanted(nodes="none")).wishes == ()
+    assert load_own(half, Wanted(nodes="m+")).wishes == (("/mm", Precision.FP16),)
+    assert load_own(half, Wanted(typing=Typing.STRONG)).variant.recipe.flags == ()
+    with pytest.raises(HandledError, match=r"names no node of .* 1 of its nodes are quantised"):
+        load_own(half, Wanted(nodes="conv"))
+    with pytest.raises(HandledError, match="neither auto nor none, and no pattern"):
+        load_own(half, Wanted(nodes="("))
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [(None, "No such file"), (b"no model", "no ONNX model|no node"), (b"", "has no node in its graph")],
+)
+def test_a_file_that_is_no_model_is_one_sentence(
+    tmp_path: Path, content: bytes | None, sentence: str
+) -> None:
+    path = tmp_path / "x.onnx"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(HandledError, match=f"x.onnx: .*({sentence}).*; give the path of an .onnx file"):
+        load_own(path)
+
+
+def test_weights_beside_the_model_are_read_with_it_and_missed_where_they_are_not(tmp_path: Path) -> None:
+    model = dynamic()
+    weights = numpy_helper.from_array(np.ones((4, 2), np.float32), "y")
+    del model.graph.input[1]
+    model.graph.initializer.append(weights)
+    path = tmp_path / "beside.onnx"
+    onnx.save(model, path, save_as_external_data=True, location="beside.data", size_threshold=0)
+    (tensor,) = onnx.load_model_from_string(load_own(path).variant.model_bytes()).graph.initializer
+    assert np.array_equal(numpy_helper.to_array(tensor), np.ones((4, 2), np.float32))
+    (tmp_path / "beside.data").unlink()
+    with pytest.raises(HandledError, match=r"beside\.data"):
+        load_own(path)
+
+
+def test_weights_that_fit_into_no_model_are_refused_before_they_are_read(tmp_path: Path) -> None:
+    side = 1 << 15
+    tensor = TensorProto(name="y", dims=[side, side], data_type=1, data_location=TensorProto.EXTERNAL)
+    for key, value in (("location", "w.data"), ("length", str(4 * side * side))):
+        tensor.external_data.add(key=key, value=value)
+    model = dynamic()
+    model.graph.initializer.append(tensor)
+    with (tmp_path / "w.data").open("wb") as file:
+        file.truncate(4 * side * side)
+    with pytest.raises(HandledError, match=r"has 4\.0 GiB of weights"):
+        load_own(saved(tmp_path, model))
+
+
+def test_two_models_of_one_name_are_refused() -> None:
+    one, other = (own_model(dynamic(), label, Wanted(), name="x") for label in ("a/x.onnx", "b/x.onnx"))
+    with pytest.raises(HandledError, match=r"b/x.onnx: is called 'x' here, and so is a/x.onnx"):
+        own_case([one, other])
+    assert [word(each) for each in ("Yolo V8 (int8)", "__", "ü")] == ["yolo-v8-int8", "model", "model"]
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"x": np.ones((1, 4), np.float32)}, "input 'y' is not in --inputs"),
+        ({"x": np.ones((2, 4), np.float32)}, "input 'x' is 1x4 and --inputs has 2x4"),
+        ({"x": np.ones((1, 4), np.float64)}, "input 'x' is float32 and --inputs has float64"),
+        ({"z": np.ones(1, np.float32)}, "has no input 'z'"),
+    ],
+)
+def test_given_inputs_that_do_not_fit_are_one_sentence(given: dict[str, np.ndarray], sentence: str) -> None:
+    own = own_model(dynamic(), "m.onnx", Wanted(), name="m")
+    with pytest.raises(HandledError, match=f"m.onnx: .*{sentence}"):
+        check_given("m.onnx", dynamic(), own.variant, Given(given))
+
+
+def test_given_data_are_what_the_model_is_run_on_and_held_to() -> None:
+    own = own_model(dynamic(), "m.onnx", Wanted(), name="m")
+    inputs = {"x": np.full((1, 4), 2, np.float32), "y": np.ones((4, 2), np.float32)}
+    ready = OwnPrepared({"m": Given(inputs)}).of(own.variant)
+    assert ready.reference.outputs is not None
+    assert ready.reference.outputs["z"].tolist() == [[8, 8]]
+    wrong = {"z": np.zeros((1, 2), np.float32)}
+    held = OwnPrepared({"m": Given(inputs, wrong)}).of(own.variant).reference.outputs
+    assert held is not None
+    assert held["z"].tolist() == [[0, 0]]
+    assert set(OwnPrepared().of(own.variant).inputs) == {"x", "y"}
+
+
+def test_what_nobody_can_feed_is_only_built() -> None:
+    text = helper.make_tensor_value_info("t", TensorProto.STRING, [1])
+    graph = helper.make_graph([helper.make_node("Identity", ["t"], ["u"], name="/i")], "g", [text], [
+        helper.make_tensor_value_info("u", TensorProto.STRING, [1])
+    ])  # fmt: skip
+    own = own_model(helper.make_model(graph), "m.onnx", Wanted(), name="m")
+    assert "tensor of string" in OwnPrepared().of(own.variant).unfed
+
+
+def test_npz_files_that_are_none_are_one_sentence(tmp_path: Path) -> None:
+    np.savez(tmp_path / "good.npz", x=np.ones(2))
+    np.savez(tmp_path / "text.npz", x=np.array(["a"]))
+    np.save(tmp_path / "one.npy", np.ones(2))
+    (tmp_path / "bad.npz").write_bytes(b"no zip")
+    assert list(read_npz(tmp_path / "good.npz", "--inputs")) == ["x"]
+    for name, sentence in (
+        ("text.npz", "no array of numbers"),
+        ("one.npy", "one array without a name"),
+        ("bad.npz", "cannot be read"),
+        ("none.npz", "No such file"),
+    ):
+        with pytest.raises(HandledError, match=f"--inputs .*{sentence}"):
+            read_npz(tmp_path / name, "--inputs")
+
+
+def test_made_up_indices_name_rows_that_the_table_has() -> None:
+    """Token types look up a table of two; other integers go to 7."""
+    edges = [helper.make_tensor_value_info(name, TensorProto.INT64, [1, 64]) for name in ("ids", "types")]
+    tables = [
+        numpy_helper.from_array(np.zeros((1000, 4), np.float32), "e"),
+        numpy_helper.from_array(np.zeros((2, 4), np.int8), "t"),
+        numpy_helper.from_array(np.array(0.1, np.float32), "scale"),
+    ]
+    nodes = [
+        helper.make_node("DequantizeLinear", ["t", "scale"], ["d"], name="/d"),
+        helper.make_node("Gather", ["e", "ids"], ["a"], name="/e"),
+        helper.make_node("Cast", ["types"], ["small"], name="/c", to=TensorProto.INT32),
+        helper.make_node("Gather", ["d", "small"], ["b"], name="/t"),
+        helper.make_node("Add", ["a", "b"], ["y"], name="/add"),
+    ]
+    out = [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 64, 4])]
+    own = own_model(
+        helper.make_model(helper.make_graph(nodes, "g", edges, out, tables)), "m", Wanted(), name="m"
+    )
+    ready = OwnPrepared().of(own.variant)
+    assert (ready.inputs["ids"].max(), ready.inputs["types"].max()) == (7, 1)
+    assert ready.reference.outputs is not None
+
+
+def hostile(folder: Path) -> dict[str, str]:
+    """Make files that are no files to read, and return what is said of each by its name."""
+    os.mkfifo(folder / "pipe")
+    (folder / "loop").symlink_to("loop")
+    (folder / "endless").symlink_to("/dev/zero")
+    (folder / "folder").mkdir()
+    return {
+        "pipe": "it is no plain file",
+        "loop": "Too many levels",
+        "endless": "it is no plain file",
+        "folder": "Is a directory",
+    }
+
+
+@pytest.mark.fault("inputs", "a pipe, a loop, a device or a folder for a model", "one sentence")
+def test_a_model_that_is_no_plain_file_is_one_sentence(tmp_path: Path) -> None:
+    """A pipe was waited for, and a device read until the memory was full."""
+    for name, said in hostile(tmp_path).items():
+        with pytest.raises(HandledError, match=rf"{name}: cannot be read \({said}"):
+            load_own(tmp_path / name)
+
+
+@pytest.mark.fault("inputs", "a model that ends the process that reads it", "one sentence")
+def test_a_model_that_ends_the_process_that_reads_it_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What onnx does with a stranger's model, it does in a child."""
+    path = saved(tmp_path, dynamic())
+
+    def here(*_: object) -> None:
+        raise AssertionError("the model was read in this process")
+
+    monkeypatch.setattr(own_model_module, "read_model", here)
+    assert load_own(path).label == str(path)
+
+    def crashed(*_: object, **__: object) -> None:
+        raise ChildFailed("was killed by SIGSEGV")
+
+    monkeypatch.setattr(own_model_module, "stream", crashed)
+    with pytest.raises(
+        HandledError, match=r"cannot be read: the process that read it was killed by SIGSEGV; "
+    ):
+        load_own(path)
+
+
+def test_a_relative_path_is_read_where_the_user_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = saved(tmp_path, dynamic())
+    monkeypatch.chdir(tmp_path)
+    assert load_own(Path(path.name)).label == path.name
+
+
+@pytest.mark.fault("inputs", "a pipe, a zip bomb or a huge header for arrays", "one sentence")
+def test_arrays_that_are_no_plain_file_or_a_bomb_are_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = hostile(tmp_path)
+    monkeypatch.setattr(own_data, "LARGE", 1 << 20)
+    np.savez_compressed(tmp_path / "bomb", x=np.zeros(1 << 20, np.uint8))
+    head = np.lib.format.header_data_from_array_1_0(np.zeros(1))
+    with zipfile.ZipFile(tmp_path / "huge.npz", "w") as packed, packed.open("x.npy", "w") as file:
+        np.lib.format.write_array_header_1_0(file, {**head, "shape": (1 << 60,)})
+    found |= {"bomb.npz": "it unpacks to 1 MiB, and may to 1", "huge.npz": ""}
+    for name, said in found.items():
+        with pytest.raises(HandledError, match=rf"^--inputs .*{name}: cannot be read \({said}"):
+            read_npz(tmp_path / name, "--inputs")

@@ -1,0 +1,364 @@
+"""What `reduce` makes of a failing model: which failure stays, and how small the model gets, without any engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from harness.case.model import serialise
+from harness.errors import HandledError
+from harness.judge.cell import Judged, judge_cell
+from harness.models.reduce.cut import Cutter
+from harness.models.reduce.journal import Journal
+from harness.models.reduce.learn import learned
+from harness.models.reduce.search import Limits, Search
+from harness.models.reduce.shown import differing, named, sought
+from harness.record.outcome import Accuracy, ParserError
+from tests.models.test_check import judged as lost
+
+pytestmark = pytest.mark.unit
+
+FLOAT = TensorProto.FLOAT
+
+
+def value(name: str, shape: list[int], kind: int = FLOAT) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(name, kind, shape)
+
+
+def model(
+    nodes: list[onnx.NodeProto],
+    inputs: list[onnx.ValueInfoProto],
+    outputs: list[onnx.ValueInfoProto],
+    **constants: np.ndarray,
+) -> onnx.ModelProto:
+    given = [numpy_helper.from_array(array, name) for name, array in constants.items()]
+    graph = helper.make_graph(nodes, "g", inputs, outputs, given)
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.checker.check_model(made, full_check=True)
+    return made
+
+
+def chain(length: int, middle: str = "Softmax") -> onnx.ModelProto:
+    """Return a chain with one odd node in its middle, and a branch round that."""
+    ops = ["Relu" if index % 2 else "Neg" for index in range(length)]
+    ops[length // 2] = middle
+    nodes = [
+        helper.make_node(op, [f"t{index}"], [f"t{index + 1}"], name=f"/n{index}")
+        for index, op in enumerate(ops)
+    ]
+    nodes.append(helper.make_node("Add", [f"t{length}", f"t{length // 2}"], ["y"], name="/add"))
+    return model(nodes, [value("t0", [1, 8, 16, 16])], [value("y", [1, 8, 16, 16])])
+
+
+def ops(found: onnx.ModelProto) -> list[str]:
+    return [node.op_type for node in found.graph.node]
+
+
+def holds(*wanted: str) -> Callable[[onnx.ModelProto, str], bool]:
+    """Return a predicate: the model is valid, and has all of these operators in this order."""
+
+    def shows(candidate: onnx.ModelProto, _: str) -> bool:
+        onnx.checker.check_model(candidate, full_check=True)
+        found = iter(ops(candidate))
+        return all(op in found for op in wanted)
+
+    return shows
+
+
+def searched(
+    start: onnx.ModelProto, shows: Callable[[onnx.ModelProto, str], bool], near: tuple[str, ...] = ()
+) -> Search:
+    search = Search(start, shows, near=near)
+    assert search.run()
+    return search
+
+
+def test_one_node_out_of_many_is_found_with_and_without_its_name() -> None:
+    """With the name that the failure tells it takes a few tries, without it a halving; shapes go down to ones."""
+    told, untold = searched(chain(200), holds("Softmax"), ("/n100",)), searched(chain(200), holds("Softmax"))
+    for search in (told, untold):
+        assert ops(search.best) == ["Softmax"]
+        assert [dim.dim_value for dim in search.best.graph.input[0].type.tensor_type.shape.dim] == [
+            1,
+            1,
+            1,
+            1,
+        ]
+        assert [node.name for node in search.best.graph.node] == ["/n100"]
+    assert told.tries < 10 < untold.tries < 60
+
+
+def test_two_far_nodes_that_must_both_be_there_stay_and_nothing_between_them() -> None:
+    start = chain(40)
+    start.graph.node[3].op_type = "Sigmoid"
+    assert ops(searched(start, holds("Sigmoid", "Softmax")).best) == ["Sigmoid", "Softmax"]
+
+
+def test_nodes_that_have_to_be_connected_are_joined_past_what_lies_between() -> None:
+    """Cutting Relu away would part the two; what comes out of it has the type and shape of what goes in."""
+
+    def fed(candidate: onnx.ModelProto, _: str) -> bool:
+        """Tell whether what a Sigmoid makes comes to a Softmax in the end."""
+        reached = {name for node in candidate.graph.node if node.op_type == "Sigmoid" for name in node.output}
+        for node in candidate.graph.node:
+            if reached & set(node.input):
+                reached |= set(node.output)
+                if node.op_type == "Softmax":
+                    return True
+        return False
+
+    nodes = [
+        helper.make_node(op, [f"t{index}"], [f"t{index + 1}"], name=f"/{op}")
+        for index, op in enumerate(["Sigmoid", "Relu", "Softmax"])
+    ]
+    found = searched(model(nodes, [value("t0", [2, 2])], [value("t3", [2, 2])]), fed).best
+    assert ops(found) == ["Sigmoid", "Softmax"]
+
+
+def quantised(channels: int = 8) -> onnx.ModelProto:
+    """Return a quantised convolution whose weight is quantised in the graph."""
+    node = helper.make_node
+    nodes = [
+        node("QuantizeLinear", ["x", "s", "z"], ["xq"], name="/q"),
+        node("DequantizeLinear", ["xq", "s", "z"], ["xd"], name="/dq"),
+        node("QuantizeLinear", ["w", "s", "z"], ["wq"], name="/wq"),
+        node("DequantizeLinear", ["wq", "s", "z"], ["wd"], name="/wdq"),
+        node("Conv", ["xd", "wd", "b"], ["c"], name="/conv", pads=[1, 1, 1, 1], group=channels),
+        node("Relu", ["c"], ["y"], name="/relu"),
+    ]
+    rng = np.random.default_rng(0)
+    weight = rng.random((channels, 1, 3, 3), np.float32)
+    return model(
+        nodes,
+        [value("x", [1, channels, 32, 32])],
+        [value("y", [1, channels, 32, 32])],
+        s=np.array(0.01, np.float32),
+        z=np.array(0, np.int8),
+        w=weight,
+        b=rng.random(channels, np.float32),
+    )
+
+
+def test_a_constant_that_is_cut_off_stays_a_constant() -> None:
+    """A weight that is quantised in the graph becomes one that is stored so, and no network input."""
+    found = searched(quantised(), holds("DequantizeLinear", "DequantizeLinear", "Conv")).best
+    assert ops(found) == ["DequantizeLinear", "DequantizeLinear", "Conv"]
+    assert [each.name for each in found.graph.input] == ["xq"]
+    stored = {each.name: each for each in found.graph.initializer}
+    assert stored["wq"].data_type == TensorProto.INT8
+    assert set(stored) == {"s", "wq", *({"z"} & set(stored))}
+    assert list(stored["wq"].dims) == [1, 1, 1, 1]
+    conv = found.graph.node[-1]
+    assert list(conv.input) == ["xd", "wd"]
+    # The number of groups goes down with the channels, and with them goes the attribute.
+    assert not conv.attribute
+
+
+def test_weights_whose_shape_has_to_stay_are_made_alike() -> None:
+    def wide(candidate: onnx.ModelProto, _: str) -> bool:
+        return any(tensor.dims[:1] == [8] for tensor in candidate.graph.initializer)
+
+    found = searched(quantised(), wide).best
+    assert [set(numpy_helper.to_array(each).flat) for each in found.graph.initializer if each.dims] == [{1}]
+
+
+def test_a_shape_that_the_graph_computes_becomes_a_constant() -> None:
+    nodes = [
+        helper.make_node("Relu", ["x"], ["r"]),
+        helper.make_node("Shape", ["r"], ["shape"]),
+        helper.make_node("Gather", ["shape", "zero"], ["batch"]),
+        helper.make_node("Concat", ["batch", "rest"], ["goal"], axis=0),
+        helper.make_node("Reshape", ["r", "goal"], ["y"]),
+    ]
+    start = model(
+        nodes, [value("x", [2, 3, 4])], [value("y", [2, 12])], zero=np.array([0]), rest=np.array([-1])
+    )
+    cut = Cutter(start).cut([4])
+    assert cut is not None
+    (goal,) = cut.graph.initializer
+    assert numpy_helper.to_array(goal).tolist() == [2, -1]
+    assert [each.name for each in cut.graph.input] == ["r"]
+
+
+def test_what_a_subgraph_takes_from_around_it_is_fed() -> None:
+    """A body sees the tensors of the graph around it; none of them stands among the node's inputs."""
+    branch = helper.make_graph([helper.make_node("Neg", ["r"], ["o"])], "b", [], [value("o", [2])])
+    nodes = [
+        helper.make_node("Relu", ["x"], ["r"]),
+        helper.make_node("If", ["c"], ["y"], then_branch=branch, else_branch=branch),
+    ]
+    start = model(nodes, [value("x", [2]), value("c", [], TensorProto.BOOL)], [value("y", [2])])
+    cut = Cutter(start).cut([1])
+    assert cut is not None
+    assert [each.name for each in cut.graph.input] == ["c", "r"]
+    onnx.checker.check_model(cut, full_check=True)
+
+
+def test_a_rank_that_no_inference_tells_is_learned() -> None:
+    """Behind a reduction over axes that are fed nothing has a rank; without one it could be no output."""
+    nodes = [
+        helper.make_node("ReduceL1", ["x", "axes"], ["r"], keepdims=0, name="/r"),
+        helper.make_node("Relu", ["r"], ["y"], name="/relu"),
+    ]
+    inputs = [value("x", [2, 3]), value("axes", [1], TensorProto.INT64)]
+    graph = helper.make_graph(nodes, "g", inputs, [value("y", ["n"])])  # type: ignore[list-item]
+    start = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+
+    def by_axes(candidate: onnx.ModelProto, _: str) -> bool:
+        return any(node.op_type == "ReduceL1" and len(node.input) > 1 for node in candidate.graph.node)
+
+    for known, left in ((None, ["ReduceL1", "Relu"]), (learned(start), ["ReduceL1"])):
+        search = Search(start, by_axes, learned=known)
+        assert search.run()
+        assert ops(search.best) == left
+
+
+def test_nothing_is_cut_where_the_type_of_what_is_fed_is_unknown() -> None:
+    nodes = [
+        helper.make_node("Own", ["x"], ["o"], domain="own"),
+        helper.make_node("Relu", ["o"], ["y"]),
+    ]
+    graph = helper.make_graph(nodes, "g", [value("x", [2])], [value("y", [2])])
+    start = helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
+    )
+    assert Cutter(start).cut([1]) is None
+
+
+def test_the_same_model_gives_the_same_bytes_in_the_same_tries() -> None:
+    one, other = (searched(quantised(), holds("DequantizeLinear", "Conv")) for _ in range(2))
+    assert serialise(one.best) == serialise(other.best)
+    assert one.tries == other.tries
+
+
+def test_no_invalid_model_reaches_the_predicate() -> None:
+    """Attributes that an operator needs are missing in some candidates: `holds` checks each that it is given."""
+    nodes = [helper.make_node("Concat", ["x", "x"], ["y"], axis=1, name="/c")]
+    search = searched(model(nodes, [value("x", [2, 3])], [value("y", [2, 6])]), holds("Concat"))
+    assert search.invalid
+
+
+def test_a_second_search_goes_on_where_the_first_one_stopped(tmp_path: Path) -> None:
+    """Tries that are remembered are not made again, and the result is that of one long search."""
+    path, about = tmp_path / "out.onnx.tries.jsonl", {"model": "m", "targets": {"rtx17": "1.7"}}
+    whole = searched(chain(50), holds("Softmax"))
+    made = 0
+    for _ in range(3):
+        with Journal(path, about) as journal:
+
+            def shows(candidate: onnx.ModelProto, sha256: str, journal: Journal = journal) -> bool:
+                assert sha256 not in journal.known
+                found = holds("Softmax")(candidate, sha256)
+                journal.keep(sha256, shown=found, nodes=len(candidate.graph.node), ended="x")
+                return found
+
+            search = Search(chain(50), shows, known=journal.known, limits=Limits(tries=whole.tries // 2))
+            ended = search.run()
+        made += search.tries
+    assert ended
+    assert made == whole.tries
+    assert serialise(search.best) == serialise(whole.best)
+    path.write_text(path.read_text()[:-9])
+    with Journal(path, about) as journal:
+        assert len(journal.known) == whole.tries - 1
+
+
+def test_a_journal_of_something_else_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    Journal(path, {"model": "a", "targets": {"rtx17": "1"}}).__exit__(None, None, None)
+    with pytest.raises(HandledError, match="is of another targets; delete it, or give another place with -o"):
+        Journal(path, {"model": "a", "targets": {"rtx16": "1"}})
+    path.write_text("something else\n")
+    with pytest.raises(HandledError, match="is of another form"):
+        Journal(path, {"model": "a"})
+
+
+def failed(text: str, *, node: str = "/a", code: str = "UNSUPPORTED_NODE", **fields: object) -> Judged:
+    """Return a model that the parser refused with a text."""
+    base = lost("int8", "int8", name="new")
+    refusal = ParserError(text, code=code, node=node, operator="Conv" if node != "/r" else "Relu")
+    made = replace(base.outcome, failed_phase="parse", parser_errors=(refusal,), layers=(), **fields)  # type: ignore[arg-type]
+    return judge_cell(base.cell, made)
+
+
+def test_another_failure_is_not_taken_for_it() -> None:
+    """Class, words and operator have to stay; the node, its name and numbers in the text may be others."""
+    want = sought(failed("no 3 of that kind for /a"), "signature")
+    assert want.shown_by(failed("no 17 of that kind for /b", node="/b"))
+    assert not want.shown_by(failed("no 3 of that sort for /a"))
+    assert not want.shown_by(failed("no 3 of that kind for /r", node="/r"))
+    assert not want.shown_by(failed("no 3 of that kind for /a", state="infra_error"))
+    assert not want.shown_by(lost("int8", "int8"))
+    by_class = sought(failed("no 3 of that kind"), "class")
+    assert by_class.shown_by(failed("anything"))
+    by_text = sought(failed("no 3 of that kind"), "of that")
+    assert by_text.shown_by(failed("all of that"))
+    assert not by_text.shown_by(failed("none"))
+
+
+def test_a_known_cause_has_to_stay_with_its_operator() -> None:
+    text = "Axis input must be an initializer"
+    want = sought(failed(text), "signature")
+    assert (want.signature, want.operator) == ("axes-not-constant", "Conv")
+    assert want.shown_by(failed(text, node="/b"))
+    assert not want.shown_by(failed(text, node="/r"))
+    assert not want.shown_by(failed("something else"))
+
+
+def test_of_a_lost_precision_the_operator_and_both_types_have_to_stay() -> None:
+    want = sought(lost("fp32", "int8"), "signature")
+    assert want.line == "Conv ran in fp32, not int8"
+    assert want.shown_by(lost("int8", "fp32"))
+    assert not want.shown_by(lost("fp16", "int8"))
+    assert named(lost("fp32", "int8")) == ("/a",)
+
+
+def test_wrong_numbers_may_not_become_no_numbers() -> None:
+    off, nan = Accuracy("y", 9.0, 9.0, 0.1), Accuracy("y", 9.0, 9.0, 0.1, not_finite=3)
+    want = sought(lost("int8", "int8", ran=True, accuracy=(off,)), "signature")
+    assert want.shown_by(lost("int8", "int8", ran=True, accuracy=(replace(off, max_rel=7.0),)))
+    assert not want.shown_by(lost("int8", "int8", ran=True, accuracy=(nan,)))
+
+
+def test_what_works_or_says_no_such_thing_is_refused() -> None:
+    with pytest.raises(HandledError, match="builds on new: there is nothing to keep"):
+        sought(lost("int8", "int8"), "signature")
+    with pytest.raises(HandledError, match="--keep 'boo': the engine says nothing like it on new"):
+        sought(failed("x"), "boo")
+
+
+def test_two_targets_have_to_go_on_differing() -> None:
+    """The side that fails is asked first, and where it does not the other one is not asked."""
+    old, new = lost("int8", "int8", name="old"), failed("no")
+    shown = differing(old, new, "signature")
+    asked: list[str] = []
+
+    def look(name: str) -> Judged:
+        asked.append(name)
+        return {"old": old, "new": new}[name]
+
+    assert shown.shown(look)
+    assert asked == ["new", "old"]
+    assert not shown.shown(lambda _: failed("yes"))
+
+
+def test_where_both_build_the_change_of_a_node_s_precision_has_to_stay() -> None:
+    def wide(name: str, *words: str) -> Judged:
+        return lost(*words, name=name)
+
+    old, new = wide("old", "int8", "int8", "int8"), wide("new", "int8", "int8", "fp32")
+    shown = differing(old, new, "signature")
+    assert shown.change == ("Relu", "from int8", "to fp32")
+    assert shown.shown(lambda name: {"old": old, "new": new}[name])
+    assert not shown.shown(lambda name: {"old": old, "new": wide("new", "int8", "int8", "fp16")}[name])
+
+
+def test_two_targets_that_do_the_same_are_refused() -> None:
+    with pytest.raises(HandledError, match="on old and new the same becomes of the model"):
+        differing(lost("int8", "int8", name="old"), lost("int8", "int8"), "signature")

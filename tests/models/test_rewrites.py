@@ -1,0 +1,287 @@
+"""Rewrites: what each changes, that the model stays valid, and that those that cost nothing give the same numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from harness.case import Graph, Quantiser
+from harness.layers import asked
+from harness.models.rewrites import REWRITES, half, unquantised
+from harness.models.rewrites.convolutions import (
+    float_deconvolution,
+    float_weights,
+    half_deconvolution,
+    half_products,
+    zeros_in_kernel,
+)
+from harness.models.rewrites.placement import (
+    behind_activation,
+    concat_after,
+    concat_one_scale,
+    identity,
+    mark_output,
+)
+from harness.models.rewrites.scales import float_bias, float_scalars, scalar_scale
+from harness.run.numbers import Array, compare, make_inputs, reference
+from tests.models.embedded import classifier, network
+
+pytestmark = pytest.mark.unit
+
+
+def operators(model: onnx.ModelProto) -> list[str]:
+    return [node.op_type for node in model.graph.node]
+
+
+def outputs(model: onnx.ModelProto, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
+    found = reference(model, inputs)
+    assert found.outputs is not None, found.reason
+    return found.outputs
+
+
+def off(model: onnx.ModelProto, other: onnx.ModelProto | None) -> float:
+    """Return how far a rewritten model is off, by the largest value, once it is seen to be valid."""
+    assert other is not None
+    onnx.checker.check_model(other, full_check=True)
+    inputs = make_inputs(model)
+    return max(each.max_rel for each in compare(outputs(model, inputs), outputs(other, inputs)))
+
+
+def precisions(model: onnx.ModelProto | None, op: str = "Conv") -> list[str]:
+    assert model is not None
+    return [node.precision for node in asked(model) if node.op == op]
+
+
+def convolution(
+    *, vector: bool = False, int32_bias: bool = False, opset: int = 13, silu: bool = False
+) -> onnx.ModelProto:
+    """Return an INT8 convolution, its bias, and SiLU behind it where that is asked."""
+    g = Graph("convolution", opset=opset)
+    x = g.qdq(g.input("x", [1, 4, 6, 6]), name="/x", scale=[0.02] if vector else 0.02)
+    weight = g.weight_qdq(g.weight("w", (4, 4, 3, 3)), name="/w")
+    bias = g.weight("b", (4,), spread=0.1)
+    if int32_bias:
+        stored = g.constant("b_quantised", [5, -3, 2, 7], [4], TensorProto.INT32)
+        scales = g.constant("b_scale", [0.01, 0.02, 0.01, 0.03], [4])
+        bias = g.node("DequantizeLinear", [stored, scales], name="/b", axis=0)
+    y = g.conv(x, weight, name="/conv", bias=bias)
+    if silu:
+        y = g.qdq(y, name="/y", scale=0.02)
+        y = g.node("Mul", [y, g.node("Sigmoid", [y], name="/sigmoid")], name="/mul")
+    g.output(y, [1, 4, 6, 6])
+    return g.model()
+
+
+def test_a_model_without_its_q_dq_has_float_weights_and_nearly_the_same_numbers() -> None:
+    model = network("concat")
+    plain = unquantised(model)
+    assert 0 < off(model, plain) < 0.05
+    assert plain is not None
+    assert not {"QuantizeLinear", "DequantizeLinear"} & set(operators(plain))
+    assert unquantised(plain) is None
+
+
+def test_stored_weights_become_what_dequantise_linear_makes_of_them() -> None:
+    for axis, block in ((0, 0), (1, 0), (0, 4)):
+        g = Graph("stored", opset=21)
+        weight = g.stored_weight("w", (8, 4), name="/w", axis=axis, block=block)
+        g.output(g.node("MatMul", [g.input("x", [2, 8]), weight], name="/mm"), [2, 4])
+        plain = unquantised(g.model())
+        assert plain is not None
+        assert operators(plain) == ["MatMul"]
+        assert off(g.model(), plain) < 1e-6
+
+
+def test_one_node_is_left_in_floating_point_and_what_shares_its_q_dq_is_not() -> None:
+    g = Graph("shared")
+    x = g.qdq(g.input("x", [1, 4, 6, 6]), name="/x", scale=0.02)
+    for name in ("/one", "/two"):
+        g.output(
+            g.conv(x, g.weight_qdq(g.weight(f"{name}w", (4, 4, 3, 3)), name=f"{name}/w"), name=name),
+            [1, 4, 6, 6],
+        )
+    left = unquantised(g.model(), ["/one"])
+    assert precisions(left) == ["", "int8"]
+    assert off(g.model(), left) < 0.05
+
+
+def test_a_network_output_keeps_its_name_where_its_q_dq_goes() -> None:
+    g = Graph("last")
+    x = g.node("Relu", [g.input("x", [2, 2])], name="/r")
+    g.output(g.qdq(x, name="/q", scale=0.02), [2, 2])
+    plain = unquantised(g.model())
+    assert plain is not None
+    assert [value.name for value in plain.graph.output] == [value.name for value in g.model().graph.output]
+    assert operators(plain) == ["Relu", "Identity"]
+
+
+def test_fp16_everywhere_keeps_inputs_and_outputs_and_what_onnx_does_not_let_be_fp16() -> None:
+    g = Graph("mixed", opset=17)
+    x = g.input("x", [1, 2, 4, 4])
+    y = g.node("Resize", [x, "", g.constant("scales", [1, 1, 2, 2], [4])], name="/resize", mode="nearest")
+    y = g.node("Mul", [y, g.constant("big", [1e6], [])], name="/mul")
+    g.output(
+        g.node("Clip", [y, g.constant("low", [0], []), g.constant("high", [1], [])], name="/clip"),
+        [1, 2, 8, 8],
+    )
+    halved = half(g.model())
+    assert off(g.model(), halved) < 1e-2
+    assert halved is not None
+    types = {value.type.tensor_type.elem_type for value in (*halved.graph.input, *halved.graph.output)}
+    assert types == {TensorProto.FLOAT}
+    kinds = {each.name: each.data_type for each in halved.graph.initializer}
+    assert kinds == {
+        "scales": TensorProto.FLOAT,
+        **dict.fromkeys(("big/half", "low/half", "high/half"), TensorProto.FLOAT16),
+    }
+    assert half(halved, []) is None
+
+
+def test_fp16_of_a_quantised_model_gives_its_q_dq_fp16_scales() -> None:
+    model = network("plain", depth=4)
+    halved = half(model)
+    assert off(model, halved) < 0.05
+    assert halved is not None
+    assert operators(halved).count("Cast") == 2
+    assert precisions(halved) == ["int8"] * 4
+
+
+def test_fp16_of_some_nodes_casts_round_them_alone() -> None:
+    model = classifier()
+    halved = half_products(model, ["/fc1/MatMul"])
+    assert off(model, halved) < 1e-2
+    assert precisions(halved, "MatMul") == ["fp16", "fp16"]
+    assert precisions(halved) == [""] * 4
+    assert operators(half(model) or model).count("Cast") == 2
+
+
+def test_exact_rewrites_give_the_same_numbers_to_the_bit() -> None:
+    vector = convolution(vector=True)
+    scalar = scalar_scale(vector, ())
+    assert off(vector, scalar) == 0
+    assert "" in [node.fed for node in asked(scalar or vector) if node.op == "Conv"]
+    assert scalar_scale(scalar or vector, ()) is None
+    bias = convolution(int32_bias=True)
+    floated = float_bias(bias, ())
+    assert off(bias, floated) == 0
+    assert precisions(floated) == ["int8"]
+    assert float_bias(floated or bias, ()) is None
+
+
+def test_a_constant_of_one_element_needs_no_q_dq() -> None:
+    g = Graph("scalar")
+    one = g.qdq(g.constant("one", [0.5], []), name="/one", scale=0.01)
+    g.output(g.node("Mul", [g.input("x", [2, 2]), one], name="/mul"), [2, 2])
+    plain = float_scalars(g.model(), ())
+    assert off(g.model(), plain) < 1e-6
+    assert operators(plain or g.model()) == ["Mul"]
+    assert float_scalars(convolution(), ()) is None
+
+
+def test_a_concat_of_unlike_scales_gets_one() -> None:
+    model = network("concat", depth=4)
+    for rewrite in (concat_after, concat_one_scale):
+        rewritten = rewrite(model, ())
+        assert 0 <= off(model, rewritten) < 0.05
+        assert rewritten is not None
+        assert not any("unlike" in node.fed for node in asked(rewritten))
+        assert precisions(rewritten) == ["int8"] * 7
+        assert rewrite(rewritten, ()) is None
+    assert (
+        operators(concat_after(model, ()) or model).count("QuantizeLinear")
+        == operators(model).count("QuantizeLinear") - 1
+    )
+
+
+def test_q_dq_of_a_zero_point_is_not_moved_behind_a_concat() -> None:
+    g = Graph("asymmetric")
+    unsigned = Quantiser(TensorProto.UINT8, zero_point=128)
+    parts = [
+        g.qdq(g.input(name, [1, 2]), name=f"/{name}", scale=scale, to=unsigned)
+        for name, scale in (("a", 0.1), ("b", 0.2))
+    ]
+    g.output(g.node("Concat", parts, name="/concat", axis=1), [1, 4])
+    assert concat_after(g.model(), ()) is None
+
+
+def test_q_dq_goes_behind_an_activation() -> None:
+    model = convolution(silu=True, opset=14)
+    moved = behind_activation(model, ())
+    assert off(model, moved) < 0.05
+    # Nothing reads what the activation gives but the network's output: no Q/DQ is needed there.
+    assert operators(moved or model)[-3:] == ["Conv", "Sigmoid", "Mul"]
+    read = network("plain", depth=4)
+    pairs = operators(read).count("QuantizeLinear")
+    between = _between_conv_and_relu(read)
+    again = behind_activation(between, ())
+    assert off(between, again) == 0
+    assert (
+        operators(between).count("QuantizeLinear")
+        == operators(again or read).count("QuantizeLinear")
+        == pairs + 1
+    )
+    assert behind_activation(convolution(), ()) is None
+
+
+def _between_conv_and_relu(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Put a Q/DQ pair between the first convolution of a network that has an Add behind its ReLU, and that ReLU."""
+    for node in model.graph.node:
+        if node.name == "/back0b/Relu":
+            source, node.input[0] = node.input[0], "pair"
+            index = list(model.graph.node).index(node)
+    held = ["/back0b/input_scale", "/back0b/input_zero_point"]
+    model.graph.node.insert(index, helper.make_node("QuantizeLinear", [source, *held], ["narrow"], name="/q"))
+    model.graph.node.insert(
+        index + 1, helper.make_node("DequantizeLinear", ["narrow", *held], ["pair"], name="/dq")
+    )
+    return model
+
+
+def test_only_what_is_blamed_is_kept_from_being_fused() -> None:
+    model = network("plain", depth=4)
+    blamed: Collection[str] = ["/front0a/Conv"]
+    between = identity(model, blamed)
+    assert off(model, between) == 0
+    assert operators(between or model).count("Identity") == 1
+    marked = mark_output(model, blamed)
+    assert off(model, marked) == 0
+    assert [value.name for value in (marked or model).graph.output][1:] == ["/front0a/Conv_output_0"]
+    floated = float_weights(model, blamed)
+    assert precisions(floated) == ["", "int8", "int8", "int8"]
+    for rewrite in (identity, mark_output, float_weights, half_products):
+        assert rewrite(model, ()) is None
+
+
+def test_a_deconvolution_leaves_its_q_dq() -> None:
+    model = network("deconvolution", depth=4)
+    for rewrite, precision in ((float_deconvolution, ""), (half_deconvolution, "fp16")):
+        rewritten = rewrite(model, ())
+        assert 0 < off(model, rewritten) < 0.05
+        assert precisions(rewritten, "ConvTranspose") == [precision]
+        assert precisions(rewritten) == ["int8"] * 4
+        assert rewrite(rewritten or model, ()) is None
+
+
+def test_zeros_in_a_kernel_stand_for_its_dilation() -> None:
+    g = Graph("dilated")
+    x = g.input("x", [1, 2, 5, 5])
+    y = g.conv_transpose(x, g.weight("w", (2, 3, 3, 3)), name="/up", kernel=3, dilation=2)
+    g.output(y, [1, 3, "h", "w"])
+    wide = zeros_in_kernel(g.model(), ())
+    assert off(g.model(), wide) < 1e-6
+    assert wide is not None
+    assert [item.name for item in wide.graph.node[0].attribute].count("dilations") == 0
+    assert zeros_in_kernel(wide, ()) is None
+
+
+def test_no_rewrite_changes_the_model_that_it_is_given() -> None:
+    model = network("concat", depth=4)
+    before = model.SerializeToString()
+    for rewrite in REWRITES:
+        rewrite.apply(model, ["/front0a/Conv"])
+    assert model.SerializeToString() == before
+    assert np.unique([each.name for each in REWRITES]).size == len(REWRITES)
