@@ -1,0 +1,82 @@
+"""`check`: a model of one's own on targets, from Python."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import onnx
+
+from harness.api.checked import Checked
+from harness.errors import HandledError
+from harness.matrix import load_matrix
+from harness.models.own import Given, OwnPrepared, Shapes, Wanted, check_given, load_own, own_case
+from harness.models.own.model import own_model
+from harness.models.running import How, run_models
+from harness.plan import all_cells
+from harness.shipped import looked_up
+from harness.words import Typing
+
+if TYPE_CHECKING:
+    from harness.models.own import OwnModel
+    from harness.run.numbers import Array
+    from harness.run.provision import Via
+
+#: What an array-like may be.
+Arrays = Mapping[str, "Array"]
+
+
+def check(  # noqa: PLR0913  (each by its name, with a default)
+    model: str | Path | onnx.ModelProto,
+    *,
+    targets: str | Iterable[str] = (),
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    inputs: Arrays | None = None,
+    expected: Arrays | None = None,
+    want: str = "auto",
+    typing: str = "graph",
+    flags: Iterable[str] = (),
+    matrix: str | Path | None = None,
+    via: Via = "auto",
+    jobs: int | None = None,
+) -> Checked:
+    """Build a model on each target, run it where that can be, and return what became of it.
+
+    `matrix` is that file, else matrix.yaml here, else the one that comes with the harness. `targets` are names of it,
+    all where none is given. `shapes` are those of dynamic inputs, 1 for each
+    dimension that nobody gives. `inputs` are arrays for all network inputs, made up where none is given; `expected` are
+    outputs to hold the engine to, by default those of the ONNX reference evaluator. `want` is "auto" for the precision
+    that the graph asks of each node, "none", or a pattern of node names. Raises HandledError for a file that is no
+    model, for a target that the matrix has not, and for data that do not fit.
+    """
+    found = load_matrix(looked_up(matrix, "matrix.yaml"))
+    names = {found.target(name).name for name in ([targets] if isinstance(targets, str) else targets)}
+    chosen = replace(found, targets=tuple(each for each in found if not names or each.name in names))
+    wanted = Wanted(
+        Typing(typing),
+        tuple(flags),
+        want,
+        Shapes(optimum={name: tuple(each) for name, each in (shapes or {}).items()}),
+    )
+    own = _own(model, wanted)
+    given = Given(
+        *({name: np.asarray(each) for name, each in (some or {}).items()} for some in (inputs, expected))
+    )
+    if given.inputs or given.expected:
+        check_given(own.label, onnx.load_model_from_string(own.variant.model_bytes()), own.variant, given)
+    cells = all_cells(chosen, (own_case([own]),))
+    prepared = OwnPrepared({own.variant.name: given})
+    judged = run_models(cells, prepared, How(via, jobs or os.cpu_count() or 1))
+    return Checked(own.label, tuple(judged), own.assumed)
+
+
+def _own(model: str | Path | onnx.ModelProto, wanted: Wanted) -> OwnModel:
+    if not isinstance(model, onnx.ModelProto):
+        return load_own(Path(model), wanted)
+    if not model.graph.node:
+        raise HandledError("the model has no node in its graph; give another")
+    return own_model(model, model.graph.name or "model", wanted, name="model")

@@ -1,0 +1,59 @@
+"""`init`: a folder with a matrix, a case, a workflow and what Git is to ignore, all of which run as they are."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness import __version__
+from harness.cli.common import EXIT_OK
+from harness.errors import HandledError
+
+if TYPE_CHECKING:
+    import argparse
+
+_START = Path(__file__).with_name("start")
+#: What is written, and what it is made of.
+_FILES = {
+    "matrix.yaml": "matrix.yaml",
+    "cases/example.py": "example.py.txt",
+    ".github/workflows/trt-compat.yml": "workflow.yml.txt",
+}
+_IGNORED = ("/reports/", "__pycache__/")
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the folder, and whether to overwrite."""
+    command.add_argument(
+        "folder", nargs="?", type=Path, default=Path(), metavar="FOLDER", help="(default: here)"
+    )
+    command.add_argument("--force", action="store_true", help="overwrite what is there of the same name")
+
+
+def init(options: argparse.Namespace) -> int:
+    """Write the files, none of them where one is there already; .gitignore only gets the lines that it lacks."""
+    folder: Path = options.folder
+    there = [name for name in _FILES if (folder / name).exists()]
+    if there and not options.force:
+        raise HandledError(f"{folder / there[0]}: is there already; --force overwrites {', '.join(there)}")
+    try:
+        for name, source in _FILES.items():
+            text = (_START / source).read_text(encoding="utf-8")
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text.replace("@VERSION@", __version__), encoding="utf-8")
+        _ignore(folder / ".gitignore")
+    except OSError as error:
+        raise HandledError(f"{error.filename or folder}: cannot be written: {error.strerror}") from error
+    print(f"written: {', '.join([*_FILES, '.gitignore'])}")
+    cd = "" if folder == Path() else f"{shlex.join(['cd', str(folder)])}; "
+    print(f"next: {cd}trt-compat doctor; trt-compat run, or pytest")
+    return EXIT_OK
+
+
+def _ignore(path: Path) -> None:
+    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    missing = [line for line in _IGNORED if line not in before.splitlines()]
+    if missing:
+        joint = "\n" if before and not before.endswith("\n") else ""
+        path.write_text(before + joint + "\n".join([*missing, ""]), encoding="utf-8")

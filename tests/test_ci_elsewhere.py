@@ -1,0 +1,101 @@
+"""What other repositories take into their workflows runs the cells they name, and ends as those do."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from harness.cli.main import _parse
+
+pytestmark = pytest.mark.unit
+
+ROOT = Path(__file__).parents[1]
+#: Notes its words, writes a summary and ends with the code that it is told.
+PROGRAM = """#!{python}
+import json, os, pathlib, sys
+with open(os.environ["NOTES"], "a") as notes:
+    notes.write(json.dumps([pathlib.Path(sys.argv[0]).name, *sys.argv[1:]]) + "\\n")
+if "--reports" in sys.argv:
+    folder = pathlib.Path(sys.argv[sys.argv.index("--reports") + 1])
+    folder.mkdir()
+    (folder / "summary.md").write_text("of the run")
+    sys.exit(int(os.environ["CODE"]))
+"""
+GIVEN = {"EXPRESSION": "mish and not qdq", "TARGETS": "rtx17 ort131", "REPORTS": "my reports"}
+WANTED = [
+    "run",
+    "-k",
+    "mish and not qdq",
+    "--target",
+    "rtx17",
+    "--target",
+    "ort131",
+    "--reports",
+    "my reports",
+]
+
+
+def workflow_steps() -> list[dict[str, Any]]:
+    workflow = yaml.safe_load((ROOT / ".github/workflows/matrix.yml").read_text())
+    return [step for step in workflow["jobs"]["matrix"]["steps"] if "run" in step]
+
+
+def action_step() -> dict[str, Any]:
+    (step,) = [
+        step for step in yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"] if "run" in step
+    ]
+    return dict(step)
+
+
+def ran(tmp_path: Path, command: str, code: int = 0, **given: str) -> tuple[int, list[list[str]], str]:
+    """Run a step as GitHub does, with stand-ins for pip and the harness; return its code, their words, the summary."""
+    for name in ("bin/pip", "bin/trt-compat", "temporary/trt-compat/bin/trt-compat"):
+        program = tmp_path / name
+        program.parent.mkdir(parents=True, exist_ok=True)
+        program.write_text(PROGRAM.replace("{python}", sys.executable))
+        program.chmod(0o755)
+    notes, summary = tmp_path / "notes", tmp_path / "summary"
+    notes.touch()
+    summary.touch()
+    environment = {
+        "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}",
+        "GITHUB_ACTION_PATH": str(ROOT),
+        "GITHUB_STEP_SUMMARY": str(summary),
+        "RUNNER_TEMP": str(tmp_path / "temporary"),
+        "NOTES": str(notes),
+        "CODE": str(code),
+    }
+    shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", command]
+    done = subprocess.run(
+        shell, cwd=tmp_path, env=environment | given, capture_output=True, text=True, check=False
+    )
+    return done.returncode, [json.loads(line) for line in notes.read_text().splitlines()], summary.read_text()
+
+
+def test_the_workflow_installs_what_it_is_told_and_runs_what_is_asked_for(tmp_path: Path) -> None:
+    install, run = (step["run"] for step in workflow_steps())
+    code, said, _ = ran(tmp_path, install, PACKAGE="trt-compat @ file:///x y.whl")
+    assert (code, said[0][0], said[0][-1]) == (0, "pip", "trt-compat @ file:///x y.whl")
+    assert ran(tmp_path, run, code=1, **GIVEN)[:2] == (1, [*said, ["trt-compat", *WANTED]])
+
+
+def test_the_action_runs_what_is_asked_for_and_tells_the_summary(tmp_path: Path) -> None:
+    code, said, summary = ran(tmp_path, action_step()["run"], code=1, **GIVEN)
+    assert (code, said, summary) == (1, [["trt-compat", *WANTED]], "of the run")
+
+
+@pytest.mark.parametrize("step", [workflow_steps()[1], action_step()], ids=["workflow", "action"])
+def test_nothing_given_is_everything(tmp_path: Path, step: dict[str, Any]) -> None:
+    """And the words are those that the command takes; every input reaches the step."""
+    assert step["env"].keys() == GIVEN.keys()
+    _, said, _ = ran(tmp_path, step["run"], EXPRESSION="", TARGETS="", REPORTS="reports")
+    assert said == [["trt-compat", "run", "-k", "", "--reports", "reports"]]
+    options = _parse(said[0][1:])
+    assert (options.expression, options.targets) == ("", [])

@@ -1,0 +1,99 @@
+"""The package that is installed holds all that it needs, and finds it without a checkout."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness import shipped
+
+pytestmark = pytest.mark.unit
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for the path with the package as a wheel holds it."""
+    pytest.importorskip("setuptools")
+    made = tmp_path_factory.mktemp("package")
+    build = ["egg_info", "--egg-base", str(made), "build_py", "--build-lib", str(made)]
+    subprocess.run([sys.executable, "setup.py", "--quiet", *build], cwd=ROOT, check=True, capture_output=True)
+    return made
+
+
+def installed(library: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run Python in a folder with the package on its path, and nothing of the checkout."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COV"))}
+    return subprocess.run(
+        [sys.executable, *words],
+        cwd=folder,
+        env=kept | {"PYTHONPATH": str(library), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def files(folder: Path, *names: str) -> set[str]:
+    found = [path for name in names for path in (folder / name, *(folder / name).rglob("*"))]
+    return {
+        path.relative_to(folder).as_posix()
+        for path in found
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+
+
+def test_the_package_holds_the_harness_and_what_stands_at_the_repositorys_top(library: Path) -> None:
+    """Every file of harness/, data too, and copies of the matrix, the cases and the Dockerfiles; no other package."""
+    assert {path.name for path in library.iterdir()} == {"harness", "trt_compat.egg-info"}
+    inside = {name for name in files(library, "harness") if not name.startswith("harness/_shipped/")}
+    assert inside == files(ROOT, "harness")
+    copied = files(library / "harness" / "_shipped", ".")
+    assert copied == files(ROOT, "matrix.yaml", "cases", "docker")
+    assert {"matrix.yaml", "cases/measured.yaml", "docker/plugin/formats.h"} <= copied
+
+
+def test_a_checkout_finds_its_own() -> None:
+    assert not shipped.installed()
+    assert [shipped.shipped(name) for name in ("docker", "cases")] == [ROOT / "docker", ROOT / "cases"]
+
+
+def test_an_installed_harness_prints_lines_that_hold_in_any_folder(library: Path, tmp_path: Path) -> None:
+    """The Dockerfiles are named by where they are, but for lines that are published."""
+    code = (
+        "import sys; from pathlib import Path; from harness.matrix import load_matrix\n"
+        "from harness.run.provision import image_command_lines as lines\n"
+        "from harness.shipped import shipped\n"
+        "assert shipped('docker').is_relative_to(sys.argv[1]), shipped('docker')\n"
+        "target = load_matrix(shipped('matrix.yaml')).target('trt102')\n"
+        "print(lines(target)[0]); print(lines(target, here=False)[0])\n"
+    )
+    done = installed(library, tmp_path, "-c", code, str(library))
+    assert done.returncode == 0, done.stderr
+    here, published = (line.split() for line in done.stdout.splitlines())
+    folder = str(library / "harness" / "_shipped" / "docker")
+    assert (here[here.index("-f") + 1], here[-1]) == (f"{folder}/ngc.Dockerfile", folder)
+    assert (published[published.index("-f") + 1], published[-1]) == ("docker/ngc.Dockerfile", "docker")
+
+
+def test_an_installed_harness_lists_what_came_with_it_in_an_empty_folder(
+    library: Path, tmp_path: Path
+) -> None:
+    done = installed(library, tmp_path, "-m", "harness", "show", "mish[fp32]-ort131")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("mish[fp32]-ort131\n")
+    assert "\ncommands, for this folder\n" in done.stdout
+    (said,) = done.stderr.splitlines()
+    assert said.startswith("no matrix.yaml and no cases here: taking what comes with trt-compat ")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_python_finds_what_came_with_it_as_the_command_does(library: Path, tmp_path: Path) -> None:
+    code = "import harness\ntry: harness.check('m.onnx', targets='ort13')\nexcept Exception as error: print(error)"
+    done = installed(library, tmp_path, "-c", code)
+    assert "did you mean 'ort131'?" in done.stdout, done.stdout + done.stderr
