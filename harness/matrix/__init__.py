@@ -2,6 +2,7 @@
 
 from harness.matrix.load import load_matrix
 from harness.matrix.model import Build, Defaults, Matrix, Needs, Platform, Source, Target, versions_agree
+from harness.matrix.slurm import Slurm
 
 __all__ = [
     "Build",
@@ -9,6 +10,7 @@ __all__ = [
     "Matrix",
     "Needs",
     "Platform",
+    "Slurm",
     "Source",
     "Target",
     "load_matrix",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from harness.matrix.model import (
     Target,
     versions_agree,
 )
+from harness.matrix.slurm import read_slurm
 from harness.suggest import did_you_mean
 from harness.words import Engine, Grade
 
@@ -41,7 +43,10 @@ def load_matrix(path: Path) -> Matrix:
     document = checked(path, FORM, _inheritance_problems, _field_problems)
     defaults = _defaults(document.data.get("defaults", {}))
     targets = tuple(
-        _target(name, fields, defaults, document.key_line(("targets", name)))
+        replace(
+            _target(name, fields, defaults, document.key_line(("targets", name))),
+            slurm=read_slurm(fields, document.data.get("defaults", {})),
+        )
         for name, fields in _merged(document.data["targets"]).items()
     )
     return Matrix(targets=targets, defaults=defaults, path=path)
@@ -208,6 +213,7 @@ def _target(name: str, fields: dict[str, Any], defaults: Defaults, line: int) ->
         cuda=fields.get("cuda", ""),
         jetpack=fields.get("jetpack", ""),
         released=fields.get("released", ""),
+        host=fields.get("host", ""),
     )
 
 

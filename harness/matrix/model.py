@@ -12,6 +12,7 @@ from packaging.version import InvalidVersion, Version
 
 from harness.engines import ENGINES
 from harness.errors import HandledError
+from harness.matrix.slurm import UNSAID, Slurm
 from harness.suggest import did_you_mean
 
 if TYPE_CHECKING:
@@ -101,7 +102,8 @@ class Target:
     where ONNX Runtime runs, "" for the other engines. `grade` is how sure it is that the image holds `version`.
     `size_gb` is what a pull of the image or base transfers, None where no source says; `cuda`, `jetpack` and
     `released`, the day of the engine's release, are "" where none does. `timeout_s` is for one cell, `memory_mib` for
-    the container; `line` is where matrix.yaml declares it.
+    the container; `line` is where matrix.yaml declares it. `slurm` is what it asks of a cluster. `host` is the machine
+    whose daemon runs it, as `ssh://...`, "" for the daemon that Docker's own variables name.
     """
 
     name: str
@@ -128,6 +130,8 @@ class Target:
     cuda: str = ""
     jetpack: str = ""
     released: str = ""
+    slurm: Slurm = UNSAID
+    host: str = ""
 
     @property
     def traits(self) -> Traits:
@@ -167,7 +171,7 @@ class Matrix:
         return iter(self.targets)
 
     def sha256(self) -> str:
-        """Return a hash of all that decides what runs where; labels, notes and sources may change freely."""
+        """Return a hash of all that decides what is run; labels, notes, sources and hosts may change freely."""
         said = {
             "label",
             "group",
@@ -179,6 +183,8 @@ class Matrix:
             "cuda",
             "jetpack",
             "released",
+            "slurm",
+            "host",
         }
         targets = [
             {key: value for key, value in asdict(target).items() if key not in said}

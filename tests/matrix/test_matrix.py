@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import HandledError
-from harness.matrix import Matrix, load_matrix, versions_agree
+from harness.matrix import Matrix, Slurm, load_matrix, versions_agree
 from harness.words import Engine, Grade
 
 pytestmark = pytest.mark.unit
@@ -172,6 +172,28 @@ def test_a_small_target_takes_the_defaults(tmp_path: Path) -> None:
     )
 
 
+def test_what_a_target_asks_of_slurm_fills_up_from_the_defaults_field_by_field(tmp_path: Path) -> None:
+    """`gres: null` asks for none where the defaults, or a need of a GPU, would ask for one."""
+    text = target_text(f"{GOOD}\nslurm: {{gres: null, time: '2:00:00', options: ['--mem=8G']}}") + (
+        '  trt87:\n    extends: trt86\n    version: "8.7.0"\n    slurm: {constraint: "l4t_r36&hopper"}\n'
+        '  trt88:\n    extends: trt86\n    version: "8.8.0"\n'
+    )
+    defaults = "defaults: {slurm: {partition: gpus, time: '30', gres: 'gpu:h200:1'}}\n"
+    matrix = load(tmp_path, text.replace("targets:\n", f"{defaults}targets:\n"))
+    own = Slurm(gres="", partition="gpus", time="2:00:00", options=("--mem=8G",))
+    assert [target.slurm for target in matrix] == [
+        own,
+        Slurm(gres="gpu:h200:1", constraint="l4t_r36&hopper", partition="gpus", time="30"),
+        own,
+    ]
+    assert load(tmp_path, target_text(GOOD)).target("trt86").slurm == Slurm()
+
+
+def test_where_a_target_runs_is_no_part_of_what_it_is(tmp_path: Path) -> None:
+    plain = load(tmp_path, target_text(GOOD)).sha256()
+    assert load(tmp_path, target_text(f"{GOOD}\nslurm: {{partition: gpus}}")).sha256() == plain
+
+
 def test_a_digest_pins_the_image_or_the_base_of_the_build(tmp_path: Path) -> None:
     digest = "sha256:" + "0a" * 32
     pulled = load(tmp_path, target_text(f"{GOOD}\ndigest: {digest}")).target("trt86")
@@ -209,6 +231,15 @@ def test_only_the_engine_itself_must_be_of_the_declared_version(tmp_path: Path) 
     pins = "onnxruntime-gpu==1.31.1, onnxruntime-extensions==0.14.0, cuda-python==13.0.1"
     fields = f'engine: onnxruntime\nversion: "1.31.1"\npackages: [{pins}]'
     assert len(load(tmp_path, target_text(fields)).target("trt86").packages) == 3
+
+
+def test_a_host_is_handed_down(tmp_path: Path) -> None:
+    matrix = load(
+        tmp_path,
+        target_text(f"{GOOD}\nhost: ssh://user@orin:2222/run/user/7/docker.sock")
+        + "  other:\n    extends: trt86\n",
+    )
+    assert [target.host for target in matrix] == ["ssh://user@orin:2222/run/user/7/docker.sock"] * 2
 
 
 def test_an_unknown_target_is_guessed_at(shipped: Matrix) -> None:
@@ -379,6 +410,11 @@ BROKEN: list[tuple[str, str | bytes, str]] = [
         "matrix.yaml:7: targets.trt86.provider: 'cudo' is not one of cpu, cuda; did you mean 'cuda'",
     ),
     (
+        "a host with a password",
+        target_text(f"{GOOD}\nhost: ssh://user:word@orin"),
+        "write it like ssh://user@orin or ssh://orin:2222, without a password",
+    ),
+    (
         "CUDA without a GPU",
         target_text(
             'engine: onnxruntime\nversion: "1.2.3"\npackages: [onnxruntime==1.2.3]\nprovider: cuda\n'
@@ -494,6 +530,25 @@ BROKEN: list[tuple[str, str | bytes, str]] = [
         "too little memory",
         target_text(f"{GOOD}\nmemory_mib: 8"),
         "matrix.yaml:7: targets.trt86.memory_mib: is 8; it must be at least 256",
+    ),
+    (
+        "an option of sbatch that the harness sets",
+        target_text(f"{GOOD}\nslurm: {{options: [--mem=8G, --array=0-3]}}"),
+        (
+            "matrix.yaml:7: targets.trt86.slurm.options[1]: '--array=0-3' is not in the right form; write one long "
+            'option with its value, such as "--mem=16G"; account, constraint, gres, partition and time have fields '
+            "of their own, and what names, repeats or holds the job is set by the harness"
+        ),
+    ),
+    (
+        "a time that YAML takes for a number",
+        target_text(f"{GOOD}\nslurm: {{time: 2:00:00}}"),
+        'matrix.yaml:7: targets.trt86.slurm.time: is a number, not text; put it in quotes: "2:00:00"',
+    ),
+    (
+        "a field of Slurm that there is none of",
+        target_text(f"{GOOD}\nslurm: {{feature: hopper}}"),
+        "matrix.yaml:7: targets.trt86.slurm.feature: is not a field that exists here; known: gres, constraint, ",
     ),
     (
         "a capability for TensorRT",
@@ -671,7 +726,7 @@ def test_the_hash_is_of_what_decides_and_not_of_what_is_said_about_it() -> None:
     """A mended note is the same matrix, another pin is not."""
     matrix = load_matrix(SHIPPED)
     first, *rest = matrix.targets
-    noted = dataclasses.replace(first, notes="mended", label="Other", sources=(), line=99)
+    noted = dataclasses.replace(first, notes="mended", label="Other", sources=(), line=99, host="ssh://orin")
     assert dataclasses.replace(matrix, targets=(noted, *rest)).sha256() == matrix.sha256()
     advised = dataclasses.replace(first, needs=dataclasses.replace(first.needs, recommended=">=999"))
     assert dataclasses.replace(matrix, targets=(advised, *rest)).sha256() == matrix.sha256()

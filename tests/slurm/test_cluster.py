@@ -1,0 +1,281 @@
+"""A run on a real Slurm of two nodes: its results are those of this machine, and what befalls it costs only time."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from harness.cli import main
+from harness.record.store import Store
+from tests import needs
+from tests.cli import project
+from tests.processes import alive, descendants
+from tests.slurm.cluster import Cluster
+from tests.slurm.conftest import CELLS, asks
+from tests.waiting import PATIENCE, wait_for
+
+pytestmark = pytest.mark.integration
+
+SLURM = ("--executor", "slurm", "--via", "venv")
+#: What two runs of the same cells cannot agree in.
+STAMPS_AND_TIMES = {
+    "first_seen",
+    "latency_ms",
+    "log_sha256",
+    "medians_ms",
+    "peak_rss_bytes",
+    "phases",
+    "runs",
+    "since",
+    "stamps",
+    "time_ms",
+}
+_CLOCK = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+")
+
+
+def records(folder: Path) -> Counter[str]:
+    """Return how many records each cell has."""
+    return Counter(outcome.cell for outcome in Store(folder / "reports").outcomes())
+
+
+def outputs(folder: Path) -> str:
+    """Return what the tasks under way have written."""
+    found = (folder / "reports" / "slurm").glob("*/*/slurm.txt")
+    return "\n".join(path.read_text(errors="replace") for path in found)
+
+
+@pytest.fixture
+def running(slurm: Cluster, many: Path) -> Iterator[subprocess.Popen[str]]:
+    """Return a run of one task that has recorded some cells and has most of them before it."""
+    needs.network()
+    process = project.harness(many, "run", *SLURM)
+    try:
+        assert wait_for(lambda: len(records(many)) > 3 or process.poll() is not None)
+        if process.poll() is not None:
+            raise AssertionError(f"it ended already: {process.communicate()}\n{slurm.log()}")
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+        assert wait_for(lambda: not slurm.queue() or bool(slurm.call("scancel", "--user=root")))
+
+
+def done(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    """Wait for the end of a run; return its exit code and what it said."""
+    out, err = process.communicate(timeout=PATIENCE)
+    return process.returncode, out, err
+
+
+def whole(folder: Path) -> None:
+    """Hold a run to have recorded each cell once, all of them done, and to have left nothing of the cluster."""
+    assert records(folder) == {f"toy[v{number}]-ort131": 1 for number in range(CELLS)}
+    assert {outcome.state for outcome in Store(folder / "reports").outcomes()} == {"done"}
+    assert len({outcome.stamps.run for outcome in Store(folder / "reports").outcomes()}) == 1
+    assert not (folder / "reports" / "slurm").exists()
+
+
+def without_stamps(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {key: without_stamps(value) for key, value in data.items() if key not in STAMPS_AND_TIMES}
+    if isinstance(data, str):
+        return _CLOCK.sub("", data)
+    return [without_stamps(each) for each in data] if isinstance(data, list) else data
+
+
+def test_what_no_node_has_is_said_and_nothing_is_submitted(
+    slurm: Cluster, toy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A feature, a GPU kind and an architecture that the cluster lacks, and a partition that it does not know."""
+    data = yaml.safe_load((toy / "matrix.yaml").read_text())
+    ort = data["targets"].pop("ort131")
+    data["targets"] = {
+        "feature": ort | {"slurm": {"constraint": "l4t_r99"}},
+        "kind": ort | {"slurm": {"gres": "gpu:b200:1"}},
+        "both": ort | {"slurm": {"gres": "gpu:h200:1", "constraint": "l4t_r36"}},
+        "arm": ort | {"slurm": {"architecture": "aarch64"}},
+        "partition": ort | {"slurm": {"partition": "nowhere"}},
+    }
+    (toy / "matrix.yaml").write_text(yaml.safe_dump(data, sort_keys=False))
+    assert main(["run", *SLURM, "-k", "relu"]) == 3
+    capsys.readouterr()
+    reasons = {outcome.target: outcome.reason for outcome in Store(toy / "reports").outcomes()}
+    lacks = "no node of this Slurm cluster has what it asks for, "
+    assert reasons == {
+        "feature": f"{lacks}--constraint=l4t_r99: Invalid feature specification",
+        "kind": f"{lacks}--gres=gpu:b200:1: Requested node configuration is not available",
+        "both": f"{lacks}--constraint=l4t_r36 --gres=gpu:h200:1: Requested node configuration is not available",
+        "arm": "no node of this Slurm cluster is aarch64",
+        "partition": "Slurm does not take its job, --partition=nowhere: invalid partition specified: nowhere; "
+        "Invalid partition name specified",
+    }
+    assert {outcome.state for outcome in Store(toy / "reports").outcomes()} == {"not_run"}
+    assert slurm.queue() == []
+    assert not (toy / "reports" / "slurm").exists()
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("slurm")
+def test_two_nodes_give_what_this_machine_gives(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    needs.network()
+    asks(
+        toy,
+        trt86={"gres": "gpu:h200:1"},
+        ort131={"constraint": "l4t_r36", "cells": 1, "options": ["--mem=200"]},
+    )
+    assert main(["run", "--via", "venv", "--reports", "here"]) == 0
+    here = capsys.readouterr()
+    assert main(["run", *SLURM, "--reports", "there"]) == 0
+    there = capsys.readouterr()
+    # A line that names the reports' folder is another.
+    lines = there.out.replace("there", "here").replace(" --reports here", "").splitlines()
+    assert lines == here.out.replace(" --reports here", "").splitlines()
+    assert re.search(r"^trt86 runs on node one, in Slurm's job \d+_0\.$", there.err, re.MULTILINE)
+    assert re.search(r"^ort131 runs on node two, in Slurm's job \d+_[01]\.$", there.err, re.MULTILINE)
+    local, remote = (json.loads((toy / folder / "results.json").read_text()) for folder in ("here", "there"))
+    assert without_stamps(remote) == without_stamps(local)
+    assert main(["verify", "--reports", "there"]) == 0
+
+
+@pytest.mark.long
+def test_a_node_that_is_lost_costs_time_and_nothing_else(
+    slurm: Cluster, many: Path, running: subprocess.Popen[str]
+) -> None:
+    """Its task goes on on the other node, and none of what it had recorded is run again."""
+    ((_, _, node),) = slurm.queue()
+    recorded = len(records(many))
+    slurm.kill_node(node)
+    try:
+        assert wait_for(lambda: "of them recorded" in outputs(many).partition("of them recorded")[2])
+        again = [int(found) for found in re.findall(r"(\d+) of them recorded", outputs(many))]
+        code, _, err = done(running)
+    finally:
+        slurm.start_node(node)
+    assert (code, again[0]) == (0, 0), err
+    assert again[-1] >= recorded
+    assert "back into the queue" in err
+    whole(many)
+    assert wait_for(lambda: set(slurm.states().values()) == {"idle"}), slurm.states()
+
+
+@pytest.mark.long
+def test_a_task_that_is_requeued_repeats_nothing(
+    slurm: Cluster, many: Path, running: subprocess.Popen[str]
+) -> None:
+    ((job, _, _),) = slurm.queue()
+    slurm.call("scontrol", "requeue", job)
+    assert wait_for(lambda: outputs(many).count("of them recorded") > 1)
+    again = [int(found) for found in re.findall(r"(\d+) of them recorded", outputs(many))]
+    code, _, err = done(running)
+    assert code == 0, err
+    assert again[0] == 0
+    assert 3 < again[1] < CELLS
+    whole(many)
+
+
+@pytest.mark.long
+def test_a_controller_that_is_restarted_is_waited_for(
+    slurm: Cluster, many: Path, running: subprocess.Popen[str]
+) -> None:
+    slurm.end_controller()
+    said = running.stderr
+    assert said is not None
+    assert any(
+        "Unable to contact slurm controller (connect failure); waiting for it" in line for line in said
+    )
+    slurm.start_controller()
+    code, _, err = done(running)
+    assert code == 0, err
+    whole(many)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupt_cancels_the_jobs_and_keeps_the_records(
+    slurm: Cluster, many: Path, running: subprocess.Popen[str], number: signal.Signals, code: int
+) -> None:
+    (manager,) = slurm.managers()
+    below = descendants(manager)
+    assert below
+    running.send_signal(number)
+    ended, _, err = done(running)
+    assert ended == code, err
+    assert slurm.queue() == []
+    assert wait_for(lambda: not any(alive(pid) for pid in (manager, *below)))
+    found = records(many)
+    assert 3 < len(found) < CELLS
+    assert f"{len(found)} of {CELLS} cells are recorded" in err
+    assert set(found.values()) == {1}
+    assert not (many / "reports" / "slurm").exists()
+
+
+@pytest.mark.long
+def test_a_task_that_somebody_cancels_is_not_run_again(
+    slurm: Cluster, many: Path, running: subprocess.Popen[str]
+) -> None:
+    ((job, _, node),) = slurm.queue()
+    slurm.call("scancel", job)
+    code, out, err = done(running)
+    assert code == 3, err
+    assert f"the task {job} in Slurm ended as CANCELLED on {node}" in out
+    assert set(records(many).values()) == {1}
+    states = Counter(outcome.state for outcome in Store(many / "reports").outcomes())
+    assert states.total() == CELLS
+    assert states["infra_error"] > 0
+    assert "what the tasks in Slurm wrote is kept in " in err
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("why", ["full", "drained"])
+def test_nodes_that_are_full_or_away_are_waited_for(slurm: Cluster, toy: Path, why: str) -> None:
+    """Asked beforehand, Slurm says of a node that is away what it says of one that is not there."""
+    needs.network()
+    asks(toy, ort131={"constraint": "l4t_r36"})
+    if why == "full":
+        slurm.call("sbatch", "--exclusive", "--nodes=2", "--wrap=sleep 600", "--output=/dev/null")
+        assert wait_for(lambda: [state for _, state, _ in slurm.queue()] == ["RUNNING"])
+    else:
+        slurm.call("scontrol", "update", "node=two", "state=drain", "reason=test")
+    with project.harness(toy, "run", *SLURM, "-k", "relu and ort131") as process:
+        said = process.stderr
+        assert said is not None
+        try:
+            # Which of its words Slurm chooses for a node that is away is a matter of which part of it looked last.
+            waits = (
+                "Resources" if why == "full" else "(Nodes required for job are DOWN, DRAINED|ReqNodeNotAvail)"
+            )
+            assert any(re.search(f"1 of 1 tasks wait in Slurm: {waits}", line) for line in said)
+            if why == "full":
+                slurm.call("scancel", "--name=wrap")
+            else:
+                slurm.call("scontrol", "update", "node=two", "state=resume")
+            code, _, err = done(process)
+        finally:
+            process.kill()
+            slurm.call("scancel", "--user=root")
+    assert code == 0, err
+    assert records(toy) == {"toy[relu]-ort131": 1}
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("toy")
+def test_a_python_that_no_node_has_is_said_at_once(
+    slurm: Cluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its task is not submitted again: another try would not mend it."""
+    monkeypatch.setenv("TRT_COMPAT_SLURM_PYTHON", "/nowhere/python")
+    assert main(["run", *SLURM, "-k", "relu and ort131"]) == 3
+    out, err = capsys.readouterr()
+    assert re.search(
+        r"in Slurm ended as FAILED on \w+ \(exit code 127:0, NonZeroExitCode\); it said: .*exec: ", out
+    )
+    assert "submitted again" not in err
+    assert slurm.queue() == []
