@@ -4,12 +4,14 @@ It is a folder of its own, and not part of `harness.run.transport`, because `har
 daemon to pull and build. Nothing of the SDK shows in what it hands out.
 """
 
-from harness.run.docker.client import Daemon, daemon
+from harness.run.docker.absence import met, wait_for
+from harness.run.docker.client import Daemon, address, daemon
 from harness.run.docker.images import Image, ImageRefused, build_image, find_image, run_once
-from harness.run.docker.options import ALL_GPUS, Options, command_line
+from harness.run.docker.options import ALL_GPUS, Options, command_line, program
 from harness.run.docker.pull import Progress, PullBroke, pull_image
 from harness.run.docker.reaper import PROJECT_LABEL, reap
 from harness.run.docker.registry import Layers, layers_of
+from harness.run.docker.ssh import run_there
 from harness.run.docker.stream import DockerTransport
 
 __all__ = [
@@ -23,12 +25,17 @@ __all__ = [
     "Options",
     "Progress",
     "PullBroke",
+    "address",
     "build_image",
     "command_line",
     "daemon",
     "find_image",
     "layers_of",
+    "met",
+    "program",
     "pull_image",
     "reap",
     "run_once",
+    "run_there",
+    "wait_for",
 ]

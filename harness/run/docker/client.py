@@ -1,4 +1,7 @@
-"""A client of the Docker daemon that DOCKER_HOST names, and what the daemon says of itself."""
+"""A client of a Docker daemon, a host's or the one that DOCKER_HOST names, and what the daemon says of itself.
+
+`host` is everywhere an address `ssh://user@host`, "" for the daemon of this environment.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,15 @@ import requests
 from docker.errors import APIError, DockerException
 
 from harness.errors import InfraError
+from harness.run.docker.ssh import SCHEME, complaint, forwarded, socket_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 #: Seconds a call may take; a pull and a build get their own, as they are silent while a layer is unpacked.
 CALL_TIMEOUT = 60
+#: The daemons that answered this process: None, or since when one is gone.
+MET: dict[str, float | None] = {}
 _ARCHITECTURES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 
 
@@ -44,39 +50,48 @@ class Daemon:
         return self.address.startswith(("unix://", "npipe://"))
 
 
-def address() -> str:
+def address(host: str = "") -> str:
     """Return where the daemon is looked for."""
-    return os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
+    return host or os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
 
 
-def connect(timeout: int = CALL_TIMEOUT) -> docker.DockerClient:
+def connect(timeout: int = CALL_TIMEOUT, host: str = "") -> docker.DockerClient:
     """Return a client, to be closed by the caller; raises InfraError when the daemon does not answer."""
+    where = address(host)
     try:
-        _knock(address())
-        return docker.from_env(timeout=timeout)
-    except ImportError as error:
-        raise InfraError(
-            f"DOCKER_HOST={address()} needs the SDK's SSH half: pip install 'docker[ssh]' ({error})"
-        ) from error
+        near = f"unix://{forwarded(where)}" if where.startswith(SCHEME) else ""
+        knock(host)
+        client = (
+            docker.DockerClient(base_url=near, timeout=timeout) if near else docker.from_env(timeout=timeout)
+        )
     except (DockerException, requests.RequestException, OSError) as error:
-        raise InfraError(f"Docker does not answer at {address()}: {innermost(error)}") from error
+        raise InfraError(f"Docker does not answer at {where}: {_why(where, error)}") from error
+    MET[where] = None
+    return client
 
 
-def _knock(where: str) -> None:
+def _why(where: str, error: Exception) -> str:
+    return (complaint(where) if where.startswith(SCHEME) else "") or explanation(error)
+
+
+def knock(host: str = "") -> None:
     """Try a Unix socket first: the SDK leaves its own open when nobody listens, and Python warns of it."""
+    where = address(host)
+    if where.startswith(SCHEME):
+        where = f"unix://{socket_of(where)}"
     if where.startswith("unix://"):
         with socket.socket(socket.AF_UNIX) as probe:
             probe.connect(where.removeprefix("unix://"))
 
 
 @contextmanager
-def connection(timeout: int = CALL_TIMEOUT) -> Iterator[docker.DockerClient]:
+def connection(timeout: int = CALL_TIMEOUT, host: str = "") -> Iterator[docker.DockerClient]:
     """Lend a client and turn whatever the SDK raises meanwhile into an InfraError of one sentence."""
-    client = connect(timeout)
+    client = connect(timeout, host)
     try:
         yield client
     except (DockerException, requests.RequestException) as error:
-        raise InfraError(f"the Docker daemon at {address()} failed: {explanation(error)}") from error
+        raise InfraError(f"the Docker daemon at {address(host)} failed: {explanation(error)}") from error
     finally:
         client.close()
 
@@ -94,16 +109,16 @@ def innermost(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-def daemon(timeout: int = 10) -> Daemon:
+def daemon(timeout: int = 10, host: str = "") -> Daemon:
     """Ask the daemon who it is; raises InfraError when it does not answer within `timeout` seconds a call."""
-    with connection(timeout) as client:
+    with connection(timeout, host) as client:
         info = client.info()
     return Daemon(
         version=str(info.get("ServerVersion", "")),
         name=str(info.get("Name", "")),
         architecture=_ARCHITECTURES.get(str(info.get("Architecture", "")), str(info.get("Architecture", ""))),
         nvidia_runtime="nvidia" in (info.get("Runtimes") or {}),
-        address=address(),
+        address=address(host),
         desktop=info.get("OperatingSystem") == "Docker Desktop",
         root=_root(info),
     )

@@ -51,9 +51,9 @@ class Image:
     labels: dict[str, str]
 
 
-def find_image(reference: str, platform: str) -> Image | None:
+def find_image(reference: str, platform: str, host: str = "") -> Image | None:
     """Return the image under this reference if the daemon holds it for `platform`, else None."""
-    with connection() as client:
+    with connection(host=host) as client:
         return _find(client, reference, platform)
 
 
@@ -65,9 +65,10 @@ def build_image(  # noqa: PLR0913  (all named; each is an option of `docker buil
     arguments: Mapping[str, str],
     labels: Mapping[str, str],
     context: Path | None = None,
+    host: str = "",
 ) -> Image:
     """Build `dockerfile` on the contents of `context`; raises ImageRefused with the end of a failed log."""
-    with tempfile.TemporaryFile() as archive, connection(TRANSFER_TIMEOUT) as client:
+    with tempfile.TemporaryFile() as archive, connection(TRANSFER_TIMEOUT, host) as client:
         _write_context(archive, dockerfile, context)
         try:
             client.images.build(
@@ -92,9 +93,9 @@ def build_image(  # noqa: PLR0913  (all named; each is an option of `docker buil
     return image
 
 
-def run_once(image: str, platform: str, argv: list[str]) -> tuple[int, str]:
+def run_once(image: str, platform: str, argv: list[str], host: str = "") -> tuple[int, str]:
     """Run one command in a throw-away container with no network; returns its exit code and output."""
-    with connection() as client:
+    with connection(host=host) as client:
         try:
             output = client.containers.run(
                 image,

@@ -51,6 +51,11 @@ class Options:
         return {"HOME": "/tmp", "LANG": "C.UTF-8"} | jetson  # noqa: S108  (the only writable place)
 
 
+def program(host: str = "") -> list[str]:
+    """Return the start of a line that asks a host's daemon."""
+    return ["docker", "-H", host] if host else ["docker"]
+
+
 def create_arguments(options: Options, labels: dict[str, str]) -> dict[str, Any]:
     """Return the options as arguments of the SDK's `containers.create`."""
     arguments: dict[str, Any] = {
@@ -60,7 +65,8 @@ def create_arguments(options: Options, labels: dict[str, str]) -> dict[str, Any]
         "command": list(options.argv),
         "platform": options.platform,
         "stdin_open": True,
-        "init": True,
+        # The agent is to be the container's first process: nothing in there can kill or stop that one.
+        "init": False,
         "network_mode": "none",
         "read_only": True,
         "cap_drop": ["ALL"],
@@ -85,9 +91,9 @@ def create_arguments(options: Options, labels: dict[str, str]) -> dict[str, Any]
     return arguments
 
 
-def command_line(options: Options) -> str:
+def command_line(options: Options, host: str = "") -> str:
     """Return `docker run` with the same options, quoted for a POSIX shell; it removes its container."""
-    words = ["docker", "run", "--rm", "-i", "--platform", options.platform, "--init", "--network", "none"]
+    words = [*program(host), "run", "--rm", "-i", "--platform", options.platform, "--network", "none"]
     words += ["--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--user", USER]
     words += ["--memory", f"{options.memory_mib}m", "--memory-swap", f"{options.memory_mib}m"]
     words += ["--pids-limit", str(PIDS), "--tmpfs", f"/tmp:{options.tmpfs}", "--workdir", "/tmp"]  # noqa: S108

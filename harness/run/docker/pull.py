@@ -47,13 +47,14 @@ class PullBroke(Exception):
         self.done = done
 
 
-def pull_image(
+def pull_image(  # noqa: PLR0913  (all named)
     reference: str,
     platform: str,
     *,
     layers: Mapping[str, int] | None = None,
     tell: Callable[[Progress], None] = lambda _: None,
     needed: Callable[[], bool] = lambda: True,
+    host: str = "",
 ) -> Image:
     """Pull an image and `tell` how far it is; `layers` are those that the registry named, if it did.
 
@@ -64,7 +65,7 @@ def pull_image(
     given_up = threading.Event()
     # In a thread of its own: the daemon is silent while the registry is, and an interrupt must not wait for it. The
     # daemon gives up a pull whose client has gone, at the latest when the registry speaks again (20.10).
-    threading.Thread(target=_fetch, args=(reference, platform, events, given_up), daemon=True).start()
+    threading.Thread(target=_fetch, args=(reference, platform, events, given_up, host), daemon=True).start()
     so_far = _SoFar(reference, layers or {})
     try:
         while (event := _next(events, needed, reference)) is not None:
@@ -76,7 +77,7 @@ def pull_image(
                 tell(so_far.progress())
     finally:
         given_up.set()
-    image = find_image(reference, platform)
+    image = find_image(reference, platform, host)
     if image is None:
         raise ImageRefused(f"the registry has it for another platform than {platform}")
     return image
@@ -92,11 +93,13 @@ def _next(events: queue.SimpleQueue[Any], needed: Callable[[], bool], reference:
             continue
 
 
-def _fetch(reference: str, platform: str, events: queue.SimpleQueue[Any], given_up: threading.Event) -> None:
+def _fetch(
+    reference: str, platform: str, events: queue.SimpleQueue[Any], given_up: threading.Event, host: str
+) -> None:
     """Put each event of a pull into the queue, and at last None or the exception that ended it."""
     name, tag = parse_repository_tag(canonical(reference))
     try:
-        with connection(TRANSFER_TIMEOUT) as client:
+        with connection(TRANSFER_TIMEOUT, host) as client:
             try:
                 # Without a tag the daemon would pull all there are.
                 stream = client.api.pull(

@@ -7,7 +7,9 @@ it ended over an hour ago, which its owner, alive, would have seen.
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
+import hashlib
 import os
 import socket
 from dataclasses import dataclass
@@ -27,6 +29,9 @@ RUN_LABEL = "trt-compat.run"
 TARGET_LABEL = "trt-compat.target"
 _FOREIGN_GRACE = dt.timedelta(hours=1)
 _PROC = Path("/proc")
+_MACHINE = Path("/etc/machine-id")
+#: Containers of this process that nobody holds any more.
+_LEFT: set[str] = set()
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,7 @@ def parse_owner(label: str) -> Owner | None:
 
 def this_process() -> Owner:
     """Return the owner that containers started here name."""
-    return Owner(socket.gethostname(), _namespace(), os.getpid(), _started(os.getpid()))
+    return Owner(_host(), _namespace(), os.getpid(), _started(os.getpid()))
 
 
 def labels(target: str, run: str) -> dict[str, str]:
@@ -67,14 +72,23 @@ def labels(target: str, run: str) -> dict[str, str]:
     }
 
 
-def reap() -> tuple[str, ...]:
-    """Remove this project's orphaned containers and return their names; raises InfraError without a daemon."""
+def leave(name: str) -> None:
+    """Hand over a container of this process that could not be removed, as its daemon was gone."""
+    _LEFT.add(name)
+
+
+def reap(host: str = "") -> tuple[str, ...]:
+    """Remove this project's orphaned containers and return their names; raises InfraError without a daemon.
+
+    Those of this process that were left to the reaper are orphans too.
+    """
     removed = []
-    with connection() as client:
+    with connection(host=host) as client:
         for container in client.containers.list(
             all=True, filters={"label": OWNER_LABEL}, ignore_removed=True
         ):
-            if not _orphaned(container):
+            name = str(container.name)
+            if name not in _LEFT and not _orphaned(container):
                 continue
             try:
                 container.remove(force=True, v=True)
@@ -84,7 +98,8 @@ def reap() -> tuple[str, ...]:
                 if error.status_code == 409:  # noqa: PLR2004  (409: its removal is already under way)
                     continue
                 raise
-            removed.append(str(container.name))
+            _LEFT.discard(name)
+            removed.append(name)
     return tuple(removed)
 
 
@@ -105,6 +120,14 @@ def _ended_long_ago(finished: str, now: dt.datetime) -> bool:
         return False
     never = when.year == 1
     return not never and now - when > _FOREIGN_GRACE
+
+
+def _host() -> str:
+    """Return a name for this machine: on a shared daemon two may have the same host name, as boards often do."""
+    with contextlib.suppress(OSError):
+        # The id itself is not to leave the machine (man machine-id).
+        return f"{socket.gethostname()}-{hashlib.sha256(_MACHINE.read_bytes()).hexdigest()[:8]}"
+    return socket.gethostname()
 
 
 def _namespace() -> str:

@@ -11,15 +11,16 @@ import socket
 import struct
 import threading
 import time
+import uuid
 from typing import TYPE_CHECKING, Any
 
 import requests
 from docker.errors import APIError, DockerException, NotFound
 
 from harness.errors import InfraError
-from harness.run.docker.client import connect, explanation
+from harness.run.docker.client import connect, explanation, knock
 from harness.run.docker.options import Options, create_arguments
-from harness.run.docker.reaper import labels
+from harness.run.docker.reaper import PROJECT_LABEL, labels, leave
 from harness.run.transport.api import LADDER, SEND_TIMEOUT, AgentGoneError, ExitStatus, signal_name
 from harness.run.transport.buffers import Deadline, Inbox, Tail
 
@@ -51,16 +52,23 @@ def split_frames(held: bytearray) -> list[tuple[int, bytes]]:
 class DockerTransport:
     """The agent as the command of a container of its own."""
 
-    def __init__(self, options: Options, *, target: str, run: str = "") -> None:
-        """Create, attach and start; raises InfraError, with nothing left behind, when any of it fails."""
+    def __init__(self, options: Options, *, target: str, run: str = "", host: str = "") -> None:
+        """Create, attach and start; raises InfraError, with nothing left behind, when any of it fails.
+
+        What cannot be removed, as the daemon is gone, is handed to the reaper.
+        """
+        #: Chosen here: the daemon may make a container and go before it has said what it is called.
+        self.name = f"{PROJECT_LABEL}-{uuid.uuid4().hex[:12]}"
         self._inbox, self._tail = Inbox(), Tail()
         self._closed = False
         self._status: ExitStatus | None = None
         self._container: Any = None
         self._stream = _Stream()
-        self._client: docker.DockerClient = connect()
+        self._host = host
+        self._client: docker.DockerClient = connect(host=host)
         try:
-            self._container = self._client.containers.create(**create_arguments(options, labels(target, run)))
+            made = create_arguments(options, labels(target, run))
+            self._container = self._client.containers.create(name=self.name, **made)
             self._stream.attach(self._client, self._container.id)
             self._container.start()
         except (DockerException, requests.RequestException) as error:
@@ -70,11 +78,6 @@ class DockerTransport:
             ) from error
         self._pump = threading.Thread(target=self._drain, name=f"pump-{self.name}", daemon=True)
         self._pump.start()
-
-    @property
-    def name(self) -> str:
-        """The container's name."""
-        return str(self._container.name)
 
     def _drain(self) -> None:
         held = bytearray()
@@ -114,13 +117,14 @@ class DockerTransport:
         if self._status is None and self._container is not None:
             try:
                 self._status = self._ask()
-            except (DockerException, requests.RequestException) as error:
+            except (DockerException, OSError) as error:
                 raise InfraError(
                     f"the Docker daemon does not say how the agent is: {explanation(error)}"
                 ) from error
         return self._status
 
     def _ask(self) -> ExitStatus | None:
+        knock(self._host)
         try:
             self._container.reload()
         except NotFound:
@@ -140,9 +144,10 @@ class DockerTransport:
             return
         self._closed = True
         self._stream.end_input()
-        with contextlib.suppress(DockerException, requests.RequestException, InfraError):
+        with contextlib.suppress(DockerException, OSError, InfraError):
             for step, seconds in LADDER:
                 if step is not None:
+                    knock(self._host)
                     with contextlib.suppress(APIError):  # it ended between the question and the signal
                         self._container.kill(signal=step.name)
                 if self._ended_within(seconds):
@@ -162,9 +167,13 @@ class DockerTransport:
 
     def _discard(self) -> None:
         self._stream.close()
-        with contextlib.suppress(DockerException, requests.RequestException):
-            if self._container is not None:
-                self._container.remove(force=True, v=True)
+        try:
+            knock(self._host)
+            self._client.api.remove_container(self.name, force=True, v=True)
+        except NotFound:
+            pass  # never made, or removed by someone else
+        except (DockerException, OSError):
+            leave(self.name)
         self._client.close()
 
 

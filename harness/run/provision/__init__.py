@@ -9,6 +9,7 @@ from harness.run.provision.images import image_command_lines, planned_image
 from harness.run.provision.model import Environment, Unavailable, Unreachable, Via
 from harness.run.provision.prepare import prepare
 from harness.run.provision.pulls import Pulling
+from harness.run.provision.remote import host_of
 from harness.run.provision.requirements import can_run, fitting_gpus, older_driver
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "cache_dir",
     "can_run",
     "fitting_gpus",
+    "host_of",
     "image_command_lines",
     "look_at_host",
     "older_driver",

@@ -19,12 +19,13 @@ from harness.run.provision.cache import cache_dir
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_ARCHITECTURES = {"x86_64": "amd64", "AMD64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
+ARCHITECTURES = {"x86_64": "amd64", "AMD64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 #: Handlers that qemu-user-static and binfmt register, and the architecture each runs.
-_EMULATORS = {"qemu-aarch64": "arm64", "qemu-x86_64": "amd64", "rosetta": "amd64"}
+EMULATORS = {"qemu-aarch64": "arm64", "qemu-x86_64": "amd64", "rosetta": "amd64"}
 #: Where WSL2 puts the driver's programs, which is not on the PATH of every shell.
 _WSL_SMI = "usr/lib/wsl/lib/nvidia-smi"
 _QUERY = "name,uuid,compute_cap,driver_version,memory.total"
+GPU_QUERY = (f"--query-gpu={_QUERY}", "--format=csv,noheader,nounits")
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,9 @@ class Host:
     caller may use (CUDA_VISIBLE_DEVICES is heeded); `emulated` the other architectures whose containers start
     here. `docker` is None when no daemon answers and `docker_reason` says why; `docker_elsewhere` is True
     when the daemon runs on another machine, of whose GPUs and emulation nothing is known here. `wsl` is True under
-    WSL2; `render_groups` are the numbers of the groups that own the render nodes, root's left out.
+    WSL2; `render_groups` are the numbers of the groups that own the render nodes, root's left out. `machine` tells a
+    machine that is looked at over SSH from all others, "" for this one, and `free_image_bytes` what is free there for
+    images, None where it is not known.
     """
 
     architecture: str
@@ -60,6 +63,8 @@ class Host:
     free_disk_mib: int = 0
     wsl: bool = False
     render_groups: tuple[str, ...] = ()
+    machine: str = ""
+    free_image_bytes: int | None = None
 
 
 def look_at_host(root: Path = Path("/")) -> Host:
@@ -69,9 +74,9 @@ def look_at_host(root: Path = Path("/")) -> Host:
     gpus = visible(every, os.environ)
     if every and not gpus:
         gpu_reason = f"CUDA_VISIBLE_DEVICES={os.environ['CUDA_VISIBLE_DEVICES']} hides them"
-    engine, docker_reason = _docker()
+    engine, docker_reason = ask_daemon()
     return Host(
-        architecture=_ARCHITECTURES.get(machine, machine),
+        architecture=ARCHITECTURES.get(machine, machine),
         gpus=gpus,
         gpu_reason=gpu_reason,
         jetson=parse_l4t_release(_text(root / "etc/nv_tegra_release")),
@@ -144,24 +149,29 @@ def emulated_architectures(registry: Path) -> frozenset[str]:
     Without the F flag (fix binary) the kernel looks for the emulator inside the container, where it is not.
     """
     found = set()
-    for handler, architecture in _EMULATORS.items():
+    for handler, architecture in EMULATORS.items():
         try:
-            lines = (registry / handler).read_text(encoding="ascii", errors="replace").splitlines()
+            text = (registry / handler).read_text(encoding="ascii", errors="replace")
         except OSError:
             continue
-        flags = next((line.partition(":")[2] for line in lines if line.startswith("flags:")), "")
-        if "enabled" in lines and "F" in flags:
+        if runs_emulator(text):
             found.add(architecture)
     return frozenset(found)
+
+
+def runs_emulator(entry: str) -> bool:
+    """Tell from a handler's entry in binfmt_misc whether its emulator runs in containers."""
+    lines = entry.splitlines()
+    flags = next((line.partition(":")[2] for line in lines if line.startswith("flags:")), "")
+    return "enabled" in lines and "F" in flags
 
 
 def _gpus(root: Path) -> tuple[tuple[Gpu, ...], str]:
     program = shutil.which("nvidia-smi") or shutil.which(root / _WSL_SMI)
     if program is None:
         return (), "nvidia-smi is not installed"
-    command = [program, f"--query-gpu={_QUERY}", "--format=csv,noheader,nounits"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+        done = subprocess.run([program, *GPU_QUERY], capture_output=True, text=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         return (), f"nvidia-smi did not answer: {error}"
     if done.returncode != 0:
@@ -171,9 +181,10 @@ def _gpus(root: Path) -> tuple[tuple[Gpu, ...], str]:
     return gpus, "" if gpus else "nvidia-smi lists none"
 
 
-def _docker() -> tuple[Daemon | None, str]:
+def ask_daemon(address: str = "") -> tuple[Daemon | None, str]:
+    """Return the daemon at an address, or why there is none."""
     try:
-        return daemon(), ""
+        return daemon(host=address), ""
     except InfraError as error:
         return None, str(error)
 

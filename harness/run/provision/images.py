@@ -7,7 +7,6 @@ import hashlib
 import json
 import os
 import shlex
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.errors import HandledError, InfraError
@@ -19,9 +18,11 @@ from harness.run.provision.model import Environment, Unavailable
 from harness.run.provision.pulls import GB, PATIENCE, Pull, Pulling, obtain
 from harness.run.provision.requirements import architecture
 from harness.run.provision.wheels import asked_for, shim_line
+from harness.shipped import installed, shipped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from harness.matrix import Build, Target
     from harness.run.provision.host import Host
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 #: The base of package-index images, instead of matrix.yaml's: a reference that may hold {arch} (amd64, arm64)
 #: and {python} (3.11). For a machine that reaches no public registry.
 BASE_VARIABLE = "TRT_COMPAT_BASE_IMAGE"
-_DOCKERFILES = Path(__file__).resolve().parents[3] / "docker"
+_DOCKERFILES = shipped("docker")
 #: The plugin's sources: every image but those of packages compiles them.
 _PLUGIN = _DOCKERFILES / "plugin"
 _BASE_LABEL = f"{PROJECT_LABEL}.base"
@@ -91,6 +92,7 @@ def wanted_pull(target: Target) -> Pull:
         target.docker_platform,
         declared=None if target.size_gb is None else round(target.size_gb * GB),
         plain=target.build is not None and target.build.kind == "packages",
+        host=target.host,
     )
 
 
@@ -127,16 +129,19 @@ def build_arguments(target: Target, *, here: bool = True) -> dict[str, str]:
 def image_command_lines(target: Target, *, here: bool = True) -> tuple[str, ...]:
     """Return the lines that get the target's image by hand, run from the repository's root.
 
-    `here` is as for `base_image`.
+    `here` is as for `base_image`: it also leaves out the target's host; where the harness is installed here, the lines
+    hold in any folder.
     """
+    program = docker.program(target.host if here else "")
     if target.build is None:
-        return (shlex.join(["docker", "pull", "--platform", target.docker_platform, target.pull_reference]),)
-    build = ["docker", "build", "--platform", target.docker_platform, "-t", planned_image(target, here=here)]
-    build += ["-f", f"docker/{target.build.kind}.Dockerfile"]
+        return (shlex.join([*program, "pull", "--platform", target.docker_platform, target.pull_reference]),)
+    build = [*program, "build", "--platform", target.docker_platform, "-t", planned_image(target, here=here)]
+    folder = str(_DOCKERFILES) if here and installed() else "docker"
+    build += ["-f", f"{folder}/{target.build.kind}.Dockerfile"]
     for name, value in build_arguments(target, here=here).items():
         build += ["--build-arg", f"{name}={value}"]
     if target.build.kind != "packages":
-        return (shlex.join([*build, "docker"]),)
+        return (shlex.join([*build, folder]),)
     context = packages.by_hand(target, "image")
     fill = ["uv", *packages.site_command(target, str(context / "site"))]
     path_file = f"echo {packages.ENGINE_FOLDER} > {shlex.quote(str(context / 'engine.pth'))}"
@@ -148,8 +153,8 @@ def _built(
     target: Target, build: Build, tag: str, obtain_base: Callable[[], Image], *, allow_build: bool
 ) -> tuple[Image, tuple[str, ...]]:
     base = base_image(target)
-    present = docker.find_image(base, target.docker_platform)
-    image = docker.find_image(tag, target.docker_platform)
+    present = docker.find_image(base, target.docker_platform, target.host)
+    image = docker.find_image(tag, target.docker_platform, target.host)
     # The image is out of date when its base was rebuilt under the same name, but not when the base was deleted.
     current = image is not None and (present is None or image.labels.get(_BASE_LABEL) == present.id)
     context, pins = packages.site(target) if build.kind == "packages" else (_DOCKERFILES, ())
@@ -166,6 +171,7 @@ def _built(
             arguments=build_arguments(target),
             labels={PROJECT_LABEL: "image", _BASE_LABEL: under.id, _BASE_DIGEST_LABEL: under.digest},
             context=context,
+            host=target.host,
         )
     except ImageRefused as error:
         raise Unavailable(f"needs image {tag}, which cannot be built: {error}") from error
@@ -176,7 +182,7 @@ def _built(
 
 def _try_python(target: Target, tag: str, base: str) -> None:
     """Start the new image once: a wrong Python or a missing emulator is better said here than by a cell."""
-    code, said = docker.run_once(tag, target.docker_platform, ["python3", "-c", _PRINT_VERSION])
+    code, said = docker.run_once(tag, target.docker_platform, ["python3", "-c", _PRINT_VERSION], target.host)
     said = " ".join(said.split())
     if code != 0:
         raise Unavailable(f"needs a base image that runs here; {base} on {target.docker_platform}: {said}")
@@ -189,7 +195,7 @@ def _try_python(target: Target, tag: str, base: str) -> None:
 def _dockerfile(build: Build) -> Path:
     path = _DOCKERFILES / f"{build.kind}.Dockerfile"
     if not path.is_file():
-        raise InfraError(f"{path} is missing: the harness is run from a checkout, which holds it")
+        raise InfraError(f"{path} is missing: it comes with the harness, which is not whole; install it anew")
     return path
 
 

@@ -34,7 +34,7 @@ class Environment:
     along. `gpus` are the UUIDs of the GPUs that the agent is given ("all" alone: those of a daemon elsewhere, or under
     WSL2). `note` says which way was taken and why. `folder` is the part of the cache that it was made in, where there
     is one. `groups` own a Jetson's render node. `ignored` is what the machine lacks and was to be tried without, "" for
-    nothing.
+    nothing. `machine` tells another machine's devices from this one's, for which it is "".
     """
 
     via: Literal["docker", "venv"]
@@ -48,6 +48,7 @@ class Environment:
     folder: str = ""
     groups: tuple[str, ...] = ()
     ignored: str = ""
+    machine: str = ""
 
     @property
     def remedy(self) -> str:

@@ -21,13 +21,14 @@ from typing import TYPE_CHECKING
 from packaging.utils import canonicalize_name
 
 from harness.errors import InfraError
+from harness.run.provision import manifest
 from harness.run.provision.cache import CACHE_VARIABLE, cache_dir, make_once
 from harness.run.provision.model import Unavailable, Unreachable
 from harness.run.provision.requirements import architecture
 from harness.run.provision.wheels import asked_for, shim_line, write_shim
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from harness.matrix import Target
 
@@ -39,20 +40,29 @@ _OTHER_MACHINE = {"amd64": "aarch64", "arm64": "x86_64"}
 _TIMEOUT = 1800
 _UV_LOCK = threading.Lock()
 _PINS = "packages.json"
+PYTHON = "bin/python"
 #: Where the Dockerfile puts the packages, and the line of a .pth file that makes Python find them there.
 ENGINE_FOLDER = "/opt/engine"
 
 
 def venv(target: Target) -> tuple[Path, tuple[str, ...]]:
-    """Return the Python of the target's virtual environment, made if missing, and the pins in it."""
+    """Return the Python of the target's virtual environment, made if missing or damaged, and the pins in it."""
     root = venv_folder(target)
-    python = Path("bin", "python")
-    make_once(
-        root,
-        lambda partial: _make_venv(target, partial),
-        whole=lambda folder: _is_whole(folder) and (folder / python).exists(),
-    )
-    return root / python, _pins(root)
+    damaged = damage(target)
+
+    def make(partial: Path) -> None:
+        _make_venv(target, partial)
+        if damaged:
+            _refuse_cached_damage(target, partial)
+
+    _make_once(root, make, PYTHON)
+    return root / PYTHON, _pins(root)
+
+
+def damage(target: Target) -> str:
+    """Return what is wrong with the target's virtual environment, "" where it is whole or not there yet."""
+    root = venv_folder(target)
+    return _damage(root, PYTHON) if os.path.lexists(root) else ""
 
 
 def venv_folder(target: Target) -> Path:
@@ -63,7 +73,7 @@ def venv_folder(target: Target) -> Path:
 def site(target: Target) -> tuple[Path, tuple[str, ...]]:
     """Return a build context with the packages for the target's platform, made if missing, and the pins."""
     root = cache_dir() / "sites" / key(target)
-    make_once(root, lambda partial: _make_site(target, partial), whole=_is_whole)
+    _make_once(root, lambda partial: _make_site(target, partial), _PINS)
     return root, _pins(root)
 
 
@@ -189,12 +199,34 @@ def _is_refusal(said: str) -> bool:
     return bool(found_none) and "in the cache" not in said
 
 
-def _is_whole(root: Path) -> bool:
+def _make_once(root: Path, make: Callable[[Path], None], needed: str) -> None:
+    """Make an environment with the list of its files, unless it is whole."""
+
+    def listed(partial: Path) -> None:
+        make(partial)
+        manifest.write(partial)
+
+    make_once(root, listed, whole=lambda folder: not _damage(folder, needed))
+    if not (root / manifest.FILE).exists():
+        # It was made before there were such lists.
+        manifest.write(root)
+
+
+def _damage(root: Path, needed: str) -> str:
     try:
         _pins(root)
     except (OSError, ValueError, TypeError):
-        return False
-    return True
+        return f"{_PINS} is gone or is no list of pins"
+    return manifest.damage(root) if (root / needed).exists() else f"{needed} is gone"
+
+
+def _refuse_cached_damage(target: Target, folder: Path) -> None:
+    """Install anew, from the index, the packages that uv keeps damaged: it links them into environments."""
+    names = manifest.unlike_records(next((folder / "lib").glob("python*/site-packages")))
+    if names:
+        _, install = venv_commands(target, folder)
+        _uv(target, ["cache", "clean", *names])
+        _uv(target, [*install, "--reinstall"])
 
 
 def _write_pins(root: Path, packages: Path) -> None:

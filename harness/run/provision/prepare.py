@@ -6,12 +6,21 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from harness.run import docker
 from harness.run.docker import ALL_GPUS
 from harness.run.provision import interpreter, packages
 from harness.run.provision.host import Host, look_at_host
 from harness.run.provision.images import prepare_image
-from harness.run.provision.model import BrokenOff, Environment, NeedsPull, Unavailable, Via
+from harness.run.provision.model import (
+    BrokenOff,
+    Environment,
+    NeedsPull,
+    Unavailable,
+    Unreachable,
+    Via,
+)
 from harness.run.provision.pulls import Pulling
+from harness.run.provision.remote import look_there
 from harness.run.provision.requirements import architecture, can_run, refusal, tried_gpus
 
 if TYPE_CHECKING:
@@ -39,10 +48,11 @@ def prepare(  # noqa: PLR0913
     the target cannot run here, InfraError when the machinery fails. Safe to call from several processes at once: one
     does the work, the others wait for it.
     """
-    host = host or look_at_host()
+    host = host or _looked_at(target, via, pulling)
     lacking = can_run(target, host, via, ignore_needs=ignore_needs)
     if lacking is not None:
-        raise Unavailable(lacking)
+        away = target.host and via != "venv" and host.docker is None
+        raise (Unreachable if away else Unavailable)(lacking)
     ignored = (refusal(target, host, via) or "") if ignore_needs else ""
     image = partial(prepare_image, target, host, pulling, allow_build=allow_build)
     made = _prepare(target, via, host, image)
@@ -51,6 +61,13 @@ def prepare(  # noqa: PLR0913
         gpus = _container_gpus(target, host, host.docker, gpus, tried=bool(ignored))
     note = f"{made.note} It {ignored}: tried all the same." if ignored else made.note
     return replace(made, gpus=gpus, ignored=ignored, note=note)
+
+
+def _looked_at(target: Target, via: Via, pulling: Pulling) -> Host:
+    """Return the machine that the target runs on; a daemon that has answered before is no machine without Docker."""
+    if via != "venv" and docker.met(target.host) and (gone := docker.wait_for(target.host, pulling.needed)):
+        raise Unreachable(f"needs Docker; {gone}")
+    return look_there(target.host) if target.host else look_at_host()
 
 
 def _prepare(target: Target, via: Via, host: Host, image: Callable[[], Environment]) -> Environment:
@@ -69,8 +86,10 @@ def _prepare(target: Target, via: Via, host: Host, image: Callable[[], Environme
             raise
         return _venv(target, f"as Docker has no image for it ({why})")
     groups, told = _render_groups(target, host)
-    note = f"{made.note[:-1]}: Docker {host.docker.version} answers.{told}"
-    return replace(made, groups=groups, note=note)
+    where = f" on {target.host}" if target.host else ""
+    machine = host.docker.name if host.docker_elsewhere else host.machine
+    note = f"{made.note[:-1]}: Docker {host.docker.version} answers{where}.{told}"
+    return replace(made, groups=groups, note=note, machine=machine)
 
 
 def _render_groups(target: Target, host: Host) -> tuple[tuple[str, ...], str]:
@@ -86,10 +105,10 @@ def _render_groups(target: Target, host: Host) -> tuple[tuple[str, ...], str]:
 
 
 def _container_gpus(
-    target: Target, host: Host, docker: Daemon, known: tuple[str, ...], *, tried: bool
+    target: Target, host: Host, engine: Daemon, known: tuple[str, ...], *, tried: bool
 ) -> tuple[str, ...]:
     # Where a GPU is welcome but not needed, a daemon that cannot pass one on is no reason to fail.
-    wanted = target.needs.gpu or docker.nvidia_runtime
+    wanted = target.needs.gpu or engine.nvidia_runtime
     if not wanted:
         return ()
     if host.docker_elsewhere:
@@ -100,7 +119,12 @@ def _container_gpus(
 
 
 def _venv_possible(target: Target, host: Host) -> bool:
-    return bool(target.packages) and architecture(target) == host.architecture and target.platform != "jetson"
+    return (
+        not target.host
+        and bool(target.packages)
+        and architecture(target) == host.architecture
+        and target.platform != "jetson"
+    )
 
 
 def _venv(target: Target, why: str) -> Environment:
@@ -109,10 +133,12 @@ def _venv(target: Target, why: str) -> Environment:
         python, pins = own, interpreter.pins_in(own, target)
         note = f"{target.name} runs in {own}, as {interpreter.VARIABLE} says, with what is installed there."
     else:
-        folder = str(packages.venv_folder(target))
+        folder, damage = str(packages.venv_folder(target)), packages.damage(target)
         made, pins = packages.venv(target)
         python = str(made)
         note = f"{target.name} runs in a virtual environment, {why}."
+        if damage:
+            note += f" It was damaged ({damage}), and was made anew in {folder}."
     return Environment(
         via="venv",
         target=target.name,

@@ -46,7 +46,8 @@ class Pull:
     """An image to be pulled.
 
     `declared` is its size in bytes by matrix.yaml; `plain` says that it is the Python that package images are built
-    on; `layers` are as the registry names them, empty where it does not.
+    on; `layers` are as the registry names them, empty where it does not. `host` is whose daemon pulls it, "" for the
+    one of this environment.
     """
 
     reference: str
@@ -54,6 +55,7 @@ class Pull:
     declared: int | None = None
     plain: bool = False
     layers: Layers = field(default_factory=dict, hash=False)
+    host: str = ""
 
     @property
     def size(self) -> int | None:
@@ -101,6 +103,8 @@ def free_bytes(host: Host) -> int | None:
     """Return what is free where the daemon keeps images, None where it is not known."""
     if host.docker is None or host.docker_elsewhere or not host.docker.root:
         return None
+    if host.machine:
+        return host.free_image_bytes
     try:
         return shutil.disk_usage(host.docker.root).free
     except OSError:
@@ -119,20 +123,21 @@ def too_little(what: str, size: int | None, host: Host) -> str | None:
 
 
 def obtain(wanted: Pull, pulling: Pulling, host: Host) -> Image:
-    """Return an image that is here, or pull it, one at a time on this machine.
+    """Return an image that is here, or pull it, one at a time on a machine.
 
     Raises NeedsPull where it is large and that was not asked for, Unavailable where it is not to be had, and InfraError
     where there is no room for it.
     """
-    found = docker.find_image(wanted.reference, wanted.platform)
+    found = docker.find_image(wanted.reference, wanted.platform, wanted.host)
     if found is not None:
         return found
     wanted = _measured(wanted, pulling)
     if wanted.large and not pulling.large:
         raise NeedsPull(wanted.refusal)
-    with locked("pull", timeout=PATIENCE, needed=pulling.needed):
+    with locked(f"pull-{host.machine}".rstrip("-"), timeout=PATIENCE, needed=pulling.needed):
         # Whoever had the lock before may have pulled this very image.
-        return docker.find_image(wanted.reference, wanted.platform) or _pulled(wanted, pulling, host)
+        found = docker.find_image(wanted.reference, wanted.platform, wanted.host)
+        return found or _pulled(wanted, pulling, host)
 
 
 def _measured(wanted: Pull, pulling: Pulling) -> Pull:
@@ -153,7 +158,12 @@ def _pulled(wanted: Pull, pulling: Pulling, host: Host) -> Image:
     needs = f"needs image {wanted.reference}"
     try:
         return docker.pull_image(
-            wanted.reference, wanted.platform, layers=wanted.layers, tell=pulling.tell, needed=pulling.needed
+            wanted.reference,
+            wanted.platform,
+            layers=wanted.layers,
+            tell=pulling.tell,
+            needed=pulling.needed,
+            host=wanted.host,
         )
     except PullBroke as error:
         raise BrokenOff(f"{needs}, whose pull broke off after {amount(error.done)}: {error}") from error

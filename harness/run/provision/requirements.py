@@ -17,8 +17,13 @@ def can_run(target: Target, host: Host, via: Via = "auto", *, ignore_needs: bool
 
     With `ignore_needs` only what makes it impossible counts.
     """
+    if target.host and via == "venv":
+        return f"needs its host {target.host}, where engines run in containers alone; leave --via venv out"
+    if target.host and host.docker is None:
+        return f"needs the host that matrix.yaml names for {target.name}; {host.docker_reason}"
     refused = None if ignore_needs else refusal(target, host, via)
-    return refused or _impossible(target, host, via)
+    lacking = refused or _impossible(target, host, via)
+    return f"{lacking} (on {target.host})" if lacking and target.host else lacking
 
 
 def refusal(target: Target, host: Host, via: Via = "auto") -> str | None:

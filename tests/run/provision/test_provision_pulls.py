@@ -56,7 +56,7 @@ class World:
         monkeypatch.setattr(docker, "pull_image", self.pull)
         monkeypatch.setattr(docker, "layers_of", self.layers)
 
-    def find(self, reference: str, platform: str) -> Image | None:
+    def find(self, reference: str, platform: str, _host: str = "") -> Image | None:
         return Image("sha256:1", "sha256:2", platform, {}) if reference in self.here else None
 
     def pull(self, reference: str, platform: str, **_: Any) -> Image:

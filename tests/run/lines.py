@@ -1,0 +1,215 @@
+"""Lines to a daemon that can be cut: a socket in front of the machine's own, a daemon of one's own, and an sshd."""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests import needs, processes
+from tests.waiting import wait_for
+
+
+def local_socket() -> str:
+    """Need the daemon of this machine at a Unix socket; returns its path."""
+    needs.docker()
+    address = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
+    if not address.startswith("unix://"):
+        pytest.skip(f"the daemon is at {address}, and not at a socket of this machine")
+    return address.removeprefix("unix://")
+
+
+class Front:
+    """A socket that hands connections on to a daemon's; `cut` is what a daemon's end looks like, but for containers."""
+
+    def __init__(self, path: Path, behind: str) -> None:
+        self.address = f"unix://{path}"
+        self.asked = 0
+        self._path, self.behind = path, behind
+        self._open: list[socket.socket] = []
+        self._listener: socket.socket | None = None
+
+    def restore(self) -> None:
+        """Take connections, again."""
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(str(self._path))
+        self._listener.listen()
+        threading.Thread(target=self._serve, args=(self._listener,), daemon=True).start()
+
+    def cut(self) -> None:
+        """Cut all connections and take no more."""
+        listener, self._listener = self._listener, None
+        if listener is None:
+            return
+        self._path.unlink()
+        for each in (listener, *self._open):
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+            each.close()
+        self._open.clear()
+
+    def _serve(self, listener: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                near, _ = listener.accept()
+                far = socket.socket(socket.AF_UNIX)
+                far.connect(self.behind)
+                self._open += [near, far]
+                self.asked += 1
+                for source, sink in ((near, far), (far, near)):
+                    threading.Thread(target=_copy, args=(source, sink), daemon=True).start()
+
+
+def _copy(source: socket.socket, sink: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while data := source.recv(1 << 16):
+            sink.sendall(data)
+        sink.shutdown(socket.SHUT_WR)
+
+
+@dataclass
+class Engine:
+    """A dockerd of one's own, that leaves the machine's alone; it has no network."""
+
+    folder: Path
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def address(self) -> str:
+        """Where it listens."""
+        return f"unix://{self.folder}/docker.sock"
+
+    def docker(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run the docker command on it."""
+        return subprocess.run(
+            ["docker", "-H", self.address, *words], capture_output=True, text=True, check=False
+        )
+
+    def start(self) -> None:
+        """Start it and wait until it answers."""
+        words = [
+            "--data-root",
+            f"{self.folder}/data",
+            "--exec-root",
+            f"{self.folder}/exec",
+            "-H",
+            self.address,
+        ]
+        words += ["--pidfile", f"{self.folder}/pid", "--bridge=none", "--iptables=false"]
+        with (self.folder / "log").open("ab") as log:
+            self.process = subprocess.Popen(
+                ["dockerd", *words], stdout=log, stderr=log, start_new_session=True
+            )
+        assert wait_for(lambda: self.docker("version").returncode == 0), (self.folder / "log").read_text()
+
+    def end(self, number: signal.Signals = signal.SIGTERM) -> None:
+        """End it, and wait for that."""
+        if self.process is not None:
+            self.process.send_signal(number)
+            self.process.wait()
+            self.process = None
+
+
+@dataclass
+class Sshd:
+    """An sshd on 127.0.0.1 that lets one key of its own in; with `path` as PATH, `ssh` knows it and has the key."""
+
+    folder: Path
+    port: int = 0
+    process: subprocess.Popen[bytes] | None = None
+    path: str = ""
+    log: Path = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Make keys and settings."""
+        self.log = self.folder / "log"
+        for name in ("host", "key", "stranger"):
+            subprocess.run(
+                ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(self.folder / name)], check=True
+            )
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+        settings = {
+            "Port": self.port,
+            "ListenAddress": "127.0.0.1",
+            "HostKey": self.folder / "host",
+            "AuthorizedKeysFile": self.folder / "key.pub",
+            "PidFile": "none",
+            "StrictModes": "no",
+            "UsePAM": "no",
+            "PasswordAuthentication": "no",
+            "KbdInteractiveAuthentication": "no",
+        }
+        (self.folder / "sshd_config").write_text(
+            "".join(f"{key} {value}\n" for key, value in settings.items())
+        )
+        kind, public = (self.folder / "host.pub").read_text().split()[:2]
+        (self.folder / "known").write_text(f"[127.0.0.1]:{self.port} {kind} {public}\n")
+        self.let("key", "known")
+        folder = self.folder / "bin"
+        folder.mkdir()
+        (folder / "ssh").write_text(
+            f'#!/bin/sh\nexec {needs.program("ssh")} -F {self.folder}/ssh_config "$@"\n'
+        )
+        (folder / "ssh").chmod(0o755)
+        self.path = f"{folder}:{os.environ['PATH']}"
+
+    @property
+    def address(self) -> str:
+        """What a target names as its host."""
+        return f"ssh://{getpass.getuser()}@127.0.0.1:{self.port}"
+
+    def let(self, key: str, known: str) -> None:
+        """Have the program `ssh` of `path` use a key, and a file of known hosts."""
+        (self.folder / "ssh_config").write_text(
+            f"IdentityFile {self.folder / key}\nIdentitiesOnly yes\nIdentityAgent none\n"
+            f"UserKnownHostsFile {self.folder / known}\nGlobalKnownHostsFile none\n"
+        )
+
+    def start(self) -> None:
+        """Start it and wait until it listens."""
+        if os.geteuid() == 0:
+            # Where Debian's package is installed and nothing starts its service.
+            Path("/run/sshd").mkdir(exist_ok=True)
+        program = needs.program("sshd")
+        self.process = subprocess.Popen(
+            [program, "-D", "-f", str(self.folder / "sshd_config"), "-E", str(self.log)],
+            start_new_session=True,
+        )
+        assert wait_for(self._listens), self.log.read_text()
+
+    def _listens(self) -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+    def cut(self) -> None:
+        """End every session, but not the sshd that takes new ones."""
+        assert self.process is not None
+        for pid in processes.descendants(self.process.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def end(self) -> None:
+        """End it with its sessions."""
+        if self.process is not None:
+            self.cut()
+            self.process.terminate()
+            self.process.wait()
+            self.process = None
+
+
+def needs_sshd() -> None:
+    """Need an sshd and an ssh, and the daemon of this machine."""
+    local_socket()
+    for name in ("sshd", "ssh", "ssh-keygen"):
+        needs.program(name)
+    assert sys.platform == "linux"

@@ -1,0 +1,167 @@
+"""A daemon that goes away in the middle of a run: waited for, and the cell is run again; or said once, and no more."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from harness.run.docker import absence
+from harness.run.docker.client import MET
+from harness.run.provision import Unreachable, prepare
+from harness.run.target import Aborted
+from harness.words import Class
+from tests import needs
+from tests.run.bench import Bench, cell, classified, target
+from tests.run.lines import Engine, Front, local_socket
+from tests.waiting import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from harness.judge.classify import Classification
+    from harness.run.target import TargetRunner
+
+pytestmark = [pytest.mark.integration, pytest.mark.parametrize("bench", ["docker"], indirect=True)]
+
+
+@pytest.fixture
+def front(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Front]:
+    """The daemon of this machine, behind a socket that can go."""
+    made = Front(tmp_path / "front.sock", local_socket())
+    made.restore()
+    monkeypatch.setenv("DOCKER_HOST", made.address)
+    yield made
+    made.cut()
+
+
+def run(runner: TargetRunner, do: str) -> Classification:
+    outcome, _ = runner.run(cell(do, runner.target))
+    return classified(outcome)
+
+
+def back_later(front: Front) -> None:
+    """Have the daemon gone for a moment."""
+    front.cut()
+    threading.Timer(1.0, front.restore).start()
+
+
+def there(behind: str, name: str | int) -> bool:
+    """Tell whether a container exists, whatever DOCKER_HOST says."""
+    asked = ["docker", "-H", f"unix://{behind}", "inspect", str(name)]
+    return subprocess.run(asked, capture_output=True, check=False).returncode == 0
+
+
+def test_a_daemon_that_comes_back_costs_no_cell_and_leaves_no_container(bench: Bench, front: Front) -> None:
+    """The container of the time before outlives the connection here; it is removed before the next is made."""
+    runner = bench.runner(target())
+    assert run(runner, "echo").cls is Class.BUILT
+    bench.during(lambda: back_later(front))
+    assert run(runner, "nap").cls is Class.BUILT
+    assert run(runner, "echo").cls is Class.BUILT
+    assert len(bench.agents) == 2
+    assert not there(front.behind, bench.agents[0])
+    runner.close()
+    assert not there(front.behind, bench.agents[1])
+
+
+def test_a_daemon_gone_between_two_cells_or_at_a_start_is_waited_for_too(bench: Bench, front: Front) -> None:
+    runner = bench.runner(target())
+    assert run(runner, "echo").cls is Class.BUILT
+    back_later(front)
+    assert run(runner, "echo").cls is Class.BUILT
+    other = bench.runner(target("other"))
+    back_later(front)
+    assert run(other, "echo").cls is Class.BUILT
+    other.close()
+
+
+def test_a_daemon_that_stays_away_is_waited_for_once_by_all(
+    bench: Bench, front: Front, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rest of the target, and of every other, is told at once, and nothing takes a virtual environment instead."""
+    monkeypatch.setattr(absence, "PATIENCE", 1.0)
+    runner = bench.runner(target())
+    bench.during(front.cut)
+    found = run(runner, "nap")
+    assert found.cls is Class.INFRA_ERROR
+    gone = "[Errno 2] No such file or directory; it was waited for 1 s"
+    assert found.reason == f"Docker does not answer at {front.address}: {gone}"
+    monkeypatch.setattr(time, "sleep", no_wait)
+    assert run(runner, "echo") == found
+    assert run(bench.runner(target("other")), "echo").cls is Class.INFRA_ERROR
+    with pytest.raises(
+        Unreachable, match=r"^needs Docker; Docker does not answer at .*; it was waited for 1 s$"
+    ):
+        prepare(target("third"), "auto")
+    monkeypatch.undo()
+    subprocess.run(
+        ["docker", "-H", f"unix://{front.behind}", "rm", "-f", str(bench.agents[0])],
+        capture_output=True,
+        check=True,
+    )
+
+
+def no_wait(_seconds: float) -> None:
+    raise AssertionError("somebody waits for a daemon that was given up")
+
+
+def test_a_wait_for_a_daemon_ends_with_the_run(bench: Bench, front: Front) -> None:
+    runner = bench.runner(target())
+    bench.during(front.cut)
+
+    def interrupt() -> None:
+        wait_for(lambda: MET.get(front.address) is not None)
+        runner.abort()
+
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(Aborted):
+        runner.run(cell("nap", runner.target))
+    front.restore()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_dockerd_that_is_restarted_costs_no_cell(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    """Ended in order it ends its containers, killed it leaves them to its next start."""
+    needs.program("dockerd")
+    engine = Engine(tmp_path)
+    engine.start()
+    try:
+        image = needs.base_image()
+        saved = subprocess.Popen(["docker", "save", image], stdout=subprocess.PIPE)
+        subprocess.run(["docker", "-H", engine.address, "load"], stdin=saved.stdout, check=True)
+        assert saved.wait() == 0
+        monkeypatch.setenv("DOCKER_HOST", engine.address)
+        runner = bench.runner(target())
+
+        def restart() -> None:
+            engine.end(number)
+            threading.Timer(3.0, engine.start).start()
+
+        bench.during(restart)
+        assert [run(runner, do).cls for do in ("nap", "echo")] == [Class.BUILT] * 2
+        runner.close()
+        assert engine.docker("ps", "-aq").stdout == ""
+    finally:
+        wait_for(lambda: engine.process is not None)
+        engine.end()
+
+
+def test_the_minute_is_over_only_for_one_absence(bench: Bench, front: Front) -> None:  # noqa: ARG001
+    """A daemon that came back is waited for anew."""
+    assert absence.wait_for() == ""
+    assert MET[front.address] is None
+    front.cut()
+    assert absence.wait_for(needed=lambda: False).startswith("Docker does not answer")
+    assert isinstance(MET[front.address], float)
+    front.restore()
+    assert absence.wait_for() == ""
+    assert MET[front.address] is None

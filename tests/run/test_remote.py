@@ -1,0 +1,390 @@
+"""Cells on a daemon behind SSH: the same as here; what keeps from it is one sentence; nothing is left there."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from harness.errors import InfraError
+from harness.matrix import Build
+from harness.run import docker
+from harness.run.commands import command_lines, plan_environment, published_lines
+from harness.run.docker import absence, ssh
+from harness.run.gpus import alone_on
+from harness.run.provision import Host, Unavailable, Unreachable, host_of, look_at_host, prepare, remote
+from harness.run.provision.remote import look_there
+from harness.run.pull_plan import plan_pulls
+from harness.words import Class
+from tests import needs
+from tests.run.bench import Bench, cell, classified, lives, target
+from tests.run.lines import Sshd, needs_sshd
+from tests.run.provision.factory import gpu_target
+from tests.run.provision.factory import target as package_target
+from tests.waiting import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harness.judge.classify import Classification
+    from harness.run.target import TargetRunner
+
+ROOT = Path(__file__).resolve().parents[2]
+ORIN = "ssh://user@orin"
+#: What an ssh says that does not get through, and what becomes of it.
+REFUSALS = {
+    "ssh: Could not resolve hostname orin: Name or service not known": "ssh: Could not resolve hostname orin: ",
+    "ssh: connect to host orin port 22: No route to host": "ssh: connect to host orin port 22: No route",
+    "user@orin: Permission denied (publickey).": "ssh: user@orin: Permission denied (publickey); it takes none of your "
+    "keys: `ssh-copy-id user@orin`",
+    "Welcome\nHost key verification failed.": "ssh: its host key is not known here; connect once by hand, "
+    "`ssh user@orin`, and confirm it",
+    "@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\nHost key verification failed.": "ssh: its host key is not "
+    "the one that is known; make sure why, then `ssh-keygen -R orin`",
+}
+
+
+def fake_ssh(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    """Put a shell script in the place of the program ssh."""
+    (folder / "ssh").write_text(f"#!/bin/sh\n{script}\n")
+    (folder / "ssh").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+
+
+@pytest.fixture
+def short() -> Iterator[Path]:
+    """Make a folder whose name leaves room for a socket's in it."""
+    with tempfile.TemporaryDirectory() as name:
+        yield Path(name)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("said", REFUSALS)
+def test_what_keeps_ssh_from_connecting_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str
+) -> None:
+    fake_ssh(tmp_path, monkeypatch, f"cat >&2 <<'END'\n{said}\nEND\nexit 255")
+    with pytest.raises(InfraError) as caught:
+        docker.daemon(host=ORIN)
+    assert str(caught.value).startswith(f"Docker does not answer at {ORIN}: {REFUSALS[said]}")
+    with pytest.raises(InfraError, match=f"^{ORIN} does not answer: ssh: "):
+        docker.run_there(ORIN, ["true"])
+    with pytest.raises(Unreachable) as refused:
+        prepare(package_target(host=ORIN))
+    assert str(refused.value).startswith(
+        f"needs the host that matrix.yaml names for toy; Docker does not answer at {ORIN}: {REFUSALS[said]}"
+    )
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("script", "sentence"),
+    [
+        (
+            "echo 'Have a nice day'; echo 'trt-compat absent'",
+            "that machine has no socket /var/run/docker.sock; is Docker",
+        ),
+        (
+            "echo 'trt-compat closed'",
+            "its user may not write to /var/run/docker.sock; add that user to the group docker",
+        ),
+        ("exit 1", "ssh: no answer"),
+    ],
+)
+def test_a_machine_without_a_docker_to_talk_to_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, sentence: str
+) -> None:
+    fake_ssh(tmp_path, monkeypatch, script)
+    with pytest.raises(InfraError) as caught:
+        docker.daemon(host=ORIN)
+    assert str(caught.value).startswith(f"Docker does not answer at {ORIN}: {sentence}")
+
+
+@pytest.mark.unit
+def test_a_folder_whose_name_is_too_long_for_a_socket_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_ssh(tmp_path, monkeypatch, "exit 1")
+    (deep := tmp_path / ("d" * 100)).mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(deep))
+    with pytest.raises(InfraError, match=rf"as those in {deep}; set TMPDIR to a folder with a shorter name$"):
+        docker.daemon(host=ORIN)
+    assert not list(deep.iterdir())
+
+
+@pytest.mark.unit
+def test_without_ssh_or_with_a_password_in_the_address_it_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for ask in (lambda: docker.daemon(host=ORIN), lambda: docker.run_there(ORIN, ["true"])):
+        with pytest.raises(InfraError, match=f"{ORIN}.*: the program ssh is not installed here$"):
+            ask()
+    monkeypatch.setenv("DOCKER_HOST", "ssh://user:secret@orin")
+    with pytest.raises(InfraError, match="cannot be read: write it like") as caught:
+        docker.daemon()
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.unit
+def test_an_address_is_read_as_docker_reads_it() -> None:
+    plain, whole, bare = map(
+        ssh.parsed, ("ssh://orin", "ssh://user@10.0.0.7:2222/run/user/7/docker.sock", "ssh://[::1]:22/")
+    )
+    assert (plain.user, plain.host, plain.port, plain.socket) == ("", "orin", "", "/var/run/docker.sock")
+    assert (whole.user, whole.host, whole.port) == ("user", "10.0.0.7", "2222")
+    assert (whole.socket, whole.by_hand) == ("/run/user/7/docker.sock", "ssh -p 2222 user@10.0.0.7")
+    assert (bare.host, bare.port, bare.socket) == ("::1", "22", "/var/run/docker.sock")
+    assert plain.command()[-2:] == ["--", "orin"]
+    for wrong in (
+        "ssh://",
+        "ssh://-oProxyCommand=x",
+        "ssh://a b",
+        "tcp://orin",
+        "ssh://orin:port",
+        "ssh://orin;id",
+    ):
+        with pytest.raises(InfraError):
+            ssh.parsed(wrong)
+
+
+@pytest.mark.unit
+def test_a_target_with_a_host_takes_no_virtual_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its cells would run on this machine, and the report would say otherwise."""
+    away = Host("", docker_reason=f"Docker does not answer at {ORIN}: no route")
+    monkeypatch.setattr(remote, "_seen", lambda _: away)
+    chosen = package_target(host=ORIN)
+    with pytest.raises(
+        Unavailable, match=rf"needs its host {ORIN}, where engines run in containers alone; leave --via"
+    ):
+        prepare(chosen, "venv", host=away)
+    here = Host("amd64")
+    assert plan_environment(chosen, "auto", here) == (
+        f"cannot run here: it needs the host that matrix.yaml names for toy; {away.docker_reason}",
+    )
+    assert not list(plan_pulls([chosen], "auto", large=False, host=here).lines())
+
+
+@pytest.mark.unit
+def test_lines_to_paste_name_the_host_and_published_ones_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = gpu_target(host=ORIN)
+    pull, run = command_lines(chosen)
+    assert pull.startswith(f"docker -H {ORIN} pull --platform linux/amd64 registry.invalid/")
+    assert run.startswith(f"docker -H {ORIN} run --rm -i")
+    (build, _) = command_lines(package_target(host=ORIN, build=Build("ngc", "python:3.11-slim")))
+    assert build.startswith(f"docker -H {ORIN} build ")
+    assert "orin" not in str(published_lines((chosen,)))  # type: ignore[arg-type]
+    there = Host("amd64", docker=DAEMON, machine="m")
+    monkeypatch.setattr(remote, "_seen", lambda _: there)
+    monkeypatch.setattr(docker, "find_image", lambda *_: None)
+    monkeypatch.setattr(docker, "layers_of", lambda _: {})
+    first, *_ = plan_environment(package_target(host=ORIN), host=Host("amd64"))
+    assert first.endswith(f" on {ORIN}, to be built")
+    lines = list(plan_pulls([package_target(host=ORIN)], "auto", large=False, host=Host("amd64")).lines())
+    assert lines[1].endswith(f"toy on {ORIN}")
+
+
+DAEMON = docker.Daemon("24.0", "orin", "amd64", nvidia_runtime=True, address=ORIN, root="/var/lib/docker")
+FACTS = """Welcome to orin
+== boot
+7f9c7f68-0000-4000-8000-000000000000
+== machine
+aarch64
+== kernel
+5.15.148-tegra
+== l4t
+# R36 (release), REVISION: 4.3, GCID: 38968081, BOARD: generic
+== groups
+994
+0
+994
+== free
+1024
+== qemu-aarch64
+== qemu-x86_64
+enabled
+interpreter /usr/bin/qemu-x86_64-static
+flags: OCF
+== rosetta
+== smi
+/usr/sbin/nvidia-smi
+== gpus
+Orin (nvgpu), GPU-5, 8.7, 540.4.0, [N/A]
+== ended
+"""
+
+
+@pytest.mark.unit
+def test_a_board_behind_ssh_is_looked_at_as_this_machine_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote, "ask_daemon", lambda _: (DAEMON, ""))
+    monkeypatch.setattr(remote, "run_there", lambda *_: FACTS)
+    seen = look_there("ssh://a.board")
+    (gpu,) = seen.gpus
+    assert (seen.architecture, seen.jetson, seen.render_groups) == ("arm64", "36.4.3", ("994",))
+    assert (gpu.uuid, gpu.compute_capability, seen.emulated) == ("GPU-5", "8.7", frozenset({"amd64"}))
+    assert (seen.free_image_bytes, seen.docker_elsewhere, len(seen.machine)) == (1 << 20, False, 12)
+    assert host_of(package_target(), look_at_host_once := Host("amd64")) is look_at_host_once
+    monkeypatch.setattr(remote, "run_there", lambda *_: "This account is not available.")
+    assert "needs a POSIX shell, and said 'This account" in look_there("ssh://a.jail").docker_reason
+
+
+@pytest.mark.unit
+def test_a_device_of_another_machine_is_another_device(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRT_COMPAT_CACHE_DIR", str(tmp_path))
+    with contextlib.ExitStack() as held:
+        for machine in ("", "board", "other"):
+            held.enter_context(alone_on("cpu", lambda: True, machine))
+        with pytest.raises(InfraError, match="given up"), alone_on("cpu", lambda: False, "board"):
+            pass
+    assert {path.name for path in (tmp_path / "locks").iterdir()} == {
+        "cpu.lock",
+        "board-cpu.lock",
+        "other-cpu.lock",
+    }
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
+    """An sshd before the daemon of this machine."""
+    needs_sshd()
+    made = Sshd(tmp_path_factory.mktemp("sshd"))
+    made.start()
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def sshd(server: Sshd, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sshd]:
+    """The sshd, with a key that it takes; no session of its may be left open."""
+    server.let("key", "known")
+    monkeypatch.setenv("PATH", server.path)
+    yield server
+    if server.process is None:
+        server.start()
+    server.cut()
+
+
+def run(runner: TargetRunner, do: str) -> Classification:
+    outcome, _ = runner.run(cell(do, runner.target))
+    return classified(outcome)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("bench", ["docker"], indirect=True)
+def test_the_same_cells_run_there_and_a_cut_line_costs_none(bench: Bench, sshd: Sshd) -> None:
+    """The container of the time before is removed when the line is back, and none is left at the end."""
+    runner = bench.runner(target(host=sshd.address))
+    assert [run(runner, do).cls for do in ("echo", "segfault")] == [Class.BUILT, Class.CRASHED]
+    assert len(bench.agents) == 1
+    bench.during(sshd.cut)
+    outcome, _ = runner.run(cell("nap", runner.target))
+    assert classified(outcome).cls is Class.BUILT
+    assert len(bench.agents) == 2
+    assert not lives(bench.agents[0])
+    assert "127.0.0.1" not in str(outcome.to_json())
+    runner.close()
+    assert not lives(bench.agents[1])
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("bench", ["docker"], indirect=True)
+def test_a_line_that_stays_cut_is_said_and_its_agent_ends_by_itself(
+    bench: Bench, sshd: Sshd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(absence, "PATIENCE", 1.0)
+    runner = bench.runner(target(host=sshd.address))
+    bench.during(sshd.end)
+    found = run(runner, "nap")
+    assert found.cls is Class.INFRA_ERROR
+    assert found.reason.startswith(
+        f"Docker does not answer at {sshd.address}: ssh: connect to host 127.0.0.1 port "
+    )
+    assert found.reason.endswith("Connection refused; it was waited for 1 s")
+    runner.close()
+    state = ["docker", "inspect", "--format", "{{.State.Running}}", str(bench.agents[0])]
+    assert wait_for(
+        lambda: subprocess.run(state, capture_output=True, text=True, check=True).stdout == "false\n"
+    )
+    sshd.start()
+    assert bench.agents[0] in docker.reap(sshd.address)
+
+
+@pytest.mark.integration
+def test_an_sshd_that_refuses_is_told_in_the_words_of_a_real_one(sshd: Sshd) -> None:
+    gone = sshd.address + "/run/nothing.sock"
+    with pytest.raises(
+        InfraError, match=f"at {gone}: that machine has no socket /run/nothing.sock; is Docker"
+    ):
+        docker.daemon(host=gone)
+    sshd.let("stranger", "known")
+    with pytest.raises(
+        InfraError, match=r"Permission denied \(publickey\); it takes none of your keys: `ssh-copy-id -p"
+    ):
+        docker.daemon(host=sshd.address)
+    sshd.let("key", "unknown")
+    with pytest.raises(InfraError, match="its host key is not known here; connect once by hand, `ssh -p"):
+        docker.daemon(host=sshd.address)
+
+
+@pytest.mark.integration
+def test_this_machine_behind_ssh_is_known_for_itself(sshd: Sshd) -> None:
+    """So its devices have the same locks, by whatever name it is reached."""
+    there, here = look_there(sshd.address), look_at_host()
+    assert there.docker is not None
+    assert there.docker.address == sshd.address
+    same = (
+        "architecture",
+        "gpus",
+        "jetson",
+        "emulated",
+        "docker_elsewhere",
+        "wsl",
+        "render_groups",
+        "machine",
+    )
+    assert {name: getattr(there, name) for name in same} == {name: getattr(here, name) for name in same}
+
+
+@pytest.mark.integration
+def test_a_harness_that_is_killed_leaves_no_ssh_behind(sshd: Sshd, short: Path) -> None:
+    code = (
+        "import time; from harness.run import docker\n"
+        f"docker.daemon(host={sshd.address!r}); print('up', flush=True); time.sleep(600)"
+    )
+    environment = {**os.environ, "TMPDIR": str(short), "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=environment) as harness:
+        assert harness.stdout is not None
+        assert harness.stdout.readline() == b"up\n"
+        (folder,) = short.iterdir()
+        assert (folder / "docker.sock").is_socket()
+        harness.kill()
+    assert wait_for(lambda: not folder.exists())
+
+
+@pytest.mark.long
+@pytest.mark.integration
+def test_an_image_is_built_there_and_its_engine_runs(
+    sshd: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tests.run.provision.test_provision_prepare import ask, forget
+
+    needs.base_image()
+    needs.network()
+    monkeypatch.setenv("TRT_COMPAT_CACHE_DIR", str(tmp_path))
+    build = Build("packages", "python:3.11-slim", (("TEST", "ssh"),))
+    chosen = package_target(host=sshd.address, build=build)
+    made = prepare(chosen)
+    try:
+        assert (made.via, made.machine) == ("docker", "")
+        assert made.note.endswith(f" answers on {sshd.address}.")
+        assert ask(made, chosen) == "24.1 x86_64 3 11"
+    finally:
+        forget(made.image)
