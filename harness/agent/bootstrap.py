@@ -6,9 +6,11 @@ import zipfile
 from pathlib import Path
 from typing import Mapping, Optional
 
-#: What `python -c` gets: read the zip from standard input into anonymous memory and import from there.
+#: What `python -c` gets: read the zip from standard input into anonymous memory and import from there. The memory is
+#: sealed (MFD_CLOEXEC | MFD_ALLOW_SEALING; F_ADD_SEALS, all four): every child has its descriptor, and what one wrote
+#: there would be the code of those after it.
 BOOTSTRAP = """
-import os, sys
+import fcntl, os, sys
 def read(n):
     data = b""
     while len(data) < n:
@@ -16,9 +18,11 @@ def read(n):
         if not more: sys.exit(0)
         data += more
     return data
-fd = os.memfd_create("agent")
+fd = os.memfd_create("agent", 3)
 view = memoryview(read(int.from_bytes(read(4), "big")))
 while view: view = view[os.write(fd, view):]
+try: fcntl.fcntl(fd, 1033, 15)
+except OSError: pass
 sys.path.insert(0, "/proc/self/fd/%d" % fd)
 from harness.agent.serve import main
 main()

@@ -1,85 +1,316 @@
-"""Length-prefixed frames: a JSON message and a body of raw bytes, the same on both ends of the stream.
+"""The stream between host, agent and child: frames, and the one table of what may stand in them.
 
-A frame is `MAGIC`, two big-endian 32-bit lengths, the message, the body. The magic catches a stream that something
-else has written into: better one clear error than a length read out of somebody's log line.
+A frame is `MAGIC`, the id of a job, two big-endian 32-bit lengths, a JSON message, a body of raw bytes. The magic
+catches a stream that something else has written into. The id is made by the host, at random, for each job and stands on
+every frame of that job, in the child's pipe too: a frame of another id is not that job's, whoever wrote it.
+
+A child holds an engine and a model of a stranger's, so what comes out of it is held against the table: by the agent,
+which ends a child that says anything else, and by the host again. What keeps to the table is what the child claims of
+its own cell, and no more can be known of it: adapter and engine are one process, and `agent_fault` and `unavailable`
+too may be the engine's own words. They cost its own cell, which is then never a good one.
 """
 
 import json
+import math
 import struct
-from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
+from types import MappingProxyType
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
 
-MAGIC = b"TCM1"
-_HEAD = struct.Struct(">4sII")
+from harness.agent.tensors import ELEMENTS, size
 
-#: What the agent may say in answer to a job, `end` last; harness/run/observation.py takes in each of them.
-EVENTS = frozenset(
-    {
-        "agent_fault",
-        "calibration_cache",
-        "end",
-        "fact",
-        "failed",
-        "latency",
-        "layer_times",
-        "layers",
-        "message",
-        "missing_api",
-        "native",
-        "output",
-        "parser_error",
-        "phase",
-        "phase_begin",
-        "plan",
-        "profile",
-        "unavailable",
-    }
-)
+MAGIC = b"TCM2"
+_HEAD = struct.Struct(">4s16sII")
+#: The id of frames that belong to no job.
+NO_JOB = bytes(16)
+
+#: Bytes of the JSON of one frame, and of all frames of a job; the listing of a large engine's layers is some MB.
+HEAD_LIMIT, HEADS_LIMIT = 16 << 20, 256 << 20
+#: Bytes of the bodies of a job: an engine with the weights of a large model.
+BODIES_LIMIT = 2 << 30
+#: Characters of a name, and of what a report in words may have.
+_NAME, _TEXT = 1 << 16, HEAD_LIMIT
+#: Elements of a list and of a mapping.
+_MANY = 1 << 17
+_DIMENSIONS = 64
+#: Of a whole number; Python 3.8 takes a time quadratic in them.
+_DIGITS = 20
+
+#: The phases of a preflight, and of a cell.
+PREFLIGHT_PHASES = ("the GPU", "builder, network, parser and config", "the runtime")
+PHASES = ("parse", "build", "calibrate", "serialise", "load", "run", "time", "profile")
+#: The facts that a cell's job may tell; those of machine and engine are told before any model is there.
+JOB_FACTS = frozenset({"timing_cache"})
 
 Message = Dict[str, Any]
-Frame = Tuple[Message, bytes]
+Check = Callable[[Any], bool]
 
 
 class ProtocolError(Exception):
-    """The bytes on the stream are not frames."""
+    """The bytes on the stream are not frames, or a frame is not what the table says."""
 
 
-def encode(message: Mapping[str, Any], body: bytes = b"") -> bytes:
+class Frame(NamedTuple):
+    """A frame as it came: the JSON of its message is not read yet."""
+
+    head: bytes
+    body: bytes
+    job: bytes
+
+
+class Kind(NamedTuple):
+    """What a message of one type has: its fields, those that it may have, how often a job may say it, a body or not."""
+
+    fields: Dict[str, Check]
+    most: int
+    may: Mapping[str, Check] = MappingProxyType({})
+    body: bool = False
+
+
+def _text(value: Any) -> bool:
+    return type(value) is str and len(value) <= _TEXT
+
+
+def _name(value: Any) -> bool:
+    return type(value) is str and len(value) <= _NAME
+
+
+def _flag(value: Any) -> bool:
+    return value is True or value is False
+
+
+def _count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 1 << 53
+
+
+def _number(value: Any) -> bool:
+    return type(value) in (int, float) and math.isfinite(value)
+
+
+def _seconds(value: Any) -> bool:
+    return _number(value) and value >= 0
+
+
+def _numbers(value: Any) -> bool:
+    return type(value) is list and len(value) <= _MANY and all(map(_seconds, value))
+
+
+def _shape(value: Any) -> bool:
+    return type(value) is list and len(value) <= _DIMENSIONS and all(map(_count, value))
+
+
+def _times(value: Any) -> bool:
+    return _mapping(value, _numbers)
+
+
+def _facts(value: Any) -> bool:
+    return _mapping(value, _name)
+
+
+def _mapping(value: Any, check: Check) -> bool:
+    if type(value) is not dict or len(value) > _MANY:
+        return False
+    return all(map(_name, value)) and all(map(check, value.values()))
+
+
+def _nothing(_: Any) -> bool:
+    return False
+
+
+def _or_none(check: Check) -> Check:
+    return lambda value: value is None or check(value)
+
+
+def _one_of(*words: str) -> Check:
+    # A list is not hashable, and no word either.
+    known = frozenset(words)
+    return lambda value: type(value) is str and value in known
+
+
+_SENSORS = {"upload_ms": _numbers, "before": _facts, "after": _facts}
+_PHASE = _one_of(*PHASES, *PREFLIGHT_PHASES)
+
+#: What a child may say of its job. `done` is for the agent: without it a child that ended in order was cut short.
+FROM_CHILD: Dict[str, Kind] = {
+    "agent_fault": Kind({"text": _text}, 16),
+    "calibration_cache": Kind({}, 4, body=True),
+    "done": Kind({}, 1),
+    "fact": Kind({"facts": _facts}, 64),
+    "failed": Kind({"text": _text}, 16),
+    "latency": Kind(
+        {
+            "samples_ms": _numbers,
+            "warmup": _count,
+            "clock": _one_of("cuda_events", "monotonic"),
+            "scope": _name,
+        },
+        4,
+        _SENSORS,
+    ),
+    "layer_times": Kind({"times": _times}, 4),
+    "layers": Kind({"source": _one_of("inspector", "ort_graph")}, 4, body=True),
+    "message": Kind(
+        {"severity": _one_of("VERBOSE", "INFO", "WARNING", "ERROR", "INTERNAL_ERROR"), "text": _text}, 1 << 20
+    ),
+    "missing_api": Kind({"name": _name}, 16),
+    "output": Kind({"name": _name, "dtype": _one_of("", *ELEMENTS), "shape": _shape}, 4096, body=True),
+    "parser_error": Kind(dict.fromkeys(("text", "code", "node", "operator"), _text), 1 << 12),
+    "phase": Kind({"name": _PHASE, "seconds": _seconds, "ok": _flag}, 64),
+    "phase_begin": Kind({"name": _PHASE}, 64),
+    "plan": Kind({}, 1, body=True),
+    "profile": Kind({}, 4, body=True),
+    "unavailable": Kind({"text": _text}, 16),
+}
+
+#: What the agent says before the first job, which no child may.
+GREETINGS: Dict[str, Kind] = {
+    "hello": Kind({"facts": _facts}, 1),
+    "hello_failed": Kind({"error": _text}, 1),
+}
+#: What a host hears of a job: what its child said, and what the agent alone says, `end` last.
+OF_A_JOB: Dict[str, Kind] = {
+    **{kind: FROM_CHILD[kind] for kind in FROM_CHILD if kind != "done"},
+    "end": Kind(
+        {
+            "kind": _one_of("finished", "exited", "signalled", "out_of_memory", "timed_out"),
+            "detail": _text,
+            "peak_rss_bytes": _or_none(_count),
+        },
+        1,
+        {"exit_code": _or_none(_count), "signal": _or_none(_name)},
+    ),
+    "native": Kind({"text": _text}, 1 << 20),
+}
+#: harness/run/observation.py takes in each of them.
+EVENTS = frozenset(OF_A_JOB)
+
+#: How the end of a job begins whose child said what is not in the table; a signature in diagnosis.yaml knows it.
+BROKEN = "broke the protocol: "
+
+
+class Reader:
+    """Reads the frames of one job; `known` is who may say what. Raises ProtocolError for what the table has not."""
+
+    def __init__(self, known: Mapping[str, Kind], *, preflight: bool = False) -> None:
+        self._known = known
+        self._preflight = preflight
+        self._said: Dict[str, int] = {}
+        self._heads = 0
+        self._bodies = 0
+
+    def read(self, frame: Frame) -> Message:
+        """Return a frame's message; it has its `type` and the fields of that, each as the table says."""
+        self._heads += len(frame.head)
+        self._bodies += len(frame.body)
+        if self._heads > HEADS_LIMIT or self._bodies > BODIES_LIMIT:
+            raise ProtocolError("more than %d MiB were said in one job" % (self._limit() >> 20))
+        message = read_message(frame.head)
+        name = message["type"]
+        kind = self._known.get(name)
+        if kind is None:
+            raise ProtocolError("a frame of the type %.40r, which none from there is" % name)
+        said = self._said[name] = self._said.get(name, 0) + 1
+        if said > kind.most:
+            raise ProtocolError("more than %d frames of the type %r" % (kind.most, name))
+        _check_fields(name, kind, message)
+        if frame.body and not kind.body:
+            raise ProtocolError("%r has a body of %d bytes" % (name, len(frame.body)))
+        if name == "output":
+            _check_filled(message, frame.body)
+        elif name == "fact" and not self._preflight and not JOB_FACTS.issuperset(message["facts"]):
+            raise ProtocolError("a cell's job tells of %.80r" % sorted(message["facts"]))
+        return message
+
+    def _limit(self) -> int:
+        return HEADS_LIMIT if self._heads > HEADS_LIMIT else BODIES_LIMIT
+
+
+def _check_fields(name: str, kind: Kind, message: Message) -> None:
+    for field, check in kind.fields.items():
+        if field not in message or not check(message[field]):
+            raise _wrong(name, field, message)
+    if len(message) == len(kind.fields) + 1:
+        return
+    for field, value in message.items():
+        if field not in kind.fields and field != "type" and not kind.may.get(field, _nothing)(value):
+            raise _wrong(name, field, message)
+
+
+def _check_filled(message: Message, body: bytes) -> None:
+    filled = size(message["dtype"], message["shape"]) if message["dtype"] else 0
+    if filled != len(body):
+        raise ProtocolError("'output' has %d bytes, and its shape takes %d" % (len(body), filled))
+
+
+def _wrong(name: str, field: str, message: Message) -> ProtocolError:
+    if field not in message:
+        return ProtocolError("%r has no %r" % (name, field))
+    value = message[field]
+    # Of a nested value no more than what it is: writing it out may take as many steps as it is deep.
+    shown = repr(value[:40]) if isinstance(value, str) else type(value).__name__
+    return ProtocolError("%r has the %.40r %s" % (name, field, shown))
+
+
+def _short_int(digits: str) -> int:
+    if len(digits) > _DIGITS:
+        raise ValueError("a number of %d digits" % len(digits))
+    return int(digits)
+
+
+def _no_number(word: str) -> Any:
+    raise ValueError("%s is no number in JSON" % word)
+
+
+_JSON = json.JSONDecoder(parse_int=_short_int, parse_constant=_no_number)
+
+
+def read_message(data: bytes) -> Message:
+    """Return the message of a frame; raises ProtocolError for what is no JSON or has no type."""
+    try:
+        message = _JSON.decode(data.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ProtocolError("not a message: %.80r (%s)" % (data[:80], error)) from error
+    if type(message) is not dict or type(message.get("type")) is not str:
+        raise ProtocolError("a message without a type: %.80r" % data[:80])
+    return message
+
+
+def encode(message: Mapping[str, Any], body: bytes = b"", job: bytes = NO_JOB) -> bytes:
     """Return one frame as bytes."""
     head = json.dumps(message, separators=(",", ":")).encode()
-    return _HEAD.pack(MAGIC, len(head), len(body)) + head + body
+    return packed(Frame(head, body, job))
+
+
+def packed(frame: Frame) -> bytes:
+    """Return a frame as bytes."""
+    return _HEAD.pack(MAGIC, frame.job, len(frame.head), len(frame.body)) + frame.head + frame.body
 
 
 class Decoder:
-    """Turns a byte stream, cut anywhere, back into frames."""
+    """Turns a byte stream, cut anywhere, back into frames; `limit` bounds a body before any of it is kept."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int = (1 << 32) - 1) -> None:
         self._buffer = bytearray()
+        self._limit = limit
 
     def feed(self, data: bytes) -> Iterator[Frame]:
         """Yield each frame that `data` completes; raises ProtocolError when the stream is not ours."""
         self._buffer += data
-        while len(self._buffer) >= _HEAD.size:
-            magic, head, body = _HEAD.unpack_from(self._buffer)
-            if magic != MAGIC:
+        while True:
+            # As soon as it can be told: of less than a head there may never be more.
+            if not MAGIC.startswith(self._buffer[: len(MAGIC)]):
                 raise ProtocolError("not a frame: %r" % bytes(self._buffer[:80]))
+            if len(self._buffer) < _HEAD.size:
+                return
+            _, job, head, body = _HEAD.unpack_from(self._buffer)
+            if head > HEAD_LIMIT or body > self._limit:
+                raise ProtocolError("a frame with a message of %d bytes and %d more" % (head, body))
             end = _HEAD.size + head + body
             if len(self._buffer) < end:
                 return
             start = _HEAD.size + head
-            message = _message(bytes(self._buffer[_HEAD.size : start]))
-            payload = bytes(self._buffer[start:end])
+            frame = Frame(bytes(self._buffer[_HEAD.size : start]), bytes(self._buffer[start:end]), job)
             del self._buffer[:end]
-            yield message, payload
-
-
-def _message(data: bytes) -> Message:
-    try:
-        message = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise ProtocolError("not a message: %r (%s)" % (data[:80], error)) from error
-    if not isinstance(message, dict) or not isinstance(message.get("type"), str):
-        raise ProtocolError("a message without a type: %r" % data[:80])
-    return message
+            yield frame
 
 
 def join_parts(parts: Sequence[Tuple[str, bytes]]) -> Tuple[List[List[Any]], bytes]:

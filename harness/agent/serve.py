@@ -9,18 +9,18 @@ import faulthandler
 import importlib
 import os
 import resource
-import select
 import shutil
 import signal
 import sys
 import tempfile
 import threading
 import traceback
-from typing import Any
+from typing import Any, List, Optional
 
+from harness.agent import family, leftovers
 from harness.agent.host import Host
-from harness.agent.protocol import Decoder, Message, encode
-from harness.agent.watch import Watch, signal_group
+from harness.agent.protocol import Frame, Message, encode, read_message
+from harness.agent.watch import Watch
 
 #: Seconds between looks at a running child's memory and at its deadline.
 TICK = 0.05
@@ -28,9 +28,10 @@ TICK = 0.05
 SCRATCH_LEAST = 16 << 20
 
 
-def run_job(host: Host, engine: Any, job: Message, body: bytes) -> bool:
-    """Run one job in a child and report on it; False when the host has gone meanwhile."""
-    # What a job leaves in a container's memory-backed /tmp would count against the memory of those after it.
+def run_job(host: Host, engine: Any, frame: Frame) -> bool:
+    """Run one job in a child and report on it; False when the host has gone, or this process is not what it was."""
+    host.job = frame.job
+    before = leftovers.Leftovers()
     try:
         scratch = tempfile.mkdtemp(prefix="job-")
     except OSError as error:
@@ -41,9 +42,19 @@ def run_job(host: Host, engine: Any, job: Message, body: bytes) -> bool:
         if room < SCRATCH_LEAST:
             refuse(host, "%s has %d MiB left for temporary files" % (tempfile.gettempdir(), room >> 20))
             return True
-        return run_in(scratch, host, engine, job, body)
+        given = family.conditions()
+        ended = run_in(scratch, host, engine, frame, before)
     finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+        # What a job leaves in a container's memory-backed /tmp would count against the memory of those after it.
+        leftovers.remove(scratch)
+    if ended is None:
+        return False
+    for message in ended:
+        host.send(message)
+    if family.descendants() or family.conditions() != given:
+        print("a job has left processes, or changed the limits of the agent", file=sys.stderr)
+        return False
+    return True
 
 
 def refuse(host: Host, why: str) -> None:
@@ -52,8 +63,14 @@ def refuse(host: Host, why: str) -> None:
     host.send({"type": "end", "kind": "finished", "exit_code": 0, "detail": "", "peak_rss_bytes": None})
 
 
-def run_in(scratch: str, host: Host, engine: Any, job: Message, body: bytes) -> bool:
-    """Run one job in a child that has `scratch` as its current and its temporary folder."""
+def run_in(
+    scratch: str, host: Host, engine: Any, frame: Frame, before: leftovers.Leftovers
+) -> Optional[List[Message]]:
+    """Run one job in a child that has `scratch` as its current and its temporary folder, and end all that it started.
+
+    Return what is still to be said of it, `end` last; None when the host has gone.
+    """
+    job = read_message(frame.head)
     events_in, events_out = os.pipe()
     native_in, native_out = os.pipe()
     sys.stdout.flush()
@@ -65,37 +82,27 @@ def run_in(scratch: str, host: Host, engine: Any, job: Message, body: bytes) -> 
             os.close(descriptor)
         os.chdir(scratch)
         os.environ["TMPDIR"] = tempfile.tempdir = scratch
-        child(engine, job, body, events_out, native_out)
+        child(engine, job, frame, events_out, native_out)
     os.close(events_out)
     os.close(native_out)
-    watch = Watch(pid, events_in, native_in, float(job["timeout_s"]), int(job["memory_mib"]) << 20)
-    decoder = Decoder()
+    watch = Watch(pid, events_in, native_in, job, before)
     status = None
     while status is None:
-        if not watch.pump(host, decoder, TICK):
-            signal_group(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
-            return False
+        if not watch.pump(host, TICK):
+            family.end_all()
+            return None
         watch.enforce()
         done, status_now, usage = os.wait4(pid, os.WNOHANG)
         if done:
             status = status_now
-    # A grandchild may hold the pipes open for ever: take what is there now, and no more.
-    signal_group(pid, signal.SIGKILL)
-    while (watch.events.open or watch.native.open) and _readable(watch):
-        watch.pump(host, decoder, 0)
-    watch.events.close()
-    watch.native.close()
-    host.send(watch.end(status, usage))
-    return True
+    watch.pids.update(family.descendants())
+    family.end_all()
+    watch.drain(host)
+    left = [{"type": "native", "text": sentence + "\n"} for sentence in before.remove(watch.pids)]
+    return [*left, watch.end(status, usage)]
 
 
-def _readable(watch: Watch) -> bool:
-    pipes = [pipe.fd for pipe in (watch.events, watch.native) if pipe.open]
-    return bool(select.select(pipes, [], [], 0)[0])
-
-
-def child(engine: Any, job: Message, body: bytes, events: int, native: int) -> None:
+def child(engine: Any, job: Message, frame: Frame, events: int, native: int) -> None:
     """Be the child: run the job with the native library's descriptors 1 and 2 going into the pipe; never return."""
     code = 1
 
@@ -103,12 +110,13 @@ def child(engine: Any, job: Message, body: bytes, events: int, native: int) -> N
     one_at_a_time = threading.Lock()
 
     def emit(kind: str, body: bytes = b"", **fields: Any) -> None:
-        data = memoryview(encode(dict(fields, type=kind), body))
+        data = memoryview(encode(dict(fields, type=kind), body, frame.job))
         with one_at_a_time:
             while data:
                 data = data[os.write(events, data) :]
 
     try:
+        family.end_with_parent()
         os.setpgid(0, 0)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(native, 1)
@@ -117,7 +125,8 @@ def child(engine: Any, job: Message, body: bytes, events: int, native: int) -> N
         faulthandler.register(signal.SIGUSR1, file=2)
         prefer_for_oom_kill()
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        engine.run(job, body, emit)
+        engine.run(job, frame.body, emit)
+        emit("done")
         code = 0
     except MemoryError:
         # What pybind11 makes of an engine's std::bad_alloc too.
@@ -145,15 +154,24 @@ def fault(error: BaseException) -> str:
 
 def prefer_for_oom_kill() -> None:
     """Make the kernel take this child, not the agent, when the container's memory runs out."""
+    # The file is root's while this process is closed to others. Nobody else of this job is there yet.
+    family.close_to_others(closed=False)
     try:
         with open("/proc/self/oom_score_adj", "w") as file:
             file.write("1000")
     except OSError:
         return
+    finally:
+        family.close_to_others()
 
 
 def main() -> None:
     """Serve the host on this process's standard input and output until the host closes the stream."""
+    family.close_to_others()
+    family.adopt_orphans()
+    if family.alone():
+        # What has no handler does not reach the first process of a container.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     host = Host(os.dup(0), os.dup(1))
     # From here on descriptor 1 is the log: a library that prints must not break the frames.
     os.dup2(2, 1)
@@ -162,8 +180,9 @@ def main() -> None:
     if first is None:
         return
     try:
-        engine = importlib.import_module("harness.agent.engines.%s" % first[0]["adapter"])
-        hello = engine.preload(first[0]["engine"])
+        start = read_message(first.head)
+        engine = importlib.import_module("harness.agent.engines.%s" % start["adapter"])
+        hello = engine.preload(start["engine"])
     except Exception as error:
         traceback.print_exc()
         host.send({"type": "hello_failed", "error": "%s: %s" % (type(error).__name__, error)})
@@ -171,5 +190,5 @@ def main() -> None:
     host.send({"type": "hello", "facts": hello})
     while True:
         frame = host.next_frame()
-        if frame is None or not run_job(host, engine, *frame):
+        if frame is None or not run_job(host, engine, frame):
             return

@@ -5,15 +5,19 @@ import resource
 import select
 import signal
 import time
-from typing import Any, Dict
+from typing import Any, Dict, Set
 
+from harness.agent.family import descendants, resident_bytes
 from harness.agent.host import Host
-from harness.agent.protocol import Decoder, Message, ProtocolError
+from harness.agent.leftovers import Leftovers
+from harness.agent.protocol import BODIES_LIMIT, BROKEN, FROM_CHILD, Decoder, Message, ProtocolError, Reader
 
 #: Seconds that a child past its deadline has for printing where it hangs, before it is killed.
 LAST_WORDS = 0.5
 #: Bytes of a child's own stdout and stderr that are passed on; a library in a loop must not fill the host's disk.
 NATIVE_LIMIT = 1 << 20
+#: Seconds between looks at what the whole job takes: finding its processes opens a file a thread.
+FAMILY_TICK = 0.25
 
 
 class Pipe:
@@ -42,42 +46,67 @@ class Pipe:
 
 
 class Watch:
-    """One running child: its pipes, its limits, its end."""
+    """One running child: its pipes, its limits, its end; `pids` are the processes of its job that were seen."""
 
-    def __init__(self, pid: int, events: int, native: int, timeout: float, memory: int) -> None:
+    def __init__(self, pid: int, events: int, native: int, job: Message, left: Leftovers) -> None:
         self.pid = pid
+        self.pids: Set[int] = {pid}
         self.events = Pipe(events)
         self.native = Pipe(native)
-        self.deadline = time.monotonic() + timeout
-        self.timeout = timeout
-        self.memory = memory
+        self.timeout = float(job["timeout_s"])
+        self.deadline = time.monotonic() + self.timeout
+        self.memory = int(job["memory_mib"]) << 20
         self.killed = ""
+        self.broken = ""
+        self.done = False
         self.native_bytes = 0
         self.peak = 0
+        self._left = left
+        # No child says more at once than it can hold.
+        self._decoder = Decoder(min(BODIES_LIMIT, self.memory))
+        self._reader = Reader(FROM_CHILD, preflight=job["kind"] == "preflight")
+        self._next_look = 0.0
+        self._whole = 0
         self._oom_kills = oom_kills()
 
-    def pump(self, host: Host, decoder: Decoder, wait: float) -> bool:
+    def pump(self, host: Host, wait: float) -> bool:
         """Pass on what the child said; False when the host has gone."""
         pipes = [pipe for pipe in (self.events, self.native) if pipe.open]
         ready, _, _ = select.select([host.inward] + [pipe.fd for pipe in pipes], [], [], wait)
         if host.inward in ready and not os.read(host.inward, 1):
             return False
         if self.events.fd in ready and self.events.open:
-            self._pass_events(host, decoder)
+            self._pass_events(host)
         if self.native.fd in ready and self.native.open:
             self._pass_native(host, self.native.read())
         return True
 
-    def _pass_events(self, host: Host, decoder: Decoder) -> None:
+    def drain(self, host: Host) -> None:
+        """Pass on what is in the pipes when nobody writes any more, and close them."""
+        while any(pipe.open for pipe in (self.events, self.native)):
+            pipes = [pipe.fd for pipe in (self.events, self.native) if pipe.open]
+            # One that is open and silent is held by a process that could not be ended.
+            if not select.select(pipes, [], [], 0)[0] or not self.pump(host, 0):
+                break
+        self.events.close()
+        self.native.close()
+
+    def _pass_events(self, host: Host) -> None:
         """Pass on whole frames only: what a killed child left half-written must not reach the host."""
         try:
-            for message, body in decoder.feed(self.events.read()):
-                host.send(message, body)
+            for frame in self._decoder.feed(self.events.read()):
+                if frame.job != host.job:
+                    # Whoever wrote it, it is not of this job.
+                    continue
+                if self._reader.read(frame)["type"] == "done":
+                    self.done = True
+                else:
+                    host.pass_on(frame)
         except ProtocolError as error:
-            # A library has written into a descriptor that is not its own; the next child gets a stream of its own.
-            host.send({"type": "agent_fault", "text": "the job's stream is broken: %s" % error})
+            # An engine, or a model in it, has written what no adapter writes; the next child gets a pipe of its own.
+            self.broken = str(error)
             self.events.close()
-            self._kill("broken_stream")
+            self._kill("broken")
 
     def _pass_native(self, host: Host, data: bytes) -> None:
         room = NATIVE_LIMIT - self.native_bytes
@@ -86,17 +115,30 @@ class Watch:
             host.send({"type": "native", "text": data[:room].decode("utf-8", "replace")})
 
     def enforce(self) -> None:
-        """Kill a child that is past its deadline or over its memory."""
+        """Kill a job that is past its deadline or over its memory."""
         if self.killed:
             return
+        now = time.monotonic()
         self.peak = max(self.peak, resident_bytes(self.pid))
+        if now >= self._next_look:
+            self._next_look = now + FAMILY_TICK
+            self._look_at_all()
         if self.peak > self.memory:
             self._kill("out_of_memory")
-        elif time.monotonic() > self.deadline:
+        elif now > self.deadline:
             # The child's fault handler answers with the Python stack, which says in which call it hangs.
             signal_group(self.pid, signal.SIGUSR1)
             time.sleep(LAST_WORDS)
             self._kill("timed_out")
+
+    def _look_at_all(self) -> None:
+        """Add up what all processes of the job take, and what they left in memory."""
+        family = descendants()
+        self.pids.update(family)
+        whole = sum(map(resident_bytes, family)) + self._left.unattached(self.pids)
+        # A process that starts a program is there twice for a moment, with every page counted twice: so twice in a row.
+        self.peak = max(self.peak, min(whole, self._whole))
+        self._whole = whole
 
     def _kill(self, why: str) -> None:
         self.killed = why
@@ -111,9 +153,15 @@ class Watch:
         elif os.WEXITSTATUS(status):
             message.update(kind="exited", exit_code=os.WEXITSTATUS(status))
             message["detail"] = "the process ended with exit code %d" % os.WEXITSTATUS(status)
+        elif not self.done:
+            message.update(kind="exited", exit_code=0)
+            message["detail"] = "the process ended with exit code 0 before its job was done"
         else:
             message.update(kind="finished", exit_code=0, detail="")
-        if self.killed == "timed_out":
+        if self.broken:
+            kind = "signalled" if os.WIFSIGNALED(status) else "exited"
+            message.update(kind=kind, detail=BROKEN + self.broken)
+        elif self.killed == "timed_out":
             message.update(kind="timed_out", detail="not finished after %g s" % self.timeout)
         elif self.killed == "out_of_memory":
             message.update(kind="out_of_memory", detail="used more than %d MiB" % (self.memory >> 20))
@@ -133,21 +181,12 @@ def signal_name(number: int) -> str:
 
 
 def signal_group(pid: int, number: int) -> None:
-    """Send a signal to a child and all that it started."""
+    """Send a signal to a child and all of its group."""
     for send in (os.killpg, os.kill):
         try:
             send(pid, number)
         except (ProcessLookupError, PermissionError):
             continue
-
-
-def resident_bytes(pid: int) -> int:
-    """Return a process's resident memory in bytes, 0 when it has gone."""
-    try:
-        with open("/proc/%d/statm" % pid) as file:
-            return int(file.read().split()[1]) * resource.getpagesize()
-    except (OSError, IndexError, ValueError):
-        return 0
 
 
 def oom_kills() -> int:

@@ -12,38 +12,46 @@ from typing import TYPE_CHECKING
 
 from harness.run.gpus import alone_on, others_on
 from harness.run.observation import Observation
-from harness.run.session import AgentLost, Event, Job, Session, job_memory_mib
+from harness.run.session import AgentLost, Event, Job, Session, Timing, job_memory_mib
 
 if TYPE_CHECKING:
     from harness.plan import Cell
     from harness.run.prepared import Prepared
 
 
-def observe(
-    cell: Cell, ready: Prepared, session: Session, gpu: str | None, *, needed: Callable[[], bool]
+def observe(  # noqa: PLR0913
+    cell: Cell,
+    ready: Prepared,
+    session: Session,
+    gpu: str | None,
+    *,
+    needed: Callable[[], bool],
+    machine: str = "",
 ) -> Observation:
     """Run one cell's jobs and return all that was heard.
 
-    `gpu` is the UUID of the device to run on, None where there is none: an engine that builds and runs in one job is
-    run all the same; with any other the cell ends when the engine is built. A cell waits for its device as long as
-    `needed` says so. An agent that was killed at the container's memory limit is the cell's own out-of-memory; any
-    other loss of the agent raises AgentLost.
+    `gpu` is the UUID of the device to run on, and `machine` whose it is; None where there is none: an engine that
+    builds and runs in one job is run all the same; with any other the cell ends when the engine is built. A cell waits
+    for its device as long as `needed` says so. An agent that was killed at the container's memory limit is the cell's
+    own out-of-memory; any other loss of the agent raises AgentLost.
     """
     seen = Observation()
     model = ("model", ready.model)
     try:
         if not cell.target.traits.builds_apart:
-            with _alone(gpu or "cpu", seen, needed):
-                seen.hear(session.run(_job("run", cell, model, *ready.wire_inputs())))
+            kind = "build" if ready.unfed else "run"
+            with _alone(gpu or "cpu", seen, needed, machine):
+                seen.hear(session.run(_job(kind, cell, model, *ready.wire_inputs(), timed=ready.timed)))
             return seen
         # A build feeds nothing but a calibrator; how an engine answers an odd input shows without values for it.
         fed = ready.wire_inputs() if cell.variant.recipe.calibrator else ()
         tunes = gpu is not None and cell.target.traits.needs_gpu
-        with alone_on(str(gpu), needed) if tunes else contextlib.nullcontext():
+        with alone_on(str(gpu), needed, machine) if tunes else contextlib.nullcontext():
             seen.hear(session.run(_job("build", cell, model, *fed)))
-        if seen.succeeded and seen.plan is not None and gpu is not None:
-            with _alone(gpu, seen, needed):
-                seen.hear(session.run(_job("run", cell, ("plan", seen.plan), *ready.wire_inputs())))
+        if seen.succeeded and seen.plan is not None and gpu is not None and not ready.unfed:
+            plan = ("plan", seen.plan)
+            with _alone(gpu, seen, needed, machine):
+                seen.hear(session.run(_job("run", cell, plan, *ready.wire_inputs(), timed=ready.timed)))
     except AgentLost as error:
         if not error.out_of_memory:
             raise
@@ -52,12 +60,12 @@ def observe(
 
 
 @contextlib.contextmanager
-def _alone(device: str, seen: Observation, needed: Callable[[], bool]) -> Iterator[None]:
+def _alone(device: str, seen: Observation, needed: Callable[[], bool], machine: str) -> Iterator[None]:
     """Hold a device for a timed run, and note who else is on it, before and after."""
-    with alone_on(device, needed):
-        before = "" if device == "cpu" else others_on(device)
+    with alone_on(device, needed, machine):
+        before = "" if device == "cpu" else others_on(device, machine)
         yield
-        seen.note_others(before, "" if device == "cpu" else others_on(device))
+        seen.note_others(before, "" if device == "cpu" else others_on(device, machine))
 
 
 def _killed_with_its_agent(error: AgentLost) -> Event:
@@ -66,7 +74,7 @@ def _killed_with_its_agent(error: AgentLost) -> Event:
     return Event(message, b"")
 
 
-def _job(kind: str, cell: Cell, *parts: tuple[str, bytes]) -> Job:
+def _job(kind: str, cell: Cell, *parts: tuple[str, bytes], timed: bool = True) -> Job:
     target = cell.target
     return Job(
         kind=kind,
@@ -75,5 +83,6 @@ def _job(kind: str, cell: Cell, *parts: tuple[str, bytes]) -> Job:
         recipe=cell.variant.recipe.as_dict(),
         compute_capability=target.compute_capability,
         provider=target.provider,
+        timing=Timing() if timed else None,
         parts=parts,
     )

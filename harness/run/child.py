@@ -6,12 +6,15 @@ and runs no thread: this process has threads, and a fork of it could inherit a l
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import resource
 import signal
+import sys
 import threading
 import time
+import types
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from harness.errors import described
@@ -27,8 +30,8 @@ _LOCK = threading.Lock()
 _TICK = 0.25
 #: Seconds that the child's own alarm, which ends it where this process was killed, comes after the limit.
 _ALARM = 5
-#: What the fork server imports before the first child; "__main__" as well, or each child would import it anew.
-_PRELOADED = ["__main__", "harness.run.prepared", "harness.case"]
+#: What the fork server imports before the first child.
+_PRELOADED = ["harness.run.prepared", "harness.case"]
 
 
 class ChildFailed(Exception):
@@ -54,7 +57,7 @@ def stream(
         target=_work, args=(writer, function, arguments, seconds, memory_mib), daemon=True, name="prepare"
     )
     with reader:
-        with writer, _LOCK:
+        with writer, _LOCK, _without_main():
             child.start()
         try:
             while (item := _next(reader, child, seconds, needed)) is not None:
@@ -67,6 +70,17 @@ def stream(
             with _LOCK:
                 child.join()
                 child.close()
+
+
+@contextlib.contextmanager
+def _without_main() -> Iterator[None]:
+    """Hide the program that runs: each child would import it, and a user's script without a guard would run again."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 def _next(reader: Connection, child: Any, seconds: float, needed: Callable[[], bool]) -> tuple[Any] | None:  # noqa: ANN401  (a process of a context)

@@ -12,6 +12,7 @@ from harness.run.launch import docker_command_line
 from harness.run.provision import packages
 from harness.run.provision.host import Host, look_at_host
 from harness.run.provision.images import image_command_lines, planned_image
+from harness.run.provision.remote import host_of
 from harness.run.provision.requirements import can_run
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def plan_environment(
     target: Target, via: Via = "auto", host: Host | None = None, *, ignore_needs: bool = False
 ) -> tuple[str, ...]:
     """Return, as lines, what `prepare` would do here: the way, what is still missing, the commands."""
-    host = host or look_at_host()
+    host = host_of(target, host or look_at_host())
     lacking = can_run(target, host, via, ignore_needs=ignore_needs)
     if lacking is not None:
         return (f"cannot run here: it {lacking}",)
@@ -71,15 +72,16 @@ def plan_environment(
         return (f"cannot run here: it needs Docker; {host.docker_reason}",)
     image = planned_image(target)
     groups = () if host.docker_elsewhere else host.render_groups
+    on = f" on {target.host}" if target.host else ""
     todo = "to be pulled" if target.build is None else "to be built"
     return (
-        f"container from {image}, {'there' if _there(image, target) else todo}",
+        f"container from {image}{on}, {'there' if _there(image, target) else todo}",
         *command_lines(target, groups=groups),
     )
 
 
 def _there(image: str, target: Target) -> bool:
     try:
-        return docker.find_image(image, target.docker_platform) is not None
+        return docker.find_image(image, target.docker_platform, target.host) is not None
     except InfraError:
         return False

@@ -49,20 +49,22 @@ class Gpus:
             self._held.subtract(gpus)
 
 
-def alone_on(device: str, needed: Callable[[], bool]) -> AbstractContextManager[None]:
+def alone_on(device: str, needed: Callable[[], bool], machine: str = "") -> AbstractContextManager[None]:
     """Hold a device, by its UUID or "cpu", alone between workers and processes, as long as `needed` says so.
 
-    Nobody waits in line: on a machine of many targets one may wait until all cells of the others are done.
+    `machine` is whose device it is, "" for this one's: every machine has a "cpu", and boards may share a UUID. Nobody
+    waits in line: on a machine of many targets one may wait until all cells of the others are done.
     """
-    return locked(device, timeout=_WAIT, needed=needed)
+    name = f"{machine}-{device}" if machine else device
+    return locked(name.replace("/", "_"), timeout=_WAIT, needed=needed)
 
 
-def others_on(gpu: str) -> str:
-    """Return the processes that nvidia-smi lists on a GPU, "" for none and where it cannot tell.
+def others_on(gpu: str, machine: str = "") -> str:
+    """Return the processes that nvidia-smi lists on a GPU, "" for none and where it cannot tell, as of another machine.
 
     Asked by who holds the GPU's lock while none of its jobs runs, so that it lists no job of this harness.
     """
-    if shutil.which("nvidia-smi") is None:
+    if machine or shutil.which("nvidia-smi") is None:
         return ""
     command = ["nvidia-smi", f"--query-compute-apps={_LISTED}", "--format=csv,noheader"]
     try:

@@ -32,7 +32,7 @@ def start(
     if environment.via == "venv":
         return ProcessTransport([environment.python, *argv], gpus=chosen)
     options = _options(target, environment.image, environment.python, argv, chosen, environment.groups)
-    return DockerTransport(options, target=target.name, run=run)
+    return DockerTransport(options, target=target.name, run=run, host=target.host)
 
 
 def docker_command_line(
@@ -48,7 +48,8 @@ def docker_command_line(
     It gives the container every GPU where the target needs one, and on a Jetson the `groups` that own its render node.
     """
     shown = argv or ("-c", f"import {target.module} as engine; print(engine.__version__)")
-    return command_line(_options(target, image, python, shown, ALL_GPUS if target.needs.gpu else (), groups))
+    options = _options(target, image, python, shown, ALL_GPUS if target.needs.gpu else (), groups)
+    return command_line(options, target.host)
 
 
 def _options(  # noqa: PLR0913, PLR0917

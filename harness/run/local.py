@@ -5,18 +5,28 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING
 
 from harness.errors import InfraError
 from harness.run import docker
 from harness.run.target import Aborted, TargetRunner
+from harness.scratch import reap_scratch
 
 if TYPE_CHECKING:
+    from typing import Protocol
+
+    from harness.matrix import Target
     from harness.plan import Cell
     from harness.record.outcome import Outcome
-    from harness.record.store import Store
+
+    class Sink(Protocol):
+        """Where records go: the store, or that of a suite."""
+
+        def append(self, outcome: Outcome, log_text: str | None = None) -> Outcome:
+            """Record an outcome for good."""
+
 
 #: Called after each cell, one at a time, with the cell, its record and the sentence on its environment.
 Report = Callable[["Cell", "Outcome", str], None]
@@ -24,25 +34,30 @@ MakeRunner = Callable[["Cell"], TargetRunner]
 
 
 def run_cells(
-    cells: Sequence[Cell], *, make_runner: MakeRunner, store: Store, workers: int, report: Report
+    cells: Sequence[Cell], *, make_runner: MakeRunner, store: Sink, workers: int, report: Report
 ) -> None:
     """Run the cells, each target's in one environment, and append every record to the store as it comes.
 
     `make_runner` makes a target's runner from its first cell. Emulated platforms go first: they take longest. An
     interrupt ends the agents and leaves what is recorded.
     """
-    reap_orphans()
+    reap_orphans(cell.target for cell in cells)
     _LocalRun(cells, make_runner, store, report).run(workers)
 
 
-def reap_orphans() -> None:
-    """Remove the containers of harness processes that were killed; nothing where no daemon answers."""
-    with contextlib.suppress(InfraError):
-        docker.reap()
+def reap_orphans(targets: Iterable[Target]) -> None:
+    """Remove what harness processes that were killed left.
+
+    That is temporary folders here, and containers here and on the targets' hosts; where no daemon answers they stay.
+    """
+    reap_scratch()
+    for host in dict.fromkeys(("", *(target.host for target in targets))):
+        with contextlib.suppress(InfraError):
+            docker.reap(host)
 
 
 class _LocalRun:
-    def __init__(self, cells: Sequence[Cell], make_runner: MakeRunner, store: Store, report: Report) -> None:
+    def __init__(self, cells: Sequence[Cell], make_runner: MakeRunner, store: Sink, report: Report) -> None:
         self._make_runner = make_runner
         self._store = store
         self._report = report
@@ -82,8 +97,7 @@ class _LocalRun:
                     return
                 outcome, log = runner.run(cell)
                 with self._lock:
-                    self._store.append(outcome, log)
-                    self._report(cell, outcome, runner.note)
+                    self._report(cell, self._store.append(outcome, log), runner.note)
         except Aborted:
             return
         finally:

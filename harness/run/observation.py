@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from harness.agent.protocol import EVENTS
+from harness.agent.protocol import BROKEN, EVENTS
 from harness.errors import described
 from harness.layers import LayerReport, Source, ort_node_times, parse_layers
-from harness.record.log import entry
+from harness.record.log import LEFT_OUT, entry
 from harness.record.outcome import OTHERS, End, Latency, Message, Outcome, ParserError, Stamps
 from harness.run.numbers import Array, compare, from_wire
 
@@ -19,14 +19,20 @@ if TYPE_CHECKING:
     from harness.run.prepared import Prepared
     from harness.run.session import Event
 
+_Text = TypeVar("_Text")
 #: Messages of one text kept in the record; the log holds them all.
 _REPEATS = 3
 #: Where layers are read from, the best first: the inspector knows what was loaded, the log what was built.
 _SOURCES: tuple[Source, ...] = ("inspector", "ort_graph", "verbose_log", "log_8x")
 #: The messages that list an engine's layers, by how they begin.
 _LOGGED_LAYERS: dict[str, Source] = {"Layers:": "verbose_log", "Engine Layer Information:": "log_8x"}
-#: Characters of a message kept in the record.
+#: Characters of a message kept in the record, and of the sentence on why a job failed.
 _LONGEST = 4000
+_LONGEST_REASON = 1 << 16
+#: Messages, and the parser's errors, kept in the record: the first half and the last half of them.
+_MOST_MESSAGES, _MOST_PARSER_ERRORS = 1000, 200
+#: Characters of a cell's log that engine and model may fill.
+LOG_LIMIT = 128 << 20
 
 
 @dataclass
@@ -52,6 +58,8 @@ class Observation:
     _layer_times: dict[str, list[float]] = field(default_factory=dict)
     _outputs: dict[str, Array | None] = field(default_factory=dict)
     _latency: Latency | None = None
+    _logged: int = 0
+    _left_out: int = 0
 
     def hear(self, events: Iterable[Event]) -> None:
         """Take in the events of one job, as they come."""
@@ -80,12 +88,29 @@ class Observation:
         self._unlogged = [rest]
         self.log.append(entry(kind, text))
 
+    def _room(self, text: str | bytes, *, chatter: bool = False) -> bool:
+        """Tell whether the log has room for a text of the engine's; what has none is in the record neither.
+
+        What an engine says in passing fills no more than half, so that what it says of a failure is not lost in that.
+        """
+        if self._logged + len(text) > (LOG_LIMIT // 2 if chatter else LOG_LIMIT):
+            self._left_out += 1
+            return False
+        # An entry takes some letters however short its text.
+        self._logged += len(text) + 32
+        return True
+
     @property
     def succeeded(self) -> bool:
         """Tell whether all that was asked so far was done."""
         finished = self.end is not None and self.end.kind == "finished"
         refused = self.failed_phase is not None or self.missing_api is not None
         return finished and not (refused or self.unavailable or self.fault or self.error)
+
+    @property
+    def ran(self) -> bool:
+        """Tell whether outputs came out."""
+        return bool(self._outputs)
 
     def _on_phase_begin(self, message: dict[str, Any], _: bytes) -> None:
         self._phase = message["name"]
@@ -100,38 +125,42 @@ class Observation:
 
     def _on_message(self, message: dict[str, Any], _: bytes) -> None:
         severity, text = message["severity"], message["text"]
-        self._note(severity, text)
-        if severity == "VERBOSE":
-            for start, source in _LOGGED_LAYERS.items():
-                if text.startswith(start):
-                    self._layers[source] = text.encode()
+        lists = severity == "VERBOSE" and next(filter(text.startswith, _LOGGED_LAYERS), "")
+        if not self._room(text, chatter=severity == "VERBOSE" and not lists):
             return
-        self._messages.append(Message(severity, text[:_LONGEST]))
+        self._note(severity, text)
+        if lists:
+            self._layers[_LOGGED_LAYERS[lists]] = text.encode("utf-8", "backslashreplace")
+        if severity != "VERBOSE":
+            self._messages.append(Message(severity, text[:_LONGEST]))
 
     def _on_parser_error(self, message: dict[str, Any], _: bytes) -> None:
-        fields = {key: str(message[key]) for key in ("text", "code", "node", "operator")}
-        self._parser_errors.append(ParserError(**fields))
-        self._note("parser error", str(fields))
+        fields = {key: str(message[key])[:_LONGEST] for key in ("text", "code", "node", "operator")}
+        if self._room("".join(fields.values())):
+            self._parser_errors.append(ParserError(**fields))
+            self._note("parser error", str(fields))
 
     def _on_missing_api(self, message: dict[str, Any], _: bytes) -> None:
         self.missing_api = message["name"]
         self._note("missing", message["name"])
 
     def _on_unavailable(self, message: dict[str, Any], _: bytes) -> None:
-        self.unavailable = message["text"]
+        self.unavailable = message["text"][:_LONGEST_REASON]
         self._note("unavailable", self.unavailable)
 
     def _on_failed(self, message: dict[str, Any], _: bytes) -> None:
-        self.error = message["text"]
+        self.error = message["text"][:_LONGEST_REASON]
         self._note("failed", self.error)
 
     def _on_plan(self, _: dict[str, Any], body: bytes) -> None:
         self.plan = body
 
     def _on_layers(self, message: dict[str, Any], body: bytes) -> None:
-        self._layers[message["source"]] = body
         if message["source"] == "inspector":
+            if not self._room(body):
+                return
             self._note("inspector", body.decode("utf-8", "replace"))
+        self._layers[message["source"]] = body
 
     def _on_layer_times(self, message: dict[str, Any], _: bytes) -> None:
         self._layer_times = message["times"]
@@ -159,22 +188,27 @@ class Observation:
         )
 
     def _on_calibration_cache(self, _: dict[str, Any], body: bytes) -> None:
-        self._note("calibration cache", f"\n{body.decode('ascii', 'replace').rstrip()}")
+        if self._room(body):
+            self._note("calibration cache", f"\n{body.decode('ascii', 'replace').rstrip()}")
 
     def _on_agent_fault(self, message: dict[str, Any], _: bytes) -> None:
-        self.fault = message["text"]
+        self.fault = message["text"][:_LONGEST_REASON]
         self._note("agent fault", self.fault)
 
     def _on_fact(self, message: dict[str, Any], _: bytes) -> None:
         self.facts.update(message["facts"])
 
     def _on_native(self, message: dict[str, Any], _: bytes) -> None:
-        self._native.append(message["text"])
-        self._unlogged.append(message["text"])
+        if self._room(message["text"], chatter=True):
+            self._native.append(message["text"])
+            self._unlogged.append(message["text"])
 
     def _on_end(self, message: dict[str, Any], _: bytes) -> None:
         if self._phase is not None:
             self._note("phase", f"{self._phase} cut short")
+        if self._left_out:
+            self._note(LEFT_OUT, f"{self._left_out} texts: this log has no room for more")
+            self._left_out = 0
         self._note("end", f"{message['kind']} {message['detail']}", last=True)
         peaks = (message["peak_rss_bytes"], self.end.peak_rss_bytes if self.end else None)
         self.end = End(
@@ -186,6 +220,10 @@ class Observation:
         )
         if self._phase is not None:
             self.failed_phase, self._phase = self._phase, None
+        if message["detail"].startswith(BROKEN):
+            # Nor is it believed that the machine or the recipe was to blame.
+            self.fault = self.unavailable = ""
+            self.missing_api = None
 
     def note_others(self, before: str, after: str) -> None:
         """Keep who else was on the GPU before and after the timed run, "" for nobody, beside what its sensors said."""
@@ -203,13 +241,13 @@ class Observation:
             variant=cell.variant.name,
             target=cell.target.name,
             state="infra_error" if self.fault else "not_run" if self.unavailable else "done",
-            reason=self.fault or self.unavailable,
+            reason=self.fault or self.unavailable or prepared.unfed,
             end=self.end,
             phases=self.phases,
             failed_phase=self.failed_phase,
             missing_api=self.missing_api,
             error=self.error,
-            parser_errors=tuple(self._parser_errors),
+            parser_errors=tuple(_ends(self._parser_errors, _MOST_PARSER_ERRORS)),
             messages=_without_repeats(self._messages),
             native_output="".join(self._native)[-_LONGEST:],
             nodes=prepared.nodes,
@@ -217,7 +255,7 @@ class Observation:
             layer_source=report.source if report else "",
             unparsed_layers=report.unparsed if report else 0,
             engine_bytes=len(self.plan) if self.plan is not None else None,
-            ran=bool(self._outputs),
+            ran=self.ran,
             accuracy=compare(expected, self._outputs) if expected and self._outputs else (),
             uncompared=prepared.reference.reason if self._outputs else "",
             latency=self._latency,
@@ -248,4 +286,9 @@ def _without_repeats(messages: list[Message]) -> tuple[Message, ...]:
         counts[message] = counts.get(message, 0) + 1
         if counts[message] <= _REPEATS:
             kept.append(message)
-    return tuple(kept)
+    return tuple(_ends(kept, _MOST_MESSAGES))
+
+
+def _ends(texts: list[_Text], most: int) -> list[_Text]:
+    """Return the first and the last of texts, `most` in all: what began it and what ended it."""
+    return texts if len(texts) <= most else texts[: most // 2] + texts[-(most // 2) :]

@@ -13,11 +13,13 @@ from harness.errors import HandledError
 from harness.record.outcome import State
 from harness.run.child import ChildFailed, stream
 from harness.run.numbers import NotFeedable
-from harness.run.prepared import Prepared, prepare_variant
+from harness.run.prepared import UNEVALUATED, Prepared, evaluated, unevaluated
 
 #: What one model may take to build, and what one variant may take for its inputs and its reference.
 SECONDS = 120.0
 MEMORY_MIB = 4096
+#: Variants that are made ready in one child beside the one that was asked for; a process takes as long as 20 of them.
+_TOGETHER = 31
 
 _Key = tuple[str, str]
 
@@ -72,20 +74,33 @@ def _models(folder: Path, keys: Sequence[_Key]) -> Iterator[tuple[_Key, Built | 
 
 
 class PreparedVariants:
-    """Each variant prepared, once and in a child process; safe to share between threads."""
+    """Each variant prepared, once and in a child process; safe to share between threads.
 
-    def __init__(self, *, seconds: float = SECONDS, memory_mib: int = MEMORY_MIB) -> None:
+    `order` is in which they will be asked for: those that follow are made ready in the same child, for a process a
+    variant takes longer than what it does. References are evaluated apart, for what was run.
+    """
+
+    def __init__(
+        self, order: Iterable[Variant] = (), *, seconds: float = SECONDS, memory_mib: int = MEMORY_MIB
+    ) -> None:
         self._seconds = seconds
         self._memory_mib = memory_mib
         # By identity, with the variant kept alive: hashing one walks hundreds of claims.
+        self._order = {id(variant): variant for variant in order}
         self._made: dict[int, tuple[Variant, Prepared | Refused]] = {}
+        self._evaluated: dict[int, tuple[Variant, Prepared | Refused]] = {}
         self._locks: dict[int, threading.Lock] = {}
+        self._making = threading.Lock()
 
     def of(self, variant: Variant, needed: Callable[[], bool] = lambda: True) -> Prepared:
         """Return a variant prepared; raises Refused, also when `needed` says that nobody waits any more."""
-        with self._locks.setdefault(id(variant), threading.Lock()):
+        with self._making if id(variant) in self._order else self._lock(variant):
             if id(variant) not in self._made:
-                self._made[id(variant)] = variant, self._make(variant, needed)
+                following = self._following(variant)
+                if following:
+                    self._make_together([variant, *following], needed)
+                else:
+                    self._made[id(variant)] = variant, self._make(variant, needed)
             found = self._made[id(variant)][1]
             if isinstance(found, Refused):
                 if not needed():
@@ -93,26 +108,95 @@ class PreparedVariants:
                 raise found
             return found
 
-    def _make(self, variant: Variant, needed: Callable[[], bool]) -> Prepared | Refused:
+    def evaluated(
+        self, variant: Variant, ready: Prepared, needed: Callable[[], bool] = lambda: True
+    ) -> Prepared:
+        """Return what is ready with the numbers that its outputs are held to; raises as `of` does."""
+        if ready.reference != UNEVALUATED:
+            return ready
+        with self._lock(variant):
+            _, found = self._evaluated.get(id(variant), (variant, None))
+            if found is None:
+                found = self._one(variant, _evaluated, _with_model(variant), ready, needed=needed)
+                if needed():
+                    self._evaluated[id(variant)] = variant, found
+        if isinstance(found, Refused):
+            raise found
+        return found
+
+    def _lock(self, variant: Variant) -> threading.Lock:
+        return self._locks.setdefault(id(variant), threading.Lock())
+
+    def _following(self, variant: Variant) -> list[Variant]:
+        """Return the variants that come next and are still to be made."""
+        keys = list(self._order)
+        start = keys.index(id(variant)) + 1 if id(variant) in self._order else len(keys)
+        return [self._order[key] for key in keys[start:] if key not in self._made][:_TOGETHER]
+
+    def _make_together(self, variants: Sequence[Variant], needed: Callable[[], bool]) -> None:
+        """Make variants ready in one child, up to the first that fails; the first of them is made in any case."""
+        todo, models = [], []
+        for variant in variants:
+            try:
+                models.append(_with_model(variant))
+                todo.append(variant)
+            except HandledError as error:
+                self._made[id(variant)] = variant, Refused("infra_error", str(error))
+        made = 0
         try:
-            ready = replace(variant, build=Built(variant.model_bytes()))
-            (found,) = stream(
-                _prepared, ready, seconds=self._seconds, memory_mib=self._memory_mib, needed=needed
-            )
+            for found in self._stream(_prepared, models, needed=needed):
+                self._made[id(todo[made])] = todo[made], found
+                made += 1
+        except ChildFailed as error:
+            if made < len(todo):
+                self._made[id(todo[made])] = todo[made], _failed(todo[made], error)
+
+    def _make(self, variant: Variant, needed: Callable[[], bool]) -> Prepared | Refused:
+        """Return one variant made ready, or how that failed."""
+        try:
+            return self._one(variant, _prepared, [_with_model(variant)], needed=needed)
         except HandledError as error:
             return Refused("infra_error", str(error))
+
+    def _one(
+        self,
+        variant: Variant,
+        function: Callable[..., Iterator[Prepared | Refused]],
+        *arguments: object,
+        needed: Callable[[], bool],
+    ) -> Prepared | Refused:
+        try:
+            (found,) = self._stream(function, *arguments, needed=needed)
         except ChildFailed as error:
-            return Refused(
-                "infra_error", f"variant {variant.name!r} cannot be made ready: its process {error}"
-            )
-        made: Prepared | Refused = found
-        return made
+            return _failed(variant, error)
+        return found
+
+    def _stream(
+        self,
+        function: Callable[..., Iterator[Prepared | Refused]],
+        *arguments: object,
+        needed: Callable[[], bool],
+    ) -> Iterator[Prepared | Refused]:
+        return stream(function, *arguments, seconds=self._seconds, memory_mib=self._memory_mib, needed=needed)
 
 
-def _prepared(variant: Variant) -> Iterator[Prepared | Refused]:
-    try:
-        yield prepare_variant(variant)
-    except NotFeedable as refusal:
-        yield Refused("not_applicable", str(refusal))
-    except HandledError as error:
-        yield Refused("infra_error", str(error))
+def _with_model(variant: Variant) -> Variant:
+    return replace(variant, build=Built(variant.model_bytes()))
+
+
+def _failed(variant: Variant, error: ChildFailed) -> Refused:
+    return Refused("infra_error", f"variant {variant.name!r} cannot be made ready: its process {error}")
+
+
+def _prepared(variants: Sequence[Variant]) -> Iterator[Prepared | Refused]:
+    for variant in variants:
+        try:
+            yield unevaluated(variant)
+        except NotFeedable as refusal:
+            yield Refused("not_applicable", str(refusal))
+        except HandledError as error:
+            yield Refused("infra_error", str(error))
+
+
+def _evaluated(variant: Variant, ready: Prepared) -> Iterator[Prepared]:
+    yield evaluated(variant, ready)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import onnx
@@ -18,15 +18,25 @@ if TYPE_CHECKING:
     from harness.record.outcome import Node
 
 
+#: The reference of what nobody has run yet: evaluating one takes longer than a build, and many are only built.
+UNEVALUATED = Reference(None, "not evaluated")
+
+
 @dataclass(frozen=True)
 class Prepared:
-    """What every target is given for a variant, and held to."""
+    """What every target is given for a variant, and held to.
+
+    `unfed` says why there are no inputs: an engine then builds the model and does not run it. What is not `timed` is
+    run once and neither timed nor profiled.
+    """
 
     model: bytes
     sha256: str
     nodes: tuple[Node, ...]
     inputs: dict[str, Array]
     reference: Reference
+    unfed: str = ""
+    timed: bool = True
 
     def wire_inputs(self) -> tuple[tuple[str, bytes], ...]:
         """Return the inputs as a job's parts: the raw bytes under their name, the shape under `shape:<name>`."""
@@ -38,11 +48,16 @@ class Prepared:
 
 
 def prepare_variant(variant: Variant) -> Prepared:
-    """Build a variant's model and numbers.
+    """Build a variant's model, inputs and reference numbers.
 
     Raises HandledError where it cannot be done, and NotFeedable where a network input is nothing that is fed. An
     operator that never ends takes this process along: `prepare_in_child` bounds it.
     """
+    return evaluated(variant, unevaluated(variant))
+
+
+def unevaluated(variant: Variant) -> Prepared:
+    """Build a variant's model and inputs alone; raises as `prepare_variant` does."""
     data = variant.model_bytes()
     model = onnx.load_model_from_string(data)
     try:
@@ -50,9 +65,11 @@ def prepare_variant(variant: Variant) -> Prepared:
     except ValueError as error:
         raise HandledError(f"variant {variant.name!r}: {error}") from error
     return Prepared(
-        model=data,
-        sha256=model_sha256(data),
-        nodes=asked(model),
-        inputs=inputs,
-        reference=reference(model, inputs, also=variant.recipe.mark_outputs),
+        model=data, sha256=model_sha256(data), nodes=asked(model), inputs=inputs, reference=UNEVALUATED
     )
+
+
+def evaluated(variant: Variant, ready: Prepared) -> Prepared:
+    """Return what is ready with its reference numbers."""
+    model = onnx.load_model_from_string(ready.model)
+    return replace(ready, reference=reference(model, ready.inputs, also=variant.recipe.mark_outputs))

@@ -10,6 +10,7 @@ from harness.run import docker
 from harness.run.provision.host import Host, look_at_host
 from harness.run.provision.images import planned_image, wanted_pull
 from harness.run.provision.pulls import GB, Pull, amount, free_bytes, threshold, too_little, with_layers
+from harness.run.provision.remote import host_of
 from harness.run.provision.requirements import can_run
 
 if TYPE_CHECKING:
@@ -37,8 +38,9 @@ class PullPlan:
         return {(pull.reference, pull.platform): pull.layers for pull, _ in self.pulls}
 
     def too_little(self) -> str | None:
-        """Return the sentence on too little space for all that is to be pulled, None where there is enough."""
-        return too_little(f"no room for {_images(len(self._now))}", self._size(self._now), self.host)
+        """Return the sentence on too little space for all that is to be pulled here, None where there is enough."""
+        pulls = tuple(pull for pull in self._now if not pull.host)
+        return too_little(f"no room for {_images(len(pulls))}", self._size(pulls), self.host)
 
     def lines(self) -> Iterator[str]:
         """Yield the table; nothing where nothing is to be pulled."""
@@ -51,7 +53,8 @@ class PullPlan:
         width = max(len(pull.reference) for pull, _ in self.pulls)
         for pull, targets in self.pulls:
             size = f"{pull.says}{'' if pull in self._now else ', needs --pull'}"
-            yield f"  {pull.reference:<{width}}  {pull.platform}  {size:<26}  {_names(targets)}"
+            on = f" on {pull.host}" if pull.host else ""
+            yield f"  {pull.reference:<{width}}  {pull.platform}  {size:<26}  {_names(targets)}{on}"
         if self._now:
             known = amount(self._size(self._now))
             unknown = sum(pull.size is None for pull in self._now)
@@ -86,9 +89,9 @@ def plan_pulls(
     threshold()  # a variable that cannot be read is an error before anything is looked for
     host = host or look_at_host()
     wanted: dict[Pull, list[str]] = {}
-    if via != "venv" and host.docker is not None:
-        for target in targets:
-            able = can_run(target, host, via, ignore_needs=ignore_needs) is None
+    for target in targets:
+        if via != "venv" and (host.docker is not None or target.host):
+            able = can_run(target, host_of(target, host), via, ignore_needs=ignore_needs) is None
             if able and (pull := _missing(target)) is not None:
                 wanted.setdefault(pull, []).append(target.name)
     known = docker.layers_of({(pull.reference, pull.platform) for pull in wanted})
@@ -99,8 +102,8 @@ def plan_pulls(
 def _missing(target: Target) -> Pull | None:
     wanted = wanted_pull(target)
     try:
-        here = docker.find_image(wanted.reference, wanted.platform) or docker.find_image(
-            planned_image(target), target.docker_platform
+        here = docker.find_image(wanted.reference, wanted.platform, target.host) or docker.find_image(
+            planned_image(target), target.docker_platform, target.host
         )
     except InfraError:
         return None  # the daemon has gone: the cells will say so

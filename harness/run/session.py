@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import secrets
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.agent.bootstrap import pack
-from harness.agent.protocol import Decoder, ProtocolError, encode, join_parts
+from harness.agent.protocol import (
+    BODIES_LIMIT,
+    BROKEN,
+    GREETINGS,
+    NO_JOB,
+    OF_A_JOB,
+    Decoder,
+    Frame,
+    ProtocolError,
+    Reader,
+    encode,
+    join_parts,
+)
 from harness.errors import InfraError
 from harness.run.transport import AgentGoneError
 
@@ -21,6 +35,8 @@ if TYPE_CHECKING:
 HELLO_TIMEOUT = 180.0
 #: Seconds beyond a job's own time-out after which the agent, which enforces that time-out, is taken for lost.
 GRACE = 20.0
+#: Seconds after that in which an agent may still be read that does not fall silent: a busy machine reads slowly.
+_BACKLOG = 180.0
 _EXIT_WAIT = 2.0
 #: What the container holds beside the job's child: the agent with the engine's libraries loaded.
 _AGENT_MIB = 512
@@ -66,7 +82,7 @@ class Job:
     """What the agent is asked to do in one child process: "preflight", "build" or "run".
 
     `provider` is where ONNX Runtime is to run, "cpu" or "cuda"; "" for the other engines. `needs_gpu`: a preflight
-    fails without a GPU that works.
+    fails without a GPU that works. Without a `timing` a run is neither timed nor profiled.
     """
 
     kind: str
@@ -76,11 +92,11 @@ class Job:
     compute_capability: str | None = None
     provider: str = ""
     needs_gpu: bool = False
-    timing: Timing = field(default_factory=Timing)
+    timing: Timing | None = field(default_factory=Timing)
     parts: tuple[tuple[str, bytes], ...] = ()
 
-    def frame(self) -> bytes:
-        """Return the job as one frame."""
+    def frame(self, job_id: bytes) -> bytes:
+        """Return the job as one frame; all that is said of it is to have its id."""
         index, body = join_parts(self.parts)
         message = {
             "type": "job",
@@ -91,21 +107,15 @@ class Job:
             "compute_capability": self.compute_capability,
             "provider": self.provider,
             "needs_gpu": self.needs_gpu,
-            "timing": vars(self.timing),
+            "timing": vars(self.timing) if self.timing else None,
             "parts": index,
         }
-        return encode(message, body)
+        return encode(message, body, job_id)
 
 
 def job_memory_mib(target: Target) -> int:
     """Return the memory that a child may take in the target's container, beside the agent."""
     return max(_AGENT_MIB, target.memory_mib - _AGENT_MIB)
-
-
-def _facts(said: object) -> dict[str, str]:
-    if not isinstance(said, dict) or not all(isinstance(value, str) for value in said.values()):
-        raise InfraError(f"the agent's facts cannot be read: {said!r:.200}")
-    return said
 
 
 class Session:
@@ -125,56 +135,80 @@ class Session:
         hello_timeout: float = HELLO_TIMEOUT,
     ) -> None:
         self._transport = transport
-        self._decoder = Decoder()
-        self._events: list[Event] = []
+        self._decoder = Decoder(BODIES_LIMIT)
+        self._frames: deque[Frame] = deque()
         self._limit_hit = False
         self.lost = False
         try:
             transport.send(pack(extra) + encode({"type": "start", "engine": engine, "adapter": adapter}))
         except AgentGoneError:
             raise self._lost("starting") from None
-        hello = self._next(time.monotonic() + hello_timeout, "loading the engine")
-        if hello.type != "hello":
-            raise InfraError(f"the engine does not load: {hello.message.get('error')}{self._tail()}")
-        self.facts = _facts(hello.message.get("facts"))
+        hello = self._hello(time.monotonic() + hello_timeout)
+        if hello["type"] != "hello":
+            raise InfraError(f"the engine does not load: {hello.get('error')}{self._tail()}")
+        self.facts: dict[str, str] = hello["facts"]
+
+    def _hello(self, deadline: float) -> dict[str, Any]:
+        try:
+            return Reader(GREETINGS).read(self._next(NO_JOB, deadline, "loading the engine"))
+        except ProtocolError as error:
+            self.lost = True
+            raise InfraError(f"the agent's greeting cannot be read: {error}{self._tail()}") from error
 
     def run(self, job: Job) -> Iterator[Event]:
-        """Run a job and yield what the agent says, up to and including the `end` event; raises AgentLost."""
-        doing = f"running a {job.kind} job"
+        """Run a job and yield what the agent says, up to and including the `end` event; raises AgentLost.
+
+        What is not of this job is passed over. A frame that is not in the protocol's table, though it has the job's id,
+        is the last that is heard of it but for an `end` that says so.
+        """
+        doing, job_id, broken = f"running a {job.kind} job", secrets.token_bytes(len(NO_JOB)), ""
         try:
-            self._transport.send(job.frame())
+            self._transport.send(job.frame(job_id))
         except AgentGoneError:
             raise self._lost(doing) from None
         deadline = time.monotonic() + job.timeout_s + GRACE
+        reader = Reader(OF_A_JOB, preflight=job.kind == "preflight")
         while True:
-            event = self._next(deadline, doing)
+            frame = self._next(job_id, deadline, doing)
+            try:
+                event = Event(reader.read(frame), frame.body)
+            except ProtocolError as error:
+                broken = broken or str(error)
+                continue
             if event.type == "end":
-                self._limit_hit = self._limit_hit or event.message.get("kind") == "out_of_memory"
-            yield event
-            if event.type == "end":
+                self._limit_hit = self._limit_hit or event.message["kind"] == "out_of_memory"
+                yield _broken(event, broken) if broken else event
                 return
+            if not broken:
+                yield event
 
     def close(self) -> None:
         """End the agent; bounded in time."""
         self._transport.close()
 
-    def _next(self, deadline: float, doing: str) -> Event:
-        while not self._events:
+    def _next(self, job_id: bytes, deadline: float, doing: str) -> Frame:
+        """Return the next frame of a job; those of another are passed over."""
+        while True:
+            while self._frames:
+                frame = self._frames.popleft()
+                if frame.job == job_id:
+                    return frame
             try:
                 data = self._transport.receive(max(0.0, deadline - time.monotonic()))
+                if time.monotonic() > deadline + _BACKLOG:
+                    raise TimeoutError  # noqa: TRY301  (as if it were silent)
             except TimeoutError:
                 self.lost = True
                 raise AgentLost(f"the agent did not answer in time while {doing}{self._tail()}") from None
             if not data:
                 raise self._lost(doing)
             try:
-                self._events += [Event(*frame) for frame in self._decoder.feed(data)]
+                self._frames += self._decoder.feed(data)
             except ProtocolError as error:
                 self.lost = True
                 raise AgentLost(
                     f"the agent's stream is broken while {doing}: {error}{self._tail()}"
                 ) from error
-        return self._events.pop(0)
 
     def _lost(self, doing: str) -> AgentLost:
         self.lost = True
@@ -190,3 +224,8 @@ class Session:
     def _tail(self) -> str:
         tail = self._transport.stderr_tail().strip()
         return f"; it last said: {tail[-600:]}" if tail else ""
+
+
+def _broken(end: Event, sentence: str) -> Event:
+    kind = "exited" if end.message["kind"] == "finished" else end.message["kind"]
+    return Event({**end.message, "kind": kind, "detail": BROKEN + sentence}, b"")

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import datetime as dt
-import json
 import threading
 import traceback
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness import __version__
 from harness.agent.bootstrap import ARGUMENTS
-from harness.case import model_sha256
-from harness.errors import HandledError, InfraError, described
+from harness.errors import InfraError, described
 from harness.plan import inapplicable_because
 from harness.record.log import whole_log
 from harness.record.outcome import Outcome, Stamps, State
+from harness.run import docker
+from harness.run.blank import bare_stamps
 from harness.run.cell import observe
-from harness.run.commit import harness_commit
 from harness.run.gpus import Gpus, alone_on
 from harness.run.launch import start
 from harness.run.preflight import preflight
@@ -29,7 +26,6 @@ from harness.run.session import Session
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.case import Variant
     from harness.matrix import Target
     from harness.plan import Cell
     from harness.run.provision import Via
@@ -54,9 +50,9 @@ class TargetRunner:
     """Runs cells of one target in one warm environment; made ready at the first cell that needs it.
 
     A target that cannot run here gives `not_run` with the reason; one whose agent does not come up, however it fails
-    to, gives `infra_error` for all its cells; an agent lost twice on the same cell gives `infra_error` for that one,
-    and so does whatever goes wrong in this program while it prepares, runs or folds a cell. Nothing is raised for any
-    of these: each cell gets a record.
+    to, or whose daemon goes away and stays away, gives `infra_error` for all its cells; an agent lost twice on the same
+    cell gives `infra_error` for that one, and so does whatever goes wrong in this program while it prepares, runs or
+    folds a cell. Nothing is raised for any of these: each cell gets a record.
     """
 
     def __init__(  # noqa: PLR0913
@@ -138,16 +134,23 @@ class TargetRunner:
             except InfraError as error:
                 self._recover()
                 lost = str(error)
+                if gone := self._daemon_gone():
+                    self._agent = _GivenUp("infra_error", gone)
+                    return self._blank(cell, *self._agent), ""
         return self._blank(cell, "infra_error", lost), ""
 
     def _observe(self, cell: Cell, session: Session) -> tuple[Outcome, str]:
         ready = self._prepared.of(cell.variant, self._needed)
-        seen = observe(cell, ready, session, self._facts.get("gpu_uuid"), needed=self._needed)
+        seen = observe(
+            cell, ready, session, self._facts.get("gpu_uuid"), needed=self._needed, machine=self._machine
+        )
         if session.lost:
             # It died at the container's memory limit: that is this cell's outcome, and the next gets a new agent.
             self._end_agent()
+        if seen.ran:
+            ready = self._prepared.evaluated(cell.variant, ready, self._needed)
         try:
-            outcome = _as_kept(seen.outcome(cell, ready, self._stamps(cell)))
+            outcome = seen.outcome(cell, ready, self._stamps(cell)).as_read()
             return outcome, whole_log(outcome, seen.log)
         except Exception as error:  # noqa: BLE001  (an engine's text, of any shape)
             return self._fault(cell, error, seen.log)
@@ -166,6 +169,8 @@ class TargetRunner:
             except InfraError as error:
                 self._recover()
                 failure = str(error)
+                if gone := self._daemon_gone():
+                    return _GivenUp("infra_error", gone)
             except Exception as error:  # noqa: BLE001
                 self._recover()
                 # It would fail for every cell alike.
@@ -200,12 +205,29 @@ class TargetRunner:
                 f"{self.target.name} is declared as {self.target.version} and its environment holds {reported}: "
                 "correct the version, image or packages in matrix.yaml"
             )
-        with alone_on(self._dealt[0], self._needed) if self._dealt else contextlib.nullcontext():
+        alone = alone_on(self._dealt[0], self._needed, self._machine) if self._dealt else None
+        with alone or contextlib.nullcontext():
             heard = preflight(self.target, session)
         self._facts = {**session.facts, **heard.facts}
         self._preflight_log = heard.log
         if heard.trouble:
             raise InfraError(f"the preflight of {self.target.name} failed: {heard.trouble}")
+
+    @property
+    def _machine(self) -> str:
+        return self._environment.machine if self._environment else ""
+
+    def _daemon_gone(self) -> str:
+        """Wait for a daemon that was lost with the agent, and return why it stays away; "" where cells can go on."""
+        if self._environment is None or self._environment.via != "docker":
+            return ""
+        gone = docker.wait_for(self.target.host, self._needed)
+        self._refuse_aborted()
+        if not gone:
+            # The container of the time before, which could not be removed then, may still hold memory and a GPU.
+            with contextlib.suppress(InfraError):
+                docker.reap(self.target.host)
+        return gone
 
     def _needed(self) -> bool:
         """Tell whether anybody still waits for the cell in hand."""
@@ -235,19 +257,14 @@ class TargetRunner:
     def _stamps(self, cell: Cell) -> Stamps:
         environment = self._environment
         ignored = {"ignored_needs": environment.ignored} if environment and environment.ignored else {}
-        return Stamps(
-            model_sha256=_hash(cell.variant),
-            recipe_sha256=cell.variant.recipe.sha256(),
+        return replace(
+            bare_stamps(cell, self._run_id),
             engine_version=self._facts.get("engine_version", ""),
             via=environment.via if environment else "",
             image=environment.image if environment else "",
             image_digest=environment.image_digest if environment else "",
             packages=environment.packages if environment else (),
-            harness_version=__version__,
-            when=dt.datetime.now(dt.timezone.utc).isoformat(timespec="milliseconds"),
-            run=self._run_id,
             environment={**self._facts, **ignored},
-            harness_commit=harness_commit(),
         )
 
     def _fault(self, cell: Cell, error: Exception, log: Sequence[str]) -> tuple[Outcome, str]:
@@ -256,16 +273,3 @@ class TargetRunner:
 
     def _blank(self, cell: Cell, state: State, reason: str) -> Outcome:
         return Outcome.blank(cell, state, reason, self._stamps(cell))
-
-
-def _hash(variant: Variant) -> str:
-    """Return the hash of a variant's model, "" where there is none."""
-    try:
-        return model_sha256(variant.model_bytes())
-    except HandledError:
-        return ""
-
-
-def _as_kept(outcome: Outcome) -> Outcome:
-    """Return an outcome as it will be read; raises where it would not be, for one such record spoils a whole store."""
-    return Outcome.from_json(json.loads(json.dumps(outcome.to_json(), allow_nan=False)))

@@ -1,6 +1,7 @@
 """An engine that fails in the way a job asks for; sent to the agent in place of a real one. Python 3.8."""
 
 import ctypes
+import json
 import mmap
 import os
 import subprocess
@@ -11,6 +12,8 @@ import time
 from typing import Any, Callable, Dict
 
 Emit = Callable[..., None]
+#: Where it stands in a frame that is to be written, the id of the job is put.
+ID = b"the id of a job."
 
 
 def preload(engine: str) -> Dict[str, str]:
@@ -71,10 +74,11 @@ def do_gulp(_body: bytes, _emit: Emit) -> None:
 
 
 def do_betray(body: bytes, emit: Emit) -> None:
-    """Take all memory, with the agent as the kernel's first choice to kill."""
-    for process, score in (("%d" % os.getppid(), "1000"), ("self", "0")):
-        with open("/proc/%s/oom_score_adj" % process, "w") as file:
-            file.write(score)
+    """Take all memory, when the kernel has been told not to begin with this process."""
+    # Its own file is root's as long as it is closed to others.
+    ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)
+    with open("/proc/self/oom_score_adj", "w") as file:
+        file.write("0")
     do_gulp(body, emit)
 
 
@@ -90,13 +94,8 @@ def do_look(_body: bytes, emit: Emit) -> None:
     own = tempfile.gettempdir()
     with open("/proc/self/oom_score_adj") as file:
         score = int(file.read())
-    emit(
-        "seen",
-        own=os.listdir(own),
-        all=os.listdir(os.path.dirname(own)),
-        here=os.getcwd() == own,
-        score=score,
-    )
+    seen = {"own": os.listdir(own), "all": os.listdir(os.path.dirname(own)), "here": os.getcwd() == own}
+    emit("message", severity="INFO", text=json.dumps(dict(seen, score=score)))
 
 
 def do_nap(_body: bytes, _emit: Emit) -> None:
@@ -122,6 +121,11 @@ def do_raise(_body: bytes, _emit: Emit) -> None:
 def do_exit(_body: bytes, _emit: Emit) -> None:
     """Leave with an exit code of its own, as a library that calls exit() does."""
     os._exit(7)
+
+
+def do_leave(_body: bytes, _emit: Emit) -> None:
+    """Leave in good order, as a library that calls exit() may too."""
+    os._exit(0)
 
 
 def do_print(_body: bytes, emit: Emit) -> None:
@@ -160,9 +164,11 @@ def do_orphan(_body: bytes, emit: Emit) -> None:
 
 
 def do_lie(body: bytes, emit: Emit) -> None:
-    """Write the body, which may be no frame, into the pipe of events, then go on."""
-    (pipe,) = [cell.cell_contents for cell in emit.__closure__ or () if isinstance(cell.cell_contents, int)]
-    os.write(pipe, body)
+    """Write the body, which may be no frame, into the pipe of events, then go on; ID stands for the job's."""
+    known = [cell.cell_contents for cell in emit.__closure__ or ()]
+    (pipe,) = [one for one in known if isinstance(one, int)]
+    (job,) = [one.job for one in known if hasattr(one, "job")]
+    os.write(pipe, body.replace(ID, job))
     emit("message", severity="INFO", text="after the lie")
 
 
@@ -171,7 +177,7 @@ def do_half(_body: bytes, emit: Emit) -> None:
     emit("message", severity="INFO", text="whole")
     for fd in range(3, 64):
         try:
-            os.write(fd, b"TCM1\x00\x00\xff\xff\x00\x00\x00\x00{")
+            os.write(fd, b"TCM2" + bytes(16) + b"\x00\x00\xff\xff\x00\x00\x00\x00{")
         except OSError:
             continue
     os._exit(9)

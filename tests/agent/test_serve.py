@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from harness.run.session import AgentLost, Event, Job, Session
 from harness.run.transport import Transport
 from harness.run.transport.process import ProcessTransport
 from tests import needs
+from tests.run.bench import offer_to_the_kernel
 from tests.waiting import PATIENCE, wait_for
 
 pytestmark = pytest.mark.integration
@@ -92,6 +94,12 @@ def heard(events: list[Event], kind: str) -> list[Event]:
     return [event for event in events if event.type == kind]
 
 
+def look(session: Session) -> dict[str, Any]:
+    """Return what a job sees of its folders and of itself."""
+    seen: dict[str, Any] = json.loads(heard(ask(session, "look"), "message")[-1].message["text"])
+    return seen
+
+
 def native(events: list[Event]) -> str:
     return "".join(event.message["text"] for event in heard(events, "native"))
 
@@ -107,6 +115,7 @@ def native(events: list[Event]) -> str:
         ("exit", {}, "exited", "the process ended with exit code 7"),
         ("half", {}, "exited", "the process ended with exit code 9"),
         ("odd_signal", {}, "signalled", "killed by signal 40"),
+        ("leave", {}, "exited", "the process ended with exit code 0 before its job was done"),
     ],
 )
 def test_a_failing_child_is_named_for_what_it_did_and_the_next_job_runs(
@@ -141,8 +150,7 @@ def test_the_kernel_takes_the_child_and_not_the_agent_at_the_containers_limit(se
 
 def test_a_child_is_the_kernels_first_choice_however_small_it_is(session: Session) -> None:
     """The agent may have grown larger by then; 1000 is the most that a process can be offered with."""
-    (seen,) = heard(ask(session, "look"), "seen")
-    assert seen.message["score"] == 1000
+    assert look(session)["score"] == 1000
 
 
 @pytest.mark.parametrize("via", ["docker"], indirect=True)
@@ -155,6 +163,7 @@ def test_a_sigkill_from_elsewhere_is_no_memory_limit_even_after_one(session: Ses
 
 @pytest.mark.parametrize("via", ["docker"], indirect=True)
 def test_an_agent_that_the_kernel_takes_too_is_lost_for_want_of_memory(session: Session) -> None:
+    offer_to_the_kernel(identity(session))
     with pytest.raises(AgentLost, match="killed by the kernel: out of memory") as caught:
         ask(session, "betray", memory_mib=4 * CONTAINER_MIB)
     assert caught.value.out_of_memory
@@ -173,10 +182,10 @@ def test_a_limit_that_a_job_hit_earlier_is_not_blamed_for_the_agents_end(session
 
 def test_what_a_job_leaves_in_the_temporary_folder_is_gone_with_it(session: Session) -> None:
     assert end(ask(session, "litter"))["kind"] == "signalled"
-    (seen,) = heard(ask(session, "look"), "seen")
-    assert seen.message["own"] == []
-    assert len([name for name in seen.message["all"] if name.startswith("job-")]) == 1
-    assert seen.message["here"]
+    seen = look(session)
+    assert seen["own"] == []
+    assert len([name for name in seen["all"] if name.startswith("job-")]) == 1
+    assert seen["here"]
 
 
 def test_what_a_native_library_prints_is_captured_and_does_not_break_the_stream(session: Session) -> None:
@@ -259,7 +268,7 @@ def test_the_agent_ends_when_its_host_goes(session: Session) -> None:
     """At the end of its input, in the middle of a job, and before it is asked with a signal."""
     transport = session._transport
     job = Job(kind="run", timeout_s=2 * PATIENCE, memory_mib=2048, recipe={"do": "hang"})
-    transport.send(job.frame())
+    transport.send(job.frame(b"any id of a job."))
     assert transport.receive(PATIENCE)
     if isinstance(transport, DockerTransport):
         transport._stream.end_input()

@@ -103,6 +103,13 @@ def lives(agent: str | int) -> bool:
     return subprocess.run(["docker", "inspect", agent], capture_output=True, check=False).returncode == 0
 
 
+def offer_to_the_kernel(container: str | int) -> None:
+    """Make an agent the kernel's first choice when memory is short, which no job of it can."""
+    inspect = ["docker", "inspect", "--format", "{{.State.Pid}}", str(container)]
+    found = subprocess.run(inspect, check=True, capture_output=True, text=True)
+    Path(f"/proc/{found.stdout.strip()}/oom_score_adj").write_text("1000")
+
+
 @dataclass
 class Bench:
     """What stands in for provisioning and the engine; `agents` are those started, in order.
@@ -149,6 +156,10 @@ class Bench:
 
     def kill_during(self, times: int) -> None:
         """Kill the agent from outside, in the middle of each of the next `times` tries of a cell."""
+        self.during(lambda: kill(self.agents[-1]), times)
+
+    def during(self, act: Callable[[], object], times: int = 1) -> None:
+        """Do something in the middle of each of the next `times` tries of a cell."""
         left = [None] * times
         run = Session.run
 
@@ -156,7 +167,7 @@ class Bench:
             for event in run(session, job):
                 if left and event.type == "phase_begin":
                     left.pop()
-                    kill(self.agents[-1])
+                    act()
                 yield event
 
         self.monkeypatch.setattr(Session, "run", running)

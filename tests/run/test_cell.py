@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harness.agent.protocol import NO_JOB, Decoder, read_message
 from harness.case import Calibrator, Case, Graph, Link, Recipe, Typing, Variant
+from harness.judge.classify import classify
 from harness.matrix import load_matrix
 from harness.plan import Cell
+from harness.record.outcome import Stamps
 from harness.run.cell import observe
 from harness.run.prepared import prepare_variant
 from harness.run.provision.cache import CACHE_VARIABLE
@@ -40,9 +44,12 @@ class Session:
 
     def __init__(self) -> None:
         self.parts: dict[str, list[str]] = {}
+        self.timed: list[bool] = []
 
     def run(self, job: Job) -> Iterator[Event]:
         self.parts[job.kind] = [name for name, _ in job.parts]
+        (frame,) = Decoder().feed(job.frame(NO_JOB))
+        self.timed.append(read_message(frame.head)["timing"] is not None)
         if job.kind == "build":
             yield Event({"type": "plan"}, b"plan")
         yield Event(
@@ -77,6 +84,31 @@ def test_only_what_feeds_an_engine_is_sent_inputs(
     target: str, recipe: Recipe, gpu: str | None, jobs: dict[str, list[str]]
 ) -> None:
     assert parts(target, recipe, gpu) == jobs
+
+
+@pytest.mark.parametrize(
+    ("target", "gpu", "fed", "jobs"),
+    [
+        ("rtx17", "GPU-1", True, {"build": ["model"], "run": ["plan", *INPUTS]}),
+        ("rtx17", "GPU-1", False, {"build": ["model"]}),
+        ("ort131", None, True, {"run": ["model", *INPUTS]}),
+        ("ort131", None, False, {"build": ["model"]}),
+    ],
+)
+def test_a_model_of_a_suite_is_not_timed_and_without_inputs_only_built(
+    target: str, gpu: str | None, *, fed: bool, jobs: dict[str, list[str]]
+) -> None:
+    session: Any = Session()
+    variant = Variant("v", "V", relu)
+    cell = Cell("c", Case("c", "C", "", (), (variant,)), variant, MATRIX.target(target))
+    ready = replace(prepare_variant(variant), timed=False)
+    if not fed:
+        ready = replace(ready, inputs={}, unfed="input 'x' is not fed")
+    seen = observe(cell, ready, session, gpu, needed=lambda: True)
+    assert session.parts == jobs
+    assert session.timed[-1] is (jobs.keys() == {"build"} and target == "rtx17")
+    found = classify(seen.outcome(cell, ready, Stamps()))
+    assert found.reason == ("built; not run on this machine" if fed else "built; input 'x' is not fed")
 
 
 @pytest.mark.parametrize(

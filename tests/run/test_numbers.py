@@ -219,6 +219,32 @@ def test_the_reference_quantises_where_the_graph_says() -> None:
     assert np.allclose(found.outputs["y"], [[[0.0, 1.0], [0.4, 12.7]]])
 
 
+@pytest.mark.parametrize("op", ["LayerNormalization", "RMSNormalization"])
+def test_the_reference_norms_in_fp32(op: str) -> None:
+    """Squares that leave FP16 stay numbers, and the result is in FP16 again."""
+    g = Graph("norm", opset=23)
+    x = g.input("x", [1, 2], TensorProto.FLOAT16)
+    g.node(op, [x, g.constant("s", [1.0, 1.0], [2], TensorProto.FLOAT16)], name="n", output="y")
+    g.output("y", [1, 2], TensorProto.FLOAT16)
+    found = reference(g.model(), {"x": np.array([[600.0, -600.0]], np.float16)})
+    assert found.outputs is not None
+    assert found.outputs["y"].dtype == np.float16
+    assert found.outputs["y"].tolist() == [[1.0, -1.0]]
+
+
+@pytest.mark.parametrize(("opset", "mode"), [(16, "bilinear"), (20, "linear")])
+def test_the_reference_samples_by_the_mode_of_either_opset(opset: int, mode: str) -> None:
+    """Opset 16 calls `bilinear` what opset 20 calls `linear`."""
+    g = Graph("grid", opset=opset)
+    inputs = [g.input("x", [1, 1, 1, 2]), g.input("grid", [1, 1, 1, 2])]
+    g.node("GridSample", inputs, name="n", output="y", mode=mode)
+    g.output("y", [1, 1, 1, 1])
+    x, middle = np.array([[[[2.0, 4.0]]]], np.float32), np.zeros((1, 1, 1, 2), np.float32)
+    found = reference(g.model(), {"x": x, "grid": middle})
+    assert found.outputs is not None
+    assert found.outputs["y"].item() == 3.0
+
+
 def test_the_reference_gives_marked_tensors_too() -> None:
     found = reference(quantised([0.5]), {"x": np.ones((1, 1, 2), np.float32)}, also=("q_output_0",))
     assert found.outputs is not None
@@ -391,7 +417,7 @@ def test_every_case_has_a_reference_or_says_why() -> None:
             else:
                 assert all(np.isfinite(np.asarray(v, np.float64)).all() for v in found.outputs.values())
     assert all("does not know" in reason or "evaluator failed" in reason for reason in without)
-    assert len(without) <= 2, without
+    assert sum("evaluator failed" in reason for reason in without) <= 1, without
 
 
 @pytest.mark.parametrize("damage", ["permuted channels", "one channel zero", "scaled", "sign"])

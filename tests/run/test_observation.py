@@ -13,13 +13,17 @@ import pytest
 
 from harness.agent.protocol import EVENTS
 from harness.case import Case, Graph, Link, Variant
+from harness.judge.classify import classify
+from harness.judge.diagnosis import diagnose
 from harness.matrix import load_matrix
 from harness.plan import Cell
 from harness.record.outcome import End, Node, Outcome, ParserError, Stamps
+from harness.run import observation as module
 from harness.run.numbers import Reference
 from harness.run.observation import Observation
 from harness.run.prepared import prepare_variant
 from harness.run.session import Event
+from harness.words import Class
 
 pytestmark = pytest.mark.unit
 
@@ -60,7 +64,8 @@ def test_every_event_has_a_handler_and_every_one_sent_is_an_event() -> None:
     for path in (Path(__file__).parents[2] / "harness" / "agent").rglob("*.py"):
         text = path.read_text(encoding="utf-8")
         sent |= set(re.findall(r'\bemit\(\s*"(\w+)"', text)) | set(re.findall(r'"type": "(\w+)"', text))
-    assert sent - {"hello", "hello_failed"} == EVENTS
+    # By `done` the agent knows that a child came to its end.
+    assert sent - {"hello", "hello_failed", "done"} == EVENTS
 
 
 def test_a_phase_that_was_begun_and_not_ended_is_the_one_that_failed() -> None:
@@ -136,6 +141,60 @@ def test_a_fault_outranks_what_was_unavailable_and_the_first_fault_is_told() -> 
     )
     first = f"the agent sent {'x' * 40!r}, which is no event of this harness"
     assert (outcome.state, outcome.reason) == ("infra_error", first)
+
+
+@pytest.mark.parametrize(
+    "hides",
+    [
+        event("agent_fault", text="a fault"),
+        event("unavailable", text="no GPU"),
+        event("missing_api", name="X"),
+    ],
+)
+def test_who_broke_the_protocol_is_not_believed_that_something_else_was_to_blame(hides: Event) -> None:
+    broke = "broke the protocol: not a frame: b'x'"
+    outcome, seen = heard(hides, event("end", **END | {"kind": "exited", "detail": broke}))
+    found = classify(outcome)
+    assert (found.cls, found.reason, seen.succeeded) == (Class.CRASHED, broke, False)
+    known = diagnose(outcome, found)
+    assert known is not None
+    assert (known.id, known.groups) == ("broken-protocol", {"how": "not a frame: b'x'"})
+
+
+def test_a_log_is_bounded_and_says_what_it_has_no_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is left out of it is in the record neither; chatter fills half, so that what matters has its place."""
+    monkeypatch.setattr(module, "LOG_LIMIT", 2000)
+    long = "x" * 400
+    outcome, seen = heard(
+        *(message("VERBOSE", long) for _ in range(5)),
+        *(event("native", text=long + "\n") for _ in range(5)),
+        *(message("ERROR", long + str(number)) for number in range(5)),
+        event("parser_error", text=long, code="", node="", operator=""),
+        event("calibration_cache", b"z" * 400),
+        *(message("VERBOSE", "Layers:\n" + long) for _ in range(5)),
+        event("layers", b"{}" * 400, source="inspector"),
+        event("phase", name="build", seconds=1.0, ok=True),
+        event("end", **END),
+    )
+    assert [each.text for each in outcome.messages] == [long + "0", long + "1"]
+    assert (outcome.native_output, outcome.parser_errors, outcome.phases) == ("", (), {"build": 1.0})
+    assert seen.log[-2:] == ["[left out] 19 texts: this log has no room for more", "[end] finished "]
+    assert [entry.partition("]")[0] for entry in seen.log[:-2]] == ["[VERBOSE"] * 2 + ["[ERROR"] * 2 + [
+        "[phase"
+    ]
+
+
+def test_of_very_many_messages_the_first_and_the_last_are_kept() -> None:
+    outcome, seen = heard(
+        *(message("ERROR", str(number)) for number in range(1200)),
+        *(event("parser_error", text=str(number), code="", node="", operator="") for number in range(300)),
+        event("failed", text="f" * 100_000),
+    )
+    texts = [int(each.text) for each in outcome.messages]
+    assert texts == [*range(500), *range(700, 1200)]
+    assert [int(each.text) for each in outcome.parser_errors] == [*range(100), *range(200, 300)]
+    assert len(outcome.error) == 1 << 16
+    assert len(seen.log) == 1501
 
 
 def test_the_log_tells_all_as_it_came() -> None:

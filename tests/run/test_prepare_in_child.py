@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -11,10 +13,12 @@ import pytest
 from onnx import TensorProto, helper
 
 from harness.case import Case, Graph, Link, Recipe, Variant, load_cases
-from harness.case.model import Built
+from harness.case.model import Built, Unbuildable
 from harness.errors import HandledError
+from harness.run import prepare_in_child
+from harness.run.child import stream
 from harness.run.prepare_in_child import PreparedVariants, Refused, with_models
-from harness.run.prepared import prepare_variant
+from harness.run.prepared import UNEVALUATED, prepare_variant
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
 
@@ -102,10 +106,10 @@ def test_each_builder_fails_alone(tmp_path: Path) -> None:
         assert sentence in said[name]
 
 
-def relu() -> onnx.ModelProto:
+def relu(extent: int = 4) -> onnx.ModelProto:
     graph = Graph("relu")
-    graph.node("Relu", [graph.input("x", [1, 4])], name="/act", output="y")
-    graph.output("y", [1, 4])
+    graph.node("Relu", [graph.input("x", [1, extent])], name="/act", output="y")
+    graph.output("y", [1, extent])
     return graph.model()
 
 
@@ -142,15 +146,20 @@ def test_a_subject_from_a_child_is_the_one_made_here_and_is_made_once() -> None:
     here = prepare_variant(variant)
     assert (found.model, found.sha256, found.nodes) == (here.model, here.sha256, here.nodes)
     assert np.array_equal(found.inputs["x"], here.inputs["x"])
-    assert pickle.dumps(found.reference) == pickle.dumps(here.reference)
+    assert found.reference == UNEVALUATED
+    evaluated = prepared.evaluated(variant, found)
+    assert pickle.dumps(evaluated.reference) == pickle.dumps(here.reference)
+    assert prepared.evaluated(variant, found) is evaluated
+    assert prepared.evaluated(variant, evaluated) is evaluated
 
 
 def test_a_reference_without_end_is_that_variants_refusal() -> None:
     prepared = PreparedVariants(seconds=2)
     variant = Variant("endless", "E", endless)
+    ready = prepared.of(variant)
     for _ in range(2):
         with pytest.raises(Refused) as refused:
-            prepared.of(variant)
+            prepared.evaluated(variant, ready)
         assert refused.value.state == "infra_error"
         assert refused.value.reason == (
             "variant 'endless' cannot be made ready: its process was not done after 2 s"
@@ -158,10 +167,44 @@ def test_a_reference_without_end_is_that_variants_refusal() -> None:
     assert prepared.of(Variant("relu", "R", relu)).inputs.keys() == {"x"}
 
 
+def test_those_that_follow_are_made_in_the_same_child_and_fail_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = []
+
+    def counted(*arguments: Any, **bounds: Any) -> Iterator[Any]:
+        started.append(arguments)
+        return stream(*arguments, **bounds)
+
+    monkeypatch.setattr(prepare_in_child, "stream", counted)
+    sound = [Variant(f"v{at}", "V", relu) for at in range(3)]
+    nothing = Variant("nothing", "N", Unbuildable("its builder raised"))
+    large = Variant("large", "L", lambda: relu(1 << 40))
+    order = [sound[0], nothing, large, sound[1], sound[2]]
+    prepared = PreparedVariants(order)
+    for variant in sound:
+        assert prepared.of(variant).inputs.keys() == {"x"}
+    for variant, sentence in ((nothing, "its builder raised"), (large, "1099511627776 elements")):
+        with pytest.raises(Refused, match=sentence):
+            prepared.of(variant)
+    assert len(started) == 1
+
+
+def test_one_that_ends_the_child_is_refused_and_the_next_are_made() -> None:
+    sound = [Variant(f"v{at}", "V", relu) for at in range(2)]
+    wanting = Variant("wanting", "W", lambda: relu(1 << 26))
+    prepared = PreparedVariants([sound[0], wanting, sound[1]], memory_mib=64)
+    assert prepared.of(sound[0]).inputs.keys() == {"x"}
+    with pytest.raises(
+        Refused, match="variant 'wanting' cannot be made ready: its process needs more than 64 MiB"
+    ):
+        prepared.of(wanting)
+    assert prepared.of(sound[1]).inputs.keys() == {"x"}
+
+
 def test_what_nobody_waits_for_any_more_is_not_kept_as_a_refusal() -> None:
     prepared, variant = PreparedVariants(), Variant("relu", "R", relu)
+    other = Variant("endless", "E", endless)
     with pytest.raises(Refused):
-        prepared.of(Variant("endless", "E", endless), needed=lambda: False)
+        prepared.evaluated(other, prepared.of(other), needed=lambda: False)
     try:
         prepared.of(variant, needed=lambda: False)
     except Refused:

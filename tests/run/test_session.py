@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from harness.agent.protocol import Decoder, encode, split_parts
+from harness.agent.protocol import NO_JOB, Decoder, encode, read_message, split_parts
 from harness.errors import InfraError
 from harness.run.session import AgentLost, Job, Session
 from harness.run.transport.api import ExitStatus
 
 pytestmark = pytest.mark.unit
 
-HELLO = encode({"type": "hello", "facts": {"engine_version": "1"}})
+HELLO_SAID = {"type": "hello", "facts": {"engine_version": "1"}}
+HELLO = encode(HELLO_SAID)
+
+
+#: Stands in what a tape says for the id of the job that it was sent last.
+ID = b"the id of a job."
 
 
 class Tape:
@@ -24,17 +31,22 @@ class Tape:
         self._status = status
         self._tail = tail
         self.sent = b""
+        self.job = NO_JOB
         self.closed = False
 
     def send(self, data: bytes, timeout: float = 1.0) -> None:
         assert timeout > 0
+        if self.sent:
+            (frame,) = Decoder().feed(data)
+            assert frame.job != self.job
+            self.job = frame.job
         self.sent += data
 
     def receive(self, timeout: float | None = None) -> bytes:
         data = next(self._said, b"")
         if data == b"late":
             raise TimeoutError(timeout)
-        return data
+        return data.replace(ID, self.job)
 
     def alive(self) -> bool:
         return self._status is None
@@ -57,7 +69,9 @@ JOB = Job("build", timeout_s=1, memory_mib=64, parts=(("model", b"abc"), ("x", b
 
 
 def test_a_job_is_one_frame_with_its_parts() -> None:
-    ((message, body),) = Decoder().feed(JOB.frame())
+    (frame,) = Decoder().feed(JOB.frame(ID))
+    message, body = read_message(frame.head), frame.body
+    assert frame.job == ID
     assert (message["type"], message["kind"], message["timeout_s"], message["memory_mib"]) == (
         "job",
         "build",
@@ -67,23 +81,91 @@ def test_a_job_is_one_frame_with_its_parts() -> None:
     assert split_parts(message["parts"], body) == {"model": b"abc", "x": b""}
 
 
+END = {"type": "end", "kind": "finished", "detail": "", "peak_rss_bytes": None}
+BEGIN = {"type": "phase_begin", "name": "build"}
+
+
+def stream(*said: tuple[dict[str, Any], bytes, bytes]) -> bytes:
+    return b"".join(encode(message, body, job) for message, body, job in said)
+
+
 def test_events_come_in_order_up_to_the_end_however_the_stream_is_cut() -> None:
-    stream = b"".join(
-        encode({"type": name, "kind": "finished"}, name.encode())
-        for name in ("phase", "plan", "end", "later")
-    )
-    live = session(*(stream[start : start + 7] for start in range(0, len(stream), 7)))
+    said = stream((BEGIN, b"", ID), ({"type": "plan"}, b"plan", ID), (END, b"", ID), (BEGIN, b"", ID))
+    # An id is put in whole.
+    cuts = [0, *(found + 16 for found in positions(said, ID)), len(said)]
+    live = session(*(said[start:end] for start, end in itertools.pairwise(cuts)))
     assert live.facts == {"engine_version": "1"}
     events = list(live.run(JOB))
     assert [(event.type, event.body) for event in events] == [
-        ("phase", b"phase"),
+        ("phase_begin", b""),
         ("plan", b"plan"),
-        ("end", b"end"),
+        ("end", b""),
     ]
 
 
+def positions(data: bytes, word: bytes) -> list[int]:
+    return [at for at in range(len(data)) if data.startswith(word, at)]
+
+
+def test_frames_of_another_job_are_nobodys() -> None:
+    """Of one before this, or with an id that somebody made up: here a whole good job, `end` and greeting too."""
+    strangers = [
+        (message, b"", job) for job in (NO_JOB, b"somebody's own.-") for message in (HELLO_SAID, BEGIN, END)
+    ]
+    live = session(
+        stream(*strangers, (BEGIN, b"", ID), *strangers, (END | {"kind": "exited"}, b"", ID), *strangers)
+    )
+    assert [(event.type, event.message.get("kind")) for event in live.run(JOB)] == [
+        ("phase_begin", None),
+        ("end", "exited"),
+    ]
+    # What is left of it is not the next job's either.
+    with pytest.raises(AgentLost, match="went away"):
+        list(live.run(JOB))
+
+
+@pytest.mark.parametrize(
+    ("message", "says"),
+    [
+        (HELLO_SAID, "a frame of the type 'hello'"),
+        ({"type": "fact", "facts": {"engine_version": 5}}, "'fact' has the 'facts' dict"),
+        ({"type": "phase", "name": "build"}, "'phase' has no 'seconds'"),
+        ({"type": "confetti"}, "a frame of the type 'confetti'"),
+        ([], "a message without a type"),
+    ],
+)
+def test_what_is_not_in_the_table_is_the_end_of_its_own_job(message: Any, says: str) -> None:
+    """The agent has looked already: whoever got it past that has no more to say, and the next job is another's."""
+    live = session(
+        stream((message, b"", ID), (BEGIN, b"", ID), (END, b"", ID)),
+        stream((BEGIN, b"", ID), (END, b"", ID)),
+    )
+    (end,) = live.run(JOB)
+    assert (end.type, end.message["kind"]) == ("end", "exited")
+    assert end.message["detail"].startswith(f"broke the protocol: {says}")
+    assert [event.type for event in live.run(JOB)] == ["phase_begin", "end"]
+
+
+@pytest.mark.fault("stream", "frames without an end", "agent lost in bounded time")
+def test_an_agent_that_never_falls_silent_is_lost_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is not of the job is passed over for so long and no longer."""
+    clock = itertools.count(0, 30)
+    monkeypatch.setattr("harness.run.session.time.monotonic", lambda: next(clock))
+    endless = Tape(HELLO, *[stream((BEGIN, b"", NO_JOB))] * 100)
+    live = Session(endless, engine="tensorrt", adapter="tensorrt")
+    with pytest.raises(AgentLost, match="did not answer in time"):
+        list(live.run(JOB))
+    assert next(endless._said, None) is not None
+
+
+def test_a_greeting_that_is_none_is_one_sentence() -> None:
+    for said in ({"type": "hello", "facts": {"engine_version": 5}}, {"type": "hello"}, BEGIN):
+        with pytest.raises(InfraError, match="the agent's greeting cannot be read"):
+            Session(Tape(encode(said)), engine="tensorrt", adapter="tensorrt")
+
+
 def test_an_engine_that_does_not_load_is_told_in_its_own_words() -> None:
-    broken = encode({"type": "broken", "error": "libnvinfer.so.10: cannot open"})
+    broken = encode({"type": "hello_failed", "error": "libnvinfer.so.10: cannot open"})
     with pytest.raises(
         InfraError, match=r"the engine does not load: libnvinfer\.so\.10: cannot open; it last said: x"
     ):

@@ -51,7 +51,10 @@ def preload(engine: str) -> Dict[str, str]:
 
 
 def run(job: Message, body: bytes, emit: Emit) -> None:
-    """Do one job: "preflight" (of the GPU, where the provider needs it) or "run" (parts: model and inputs)."""
+    """Do one job: "preflight" (of the GPU, where the provider needs it), "run" (parts: model and inputs) or "build".
+
+    "build" is for a model that nothing can be fed: it ends where a run would begin.
+    """
     if job["kind"] == "preflight":
         if job["provider"] == "cuda":
             report_failure(emit, lambda: gpu.check(emit, needed=True))
@@ -88,7 +91,7 @@ def _run_cpu(job: Message, parts: Dict[str, bytes], emit: Emit) -> None:
             scope="one %s, tensors in host memory" % call,
         )
 
-    _run(parts, _CPU, timed, emit)
+    _run(job, parts, _CPU, timed, emit)
 
 
 def _run_cuda(job: Message, parts: Dict[str, bytes], emit: Emit) -> None:
@@ -105,10 +108,12 @@ def _run_cuda(job: Message, parts: Dict[str, bytes], emit: Emit) -> None:
         scope = "one run_with_iobinding until its outputs are there, tensors on the device"
         emit("latency", clock="monotonic", scope=scope, **fields)
 
-    _run(parts, _CUDA, timed, emit)
+    _run(job, parts, _CUDA, timed, emit)
 
 
-def _run(parts: Dict[str, bytes], provider: str, timed: Callable[..., None], emit: Emit) -> None:
+def _run(
+    job: Message, parts: Dict[str, bytes], provider: str, timed: Callable[..., None], emit: Emit
+) -> None:
     model = parts["model"]
     with tempfile.TemporaryDirectory() as folder:
         with phase(emit, "parse"):
@@ -118,11 +123,15 @@ def _run(parts: Dict[str, bytes], provider: str, timed: Callable[..., None], emi
             session = _session(model, provider, save_to=optimised)
         with open(optimised, "rb") as file:
             emit("layers", file.read(), source="ort_graph")
+        if job["kind"] == "build":
+            return
         with phase(emit, "run"):
             feeds = _feeds(session, parts)
             binding = said(_bound, session, feeds, "cpu")
             said(session.run_with_iobinding, binding)
             _emit_outputs(session, binding, emit)
+        if job["timing"] is None:
+            return
         with phase(emit, "time"):
             said(timed, session, feeds)
         with phase(emit, "profile"):

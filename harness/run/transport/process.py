@@ -13,13 +13,13 @@ import resource
 import selectors
 import signal
 import subprocess
-import tempfile
 import threading
 from typing import IO, TYPE_CHECKING
 
 from harness.errors import InfraError
 from harness.run.transport.api import LADDER, SEND_TIMEOUT, AgentGoneError, ExitStatus, signal_name
 from harness.run.transport.buffers import Deadline, Inbox, Tail
+from harness.scratch import Scratch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -58,7 +58,7 @@ class ProcessTransport:
         self._inbox, self._tail = Inbox(), Tail()
         self._closed = False
         self._status: ExitStatus | None = None
-        self._scratch = tempfile.TemporaryDirectory(prefix="trt-compat-", ignore_cleanup_errors=True)
+        self._scratch = Scratch()
         try:
             self._process = subprocess.Popen(
                 list(argv),

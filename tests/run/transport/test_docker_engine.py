@@ -23,6 +23,7 @@ from harness.run import docker
 from harness.run.docker import ALL_GPUS, DockerTransport, Options, command_line
 from harness.run.docker.images import canonical
 from harness.run.docker.options import create_arguments
+from harness.run.docker.reaper import RUN_LABEL
 from harness.run.docker.stream import split_frames
 from tests import needs
 from tests.waiting import PATIENCE, wait_for
@@ -43,7 +44,7 @@ def can(act):
 status = dict(line.split(":", 1) for line in open("/proc/self/status"))
 print(json.dumps({
     "uid": os.getuid(), "gid": os.getgid(), "capabilities": int(status["CapEff"], 16),
-    "no_new_privileges": status["NoNewPrivs"].strip(), "init": open("/proc/1/comm").read().strip(),
+    "no_new_privileges": status["NoNewPrivs"].strip(), "first": os.getpid() == 1,
     "read_only_root": bool(os.statvfs("/").f_flag & os.ST_RDONLY),
     "writes_root": can(lambda: open("/scratch", "w")), "writes_tmp": can(lambda: open("/tmp/scratch", "w")),
     "interfaces": [name for _, name in socket.if_nameindex()],
@@ -94,7 +95,7 @@ def test_the_agent_finds_itself_confined(transport: DockerTransport) -> None:
         "gid": 65534,
         "capabilities": 0,
         "no_new_privileges": "1",
-        "init": "docker-init",
+        "first": True,
         "read_only_root": True,
         "writes_root": False,
         "writes_tmp": True,
@@ -177,13 +178,15 @@ def test_a_start_that_fails_is_one_sentence_and_leaves_nothing_behind() -> None:
 
 @pytest.mark.integration
 def test_an_image_without_python_says_so_at_once() -> None:
-    made = DockerTransport(options(SLEEP, python="/no/such/python"), target="toy")
-    try:
-        assert made.receive(PATIENCE) == b""
-        assert "/no/such/python" in made.stderr_tail()
-    finally:
-        made.close()
-    assert str(made.exit_status()) == "exited with code 127"
+    with pytest.raises(InfraError, match=r"the container of toy could not be started: .*/no/such/python"):
+        DockerTransport(options(SLEEP, python="/no/such/python"), target="toy", run="no-python")
+    assert containers() == ""
+
+
+def containers() -> str:
+    """List the containers of the run of this test, in any state."""
+    listed = ["docker", "ps", "-aq", "--filter", f"label={RUN_LABEL}=no-python"]
+    return subprocess.run(listed, capture_output=True, text=True, check=True).stdout
 
 
 @pytest.mark.integration

@@ -75,7 +75,7 @@ class Daemon:
 def reaped(monkeypatch: pytest.MonkeyPatch, *containers: Container) -> tuple[str, ...]:
     """Return what the reaper says it removed, which is what it did remove."""
     daemon = Daemon([*containers])
-    monkeypatch.setattr(client, "connect", lambda _: daemon)
+    monkeypatch.setattr(client, "connect", lambda *_: daemon)
     names = reap()
     # Those that ended as well; and one that is gone before it is looked at is no error.
     label = {"label": "trt-compat.owner"}

@@ -15,7 +15,7 @@ _NARROWED = {"int32": ("int64", "i", "q"), "float32": ("float64", "f", "d")}
 
 
 def run(job: Message, parts: Dict[str, bytes], emit: Emit) -> None:
-    """Load the plan, inspect it, run it once on the given inputs, time it, then profile it."""
+    """Load the plan, inspect it, run it once on the given inputs; where the job is timed, time it, then profile it."""
     logger = api.make_logger(emit)
     # A new child knows none of the plugins that its plan was built with.
     plugins.load(job["recipe"], logger)
@@ -35,10 +35,11 @@ def run(job: Message, parts: Dict[str, bytes], emit: Emit) -> None:
                 _execute(context, device)
                 _emit_outputs(outputs, context, device, emit)
             _inspect(engine, context, emit)
-            with phase(emit, "time"):
-                _time(context, device, job["timing"], _inputs(engine, parts), emit)
-            with phase(emit, "profile"):
-                _profile(context, device, emit)
+            if job["timing"] is not None:
+                with phase(emit, "time"):
+                    _time(context, device, job["timing"], _inputs(engine, parts), emit)
+                with phase(emit, "profile"):
+                    _profile(context, device, emit)
             del context, engine, runtime
     except CudaError as error:
         raise Failed(str(error)) from error
