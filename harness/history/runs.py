@@ -13,8 +13,10 @@ import re
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from harness.errors import HandledError
+from harness.bounded import parse_json
+from harness.errors import SHORT_OF, HandledError, InfraError
 from harness.record.archive import files_of
+from harness.record.from_json import decode
 from harness.words import UNJUDGED, Class
 
 if TYPE_CHECKING:
@@ -201,24 +203,16 @@ def _line(entry: Entry) -> str:
 
 def from_text(text: str) -> RunRecord:
     """Rebuild a record; raises ValueError, KeyError or TypeError for a text that is none."""
-    data = json.loads(text)
+    data = parse_json(text)
     if data["schema"] != HISTORY_SCHEMA:
         raise ValueError(f"history schema {data['schema']!r}, this harness reads {HISTORY_SCHEMA}")
     if not _is_time(data["when"]):
         raise ValueError(f"{data['when']!r:.60} is no time")
-    stacks = tuple(Stack(**stack) for stack in data["stacks"])
-    cells = {}
-    for key, entry in data["cells"].items():
-        stacks[entry["stack"]]
-        cells[key] = Entry(
-            cls=Class(entry["class"]),
-            subject=entry["subject"],
-            stack=entry["stack"],
-            signature=entry.get("signature"),
-            median_ms=None if entry.get("median_ms") is None else float(entry["median_ms"]),
-            samples_ms=tuple(map(float, entry.get("samples_ms", ()))),
-        )
-    return RunRecord(data["run"], data["when"], stacks, cells)
+    cells = {key: {**entry, "cls": entry["class"]} for key, entry in data["cells"].items()}
+    record = decode(RunRecord, {**data, "cells": cells})
+    for entry in record.cells.values():
+        record.stacks[entry.stack]
+    return record
 
 
 def read_history(reports: Path) -> tuple[RunRecord, ...]:
@@ -250,12 +244,21 @@ def update_history(reports: Path, fresh: Iterable[RunRecord]) -> tuple[Path, ...
     written = []
     for record in missing(reports, fresh):
         path = reports / FOLDER / record.file_name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-        temporary.write_text(to_text(record), encoding="utf-8", newline="\n")
-        temporary.replace(path)
+        write_whole(path, to_text(record))
         written.append(path)
     return tuple(written)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file, whole or not at all; raises HandledError where it cannot be, InfraError where the disk is full."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+        temporary.replace(path)
+    except OSError as error:
+        kind = InfraError if error.errno in SHORT_OF else HandledError
+        raise kind(f"{path}: cannot be written ({error.strerror})") from error
 
 
 def take_history(reports: Path, other: Path) -> int:

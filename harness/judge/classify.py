@@ -120,7 +120,10 @@ _OUT_OF_MEMORY = re.compile(
     re.IGNORECASE,
 )
 #: A build that asks the GPU of this machine although it needs none: TensorRT-RTX 1.4 does so for a Q or DQ that is not
-#: fused into a convolution, for whatever compute capability the build is. Says nothing about the graph.
+#: fused into a convolution, for whatever compute capability the build is. That is the version's answer: others build
+#: the same graph on the same machine.
+_ASKS_FOR_GPU = re.compile(r"In generateForCurrent at")
+#: What was asked for had to have a GPU, whatever the version: says nothing about the graph.
 _NO_GPU = re.compile(
     r"In generateForCurrent at|cudaError 35\b|CUDA driver version is insufficient for CUDA runtime version"
     r"|no CUDA-capable device is detected|CUDA_ERROR_NO_DEVICE|libcuda\.so\S{0,40} (?:not found|cannot open)"
@@ -190,9 +193,11 @@ def _failed(outcome: Outcome) -> Classification | None:
     if _OUT_OF_MEMORY.search(text):
         return Classification(Class.OUT_OF_MEMORY, f"ran out of memory in {phase}: {text}")
     if _NO_GPU.search(text) and "gpu" not in outcome.stamps.environment:
-        return Classification(
-            Class.NOT_RUN, f"needs a GPU that this machine does not have, in {phase}: {text}"
-        )
+        if _PHASES[phase] is Class.BUILD_FAILED and _ASKS_FOR_GPU.search(text):
+            cls, said = Class.NEEDS_GPU_TO_BUILD, "cannot be built without a GPU"
+        else:
+            cls, said = Class.NOT_RUN, "needs a GPU that this machine does not have"
+        return Classification(cls, f"{said}, in {phase}: {text}")
     if _MACHINE.search(text):
         return Classification(Class.INFRA_ERROR, f"CUDA does not work here, in {phase}: {text}")
     return Classification(_PHASES[phase], f"{phase} failed{_colon(text)}")
@@ -213,7 +218,9 @@ def _finished(outcome: Outcome, wish: Wish, got: Mapping[str, Precision]) -> Cla
     if lost:
         return Classification(Class.PRECISION_LOST, _lost_sentence(lost), lost, unverified)
     trouble = outcome.stamps.environment.get("gpu_trouble", "")
-    reason = "built, ran" if outcome.ran else f"built; not run on this machine{_colon(trouble)}"
+    # Of a model that nothing can be fed the record says so: a GPU would not help.
+    unrun = outcome.reason or f"not run on this machine{_colon(trouble)}"
+    reason = "built, ran" if outcome.ran else f"built; {unrun}"
     if outcome.ran:
         agree, not_compared = ", numbers agree with the reference", "; numbers were not compared"
         reason += agree if outcome.accuracy else not_compared + _colon(outcome.uncompared)

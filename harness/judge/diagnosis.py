@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import onnx
 
+from harness.case import Expectation, Link
 from harness.document import Document, Form, Problem, checked
 from harness.judge import engine_errors
 from harness.judge.place import Place, find_place
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
 SIGNATURES = Path(__file__).with_name("diagnosis.yaml")
 FORM = Form(Path(__file__).with_name("diagnosis.schema.json"))
 
-Where = Literal["errors", "parser", "warnings", "native", "missing_api"]
+Where = Literal["errors", "parser", "warnings", "native", "missing_api", "graph"]
 
-_PLACES = ("errors", "parser", "warnings", "native", "missing_api")
+_PLACES = ("errors", "parser", "warnings", "native", "missing_api", "graph")
 _SAID = ("title", "cause", "advice")
 _TEXTS = (*_SAID, "harmless")
 #: What an engine says of one tactic that it could not use; the last one is why none was left.
@@ -58,8 +59,8 @@ class Signature:
     is the one that all of the patterns are about. `advice_variants` are `case.variant` ids that prove the advice.
     `generic` ones are tried last; a `note` is counted in any outcome, and is the cause only of a lost precision or of
     wrong numbers, and an `innocent` one is neither, only known; `harmless` says where it may be passed over and where
-    not; `standard_op` wants the group `op` to be an operator of ONNX itself; `phases`, where given, are those
-    whose failure it can explain.
+    not; `reported` is of which versions others report it, of models that are no variants; `standard_op` wants the
+    group `op` to be an operator of ONNX itself; `phases`, where given, are those whose failure it can explain.
     """
 
     id: str
@@ -76,6 +77,7 @@ class Signature:
     operator: str = ""
     harmless: str = ""
     innocent: bool = False
+    reported: tuple[Expectation, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -149,6 +151,18 @@ def _contradictions(document: Document) -> Iterator[Problem]:
         if first != line:
             sentence = f"{entry['id']!r} is the id of the signature on line {first} too; rename one"
             yield Problem(line, (number, "id"), sentence)
+        for at, report in enumerate(entry.get("reported", ())):
+            place = (number, "reported", at, "versions")
+            try:
+                _report(entry["id"], report)
+            except ValueError as error:
+                yield Problem(document.line(place), place, str(error))
+
+
+def _report(name: str, entry: dict[str, Any]) -> Expectation:
+    source = Link(entry["url"], entry["title"])
+    where = {"note": entry["note"], "platform": entry.get("platform"), "signature": name}
+    return Expectation.reported(Class.BUILD_FAILED, entry["versions"], source, **where)
 
 
 def _uncaptured(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -164,6 +178,7 @@ def _uncaptured(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def _signature(entry: dict[str, Any]) -> Signature:
     texts = {name: " ".join(entry.get(name, "").split()) for name in _TEXTS}
     lists = {name: tuple(value) for name, value in entry.items() if isinstance(value, list)}
+    lists["reported"] = tuple(_report(entry["id"], each) for each in entry.get("reported", ()))
     fields: dict[str, Any] = {**entry, **texts, **lists, "patterns": _patterns(entry)}
     return Signature(**fields)
 
@@ -187,14 +202,14 @@ def diagnose(
     if classification.cls in GOOD | UNJUDGED:
         return None
     silent = classification.cls in _SILENT
-    texts = _searched(outcome)
+    texts = {**_searched(outcome), "graph": _graph(outcome, classification)}
     for signature in load_signatures() if signatures is None else signatures:
         # A flood of warnings explains what finished in the wrong precision, and never why something failed.
         if signature.innocent or (signature.note and not silent):
             continue
         if signature.phases and outcome.failed_phase not in signature.phases:
             continue
-        found = _first(signature, texts, ("warnings",) if silent else _PLACES)
+        found = _first(signature, texts, ("warnings", "graph") if silent else _PLACES)
         if found is not None:
             return _diagnosis(signature, *found, outcome)
     return None
@@ -238,7 +253,24 @@ def _searched(outcome: Outcome) -> dict[str, tuple[str, ...]]:
         "warnings": engine_errors.warnings(outcome),
         "native": engine_errors.native(outcome),
         "missing_api": (outcome.missing_api,) if outcome.missing_api else (),
+        "graph": (),
     }
+
+
+def _graph(outcome: Outcome, classification: Classification) -> tuple[str, ...]:
+    """Return what the record knows of the model where the engine is silent, a line a node: `lost Conv /conv: int8`.
+
+    Of a cell that lost precision these are the nodes that lost it, of one that crashed they are all.
+    """
+    lost = {each.node for each in classification.lost}
+    if classification.cls not in (Class.PRECISION_LOST, Class.CRASHED):
+        return ()
+    how = "lost" if classification.cls is Class.PRECISION_LOST else "crashed"
+    return tuple(
+        f"{how} {node.op} {node.name}: {', '.join(filter(None, (node.precision, node.fed)))}"
+        for node in outcome.nodes
+        if how == "crashed" or node.name in lost
+    )
 
 
 def _first(

@@ -18,8 +18,11 @@ _WIDEST = 300
 _FINISHED = GOOD | UNJUDGED | {Class.PRECISION_LOST, Class.INACCURATE}
 
 
-def explain(judged: Judged) -> str:
-    """Return what a failed test prints: verdict, diagnosis, offending messages, recipe, the next command."""
+def explain(judged: Judged, matrix: str = "", cases: str = "") -> str:
+    """Return what a failed test prints: verdict, diagnosis, offending messages, recipe, the next command.
+
+    `matrix` and `cases` are named in the command where they are not the usual ones.
+    """
     cell = judged.cell
     lines = [
         f"{judged.classification.cls} ({judged.judgement.verdict}): {headline(judged)}",
@@ -30,9 +33,9 @@ def explain(judged: Judged) -> str:
     lines += [f"  {line}" for line in complaints(judged)]
     lines += [
         f"  recipe   {describe_recipe(cell.variant.recipe)}",
-        "  again    " + shlex.join(pytest_command(cell.id)),
+        "  again    " + shlex.join(pytest_command(cell.id, matrix, cases)),
     ]
-    lines.append("  more     " + shlex.join(["trt-compat", "show", cell.id]))
+    lines.append("  more     " + shlex.join(["trt-compat", "show", cell.id, *_named(matrix, cases)]))
     return "\n".join(lines)
 
 
@@ -84,9 +87,14 @@ def _offending(outcome: Outcome) -> list[str]:
     return said or outcome.native_output.strip().splitlines()[-_MOST_MESSAGES:]
 
 
-def pytest_command(cell_id: str) -> list[str]:
-    """Return the command that runs one cell again."""
-    return ["pytest", f"matrix.yaml::{cell_id}"]
+def pytest_command(cell_id: str, matrix: str = "", cases: str = "") -> list[str]:
+    """Return the command that runs one cell again; `matrix` and `cases` are named where they are not the usual ones."""
+    return ["pytest", f"{matrix or 'matrix.yaml'}::{cell_id}", *_named(matrix, cases)]
+
+
+def _named(matrix: str, cases: str) -> list[str]:
+    # pytest takes a file or folder behind a blank for one of tests.
+    return [f"--{name}={path}" for name, path in (("matrix", matrix), ("cases", cases)) if path]
 
 
 def describe_recipe(recipe: Recipe) -> str:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 #: What the parser refuses before it has come to any node.
 INPUT = "network input"
+#: What is refused for how its file is stamped, before any input is looked at.
+MODEL = "model"
 
 #: The logger's line before the parser's complaint; `output` is the node's first.
 PARSING = re.compile(
@@ -25,6 +27,10 @@ NUMBERED = re.compile(
 )
 #: A refusal of how the builder was configured: of the recipe, not of a node, even where there is but one.
 RECIPE = re.compile(r"\bBuilderFlag::k")
+#: A refusal of the file, which one node in it has no part in.
+STAMP = re.compile(
+    r"Unsupported model IR version: \d|Opset \d+ is under development and support for this is limited"
+)
 _MOST_NAMES = 3
 #: Refusals of one text whose places are looked up: each look-up goes through all that the logger said.
 _MOST_REFUSED = 50
@@ -33,14 +39,15 @@ _MOST_REFUSED = 50
 class Place(NamedTuple):
     """An operator and the name of its node, "" for what is not known.
 
-    Where a node of a subgraph is refused, some versions tell its operator and the name of the node around it.
+    Where a node of a subgraph is refused, some versions tell its operator and the name of the node around it; and so it
+    is told of an operator that an engine puts in the place of the one node there is.
     """
 
     operator: str = ""
     node: str = ""
 
     def __str__(self) -> str:
-        noun = self.operator if self.operator == INPUT else f"{self.operator} node".lstrip()
+        noun = self.operator if self.operator in (INPUT, MODEL) else f"{self.operator} node".lstrip()
         return f"{noun} {self.node!r}" if self.node else self.operator
 
 
@@ -48,6 +55,8 @@ def find_place(outcome: Outcome, text: str, *, operator: str = "", node: str = "
     """Return what a text of a record complains of; `operator` and `node` are what the text itself names."""
     if RECIPE.search(text):
         return Place()
+    if STAMP.search(text):
+        return Place(MODEL)
     if node:
         known = _named_in(node, outcome.nodes)
         return Place(operator or (known.op if known else ""), known.name if known else node)
@@ -55,10 +64,11 @@ def find_place(outcome: Outcome, text: str, *, operator: str = "", node: str = "
         operator = operator or found.operator
         if found.node and operator == found.operator:
             return found
-    if not operator and len(outcome.nodes) == 1:
+    named = _names([each.name for each in outcome.nodes if each.op == operator])
+    if not named and len(outcome.nodes) == 1:
         (alone,) = outcome.nodes
-        return Place(alone.op, alone.name)
-    return Place(operator, _names([each.name for each in outcome.nodes if each.op == operator]))
+        return Place(operator or alone.op, alone.name)
+    return Place(operator, named)
 
 
 def _looked_up(outcome: Outcome, text: str, operator: str) -> Iterator[Place]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from harness.document import Document, Form, Problem, checked
 from harness.judge.diagnosis import load_signatures
 from harness.suggest import did_you_mean
+from harness.words import Engine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,27 +18,30 @@ if TYPE_CHECKING:
 TEXTS = Path(__file__).with_name("texts.yaml")
 FORM = Form(Path(__file__).with_name("texts.schema.json"))
 
-MEASURED, QUOTED = "measured", "quoted"
-
 
 @dataclass(frozen=True)
 class Text:
-    """A text that is printed, with where it was seen: `MEASURED`, `QUOTED`, or the address of who quotes it."""
+    """A text that is printed: by the `engine` that was measured printing it, or quoted at `url`, where one is told."""
 
     id: str
     place: str
     text: str
-    seen: str
+    engine: Engine | None
+    url: str
     note: str = ""
 
 
 @lru_cache
 def load_texts(path: Path = TEXTS) -> tuple[Text, ...]:
     """Return the texts in the file's order; raises HandledError with file, line and field for one that is not valid."""
-    return tuple(
-        Text(each["id"], each["place"], each["text"], each["from"], each.get("note", ""))
-        for each in checked(path, FORM, _strangers).data
-    )
+    return tuple(_text(entry) for entry in checked(path, FORM, _strangers).data)
+
+
+def _text(entry: dict[str, str]) -> Text:
+    seen = entry["from"]
+    engine = Engine(seen) if seen in list(Engine) else None
+    url = seen if seen.startswith("https://") else ""
+    return Text(entry["id"], entry["place"], entry["text"], engine, url, entry.get("note", ""))
 
 
 def _strangers(document: Document) -> Iterator[Problem]:

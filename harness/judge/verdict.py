@@ -4,6 +4,10 @@ A claim is about levels: an engine builds, runs, gives the right numbers, and ke
 says is held against it: "it builds" is not broken by a lost precision. A failure that is claimed and does not happen is
 `fixed` where it was measured to happen on this target or an earlier version of it, and else `not_reproduced`.
 
+A build that needs a GPU is held only against what was seen on a machine without one, or says the same: whoever says
+that it builds had one. An engine that was only built, and is known elsewhere not to run or to give wrong numbers, is
+`fails_when_run`: it is no failure that shows here, and no engine to rely on.
+
 When several claims cover a target the surest one is judged: measured before reported, a summary after other reports,
 before guessed; among equals the first in the variant's list. A guess that is contradicted is a guess that was wrong,
 never a regression. Nor is a precision that was lost by what the graph asks for, where a source claims the cell and
@@ -32,6 +36,7 @@ LEVELS: tuple[Level, ...] = get_args(Level)
 _BREAKS: dict[Class, Level] = {
     Class.PARSE_FAILED: "builds",
     Class.BUILD_FAILED: "builds",
+    Class.NEEDS_GPU_TO_BUILD: "builds",
     Class.API_REMOVED: "builds",
     Class.LOAD_FAILED: "runs",
     Class.RUN_FAILED: "runs",
@@ -61,18 +66,25 @@ def judge(
     A failure of the expected class with another signature than the claimed one is `new`: another failure hides behind
     the same class. `failed_before` says where the variant was measured failing on this target or an earlier version.
     """
-    claim = surest(expectations)
     cls = classification.cls
+    claim, told = surest(expectations), _told_of_a_run(expectations)
+    if claim and claim.outcome in GOOD and _concerns_a_run(classification):
+        claim = told or claim
     if cls in UNJUDGED:
         verdict = Verdict.INFRA if cls is Class.INFRA_ERROR else Verdict.NOT_RUN
         return Judgement(verdict, claim, classification.reason)
     if claim is None:
         return _unclaimed(classification)
+    if cls is Class.BUILT and claim is told:
+        return Judgement(Verdict.FAILS_WHEN_RUN, claim, _only_built(claim))
     if claim.outcome in UNJUDGED:
         verdict = Verdict.EXPECTED if cls in GOOD else Verdict.NEW
         said = f"{_said(claim)}: {PREDICATE[claim.outcome]}; yet it ran here, and {PREDICATE[cls]}"
     elif cls in GOOD:
         verdict, said = _good(classification, claim, failed_before)
+    elif cls is Class.NEEDS_GPU_TO_BUILD and not _without_gpu(claim):
+        verdict = Verdict.NOT_RUN
+        said = f"{PREDICATE[cls]}; {_said(claim)} to {_ends(claim)}, and only a machine with a GPU would show"
     else:
         verdict, said = _failing(classification, claim, signature)
     return Judgement(verdict, claim, said)
@@ -101,6 +113,30 @@ def _unclaimed(classification: Classification) -> Judgement:
     )
 
 
+def _told_of_a_run(expectations: Sequence[Expectation]) -> Expectation | None:
+    """Return the claim by which an engine that is built fails when it is run; None where none says so for sure.
+
+    That it was measured to build says nothing of a run.
+    """
+    claim = surest([each for each in expectations if _reaches_a_run(each)])
+    return claim if claim and claim.outcome not in GOOD and claim.grade is not Grade.GUESSED else None
+
+
+def _reaches_a_run(claim: Expectation) -> bool:
+    if claim.outcome in GOOD:
+        return "runs" in _held(claim)
+    return claim.outcome not in UNJUDGED and _failing_level(claim) in ("runs", "right numbers")
+
+
+def _concerns_a_run(classification: Classification) -> bool:
+    cls = classification.cls
+    return cls in GOOD | UNJUDGED or _broken(classification) in ("runs", "right numbers")
+
+
+def _only_built(claim: Expectation) -> str:
+    return f"{_said(claim)} to {_ends(claim)}; it builds here, and only a run would show"
+
+
 def _good(classification: Classification, claim: Expectation, failed_before: str) -> tuple[Verdict, str]:
     does, said = _does(classification), f"{_said(claim)} to {_ends(claim)}"
     if claim.outcome in GOOD:
@@ -109,7 +145,7 @@ def _good(classification: Classification, claim: Expectation, failed_before: str
         return Verdict.NEW, f"{said}; whether it still does is open{_doubt(classification)}"
     # Only a run shows numbers and run-time failures: an engine that was built and not run has disproved nothing.
     if classification.cls is Class.BUILT and _failing_level(claim) not in ("builds", "precision"):
-        return Verdict.NOT_RUN, f"{said}; it builds here, and only a run would show"
+        return Verdict.NOT_RUN, _only_built(claim)
     if failed_before or claim.grade is Grade.MEASURED:
         return Verdict.FIXED, f"{does}; {failed_before or said}"
     if claim.grade is Grade.GUESSED:
@@ -144,6 +180,12 @@ def _as_claimed(cls: Class, claim: Expectation, signature: str | None) -> tuple[
         return Verdict.NEW, told
     verdict = Verdict.EXPECTED if cls is Class.API_REMOVED else Verdict.KNOWN_FAILURE
     return verdict, f"{PREDICATE[cls]}, as {_said(claim)}"
+
+
+def _without_gpu(claim: Expectation) -> bool:
+    """Tell whether a claim is about machines without a GPU: it says so, or was measured on one."""
+    measured = claim.grade is Grade.MEASURED and claim.compute_capability is None
+    return measured or claim.outcome is Class.NEEDS_GPU_TO_BUILD
 
 
 def _broken(classification: Classification) -> Level:

@@ -16,6 +16,7 @@ _BY_CLASS = (
     Class.RUN_FAILED,
     Class.LOAD_FAILED,
     Class.API_REMOVED,
+    Class.NEEDS_GPU_TO_BUILD,
     Class.BUILD_FAILED,
     Class.PARSE_FAILED,
     Class.OUT_OF_MEMORY,

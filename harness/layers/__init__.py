@@ -25,6 +25,7 @@ Metadata separates its `[ONNX Layer: name]` entries by U+001F or U+001E, which a
 """
 
 from harness.layers.asked import asked, wished
+from harness.layers.attention import attention_kernel, holds_attention
 from harness.layers.names import map_names
 from harness.layers.operators import MAY_VANISH
 from harness.layers.ort import ort_node_times
@@ -36,6 +37,8 @@ __all__ = [
     "LayerReport",
     "Source",
     "asked",
+    "attention_kernel",
+    "holds_attention",
     "int8_coverage",
     "map_names",
     "node_precision",

@@ -7,7 +7,8 @@ has the type that it brings into the graph, which the numbers go through; weight
 
 Cast, Reshape and Transpose between a DequantizeLinear and the node that multiplies are looked through: this is how
 PyTorch and NVIDIA's Model-Optimizer export a linear layer (the latter's modelopt/onnx/export/int4_exporter.py and
-fp8_exporter.py take them out again, not from every graph). An Identity stands for a weight that is shared.
+fp8_exporter.py take them out again, not from every graph). An Identity stands for a weight that is shared. A Concat of
+nothing but dequantised data is taken for dequantised data: users quantise its inputs for the sake of what follows.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import onnx
 from harness.case.model import effective_name
 from harness.layers.datatype import ASKED_FLOATS, FLOATS, NARROW, WEIGHTS, multiplied_in, precision_of
 from harness.layers.elements import types_of
+from harness.layers.fed import Scales
 from harness.layers.operators import MOVING, MULTIPLYING, dequantises, quantises
 from harness.record.outcome import Node
 from harness.words import Precision
@@ -38,7 +40,8 @@ def asked(model: onnx.ModelProto) -> tuple[Node, ...]:
     """Return a model's nodes, each with the precision that the graph asks of it, "" where it asks for none."""
     graph = _Graph(model)
     return tuple(
-        Node(effective_name(node), node.op_type, str(graph.asks(node) or "")) for node in model.graph.node
+        Node(effective_name(node), node.op_type, str(graph.asks(node) or ""), graph.fed(node))
+        for node in model.graph.node
     )
 
 
@@ -65,7 +68,8 @@ class _Graph:
     """The types, producers and constants of a model's tensors."""
 
     def __init__(self, model: onnx.ModelProto) -> None:
-        graph = _inferred(model)
+        graph = inferred(model)
+        self._scales = Scales(graph)
         self._types = types_of(graph)
         self._producers = {name: node for node in graph.node for name in node.output if name}
         self._constants = {item.name for item in graph.initializer}
@@ -92,6 +96,24 @@ class _Graph:
             found = edges.pop() if len(edges) == 1 else Precision.UNKNOWN
         return found if found in _ASKED else None
 
+    def fed(self, node: onnx.NodeProto) -> str:
+        """Return how quantised data come to a node that multiplies or joins; "" where that is nothing special."""
+        if node.op_type not in MULTIPLYING and node.op_type != "Concat":
+            return ""
+        # A weight may have a vector of one scale as it may have one for each channel.
+        data = [name for name in node.input if name not in self._constants]
+        sources = [source for source in map(self._source, data) if source]
+        found = self._scales.fed(node, sources)
+        if found or node.op_type == "Concat":
+            return found
+        return next(filter(None, (self.fed(each) for each in sources if each.op_type == "Concat")), "")
+
+    def _source(self, tensor: str) -> onnx.NodeProto | None:
+        """Return the node that makes a tensor's values, before those that only hand them on."""
+        while (producer := self._producers.get(tensor)) and producer.op_type in _HANDING_ON:
+            tensor = _at(producer.input, 0)
+        return producer
+
     def _multiplied(self, node: onnx.NodeProto) -> Precision:
         data, weights = (_at(node.input, index) for index in _OPERANDS.get(node.op_type, (0, 1)))
         if data in self._constants and weights not in self._constants:
@@ -102,14 +124,18 @@ class _Graph:
 
     def _operand(self, tensor: str) -> Precision:
         """Return what an operand was stored in before it was dequantised, else its own type."""
-        source = tensor
-        while (producer := self._producers.get(source)) and producer.op_type in _HANDING_ON:
-            source = _at(producer.input, 0)
-        if producer and dequantises(producer.op_type):
-            return self._read(producer)
-        found = self._type(tensor)
+        producer = self._source(tensor)
+        makers = [producer]
+        if producer and producer.op_type == "Concat":
+            makers = [self._source(name) for name in producer.input]
+        read = {self._dequantised(maker) for maker in makers}
+        found = (read.pop() if len(read) == 1 else None) or self._type(tensor)
         # An operator that nobody knows gives a float.
         return Precision.FP32 if found is Precision.UNKNOWN else found
+
+    def _dequantised(self, node: onnx.NodeProto | None) -> Precision | None:
+        """Return the type that a node dequantises, None where it is none that does."""
+        return self._read(node) if node and dequantises(node.op_type) else None
 
     def _read(self, node: onnx.NodeProto) -> Precision:
         """Return the type that a node dequantises."""
@@ -135,7 +161,7 @@ _STORED = frozenset(WEIGHTS.values())
 _ASKED = ASKED_FLOATS | NARROW | _STORED
 
 
-def _inferred(model: onnx.ModelProto) -> onnx.GraphProto:
+def inferred(model: onnx.ModelProto) -> onnx.GraphProto:
     """Return the graph with the types of its inner tensors, as far as they can be inferred."""
     try:
         return onnx.shape_inference.infer_shapes(model).graph

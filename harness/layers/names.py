@@ -21,53 +21,90 @@ _REFORMAT = re.compile(r"Reformatting CopyNode |Reformatted (?:Input|Output) Ten
 _REGION, _REGION_END = "{ForeignNode[", "]}"
 #: Places at which a region's name is tried as its first and its last node: a node's own name may hold dots.
 _MOST_PLACES = 16
+#: Names tried at joints, and nodes of regions, in all of an engine's layers, where the text and the names together can
+#: ask for their product; a long network takes a hundredth of it.
+_MOST_STEPS = 10_000_000
+#: Characters of a name that are compared in the time of a step.
+_CHARACTERS = 256
 #: Where a part may begin and end.
 _BEFORE = re.compile(r"\(| \+ | \|\| |, ")
 _AFTER = re.compile(r"$|\)| \+ | \|\| |, |_myl\d+_\d+$|_clone_\d+")
 
 
+class Names:
+    """The names of a model's nodes, looked for in the names of an engine's layers."""
+
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        self._order = [node.name for node in nodes]
+        self._places: dict[str, list[int]] = {}
+        for place, name in enumerate(self._order):
+            self._places.setdefault(name, []).append(place)
+        self._lengths = sorted({len(name) for name in self._order} - {0}, reverse=True)
+        self._left = _MOST_STEPS
+        #: Layers that were looked at no further, as what had been looked at before them was too much.
+        self.given_up = 0
+
+    def map(self, layer_name: str) -> tuple[str, ...]:
+        """Return the names of the nodes in a layer's name, in the model's order.
+
+        A region gives every node from its first to its last, which can be too many where branches run side by
+        side. A reformat layer gives none.
+        """
+        if _REFORMAT.match(layer_name):
+            return ()
+        begin, end = layer_name.find(_REGION), layer_name.rfind(_REGION_END)
+        try:
+            found = self._parts(layer_name)
+            if 0 <= begin <= end - len(_REGION):
+                found |= self._range(layer_name[begin + len(_REGION) : end])
+        except _TooMuchError:
+            self.given_up += 1
+            return ()
+        return tuple(self._order[place] for place in sorted(found))
+
+    def _spend(self, steps: int) -> None:
+        self._left -= steps
+        if self._left < 0:
+            raise _TooMuchError
+
+    def _parts(self, text: str) -> set[int]:
+        """Return the places of the nodes whose names stand between joints, of two that begin alike the longer."""
+        found: set[int] = set()
+        taken = 0
+        for start in (0, *(joint.end() for joint in _BEFORE.finditer(text))):
+            if start < taken:
+                continue
+            for length in self._lengths:
+                self._spend(1 + length // _CHARACTERS)
+                places = self._places.get(text[start : start + length])
+                if places and start + length <= len(text) and _AFTER.match(text, start + length):
+                    found.update(places)
+                    taken = start + length
+                    break
+        return found
+
+    def _range(self, body: str) -> set[int]:
+        """Return the nodes of `first...last`; of one end alone where the other is a weight or an unnamed layer.
+
+        Each end may be a fused name itself.
+        """
+        for dots in islice(re.finditer(r"\.\.\.", body), _MOST_PLACES):
+            first, last = self._parts(body[: dots.start()]), self._parts(body[dots.end() :])
+            if first and last:
+                firsts = [self._places[self._order[place]][0] for place in first | last]
+                inner = range(min(firsts), max(firsts) + 1)
+                self._spend(8 * len(inner))
+                names = {self._order[each] for each in inner}
+                return {place for name in names for place in self._places[name]}
+            if first or last:
+                return first | last
+        return self._parts(body)
+
+
+class _TooMuchError(Exception):
+    """More was to be looked at than is worth it."""
+
+
 def map_names(layer_name: str, nodes: Sequence[Node]) -> tuple[str, ...]:
-    """Return the names of the nodes in a layer's name, in the model's order; `nodes` is in the model's order.
-
-    A region gives every node from its first to its last, which can be too many where branches run side by
-    side. A reformat layer gives none.
-    """
-    if _REFORMAT.match(layer_name):
-        return ()
-    order = [node.name for node in nodes]
-    found: set[str] = set()
-    begin, end = layer_name.find(_REGION), layer_name.rfind(_REGION_END)
-    if 0 <= begin <= end - len(_REGION):
-        found.update(_range(layer_name[begin + len(_REGION) : end], order))
-    found.update(_parts(layer_name, order))
-    return tuple(name for name in order if name in found)
-
-
-def _parts(text: str, names: Sequence[str]) -> set[str]:
-    known = sorted({name for name in names if name}, key=len, reverse=True)
-    found: set[str] = set()
-    taken = 0
-    for start in (0, *(joint.end() for joint in _BEFORE.finditer(text))):
-        if start < taken:
-            continue
-        for name in known:
-            if text.startswith(name, start) and _AFTER.match(text, start + len(name)):
-                found.add(name)
-                taken = start + len(name)
-                break
-    return found
-
-
-def _range(body: str, order: Sequence[str]) -> set[str]:
-    """Return the nodes of `first...last`; of one end alone where the other is a weight or an unnamed layer.
-
-    Each end may be a fused name itself.
-    """
-    for dots in islice(re.finditer(r"\.\.\.", body), _MOST_PLACES):
-        first, last = _parts(body[: dots.start()], order), _parts(body[dots.end() :], order)
-        if first and last:
-            places = [order.index(name) for name in first | last]
-            return set(order[min(places) : max(places) + 1])
-        if first or last:
-            return first | last
-    return _parts(body, order)
+    """Return the names of the nodes in one layer's name, in the model's order; `nodes` is in the model's order."""
+    return Names(nodes).map(layer_name)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _BLOCKED = "_nchwc"
 _WIDENED = "InsertedPrecisionFreeCast_"
+#: Nodes walked through in all: each node of the optimised model can ask for every one of the original.
+_MOST_STEPS = 1_000_000
 _SUFFIX = re.compile(r"_token_\d+$|/\w+Fusion/$")
 
 
@@ -35,6 +37,9 @@ class Origins:
         self._order = {effective_name(node): index for index, node in enumerate(before.node)}
         self._tensors = {item.name for item in before.input} | set(self._producers)
         self._renamed: dict[str, str] = {}
+        self._left = _MOST_STEPS
+        #: Nodes that were looked at no further, as the walks before them were too long.
+        self.given_up = 0
         for node in after.node:
             self._follow(node)
         for node in reversed(after.node):
@@ -50,6 +55,10 @@ class Origins:
         found: set[str] = set()
         pending = [tensor for tensor in map(self._original, node.output) if tensor]
         while pending:
+            self._left -= 1
+            if self._left < 0:
+                self.given_up += 1
+                return ()
             producer = self._producers.get(pending.pop())
             if producer is not None and effective_name(producer) not in found:
                 found.add(effective_name(producer))

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 _KERNEL_TIME = "_kernel_time"
+#: Microseconds that no kernel takes: a year.
+_NO_TIME = 3.2e13
 #: What MatMulNBits' weights are, which it keeps packed in bytes, by its attribute.
 _PACKED = {4: Precision.INT4, 8: Precision.INT8}
 
@@ -31,11 +33,15 @@ def read(optimised: bytes, original: bytes) -> tuple[list[Layer], int]:
         return [], 0
     try:
         after, before = onnx.load_from_string(optimised), onnx.load_from_string(original)
-    except DecodeError:
+        types, sizes = (
+            types_of(after.graph),
+            {item.name: tuple(item.dims) for item in after.graph.initializer},
+        )
+        origins = Origins(before.graph, after.graph)
+        return [_layer(node, types, sizes, origins.of(node)) for node in after.graph.node], origins.given_up
+    # Any bytes may come: a node without outputs, text that is no UTF-8.
+    except (DecodeError, LookupError, ValueError, TypeError):
         return [], 1
-    types, sizes = types_of(after.graph), {item.name: tuple(item.dims) for item in after.graph.initializer}
-    origins = Origins(before.graph, after.graph)
-    return [_layer(node, types, sizes, origins.of(node)) for node in after.graph.node], 0
 
 
 def ort_node_times(profile_json: str) -> dict[str, list[float]]:
@@ -49,7 +55,9 @@ def ort_node_times(profile_json: str) -> dict[str, list[float]]:
     document = json.loads(profile_json, strict=False)
     for event in document if isinstance(document, list) else ():
         name, took = (event.get("name"), event.get("dur")) if isinstance(event, dict) else (None, None)
-        if isinstance(name, str) and name.endswith(_KERNEL_TIME) and isinstance(took, int | float):
+        if not (isinstance(name, str) and name.endswith(_KERNEL_TIME)):
+            continue
+        if isinstance(took, int | float) and 0 <= took < _NO_TIME:
             times.setdefault(name.removesuffix(_KERNEL_TIME), []).append(took / 1000)
     return times
 

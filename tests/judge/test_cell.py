@@ -230,6 +230,13 @@ def test_without_a_gpu_the_generation_counts_that_the_target_builds_for() -> Non
         assert held(NO_GPU, *claims, works=False, target="rtx17-sm75")[0] == "known_failure"
 
 
+def test_that_a_build_needs_a_gpu_is_said_of_machines_without_one_alone() -> None:
+    """The generation that a target builds for is no GPU of the machine."""
+    asks = dataclasses.replace(measured(Class.NEEDS_GPU_TO_BUILD), engine=Engine.TENSORRT_RTX)
+    assert held(NO_GPU, asks, target="rtx17-sm75")[0] == "fixed"
+    assert held(T4, asks, target="rtx17")[1].startswith("nothing is claimed")
+
+
 def test_what_failed_before_on_another_architecture_is_not_fixed_here() -> None:
     """On an earlier version, where only users report it of this one."""
     reported = Expectation.reported(Class.BUILD_FAILED, "", LINK)

@@ -158,12 +158,15 @@ def test_out_of_memory_only_where_it_is_the_fatal_error() -> None:
     assert classify(outcome(messages=error(ALLOCATION))).cls is Class.OK
 
 
-def test_a_build_that_asks_for_an_absent_gpu_is_not_the_engines_failure() -> None:
-    """Not run, with the reason; with a GPU in the stamps the same text is a failure."""
+def test_a_build_that_asks_for_an_absent_gpu_is_the_versions_answer() -> None:
+    """With a GPU in the stamps the same text is a failure; in another phase it says nothing of the build."""
     without = outcome(failed_phase="build", messages=error(NO_GPU, NOISE), ran=False)
     found = classify(without)
-    assert found.cls is Class.NOT_RUN
-    assert found.reason == f"needs a GPU that this machine does not have, in build: {NO_GPU}"
+    assert (found.cls, found.built) == (Class.NEEDS_GPU_TO_BUILD, False)
+    assert found.reason == f"cannot be built without a GPU, in build: {NO_GPU}"
+    later = classify(dataclasses.replace(without, failed_phase="run"))
+    assert later.cls is Class.NOT_RUN
+    assert later.reason == f"needs a GPU that this machine does not have, in run: {NO_GPU}"
     stamps = Stamps(environment={"gpu": "NVIDIA H200"})
     assert classify(dataclasses.replace(without, stamps=stamps)).cls is Class.BUILD_FAILED
 

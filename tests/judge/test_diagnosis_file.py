@@ -177,3 +177,22 @@ def test_a_signature_in_general_names_what_an_outcome_would_fill_in() -> None:
     assert found.advice_variants == signatures["no-implementation"].advice_variants
     told = " ".join(one.title + one.cause + one.advice for one in map(in_general, signatures.values()))
     assert not re.search(r"{\w+}", told)
+
+
+def test_what_is_reported_of_versions_is_read_with_its_source(tmp_path: Path) -> None:
+    """And a mistake in the versions is told with its line."""
+    report = (
+        "  reported:\n    - {versions: '>=10.3', url: 'https://a.b', title: T, note: n, platform: jetson}\n"
+    )
+    path = tmp_path / "e.yaml"
+    path.write_text(ENTRY + report)
+    (claim,) = load_signatures(path)[0].reported
+    assert (claim.versions, claim.platform, claim.signature, claim.graded) == (
+        ">=10.3",
+        "jetson",
+        "a-b",
+        "reported by users",
+    )
+    said = load(tmp_path, ENTRY + report.replace(">=10.3", "10 and later"))
+    assert said.startswith("d.yaml:8: [0].reported[0].versions: ")
+    assert "not a version specifier" in said

@@ -154,3 +154,15 @@ def test_a_cell_that_finished_needs_no_signature() -> None:
     judged = judge_cell(here, record(here))
     assert judged.diagnosis is None
     assert headline(judged) == judged.judgement.sentence
+
+
+def test_the_lines_to_paste_name_only_what_is_not_usual() -> None:
+    assert pytest_command("a[b]-c") == ["pytest", "matrix.yaml::a[b]-c"]
+    elsewhere = ["pytest", "ci/m.yaml::a[b]-c", "--matrix=ci/m.yaml", "--cases=mine"]
+    assert pytest_command("a[b]-c", "ci/m.yaml", "mine") == elsewhere
+    here = cell()
+    told = explain(judge_cell(here, record(here, failed_phase="build")), cases="my cases").splitlines()
+    assert [line.split(None, 1)[1] for line in told[-2:]] == [
+        f"pytest 'matrix.yaml::{here.id}' '--cases=my cases'",
+        f"trt-compat show '{here.id}' '--cases=my cases'",
+    ]

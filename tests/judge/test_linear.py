@@ -53,6 +53,7 @@ def test_a_search_grows_with_the_message_and_no_faster(name: str) -> None:
     assert slow(re.compile(PATTERNS[name], re.ASCII)) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("text", [r"(?P<node>\S+) has no runners", r"undefined symbol: .*nvdla"])
 def test_a_pattern_that_grows_faster_is_noticed(text: str) -> None:
     assert slow(re.compile(text))

@@ -9,7 +9,7 @@ import pytest
 
 from harness.judge.classify import classify
 from harness.judge.diagnosis import diagnose
-from harness.judge.place import INPUT, Place, find_place
+from harness.judge.place import INPUT, MODEL, Place, find_place
 from harness.record.outcome import End, Message, Node, Outcome, ParserError
 from harness.words import Class
 from tests.judge.said import BUILD_FAILED
@@ -64,6 +64,25 @@ def test_a_parser_that_says_more_is_told_with_what_it_says() -> None:
     )
 
 
+def test_a_refusal_of_the_file_is_charged_to_no_node() -> None:
+    """Its one node, or its first, has no part in how the file is stamped."""
+    for said in (
+        "Unsupported model IR version: 11, max supported IR version: 9",
+        "Opset 28 is under development and support for this is limited",
+    ):
+        found = find_place(dataclasses.replace(BIT_SHIFT, nodes=BIT_SHIFT.nodes[:1]), said)
+        assert (found, str(found)) == (Place(MODEL), "model")
+
+
+def test_an_operator_in_the_place_of_the_one_node_is_told_with_its_name() -> None:
+    """ONNX Runtime writes Attention out as other operators; of several nodes none can be named."""
+    record = dataclasses.replace(FAILED, nodes=(Node("/attn", "Attention"),))
+    said = "Could not find an implementation for Expand(13) node with name ''"
+    assert find_place(record, said, operator="Expand") == Place("Expand", "/attn")
+    two = dataclasses.replace(record, nodes=(*record.nodes, Node("/relu", "Relu")))
+    assert find_place(two, said, operator="Expand") == Place("Expand")
+
+
 def test_an_input_is_named_where_no_node_was_reached() -> None:
     """Of a graph with one node it is clear which one reads the input; of another the input itself is the place."""
     assert classify(UINT32_INPUT, got={}).reason.startswith(
@@ -111,7 +130,7 @@ def test_an_operator_alone_names_its_nodes() -> None:
     assert find_place(some, "x", operator="Conv") == Place("Conv", "/c0, /c1, /c2")
     assert find_place(some, "x", operator="Gemm") == Place("Gemm")
     alone = dataclasses.replace(record, nodes=nodes[:1])
-    assert find_place(alone, "x", operator="Gemm") == Place("Gemm")
+    assert find_place(alone, "x", operator="Gemm") == Place("Gemm", "/c0")
     assert find_place(alone, "x") == Place("Conv", "/c0")
     assert find_place(some, "x") == Place()
     assert find_place(record, "x", operator="Conv", node="/c3 + PWN(/r)") == Place("Conv", "/c3")

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from harness.case import load_cases
-from harness.judge.classify import Classification
-from harness.judge.diagnosis import diagnose, load_signatures, notes
+from harness.judge.classify import Classification, Lost
+from harness.judge.diagnosis import Diagnosis, diagnose, load_signatures, notes
 from harness.record.outcome import End, Node
-from harness.words import GOOD, UNJUDGED, Class
+from harness.words import GOOD, UNJUDGED, Class, Precision
 from tests.judge.said import BUILD_FAILED, found_id, outcome
-from tests.judge.texts import INNOCENT, NEAR_MISSES, NOTES, TEXTS
+from tests.judge.texts import INNOCENT, NEAR_MISSES, NOTES, SILENT, TALKING, TEXTS
 
 pytestmark = pytest.mark.unit
 CASES = Path(__file__).parents[2] / "cases"
@@ -66,8 +66,41 @@ def test_near_misses_are_not_taken_for_it(name: str, place: str, text: str) -> N
 
 
 def test_every_signature_is_tested_by_a_real_text() -> None:
-    tested = {name for name, *_ in (*TEXTS, *INNOCENT)} | {name for name, _ in NOTES}
+    tested = {name for name, *_ in (*TEXTS, *INNOCENT, *SILENT)} | {name for name, _ in NOTES}
     assert {signature.id for signature in load_signatures()} == tested
+
+
+def told_of(operator: str, asked: tuple[str, str], cls: str, *, lost: str = "/the node") -> Diagnosis | None:
+    """Return what is told of a node, in a cell that ended so and whose engine said nothing of weight."""
+    losses = (Lost(lost, Precision.INT8, Precision.FP32),) if cls in ("precision_lost", "inaccurate") else ()
+    nodes = (Node("/other", "Relu"), Node("/the node", operator, *asked))
+    said = outcome(("info", "Timing cache disabled."), nodes=nodes, failed_phase=None)
+    return diagnose(said, Classification(Class(cls), "", losses))
+
+
+@pytest.mark.parametrize(("name", "operator", "asked", "cls"), SILENT)
+def test_what_an_engine_does_in_silence_is_told_from_the_model(
+    name: str, operator: str, asked: tuple[str, str], cls: str
+) -> None:
+    """With the node; and of a cell that lost precision only where this node lost it."""
+    found = told_of(operator, asked, cls)
+    assert found is not None
+    assert (found.id, found.operator, found.node) == (name, operator, "/the node")
+    if cls == "precision_lost":
+        assert told_of(operator, asked, cls, lost="/other") is None
+
+
+@pytest.mark.parametrize(("operator", "asked", "cls"), TALKING)
+def test_no_model_is_blamed_for_another_failure(operator: str, asked: tuple[str, str], cls: str) -> None:
+    assert told_of(operator, asked, cls) is None
+
+
+def test_what_the_engine_says_of_a_crash_goes_before_the_model() -> None:
+    nodes = (Node("/Concat", "Concat", "", "inputs of unlike scales"),)
+    record = outcome(("native", TEXTS[1][2]), end=End("signalled", "killed by SIGSEGV"), nodes=nodes)
+    found = diagnose(record, Classification(Class.CRASHED, ""))
+    assert found is not None
+    assert found.id == "no-int8-convolution"
 
 
 @pytest.mark.parametrize("cls", sorted(GOOD | UNJUDGED))
@@ -82,6 +115,19 @@ def test_the_specific_cause_wins_over_what_follows_it() -> None:
     assert found_id(generic, specific) == found_id(specific, generic) == "plugin-scale-missing"
     cuda = ("errors", "Error Code 1: Cuda Runtime (some error)")
     assert found_id(cuda, generic) == found_id(generic, cuda) == "no-implementation"
+
+
+@pytest.mark.parametrize("end", ["", ".", " ", " ...", " …", ".)", "\n"])
+@pytest.mark.parametrize("letter", ["C", "c"])
+def test_no_implementation_is_known_without_a_node(letter: str, end: str) -> None:
+    """Of a line that a reader types or shortens, no dot is taken for a node."""
+    text = f"{letter}ould not find any implementation for node"
+    found = diagnose(outcome(("errors", text + end)), BUILD_FAILED)
+    assert found is not None
+    assert (found.id, found.node) == ("no-implementation", "")
+    named = diagnose(outcome(("errors", f"{text} /a/Conv.")), BUILD_FAILED)
+    assert named is not None
+    assert named.node == "/a/Conv"
 
 
 def test_an_onnx_operator_without_importer_is_told_from_a_missing_plugin() -> None:

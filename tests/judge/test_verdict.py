@@ -33,35 +33,42 @@ def seen(cls: Class, **more: tuple[str, ...] | bool) -> Classification:
 
 
 #: Rows: the class seen; what died did so in the build. Columns, in this order: what somebody reports.
-#: E expected, K known failure, F not reproduced (fixed, where it was measured), R regressed, N new, - not run.
+#: E expected, K known failure, F not reproduced (fixed, where it was measured), R regressed, N new, - not run,
+#: W fails when run.
 ORDER = [
     Class.OK, Class.BUILT, Class.PRECISION_LOST, Class.INACCURATE, Class.PARSE_FAILED, Class.BUILD_FAILED,
-    Class.LOAD_FAILED, Class.RUN_FAILED, Class.CRASHED, Class.TIMED_OUT, Class.OUT_OF_MEMORY,
-    Class.API_REMOVED,
+    Class.NEEDS_GPU_TO_BUILD, Class.LOAD_FAILED, Class.RUN_FAILED, Class.CRASHED, Class.TIMED_OUT,
+    Class.OUT_OF_MEMORY, Class.API_REMOVED,
 ]  # fmt: skip
 LETTERS = {
     "E": Verdict.EXPECTED, "K": Verdict.KNOWN_FAILURE, "F": Verdict.NOT_REPRODUCED, "R": Verdict.REGRESSED,
-    "N": Verdict.NEW, "-": Verdict.NOT_RUN,
+    "N": Verdict.NEW, "-": Verdict.NOT_RUN, "W": Verdict.FAILS_WHEN_RUN,
 }  # fmt: skip
 TABLE = {
-    Class.OK: "EEFFFFFFFFFF",
+    Class.OK: "EEFFFFFFFFFFF",
     # What was only built has not shown whether it loads, runs and is right; nor when it would have crashed.
-    Class.BUILT: "EEF-FF-----F",
+    Class.BUILT: "EEFWFFFWW---F",
     # Beyond a claimed failure lie levels that the claim says nothing of.
-    Class.PRECISION_LOST: "RRKNNNNNNNNN",
-    Class.INACCURATE: "RNNKNNNNNNNN",
-    Class.PARSE_FAILED: "RRRRKNRRNNNN",
-    Class.BUILD_FAILED: "RRRRNKRRNNNN",
-    Class.LOAD_FAILED: "RNRRNNKNNNNN",
-    Class.RUN_FAILED: "RNRRNNNKNNNN",
-    Class.CRASHED: "RRRRNNRRKNNN",
-    Class.TIMED_OUT: "RRRRNNRRNKNN",
-    Class.OUT_OF_MEMORY: "RRRRNNRRNNKN",
+    Class.PRECISION_LOST: "RRKNNNNNNNNNN",
+    Class.INACCURATE: "RNNKNNNNNNNNN",
+    Class.PARSE_FAILED: "RRRRKNNRRNNNN",
+    Class.BUILD_FAILED: "RRRRNKNRRNNNN",
+    # Whoever says anything else of it had a GPU.
+    Class.NEEDS_GPU_TO_BUILD: "------K------",
+    Class.LOAD_FAILED: "RNRRNNNKNNNNN",
+    Class.RUN_FAILED: "RNRRNNNNKNNNN",
+    Class.CRASHED: "RRRRNNNRRKNNN",
+    Class.TIMED_OUT: "RRRRNNNRRNKNN",
+    Class.OUT_OF_MEMORY: "RRRRNNNRRNNKN",
     # Gone as announced: that is no failure to know of.
-    Class.API_REMOVED: "RRRRNNRRNNNE",
+    Class.API_REMOVED: "RRRRNNNRRNNNE",
 }
-#: What differs where it was measured: the numbers were right, and what crashed did so in the build.
+#: What differs where it was measured: the numbers were right, what crashed did so in the build, and no GPU was there.
 MEASURED_SO = {
+    **{
+        (Class.NEEDS_GPU_TO_BUILD, each): LETTERS[letter]
+        for each, letter in zip(ORDER, "RRRRNNKRRNNNN", strict=True)
+    },
     (Class.INACCURATE, Class.PRECISION_LOST): Verdict.REGRESSED,
     (Class.BUILT, Class.CRASHED): Verdict.FIXED,
     (Class.BUILT, Class.TIMED_OUT): Verdict.FIXED,
@@ -103,7 +110,7 @@ BROKEN_BY = {
 
 
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("cls", FAILURES)
+@pytest.mark.parametrize("cls", sorted(set(FAILURES) - {Class.NEEDS_GPU_TO_BUILD}))
 def test_only_what_a_claim_says_is_held_against_it(cls: Class, level: Level) -> None:
     """A thread that says "it builds" is not broken by a lost precision."""
     broken = [each for below in LEVELS[: LEVELS.index(level) + 1] for each in BROKEN_BY[below]]
@@ -125,8 +132,9 @@ def test_what_dies_breaks_the_level_at_which_it_dies(cls: Class) -> None:
     when_run = replace(claim(cls), level="runs")
     assert judge(seen(cls, built=True), [when_run]).verdict is Verdict.KNOWN_FAILURE
     assert judge(seen(cls, built=False), [when_run]).verdict is Verdict.REGRESSED
-    assert judge(seen(Class.BUILT), [when_run]).verdict is Verdict.NOT_RUN
-    assert judge(seen(Class.BUILT), [replace(claim(cls, MEASURED), level="runs")]).verdict is Verdict.NOT_RUN
+    for sure in (when_run, replace(claim(cls, MEASURED), level="runs")):
+        assert judge(seen(Class.BUILT), [sure]).verdict is Verdict.FAILS_WHEN_RUN
+    assert judge(seen(Class.BUILT), [replace(claim(cls, GUESSED), level="runs")]).verdict is Verdict.NOT_RUN
     assert "when it is run" in judge(seen(Class.OK), [when_run]).sentence
 
 
@@ -166,6 +174,9 @@ def test_guesses(cls: Class, claimed: Class) -> None:
     sure = LETTERS[TABLE[cls][ORDER.index(claimed)]]
     if sure in {Verdict.EXPECTED, Verdict.KNOWN_FAILURE, Verdict.NOT_RUN}:
         assert found.verdict is sure
+    elif sure is Verdict.FAILS_WHEN_RUN:
+        # Nobody knows that it fails.
+        assert found.verdict is Verdict.NOT_RUN
     else:
         assert found.verdict is Verdict.NEW
         assert "guess" in found.sentence
@@ -251,6 +262,42 @@ def test_an_unverified_precision_fixes_nothing() -> None:
     assert works.verdict is Verdict.EXPECTED
     assert "/conv" in works.sentence
     assert "/conv" in judge(good, []).sentence
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_build_that_needs_a_gpu_breaks_only_what_was_seen_without_one(level: Level) -> None:
+    """Whoever says that it works had a GPU, and so had who measured it on one."""
+    asks = seen(Class.NEEDS_GPU_TO_BUILD)
+    elsewhere = replace(claim(Class.OK, MEASURED), level=level, compute_capability="8.9")
+    for others in (elsewhere, replace(REPORTED, level=level), replace(GUESSED, level=level)):
+        found = judge(asks, [others])
+        assert found.verdict is Verdict.NOT_RUN
+        assert found.sentence.endswith(", and only a machine with a GPU would show")
+    assert judge(asks, [claim(Class.BUILT, MEASURED)]).verdict is Verdict.REGRESSED
+    assert judge(seen(Class.BUILT), [claim(asks.cls, MEASURED)]).verdict is Verdict.FIXED
+
+
+def test_what_was_measured_to_build_still_fails_when_run() -> None:
+    """The measurement says nothing of a run; a surer word that it runs does, and a guess is no knowledge."""
+    built, zeros, runs = (
+        claim(Class.BUILT, MEASURED),
+        claim(Class.INACCURATE),
+        replace(REPORTED, level="runs"),
+    )
+    for claims in ((built, zeros), (zeros, built), (zeros, built, runs)):
+        found = judge(seen(Class.BUILT), claims)
+        assert (found.verdict, found.expectation) == (Verdict.FAILS_WHEN_RUN, zeros)
+        assert found.sentence.endswith("to give wrong numbers; it builds here, and only a run would show")
+        # Nor is it shown to work where it was not run, and on a GPU that is what is held against it.
+        assert judge(seen(Class.NOT_RUN), claims).expectation is zeros
+        assert judge(seen(Class.INACCURATE), claims).verdict is Verdict.KNOWN_FAILURE
+        assert judge(seen(Class.OK), claims).verdict is Verdict.NOT_REPRODUCED
+        assert judge(seen(Class.BUILD_FAILED), claims).verdict is Verdict.REGRESSED
+    guess = claim(Class.INACCURATE, GUESSED)
+    for others in ((built, guess), (built, runs, zeros), (built, claim(Class.OK, MEASURED), zeros)):
+        assert judge(seen(Class.BUILT), others).verdict is Verdict.EXPECTED
+    refused = claim(Class.BUILD_FAILED, MEASURED)
+    assert judge(seen(Class.BUILT), (refused, zeros)).verdict is Verdict.FIXED
 
 
 def test_a_cell_claimed_as_not_applicable_that_fails_is_new() -> None:

@@ -14,6 +14,23 @@ TEXTS = [(each.id, each.place, each.text) for each in load_texts() if each.id no
 NOTES = [(each.id, each.text) for each in load_texts() if each.id in _NOTES]
 INNOCENT = [(each.id, each.place, each.text) for each in load_texts() if each.id in _INNOCENT]
 
+#: (id, operator, what it is asked and how it is fed, class): what is told from the model where the engine is silent.
+SILENT = [
+    ("deconvolution-in-float", "ConvTranspose", ("int8", ""), "precision_lost"),
+    ("scale-in-vector", "Conv", ("fp8", "a scale in a vector of one element"), "precision_lost"),
+    ("concat-of-unlike-scales", "Concat", ("", "inputs of unlike scales"), "crashed"),
+    ("concat-of-unlike-scales", "Conv", ("int8_weights", "inputs of unlike scales"), "precision_lost"),
+]
+#: The same, and none of its kind.
+TALKING = [
+    ("Conv", ("int8", ""), "precision_lost"),
+    ("ConvTranspose", ("fp16", ""), "precision_lost"),
+    ("ConvTranspose", ("int8", ""), "crashed"),
+    ("Conv", ("int8", "a scale in a vector of one element"), "crashed"),
+    *((operator, said, "inaccurate") for _, operator, said, _ in SILENT),
+    *((operator, said, "build_failed") for _, operator, said, _ in SILENT),
+]
+
 #: Texts that are near a signature and none of its kind: (id that must not be found, place, text).
 NEAR_MISSES = [
     ("no-implementation", "errors", "Using fastest implementation instead."),
@@ -27,6 +44,9 @@ NEAR_MISSES = [
     ("weak-typing-removed", "missing_api", "ILayer.precision_is_set"),
     ("strong-typing-missing", "missing_api", "NetworkDefinitionCreationFlag.EXPLICIT_BATCH"),
     ("parser-flag-missing", "missing_api", "OnnxParserFlag.NATIVE_INSTANCENORM.value"),
+    ("not-on-this-generation", "errors", "Cannot compile operation '/MatMul' for Turing (SM75): FP32 GEMM is not supported."),
+    ("fp32-not-on-turing", "errors", "Cannot compile operation '/conv' for Turing (SM75): native INT8 convolution is not currently supported."),
+    ("fp32-not-on-turing", "errors", "Cannot compile operation '/MatMul' for Ampere (SM86): FP32 GEMM is not supported."),
     ("no-importer", "parser", "Op type IdentityInt8 is not supported in TensorRT-RTX."),
     ("no-importer", "warnings", "No importer registered for op: CompatIdentity. Attempting to import as plugin."),
     ("instancenorm-plugin-missing", "errors", "getPluginCreator could not find plugin: GroupNormalization_TRT version: 1"),
@@ -37,6 +57,11 @@ NEAR_MISSES = [
     ("quantized-constant", "errors", "Quantized constant is only allowed before DQ node"),
     ("calibrator-cuda-error", "errors", "Error Code 1: Cuda Runtime (an error that is none of these)"),
     ("calibrator-cuda-error", "errors", "Starting calibration."),
+    ("runtime-ir-11", "errors", "Unsupported model IR version: 13, max supported IR version: 12"),
+    ("runtime-ir-10", "errors", "Unsupported model IR version: 14, max supported IR version: 10"),
+    ("runtime-empty-reduction", "errors", "Non-zero status code returned while running ReduceMax node. Name:'r' Status Message: out of memory"),
+    ("runtime-type", "errors", "Type Error: Type (tensor(float)) of output arg (y) of node (n) does not match expected type (tensor(float16))."),
+    ("runtime-not-registered", "errors", "Fatal error: com.microsoft:Gelu(1) could not be created"),
     ("mixed-qdq-types", "errors", "Could not infer output types for operation: 12"),
     ("foreign-engine", "errors", "The engine plan file is compatible"),
     ("jetson-image-mismatch", "native", "undefined symbol: cublasCreate"),
@@ -104,4 +129,7 @@ NEAR_MISSES = [
     ("bf16-deconvolution", "errors", "Could not infer output types for operation:    32: conv: /Conv_o0-(bf16[1,8,10,10][]so[])"),
     ("strided-dilated-deconvolution", "errors", "Strided Deconv is fine"),
     ("type-not-on-generation", "errors", "Cannot compile for target(s) sm75, because the disk is full"),
+    ("rotary-order", "errors", "/RotaryEmbedding: positionIds has type Float but must have type Int32 or Int64"),
+    ("runtime-no-kernel", "errors", "Could not find any implementation for node /attn/MatMul."),
+    ("runtime-opset", "errors", "Opset 27 is parsed as opset 26"),
 ]  # fmt: skip

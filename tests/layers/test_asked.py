@@ -90,6 +90,19 @@ def test_data_and_weights_from_dq_ask_for_what_it_reads(
 
 
 @pytest.mark.parametrize(
+    ("parts", "asks"),
+    [((INT8, INT8), "int8"), ((FP8,), "fp8"), ((INT8, None), "int8_weights"), ((INT8, FP8), "int8_weights")],
+)
+def test_a_concat_of_dequantised_data_is_dequantised_data(parts: tuple[int | None, ...], asks: str) -> None:
+    """Where all of it was of one type."""
+    m = Model()
+    made = [m.node("Relu", "x") for _ in parts]
+    read = [m.qdq(tensor, kind) if kind else tensor for tensor, kind in zip(made, parts, strict=True)]
+    m.node("MatMul", m.node("Concat", *read, axis=0), m.weight(FP8 if asks == "fp8" else INT8))
+    assert m.asks()["MatMul"] == asks
+
+
+@pytest.mark.parametrize(
     ("kind", "asks"),
     [(INT8, "int8_weights"), (INT4, "int4_weights"), (FP8, "fp8_weights"), (FP4, "fp4_weights")],
 )
