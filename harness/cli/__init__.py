@@ -1,4 +1,4 @@
-"""`trt-compat`: run, list, show, doctor, report, diff, accept, merge, verify, pack, submit, intake, ci-matrix.
+"""`trt-compat`: a function a verb, which main.py lists.
 
 Exit codes: 0 no regression, 1 regression, 2 a mistake in the command or in matrix.yaml, 3 infrastructure, a fault of
 the harness, or nothing that was selected ran.

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.case import Case, load_cases
+from harness.cli.places import places
 from harness.errors import HandledError
 from harness.matrix import Matrix, load_matrix
 from harness.plan import Cell, all_cells, select
@@ -22,9 +23,6 @@ EXIT_OK = 0
 EXIT_REGRESSION = 1
 EXIT_USAGE = 2
 EXIT_INFRA = 3
-
-#: Where records and report are, unless --reports says otherwise.
-REPORTS = "reports"
 
 
 @dataclass(frozen=True)
@@ -83,14 +81,6 @@ def command_line(verb: str, options: argparse.Namespace) -> str:
     for name in options.targets:
         words += ["--target", name]
     return shlex.join([*words, *places(options)])
-
-
-def places(options: argparse.Namespace, *, reports: bool = True) -> list[str]:
-    """Return the options that name other places than the usual ones."""
-    given = {"--matrix": ("matrix.yaml", options.matrix), "--cases": ("cases", options.cases)}
-    if reports:
-        given["--reports"] = (REPORTS, options.reports)
-    return [word for name, (usual, path) in given.items() if str(path) != usual for word in (name, str(path))]
 
 
 def writable(folder: Path) -> Path:

@@ -125,7 +125,7 @@ def _measure(
         print(line)
     if lacking := plan.too_little():
         raise InfraError(lacking)
-    reap_orphans()
+    reap_orphans([target])
     run_id = uuid.uuid4().hex[:12]
     pulling = Pulling(large=options.pull, known=plan.known, tell=PullLines(print))
     runner = TargetRunner(target, via=options.via, run_id=run_id, pulling=pulling)

@@ -14,11 +14,13 @@ from rich.text import Text
 
 from harness.cli.common import EXIT_OK, EXIT_REGRESSION
 from harness.errors import HandledError
+from harness.report.compare.choices import HEADS, NOBODY, choice, later
 from harness.report.compare.pairs import Column, Kind
 from harness.report.compare.upgrade import Row, Upgrade, upgrade
 from harness.report.labels import KINDS
+from harness.report.loading import load_results
 from harness.report.model import Results
-from harness.report.packed import content, results_file
+from harness.report.packed import results_file
 from harness.report.text import clip, visible
 from harness.suggest import did_you_mean
 
@@ -46,7 +48,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "on both sides breaks or loses its precision; what is reported or guessed, and latency, change nothing in it."
     )
     command.add_argument("before", metavar="A", help="a target, or a results.json or reports folder")
-    command.add_argument("after", metavar="B", help="the same of the other side")
+    command.add_argument(
+        "after",
+        metavar="B",
+        nargs="?",
+        help="the same of the other side; without one a table of the steps from target A to each later version",
+    )
     command.add_argument(
         "--target",
         dest="targets",
@@ -65,6 +72,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def diff(options: argparse.Namespace) -> int:
     """Print what changes from A to B; returns 1 where something measured breaks or loses its precision."""
+    if options.after is None:
+        return _choose(options)
     steps = [upgrade(*columns, guesses=options.guesses) for columns in _columns(options)]
     if options.json:
         print(json.dumps([step.to_json() for step in steps], indent=1))
@@ -75,6 +84,38 @@ def diff(options: argparse.Namespace) -> int:
             for line in [*([Text()] if at else []), *_told(step, width)]:
                 console.print(line)
     return EXIT_REGRESSION if any(step.breaks for step in steps) else EXIT_OK
+
+
+def _choose(options: argparse.Namespace) -> int:
+    """Print what is known of the step from a target to each later version of its series, a line each."""
+    if options.targets or options.guesses or options.json:
+        raise HandledError("--target, --guesses and --json are about a step; name its other side, B, too")
+    if _file(options.before):
+        raise HandledError(f"{options.before} is a report; name the one to compare it with, too")
+    path = results_file(options.reports)
+    results = load_results(path)
+    _known_target(options.before, results, path)
+    found = later(results, options.before)
+    if not found:
+        raise HandledError(f"{options.before} is the newest version of its series here; name another target")
+    lines = [("to", *(head.lower() for head in HEADS))]
+    for name in found:
+        told = choice(upgrade(Column(results, options.before), Column(results, name)))
+        lines.append((name, *(told or (NOBODY,))))
+    widths = [max(len(line[at]) for line in lines if len(line) > at) for at in range(len(lines[0]))]
+    for line in lines:
+        print("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=False)).rstrip())
+    variants = sum(len(case.variants) for case in results.cases)
+    print(f"Of {variants} variants, without guesses; what is known of few of them is no all-clear.")
+    return EXIT_OK
+
+
+def _known_target(name: str, results: Results, path: Path) -> None:
+    names = [target.id for target in results.targets]
+    if name not in names:
+        raise HandledError(
+            f"{path} has no target {name!r}, and no file or folder is called so; {did_you_mean(name, names)}"
+        )
 
 
 def _columns(options: argparse.Namespace) -> list[tuple[Column, Column]]:
@@ -89,13 +130,8 @@ def _columns(options: argparse.Namespace) -> list[tuple[Column, Column]]:
         raise HandledError("--target is for two reports; two targets are named without it")
     path = results_file(options.reports)
     results = load_results(path)
-    names = [target.id for target in results.targets]
     for name in (options.before, options.after):
-        if name not in names:
-            raise HandledError(
-                f"{path} has no target {name!r}, and no file or folder is called so; "
-                f"{did_you_mean(name, names)}"
-            )
+        _known_target(name, results, path)
     return [(Column(results, options.before), Column(results, options.after))]
 
 
@@ -129,26 +165,21 @@ def _file(name: str) -> Path | None:
     return path if path.is_file() or path.suffix == ".json" else None
 
 
-def load_results(path: Path) -> Results:
-    """Return what a results.json holds, packed or not; raises HandledError where it cannot be read."""
-    try:
-        return Results.from_json(json.loads(content(path)))
-    except OSError as error:
-        raise HandledError(
-            f"{path}: cannot be read ({error.strerror}); `trt-compat run` makes one"
-        ) from error
-    except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
-        raise HandledError(
-            f"{path}: not a results.json that this harness can read ({error}); "
-            "write it with `trt-compat report`"
-        ) from error
-
-
 def _told(step: Upgrade, width: int) -> Iterator[Text]:
     """Yield the lines on one step: the answer, what it rests on, the counts, and the rows by kind and cause."""
-    said = (step.headline, step.basis, _counts(step), f"{step.rest} {step.coverage}", step.timing)
+    met = (f"reported of {step.after}: {one.title}. {one.seen}. {one.advice}" for one in step.troubles)
+    said = (step.headline, step.basis, *met, _counts(step), f"{step.rest} {step.coverage}", step.timing)
     for at, text in enumerate(filter(None, said)):
         yield from _wrapped(text, width, "", "" if at else "bold")
+    if step.alone:
+        yield Text()
+        head = (
+            f"Fail or lose precision on {step.after}, with nothing known of {step.before}: {len(step.alone)}"
+        )
+        yield from _wrapped(head, width, "", _STYLES[Kind.BROKEN])
+        for ends in dict.fromkeys(one.said for one in step.alone):
+            names = ", ".join(_line(f"{one.case}[{one.variant}]") for one in step.alone if one.said == ends)
+            yield from _wrapped(f"{ends}: {names}", width, "  ", longest=None)
     for kind, (name, meaning) in KINDS.items():
         found = [row for row in step.rows if row.kind == kind]
         if found:
@@ -198,7 +229,7 @@ def _wrapped(
     """Return a text in lines; names and numbers stay in one piece, however long."""
     more = indent if not indent else f"{indent}  "
     lines = textwrap.wrap(
-        _line(text) if longest else text,
+        _line(text) if longest else visible(text),
         width,
         initial_indent=indent,
         subsequent_indent=more,

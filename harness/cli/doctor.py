@@ -6,9 +6,10 @@ import argparse
 import shlex
 from typing import TYPE_CHECKING
 
-from harness.cli.common import EXIT_OK, Project, load_project, places
+from harness.cli.common import EXIT_OK, Project, load_project
+from harness.cli.places import places
 from harness.plan import inapplicable_because
-from harness.run.provision import can_run, look_at_host, older_driver
+from harness.run.provision import can_run, host_of, look_at_host, older_driver
 from harness.run.provision.cache import CACHE_VARIABLE, cache_dir
 from harness.run.provision.requirements import architecture
 from harness.run.pull_plan import plan_pulls
@@ -31,19 +32,24 @@ def doctor(options: argparse.Namespace) -> int:
     print("this machine")
     for line in _describe(host):
         print(f"  {line}")
+    for target in {target.host: target for target in project.matrix if target.host}.values():
+        print(target.host)
+        for line in _describe_there(host_of(target, host)):
+            print(f"  {line}")
     lacking: dict[str, list[Target]] = {}
     able: list[Target] = []
     for target in project.matrix:
-        reason = can_run(target, host)
+        reason = can_run(target, host_of(target, host))
         if reason is None:
             able.append(target)
         else:
             lacking.setdefault(reason, []).append(target)
     print(f"can run here: {len(able)} of {len(project.matrix.targets)} targets")
     for target in able:
-        driver = older_driver(target, host)
-        how = " or ".join(ways(target, host)) + (f" ({driver})" if driver else "")
-        print(f"  {target.name:<12} {target.label:<30} {how}")
+        driver = older_driver(target, host_of(target, host))
+        how = " or ".join(ways(target, host_of(target, host))) + (f" ({driver})" if driver else "")
+        on = f" on {target.host}" if target.host else ""
+        print(f"  {target.name:<12} {target.label:<30} {how}{on}")
     if lacking:
         print(f"cannot run here: {len(project.matrix.targets) - len(able)}")
     for reason, targets in lacking.items():
@@ -76,6 +82,28 @@ def _what_next(project: Project, able: list[Target], options: argparse.Namespace
 
 
 def _describe(host: Host) -> Iterator[str]:
+    yield from _describe_hardware(host)
+    if host.docker is None:
+        yield f"Docker        no: {host.docker_reason}; engines run in virtual environments"
+    else:
+        where = ", Docker Desktop" if host.docker.desktop else ""
+        where += f" at {host.docker.address}, another machine" if host.docker_elsewhere else ""
+        yield f"Docker        {host.docker.version}{where}{_runtime(host)}"
+    yield _emulated(host)
+    yield f"cache         {cache_dir()} ({host.free_disk_mib >> 10} GiB free; {CACHE_VARIABLE} moves it)"
+
+
+def _describe_there(host: Host) -> Iterator[str]:
+    """Describe the machine that targets name as their host."""
+    if host.docker is None:
+        yield host.docker_reason
+        return
+    yield from _describe_hardware(host)
+    yield f"Docker        {host.docker.version}{_runtime(host)}"
+    yield _emulated(host)
+
+
+def _describe_hardware(host: Host) -> Iterator[str]:
     yield f"architecture  {host.architecture}"
     if not host.gpus:
         yield f"GPU           none: {host.gpu_reason}"
@@ -85,12 +113,11 @@ def _describe(host: Host) -> Iterator[str]:
         yield "Windows       this is WSL2, with the driver of Windows"
     if host.jetson:
         yield f"Jetson        L4T {host.jetson}"
-    if host.docker is None:
-        yield f"Docker        no: {host.docker_reason}; engines run in virtual environments"
-    else:
-        where = ", Docker Desktop" if host.docker.desktop else ""
-        where += f" at {host.docker.address}, another machine" if host.docker_elsewhere else ""
-        gpus = "" if host.docker.nvidia_runtime else ", without the NVIDIA runtime"
-        yield f"Docker        {host.docker.version}{where}{gpus}"
-    yield f"emulated      {', '.join(sorted(host.emulated)) or 'no other architecture'}"
-    yield f"cache         {cache_dir()} ({host.free_disk_mib >> 10} GiB free; {CACHE_VARIABLE} moves it)"
+
+
+def _runtime(host: Host) -> str:
+    return "" if host.docker is None or host.docker.nvidia_runtime else ", without the NVIDIA runtime"
+
+
+def _emulated(host: Host) -> str:
+    return f"emulated      {', '.join(sorted(host.emulated)) or 'no other architecture'}"

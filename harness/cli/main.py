@@ -10,16 +10,38 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import NoReturn
 
 from harness import __version__
-from harness.cli import ci_matrix, community, diff, doctor, listing, results, run, show
-from harness.cli.common import EXIT_INFRA, EXIT_USAGE, REPORTS
+from harness.cli import (
+    bisect,
+    check,
+    ci_matrix,
+    community,
+    completion,
+    diff,
+    doctor,
+    init,
+    listing,
+    new,
+    reduce,
+    results,
+    run,
+    share,
+    show,
+)
+from harness.cli.common import EXIT_INFRA, EXIT_USAGE
+from harness.cli.examples import Help, epilog
+from harness.cli.places import add_places, settle
+from harness.cli.terminal import visible_output
 from harness.errors import SHORT_OF, HandledError, InfraError
 from harness.suggest import did_you_mean
 
 _PROGRAM = "trt-compat"
+#: Verbs that write into the cases, are about the project's own checkout, or read neither matrix nor cases.
+_OWN_ONLY = frozenset({"accept", "submit", "intake", "diff"})
+#: Verbs that are about no matrix at all.
+_PLACELESS = frozenset({"init", "completion"})
 #: What follows a traceback.
 FAULT = (
     "the harness itself failed, not an engine and not your command: please report the lines above, with the command, "
@@ -29,6 +51,14 @@ FAULT = (
 
 class Parser(argparse.ArgumentParser):
     """A parser whose complaint is one sentence."""
+
+    #: What its verb does, for a list of verbs.
+    short = ""
+
+    def actions(self) -> list[argparse.Action]:
+        """Return its options, for completion."""
+        shown = (action for action in self._actions if action.help is not argparse.SUPPRESS)
+        return [action for action in shown if action.option_strings]
 
     def error(self, message: str) -> NoReturn:
         """Raise the complaint as a HandledError."""
@@ -60,6 +90,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # What an engine says may hold bytes that are no text.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    with visible_output():
+        return _ended(words)
+
+
+def _ended(words: list[str]) -> int:
     before = signal.signal(signal.SIGTERM, _terminate)
     try:
         return _run(words)
@@ -83,6 +118,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(words: list[str]) -> int:
     options = _parse(words)
+    if options.called not in _PLACELESS:
+        settle(options, shipped_too=options.called not in _OWN_ONLY)
     code = int(options.verb(options))
     # A reader that has gone is to be noticed here, not while the interpreter ends.
     sys.stdout.flush()
@@ -120,10 +157,14 @@ def _parse(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--version", action="version", version=f"trt-compat {__version__}")
     commands = parser.add_subparsers(required=True, metavar="VERB")
     for name, (add, verb, text) in verbs.items():
-        command = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
-        _add_places(command)
+        command = commands.add_parser(
+            name, help=text, description=text, epilog=epilog(name), formatter_class=Help, allow_abbrev=False
+        )
+        command.short = text
+        if name not in _PLACELESS:
+            add_places(command)
         add(command)
-        command.set_defaults(verb=verb, parser=command)
+        command.set_defaults(verb=verb, parser=command, called=name, verbs=commands.choices)
     options, unknown = parser.parse_known_args(words)
     if unknown:
         options.parser.refuse(unknown[0])
@@ -136,16 +177,38 @@ _Verb = tuple[Callable[[argparse.ArgumentParser], None], Callable[[argparse.Name
 def _verbs() -> dict[str, _Verb]:
     return {
         "run": (run.add_arguments, run.run, "run cells here, record them and write the report"),
+        "check": (check.add_arguments, check.check, "say what becomes of your own models on each target"),
+        "reduce": (
+            reduce.add_arguments,
+            reduce.reduce,
+            "make a failing model as small as it goes while it fails in the same way",
+        ),
+        "bisect": (
+            bisect.add_arguments,
+            bisect.bisect_versions,
+            "say between which two versions something changed",
+        ),
+        "new": (new.add_arguments, new.new, "write a case of your own model"),
         "list": (listing.add_list_arguments, listing.list_cells, "list cells, variants or targets"),
         "show": (
             show.add_arguments,
             show.show,
             "show one cell: graph, recipe, what is known, commands",
         ),
+        "share": (
+            share.add_arguments,
+            share.share_cell,
+            "write what a maintainer asks for of a cell, in one archive",
+        ),
         "doctor": (
             doctor.add_arguments,
             doctor.doctor,
             "say what this machine can run, and why not the rest",
+        ),
+        "init": (
+            init.add_arguments,
+            init.init,
+            "write a matrix, a case and a workflow of one's own to begin with",
         ),
         "report": (results.add_report_arguments, results.report, "write the report from what is recorded"),
         "diff": (diff.add_arguments, diff.diff, "say what changes from one target or report to another"),
@@ -180,15 +243,9 @@ def _verbs() -> dict[str, _Verb]:
             ci_matrix.ci_matrix,
             "print the jobs of a nightly workflow as JSON",
         ),
+        "completion": (
+            completion.add_arguments,
+            completion.completion,
+            "print a script that lets the shell complete verbs, options and targets",
+        ),
     }
-
-
-def _add_places(command: argparse.ArgumentParser) -> None:
-    for option, default, metavar, text in (
-        ("--matrix", "matrix.yaml", "FILE", "the targets"),
-        ("--cases", "cases", "FOLDER", "the case modules and measured.yaml"),
-        ("--reports", REPORTS, "FOLDER", "records and report"),
-    ):
-        command.add_argument(
-            option, type=Path, default=Path(default), metavar=metavar, help=f"{text} (default: {default})"
-        )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from harness.case import measured
+from harness.case.questions import load_questions
 from harness.cli.common import (
     EXIT_INFRA,
     EXIT_OK,
@@ -28,14 +29,26 @@ from harness.plan import Cell
 from harness.record.speaking import speaking, took_part
 from harness.record.staleness import is_stale, todays
 from harness.record.store import Store
+from harness.record.suites import SUITES
 from harness.report import build_report, build_site, pack_report, verify_report
 from harness.report.by_gpu import GpuResult
+from harness.report.project import addresses
+from harness.report.suites import (
+    absorb_suites,
+    build_suites,
+    pack_suites,
+    suite_lines,
+    suite_stores,
+    verify_suites,
+)
 from harness.report.text import clip, visible
 from harness.run.commands import published_lines
 from harness.words import UNJUDGED, Verdict
 
 if TYPE_CHECKING:
+    from harness.cli.common import Project
     from harness.report.model import CellView
+    from harness.report.suites import SuiteResults
 
 
 #: The variable that stands for `--site-url`.
@@ -58,7 +71,8 @@ def add_report_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--site-url",
         metavar="ADDRESS",
-        help=f"the address that the site will have, for canonical links and a sitemap (default: ${SITE_URL})",
+        help=f"the address that the site will have, for canonical links and a sitemap (default: ${SITE_URL}, "
+        "or Site of [project.urls] in pyproject.toml)",
     )
 
 
@@ -66,19 +80,32 @@ def report(options: argparse.Namespace) -> int:
     """Write the report, or the site, from the records."""
     if options.site_url is not None and not options.site:
         raise HandledError("--site-url is about a site; add --site FOLDER")
-    base = _base(options.site_url or os.environ.get(SITE_URL, "")) if options.site else ""
+    site = options.site_url or os.environ.get(SITE_URL, "") or addresses()["site"]
+    base = _base(site) if options.site else ""
     project = built(load_project(options), options)
     _need_records(options.reports)
     store, lines = Store(options.reports), published_lines(project.matrix)
     if options.site:
-        written = build_site(project.matrix, project.cases, store, options.site, base=base, commands=lines)
+        written = build_site(
+            project.matrix,
+            project.cases,
+            store,
+            options.site,
+            base=base,
+            commands=lines,
+            questions=load_questions(options.cases, project.cases),
+        )
         size = sum(path.stat().st_size for path in set(written))
         print(f"site: {options.site / 'index.html'}, {len(set(written))} files, {size / 1e6:.1f} MB")
         if not base:
             print(f"no address is given with --site-url or {SITE_URL}: no canonical links and no sitemap")
         return EXIT_OK
-    build_report(project.matrix, project.cases, store, options.reports, lines)
-    print(f"report: {options.reports / 'index.html'}")
+    # First: the report's page links to those of the suites.
+    for suite in build_suites(project.matrix, options.reports):
+        print(f"report: {options.reports / SUITES / suite.name}.html")
+    if store.holds_records:
+        build_report(project.matrix, project.cases, store, options.reports, lines)
+        print(f"report: {options.reports / 'index.html'}")
     return EXIT_OK
 
 
@@ -192,12 +219,13 @@ def merge(options: argparse.Namespace) -> int:
     """
     project = built(load_project(options), options)
     for folder in options.folders:
-        if not Store(folder).holds_records:
+        if not Store(folder).holds_records and not any(suite_stores(folder)):
             raise HandledError(f"{folder}: holds no records; give the --reports folder of another run")
     with Store(writable(options.reports)) as store:
         for folder in options.folders:
             taken, past = store.absorb(Store(folder)), take_history(options.reports, folder)
             print(f"{folder}: {taken} records and {past} runs of the past taken in")
+        suites = _suites(project, options)
         lines = published_lines(project.matrix)
         results = build_report(project.matrix, project.cases, store, options.reports, lines)
     rows = [(cell.id, each) for cell in results.cells for each in cell.by_gpu or (cell,)]
@@ -211,7 +239,21 @@ def merge(options: argparse.Namespace) -> int:
     bad = [(name, row) for name, row in rows if row.verdict is Verdict.REGRESSED and not row.flaky]
     for name, row in bad:
         print(f"regressed: {name}{_on(row)}: {clip(' '.join(visible(row.sentence).split()), 200)}")
-    return EXIT_REGRESSION if bad else EXIT_OK
+    worse = [f"{suite.name}[{model}]-{target}" for suite in suites for target, model in suite.regressed()]
+    print("".join(f"regressed: {name}: worked in the run before\n" for name in worse), end="")
+    return EXIT_REGRESSION if bad or worse else EXIT_OK
+
+
+def _suites(project: Project, options: argparse.Namespace) -> tuple[SuiteResults, ...]:
+    """Take in the suites of the folders, and write and return those of the whole."""
+    for folder in options.folders:
+        for sentence in absorb_suites(options.reports, folder):
+            print(sentence)
+    suites = build_suites(project.matrix, options.reports)
+    for suite in suites:
+        for line in suite_lines(suite, [target.id for target in suite.targets]):
+            print(line)
+    return suites
 
 
 def _on(row: CellView | GpuResult) -> str:
@@ -230,8 +272,14 @@ def verify(options: argparse.Namespace) -> int:
     """
     project = built(load_project(options), options)
     _need_records(options.reports)
-    lines = published_lines(project.matrix)
-    faults = verify_report(project.matrix, project.cases, Store(options.reports), options.reports, lines)
+    # What is no record is among the faults.
+    faults, store = (
+        verify_suites(project.matrix, options.reports),
+        Store(options.reports, tell=lambda _: None),
+    )
+    if store.holds_records:
+        lines = published_lines(project.matrix)
+        faults = verify_report(project.matrix, project.cases, store, options.reports, lines) + faults
     for fault in faults:
         print(fault)
     print(f"{options.reports}: {f'{len(faults)} faults' if faults else 'consistent'}")
@@ -258,13 +306,15 @@ def pack(options: argparse.Namespace) -> int:
         raise HandledError(f"{out}: is there already; give --output a new folder")
     if out is None:
         writable(options.reports)
-    lines = published_lines(project.matrix)
-    written = pack_report(project.matrix, project.cases, Store(options.reports), out, lines)
+    written, store = pack_suites(project.matrix, options.reports, out), Store(options.reports)
+    if store.holds_records:
+        lines = published_lines(project.matrix)
+        written += pack_report(project.matrix, project.cases, store, out, lines)
     size = sum(path.stat().st_size for path in written)
     print(f"{out or options.reports}: {len(written)} files, {size / 1e6:.1f} MB")
     return EXIT_OK
 
 
 def _need_records(folder: Path) -> None:
-    if not Store(folder).holds_records:
+    if not Store(folder).holds_records and not any(suite_stores(folder)):
         raise HandledError(f"{folder}: holds no records; `trt-compat run` makes some, or give --reports")

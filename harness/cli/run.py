@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import functools
 import os
 import shlex
 import sys
 import uuid
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from harness.cli.common import (
@@ -23,11 +24,14 @@ from harness.cli.common import (
     built,
     command_line,
     load_project,
-    places,
     selected,
     writable,
 )
+from harness.cli.places import own, places
+from harness.cli.suite import run_suite
 from harness.cli.summary import advice, missing, summarise
+from harness.cli.task import run_task
+from harness.cli.terminal import printer
 from harness.errors import HandledError, InfraError, described
 from harness.judge.cell import Judged, judge_cell
 from harness.plan import inapplicable_because
@@ -41,14 +45,17 @@ from harness.run.prepare_in_child import PreparedVariants
 from harness.run.provision import Pulling, look_at_host
 from harness.run.provision.pulls import THRESHOLD_VARIABLE
 from harness.run.pull_plan import PullLines, PullPlan, plan_pulls
+from harness.run.slurm import SlurmExecutor
 from harness.run.target import TargetRunner
 from harness.words import Class, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator, Sequence
 
     from harness.plan import Cell
     from harness.record.outcome import Outcome
+    from harness.run.executor import Executor, Say
+    from harness.run.local import Report, Sink
     from harness.run.provision import Host
 
 #: Cells between two progress lines where no bar can be drawn.
@@ -86,24 +93,47 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help=f"pull large images too: those above {THRESHOLD_VARIABLE} (default: 2 GB), or of unknown size",
     )
+    command.add_argument(
+        "--suite",
+        metavar="NAME",
+        help="run the models of a suite in place of the cases: onnx-node, or a folder of models with data",
+    )
     command.add_argument("--dry-run", action="store_true", help="print what would run, and where, and stop")
+    command.add_argument(
+        "--executor",
+        choices=("local", "slurm"),
+        default="local",
+        help="who runs the cells: this machine, or the nodes of a Slurm cluster (default: local)",
+    )
+    # What an executor starts elsewhere: a task of a run, for no one's hand.
+    command.add_argument("--task", type=Path, help=argparse.SUPPRESS)
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the selected cells and write the report; returns the exit code."""
+    if options.task is not None:
+        return run_task(options, lambda run_id: _Here(options, run_id))
+    if options.suite is not None:
+        if options.executor != "local":
+            raise HandledError(f"--executor {options.executor} runs the cases alone; leave out it or --suite")
+        return run_suite(options)
     project = load_project(options)
     cells = selected(project, options)
     required = _required(project, cells, options)
+    run_id = uuid.uuid4().hex[:12]
+    executor = _executor(options, run_id)
     if options.dry_run:
-        return _dry_run(cells, options)
+        for line in executor.plan(cells):
+            print(line)
+        return EXIT_OK
+    executor.check()
     # Before any container is started: the models of a case module that hangs take their time here.
     project = built(project, options)
     cells = selected(project, options)
-    run_id = uuid.uuid4().hex[:12]
     judged: list[Judged] = []
     with Store(writable(options.reports), run=run_id) as store:
         try:
-            _run(cells, store, run_id, options, judged)
+            _run(cells, store, executor, judged)
         except BaseException:
             _report_what_there_is(
                 project, store, options, f"{len(judged)} of {len(cells)} cells are recorded"
@@ -148,12 +178,19 @@ class _Console(Console):
         raise BrokenPipeError
 
 
-def _run(
-    cells: tuple[Cell, ...], store: Store, run_id: str, options: argparse.Namespace, judged: list[Judged]
-) -> None:
+def _executor(options: argparse.Namespace, run_id: str) -> Executor:
+    """Return who runs the cells; nothing else knows which one it is."""
+    if options.executor == "local":
+        return _Here(options, run_id)
+    words = ["--via", options.via, "--matrix", str(options.matrix.absolute())]
+    words += ["--cases", str(options.cases.absolute())]
+    words += [word for word in ("--ignore-needs", "--pull") if getattr(options, word[2:].replace("-", "_"))]
+    return SlurmExecutor(folder=options.reports / "slurm", run_id=run_id, words=words)
+
+
+def _run(cells: tuple[Cell, ...], store: Store, executor: Executor, judged: list[Judged]) -> None:
     console = _Console(stderr=True)
-    say = functools.partial(console.print, highlight=False, markup=False, soft_wrap=True)
-    plan = _announced(cells, options, say)
+    say = printer(console)
     noted: set[str] = set()
     with Progress(
         TextColumn("{task.description}"),
@@ -178,17 +215,47 @@ def _run(
                 say(f"{len(judged)} of {len(cells)} cells")
 
         def live(text: str) -> None:
-            progress.update(task, description=text)
+            progress.update(task, description=escape(visible(text)))
 
-        tell = PullLines(say, live if console.is_terminal else None)
+        executor.run(cells, store=store, report=report, say=say, live=live if console.is_terminal else None)
+
+
+class _Here:
+    """Runs cells on this machine; an Executor."""
+
+    def __init__(self, options: argparse.Namespace, run_id: str) -> None:
+        self._options = options
+        self._run_id = run_id
+
+    def plan(self, cells: Sequence[Cell]) -> Iterator[str]:
+        options = self._options
+        host = look_at_host()
+        for target in {cell.target.name: cell.target for cell in cells}.values():
+            mine = [cell for cell in cells if cell.target is target]
+            yield f"{target.name} ({target.label}): {len(mine)} cells"
+            lines = plan_environment(target, options.via, host, ignore_needs=options.ignore_needs)
+            for line in lines:
+                yield f"  {line}"
+            if len(lines) > 1:
+                for cell in mine:
+                    yield f"    {cell.id}{' (not applicable)' if inapplicable_because(cell) else ''}"
+        yield from _pull_plan(cells, options, host).lines()
+
+    def check(self) -> None:
+        """Do nothing: what this machine lacks costs the cells of some targets, and not the run."""
+
+    def run(self, cells: Sequence[Cell], *, store: Sink, report: Report, say: Say, live: Say | None) -> None:
+        options = self._options
+        plan = _announced(cells, options, say)
+        tell = PullLines(say, live)
         pulling = Pulling(large=options.pull, known=plan.known, tell=tell)
-        prepared, gpus = PreparedVariants(), Gpus()
+        prepared, gpus = PreparedVariants(cell.variant for cell in cells), Gpus()
         run_cells(
             cells,
             make_runner=lambda cell: TargetRunner(
                 cell.target,
                 via=options.via,
-                run_id=run_id,
+                run_id=self._run_id,
                 prepared=prepared,
                 pulling=pulling,
                 ignore_needs=options.ignore_needs,
@@ -200,7 +267,7 @@ def _run(
         )
 
 
-def _announced(cells: tuple[Cell, ...], options: argparse.Namespace, say: Callable[[str], None]) -> PullPlan:
+def _announced(cells: Sequence[Cell], options: argparse.Namespace, say: Say) -> PullPlan:
     """Say what is to be pulled, and return it; raises InfraError where there is no room for it."""
     plan = _pull_plan(cells, options)
     for line in plan.lines():
@@ -211,7 +278,7 @@ def _announced(cells: tuple[Cell, ...], options: argparse.Namespace, say: Callab
     return plan
 
 
-def _pull_plan(cells: tuple[Cell, ...], options: argparse.Namespace, host: Host | None = None) -> PullPlan:
+def _pull_plan(cells: Sequence[Cell], options: argparse.Namespace, host: Host | None = None) -> PullPlan:
     """Return what the targets that have a cell to run would pull."""
     targets = {cell.target.name: cell.target for cell in cells if inapplicable_because(cell) is None}
     return plan_pulls(
@@ -219,28 +286,13 @@ def _pull_plan(cells: tuple[Cell, ...], options: argparse.Namespace, host: Host 
     )
 
 
-def _dry_run(cells: tuple[Cell, ...], options: argparse.Namespace) -> int:
-    host = look_at_host()
-    for target in {cell.target.name: cell.target for cell in cells}.values():
-        mine = [cell for cell in cells if cell.target is target]
-        print(f"{target.name} ({target.label}): {len(mine)} cells")
-        lines = plan_environment(target, options.via, host, ignore_needs=options.ignore_needs)
-        for line in lines:
-            print(f"  {line}")
-        if len(lines) > 1:
-            for cell in mine:
-                print(f"    {cell.id}{' (not applicable)' if inapplicable_because(cell) else ''}")
-    for line in _pull_plan(cells, options, host).lines():
-        print(line)
-    return EXIT_OK
-
-
 def _close(judged: list[Judged], required: set[str], options: argparse.Namespace) -> int:
     missed = [r for r in judged if r.cell.target.name in required and r.classification.cls is Class.NOT_RUN]
     for line in (*summarise(judged), *missing(missed)):
         print(line)
     print(f"report: {options.reports / 'index.html'}")
-    for line in advice(judged, command_line("accept", options), places(options)):
+    accept = command_line("accept", options) if own(options, "cases") else ""
+    for line in advice(judged, accept, places(options)):
         print(line)
     verdicts = {result.judgement.verdict for result in judged}
     if Verdict.REGRESSED in verdicts:

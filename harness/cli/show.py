@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import onnx
 
 from harness.case import check_variant, effective_name
-from harness.cli.common import EXIT_OK, load_project, places
+from harness.cli.common import EXIT_OK, load_project
+from harness.cli.places import named, own, places
 from harness.errors import HandledError
 from harness.judge.cell import judge_cell
 from harness.judge.explain import complaints, describe_recipe, pytest_command
@@ -24,6 +25,7 @@ from harness.record.speaking import took_part
 from harness.record.staleness import is_stale, todays
 from harness.record.store import Store
 from harness.run.commands import command_lines, container_lines
+from harness.shipped import installed
 from harness.words import Grade, said
 
 if TYPE_CHECKING:
@@ -178,9 +180,22 @@ def _show_result(cell: Cell, outcome: Outcome, *, stale: str) -> None:
 
 
 def _show_commands(cell: Cell, hand: ByHand, options: argparse.Namespace) -> None:
-    print("\ncommands, for the project's top folder, after `source .venv/bin/activate`")
+    where = "this folder" if installed() else "the project's top folder, after `source .venv/bin/activate`"
+    print(f"\ncommands, for {where}")
     made = command_lines(cell.target)
-    _block("this cell again", [shlex.join(pytest_command(cell.id))])
+    # pytest collects a matrix of one's own; for the one that comes with the harness it has no name.
+    again = [
+        "trt-compat",
+        "run",
+        "-k",
+        cell.id,
+        "--target",
+        cell.target.name,
+        *places(options, reports=False),
+    ]
+    if own(options, "matrix"):
+        again = pytest_command(cell.id, **named(options))
+    _block("this cell again", [shlex.join(again)])
     if hand.command:
         saved = options.save or model_file(cell)
         save = shlex.join(["trt-compat", "show", cell.id, "--save", saved, *places(options, reports=False)])

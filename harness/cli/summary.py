@@ -29,6 +29,7 @@ _COUNTED = (
     "not reproduced",
     "infrastructure trouble",
     "known failure",
+    "built, known to fail when run",
     "as expected",
     "newly found to work",
     "undecided without a GPU",
@@ -43,6 +44,7 @@ _VERDICTS = {
     Verdict.NOT_REPRODUCED: "not reproduced",
     Verdict.INFRA: "infrastructure trouble",
     Verdict.KNOWN_FAILURE: "known failure",
+    Verdict.FAILS_WHEN_RUN: "built, known to fail when run",
     Verdict.EXPECTED: "as expected",
     Verdict.NOT_RUN: "undecided without a GPU",
 }
@@ -72,13 +74,13 @@ def missing(required: Sequence[Judged]) -> Iterator[str]:
 
 
 def advice(judged: Sequence[Judged], accept: str, places: Sequence[str]) -> Iterator[str]:
-    """Yield what to do next: `accept` is the command that takes these measurements for granted."""
+    """Yield what to do next: `accept` is the command that takes these measurements for granted, "" for none."""
     groups = {name: [result for result in judged if _counted(result) == name] for name in _COUNTED}
     bad = groups["regressed"] or groups["new failure"]
     if bad:
         show = shlex.join(["trt-compat", "show", bad[0].cell.id, *places])
         yield f"look into one: {show}"
-    if bad or groups["fixed"] or groups["not reproduced"] or groups["newly found to work"]:
+    if accept and (bad or groups["fixed"] or groups["not reproduced"] or groups["newly found to work"]):
         yield f"to expect these results from now on: {accept}"
 
 

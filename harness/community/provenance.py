@@ -95,7 +95,7 @@ def exactly(kind: type[_Kind], data: Any) -> _Kind:  # noqa: ANN401  (JSON)
         found = decode(kind, data)
         json.dumps(data, allow_nan=False)
         unknown = _unknown(data, json.loads(json.dumps(asdict(found))))  # type: ignore[call-overload]
-    except TypeError as error:
+    except (TypeError, RecursionError) as error:
         raise HandledError(str(error)) from error
     except ValueError as error:
         raise HandledError("it holds a number that is not finite") from error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import onnx
 
+from harness.bounded import parse_json
 from harness.case import model_sha256
 from harness.layers import asked
 from harness.record.from_json import decode
-from harness.record.log import SEEN, STAMPS, entries
+from harness.record.log import LEFT_OUT, SEEN, STAMPS, entries
 from harness.record.outcome import Accuracy, Layer, Outcome
 from harness.run.numbers import Reference
 from harness.run.observation import Observation
@@ -54,11 +54,11 @@ def replayed(cell: Cell, ready: Prepared, recorded: Outcome, log: str) -> Outcom
     Raises ValueError for a log that no harness wrote.
     """
     found = list(entries(log))
-    said = [json.loads(text) for kind, text in found if kind == SEEN]
+    said = [parse_json(text) for kind, text in found if kind == SEEN]
     if len(said) != 1 or not isinstance(said[0], dict):
         raise ValueError(f"it has {len(said)} entries of the kind {SEEN!r}, and not one")
     seen = Observation()
-    seen.hear(_event(kind, text) for kind, text in found if kind not in (STAMPS, SEEN))
+    seen.hear(_event(kind, text) for kind, text in found if kind not in (STAMPS, SEEN, LEFT_OUT))
     outcome = seen.outcome(cell, ready, recorded.stamps)
     end = outcome.end
     if end and recorded.end:
@@ -78,7 +78,7 @@ def replayed(cell: Cell, ready: Prepared, recorded: Outcome, log: str) -> Outcom
 
 def stamps_in(log: str) -> dict[str, Any]:
     """Return what a log says that it is of; raises ValueError where it does not say so once."""
-    found = [json.loads(text) for kind, text in entries(log) if kind == STAMPS]
+    found = [parse_json(text) for kind, text in entries(log) if kind == STAMPS]
     if len(found) != 1 or not isinstance(found[0], dict):
         raise ValueError(f"it has {len(found)} entries of the kind {STAMPS!r}, and not one")
     stamps: dict[str, Any] = found[0]

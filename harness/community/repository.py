@@ -7,12 +7,12 @@ import os
 import re
 import shlex
 import subprocess
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.errors import HandledError, InfraError
 from harness.run.commit import TOP, git, harness_commit
+from harness.scratch import Scratch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,7 +74,7 @@ def cases_at(commit: str) -> Iterator[Path]:
     if not _run("diff", "--quiet", commit, "--", CASES, MATRIX).returncode:
         yield TOP
         return
-    with tempfile.TemporaryDirectory(prefix="trt-compat-") as folder:
+    with Scratch() as folder:
         packed = _run("archive", "--format=tar", commit, CASES, MATRIX)
         if packed.returncode == 0:
             packed = _bounded("tar", "-x", "-C", folder, data=packed.stdout)

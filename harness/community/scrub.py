@@ -41,6 +41,7 @@ _FORMS = tuple(
     for pattern, instead in (
         (rf"\b(?:(?:GPU|MIG)-(?:GPU-)?)?{_UUID}\b", "<uuid>"),
         (r"(?<![\w.)-])/(?:home|Users)/[^/\s'\":;,)\]}<>]+", "<home>"),
+        (r"\bssh://[\w.@:\[\]/-]*[\w\]]", "<host>"),
         (r"\b(?:[0-9a-f]{2}:){5}[0-9a-f]{2}\b", "<mac>"),
         (r"\bserial(?:[ _-]?(?:number|no\.?))?\s*[:=#]\s*[\w-]+", "<serial>"),
     )

@@ -61,7 +61,8 @@ def submission(measured: Sequence[Measured], *, commit: str, account: str) -> tu
     clean = scrubber(_public(told), uuids, _ids(told, commit))
     made = [_scrubbed(clean, each, gpu_hash(uuid)) for each in told]
     records, logs = [outcome for outcome, _ in made], {str(each.log_sha256): log for each, log in made}
-    provenance = _provenance(records, commit, account, len(measured) - len(told))
+    here = not told[0][0].target.host
+    provenance = _provenance(records, commit, account, len(measured) - len(told), here=here)
     provenance = decode(Provenance, clean.data(dataclasses.asdict(provenance)))
     texts = [provenance.to_text(), *(json.dumps(each.to_json(), ensure_ascii=False) for each in records)]
     if left := clean.left_in("\n".join((*texts, *logs.values()))):
@@ -101,7 +102,9 @@ def _clean_latency(clean: Scrubber, latency: Latency | None) -> Latency | None:
     return decode(Latency, clean.data(dataclasses.asdict(alone)))
 
 
-def _provenance(records: Sequence[Outcome], commit: str, account: str, left_out: int) -> Provenance:
+def _provenance(
+    records: Sequence[Outcome], commit: str, account: str, left_out: int, *, here: bool
+) -> Provenance:
     first = records[0]
     stamps, seen = first.stamps, first.stamps.environment
     return Provenance(
@@ -118,8 +121,8 @@ def _provenance(records: Sequence[Outcome], commit: str, account: str, left_out:
         gpu_hash=seen.get("gpu_hash", ""),
         compute_capability=seen.get("compute_capability", ""),
         driver=seen.get("driver", ""),
-        toolkit=_toolkit(),
-        kernel=platform.release(),
+        toolkit=_toolkit() if here else "",
+        kernel=platform.release() if here else "",
         run=stamps.run,
         contended=tuple(each.cell for each in records if timed_beside_others(each)),
         cells=len(records),

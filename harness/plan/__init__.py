@@ -1,7 +1,16 @@
 """What is to be run: cells, the selection of some of them, and those that mean nothing on their target."""
 
-from harness.plan.cells import Cell, all_cells, claims_about, failed_before
+from harness.plan.cells import Cell, all_cells, claims_about, failed_before, series
 from harness.plan.inapplicable import inapplicable_because
 from harness.plan.select import find, select
 
-__all__ = ["Cell", "all_cells", "claims_about", "failed_before", "find", "inapplicable_because", "select"]
+__all__ = [
+    "Cell",
+    "all_cells",
+    "claims_about",
+    "failed_before",
+    "find",
+    "inapplicable_because",
+    "select",
+    "series",
+]

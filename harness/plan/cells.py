@@ -45,24 +45,27 @@ def _earlier(matrix: Matrix, target: Target) -> tuple[str, ...]:
     return tuple(
         other.name
         for other in matrix
-        if _series(other) == _series(target) and Version(other.version) < Version(target.version)
+        if series(other) == series(target) and Version(other.version) < Version(target.version)
     )
 
 
-def _series(target: Target) -> tuple[object, ...]:
+def series(target: Target) -> tuple[object, ...]:
+    """Return what targets have in common whose versions make one row."""
     return target.engine, target.platform, target.compute_capability, target.provider
 
 
 def claims_about(cell: Cell, compute_capability: str | None = None) -> tuple[Expectation, ...]:
     """Return the claims about this cell on a GPU of this compute capability; None is any, "" is none.
 
-    Where it is either, the GPU generation that the target builds for counts, if it declares one.
+    Where it is either, the GPU generation that the target builds for counts, if it declares one. That a build needs a
+    GPU says nothing where there is one.
     """
     target = cell.target
     return tuple(
         expectation
         for expectation in cell.variant.expectations
-        if expectation.covers(
+        if not (compute_capability and expectation.outcome is Class.NEEDS_GPU_TO_BUILD)
+        and expectation.covers(
             target=target.name,
             engine=target.engine,
             version=target.version,
@@ -72,8 +75,8 @@ def claims_about(cell: Cell, compute_capability: str | None = None) -> tuple[Exp
     )
 
 
-#: A version that lacks an API has not shown the failure that others report.
-SHOWS_NO_FAILURE = GOOD | UNJUDGED | {Class.API_REMOVED}
+#: A version that lacks an API, or asks for a GPU, has not shown the failure that others report.
+SHOWS_NO_FAILURE = GOOD | UNJUDGED | {Class.API_REMOVED, Class.NEEDS_GPU_TO_BUILD}
 
 
 def failed_before(cell: Cell, compute_capability: str | None = None) -> str:

@@ -5,6 +5,7 @@ What the version lacks is named in it all the same: it ends there, as the cell d
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import onnx
@@ -17,7 +18,7 @@ from harness.words import Typing
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from harness.case import Calibrator, Recipe
+    from harness.case import Calibrator, Profile, Recipe
     from harness.case.inputs import NetworkInput
     from harness.matrix import Target
     from harness.plan.cells import Cell
@@ -57,11 +58,17 @@ def body_of(cell: Cell, model: str, data: bytes) -> str:
     if known is None:
         return ""
     does, make = known
-    inputs = network_inputs(onnx.load_model_from_string(data), cell.variant.recipe.profiles)
+    inputs = _inputs(data, cell.variant.recipe.profiles)
     if any(one.elem_type == onnx.TensorProto.UNDEFINED for one in inputs):
         return ""
     first = f"# {cell.case.name}[{cell.variant.name}]: {does} {model}, which lies beside this file."
     return "\n".join([first, *make(cell, model, inputs)]) + "\n"
+
+
+@lru_cache(maxsize=1)
+def _inputs(data: bytes, profiles: tuple[Profile, ...]) -> tuple[NetworkInput, ...]:
+    """Return a model's inputs; the cells of a variant ask for the same ones, one after the other."""
+    return network_inputs(onnx.load_model_from_string(data), profiles)
 
 
 def _tensorrt(cell: Cell, model: str, inputs: tuple[NetworkInput, ...]) -> list[str]:

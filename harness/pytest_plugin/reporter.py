@@ -15,9 +15,13 @@ from _pytest.junitxml import xml_key
 from harness.case import load_cases
 from harness.errors import HandledError, described
 from harness.matrix import load_matrix
-from harness.pytest_plugin.run import FILE, RUN, Terminated, reports_folder
+from harness.pytest_plugin.options import cases_folder, matrix_name, reports_folder
+from harness.pytest_plugin.run import RUN, Terminated
 from harness.record.store import Store
+from harness.record.suites import SUITES
 from harness.report import build_report
+from harness.report.suites import build_suites
+from harness.report.text import visible
 from harness.run.commands import published_lines
 from harness.run.prepare_in_child import with_models
 from harness.run.pull_plan import plan_pulls
@@ -30,6 +34,7 @@ class Reporter:
         self._config = config
         self._folder = reports_folder(config)
         self._matrices: set[Path] = set()
+        self._suites: set[Path] = set()
         self._complaint = ""
         self._terminated = False
         self._announced = False
@@ -52,7 +57,7 @@ class Reporter:
         cells = [nodeid.partition("::") for nodeid in nodeids]
         wanted: dict[str, set[str]] = {}
         for path, _, name in cells:
-            if Path(path).name == FILE:
+            if Path(path).name == matrix_name(self._config):
                 wanted.setdefault(path, set()).add(name.rpartition("]-")[2])
         for path, names in wanted.items():
             targets = [target for target in load_matrix(self._config.rootpath / path) if target.name in names]
@@ -61,15 +66,17 @@ class Reporter:
             # What is wrong is said of the cells themselves.
             with contextlib.suppress(HandledError):
                 for line in plan_pulls(targets, via, large=large, ignore_needs=ignore).lines():
-                    terminal.write_line(line)
+                    terminal.write_line(visible(line))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Mend the id and name of a report, and note the matrix file of a cell that was recorded."""
         _mend_id(report)
         _mend_junit_name(report, self._config)
-        if report.when == "setup" and "class" in dict(report.user_properties):
-            self._matrices.add(self._config.rootpath / report.nodeid.split("::")[0])
+        told = dict(report.user_properties)
+        if report.when == "setup" and "class" in told:
+            matrix = self._config.rootpath / report.nodeid.split("::")[0]
+            (self._suites if "suite" in told else self._matrices).add(matrix)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodeready(self, node: Any) -> None:  # noqa: ANN401
@@ -95,10 +102,12 @@ class Reporter:
             session.exitstatus = 128 + signal.SIGTERM
         try:
             for path in sorted(self._matrices):
-                folder = self._config.rootpath / self._config.getoption("compat_cases")
+                folder = cases_folder(self._config)
                 cases = with_models(load_cases(folder), folder)
                 matrix = load_matrix(path)
                 build_report(matrix, cases, Store(self._folder), self._folder, published_lines(matrix))
+            for path in sorted(self._suites):
+                build_suites(load_matrix(path), self._folder)
         except HandledError as error:
             self._complaint = str(error)
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
@@ -109,9 +118,11 @@ class Reporter:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Say where the report is, or why there is none."""
         if self._complaint:
-            terminalreporter.write_line(f"no compatibility report: {self._complaint}", red=True)
+            terminalreporter.write_line(f"no compatibility report: {visible(self._complaint)}", red=True)
         elif self._matrices:
             terminalreporter.write_line(f"compatibility report: {self._folder / 'index.html'}")
+        elif self._suites:
+            terminalreporter.write_line(f"compatibility report: {self._folder / SUITES}")
 
 
 def _mend_id(report: pytest.TestReport) -> None:
@@ -132,5 +143,5 @@ def _mend_junit_name(report: pytest.TestReport, config: pytest.Config) -> None:
     # `xml_key` is private, seen with pytest 9.2.0: `record_xml_attribute` is a fixture, which no cell can ask for.
     xml = config.stash.get(xml_key, None)
     path, _, name = report.nodeid.partition("::")
-    if xml is not None and Path(path).name == FILE:
+    if xml is not None and Path(path).name == matrix_name(config):
         xml.node_reporter(report).add_attribute("name", name)

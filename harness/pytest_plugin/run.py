@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from harness.pytest_plugin.options import reports_folder
 from harness.record.store import Store
+from harness.report.text import visible
 from harness.run.gpus import Gpus
 from harness.run.local import reap_orphans
 from harness.run.prepare_in_child import PreparedVariants, with_models
@@ -23,9 +25,6 @@ if TYPE_CHECKING:
 
     from harness.case import Case, Variant
     from harness.plan import Cell
-
-#: What is collected.
-FILE = "matrix.yaml"
 
 
 class Terminated(KeyboardInterrupt):
@@ -50,6 +49,10 @@ class Run:
         self._cases: dict[Path, tuple[Case, ...]] = {}
         self._variants: dict[Path, dict[tuple[str, str], Variant]] = {}
 
+    def prepare(self, prepared: PreparedVariants) -> None:
+        """Take what makes variants ready, where that is not their own `build`."""
+        self._prepared = prepared
+
     def know(self, folder: Path, cases: tuple[Case, ...]) -> None:
         """Keep the cases of a folder, whose models are built when the first of their cells is run."""
         self._cases[folder] = cases
@@ -67,7 +70,7 @@ class Run:
     def runner(self, cell: Cell) -> TargetRunner:
         """Return the runner of the cell's target; the one before is closed."""
         if self._runner is None:
-            reap_orphans()
+            reap_orphans([cell.target])
         if self._runner is None or self._runner.target is not cell.target:
             self.close()
             self._runner = TargetRunner(
@@ -96,15 +99,10 @@ def _printer(config: pytest.Config) -> Callable[[str], None]:
     def say(text: str) -> None:
         if terminal is not None:
             with capture.global_and_fixture_disabled() if capture else contextlib.nullcontext():
-                terminal.write_line(text)
+                terminal.write_line(visible(text))
 
     return say
 
 
 #: Where a process keeps its `Run`.
 RUN = pytest.StashKey[Run]()
-
-
-def reports_folder(config: pytest.Config) -> Path:
-    """Return the folder that `--reports` names, relative to where pytest was started."""
-    return Path(config.invocation_params.dir, config.getoption("compat_reports"))

@@ -10,11 +10,14 @@ taken, and of whatever is packed no more than `LIMIT` bytes are unpacked.
 
 from __future__ import annotations
 
+import errno
 import io
 import tarfile
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.bounded import read_bytes
 from harness.errors import HandledError, InfraError
 
 try:
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
 LIMIT = 256 << 20
 #: The end of an archive's name, and of the name of a single file that is packed.
 ARCHIVE, PACKED = ".tar.xz", ".xz"
+#: What tells zlib that its data has gzip's head.
+_GZIP = 16 + zlib.MAX_WBITS
 #: Bytes of memory for unpacking: what preset 9 needs, in case another program packed the file with it.
 _MEMORY = 80 << 20
 _BLOCK = 512
@@ -49,10 +54,13 @@ def files_of(folder: Path, suffix: str) -> Iterator[tuple[Path, bytes]]:
     archive = archive_of(folder)
     archived = unpack(archive) if archive.is_file() else {}
     found = [(name, False, archive / name) for name in archived if name.endswith(suffix)]
-    found += [(path.name, True, path) for path in folder.glob(f"*{suffix}")]
+    try:
+        found += [(path.name, True, path) for path in folder.glob(f"*{suffix}")]
+    except OSError as error:
+        raise HandledError(f"{folder}: cannot be read ({error.strerror})") from error
     for name, loose, path in sorted(found):
         try:
-            yield path, path.read_bytes() if loose else archived[name]
+            yield path, read_bytes(path) if loose else archived[name]
         except OSError as error:
             raise HandledError(f"{path}: cannot be read ({error.strerror})") from error
 
@@ -124,9 +132,8 @@ def decompress(path: Path, limit: int | None = None) -> bytes:
     _need_lzma(str(path))
     limit = limit or LIMIT
     try:
-        with path.open("rb") as file:
-            # What cannot be packed becomes a little longer.
-            packed = file.read(2 * limit)
+        # What cannot be packed becomes a little longer.
+        packed = read_bytes(path, 2 * limit)
     except OSError as error:
         raise InfraError(f"{path}: cannot be read ({error.strerror})") from error
     reader = lzma.LZMADecompressor(lzma.FORMAT_XZ, _MEMORY)
@@ -140,6 +147,21 @@ def decompress(path: Path, limit: int | None = None) -> bytes:
         raise _damaged(path, "it is cut short")
     if reader.unused_data:
         raise _damaged(path, "something follows its end")
+    return found
+
+
+def inflate(path: Path, limit: int | None = None) -> bytes:
+    """Return what a file that is packed with gzip holds; raises OSError where it is damaged, or holds more."""
+    limit = limit or LIMIT
+    reader = zlib.decompressobj(_GZIP)
+    try:
+        found = reader.decompress(read_bytes(path, 2 * limit), limit + 1)
+    except zlib.error as error:
+        raise OSError(errno.EINVAL, str(error), str(path)) from error
+    if len(found) > limit:
+        raise OSError(errno.EFBIG, f"it unpacks to more than {limit >> 20} MiB", str(path))
+    if not reader.eof or reader.unused_data:
+        raise OSError(errno.EINVAL, "it is cut short, or something follows its end", str(path))
     return found
 
 

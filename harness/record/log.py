@@ -2,7 +2,8 @@
 
 A line that continues an entry and would look like the beginning of another has one blank before it, so that what an
 engine prints can neither be taken for what the harness noted nor get lost. The first entry, `stamps`, says of what the
-log is, and the last, `seen`, what the harness made of the bytes that a log does not hold.
+log is, and the last, `seen`, what the harness made of the bytes that a log does not hold. `left out` tells of texts for
+which neither log nor record has room.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from harness.record.outcome import Outcome
 
-STAMPS, SEEN = "stamps", "seen"
+STAMPS, SEEN, LEFT_OUT = "stamps", "seen", "left out"
 #: What binds a log to its record.
 _STAMPED = (
     "model_sha256",

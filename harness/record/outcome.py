@@ -6,6 +6,7 @@ Records are immutable and round-trip through JSON. Everything right of the store
 from __future__ import annotations
 
 import dataclasses
+import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -44,7 +45,7 @@ class ParserError:
 class End:
     """How the child process ended.
 
-    `detail` is a sentence ("killed by SIGSEGV"); `peak_rss_bytes` is the child's own high-water mark.
+    `detail` is a sentence ("killed by SIGSEGV"); `peak_rss_bytes` is the high-water mark of all its job's processes.
     """
 
     kind: EndKind
@@ -129,12 +130,14 @@ class Node:
     """An ONNX node of the model: its effective name and operator, and the precision that the graph itself asks of it.
 
     `precision` is a word of `harness.words.Precision`, "" where the graph asks for none; of a node that only changes a
-    type it is the type that it brings into the graph (harness/layers/asked.py).
+    type it is the type that it brings into the graph (harness/layers/asked.py). `fed` says how quantised data come to
+    it, where engines are known to stumble over that (harness/layers/fed.py).
     """
 
     name: str
     op: str
     precision: str = ""
+    fed: str = ""
 
 
 @dataclass(frozen=True)
@@ -218,6 +221,13 @@ class Outcome:
     def to_json(self) -> dict[str, Any]:
         """Return the record as plain JSON data."""
         return dataclasses.asdict(self)
+
+    def as_read(self) -> Outcome:
+        """Return the record as it comes back from its JSON; raises ValueError or TypeError where it would not.
+
+        A record that was written and cannot be read cost every reader of its folder.
+        """
+        return Outcome.from_json(json.loads(json.dumps(self.to_json(), allow_nan=False)))
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> Outcome:

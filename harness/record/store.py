@@ -22,15 +22,17 @@ import itertools
 import json
 import os
 import re
+import sys
 import tempfile
-import zlib
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NoReturn
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 
 from harness.errors import HandledError
-from harness.record.archive import archive_of, files_of, unpack
-from harness.record.outcome import Outcome
+from harness.record import archive
+from harness.record.archive import archive_of, files_of, inflate, unpack
+from harness.record.from_json import fields_of
+from harness.record.outcome import Outcome, Stamps
 from harness.record.revoked import SUBMISSIONS, revoked
 from harness.record.speaking import latest, speaking
 
@@ -38,18 +40,32 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 RECORDS, LOGS = "records", "logs"
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
-class Store:
-    """A folder of outcomes; `run` and `worker` name the file that this process appends to."""
+@cache
+def tell_once(sentence: str) -> None:
+    """Print a sentence on standard error, the first time that it is told."""
+    print(sentence, file=sys.stderr)
 
-    def __init__(self, path: Path, *, run: str = "run", worker: str = "main") -> None:
+
+class Store:
+    """A folder of outcomes; `run` and `worker` name the file that this process appends to.
+
+    `tell` is given a sentence on each line that is no record, by default once a process on standard error.
+    """
+
+    def __init__(
+        self, path: Path, *, run: str = "run", worker: str = "main", tell: Callable[[str], None] = tell_once
+    ) -> None:
         for name in (run, worker):
             if not _NAME.fullmatch(name):
                 raise HandledError(f"store name {name!r}: use letters, digits, '-', '_' and '.'")
         self.path = path
         self._name = f"{run}-{worker}"
+        self._tell = tell
+        self._faults: dict[str, None] = {}
         self._open: BinaryIO | None = None
 
     @property
@@ -59,9 +75,13 @@ class Store:
         return folder.is_dir() or archive_of(folder).is_file()
 
     def append(self, outcome: Outcome, log_text: str | None = None) -> Outcome:
-        """Record an outcome for good, its log first; return it as recorded, with the log's hash where it has one."""
+        """Record an outcome for good, its log first; return it as recorded, with the log's hash where it has one.
+
+        In place of one that no reader would take, its cell's infra_error is recorded, with a sentence.
+        """
         if log_text:
             outcome = dataclasses.replace(outcome, log_sha256=self._write_log(log_text))
+        outcome = readable(outcome)
         line = _line(outcome)
         file = self._writer()
         file.write(line + b"\n")
@@ -86,6 +106,15 @@ class Store:
                 taken += 1
         return taken
 
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """A sentence on each line that was no record, of those read so far."""
+        return tuple(self._faults)
+
+    def _pass_over(self, sentence: str) -> None:
+        self._faults[sentence] = None
+        self._tell(sentence)
+
     def close(self) -> None:
         """Close the file; a later `append` starts another."""
         if self._open is not None:
@@ -101,13 +130,13 @@ class Store:
     def outcomes(self) -> Iterator[Outcome]:
         """Yield every record, file by file in name order, each in the order written.
 
-        A torn last line is passed over. A line elsewhere that is no record raises HandledError with file and
-        line: silently leaving it out could turn a recorded regression into "not run". Records of a submission that
-        is revoked are left out.
+        A torn last line is passed over. Of a line elsewhere that is no record a sentence is told, with file and line,
+        and the others are read: in silence it could turn a recorded regression into "not run". Records of a submission
+        that is revoked are left out.
         """
         without = revoked(self.path / SUBMISSIONS)
         for path, data in files_of(self.path / RECORDS, ".jsonl"):
-            for outcome in _read(path, data):
+            for outcome in read_records(path, data, self._pass_over):
                 if outcome.stamps.submission not in without:
                     yield outcome
 
@@ -121,14 +150,16 @@ class Store:
 
     def log(self, sha256: str) -> str:
         """Return a whole log; raises HandledError where it is missing or not what its name says."""
+        if not _SHA256.fullmatch(sha256):
+            raise HandledError(f"{sha256[:80]!r}: is the name of no log; run the cell again")
         path = self._log_path(sha256)
         archived = log_name(sha256)
         try:
             if not path.exists() and archived in self._archived_logs:
                 path, text = archive_of(self.path / LOGS) / archived, self._archived_logs[archived]
             else:
-                text = gzip.decompress(path.read_bytes())
-        except (OSError, EOFError, zlib.error) as error:
+                text = inflate(path)
+        except OSError as error:
             raise HandledError(f"{path}: the log cannot be read ({error}); run the cell again") from error
         if hashlib.sha256(text).hexdigest() != sha256:
             raise HandledError(f"{path}: the log is not the one that was recorded; run the cell again")
@@ -161,6 +192,8 @@ class Store:
     def _write_log(self, text: str) -> str:
         # A native library may write bytes that are no UTF-8; decoded with surrogates they must not stop the record.
         data = text.encode("utf-8", "backslashreplace")
+        if len(data) > archive.LIMIT:
+            data = _cut(text).encode("utf-8", "backslashreplace")
         sha256 = hashlib.sha256(data).hexdigest()
         path = self._log_path(sha256)
         if path.exists():
@@ -180,6 +213,12 @@ class Store:
         return sha256
 
 
+def _cut(text: str) -> str:
+    """Return a log without its middle, so that it can be read: a character may take six bytes."""
+    half = archive.LIMIT // 16
+    return f"{text[:half]}\n[left out] {len(text) - 2 * half} characters: no log is longer\n{text[-half:]}"
+
+
 def log_name(sha256: str) -> str:
     """Return the place of a log in the folder of logs, without the suffix of how it is packed there."""
     return f"{sha256[:2]}/{sha256}.txt"
@@ -195,21 +234,47 @@ def _no_number(word: str) -> NoReturn:
     raise ValueError(f"{word} is no number in JSON")
 
 
-def _read(path: Path, data: bytes) -> Iterator[Outcome]:
+def read_records(path: Path, data: bytes, tell: Callable[[str], None]) -> Iterator[Outcome]:
+    """Yield the records of a file's bytes, without a torn last line; tell of each other line that is none."""
     *lines, tail = data.split(b"\n")
     for number, line in enumerate([*lines, tail], start=1):
         if not line.strip():
             continue
         try:
             record = json.loads(line, parse_constant=_no_number)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             if number > len(lines):
                 # Its writer was killed in mid-line: `append` had not returned, nothing that was promised is lost.
                 return
-            raise HandledError(
-                f"{path}:{number}: not a record ({error}); mend or delete that line"
-            ) from error
+            tell(f"{path}:{number}: not a record ({error}); it is passed over: mend or delete that line")
+            continue
         try:
-            yield Outcome.from_json(record)
+            outcome = Outcome.from_json(record)
         except (ValueError, TypeError, AttributeError) as error:
-            raise HandledError(f"{path}:{number}: not a record this harness reads: {error}") from error
+            tell(
+                f"{path}:{number}: not a record this harness reads, and passed over: {error}; "
+                "mend or delete that line"
+            )
+            continue
+        yield outcome
+
+
+def readable(outcome: Outcome) -> Outcome:
+    """Return an outcome, or where no reader would take it the record that its cell is to have."""
+    try:
+        outcome.as_read()
+    except (ValueError, TypeError, RecursionError) as error:
+        stamps: dict[str, Any] = {
+            name: value for name, value in fields_of(outcome.stamps).items() if isinstance(value, str)
+        }
+        return Outcome(
+            outcome.cell,
+            outcome.case,
+            outcome.variant,
+            outcome.target,
+            "infra_error",
+            f"the record of what was observed could not be read again: {error}",
+            log_sha256=outcome.log_sha256,
+            stamps=Stamps(**stamps),
+        )
+    return outcome

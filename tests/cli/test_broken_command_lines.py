@@ -235,24 +235,6 @@ BROKEN: dict[str, tuple[Prepare, list[str], str]] = {
         ["merge", "reports", "nowhere"],
         "nowhere: holds no records",
     ),
-    "record that is no JSON": (damaged("{"), ["report"], "run-main.jsonl:1: not a record"),
-    "record of another schema": (damaged('{"schema": 99}'), ["verify"], "run-main.jsonl:1"),
-    "record that is a number": (damaged("3"), ["show", "toy[relu]-ort131"], "run-main.jsonl:1"),
-    "record with a field gone wrong": (
-        one_field("layers", 3),
-        ["report"],
-        "jsonl:1: not a record this harness reads",
-    ),
-    "record with a state of its own": (
-        one_field("state", "asleep"),
-        ["report"],
-        "state: Invalid enum value 'asleep'",
-    ),
-    "record with a time of its own": (
-        one_field("stamps", {"when": None}),
-        ["report"],
-        "stamps.when: Expected `str`, got `null`",
-    ),
     "measured is no YAML": (
         measured("schema: 1\nrtx17: {\n"),
         ["list"],
@@ -285,6 +267,11 @@ BROKEN: dict[str, tuple[Prepare, list[str], str]] = {
         ["list"],
         "cases/measured.yaml: cannot be read",
     ),
+    "a suite on Slurm": (
+        nothing,
+        ["run", "--executor", "slurm", "--suite", "onnx-node"],
+        "--executor slurm runs the cases alone; leave out it or --suite",
+    ),
     # Of the broken matrix files, whose sentences tests/matrix/test_matrix.py holds to the word.
     "matrix is no YAML": (matrix("targets:", "targets: ["), ["run"], "matrix.yaml"),
     "matrix of another schema": (matrix("schema: 1", "schema: 7"), ["run"], "schema"),
@@ -310,6 +297,34 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(
     assert err.count("\n") == 1
     assert "Traceback" not in err
     assert not out
+
+
+BAD_RECORDS: dict[str, tuple[Prepare, list[str], str]] = {
+    "no JSON": (damaged("{"), ["report"], "run-main.jsonl:1: not a record"),
+    "of another schema": (damaged('{"schema": 99}'), ["verify"], "run-main.jsonl:1: not a record"),
+    "a number": (damaged("3"), ["show", "toy[relu]-ort131"], "run-main.jsonl:1: not a record"),
+    "a field gone wrong": (one_field("layers", 3), ["report"], "not a record this harness reads"),
+    "a state of its own": (one_field("state", "asleep"), ["report"], "Invalid enum value 'asleep'"),
+    "a time of its own": (
+        one_field("stamps", {"when": None}),
+        ["report"],
+        "stamps.when: Expected `str`, got",
+    ),
+}
+
+
+@pytest.mark.parametrize(("prepare", "words", "said"), BAD_RECORDS.values(), ids=BAD_RECORDS)
+def test_a_record_that_cannot_be_read_is_one_sentence_and_the_others_go_on(
+    toy: Path, capsys: pytest.CaptureFixture[str], prepare: Prepare, words: list[str], said: str
+) -> None:
+    """It is one cell's; that a folder holds such a line is a fault of the folder alone."""
+    prepare(toy)
+    assert main(words) == (3 if words == ["verify"] else 0)
+    out, err = capsys.readouterr()
+    told = out if words == ["verify"] else err
+    assert told.count(said) == 1
+    assert "Traceback" not in err
+    assert not err or err.count("\n") == 1
 
 
 @pytest.mark.parametrize("words", [["lst"], ["show", "toy[rely]-ort131"], ["run", "--jobs", "0"]])

@@ -69,11 +69,56 @@ def test_the_answer_is_that_of_the_page(tmp_path: Path, capsys: pytest.CaptureFi
     assert "cause: No implementation for " in said
     assert "meanwhile: none of 1 known here works on rtx17" in said
     assert (
-        "breaks 2, loses precision 0, builds without precision 0, wider type 0, slower not compared, no longer known 1"
+        "breaks 2, loses precision 0, builds without precision 0, wider type 0, slower not compared, fails in"
         in said
     )
+    assert "faster not compared, nothing known after 1" in said
     assert "Breaks: 2 (worked before (built, where not run), fails after)" in lines
     assert max(map(len, lines)) <= 100
+
+
+def test_what_fails_with_nothing_known_before_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path, report())
+    main(["diff", "trt102", "rtx17", "--reports", str(tmp_path)])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Fail or lose precision on rtx17, with nothing known of trt102: 3 Build failed, " in said
+    assert "Build failed, measured: conv_silu[qdq] Crashed, measured: conv_silu[qdq-between] API" in said
+
+
+def test_a_target_alone_has_a_line_for_each_later_version(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Which to take: counts by grade of what is known, and that nobody knows where that is so."""
+    write(tmp_path, report())
+    assert main(["diff", "rtx15", "--reports", str(tmp_path)]) == 0
+    heads, *lines, last = capsys.readouterr().out.splitlines()
+    assert heads.split("  ")[0] == "to"
+    assert [line.split() for line in lines] == [
+        ["rtx16", "3", "1", "measured", "0", "0", "0", "0"],
+        ["rtx17", "2", "2", "measured", "0", "1", "measured", "0", "0"],
+    ]
+    assert last.startswith("Of 4 variants, without guesses")
+    assert main(["diff", "trt86", "--reports", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.splitlines()[1].split("  ")[0] == "trt102"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["rtx17"], "rtx17 is the newest version of its series here; name another target"),
+        (["rtx71"], "no target 'rtx71'"),
+        (["rtx15", "--json"], "--target, --guesses and --json are about a step; name its other side, B, too"),
+        (["."], ". is a report; name the one to compare it with, too"),
+    ],
+)
+def test_what_has_no_later_version_is_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    write(tmp_path, report())
+    assert main(["diff", *arguments, "--reports", str(tmp_path)]) == 2
+    assert said in capsys.readouterr().err
 
 
 def test_a_claimed_step_is_told_as_such_and_fails_nothing(
@@ -278,7 +323,6 @@ def test_a_broken_file_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFix
         (["{old}", "{new}", "--target", "rtx71"], "do not both have"),
         (["{old}", "nowhere.json"], "cannot be read"),
         (["rtx16", "rtx17", "--target", "rtx17"], "--target is for two reports"),
-        (["rtx16"], "required: B"),
     ],
 )
 def test_bad_usage_is_one_sentence(

@@ -86,7 +86,7 @@ def test_what_can_run_and_why_not_the_rest(
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setattr(platform, "machine", lambda: machine.machine)
     monkeypatch.setattr(socket, "gethostname", lambda: "here")
-    monkeypatch.setattr(host_module, "daemon", lambda: machine.docker)
+    monkeypatch.setattr(host_module, "daemon", lambda **_: machine.docker)
     monkeypatch.setattr(doctor, "look_at_host", lambda: look_at_host(tmp_path))
     # What is to be pulled depends on the images that are here: tests/cli/test_pull.py.
     monkeypatch.setattr(doctor, "plan_pulls", lambda *_, **__: PullPlan((), large=False, host=Host("amd64")))
@@ -145,7 +145,7 @@ ARM64 = """needs linux/arm64 and no emulation of it is registered: docker run --
 SAID = {
     "H100, driver 535": f"""
 container or virtual environment
-  trt86, rtx14, rtx15, rtx16, rtx17, rtx17-sm75, rtx17-sm89, rtx17-sm120, ort117, ort131
+  trt86, rtx14, rtx15, rtx16, rtx17, rtx14-sm75, rtx15-sm75, rtx16-sm75, rtx17-sm75, rtx17-sm86, rtx17-sm89, rtx17-sm120, ort117, ort131
 container
   trt92
 container or virtual environment (the release notes recommend driver >=545, this machine has 535.183.06)
@@ -161,7 +161,7 @@ needs NVIDIA driver >=580; this machine has 535.183.06
 """,
     "H100, driver 550": f"""
 container or virtual environment
-  trt86, trt100, rtx14, rtx15, rtx16, rtx17, rtx17-sm75, rtx17-sm89, rtx17-sm120, ort117, ort131
+  trt86, trt100, rtx14, rtx15, rtx16, rtx17, rtx14-sm75, rtx15-sm75, rtx16-sm75, rtx17-sm75, rtx17-sm86, rtx17-sm89, rtx17-sm120, ort117, ort131
 container
   trt92
 container or virtual environment (the release notes recommend driver >=555, this machine has 550.54.15)
@@ -175,7 +175,7 @@ needs NVIDIA driver >=580; this machine has 550.54.15
 """,
     "H100, driver 580": f"""
 container or virtual environment
-  trt86, trt100, trt101, trt102, trt103, trt107, trt112, rtx14, rtx15, rtx16, rtx17, rtx17-sm75, rtx17-sm89, rtx17-sm120, ort117, ort131, ort131-cuda
+  trt86, trt100, trt101, trt102, trt103, trt107, trt112, rtx14, rtx15, rtx16, rtx17, rtx14-sm75, rtx15-sm75, rtx16-sm75, rtx17-sm75, rtx17-sm86, rtx17-sm89, rtx17-sm120, ort117, ort131, ort131-cuda
 container
   trt92
 container or virtual environment (the release notes recommend driver >=595, this machine has 580.95.05)
@@ -187,7 +187,7 @@ container or virtual environment (the release notes recommend driver >=610, this
 """,
     "T4, driver 470": f"""
 container or virtual environment
-  rtx14, rtx15, rtx16, rtx17, rtx17-sm75, rtx17-sm89, rtx17-sm120, ort117, ort131
+  rtx14, rtx15, rtx16, rtx17, rtx14-sm75, rtx15-sm75, rtx16-sm75, rtx17-sm75, rtx17-sm86, rtx17-sm89, rtx17-sm120, ort117, ort131
 needs NVIDIA driver >=525; this machine has 470.256.02
   trt86, trt92, trt100, trt101, trt102, trt103, trt107
 needs NVIDIA driver >=580; this machine has 470.256.02
@@ -197,7 +197,7 @@ needs NVIDIA driver >=580; this machine has 470.256.02
 """,
     "RTX 4090, driver 580": f"""
 container or virtual environment
-  trt86, trt100, trt101, trt102, trt103, trt107, trt112, rtx14, rtx15, rtx16, rtx17, rtx17-sm75, rtx17-sm89, rtx17-sm120, ort117, ort131, ort131-cuda
+  trt86, trt100, trt101, trt102, trt103, trt107, trt112, rtx14, rtx15, rtx16, rtx17, rtx14-sm75, rtx15-sm75, rtx16-sm75, rtx17-sm75, rtx17-sm86, rtx17-sm89, rtx17-sm120, ort117, ort131, ort131-cuda
 container
   trt92
 container or virtual environment (the release notes recommend driver >=595, this machine has 580.95.05)
@@ -219,7 +219,7 @@ needs a Jetson with Jetson Linux >=36.2,<37; this one runs 35.2.1
 needs a Jetson with Jetson Linux >=36.4,<37; this one runs 35.2.1
   l4t103
 needs linux/amd64 and no emulation of it is registered: docker run --privileged --rm tonistiigi/binfmt --install amd64
-  rtx14, rtx15, rtx16, rtx17, rtx17-sm75, rtx17-sm89, rtx17-sm120, ort117, ort131
+  rtx14, rtx15, rtx16, rtx17, rtx14-sm75, rtx15-sm75, rtx16-sm75, rtx17-sm75, rtx17-sm86, rtx17-sm89, rtx17-sm120, ort117, ort131
 """,
     "Orin, JetPack 6.0": """
 container
@@ -227,7 +227,7 @@ container
 container or virtual environment
   rtx17-arm64
 needs linux/amd64 and no emulation of it is registered: docker run --privileged --rm tonistiigi/binfmt --install amd64
-  trt86, trt92, trt100, trt101, trt102, trt103, trt107, rtx14, rtx15, rtx16, rtx17, rtx17-sm75, rtx17-sm89, rtx17-sm120, ort117, ort131
+  trt86, trt92, trt100, trt101, trt102, trt103, trt107, rtx14, rtx15, rtx16, rtx17, rtx14-sm75, rtx15-sm75, rtx16-sm75, rtx17-sm75, rtx17-sm86, rtx17-sm89, rtx17-sm120, ort117, ort131
 needs NVIDIA driver >=580; this machine has 540.4.0
   trt1016, trt110, trt112, ort131-cuda
 needs a Jetson with Jetson Linux >=35.2,<36; this one runs 36.3.0
@@ -241,7 +241,7 @@ container
 container or virtual environment
   rtx17-arm64
 needs linux/amd64 and no emulation of it is registered: docker run --privileged --rm tonistiigi/binfmt --install amd64
-  trt86, trt92, trt100, trt101, trt102, trt103, trt107, rtx14, rtx15, rtx16, rtx17, rtx17-sm75, rtx17-sm89, rtx17-sm120, ort117, ort131
+  trt86, trt92, trt100, trt101, trt102, trt103, trt107, rtx14, rtx15, rtx16, rtx17, rtx14-sm75, rtx15-sm75, rtx16-sm75, rtx17-sm75, rtx17-sm86, rtx17-sm89, rtx17-sm120, ort117, ort131
 needs NVIDIA driver >=580; this machine has 540.4.0
   trt1016, trt110, trt112, ort131-cuda
 needs a Jetson with Jetson Linux >=35.2,<36; this one runs 36.4.3
@@ -249,7 +249,7 @@ needs a Jetson with Jetson Linux >=35.2,<36; this one runs 36.4.3
 """,
     "WSL2, Docker Desktop": f"""
 container or virtual environment
-  trt86, trt100, trt101, trt102, trt103, trt107, rtx14, rtx15, rtx16, rtx17, rtx17-sm75, rtx17-sm89, rtx17-sm120, ort117, ort131
+  trt86, trt100, trt101, trt102, trt103, trt107, rtx14, rtx15, rtx16, rtx17, rtx14-sm75, rtx15-sm75, rtx16-sm75, rtx17-sm75, rtx17-sm86, rtx17-sm89, rtx17-sm120, ort117, ort131
 container
   trt92
 container, emulated
@@ -260,7 +260,7 @@ needs NVIDIA driver >=580; this machine has 560.94
 """,
     "no driver": f"""
 container or virtual environment
-  rtx14, rtx15, rtx16, rtx17, rtx17-sm75, rtx17-sm89, rtx17-sm120, ort117, ort131
+  rtx14, rtx15, rtx16, rtx17, rtx14-sm75, rtx15-sm75, rtx16-sm75, rtx17-sm75, rtx17-sm86, rtx17-sm89, rtx17-sm120, ort117, ort131
 needs an NVIDIA GPU; none found (nvidia-smi is not installed)
   trt86, trt92, trt100, trt101, trt102, trt103, trt107, trt1016, trt110, trt112, ort131-cuda
 {BOARDS}

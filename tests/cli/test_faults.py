@@ -36,6 +36,13 @@ VERBS = {
     "submit": ["submit"],
     "intake": ["intake", "a.tar.xz"],
     "ci-matrix": ["ci-matrix"],
+    "check": ["check", "a.onnx"],
+    "reduce": ["reduce", "a.onnx", "--target", "rtx17"],
+    "bisect": ["bisect", "a.onnx", "--good", "rtx16", "--bad", "rtx17"],
+    "new": ["new", "name", "--from", "a.onnx"],
+    "share": ["share", "toy[relu]-ort131"],
+    "init": ["init"],
+    "completion": ["completion", "bash"],
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 from pathlib import Path
@@ -113,3 +114,16 @@ def test_a_reader_of_errors_that_goes_away_is_no_regression(toy: Path) -> None:
         process.stderr.close()
         process.wait(timeout=PATIENCE)
     assert process.returncode == 128 + signal.SIGPIPE
+
+
+@pytest.mark.fault("kills", "an interrupt while the program loads", "one word, exit code 130")
+def test_an_interrupt_while_the_program_loads_is_told_in_a_word(tmp_path: Path) -> None:
+    """It takes a second to load, and ended with a traceback."""
+    (tmp_path / "onnx.py").write_text(
+        "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(60)\n"
+    )
+    process = project.harness(
+        tmp_path, "list", environment=[("PYTHONPATH", f"{tmp_path}{os.pathsep}{project.TOP}")]
+    )
+    out, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, out, err) == (130, "", "interrupted\n")

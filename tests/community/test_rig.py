@@ -136,6 +136,7 @@ def test_a_machine_in_trouble_sends_nothing(world: World) -> None:
     assert not (world.project / "trouble.tar.xz").exists()
 
 
+@pytest.mark.long
 def test_from_the_gpus_to_the_page(world: World) -> None:
     """One is observed once, two who agree are measured, a third who does not disputes it, and can be taken back."""
     told = {}

@@ -131,6 +131,11 @@ def test_a_short_name_is_a_word_of_its_own() -> None:
     assert clean.text("al calls al-2, also normal") == "<user> calls <user>-2, also normal"
 
 
+def test_the_address_of_a_targets_host_is_taken_out() -> None:
+    said = "Docker does not answer at ssh://me@orin.example:22/run/docker.sock: ssh: no answer"
+    assert Scrubber(()).text(said) == "Docker does not answer at <host>: ssh: no answer"
+
+
 def test_ids_that_everybody_may_know_stay() -> None:
     clean = Scrubber((), frozenset({"0a1b2c3d4e5f"}))
     assert (

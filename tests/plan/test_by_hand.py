@@ -30,6 +30,7 @@ def hand(name: str, digest: str = "") -> ByHand:
     return by_hand(cell, cell.variant.model_bytes(), digest)
 
 
+@pytest.mark.long
 def test_every_cell_has_a_line_or_a_file_and_never_both() -> None:
     """And each file is short, is Python of the oldest image, and names no calibrator but the recipe's."""
     parents = {"entropy": "IInt8EntropyCalibrator2", "minmax": "IInt8MinMaxCalibrator"}

@@ -192,6 +192,7 @@ def test_every_prefix_of_a_file_is_readable(tmp_path: Path) -> None:
         assert len(list(Store(tmp_path).outcomes())) == sum(end <= cut for end in ends)
 
 
+@pytest.mark.fault("store", "a line that is no record", "a sentence, the others read")
 @pytest.mark.parametrize(
     "line",
     [
@@ -201,20 +202,30 @@ def test_every_prefix_of_a_file_is_readable(tmp_path: Path) -> None:
         b'"text"',
         b'{"schema": 99}',
         b'{"schema": 1}',
+        b"[" * 200_000,
+        b"\xff",
         json.dumps(dataclasses.asdict(outcome(phases={"build": float("nan")}))).encode(),
         # Where a field may be null, null is not what was written.
         json.dumps({**outcome().to_json(), "engine_bytes": float("nan")}).encode(),
     ],
 )
-def test_a_bad_line_that_is_not_torn_is_named(tmp_path: Path, line: bytes) -> None:
+def test_a_bad_line_that_is_not_torn_is_told_of_and_the_others_are_read(
+    tmp_path: Path, line: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Leaving it out in silence could turn a recorded regression into "not run"."""
     with Store(tmp_path) as store:
         store.append(outcome("a"))
     path = tmp_path / "records" / "run-main.jsonl"
     path.write_bytes(path.read_bytes() + line + b"\n" + path.read_bytes())
-    with pytest.raises(HandledError, match=r"run-main\.jsonl:2: not a record") as caught:
+    told: list[str] = []
+    assert [each.cell for each in Store(tmp_path, tell=told.append).outcomes()] == ["a", "a"]
+    (sentence,) = told
+    assert sentence.startswith(f"{path}:2: not a record")
+    assert sentence.endswith("mend or delete that line")
+    assert "\n" not in sentence
+    for _ in range(2):
         list(Store(tmp_path).outcomes())
-    assert "\n" not in str(caught.value)
+    assert capsys.readouterr().err == f"{sentence}\n"
 
 
 @pytest.mark.parametrize("damage", ["missing", "cut", "other"])
@@ -235,16 +246,33 @@ def test_a_damaged_log_is_named(tmp_path: Path, damage: str) -> None:
 def test_names_that_are_no_file_names(tmp_path: Path, name: str) -> None:
     for names in ({"worker": name}, {"run": name}):
         with pytest.raises(HandledError, match="store name"):
-            Store(tmp_path, **names)
+            Store(tmp_path, **names)  # type: ignore[arg-type]
 
 
-def test_not_json_numbers_are_refused_before_anything_is_written(tmp_path: Path) -> None:
-    """A browser reads no NaN: better no record than a file that only Python reads."""
+@pytest.mark.fault("store", "a record that no reader would take", "its cell's infra_error")
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"phases": {"build": float("nan")}}, "JSON"),
+        ({"phases": {"build": "long"}}, "phases[...]: Expected `float`, got `str`"),
+        ({"native_output": b"bytes"}, "bytes"),
+        ({"stamps": {"environment": {"engine_version": 5}}}, "environment"),
+        ({"end": End("vanished")}, "end.kind"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_no_reader_would_take_is_its_own_cells_record_with_a_sentence(
+    tmp_path: Path, changes: dict[str, Any], says: str
+) -> None:
+    """A browser reads no NaN, and one ill-typed field made a whole folder unreadable."""
     with Store(tmp_path) as store:
-        with pytest.raises(ValueError, match="JSON"):
-            store.append(outcome(phases={"build": float("nan")}))
-        store.append(outcome())
-    assert len(list(Store(tmp_path).outcomes())) == 1
+        kept = store.append(outcome("a", **changes), "the log")
+        store.append(outcome("b"))
+    found = Store(tmp_path).latest()
+    assert (found["a"], list(found)) == (kept, ["a", "b"])
+    assert (kept.state, kept.phases, kept.stamps.when) == ("infra_error", {}, "2026-01-01T00:00:00Z")
+    assert kept.reason.startswith("the record of what was observed could not be read again: ")
+    assert says in kept.reason
+    assert Store(tmp_path).log(str(kept.log_sha256)) == "the log"
 
 
 def latest(tmp_path: Path, *outcomes: Outcome, stale: str = "none") -> Outcome:
@@ -473,14 +501,16 @@ def test_records_are_one_json_line_each(tmp_path: Path) -> None:
     assert "\u2028".encode() in lines[0]
 
 
-def test_a_whole_line_at_the_end_that_is_no_record_is_named(tmp_path: Path) -> None:
+def test_a_whole_line_at_the_end_that_is_no_record_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Only a line that lacks its newline is one that nobody was promised."""
     with Store(tmp_path) as store:
         store.append(outcome())
     path = tmp_path / "records" / "run-main.jsonl"
     path.write_bytes(path.read_bytes() + b"garbage\n")
-    with pytest.raises(HandledError, match=r"run-main\.jsonl:2: not a record"):
-        list(Store(tmp_path).outcomes())
+    assert len(list(Store(tmp_path).outcomes())) == 1
+    assert f"{path}:2: not a record" in capsys.readouterr().err
 
 
 def test_other_files_beside_the_records_are_passed_over(tmp_path: Path) -> None:
@@ -498,5 +528,7 @@ def test_blank_lines_are_no_records(tmp_path: Path) -> None:
     path.write_bytes(b"\n" + path.read_bytes() + b"  \n" + path.read_bytes())
     assert [each.cell for each in Store(tmp_path).outcomes()] == ["a", "a"]
     path.write_bytes(path.read_bytes() + b"{}\n")
-    with pytest.raises(HandledError, match=r"run-main\.jsonl:5: not a record this harness reads"):
-        list(Store(tmp_path).outcomes())
+    store = Store(tmp_path, tell=lambda _: None)
+    assert len(list(store.outcomes())) == 2
+    (fault,) = store.faults
+    assert fault.startswith(f"{path}:5: not a record this harness reads")

@@ -1,0 +1,111 @@
+"""`run --executor`, where there is no Slurm; and `run --task`, which is what runs on a node."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.cli import main, run
+from harness.record.store import Store
+from harness.run.task import Heartbeat, Task
+from tests.cli.test_run import FAILS, WELL, Scripted
+
+pytestmark = pytest.mark.unit
+
+
+def task(folder: Path, *names: str) -> list[str]:
+    """Write a task of these cells and return the words that run it."""
+    folder.mkdir(exist_ok=True)
+    heart = folder / "heartbeat"
+    Heartbeat(heart).beat()
+    Task("r1", names, str(heart), 60).write(folder / "1-0" / "task.json")
+    return ["run", "--task", str(folder / "1-0" / "task.json"), "--reports", str(folder / "1-0")]
+
+
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Let every cell go by a script; return those that were run, in order."""
+    names: list[str] = []
+
+    class Noting(Scripted):
+        def run(self, cell: Any) -> Any:
+            names.append(cell.id)
+            return super().run(cell)
+
+    script = {"relu": WELL, "weak": FAILS, "foreign": FAILS}
+    monkeypatch.setattr(run, "TargetRunner", lambda target, **_: Noting(target, script))
+    return names
+
+
+def test_without_slurm_it_is_one_sentence_before_anything_is_built_or_written(
+    toy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    (toy / "cases" / "toy.py").write_text(
+        (toy / "cases" / "toy.py").read_text().replace("def relu():", "def relu():\n    1 / 0")
+    )
+    assert main(["run", "--executor", "slurm"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == (
+        "error: --executor slurm needs Slurm's commands, and there is no sbatch on the PATH; run it where jobs are "
+        "submitted, or leave --executor out to run here\n"
+    )
+    assert not (toy / "reports").exists()
+
+
+def test_a_dry_run_prints_script_and_line_and_needs_no_slurm(
+    toy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setenv("TRT_COMPAT_SLURM_PYTHON", "/shared/python")
+    assert main(["run", "--executor", "slurm", "--dry-run", "--pull", "-k", "relu"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert "task 1-0: 1 cells of trt86\n" in out
+    assert (
+        f"  exec /shared/python -m harness run --via auto --matrix {toy}/matrix.yaml --cases {toy}/cases --pull"
+        in out
+    )
+    assert " --gres=gpu:1 " in out
+    assert "Slurm was not asked which nodes there are: --executor slurm needs Slurm's commands" in out
+    assert not (toy / "reports").exists()
+
+
+def test_a_task_records_its_cells_under_the_runs_name_and_writes_no_report(toy: Path, ran: list[str]) -> None:
+    words = task(toy / "work", "toy[relu]-ort131", "toy[foreign]-trt86")
+    assert main(words) == 0
+    assert ran == ["toy[relu]-ort131", "toy[foreign]-trt86"]
+    folder = toy / "work" / "1-0"
+    assert sorted(path.name for path in folder.iterdir()) == ["logs", "records", "task.json"]
+    assert [path.name for path in (folder / "records").iterdir()] == ["r1-main.jsonl"]
+    assert {outcome.cell for outcome in Store(folder).outcomes()} == set(ran)
+
+
+def test_a_task_that_starts_again_runs_what_it_has_not_recorded(toy: Path, ran: list[str]) -> None:
+    assert main(task(toy / "work", "toy[relu]-ort131")) == 0
+    assert main(task(toy / "work", "toy[relu]-ort131", "toy[foreign]-ort131")) == 0
+    assert ran == ["toy[relu]-ort131", "toy[foreign]-ort131"]
+    assert main(task(toy / "work", "toy[relu]-ort131", "toy[foreign]-ort131")) == 0
+    assert len(ran) == 2
+
+
+def test_a_task_of_a_run_that_has_ended_does_nothing(
+    toy: Path, ran: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = task(toy / "work", "toy[relu]-ort131")
+    Heartbeat(toy / "work" / "heartbeat").end()
+    assert main(words) == 3
+    assert "infrastructure: the run that this task is of has ended" in capsys.readouterr().err
+    assert ran == []
+
+
+def test_a_cell_that_is_gone_is_named(toy: Path, ran: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(task(toy / "work", "toy[relu]-ort131", "toy[renamed]-ort131")) == 2
+    assert (
+        "there is no cell toy[renamed]-ort131 any more: matrix or cases have changed since the run began"
+        in capsys.readouterr().err
+    )
+    assert ran == []

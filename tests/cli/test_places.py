@@ -1,0 +1,122 @@
+"""Matrix and cases are those given, else those here, else those that come with the harness."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from harness.cli import main
+from harness.cli.places import add_places, places, settle
+from tests.cli import project
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.unit
+
+
+def listed(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[set[str], set[str], str]:
+    """Return the cases and the targets of `list`, and what was said on stderr."""
+    assert main(["list", *words]) == 0
+    said = capsys.readouterr()
+    ids = [line.split()[0] for line in said.out.splitlines()]
+    return {name.partition("[")[0] for name in ids}, {name.rpartition("]-")[2] for name in ids}, said.err
+
+
+def test_an_empty_folder_takes_what_is_shipped_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    cases, targets, said = listed(capsys)
+    assert {"mish", "conv_silu"} <= cases
+    assert {"trt86", "rtx17", "ort131"} <= targets
+    assert said.startswith("no matrix.yaml and no cases here: taking what comes with trt-compat ")
+    assert len(said.splitlines()) == 1
+
+
+def test_an_own_matrix_alone_is_for_the_known_cases(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.rmtree(toy / "cases")
+    cases, targets, said = listed(capsys)
+    assert "mish" in cases
+    assert targets == {"trt86", "ort131"}
+    assert said.startswith("no cases here: taking ")
+
+
+def test_own_cases_alone_are_for_all_known_targets(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (toy / "matrix.yaml").unlink()
+    cases, targets, said = listed(capsys)
+    assert cases == {"toy"}
+    assert "rtx17" in targets
+    assert said.startswith("no matrix.yaml here: taking ")
+
+
+def test_what_is_here_or_given_is_taken_without_a_word(
+    toy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here = listed(capsys)
+    assert here == ({"toy"}, {"trt86", "ort131"}, "")
+    monkeypatch.chdir(toy.parent)
+    assert listed(capsys, "--matrix", "project/matrix.yaml", "--cases", "project/cases") == here
+
+
+@pytest.mark.parametrize("verb", ["accept", "submit"])
+def test_what_writes_cases_or_sends_results_takes_nothing_that_is_shipped(
+    verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main([verb]) == 2
+    assert "taking what comes" not in capsys.readouterr().err
+
+
+def test_a_printed_line_names_only_what_would_not_be_looked_up(
+    toy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def printed(*words: str) -> list[str]:
+        parser = argparse.ArgumentParser()
+        add_places(parser)
+        options = parser.parse_args(words)
+        settle(options, shipped_too=True)
+        return places(options)
+
+    assert printed("--cases", "cases", "--reports", "reports") == []
+    assert printed("--cases", "../project/cases") == ["--cases", "../project/cases"]
+    monkeypatch.chdir(project.TOP / "docs")
+    assert printed() == []
+    own = str(toy / "matrix.yaml")
+    assert printed("--matrix", own, "--reports", "x") == ["--matrix", own, "--reports", "x"]
+
+
+def test_show_of_what_is_shipped_prints_a_line_that_needs_no_matrix_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """pytest collects a matrix of one's own alone."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["show", "mish[fp32]-ort131"]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    line = printed[printed.index("  # this cell again") + 1].strip()
+    assert line == "trt-compat run -k 'mish[fp32]-ort131' --target ort131"
+
+
+def test_of_shipped_cases_nothing_is_to_be_accepted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`accept` writes beside the cases, which are not the user's."""
+    told: list[str] = []
+
+    def advice(_judged: object, accept: str, _places: object) -> tuple[str, ...]:
+        told.append(accept)
+        return ()
+
+    monkeypatch.setattr("harness.cli.run.advice", advice)
+    for name, done in (("built", lambda project, _: project), ("_run", None), ("build_report", None)):
+        monkeypatch.setattr(f"harness.cli.run.{name}", done or (lambda *_: None))
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "-k", "mish[fp32]-ort131"]) == 3
+    (tmp_path / "cases").mkdir()
+    shutil.copy(project.TOP / "cases" / "mish.py", tmp_path / "cases")
+    assert main(["run", "-k", "mish[fp32]-ort131"]) == 3
+    assert told == ["", "trt-compat accept -k 'mish[fp32]-ort131'"]
+    capsys.readouterr()

@@ -1,0 +1,203 @@
+"""`reduce`, `bisect` and `new` as commands, with an engine that refuses Softmax before version 1.6."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import onnx
+import pytest
+from packaging.version import Version
+
+from harness.case import Recipe, load_cases
+from harness.cli import main
+from harness.judge.cell import Judged, judge_cell
+from harness.layers import asked
+from harness.matrix import Target
+from harness.models.own import Wanted
+from harness.plan import Cell
+from harness.record.outcome import ParserError
+from harness.run.provision import Environment, Unavailable
+from tests.models.test_check import judged as built
+from tests.models.test_reduce import chain, ops
+
+pytestmark = pytest.mark.unit
+
+ROOT = Path(__file__).resolve().parents[2]
+REFUSED_BEFORE = Version("1.6")
+
+
+class Engine:
+    """Stands in for `Tries`: no engine, but one refusal; `asked` are the models by operators, `spoilt` the targets."""
+
+    asked: list[list[str]]
+    spoilt: str = ""
+
+    def __init__(self, **_: object) -> None:
+        pass
+
+    def __enter__(self) -> Engine:  # noqa: PYI034  (Self is Python 3.11)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def own(self, model: onnx.ModelProto, target: Target, wanted: Wanted) -> Judged:
+        del wanted
+        type(self).asked.append(ops(model))
+        base = built("int8", "int8", name=target.name)
+        outcome = replace(base.outcome, nodes=asked(model), layers=())
+        if target.name == self.spoilt:
+            outcome = replace(outcome, state="infra_error", reason="the agent was lost")
+        odd = next((node for node in model.graph.node if node.op_type == "Softmax"), None)
+        if odd is not None and Version(target.version) < REFUSED_BEFORE:
+            error = ParserError("no such thing here", "UNSUPPORTED_NODE", odd.name, "Softmax")
+            outcome = replace(outcome, failed_phase="parse", parser_errors=(error,))
+        cell = Cell(base.cell.id, base.cell.case, base.cell.variant, target)
+        return judge_cell(cell, outcome)
+
+    def judged(self, model: bytes, target: Target, recipe: Recipe) -> Judged:
+        del recipe
+        return self.own(onnx.load_model_from_string(model), target, Wanted())
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    onnx.save(chain(30), tmp_path / "model.onnx")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("harness.cli.reduce.Tries", Engine)
+    monkeypatch.setattr("harness.cli.bisect.Tries", Engine)
+    monkeypatch.setattr(Engine, "asked", [], raising=False)
+    return tmp_path
+
+
+def trt_compat(*words: str) -> int:
+    return main([*words, "--matrix", str(ROOT / "matrix.yaml")])
+
+
+def test_the_small_model_is_written_with_what_it_shows_and_how_to_try_it(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without -o it lies here, named after the model; a second call makes no try."""
+    assert trt_compat("reduce", "model.onnx", "--target", "rtx15") == 0
+    out = capsys.readouterr().out
+    first = (folder / "model-reduced.onnx").read_bytes()
+    assert ops(onnx.load_model_from_string(first)) == ["Softmax"]
+    assert "model.onnx: 31 nodes; fails to parse" in out
+    assert "model-reduced.onnx: 31 -> 1 nodes" in out
+    assert "try it: trt-compat check model-reduced.onnx --target rtx15 --matrix" in out
+    tried = len(Engine.asked)
+    assert trt_compat("reduce", "model.onnx", "--target", "rtx15") == 0
+    assert len(Engine.asked) == tried + 1
+    assert (folder / "model-reduced.onnx").read_bytes() == first
+
+
+def test_what_tries_leave_undone_the_next_call_does(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("reduce", "model.onnx", "--target", "rtx15", "-o", "out/small.onnx", "--case", "own.py")
+    assert trt_compat(*words, "--tries", "1") == 0
+    assert "stopped by --seconds or --tries: the same command again goes on" in capsys.readouterr().out
+    assert not (folder / "own.py").exists()
+    assert trt_compat(*words) == 0
+    out = capsys.readouterr().out
+    assert "and 1 remembered" in out
+    assert "case: own.py" in out
+    (case,) = load_cases(folder)
+    assert ops(case.variants[0].build()) == ["Softmax"]
+
+
+def test_the_model_itself_is_never_overwritten(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = (folder / "model.onnx").read_bytes()
+    assert trt_compat("reduce", "model.onnx", "--target", "rtx15", "-o", "./model.onnx") == 2
+    assert "is the model itself" in capsys.readouterr().err
+    assert (folder / "model.onnx").read_bytes() == before
+
+
+def test_two_targets_are_both_asked(folder: Path) -> None:
+    assert trt_compat("reduce", "model.onnx", "--differs", "rtx15,rtx17", "-o", "s.onnx") == 0
+    assert ops(onnx.load(folder / "s.onnx")) == ["Softmax"]
+    about = json.loads((folder / "s.onnx.tries.jsonl").read_text().splitlines()[0])
+    assert set(about["targets"]) == {"rtx15", "rtx17"}
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_machinery_that_fails_is_no_failure_of_the_model(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Engine, "spoilt", "rtx15")
+    assert trt_compat("reduce", "model.onnx", "--target", "rtx15") == 3
+    assert "nothing can be said of a model on rtx15: the agent was lost" in capsys.readouterr().err
+    assert trt_compat("bisect", "model.onnx", "--good", "rtx17", "--bad", "rtx15") == 3
+    assert "rtx15 cannot be tried here: the agent was lost" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_row_of_versions_is_bisected_and_what_cannot_be_tried_is_skipped(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert trt_compat("bisect", "model.onnx", "--good", "rtx17", "--bad", "rtx14") == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[-2] == "first good: rtx16 (1.6.1.120), last bad: rtx15 (1.5.0.114)"
+    assert json.loads(out[-1]) == {"last_bad": "rtx15", "first_good": "rtx16", "skipped": []}
+    monkeypatch.setattr(Engine, "spoilt", "rtx16")
+    assert (
+        trt_compat("bisect", "model.onnx", "--good", "rtx17", "--bad", "rtx14", "--symptom", "signature") == 0
+    )
+    out = capsys.readouterr().out.splitlines()
+    assert out[-2] == (
+        "first good: rtx17 (1.7.1.116), last bad: rtx15 (1.5.0.114); 1 skipped, of which rtx16 may be the first as well"
+    )
+    assert trt_compat("bisect", "model.onnx", "--good", "rtx14", "--bad", "rtx15") == 1
+    assert "rtx15 is good, not bad" in capsys.readouterr().out
+
+
+def script(folder: Path, text: str) -> str:
+    path = folder / "judge"
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_a_script_s_code_is_the_answer(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """0 is good, 125 neither, up to 127 bad; any other ends it. A target that cannot be had is skipped."""
+
+    def prepare(target: Target, via: str) -> Environment:
+        assert via == "venv"
+        if target.name == "rtx16":
+            raise Unavailable("no such package")
+        return Environment(via="venv", target=target.name, python=f"/{target.name}/python")
+
+    monkeypatch.setattr("harness.cli.bisect.prepare", prepare)
+    told = script(
+        folder,
+        '[ "$*" = "$TRT_COMPAT_TARGET $TRT_COMPAT_MODEL $TRT_COMPAT_PYTHON" ] || exit 200\n'
+        '[ "$3" = "/$1/python" ] || exit 200\n'
+        'case "$1" in rtx17) exit 0;; rtx15) exit 125;; rtx14) exit 127;; esac',
+    )
+    words = ("bisect", "model.onnx", "--good", "rtx17", "--bad", "rtx14", "--run")
+    assert trt_compat(*words, told) == 0
+    out = capsys.readouterr().out
+    assert "cannot be tried here: no such package" in out
+    assert json.loads(out.splitlines()[-1]) == {
+        "last_bad": "rtx14", "first_good": "rtx17", "skipped": ["rtx16", "rtx15"],
+    }  # fmt: skip
+    assert trt_compat(*words, script(folder, "exit 128")) == 3
+    assert "ended with 128 on rtx17, which is no answer" in capsys.readouterr().err
+    assert trt_compat(*words, script(folder, "exit 125")) == 3
+    assert trt_compat(*words, script(folder, "exit 0")) == 1
+    assert trt_compat(*words, told, "--symptom", "class") == 2
+    assert "--run and --symptom both say what is good" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_case_of_a_model_is_written_once(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("new", "own", "--from", "model.onnx", "--issue", "https://example.org/1", "--cases", "mine")
+    assert trt_compat(*words) == 0
+    assert "mine/own.py: 31 nodes; give it a title, then: trt-compat run -k own" in capsys.readouterr().out
+    (case,) = load_cases(Path("mine"))
+    assert [link.url for link in case.links] == ["https://example.org/1"]
+    assert len(case.variants[0].build().graph.node) == 31
+    assert trt_compat(*words) == 2
+    assert "is there already" in capsys.readouterr().err

@@ -1,0 +1,135 @@
+"""No text of an engine, a model or a file reaches a terminal as it is: it could clear it, or write as if typed."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import importlib
+import io
+import re
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from harness.cli import main, run
+from harness.cli.terminal import printer, visible_output
+from harness.errors import HandledError, InfraError
+from harness.judge.cell import judge_cell
+from harness.plan import all_cells, find
+from harness.pytest_plugin import cells as items
+from harness.pytest_plugin.cells import CellFailed, CellItem, pytest_runtest_makereport
+from harness.record.outcome import End, Latency, Layer, Message, Node, ParserError
+from harness.words import Verdict
+from tests.cli.test_faults import VERBS
+from tests.cli.test_run import Scripted
+from tests.report import factory
+
+pytestmark = pytest.mark.unit
+
+module = importlib.import_module("harness.cli.main")
+#: Sets the title, clears the screen, asks for the cursor's place, goes back to the line's start, turns text round.
+HOSTILE = "bad\x1b]0;title\x07\x1b[2J\x1b[6n\r\x9b31m\u202etxt\udc80"
+#: Everything but tab, line end and what can be seen.
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]")
+POISONED: dict[str, Any] = {
+    "error": HOSTILE,
+    "failed_phase": "build",
+    "parser_errors": (ParserError(HOSTILE, HOSTILE, HOSTILE, HOSTILE),),
+    "messages": (Message("ERROR", HOSTILE), Message("WARNING", HOSTILE)),
+    "native_output": HOSTILE,
+    "end": End("signalled", HOSTILE, signal=HOSTILE),
+    "nodes": (Node(HOSTILE, "Conv"),),
+    "layers": (Layer(HOSTILE, HOSTILE, "fp32", onnx_nodes=(HOSTILE,)),),
+    "latency": Latency((1.0,), 1, "monotonic", HOSTILE, before={HOSTILE: HOSTILE}),
+}
+
+
+@pytest.mark.fault("terminal", "escapes in what any verb prints", "written out")
+@pytest.mark.parametrize("verb", VERBS)
+def test_no_verb_prints_what_cannot_be_seen(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], verb: str
+) -> None:
+    """By whichever way it prints: this is held where all of them go through."""
+
+    def says(_: argparse.Namespace) -> int:
+        print(HOSTILE)
+        print(HOSTILE, file=sys.stderr)
+        sys.stdout.writelines([HOSTILE])
+        raise (HandledError, InfraError, KeyError)[len(verb) % 3](HOSTILE)
+
+    verbs = module._verbs()
+    monkeypatch.setattr(module, "_verbs", lambda: verbs | {verb: (verbs[verb][0], says, verbs[verb][2])})
+    main(VERBS[verb])
+    captured = capsys.readouterr()
+    for stream in captured:
+        assert "bad⟨U+001B⟩]0;title⟨U+0007⟩" in stream
+        assert not CONTROL.search(stream)
+
+
+@pytest.mark.fault("terminal", "escapes in every field of a record", "written out")
+@pytest.mark.parametrize("state", ["done", "infra_error", "not_run"])
+def test_a_hostile_record_is_shown_in_what_can_be_seen(
+    toy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], state: str
+) -> None:
+    poisoned = {"relu": {**POISONED, "state": state, "reason": HOSTILE}}
+    monkeypatch.setattr(run, "TargetRunner", lambda target, **_: Scripted(target, poisoned))
+    monkeypatch.setattr(Scripted, "note", HOSTILE)
+    seen = ""
+    for words in (
+        ["run", "--target", "ort131", "-k", "toy and relu"],
+        ["show", "toy[relu]-ort131"],
+        ["list"],
+        ["verify"],
+        ["diff", "trt86", "ort131"],
+        ["diff", "reports", "reports"],
+        ["accept"],
+        ["merge", str(toy / "reports"), "--check"],
+        ["doctor"],
+    ):
+        main(words)
+        captured = capsys.readouterr()
+        assert not CONTROL.search(captured.out + captured.err), words
+        seen += captured.out + captured.err
+    assert "⟨U+001B⟩]0;title" in seen
+
+
+def test_rich_prints_its_own_colours_and_nobody_elses() -> None:
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=True, color_system="standard")
+    printer(console)(HOSTILE)
+    assert not CONTROL.search(stream.getvalue())
+    console.print("ours", style="bold")
+    assert "\x1b[1mours" in stream.getvalue()
+
+
+def test_rich_finds_the_stream_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    with visible_output():
+        assert sys.stdout.isatty() is False
+        Console(force_terminal=True, color_system="standard").print("ours", style="bold")
+    assert capsys.readouterr().out == "\x1b[1mours\x1b[0m\n"
+
+
+@pytest.mark.fault("terminal", "escapes in what pytest prints of a cell", "written out")
+def test_pytest_prints_a_failed_cell_in_what_can_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    cell = find(all_cells(factory.matrix(), (factory.case(),)), "conv_silu[qdq]-rtx14")
+    judged = judge_cell(cell, dataclasses.replace(factory.build_failure("qdq", "rtx14"), **POISONED))
+    item: Any = object.__new__(CellItem)
+    item.judged = judged
+    item.cell = judged.cell
+    monkeypatch.setattr(items, "named", lambda *_: {})
+    item.config, item.path = SimpleNamespace(), Path()
+    told = item.repr_failure(SimpleNamespace(value=CellFailed(judged)))
+    assert "⟨U+001B⟩" in told
+    assert not CONTROL.search(told)
+    report: Any = SimpleNamespace(outcome="passed")
+    item.judged = SimpleNamespace(judgement=SimpleNamespace(verdict=Verdict.FIXED, sentence=HOSTILE))
+    call: Any = SimpleNamespace(when="call")
+    made = pytest_runtest_makereport(item, call)
+    next(made)
+    with pytest.raises(StopIteration):
+        made.send(report)
+    assert not CONTROL.search(report.wasxfail)
