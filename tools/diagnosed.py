@@ -1,14 +1,29 @@
-"""Outcomes -> how many failures have a signature, and what each signature covers; pure."""
+"""How much of what engines refuse is diagnosed: the records of a suite, by signature.
+
+    python -m harness run --suite onnx-node --target rtx14 --target rtx17 --reports build/node-tests
+    python -m tools.diagnosed --reports build/node-tests
+
+Ends with 1 where too many failures are without a signature, one signature covers too many, or one names no place; as
+everywhere 2 is a mistake, 3 the machinery.
+"""
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
+import json
+import sys
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.errors import HandledError
 from harness.judge.classify import Classification, classify
-from harness.judge.diagnosis import Diagnosis, diagnose
+from harness.judge.diagnosis import SIGNATURES, Diagnosis, diagnose, load_signatures
+from harness.judge.place import MODEL
+from harness.record.speaking import latest
+from harness.record.suites import SUITES, SuiteStore
 from harness.words import GOOD, UNJUDGED, Class
 
 if TYPE_CHECKING:
@@ -116,7 +131,7 @@ def count(target: str, judged: Iterable[Judged], signatures: Sequence[Signature]
 
 
 def _placed(found: Diagnosis) -> bool:
-    return bool(found.operator and found.node and found.advice)
+    return bool((found.node or found.operator == MODEL) and found.operator and found.advice)
 
 
 def _covered(name: str, found: Sequence[tuple[str, Diagnosis]]) -> Covered:
@@ -151,3 +166,59 @@ def _share(part: int, whole: int) -> str:
 
 def _cut(text: str) -> str:
     return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 3]}..."
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Judge what is recorded and print a table a target."""
+    options = _parser().parse_args(arguments)
+    try:
+        signatures = load_signatures(options.signatures)
+        outcomes = _recorded(options.reports / SUITES / options.suite, options.targets)
+    except HandledError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    found = []
+    for name in dict.fromkeys(outcome.target for outcome in outcomes):
+        mine = (judge(outcome, signatures) for outcome in outcomes if outcome.target == name)
+        found.append(count(name, mine, signatures))
+        print("\n".join(table(found[-1])), end="\n\n")
+    if options.json:
+        options.json.write_text(json.dumps([coverage.as_dict() for coverage in found], indent=1) + "\n")
+    return _close(found)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tools.diagnosed")
+    parser.add_argument("--reports", type=Path, default=Path("reports"), metavar="FOLDER")
+    parser.add_argument("--suite", default="onnx-node", metavar="NAME")
+    parser.add_argument(
+        "--target", dest="targets", action="append", default=[], metavar="NAME", help="only this (repeatable)"
+    )
+    parser.add_argument(
+        "--signatures", type=Path, default=SIGNATURES, metavar="FILE", help="another diagnosis.yaml"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the tables there as well")
+    return parser
+
+
+def _recorded(folder: Path, targets: Sequence[str]) -> list[Outcome]:
+    speaks = latest(each.outcome for each in SuiteStore(folder).kept())
+    found = [outcome for outcome in speaks.values() if not targets or outcome.target in targets]
+    if not found:
+        on = f" of {', '.join(targets)}" if targets else ""
+        raise HandledError(f"{folder}: holds no records{on}; make them with `trt-compat run --suite`")
+    return found
+
+
+def _close(found: Sequence[Coverage]) -> int:
+    wanting = [sentence for coverage in found for sentence in coverage.complaints()]
+    for sentence in wanting:
+        print(sentence)
+    unjudged = sum(coverage.classes.get(Class.INFRA_ERROR, 0) for coverage in found)
+    if unjudged:
+        print(f"{unjudged} models could not be judged: the machinery failed")
+    return 1 if wanting else 3 if unjudged else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -16,6 +16,7 @@ from harness.matrix import load_matrix
 from tests.contract import written
 from tools.bake_file import BAKE_FILE, bake_file
 from tools.recipes_page import recipes_page
+from tools.reuse.page import reuse_page
 from tools.verdicts_page import verdicts_page
 
 TOP = Path(__file__).resolve().parents[1]
@@ -26,6 +27,7 @@ STALE = "is out of date: run `make docs` and commit what it writes"
 PAGES: dict[str, Callable[[], str]] = {
     "docs/recipes.md": lambda: recipes_page(load_matrix(TOP / "matrix.yaml"), load_cases(TOP / "cases")),
     "docs/verdicts.md": verdicts_page,
+    "docs/reuse.md": reuse_page,
     BAKE_FILE.relative_to(TOP).as_posix(): lambda: bake_file(load_matrix(TOP / "matrix.yaml")),
 }
 #: What is found out on the real bindings of every version.

@@ -20,6 +20,7 @@ CLAIMED: tuple[tuple[str, Class, Level | None], ...] = (
     ("`built`", Class.BUILT, None),
     ("`parse_failed`", Class.PARSE_FAILED, None),
     ("`build_failed`", Class.BUILD_FAILED, None),
+    ("`needs_gpu_to_build`", Class.NEEDS_GPU_TO_BUILD, None),
     ("`api_removed`", Class.API_REMOVED, None),
     ("`load_failed`", Class.LOAD_FAILED, None),
     ("`run_failed`", Class.RUN_FAILED, None),
@@ -34,6 +35,7 @@ SEEN: tuple[tuple[str, Class, bool], ...] = (
     ("built", Class.BUILT, True),
     ("parse failed", Class.PARSE_FAILED, False),
     ("build failed", Class.BUILD_FAILED, False),
+    ("needs a GPU to build", Class.NEEDS_GPU_TO_BUILD, False),
     ("API removed", Class.API_REMOVED, False),
     ("load failed", Class.LOAD_FAILED, True),
     ("run failed", Class.RUN_FAILED, True),
@@ -53,7 +55,17 @@ a claim says can be broken: what breaks a higher level is *new*. A claim of a fa
 reached; one that an engine crashes, hangs (`timed_out`) or runs out of memory, which are judged alike, does not say
 when, unless it has the level `runs`.
 
-*Undecided*: the engine was built here and not run, and only a run would show. *Disputed* is no field: it is where those
+*Undecided*: only a GPU would show what is claimed. The engine was built here and not run, or this version cannot build
+it on a machine without a GPU. **Fails when run**: it was built here and not run, and somebody reports, or measured on a
+GPU, that it does not load, does not run or gives wrong numbers; that it builds may have been measured before. It is
+drawn as no good result anywhere, and ends no run with 1: nothing that was seen here broke.
+
+`needs_gpu_to_build` is an answer about the version, not about the machine: others build the same graph without a GPU.
+It breaks what was measured without a GPU, and no claim of anybody else, who had one; nor does such a claim say anything
+of a cell on a GPU. Between two columns, or two nights, it is compared with what was found without a GPU alone: from it
+to `built` is fixed, from `built` to it is broken, and beside a result on a GPU, or a report, nothing is said.
+
+*Disputed* is no field: it is where those
 who measured a cell on one GPU architecture disagree. Only **regressed** makes a run end with 1.
 
 Rows are what is claimed, columns what was measured. Where nothing is claimed, what works is expected and what fails is
@@ -65,6 +77,7 @@ _WORDS = {
     Verdict.NOT_REPRODUCED: "*not reproduced*",
     Verdict.REGRESSED: "**regressed**",
     Verdict.NEW: "new",
+    Verdict.FAILS_WHEN_RUN: "**fails when run**",
     Verdict.NOT_RUN: "undecided",
 }
 

@@ -49,14 +49,19 @@ class GpuResult:
 
 
 def worth_telling(judged: Sequence[Judged]) -> list[Judged]:
-    """Return a cell's judged outcomes, the worst first; what says nothing and had no GPU only where all do so."""
+    """Return a cell's judged outcomes, the worst first; what says nothing and had no GPU only where all do so.
+
+    That a build needs a GPU says nothing of those on one: it comes last.
+    """
     judgeable = [each for each in judged if each.classification.cls not in UNJUDGED]
     told = [each for each in judged if each in judgeable or took_part(each.outcome) or not judgeable]
     return sorted(told, key=_badness, reverse=True)
 
 
-def _badness(judged: Judged) -> tuple[tuple[int, int], str]:
-    return badness(judged.classification.cls, judged.judgement.verdict), judged.outcome.stamps.when
+def _badness(judged: Judged) -> tuple[bool, tuple[int, int], str]:
+    cls = judged.classification.cls
+    bad = badness(cls, judged.judgement.verdict)
+    return cls is not Class.NEEDS_GPU_TO_BUILD, bad, judged.outcome.stamps.when
 
 
 def named(results: Sequence[GpuResult]) -> list[tuple[str, GpuResult]]:
@@ -70,7 +75,8 @@ def named(results: Sequence[GpuResult]) -> list[tuple[str, GpuResult]]:
 
 def disagreement(results: Sequence[GpuResult]) -> str:
     """Return how GPUs disagree, in words; "" where all that was judged ended alike, save that some only built."""
-    judged = [(name, each) for name, each in named(results) if each.cls not in UNJUDGED]
+    silent = UNJUDGED | {Class.NEEDS_GPU_TO_BUILD}
+    judged = [(name, each) for name, each in named(results) if each.cls not in silent]
     ends = {Class.OK if each.cls in GOOD else (each.cls, each.signature) for _, each in judged}
     told = "; ".join(f"{MARKS[each.cls].name.lower()} on {name}" for name, each in judged)
     return told if len(ends) > 1 else ""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.judge.diagnosis import notes
 from harness.judge.timing import contended, statistics
+from harness.layers import attention_kernel, holds_attention
 from harness.record.outcome import Message
 from harness.record.speaking import took_part
 from harness.report.advice import advice_of
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from harness.judge.cell import Judged
     from harness.judge.diagnosis import Note
-    from harness.record.outcome import Latency
+    from harness.record.outcome import Latency, Outcome
 
 #: Bounds on the evidence of one cell; the store keeps the whole log.
 MOST_MESSAGES = 40
@@ -39,6 +40,7 @@ def cell_view(judged: Judged, *, stale: bool) -> CellView:
     claims = cell.variant.expectations
     messages, left_out = _messages(outcome.messages)
     done = outcome.state == "done"
+    kernel = _attention_kernel(outcome)
     covering = sorted(judged.claims, key=lambda claim: claim is not judgement.expectation)
     return CellView(
         id=cell.id,
@@ -56,7 +58,7 @@ def cell_view(judged: Judged, *, stale: bool) -> CellView:
         stale=stale,
         lost=tuple(_lost(judged)),
         diagnosis=advice_of(judged.diagnosis) if judged.diagnosis else None,
-        notes=tuple(map(_note, notes(outcome))),
+        notes=(*map(_note, notes(outcome)), *_on_attention(kernel)),
         demanded=judged.demanded,
         chip=_chip(judged),
         phases=outcome.phases,
@@ -71,6 +73,7 @@ def cell_view(judged: Judged, *, stale: bool) -> CellView:
         log_sha256=outcome.log_sha256,
         precision=judged.precision,
         layers=outcome.layers,
+        attention_kernel=kernel,
         layer_source=outcome.layer_source,
         unparsed_layers=outcome.unparsed_layers,
         engine_bytes=outcome.engine_bytes,
@@ -127,6 +130,20 @@ def _lost(judged: Judged) -> Iterator[str]:
 
 def _note(note: Note) -> str:
     return f"{note.count} times: {clip(note.example, 300)}"
+
+
+def _attention_kernel(outcome: Outcome) -> str | None:
+    """Return the kernel that runs all the attention of a graph, "" where several do, None where that is not told."""
+    return attention_kernel(outcome.layers) if holds_attention([node.op for node in outcome.nodes]) else None
+
+
+def _on_attention(kernel: str | None) -> Iterator[str]:
+    if kernel is not None:
+        yield (
+            f"Attention runs as one fused kernel, {kernel}."
+            if kernel
+            else "Attention runs in several kernels."
+        )
 
 
 def _messages(messages: Sequence[Message]) -> tuple[tuple[Message, ...], int]:

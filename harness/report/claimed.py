@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harness.report.products import GENERATIONS
 from harness.report.text import clip
 from harness.words import PREDICATE, Class, Grade
 
@@ -33,8 +34,23 @@ def drawn(claim: Expectation) -> Class:
 
 
 def says(claim: Expectation) -> str:
-    """Return what a claim says, as a predicate."""
-    return _AT_LEVEL[claim.level] if claim.outcome is Class.OK and claim.level else PREDICATE[claim.outcome]
+    """Return what a claim says, as a predicate, with the GPUs that it is about where it is not about every one."""
+    plain = _AT_LEVEL[claim.level] if claim.outcome is Class.OK and claim.level else PREDICATE[claim.outcome]
+    return f"{plain}{_on_gpus(claim)}"
+
+
+def _on_gpus(claim: Expectation) -> str:
+    """Return the generation that a claim is about, and which GPUs that is: " on SM 12.0 (RTX 50)"; "" for all."""
+    capability = claim.compute_capability
+    if not capability:
+        return ""
+    known = next((f" ({each.examples})" for each in GENERATIONS if each.capability == capability), "")
+    return f" on SM {capability}{known}"
+
+
+def built_but(claim: Expectation) -> str:
+    """Return what an engine does that was only built, and fails when it is run as a claim says, as a predicate."""
+    return f"{PREDICATE[Class.BUILT]}, but {says(claim)}"
 
 
 def on_precision(claim: Expectation) -> bool:
@@ -71,4 +87,5 @@ def exported(claim: Expectation) -> dict[str, Any]:
         "source": claim.source.url if claim.source else None,
         "title": source(claim),
         "signature": claim.signature,
+        "compute_capability": claim.compute_capability,
     }

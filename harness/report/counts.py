@@ -43,7 +43,13 @@ def nobody_ran(results: Results) -> str:
     if not unrun:
         return ""
     many = len(reports)
-    spoken = f"{many} reports speak" if many > 1 else "1 report speaks" if many else "no report speaks"
+    spoken = (
+        f"{many} reported claims speak"
+        if many > 1
+        else "1 reported claim speaks"
+        if many
+        else "no report speaks"
+    )
     return f"{_families(list(unrun))}: nobody has run {'these' if len(ids) > 1 else 'this'} yet; {spoken} of them."
 
 

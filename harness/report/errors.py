@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from harness.engines import ENGINES
 from harness.judge.diagnosis import blank, in_general, load_signatures
-from harness.judge.texts import MEASURED, load_texts
+from harness.judge.texts import load_texts
+from harness.report.claimed import seen_by
 from harness.report.compare.sides import side
 from harness.report.page.columns import NO_GPU, gpus_of
 from harness.report.text import listed
-from harness.words import GOOD, UNJUDGED, Grade, Role
+from harness.words import GOOD, UNJUDGED, Class, Grade, Role
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -82,12 +83,16 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Proof:
-    """A variant that puts the advice to the test, with what came of it; guesses do not count."""
+    """A variant that puts the advice to the test, with what came of it; guesses do not count.
+
+    `guess` is what one is made from that rests on a report, of another version or model.
+    """
 
     case: str
     variant: str
     title: str
     known: tuple[Outcome, ...]
+    guess: str = ""
 
     @property
     def id(self) -> str:
@@ -181,7 +186,7 @@ class _Book:
             kind="harmless" if signature.innocent else "warning" if signature.note else "failure",
             operator=signature.operator,
             texts=texts,
-            seen=self._seen(signature.id),
+            seen=self._seen(signature),
             guesses=sum(claim.grade is Grade.GUESSED for _, claim in self._claims.get(signature.id, ())),
             proofs=tuple(filter(None, map(self._proof, signature.advice_variants))),
             reproducers=self._reproducers(signature.id),
@@ -202,22 +207,24 @@ class _Book:
         shown = [ShownText(text, f"measured on {self._where(targets)}") for text, targets in printed.values()]
         for each in load_texts():
             if each.id == signature.id and _plain(each.text) not in printed:
-                said = "measured on TensorRT for RTX" if each.seen == MEASURED else "quoted"
-                url = each.seen if each.seen.startswith("https") else ""
-                shown.append(ShownText(each.text.strip(), said, url, each.note))
+                said = f"measured on {ENGINES[each.engine].product}" if each.engine else "quoted"
+                shown.append(ShownText(each.text.strip(), said, each.url, each.note))
         return tuple(shown[:_MOST_TEXTS])
 
-    def _seen(self, name: str) -> tuple[Seen, ...]:
-        cells = self._measured.get(name, [])
+    def _seen(self, signature: Signature) -> tuple[Seen, ...]:
+        cells = self._measured.get(signature.id, [])
         found = []
         if cells:
             gpus = sorted({gpu for cell in cells for gpu in gpus_of(cell)})
             on = [f"on {gpu}" if gpu != NO_GPU else "without a GPU" for gpu in gpus]
             many = f"measured, {len(cells)} cell{'s' if len(cells) > 1 else ''} {' and '.join(on)},"
             found.append(Seen(Grade.MEASURED, self._where([cell.target for cell in cells]), many))
-        for _, claim in self._claims.get(name, ()):
-            if claim.grade is Grade.REPORTED and claim.source:
-                found.append(Seen(claim.grade, _range(claim), claim.graded, claim.source.url))
+        claims = [claim for _, claim in self._claims.get(signature.id, ())]
+        found += [
+            Seen(claim.grade, _range(claim), claim.graded, claim.source.url)
+            for claim in (*claims, *signature.reported)
+            if claim.grade is Grade.REPORTED and claim.source
+        ]
         return tuple(dict.fromkeys(found))
 
     def _proof(self, name: str) -> Proof | None:
@@ -230,11 +237,18 @@ class _Book:
             one = side(cell, view)
             if one.cls is None or one.grade in (None, Grade.GUESSED) or not one.demanded:
                 continue
-            if one.cls not in UNJUDGED and one.grade is not None:
+            # Where the call or the GPU is missing the advice was not taken, which says nothing of it.
+            if (
+                one.cls not in UNJUDGED | {Class.API_REMOVED, Class.NEEDS_GPU_TO_BUILD}
+                and one.grade is not None
+            ):
                 groups.setdefault((one.grade, one.cls in GOOD), []).append(cell.target)
         ordered = sorted(groups, key=lambda key: (list(Grade).index(key[0]), not key[1]))
         known = (Outcome(*key, self._where(groups[key]), groups[key][-1]) for key in ordered)
-        return Proof(case, variant, view.title, tuple(known))
+        claims = (view.expectations[cell.claims[0]] for cell in self._rows[case, variant] if cell.claims)
+        guesses = (claim for claim in claims if claim.grade is Grade.GUESSED and claim.source)
+        guess = next((seen_by(claim) for claim in guesses if claim.outcome in GOOD), "")
+        return Proof(case, variant, view.title, tuple(known), guess)
 
     def _reproducers(self, name: str) -> tuple[Reproducer, ...]:
         found: dict[tuple[str, str], Reproducer] = {}

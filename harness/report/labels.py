@@ -21,13 +21,23 @@ class Mark:
     meaning: str
 
 
-MARKS = {
+#: What a cell is drawn as: its class, save where its engine was only built and is known to fail when it is run.
+MARKS: dict[Class | Verdict, Mark] = {
     Class.OK: Mark("OK", "circle", "Works", "built, ran, right numbers, wanted precision"),
     Class.BUILT: Mark("✓", "ring", "Built", "built in the wanted precision; no GPU here to run it on"),
+    Verdict.FAILS_WHEN_RUN: Mark(
+        "⊘",
+        "tab",
+        "Builds, fails when run",
+        "built; others report or measured that it fails or errs when it is run",
+    ),
     Class.PRECISION_LOST: Mark("↓", "drop", "Precision lost", "a node does not run in the precision wanted"),
     Class.INACCURATE: Mark("≠", "drop", "Wrong numbers", "outputs differ from the ONNX reference"),
     Class.PARSE_FAILED: Mark("P", "square", "Parse failed", "the ONNX parser refuses the model"),
     Class.BUILD_FAILED: Mark("B", "square", "Build failed", "the builder makes no engine"),
+    Class.NEEDS_GPU_TO_BUILD: Mark(
+        "G", "square", "Needs a GPU to build", "this version makes no engine on a machine without a GPU"
+    ),
     Class.LOAD_FAILED: Mark("L", "square", "Load failed", "the engine does not deserialise"),
     Class.RUN_FAILED: Mark("R", "square", "Run failed", "the engine does not execute"),
     Class.CRASHED: Mark("C", "diamond", "Crashed", "the process died"),
@@ -47,9 +57,16 @@ BUCKETS = {
     "fixed": ("Fixed", "measured to fail on this target or an earlier version, works here"),
     "not_reproduced": ("Not reproduced", "reported to fail, and this reduction does not show it here"),
     "known_failure": ("Known failure", "fails as claimed"),
+    "fails_when_run": (
+        "Builds, fails when run",
+        "builds here; reported or measured elsewhere not to run, or to give wrong numbers",
+    ),
     "expected": ("As expected", "works or builds, or lacks an API that this version is known to lack"),
     "new_ok": ("New: works", "works here; until now this was not known, or guessed to be otherwise"),
-    "undecided": ("Undecided", "builds here, and only a run on a GPU would show what is claimed"),
+    "undecided": (
+        "Undecided",
+        "only a GPU would show what is claimed: it was built here and not run, or needs one to build",
+    ),
     "infra": ("Infrastructure", "could not be judged: the harness or the machine failed"),
     "stale": ("Out of date", "the result is of another model, recipe or engine version, and is not shown"),
     "accepted": (
@@ -92,7 +109,6 @@ KINDS = {
         "a node that is wanted in no precision ran in INT8, FP8, INT4 or FP4 before, and runs in a float after",
     ),
     "slower": ("Slower", "the median rises beyond what one machine does from run to run, on the same stack"),
-    "newly_unknown": ("No longer known", "known before; neither measured nor reported after"),
     "otherwise": (
         "Fails in another way",
         "failed before, and fails after at another point or for another cause",
@@ -104,6 +120,7 @@ KINDS = {
         "a node that is wanted in no precision ran in a float before, and runs in INT8, FP8, INT4 or FP4 after",
     ),
     "faster": ("Faster", "the median falls beyond what one machine does from run to run, on the same stack"),
+    "newly_unknown": ("Nothing known after", "known before; neither measured nor reported after"),
 }
 
 #: How nodes of a graph are filled by the precision that they ran in: class of the style sheet, and path of the hatch,
@@ -137,10 +154,11 @@ def bucket(cell: CellView) -> str:
         return "not_applicable"
     if cell.cls is Class.NOT_RUN:
         return CLAIMED.get(cell.grade, "not_run")
-    if cell.cls in GOOD and cell.verdict in _GOOD_BUT:
-        return _GOOD_BUT[cell.verdict]
-    return str(cell.verdict)
+    if cell.verdict is Verdict.NOT_RUN:
+        return "undecided"
+    return "new_ok" if cell.cls in GOOD and cell.verdict is Verdict.NEW else str(cell.verdict)
 
 
-#: Verdicts that mean something else where the engine did what was asked of it.
-_GOOD_BUT = {Verdict.NEW: "new_ok", Verdict.NOT_RUN: "undecided"}
+def drawn_as(cell: CellView) -> Class | Verdict:
+    """Return what a cell's own result is drawn as: a key of MARKS."""
+    return cell.verdict if cell.verdict is Verdict.FAILS_WHEN_RUN else cell.cls

@@ -204,7 +204,7 @@ class CellView:
     one: its first line is `script_head`, the rest the variant's script number `script`. Lines with # are remarks.
     `command` is what they run, for where the engine is installed. `demanded` says that the engine has to keep the
     precision wanted; the baseline need not. `by_gpu` are the results on all GPUs that took part, of which the worst is
-    the cell's own.
+    the cell's own. `attention_kernel` is the fused kernel that runs the graph's attention, "" where there is none.
     """
 
     id: str
@@ -236,6 +236,7 @@ class CellView:
     log_sha256: str | None = None
     precision: dict[str, Precision] = field(default_factory=dict)
     layers: tuple[Layer, ...] = ()
+    attention_kernel: str | None = None
     layer_source: str = ""
     unparsed_layers: int = 0
     engine_bytes: int | None = None

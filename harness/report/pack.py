@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import gzip
 import hashlib
 import itertools
 import os
-import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.bounded import SMALL, read_bytes
 from harness.errors import HandledError, InfraError
 from harness.history import FOLDER, read_history
 from harness.history.runs import missing, to_text
-from harness.record.archive import ARCHIVE, archive_of, compress, files_of, pack, unpack
+from harness.record.archive import ARCHIVE, archive_of, compress, files_of, inflate, pack, unpack
 from harness.record.revoked import FILE as REVOKED
 from harness.record.revoked import SUBMISSIONS
 from harness.record.store import LOGS, RECORDS, log_name
 from harness.report.packed import MODELS, PACKABLE, RESULTS, twin
 from harness.report.results import recorded, results_of, run_records
+from harness.report.suite_pages import suites_beside
 from harness.report.writer import model_files, report_texts, write_files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from harness.case import Case
     from harness.history.runs import RunRecord
@@ -50,7 +50,7 @@ def pack_report(
     into the folder, or something in it cannot be read: then nothing is changed.
     """
     out = folder or store.path
-    with _nobody_writes(store.path / RECORDS) as records:
+    with nobody_writes(store.path / RECORDS) as records:
         loose = [*records, *_loose(store.path)]
         found = recorded(matrix, cases, store, commands)
         history = history_of(store.path, found)
@@ -64,11 +64,12 @@ def pack_report(
         }
         files = {name: every for name, every in files.items() if every}
         packed = {f"{name}{ARCHIVE}": pack(name, every) for name, every in files.items()}
-        report = packed_texts(results, (*({LOGS} & set(files)), MODELS, RESULTS), models)
+        archives = (*({LOGS} & set(files)), MODELS, RESULTS)
+        report = packed_texts(results, archives, models, suites_beside(out))
         written = write_files(out, packed | report | _provenance(store.path))
         if folder is None:
-            _read_back(out, files)
-            _remove(out, loose)
+            read_back(out, files)
+            remove(out, loose)
     return written
 
 
@@ -83,12 +84,15 @@ def _provenance(reports: Path) -> Files:
     """Return what is kept of submissions beside the records: without the revoked ones' list they would count again."""
     folder = reports / SUBMISSIONS
     found = [folder / REVOKED, *folder.glob("*/*.json")]
-    return {str(path.relative_to(reports)): path.read_bytes() for path in found if path.is_file()}
+    return {str(path.relative_to(reports)): read_bytes(path, SMALL) for path in found if path.is_file()}
 
 
-def packed_texts(results: Results, archives: Sequence[str], models: Files) -> Files:
-    """Return the report's own files by their names, the large ones packed."""
-    files = {name: text.encode() for name, text in report_texts(results, archives, models).items()}
+def packed_texts(
+    results: Results, archives: Sequence[str], models: Files, suites: Mapping[str, str] | None = None
+) -> Files:
+    """Return the report's own files by their names, the large ones packed; it links to the pages of `suites`."""
+    texts = report_texts(results, archives, models, suites)
+    files = {name: text.encode() for name, text in texts.items()}
     for name in PACKABLE:
         files[twin(Path(name)).name] = compress(name, files.pop(name))
     return files
@@ -102,11 +106,11 @@ def _loose(reports: Path) -> list[Path]:
 
 
 @contextlib.contextmanager
-def _nobody_writes(records: Path) -> Iterator[list[Path]]:
+def nobody_writes(records: Path) -> Iterator[list[Path]]:
     """Return the files of records, with the lock of each, which a writer keeps for as long as it may append."""
     with contextlib.ExitStack() as held:
         found = sorted(records.glob("*.jsonl"))
-        for path in found:
+        for path in filter(Path.is_file, found):
             try:
                 file = held.enter_context(path.open("rb"))
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -143,8 +147,8 @@ def logs_of(reports: Path) -> Files:
     found = unpack(archive) if archive.is_file() else {}
     for path in sorted(folder.glob("*/*.txt.gz")):
         try:
-            text = gzip.decompress(path.read_bytes())
-        except (OSError, EOFError, zlib.error) as error:
+            text = inflate(path)
+        except OSError as error:
             raise HandledError(f"{path}: the log cannot be read ({error}); mend or delete it") from error
         name = log_name(hashlib.sha256(text).hexdigest())
         if path != folder / f"{name}.gz":
@@ -153,7 +157,8 @@ def logs_of(reports: Path) -> Files:
     return found
 
 
-def _read_back(out: Path, files: dict[str, Files]) -> None:
+def read_back(out: Path, files: dict[str, Files]) -> None:
+    """Raise InfraError where an archive does not hold what was written, or may not outlive a power cut."""
     for name, every in files.items():
         archive = archive_of(out / name)
         with archive.open("rb") as file:
@@ -168,7 +173,7 @@ def _read_back(out: Path, files: dict[str, Files]) -> None:
         os.close(folder)
 
 
-def _remove(out: Path, packed: Sequence[Path]) -> None:
+def remove(out: Path, packed: Sequence[Path]) -> None:
     """Remove files, and folders that are empty without them."""
     for path in packed:
         path.unlink(missing_ok=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harness.bounded import read_bytes
 from harness.record.archive import PACKED, archive_of, decompress, unpack
 from harness.record.store import LOGS
 
@@ -42,7 +43,7 @@ def results_file(folder: Path) -> Path:
 
 def content(path: Path) -> bytes:
     """Return what a file holds, unpacked where its name says that it is packed."""
-    return decompress(path) if path.suffix == PACKED else path.read_bytes()
+    return decompress(path) if path.suffix == PACKED else read_bytes(path)
 
 
 def published(folder: Path, names: Iterable[str]) -> Iterator[tuple[str, Path, bytes | None]]:

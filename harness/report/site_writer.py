@@ -10,6 +10,7 @@ import json
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from harness.bounded import parse_json, read_text
 from harness.errors import HandledError
 from harness.record.archive import ARCHIVE, archive_of, pack
 from harness.record.store import LOGS
@@ -17,13 +18,16 @@ from harness.report.pack import history_of, logs_of, packed_texts
 from harness.report.packed import MODELS, RESULTS
 from harness.report.results import recorded, results_of
 from harness.report.site import site_files
+from harness.report.site.material import Beside
 from harness.report.site.paths import LATEST
+from harness.report.suite_pages import suite_files, suites_beside
 from harness.report.writer import model_files, results_json, write_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from harness.case import Case
+    from harness.case.questions import Question
     from harness.matrix import Matrix
     from harness.record.store import Store
     from harness.report.model import Results
@@ -42,6 +46,7 @@ def build_site(  # noqa: PLR0913  (what is recorded, and where the site goes)
     *,
     base: str = "",
     commands: Commands | None = None,
+    questions: tuple[Question, ...] = (),
 ) -> tuple[Path, ...]:
     """Write the site of what a store holds into a folder; return the files' paths. Nothing beside it is changed.
 
@@ -49,23 +54,37 @@ def build_site(  # noqa: PLR0913  (what is recorded, and where the site goes)
     """
     found = recorded(matrix, cases, store, commands)
     results = results_of(found, history_of(store.path, found))
-    return write_site(folder, whole_site(results, found.models, packed_logs(store.path), base))
+    beside = Beside(suites_beside(store.path), questions)
+    files = whole_site(results, found.models, packed_logs(store.path), base, beside)
+    files |= {f"{LATEST}/{name}": data for name, data in suite_files(store.path).items()}
+    return write_site(folder, files)
 
 
-def whole_site(results: Results, models: Models, logs: bytes = b"", base: str = "") -> dict[str, bytes]:
-    """Return every file of the site by its place, the report among them; `logs` is the archive of the logs, if any."""
-    report = _report(results, models, logs)
+def whole_site(
+    results: Results,
+    models: Models,
+    logs: bytes = b"",
+    base: str = "",
+    beside: Beside | None = None,
+) -> dict[str, bytes]:
+    """Return every file of the site by its place, the report among them, but for the pages of suites.
+
+    `logs` is the archive of the logs, if any.
+    """
+    report = _report(results, models, logs, beside.suites if beside else None)
     return {
-        **site_files(results, models, base),
+        **site_files(results, models, base, beside),
         **{f"{LATEST}/{name}": data for name, data in report.items()},
     }
 
 
-def _report(results: Results, models: Models, logs: bytes) -> dict[str, bytes]:
+def _report(
+    results: Results, models: Models, logs: bytes, suites: Mapping[str, str] | None
+) -> dict[str, bytes]:
     """Return the report as `pack` publishes it, with results.json unpacked as well."""
     archives = (*((LOGS,) if logs else ()), MODELS, RESULTS)
     beside = model_files(models)
-    files = packed_texts(results, archives, beside)
+    files = packed_texts(results, archives, beside, suites)
     files[RESULTS] = results_json(results).encode()
     files[MODELS + ARCHIVE] = pack(MODELS, {Path(name).name: data for name, data in beside.items()})
     return {**files, LOGS + ARCHIVE: logs} if logs else files
@@ -106,7 +125,7 @@ def _manifest(names: Iterable[str]) -> bytes:
 def _written_before(folder: Path) -> set[str]:
     path = folder / MANIFEST
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = parse_json(read_text(path))
         names = {str(name) for name in data["files"]} if data["schema"] == _SCHEMA else None
     except FileNotFoundError:
         return set()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import jsonschema
 
+from harness.bounded import parse_json
 from harness.errors import HandledError
 from harness.history import FOLDER, read_history
 from harness.history.runs import MOST_SAMPLES, keepable, missing
@@ -16,6 +17,7 @@ from harness.plan import all_cells
 from harness.report.packed import archived, content, is_packed, published, results_file
 from harness.report.page.data import unpacked
 from harness.report.results import recorded, results_of, run_records
+from harness.report.suite_pages import suites_beside
 from harness.report.writer import model_files, report_texts, schema_text
 
 if TYPE_CHECKING:
@@ -39,18 +41,17 @@ def verify_report(
 ) -> list[str]:
     """Return a sentence for every fault: nothing is mended.
 
-    Looked at are: each log against its hash; the stamps and samples of each record; that a run's history is kept; that
-    results.json keeps to its schema and accounts for each cell once; and that every file of the report is what
-    follows from the records (byte for byte, but for how the page's evidence is packed). Raises HandledError for a
-    record that cannot be read.
+    Looked at are: each line of the records; each log against its hash; the stamps and samples of each record; that a
+    run's history is kept; that results.json keeps to its schema and accounts for each cell once; and that every file of
+    the report is what follows from the records (byte for byte, but for how the page's evidence is packed).
     """
     found = recorded(matrix, cases, store, commands)
-    faults = [fault for outcome in found.outcomes for fault in _record(store, outcome)]
+    faults = [*store.faults, *(fault for outcome in found.outcomes for fault in _record(store, outcome))]
     faults += _history(store.path, found)
     faults += _results(results_file(folder), [cell.id for cell in all_cells(matrix, cases)])
     packed = is_packed(folder)
     results, models = results_of(found, read_history(store.path)), model_files(found.models)
-    texts = report_texts(results, archived(folder, packed=packed), models)
+    texts = report_texts(results, archived(folder, packed=packed), models, suites_beside(folder))
     files = {name: text.encode() for name, text in texts.items()} | models
     again = f"`trt-compat {'pack' if packed else 'report'}`"
     for name, path, there in published(folder, files):
@@ -120,8 +121,8 @@ def _results(path: Path, planned: Sequence[str]) -> list[str]:
     if not path.is_file():
         return []
     try:
-        data: Any = json.loads(content(path))
-    except ValueError as error:
+        data: Any = parse_json(content(path))
+    except (OSError, ValueError) as error:
         return [f"{path}: not JSON ({error}); run `trt-compat report`"]
     validator = jsonschema.Draft202012Validator(json.loads(schema_text()))
     faults = [

@@ -19,6 +19,7 @@ from harness.report.exports.markdown import summary
 from harness.report.packed import MODELS, PACKABLE, archived, twin
 from harness.report.page.html import render
 from harness.report.results import recorded, results_of, run_records
+from harness.report.suite_pages import suites_beside, with_suites
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 #: The published description of results.json, shipped beside it.
 SCHEMA_FILE = "results.schema.json"
-_STRICT = json.JSONEncoder(sort_keys=True, allow_nan=False, default=fields_of)
+_STRICT = json.JSONEncoder(sort_keys=True, allow_nan=False, separators=(",", ":"), default=fields_of)
 
 
 def build_report(
@@ -56,7 +57,7 @@ def write_report(
     `models` are files by their place in the folder. What was packed of an earlier report goes. Raises HandledError
     where the folder cannot be written, InfraError where its disk is full.
     """
-    texts = report_texts(results, archived(folder, packed=False), models)
+    texts = report_texts(results, archived(folder, packed=False), models, suites_beside(folder))
     written = write_files(folder, {name: text.encode() for name, text in texts.items()} | dict(models or {}))
     packed = [archive_of(folder / MODELS), *(twin(folder / name) for name in PACKABLE)]
     for left in {*(folder / MODELS).glob("*.onnx"), *packed} - set(written):
@@ -84,11 +85,15 @@ def model_files(models: Models) -> dict[str, bytes]:
 
 
 def report_texts(
-    results: Results, archives: Sequence[str] = (), models: Mapping[str, bytes] | None = None
+    results: Results,
+    archives: Sequence[str] = (),
+    models: Mapping[str, bytes] | None = None,
+    suites: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """Return the text of every file of the report by its name.
 
     `archives` are what the page finds packed beside it, `models` files by their place: it holds the small ones.
+    `suites` are titles of pages by their place.
     """
     return {
         "results.json": results_json(results),
@@ -97,7 +102,7 @@ def report_texts(
         "junit.xml": junit(results),
         "badge.svg": badge(results),
         "summary.md": summary(results),
-        "index.html": render(results, archives, models),
+        "index.html": with_suites(render(results, archives, models), suites or {}),
     }
 
 

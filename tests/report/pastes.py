@@ -15,6 +15,11 @@ PASTES = [
     ("no-implementation", "https://github.com/NVIDIA/Model-Optimizer/issues/50", "2024-08-01 10:00:00.123456789 [E:onnxruntime:Default, tensorrt_execution_provider.h:88 log] [2024-08-01 10:00:00   ERROR] 10: Could not find any implementation for node model.10.attn.pe.conv.weight + /model.10/attn/pe/conv/Conv + /model.10/attn/Add."),
     ("no-implementation", "https://github.com/jkjung-avt/tensorrt_demos/issues/603", "[TensorRT] ERROR: 10: [optimizer.cpp::computeCosts::3869] Error Code 10: Internal Error (Could not find any implementation for node 002_convolutional.)"),
     ("no-implementation", T + "3051", '{"level": "error", "msg": "10: [optimizer.cpp::computeCosts::3869] Error Code 10: Internal Error (Could not find any implementation for node {ForeignNode[onnx::MatMul_1.../Transpose_2]}.)"}'),
+    ("no-implementation", T + "3640", "Could not find any implementation for node"),
+    ("no-implementation", T + "3640", "could not find any implementation for node /model.0/conv/Conv."),
+    ("bindings-removed", "https://github.com/wang-xinyu/tensorrtx/issues/1555", "/src/yolov8_det.cpp:109:20: error: 'class nvinfer1::ICudaEngine' has no member named 'getNbBindings'\n  109 |     assert(engine->getNbBindings() == 3);"),
+    ("bindings-removed", T + "4216", "AttributeError: 'tensorrt_bindings.tensorrt.ICudaEngine' object has no attribute 'num_bindings'"),
+    ("workspace-size-removed", T + "3923", "AttributeError: 'tensorrt_bindings.tensorrt.IBuilderConfig' object has no attribute 'max_workspace_size'"),
     ("no-plugin-format", T + "3844", "[05/06/2024-21:04:56] [TRT] [E] 9: [pluginV2Builder.cpp::reportPluginError::23] Error Code 9: Internal Error (LayerNorm_4: could not find any supported formats consistent with input/output data types)"),
     ("no-plugin-format", T + "2812", "[03/25/2023-08:47:30] [TRT] [E] 9: [pluginV2Builder.cpp::reportPluginError::23] Error Code 9: Internal Error ((Unnamed Layer* 3) [PluginV2DynamicExt]: could not find any supported formats consistent with input/output data types)"),
     ("candidates-removed", T + "3055", "WARNING: IPluginV2IOExt/IPluginV2DynamicExt ignores some format combinations because combination limit of 100 was reached\nERROR: 2: Assertion !n->candidateRequirements.empty() failed. All of the candidates were removed, which points to the node being incorrectly marked as an int8 node.\nERROR: 2: [optimizer.cpp::filterQDQFormats::4670] Error Code 2: Internal Error (Assertion !n->candidateRequirements.empty() failed. All of the candidates were removed, which points to the node being incorrectly marked as an int8 node.)"),
@@ -48,6 +53,7 @@ PASTES = [
     ("calibrator-ignored", T + "4028", "[W] [TRT] Calibrator won't be used in explicit quantization mode. Please insert Quantize/Dequantize layers to indicate which tensors to quantize/dequantize."),
     ("int64-cast", T + "3051", "[06/08/2023-10:00:00] [W] [TRT] onnx2trt_utils.cpp:375: Your ONNX model has been generated with INT64 weights, while TensorRT does not natively support INT64. Attempting to cast down to INT32."),
     ("quantize-logged-float", T + "3844", "[V] [TRT] QuantizeLinear_3 [QuantizeLinear] outputs: [QuantizeLinear_3_output_0 -> (1, 16, 64)[FLOAT]], "),
+    ("calibrator-deprecated", "https://github.com/laugh12321/TensorRT-YOLO/issues/95", "NvInfer.h:8261:63: warning: 'IInt8EntropyCalibrator2' is deprecated [-Wdeprecated-declarations]"),
     ("lazy-loading", T + "2966", "[W] [TRT] CUDA lazy loading is not enabled. Enabling it can significantly reduce device memory usage. See `CUDA_MODULE_LOADING`"),
 ]  # fmt: skip
 

@@ -8,13 +8,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from harness.case import Expectation
 from harness.history import take_history
 from harness.record.store import Store
 from harness.report import build_report, pack_report, verify_report
 from harness.report.by_gpu import DISAGREE
+from harness.report.compare.pairs import Column
+from harness.report.compare.sides import side
+from harness.report.compare.upgrade import upgrade
 from harness.report.model import CellView, Results
 from harness.report.page.cells import look, tooltip
 from harness.report.page.columns import groups
+from harness.report.page.conclusions import concluded
 from harness.report.page.data import page_data
 from harness.report.page.html import render
 from harness.report.page.panel import cell_evidence
@@ -29,7 +34,6 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser
 
-    from harness.case import Expectation
     from harness.record.outcome import Outcome
 
 pytestmark = pytest.mark.unit
@@ -221,6 +225,28 @@ def test_head_and_footer_name_every_gpu() -> None:
     assert "on NVIDIA L4, Tesla T4" in column.said
     assert "trt102 on NVIDIA L4; trt102 on Tesla T4" in render(results)
     assert '"byGpu"' not in page_data(factory.results())
+
+
+def test_a_claim_about_one_gpu_generation_names_it_wherever_it_is_drawn() -> None:
+    """In the matrix, along the versions, in a step and in the panel: it says nothing of other GPUs."""
+    wrong = Expectation.reported(Class.INACCURATE, ">=10.2,<10.3", factory.ISSUE, compute_capability="12.0")
+    case = factory.case()
+    variant = replace(case.variants[0], expectations=(wrong,))
+    results = assemble(factory.matrix(), (replace(case, variants=(variant,)),), {})
+    (row,) = results.cases[0].variants
+    cell = results.cell("conv_silu", "qdq", "trt102")
+    says = "gives wrong numbers on SM 12.0 (RTX 50, RTX PRO)"
+    assert look(cell, row)["corner"] == "12.0"
+    assert tooltip(cell, row) == f"Not run for this report. Reported by users: {says}"
+    assert [span.text for span in row.spans] == [f"{says} on 10.2 (reported); 8.6 not tested"]
+    assert side(cell, row).told() == f"reported: {says}"
+    assert concluded(cell, row, "", guesses=False)["state"] == f"Reported by users: {says}"
+    (alone,) = upgrade(Column(results, "trt86"), Column(results, "trt102")).alone
+    assert alone.said == f"reported: {says}"
+    # One about every GPU names none.
+    every = replace(variant, expectations=(replace(wrong, compute_capability=None),))
+    plain = assemble(factory.matrix(), (replace(case, variants=(every,)),), {})
+    assert look(plain.cell("conv_silu", "qdq", "trt102"), plain.cases[0].variants[0])["corner"] == ""
 
 
 @pytest.mark.browser

@@ -102,7 +102,8 @@ def test_page_and_summary_tell_a_change_once() -> None:
     assert "result, better" in section
     assert "class, better" not in page
     for name in names:
-        assert f'data-cell="conv_silu|{name}|rtx17" data-vs="rtx16">conv_silu[{name}]</a> INT8 1/1' in section
+        link = f'href="#conv_silu%5B{name}%5D-rtx17" data-vs="rtx16">conv_silu[{name}]</a>'
+        assert f"{link} INT8 1/1" in section
     text = summary(results)
     assert (
         "## Changed between versions (3)\n\n- **RTX 1.6 to 1.7: 3 variants**, result, better: fails to"

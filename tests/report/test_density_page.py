@@ -12,7 +12,7 @@ from harness.report import write_report
 from harness.report.compare.pairs import Kind
 from harness.report.compare.upgrade import Row
 from harness.report.page.columns import facts_of, groups, product_name
-from harness.report.page.html import _shared, _together, render
+from harness.report.page.html import _anchor, _shared, _together, render
 from harness.report.products import gpus_said
 from harness.report.results import assemble
 from tests.report import factory
@@ -223,6 +223,13 @@ def test_a_drawn_matrix_is_a_table_without_scripts(
     made = Opened(browser, tmp_path / "index.html", java_script_enabled=False)
     page = made.page
     assert page.locator(".bare tbody td").count() == 32
+    ids = {
+        _anchor(str(each))
+        for each in page.locator(".bare td[id]").evaluate_all("all => all.map((one) => one.id)")
+    }
+    links = page.locator("a.cellref[href]").evaluate_all("all => all.map((one) => one.getAttribute('href'))")
+    assert ids == set(links)
+    assert len(ids) < 32
     assert page.locator("#grid").is_hidden()
     assert "fixed in 1.5 (measured): builds, INT8 1/1" in page.locator(".bare").inner_text()
     href = page.locator("#failures .cellref").first.get_attribute("href")

@@ -37,7 +37,9 @@ def test_every_signature_has_an_entry_with_a_text() -> None:
     """Failures before warnings before what is harmless, and among failures those with most public threads first."""
     entries = error_entries(factory.results())
     assert sorted(each.id for each in entries) == sorted(each.id for each in load_signatures())
-    assert all(each.texts and each.title and each.advice for each in entries)
+    assert all(each.title and each.advice for each in entries)
+    silent = {each.id for each in load_signatures() if {one.where for one in each.patterns} == {"graph"}}
+    assert {each.id for each in entries if not each.texts} == silent
     kinds = [each.kind for each in entries]
     assert kinds == sorted(kinds, key=["failure", "warning", "harmless"].index)
     assert entries[0].id == "no-implementation"
@@ -61,6 +63,11 @@ def test_what_was_measured_is_told_with_its_versions_and_its_text() -> None:
     assert not entry("negative-scale").reading
 
 
+def test_a_text_that_onnx_runtime_printed_is_not_tensorrts() -> None:
+    assert [text.seen for text in entry("runtime-opset").texts] == ["measured on ONNX Runtime"]
+    assert [text.seen for text in entry("rotary-order").texts] == ["measured on TensorRT for RTX"]
+
+
 def test_what_is_reported_is_told_with_its_source_and_guesses_are_counted() -> None:
     source = Link("https://github.com/NVIDIA/TensorRT/issues/1")
     name = "negative-scale"
@@ -75,9 +82,35 @@ def test_what_is_reported_is_told_with_its_source_and_guesses_are_counted() -> N
     assert [(one.target, one.grade) for one in found.reproducers] == [("l4t86", Grade.REPORTED)]
 
 
+def test_what_is_reported_of_versions_with_models_that_are_no_variant_is_told() -> None:
+    found = entry("check-links")
+    assert [(one.grade, one.where) for one in found.seen] == [
+        (Grade.REPORTED, "TensorRT from 10.3 before 10.4"),
+        (Grade.REPORTED, "TensorRT on Jetson from 10.3 before 10.4"),
+        (Grade.REPORTED, "TensorRT on Jetson from 10.3 before 10.4"),
+    ]
+    assert found.reproducers == ()
+
+
 def test_a_proof_is_told_with_what_came_of_it_and_one_that_is_not_here_is_left_out() -> None:
     """The cases of the factory have none of the catalogue's proofs."""
     assert entry("no-implementation").proofs == ()
+
+
+def test_a_proof_that_rests_on_a_report_of_another_version_is_not_said_to_be_untried() -> None:
+    """The min-max calibrator was tried by who does not say on which version; a guess without a source by nobody."""
+    case = factory.case()
+    made = {}
+    for link in (factory.ISSUE, None):
+        guess = Expectation.guessed(Class.OK, ">=8.5,<9", "builds for a user", link=link, level="builds")
+        remedy = replace(case.variants[0], name="int8-minmax", expectations=(guess,))
+        results = assemble(factory.matrix(), (replace(case, variants=(*case.variants, remedy)),), {})
+        entries = {each.id: each for each in error_entries(results)}
+        (proof,) = entries["no-implementation"].proofs
+        made[link] = (proof.id, proof.known, proof.guess)
+    told = "guessed from TensorRT issue 3640: builds for a user"
+    assert made[factory.ISSUE] == ("conv_silu[int8-minmax]", (), told)
+    assert made[None] == ("conv_silu[int8-minmax]", (), "")
 
 
 def test_a_quoted_text_has_the_address_where_it_stands() -> None:
@@ -111,3 +144,13 @@ def test_words_for_hardware_stand_for_columns(pattern: str, said: str, columns: 
     results = replace(plain, targets=(*plain.targets, built_for))
     (found,) = (each for each in called(results) if each.pattern == pattern)
     assert (found.said, [results.targets[column].id for column in found.columns]) == (said, columns)
+
+
+def test_a_gpu_stands_for_every_column_that_runs_on_it() -> None:
+    """TensorRT's too, which is built for no one GPU."""
+    plain = orin()
+    runs = {"trt86": ">=6.0,<=9.0", "trt102": ">=8.0,<=9.0"}
+    targets = tuple(replace(each, compute_capability=runs.get(each.id, "")) for each in plain.targets)
+    by_name = {each.pattern: each.columns for each in called(replace(plain, targets=targets))}
+    named = {name: [targets[column].id for column in by_name[name]] for name in ("t4", "a10", "p100")}
+    assert named == {"t4": ["trt86"], "a10": ["trt86", "trt102"], "p100": ["trt86"]}

@@ -14,7 +14,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from harness.case import load_cases
+from harness.case import Expectation, load_cases
 from harness.judge.cell import judge_cell
 from harness.matrix import load_matrix
 from harness.plan import all_cells, find
@@ -29,6 +29,7 @@ from harness.report.labels import bucket
 from harness.report.model import Results
 from harness.report.results import assemble
 from harness.report.writer import results_json, schema_text
+from harness.words import Class
 from tests.report import factory
 from tests.report.poison import everywhere
 
@@ -129,6 +130,19 @@ def test_the_table_has_every_cell_in_order_with_its_class_and_figures() -> None:
     assert ran["samples"] == "100"
     assert float(ran["median_ms"]) == pytest.approx(0.043)
     assert tuple(found[0]) == COLUMNS
+
+
+def test_a_claim_on_some_gpus_says_so_in_both_exports() -> None:
+    """What is reported of Turing must not read as said of every GPU."""
+    case = factory.case()
+    on_turing = Expectation.reported(Class.BUILD_FAILED, "==8.6.*", factory.ISSUE, compute_capability="7.5")
+    one, *others = case.variants
+    variants = (dataclasses.replace(one, expectations=(on_turing,)), *others)
+    made = assemble(factory.matrix(), (dataclasses.replace(case, variants=variants),), {})
+    name = f"{case.name}[{one.name}]-trt86"
+    row = next(row for row in rows(made) if row["cell"] == name)
+    told = next(cell for cell in json.loads(results_json(made))["cells"] if cell["id"] == name)
+    assert row["claim_compute_capability"] == told["claimed"][0]["compute_capability"] == "7.5"
 
 
 def test_no_field_of_the_table_is_a_formula_or_hides_something() -> None:

@@ -60,7 +60,7 @@ def test_one_claim_about_both_sides_is_no_comparison() -> None:
     found = judge(pair(said(WORKS), said(WORKS)), **UNRUN)
     assert (found.rows, found.same, found.open, found.known) == ((), 0, 1, 0)
     assert found.headline == (
-        "Nobody has run old or new; 1 report speaks of them, so what this step does is not known."
+        "Nobody has run old or new; 1 reported claim speaks of them, so what this step does is not known."
     )
     assert "1 with nothing said of both that tells the two apart" in found.rest
     assert {tile.number for tile in found.tiles() if tile.kind is not Kind.NEWLY_UNKNOWN} == {"\N{EN DASH}"}
@@ -79,12 +79,12 @@ def test_two_reports_are_told_and_are_no_all_clear() -> None:
     still = judge(pair(said(WORKS), said(other)), **UNRUN)
     assert (still.known, still.same) == (1, 1)
     assert still.headline == (
-        "Nobody has run old or new; 2 reports speak of them. They name none that breaks or loses precision, "
+        "Nobody has run old or new; 2 reported claims speak of them. They name none that breaks or loses precision, "
         "of 1 variants known on both."
     )
     worse = judge(pair(said(WORKS), said(FAILS)), **UNRUN)
     assert worse.headline == (
-        "Nobody has run old or new; 2 reports speak of them. By these, going to new breaks 1 of 1 variants "
+        "Nobody has run old or new; 2 reported claims speak of them. By these, going to new breaks 1 of 1 variants "
         "known on both."
     )
     assert (
@@ -96,7 +96,8 @@ def test_two_reports_are_told_and_are_no_all_clear() -> None:
 def test_one_measured_side_leaves_the_other_to_the_reports() -> None:
     found = judge(pair(side(Class.OK), said(FAILS)), new=UNRUN["new"])
     assert found.headline == (
-        "Nobody has run new; 1 report speaks of it. By these, going to new breaks 1 of 1 variants known on both."
+        "Nobody has run new; 1 reported claim speaks of it. "
+        "By these, going to new breaks 1 of 1 variants known on both."
     )
     assert found.breaks is False
 
@@ -122,7 +123,7 @@ def test_without_guesses_what_is_only_guessed_is_not_known() -> None:
     assert [(row.kind, row.variant) for row in plain.rows] == [(Kind.NEWLY_UNKNOWN, "qdq")]
     assert [(row.kind, row.variant, row.guessed) for row in full.rows] == [(Kind.FIXED, "qdq", True)]
     assert plain.headline == (
-        "Nobody has run trt86 or trt102; 1 report speaks of them, so what this step does is not known."
+        "Nobody has run trt86 or trt102; 1 reported claim speaks of them, so what this step does is not known."
     )
     assert full.headline.startswith(plain.headline)
 
@@ -168,6 +169,11 @@ BROKEN = (variant(), side(Class.CRASHED))
             side(None, why="not run"),
             "a workaround is known that nobody has tried on new: c[a]",
             "c[a] (untried)",
+        ),
+        (
+            said(Expectation.guessed(Class.OK, "", "builds for a user; version by the date", link=ISSUE)),
+            "a workaround is known, and what is reported of it does not name new: c[a] (TensorRT issue 3640)",
+            "c[a] works, guessed from TensorRT issue 3640",
         ),
         (said(GLOOM), "none of 1 known here is known to work on new", None),
         (side(None, why="does not apply"), "none of 1 known here is known to work on new", None),
@@ -270,7 +276,8 @@ def test_the_lead_says_what_nobody_has_run() -> None:
     told = replace(cells[0], claims=(0,), grade=Grade.REPORTED)
     made = results(targets, (variant(),), told, *cells[1:], cell(target="t4"))
     assert (
-        nobody_ran(made) == "TensorRT 8 to 11 and Jetson: nobody has run these yet; 1 report speaks of them."
+        nobody_ran(made)
+        == "TensorRT 8 to 11 and Jetson: nobody has run these yet; 1 reported claim speaks of them."
     )
     assert nobody_ran(replace(made, targets=targets[-1:])) == ""
     assert nobody_ran(made) in summary(made).splitlines()
@@ -289,6 +296,7 @@ def test_results_say_with_each_cell_what_is_claimed_of_it() -> None:
             "source": factory.ISSUE.url,
             "title": factory.ISSUE.title,
             "signature": None,
+            "compute_capability": None,
         }
     ]
     assert [each["grade"] for each in found["conv_silu[qdq]-trt102"]] == ["guessed"]
@@ -307,4 +315,4 @@ def test_results_say_with_each_cell_what_is_claimed_of_it() -> None:
 def test_the_table_has_the_claim_that_is_judged_first() -> None:
     made = assemble(factory.matrix(), (factory.case(),), {})
     (line,) = (line for line in table(made).split("\r\n") if line.startswith("conv_silu[qdq]-trt86,"))
-    assert f",build_failed,reported,,{factory.ISSUE.url}," in line
+    assert f",build_failed,reported,,,{factory.ISSUE.url}," in line

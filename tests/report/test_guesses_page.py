@@ -37,7 +37,7 @@ def test_guesses_are_drawn_where_they_are_asked_for_and_the_address_keeps_that(
     settled(page)
     headline = page.locator("#step .headline")
     assert headline.inner_text() == (
-        "Nobody has run trt86 or trt102; 1 report speaks of them, so what this step does is not known."
+        "Nobody has run trt86 or trt102; 1 reported claim speaks of them, so what this step does is not known."
     )
     assert (shown(page, "trt86"), shown(page, "trt102")) == ("B users", "·")
     assert page.locator('[data-bucket="guessed"]').is_hidden()
@@ -58,6 +58,11 @@ def test_guesses_are_drawn_where_they_are_asked_for_and_the_address_keeps_that(
     assert "uess" not in page.locator("#panel .state").inner_text()
     assert shown(page, "trt102") == "·"
     assert "guesses" not in page.url
+    hidden = page.locator("#panel p", has_text="1 guess is hidden.")
+    hidden.get_by_role("button", name="Show guesses").click()
+    page.locator("#panel .state", has_text="Guessed: works").wait_for()
+    assert hidden.count() == 0
+    assert page.get_by_label("Show 1 guesses").is_checked()
     assert made.complaints == []
     made.context.close()
 

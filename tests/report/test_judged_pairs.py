@@ -10,8 +10,6 @@ from harness.report.compare.pairs import (
     Kind,
     NotComparable,
     Pace,
-    crossed,
-    kinds,
     known,
     pace,
     pairs,
@@ -64,7 +62,7 @@ FAILED, CRASHED, WRONG = Class.BUILD_FAILED, Class.CRASHED, Class.INACCURATE
 )
 def test_what_became_of_the_result(old: Side, new: Side, kind: Kind | None) -> None:
     """A failure is another one by its class, or by signatures that are both known."""
-    assert kinds(pair(old, new)) == ([kind] if kind else [])
+    assert pair(old, new).kinds == ([kind] if kind else [])
 
 
 @pytest.mark.parametrize(
@@ -91,7 +89,7 @@ def test_what_became_of_the_result(old: Side, new: Side, kind: Kind | None) -> N
     ],
 )
 def test_what_became_of_the_precision(old: Side, new: Side, kind: Kind | None) -> None:
-    assert kinds(pair(old, new, of=variant(a=INT8, b=FP16))) == ([kind] if kind else [])
+    assert pair(old, new, of=variant(a=INT8, b=FP16)).kinds == ([kind] if kind else [])
 
 
 NARROW, WIDE = (("x", "int8"),), (("x", "fp32"),)
@@ -117,7 +115,7 @@ NARROW, WIDE = (("x", "int8"),), (("x", "fp32"),)
 )
 def test_nodes_that_left_or_took_a_narrow_type(old: Side, new: Side, nodes: list[str]) -> None:
     """Of engines that work, where a precision is demanded of the new one."""
-    assert [" ".join(each) for each in crossed(pair(old, new))] == nodes
+    assert [" ".join(each) for each in pair(old, new).crossed] == nodes
 
 
 @pytest.mark.parametrize(
@@ -135,7 +133,7 @@ def test_nodes_that_left_or_took_a_narrow_type(old: Side, new: Side, nodes: list
 )
 def test_what_nobody_asked_for_is_a_kind_of_its_own(old: Side, new: Side, found: list[Kind]) -> None:
     """Only beside nothing worse, and wider where any node is."""
-    assert kinds(pair(old, new)) == found
+    assert pair(old, new).kinds == found
 
 
 def timing(low: float, high: float = 0.0, clock: str = "monotonic", cpu: str = "x") -> SideTiming:
@@ -175,7 +173,7 @@ NOISY = SideTiming(1.0, ("monotonic", "x"))
 )
 def test_what_became_of_the_latency(old: Side, new: Side, found: list[Kind]) -> None:
     """Of engines that work on both sides: the time of one that errs is no speed."""
-    assert kinds(pair(old, new)) == found
+    assert pair(old, new).kinds == found
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from harness.report.compare.choices import choice, later
 from harness.report.compare.instead import Meanwhile
 from harness.report.compare.pairs import Kind, Pair
+from harness.report.compare.sentences import basis
 from harness.report.compare.sides import Side, SideTiming
 from harness.report.compare.upgrade import Row, Tile, Upgrade, change, default_pair, judged
 from harness.report.model import Results
@@ -73,6 +75,30 @@ def test_a_judged_step_is_told_in_full() -> None:
     )
 
 
+def test_a_defect_that_is_reported_of_the_new_version_alone_is_told_though_no_variant_shows_it() -> None:
+    """Neither where the old version has it too, nor where a variant shows it, nor of another product."""
+
+    def met(before: str, after: str, engine: str = "tensorrt", **shown: Any) -> Upgrade:
+        ends = (target("old", before, engine=engine), target("new", after, engine=engine))
+        rows = pair(side(OK), side(OK, **shown))
+        return judged(step(rows, old=ends[0], new=ends[1]), Meanwhile([(rows.variant, rows.new)], "new"))
+
+    found = met("8.6.1", "10.3.0.26")
+    (one,) = found.troubles
+    assert (one.id, one.title) == ("check-links", "The builder of 10.3 loses a region in implicit INT8")
+    assert one.seen.startswith("reported by users in DeepStream-Yolo issue 585: a YOLOv8s under DeepStream")
+    assert "Orin" not in one.seen
+    assert found.headline.endswith(" 1 defect is reported of new that no variant here shows.")
+    for other in (
+        met("10.3.0", "10.3.0.26"),
+        met("8.6.1", "10.7.0"),
+        met("8.6.1", "10.3.0", "tensorrt_rtx"),
+        met("8.6.1", "10.3.0.26", signature="check-links"),
+    ):
+        assert other.troubles == ()
+        assert "defect" not in other.headline
+
+
 def test_rows_stand_in_the_order_of_the_page() -> None:
     """Of a variant with two, the latency comes later."""
     narrow, wide = (("x", "int8"),), (("x", "fp32"),)
@@ -93,12 +119,12 @@ def test_rows_stand_in_the_order_of_the_page() -> None:
         "builds_without",
         "wider",
         "slower",
-        "newly_unknown",
         "otherwise",
         "fixed",
         "precision_gained",
         "narrower",
         "faster",
+        "newly_unknown",
     ]  # fmt: skip
 
 
@@ -269,6 +295,48 @@ def test_a_row_says_how_sure_it_is(found: Pair, text: str, sure: str, measured: 
 DASH = "\N{EN DASH}"
 
 
+def test_what_fails_where_nothing_was_known_is_named_and_no_all_clear() -> None:
+    """By name, with how sure it is: what only loses precision too, and what builds well not."""
+    found = judge(
+        pair(UNKNOWN, side(LOST)),
+        pair(UNKNOWN, side(FAILED)),
+        pair(UNKNOWN, side(OK)),
+        pair(side(OK), side(OK)),
+    )
+    assert [one.said for one in found.alone] == ["Precision lost, measured", "Build failed, measured"]
+    assert found.headline.endswith(
+        "But 2 more fail or lose precision on new, and nothing is known of old there."
+    )
+    assert "3 known on new alone (2 of them to fail or lose precision)" in found.rest
+
+
+def test_the_headline_tells_of_guesses_that_something_builds_without_precision() -> None:
+    guess = side(LOST, grade=Grade.GUESSED)
+    found = judge(pair(side(FAILED), guess), pair(side(FAILED), guess))
+    assert found.headline.endswith("; 2 that failed before now build without their precision.")
+
+
+def test_a_step_to_another_product_is_no_upgrade() -> None:
+    same = pair(side(OK), side(OK))
+    assert basis(step(same)) == ""
+    found = basis(step(same, old=target("old", engine="tensorrt")))
+    assert found == "old is TensorRT and new is TensorRT for RTX: different products, so this is no upgrade."
+
+
+def test_a_number_on_top_says_what_it_rests_on_and_what_it_leaves_out() -> None:
+    """A loss that is named below, with nothing known before, is no 0 without a word."""
+    claimed = {"grade": Grade.REPORTED, "graded": "reported by users", "seen": "reported by users in T"}
+    lost = pair(UNKNOWN, side(LOST, **claimed))
+    breaks = pair(side(OK), side(CRASHED, **claimed))
+    labels = {str(tile.kind): (tile.number, tile.label) for tile in judge(lost, breaks).tiles()}
+    assert labels["precision_lost"] == ("0", "Loses precision; 1 more with nothing known before")
+    assert labels["broken"] == ("1", "Breaks, reported")
+    more = judge(breaks, pair(side(OK), side(CRASHED)), pair(UNKNOWN, side(CRASHED))).tiles()
+    assert (more[0].number, more[0].label) == ("2", "Breaks, 1 reported; 1 more with nothing known before")
+    gone = judge(pair(side(OK, **claimed), UNKNOWN)).tiles()[-1]
+    assert (gone.number, gone.label) == ("1", "Nothing known after")
+
+
 @pytest.mark.parametrize(
     ("timed_on_both", "slower", "faster"),
     [
@@ -287,12 +355,12 @@ def test_the_numbers_on_top(
         Tile(Kind.BUILDS_WITHOUT, "0", "Builds without precision", 0),
         Tile(Kind.WIDER, "0", "Wider type", 0),
         Tile(Kind.SLOWER, *slower),
-        Tile(Kind.NEWLY_UNKNOWN, "0", "No longer known", 0),
         Tile(Kind.OTHERWISE, "0", "Fails in another way", 0),
         Tile(Kind.FIXED, "0", "Now works", 0),
         Tile(Kind.PRECISION_GAINED, "0", "Keeps precision now", 0),
         Tile(Kind.NARROWER, "0", "Narrower type", 0),
         Tile(Kind.FASTER, *faster),
+        Tile(Kind.NEWLY_UNKNOWN, "0", "Nothing known after", 0),
     ]
 
 
@@ -339,3 +407,47 @@ def test_the_step_that_is_shown_first(columns: str, shown: tuple[str, str]) -> N
         for name, star, _ in (each.partition("*") for each in columns.split())
     )
     assert default_pair(Results(targets, (), ())) == shown
+
+
+@pytest.mark.parametrize(
+    ("measured", "shown"),
+    [
+        ({"r1", "r2", "r3"}, ("r2", "r3")),
+        ({"r1", "r2", "r3", "t1"}, ("r2", "r3")),
+        ({"r1", "r2", "r3", "t1", "t2"}, ("t1", "t2")),
+    ],
+)
+def test_two_measured_versions_of_tensorrt_itself_are_shown_before_more_of_another_product(
+    measured: set[str], shown: tuple[str, str]
+) -> None:
+    targets = tuple(
+        target(
+            name,
+            f"1.{name[1]}",
+            series=name[0],
+            engine="tensorrt" if name[0] == "t" else "tensorrt_rtx",
+            **({} if name in measured else {"stamps": None}),
+        )
+        for name in ("r1", "r2", "r3", "t1", "t2")
+    )
+    assert default_pair(Results(targets, (), ())) == shown
+
+
+def test_a_step_is_counted_by_grade_to_choose_a_version_by() -> None:
+    """A dash where nothing is known of both; nothing at all where nobody knows anything."""
+    claimed = {"grade": Grade.REPORTED, "graded": "reported by users", "seen": "reported by users in T"}
+    fails = pair(side(OK), side(CRASHED, **claimed))
+    found = judge(
+        fails, pair(side(OK), side(CRASHED)), pair(side(CRASHED), side(OK)), pair(UNKNOWN, side(LOST))
+    )
+    assert choice(found) == ("3", "1 measured, 1 reported", "0", "1 measured", "1 measured", "0")
+    assert choice(judge(pair(UNKNOWN, side(LOST)))) == ("0", DASH, DASH, "1 measured", DASH, "0")
+    assert choice(judge(pair(side(OK), UNKNOWN))) == ()
+
+
+def test_later_versions_are_those_of_the_series_in_their_order() -> None:
+    targets = tuple(
+        target(name, f"1.{name[1:]}", series=name[0]) for name in ("a10", "a9", "a1", "b11", "a2")
+    )
+    assert later(Results(targets, (), ()), "a2") == ["a9", "a10"]
+    assert later(Results(targets, (), ()), "a10") == []

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harness.report.counts import clusters
+from harness.report.page.html import _anchor
 from tests.report import factory
 from tests.report.browsing import Opened
 
@@ -194,4 +195,4 @@ def test_every_failing_cell_is_named_below_its_cause(folder: Path) -> None:
     results = factory.results()
     for found in clusters(results):
         for one in found.cells:
-            assert f'data-cell="{one.case}|{one.variant}|{one.target}"' in section
+            assert f'<a class="cellref" href="{_anchor(one.id)}">' in section

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import sys
-import zlib
-from typing import Any
+from typing import Any, NamedTuple
 
+import onnx
 import pytest
 
 from harness.report import text
-from harness.report.page import data
-from harness.report.page.packing import pack
+from harness.report.page import models
+from harness.report.page.models import held
+from harness.report.page.packing import columns, pack, squeeze, unsqueezed
 from tests.report.test_pages import resolved
 
 pytestmark = pytest.mark.unit
@@ -20,9 +20,16 @@ pytestmark = pytest.mark.unit
 LONG = "a text that is longer than what it costs to refer to it"
 
 
+class Look(NamedTuple):
+    """Any row of named fields."""
+
+    number: int
+    name: str
+
+
 def chunk(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Return what rows are packed into, as JSON holds it."""
-    found: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(pack(rows))))
+    found: dict[str, Any] = json.loads(unsqueezed(pack(rows)))
     return found
 
 
@@ -77,15 +84,51 @@ def test_a_text_that_python_calls_printable_hides_nothing() -> None:
 
 def test_the_page_holds_the_smallest_models_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """Equal ones count once; a larger one than fits ends it."""
-    monkeypatch.setattr(data, "LONGEST_MODEL", 8)
-    monkeypatch.setattr(data, "MOST_MODELS", 10)
-    models = {
+    monkeypatch.setattr(models, "LONGEST_MODEL", 8)
+    monkeypatch.setattr(models, "MOST_MODELS", 10)
+    given = {
         "models/a": b"aaaa",
         "models/b": b"bbbbb",
         "models/c": b"aaaa",
         "models/d": b"dddddd",
         "models/e": b"e" * 9,
     }
-    assert sorted(data._held(models)) == ["a", "b", "c"]
-    monkeypatch.setattr(data, "MOST_MODELS", 100)
-    assert sorted(data._held(models)) == ["a", "b", "c", "d"]
+    assert sorted(held(given).places) == ["a", "b", "c"]
+    monkeypatch.setattr(models, "MOST_MODELS", 100)
+    assert sorted(held(given).places) == ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize("size", range(9))
+def test_packed_bytes_come_back_and_nothing_of_them_is_markup(size: int) -> None:
+    data = bytes(range(256)) * 8 + b"<&>" * size
+    text = squeeze(data)
+    assert unsqueezed(text) == data
+    assert not set(text) & set('<>"\\')
+
+
+def test_columns_hold_what_rows_hold() -> None:
+    assert columns(Look, [Look(1, "a"), Look(2, "b")]) == {"columns": {"number": [1, 2], "name": ["a", "b"]}}
+    assert columns(Look, []) == {"columns": {"number": [], "name": []}}
+
+
+def _model(name: str, weight: bytes) -> bytes:
+    tensor = onnx.helper.make_tensor("w", onnx.TensorProto.INT8, [len(weight)], weight, raw=True)
+    node = onnx.helper.make_node("Add", ["x", "w"], ["y"], name=name)
+    return onnx.helper.make_model(onnx.helper.make_graph([node], name, [], [], [tensor])).SerializeToString()
+
+
+def test_models_come_back_from_their_pieces_and_share_their_weights() -> None:
+    weight = bytes(range(100))
+    given = {
+        "models/a.onnx": _model("one", weight),
+        "models/b.onnx": _model("another", weight),
+        "models/c.onnx": b"no model",
+    }
+    found = held(given)
+    plain = unsqueezed(found.packed)
+    back = {
+        f"models/{name}": b"".join(plain[start : start + length] for start, length in places)
+        for name, places in found.places.items()
+    }
+    assert back == given
+    assert plain.count(weight) == 1

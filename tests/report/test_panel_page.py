@@ -312,9 +312,9 @@ def test_a_large_model_is_beside_the_page(
     browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The page stays small: of what does not fit the smallest models are in it."""
-    from harness.report.page import data
+    from harness.report.page import models as held
 
-    monkeypatch.setattr(data, "LONGEST_MODEL", 10)
+    monkeypatch.setattr(held, "LONGEST_MODEL", 10)
     models = {"models/conv_silu-qdq.onnx": b"n" * 11, "models/conv_silu-fp32.onnx": b"n" * 10}
     write_report(factory.results(), tmp_path, models)
     made = Opened(browser, tmp_path / "index.html", "#conv_silu%5Bqdq%5D-rtx17")
@@ -377,12 +377,25 @@ def test_copy_buttons_copy_what_stands_beside_them(browser: Browser, folder: Pat
     page.locator("#panel").wait_for(state="visible")
     page.locator("#panel .panel-head").get_by_role("button", name="Copy link").click()
     page.locator("#panel .panel-head").get_by_role("button", name="Copied").wait_for()
-    assert page.evaluate("navigator.clipboard.readText()") == page.url
+    # Of a local file what stands behind the address: the rest is nobody else's.
+    assert page.evaluate("navigator.clipboard.readText()") == "#conv_silu%5Bqdq%5D-rtx17"
     line = page.locator("#panel .cmd", has_text="pytest")
     line.get_by_role("button").click()
     line.get_by_role("button", name="Copied").wait_for()
     assert page.evaluate("navigator.clipboard.readText()") == f"pytest 'matrix.yaml::{CELL}'"
     made.context.close()
+
+
+def test_a_published_page_copies_its_whole_address(browser: Browser, folder: Path) -> None:
+    context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
+    page, address = context.new_page(), "https://report.example/index.html"
+    body = (folder / "index.html").read_text(encoding="utf-8")
+    page.route(address, lambda route: route.fulfill(body=body, content_type="text/html"))
+    page.goto(address + "#a=rtx15&b=rtx16")
+    page.locator("#copy").click()
+    page.locator("#copy", has_text="Copied").wait_for()
+    assert page.evaluate("navigator.clipboard.readText()") == f"{address}#a=rtx15&b=rtx16"
+    context.close()
 
 
 def test_the_other_side_tells_how_it_ended(opened: Opened) -> None:

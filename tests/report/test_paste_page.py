@@ -72,6 +72,7 @@ FORMS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", FORMS)
 def test_what_was_measured_is_recognised_from_its_log(opened: Opened, form: str) -> None:
     """The log alone tells the cause that the record was judged by, whoever printed it."""
@@ -106,6 +107,20 @@ def test_a_fused_layer_is_taken_apart(opened: Opened) -> None:
     ]
 
 
+def test_a_name_with_its_parts_left_out_is_read(opened: Opened) -> None:
+    """Who quotes an error shortens it."""
+    for name in (
+        "{ForeignNode[...]}",
+        "{ForeignNode[]}",
+        "{ForeignNode[a...]}",
+        "PWN()",
+        "a + {ForeignNode[ ... ]}",
+    ):
+        found = paste(opened.page, f"[E] Could not find any implementation for node {name}.")
+        assert found.get_attribute("data-id") == "no-implementation", name
+        assert opened.page.locator("#paste-state").inner_text() == "1 known cause.", name
+
+
 def test_what_the_text_names_is_filled_in(opened: Opened) -> None:
     """Title, cause and advice speak of this failure; what it does not name is a question mark."""
     told = paste(
@@ -124,6 +139,28 @@ def test_several_in_one_log_come_in_order(opened: Opened) -> None:
     assert ids(opened.page, text) == ["plugin-scale-missing", "no-implementation", "missing-scale"]
     heads = opened.page.locator("#paste-said h3").all_inner_texts()
     assert [head.split(":")[0] for head in heads] == ["The cause", "Also in this text", "A warning"]
+
+
+def test_error_lines_that_nobody_knows_are_not_passed_over(opened: Opened) -> None:
+    """With the line that each stands on; what is known, or said twice, is not among them."""
+    lines = [
+        "[I] Starting",
+        "[E] Error Code 4: Internal Error (never seen: a)",
+        "[E] Could not find any implementation for node n.",
+        "[E] Could not find any implementation for node m.",
+        "[E] Error Code 4: Internal Error (never seen: a)",
+        "[W] Missing scale and zero-point for tensor a, expect fall back to non-int8 implementation",
+        "[E] Engine could not be created from network",
+    ]
+    found = paste(opened.page, "\n".join(lines))
+    assert "Line 3." in found.first.inner_text()
+    assert found.last.locator("h3").inner_text() == "2 further error lines are unknown here"
+    assert found.last.locator("pre").inner_text().split("\n") == [
+        "line 2: Error Code 4: Internal Error (never seen: a)",
+        "line 7: Engine could not be created from network",
+    ]
+    paste(opened.page, lines[2])
+    assert opened.page.locator("#paste-said > .unknown").count() == 0
 
 
 def test_the_report_of_an_unknown_text_says_which_version(opened: Opened) -> None:
@@ -170,7 +207,7 @@ def test_audit_of_errors_finds_no_violation_and_nothing_is_wider_than_a_phone(
     viewport: Any = {"width": width, "height": 900}
     made = Opened(browser, folder / "index.html", bypass_csp=True, viewport=viewport)
     page = made.page
-    for text in (PASTES[0][2] + "\n" + PASTES[37][2], "unknown"):
+    for text in (PASTES[0][2] + "\n" + PASTES[42][2], "unknown"):
         paste(page, text)
         page.evaluate("document.querySelectorAll('#errors details').forEach((one) => { one.open = true; })")
         section = page.locator("#errors")

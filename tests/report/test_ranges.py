@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from harness.record.outcome import Layer, Node
 from harness.report.compare.ranges import chip, short_versions
 from harness.report.results import assemble
 from harness.words import Engine, Precision
@@ -130,6 +131,26 @@ def test_no_change_between_equal_neighbours() -> None:
     first = factory.outcome("qdq", "rtx14")
     renamed = tuple(replace(layer, name="other", tactic="0x2") for layer in first.layers)
     assert not of(first, factory.outcome("qdq", "rtx15", layers=renamed)).changes
+
+
+ATTENTION = (Node("/a/MatMul", "MatMul"), Node("/a/Softmax", "Softmax"), Node("/a/MatMul_1", "MatMul"))
+WHOLE = (
+    Layer("whole", "kgen", "fp16", tactic="_gemm_mha_v2_0x60d1", onnx_nodes=("/a/MatMul", "/a/Softmax")),
+)
+APART = (Layer("one", "gemm", "fp16", tactic="__myelin_CASK_STUB", onnx_nodes=("/a/MatMul",)),)
+
+
+def test_attention_that_is_no_longer_one_kernel_is_a_change_for_the_worse() -> None:
+    """Nothing else tells of it: the types stay, and so does the class."""
+    whole = factory.outcome("fp32", "rtx14", nodes=ATTENTION, layers=WHOLE)
+    results = of(whole, factory.outcome("fp32", "rtx15", nodes=ATTENTION, layers=APART))
+    (change,) = results.changes
+    assert (change.what, change.better) == ("layers", False)
+    assert change.text == "1.4 to 1.5: attention no longer runs as one fused kernel, _gemm_mha_v2"
+    by_target = {cell.target: cell for cell in results.cells if cell.variant == "fp32"}
+    assert by_target["rtx14"].notes == ("Attention runs as one fused kernel, _gemm_mha_v2.",)
+    assert by_target["rtx15"].notes == ("Attention runs in several kernels.",)
+    assert by_target["rtx16"].attention_kernel is None
 
 
 def test_versions_of_different_products_are_not_compared() -> None:

@@ -240,7 +240,7 @@ def test_same_results_same_bytes() -> None:
 def test_results_json_has_a_cell_a_line() -> None:
     """A diff of two runs shows one line for a cell that changed."""
     lines = results_json(factory.results()).splitlines()
-    one = next(line for line in lines if '"id": "conv_silu[qdq]-rtx15"' in line)
+    one = next(line for line in lines if '"id":"conv_silu[qdq]-rtx15"' in line)
     assert json.loads(one.rstrip(","))["class"] == "built"
 
 

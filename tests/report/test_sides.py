@@ -44,6 +44,7 @@ NOTHING: dict[str, Any] = {
     "beside": (),
     "claim": None,
     "seen": "",
+    "built": False,
 }
 MEASURED = {"cls": Class.BUILT, "grade": Grade.MEASURED, "graded": "measured"}
 

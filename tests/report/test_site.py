@@ -21,7 +21,7 @@ from harness.report.results import assemble
 from harness.report.site import paths, site_files
 from harness.report.site.facts import lines
 from harness.report.site.feed import entries
-from harness.report.site.material import Material
+from harness.report.site.material import Beside, Material
 from harness.report.site.routes import Route, routes
 from harness.report.site.titles import title_of, title_of_case, verdict
 from harness.report.site_writer import whole_site
@@ -83,13 +83,25 @@ def test_every_link_leads_somewhere_and_every_file_is_led_to() -> None:
         assert len(page.ids) == len(set(page.ids)), name
 
 
+def test_the_pages_of_suites_are_led_to_from_every_page_and_in_the_sitemap() -> None:
+    place = "latest/suites/onnx-node.html"
+    files = whole_site(
+        factory.results(), models(), base=BASE, beside=Beside({"suites/onnx-node.html": "Every <operator>"})
+    )
+    assert all("suites/onnx-node.html" in " ".join(page.links) for page in pages(files).values())
+    assert b">Every &lt;operator&gt;</a>" in files["errors/index.html"]
+    assert b'<a href="suites/onnx-node.html">Every &lt;operator&gt;</a>' in files["latest/index.html"]
+    assert dead({**files, place: b""}) == []
+    assert f"<loc>{BASE}{place}</loc>".encode() in files["sitemap.xml"]
+
+
 def test_the_published_run_makes_a_site_without_a_dead_link() -> None:
-    """Real names, real causes; its pages are 6 MB at most, so that with the report all is below 20 MB."""
+    """Real names, real causes; its pages take 2.5 kB a cell at most."""
     data = json.loads(decompress(ROOT / "reports" / "published" / "results.json.xz"))
     files = site_files(Results.from_json(data), {}, BASE)
     assert dead(with_report(files)) == []
     assert {name for name in files if name.endswith(".html")} <= reached(with_report(files))
-    assert sum(map(len, files.values())) < 6e6
+    assert sum(map(len, files.values())) < 2500 * len(data["cells"])
     assert 60 <= sum(name.startswith("upgrades/") for name in files) <= 120
 
 
@@ -249,6 +261,15 @@ def test_the_steps_are_those_that_people_take() -> None:
     assert not [route for route in found if {route.before, route.after} == {"rtx17", "ort131"}]
     real = load_matrix(ROOT / "matrix.yaml")
     assert 60 <= len(routes(assemble(real, (), {}).targets)) <= 120
+
+
+def test_the_list_of_steps_tells_which_version_to_take() -> None:
+    """Counts by grade beside each later version; that nobody knows, where nothing is known of both."""
+    page = " ".join(site()["upgrades/index.html"].decode().split())
+    (line,) = re.findall(r'<tr><th scope="row"><a href="rtx15/rtx17/index.html">.*?</tr>', page)
+    assert re.findall(r">([^<>]+)</td>", line) == ["2", "2 measured", "0", "1 measured", "0", "0"]
+    (unknown,) = re.findall(r'<tr><th scope="row"><a href="trt86/trt102/index.html">.*?</tr>', page)
+    assert "nobody knows" in unknown
 
 
 def test_a_long_series_has_its_neighbours_and_the_way_to_the_newest() -> None:

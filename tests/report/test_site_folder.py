@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,7 +13,8 @@ from harness.errors import HandledError
 from harness.record.store import Store
 from harness.report import build_report, build_site
 from harness.report.site_writer import MANIFEST, packed_logs, write_site
-from tests.report import factory
+from harness.report.suites import build_suites
+from tests.report import factory, suite_records
 from tests.report.test_pack import held
 from tests.report.test_pack import pack as packed
 from tests.report.test_verify import finished
@@ -50,6 +52,17 @@ def test_the_site_of_a_folder_is_whole_and_leaves_the_folder_as_it_is(tmp_path: 
     assert json.loads(made["latest/results.json"]) == json.loads(before["results.json"])
     assert not [name for name in made if name.startswith(("records", "history"))]
     assert set(json.loads(made[MANIFEST])["files"]) == set(made) - {MANIFEST}
+
+
+def test_the_pages_of_suites_come_and_go_with_the_report(tmp_path: Path) -> None:
+    reports = finished(tmp_path / "reports")
+    suite_records.record(reports, suite_records.FIRST)
+    build_suites(factory.matrix(), reports)
+    made = build(reports, tmp_path / "site")
+    mine = {f"latest/suites/onnx-node.{kind}" for kind in ("html", "json", "md")}
+    assert {name for name in made if "suites" in name} == mine
+    shutil.rmtree(reports / "suites")
+    assert not mine & set(build(reports, tmp_path / "site"))
 
 
 def test_a_packed_folder_makes_the_same_site(tmp_path: Path) -> None:

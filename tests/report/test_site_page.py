@@ -61,7 +61,7 @@ def test_a_walk_from_an_error_to_a_variant_and_back(browser: Browser, site: Path
     page.get_by_role("link", name="TensorRT compatibility", exact=True).click()
     assert page.get_by_role("heading", level=1).inner_text() == "TensorRT compatibility"
     page.get_by_role("link", name="1.4", exact=True).first.click()
-    page.locator("#from-rtx14 + p").get_by_role("link").first.click()
+    page.locator("#from-rtx14 + table").get_by_role("link").first.click()
     assert page.url == (site / "upgrades" / "rtx14" / "rtx15" / "index.html").as_uri()
     page.get_by_role("link", name="Whole matrix").click()
     assert page.url == (site / "latest" / "index.html").as_uri()

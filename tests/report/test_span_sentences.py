@@ -41,6 +41,7 @@ def test_every_class_has_its_words() -> None:
         "inaccurate": "gives wrong numbers",
         "parse_failed": "fails to parse",
         "build_failed": "fails to build",
+        "needs_gpu_to_build": "needs a GPU to build",
         "load_failed": "fails to load",
         "run_failed": "fails to run",
         "crashed": "crashes",

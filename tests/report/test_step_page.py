@@ -156,7 +156,7 @@ def test_the_fixtures_hold_what_can_be_said_of_a_step() -> None:
         "2 variants are flaky on rtx15 or rtx17.",
         "none of 1 known here works on",
         "a workaround is known that nobody has tried on",
-        "Nobody has run trt86 or l4t86; 2 reports speak of them",
+        "Nobody has run trt86 or l4t86; 2 reported claims speak of them",
         "none on rtx17 (every variant measured there that wants INT8 fails)",
         "1 known on ort131 alone",
         "known on rtx17 but not applicable to ort131",
@@ -208,7 +208,9 @@ def test_a_page_without_all_steps_offers_those_that_it_has(
 ) -> None:
     """And of one that an address asks for it says how to have it, not that nothing changes."""
     monkeypatch.setattr("harness.report.page.steps._MOST_COMPARED", 15)
-    (tmp_path / "index.html").write_text(render(with_timings()), encoding="utf-8")
+    found = with_timings()
+    targets = (replace(one, stamps=None if one.engine == "tensorrt" else one.stamps) for one in found.targets)
+    (tmp_path / "index.html").write_text(render(replace(found, targets=tuple(targets))), encoding="utf-8")
     made = Opened(browser, tmp_path / "index.html", "#a=rtx16&b=rtx17&metric=against")
     page = made.page
     settled(page)
@@ -248,6 +250,16 @@ def test_a_noisy_time_is_shown_as_about(
     assert "median 1.3 ms, too noisy" in noisy.locator("xpath=..").get_attribute("title")
     assert "≈" not in quiet.inner_text()
     assert "too noisy" not in quiet.get_attribute("aria-label")
+    assert made.complaints == []
+    made.context.close()
+
+
+def test_a_step_of_tensorrt_is_one_click_away(browser: Browser, folder: Path) -> None:
+    made = Opened(browser, folder / "index.html")
+    made.page.locator("#starts a", has_text="8.6 → 10.2").click()
+    settled(made.page)
+    assert made.page.url.endswith("#a=trt86&b=trt102")
+    assert made.page.locator("#step .headline").inner_text().startswith("Nobody has run trt86 or trt102")
     assert made.complaints == []
     made.context.close()
 

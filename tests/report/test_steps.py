@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
-import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,28 +13,33 @@ from harness.layers.datatype import NARROW
 from harness.report.compare.pairs import Column, Kind
 from harness.report.compare.steps import Steps
 from harness.report.compare.upgrade import upgrade
+from harness.report.model import Results, TargetView
 from harness.report.page import steps as page_steps
 from harness.report.page.cells import facts
 from harness.report.page.html import render
-from harness.report.page.steps import offered, packed_steps
+from harness.report.page.packing import unsqueezed
+from harness.report.page.steps import offered, packed_steps, starts
 from harness.report.results import assemble
 from harness.words import Class, Grade, Precision, Verdict
 from tests.report import factory
+from tests.report.handmade import STAMPS, target
 from tests.report.test_pages import resolved
 from tests.report.test_step_page import with_claims, with_timings, with_unasked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harness.report.model import Results
-
 pytestmark = pytest.mark.unit
 
+PHRASES = ("text", "cause", "instead", "sure", "seen")
 SCRIPTS = sorted((Path(page_steps.__file__).parent / "static").glob("*.js"))
 
 
 def named(table: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the rows of a table as the page's script makes objects of them."""
+    if "columns" in table:
+        rows = zip(*table["columns"].values(), strict=True)
+        return [dict(zip(table["columns"], row, strict=True)) for row in rows]
     return [dict(zip(table["fields"], row, strict=True)) for row in table["rows"]]
 
 
@@ -44,7 +47,7 @@ def held(results: Results) -> dict[tuple[str, str], Any]:
     """Return the steps in a page by their two targets."""
 
     def opened(chunk: dict[str, Any]) -> Any:
-        plain = json.loads(zlib.decompress(base64.b64decode(chunk["packed"])))
+        plain = json.loads(unsqueezed(chunk["packed"]))
         return resolved(plain["rows"], plain["table"])
 
     found = {}
@@ -61,11 +64,8 @@ def held(results: Results) -> dict[tuple[str, str], Any]:
 
 def spelt(table: dict[str, Any], phrases: list[str]) -> dict[str, Any]:
     """Return a step's rows with the phrases that they number."""
-    at = [table["fields"].index(field) for field in ("text", "cause", "instead", "sure", "seen")]
-    rows = [
-        [phrases[value] if place in at else value for place, value in enumerate(row)] for row in table["rows"]
-    ]
-    return {"fields": table["fields"], "rows": rows}
+    told = {name: [phrases[at] for at in table["columns"][name]] for name in PHRASES}
+    return {"columns": {**table["columns"], **told}}
 
 
 @pytest.mark.parametrize("make", [factory.results, with_timings, with_claims, with_unasked])
@@ -83,13 +83,27 @@ def test_every_step_of_the_page_is_what_was_judged(make: Callable[[], Results]) 
         )
         rows = [(row["kind"], *names[row["row"]]) for row in named(step["rows"])]
         assert rows == [(row.kind, row.case, row.variant) for row in wanted.rows]
-        for row, judged in zip(named(step["rows"]), wanted.rows, strict=True):
+        for row, each in zip(named(step["rows"]), wanted.rows, strict=True):
             assert {
                 **row,
-                **{key: getattr(judged, key) for key in ("text", "cause", "instead", "sure", "seen")},
+                **{key: getattr(each, key) for key in PHRASES},
             } == row
-        tiles = named(step["tiles"])
-        assert {tile["kind"]: tile["rows"] for tile in tiles} == {kind: wanted.count(kind) for kind in Kind}
+        tiles = [
+            (tile["kind"], tile["label"], tile["number"] or str(wanted.count(Kind(tile["kind"]))))
+            for tile in named(step["tiles"])
+        ]
+        assert tiles == [(tile.kind, tile.label, tile.number) for tile in wanted.tiles()]
+        guessed = upgrade(Column(results, before), Column(results, after), guesses=True)
+        told = {**step, **step["guesses"]}
+        assert (told["headline"], told["basis"], told["quiet"]) == (
+            guessed.headline,
+            guessed.basis,
+            guessed.quiet,
+        )
+        judged = guessed if step["guesses"] else wanted
+        assert [(row["kind"], row["text"], row["instead"], row["sure"]) for row in named(told["rows"])] == [
+            (row.kind, row.text, row.instead, row.sure) for row in judged.rows
+        ]
 
 
 def test_latency_is_told_against_a_column_only_where_it_may_be() -> None:
@@ -148,3 +162,39 @@ def test_no_script_judges(script: Path) -> None:
     literals = set(re.findall(r'"([a-z_0-9]+)"', text)) | set(re.findall(r"'([a-z_0-9]+)'", text))
     assert sorted(literals & EVERY_WORD) == []
     assert not set(map(str, NARROW)) & set(re.findall(r"\w+(?=:)", text))
+
+
+def test_steps_between_major_versions_of_tensorrt_are_one_click_away() -> None:
+    """From the newest of each to the newest of a later one; not of other products, nor the step that is shown."""
+
+    def of(name: str, version: str, **fields: Any) -> TargetView:
+        return target(name, version, **{"series": "TensorRT", "engine": "tensorrt", "stamps": None, **fields})
+
+    targets = (
+        of("t85", "8.5"),
+        of("t86", "8.6"),
+        of("t107", "10.7"),
+        of("t110", "11.0"),
+        of("l86", "8.6", series="Jetson", platform="jetson"),
+        of("l103", "10.3", series="Jetson", platform="jetson"),
+        of("s86", "8.6", series="TensorRT, SM 7.5"),
+        of("s103", "10.3", series="TensorRT, SM 7.5"),
+        of("r1", "1.0", series="RTX", engine="tensorrt_rtx"),
+        of("r2", "2.0", series="RTX", engine="tensorrt_rtx"),
+    )
+
+    def told(*changed: TargetView) -> dict[str, list[tuple[str, str]]]:
+        own = {target.id: target for target in (*targets, *changed)}
+        found = starts(Results(tuple(own.values()), (), ()))
+        return {each.product: [(one.id, other.id) for one, other in each.steps] for each in found}
+
+    every = [("t86", "t107"), ("t86", "t110"), ("t107", "t110")]
+    jetson = {"TensorRT on Jetson": [("l86", "l103")]}
+    run = {"stamps": STAMPS}
+    assert told(of("r1", "1.0", series="RTX", engine="tensorrt_rtx", **run)) == {
+        "TensorRT": every[:2],
+        **jetson,
+    }
+    both = (of("t107", "10.7", **run), of("t110", "11.0", **run))
+    assert told(*both) == {"TensorRT": every[:2], **jetson}
+    assert told(of("t85", "8.5", **run), of("t86", "8.6", **run)) == {"TensorRT": every, **jetson}

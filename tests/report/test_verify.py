@@ -41,6 +41,16 @@ def test_a_finished_folder_has_no_fault(tmp_path: Path) -> None:
     assert faults(finished(tmp_path)) == ""
 
 
+def test_a_line_that_is_no_record_is_a_fault_and_the_others_are_looked_at(tmp_path: Path) -> None:
+    """And the report, which passed it over with a sentence, follows from the others."""
+    finished(tmp_path)
+    (file,) = (tmp_path / "records").iterdir()
+    first, _, rest = file.read_bytes().partition(b"\n")
+    file.write_bytes(first + b'\n{"schema": 1}\n' + rest)
+    assert faults(tmp_path).startswith(f"{file}:2: not a record this harness reads, and passed over: ")
+    assert "\n" not in faults(tmp_path)
+
+
 def test_records_are_read_and_models_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By a report, and by its check: of a long history that is most of the time they take."""
     done: list[str] = []

@@ -163,6 +163,7 @@ def test_tests_that_hold_everything_kill_all_and_leave_nothing_behind(tmp_path: 
     assert contents(root) == before
 
 
+@pytest.mark.long
 def test_hollow_tests_let_live_and_each_survivor_is_told_with_its_reason(tmp_path: Path) -> None:
     root = planted(tmp_path, HOLLOW)
     (root / "tools").mkdir()
@@ -201,6 +202,7 @@ def test_an_entry_without_a_reason_is_a_mistake(tmp_path: Path, entry: str, said
         read_reasons(tmp_path / "file.yaml")
 
 
+@pytest.mark.long
 def test_programs_that_tests_start_see_the_mutant(tmp_path: Path) -> None:
     root = planted(tmp_path, OUTSIDE)
     change = changes(root)["count >= LEAST => count > LEAST"]
@@ -209,6 +211,7 @@ def test_programs_that_tests_start_see_the_mutant(tmp_path: Path) -> None:
     assert done.returncode == 0
 
 
+@pytest.mark.long
 def test_an_endless_mutant_ends(tmp_path: Path) -> None:
     tests = "from planted.counted import rounds\n\ndef test_rounds():\n    assert rounds(3) == 3\n"
     root = planted(tmp_path, tests, ENDLESS)
@@ -217,6 +220,7 @@ def test_an_endless_mutant_ends(tmp_path: Path) -> None:
     assert done.returncode == 0
 
 
+@pytest.mark.long
 def test_an_interrupt_leaves_nothing(tmp_path: Path) -> None:
     begun, scratch = tmp_path / "begun", tmp_path / "scratch"
     tests = f"""

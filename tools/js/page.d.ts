@@ -12,27 +12,27 @@ interface Target {
 interface Case { name: string; title: string; summary: string; links: { url: string; title: string }[] }
 interface RowFields {
   name: string; title: string; role: string; role_name: string; counterpart: string | null; tags: string[];
-  wanted: { node: string; want: string; op: string }[]; spans: Span[]; changes: [number, number][];
+  spans: Span[]; changes: [number, number][];
 }
-interface Row extends RowFields { index: number; case: Case; full: string }
-interface Span { series: string; text: string; claimed: boolean; guesses?: string }
+interface Row extends RowFields { index: number; case: Case; full: string; wanted: { node: string; want: string; op: string }[] }
+interface Span { series: string; text: string; guesses?: string }
 interface Fold { rows: number[]; name: string; said: string }
 type Line = number | Fold;
 interface Look {
   cls: string; bucket: string; letters: string; classes: string; corner: string; under: string; chip: string;
   words: string; said: string; nodes: [ran: string, kept: boolean][]; states: string[]; signature: string | null;
-  ran: string[]; measured: boolean; past: string[]; known: string; grade: string; bad: number; good: boolean; guess: number | null;
+  ran: string[]; measured: boolean; past: string[]; known: string; grade: string; bad: number; good: boolean; fails: boolean; guess: number | null;
 }
-interface Time { row: number; column: number; median: number; stack: number; noisy: boolean }
+interface Time { row: number; column: number; median: number; stack: number; noisy: number }
 interface PageData {
   targets: Omit<Target, "index">[]; pair: [string, string]; series: number[][]; cases: Case[];
-  rows: Table<RowFields & { case: number }>; folds: Table<Fold>; looks: Table<Look>; grid: number[][]; times: Table<Time>;
+  rows: Table<RowFields & { case: number; wanted: [node: string, want: string, op: string][] }>; folds: Table<Fold>; looks: Table<Look>; grid: number[][]; times: Table<Time>;
   marks: { [cls: string]: { letters: string; shape: string; name: string } };
   kinds: { id: string; name: string; meaning: string }[];
   replaced: { [signature: string]: [old: string, now: string, url: string][] };
   patterns: { [kind: string]: [mark: string, path: string] };
   query: { states: string[]; pasts: string[]; precisions: string[]; engines: { [key: string]: string } };
-  archives: string[]; errors: Chunk; issues: string; called: Table<CalledBy>; phrases: Chunk; steps: (Chunk & { to: number[] })[]; evidence: (Chunk & { rows: number[] })[];
+  archives: string[]; errors: Chunk; models: Chunk; issues: string; home: string; called: Table<CalledBy>; phrases: Chunk; steps: (Chunk & { to: number[] })[]; evidence: (Chunk & { rows: number[] })[];
 }
 
 // What pasted text is recognised by, and what was said in it, by place.
@@ -43,7 +43,7 @@ interface Known { signatures: Signature[]; finders: { [name: string]: RegExp }; 
 interface ParserError { text: string; code: string; operator: string; node: string }
 interface Said {
   messages: [severity: string, text: string][]; parserErrors: ParserError[]; native: string; errors: string[]; missing: string[];
-  failedPhase: string; verbose: string[]; loose: string[];
+  failedPhase: string; verbose: string[]; loose: string[]; at: Map<string, number>;
 }
 interface ErrorPlace { operator: string; node: string }
 interface Hit { where: string; text: string; groups: { [name: string]: string } }
@@ -55,15 +55,15 @@ interface Part { name: string; what: string }
 interface StepLine { kind: string; row: number; text: string; cause: string; instead: string; sure: string; seen: string; guessed: boolean }
 interface Step {
   headline: string; basis: string; quiet: string;
-  tiles: { kind: string; number: string; label: string; rows: number }[]; rows: StepLine[];
+  tiles: { kind: string; label: string; number: string }[]; rows: StepLine[];
   crossed: { row: number; node: string; before: string; after: string }[]; changes: { row: number; said: string }[];
-  guesses: Partial<Step>;
+  troubles?: [id: string, title: string, seen: string][]; guesses: Partial<Step>;
 }
 interface Against { column: number; said(row: number, column: number): string }
 
 interface Evidence { variant: Variant; cells: Cell[] }
 interface Variant {
-  name: string; wanted?: [node: string, want: string][]; recipe: string; hashes: [string, string][]; file: string; onnx?: string;
+  name: string; wanted?: [node: string, want: string][]; recipe: string; hashes: [string, string][]; file: string; onnx?: [start: number, length: number][];
   expectations: { says: string; how: string; url?: string; source?: string; where?: string; note?: string }[]; tags?: string[]; graph?: Graph;
 }
 interface Cell {

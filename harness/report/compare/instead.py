@@ -33,8 +33,14 @@ class _Remedy(NamedTuple):
         return f"{self.variant.case}[{self.variant.name}]"
 
     @property
+    def elsewhere(self) -> str:
+        """Return the source of a guess, which somebody tried: with another version or model; "" where there is none."""
+        claim = self.side.claim
+        return source(claim) if claim and self.side.grade is Grade.GUESSED else ""
+
+    @property
     def untried(self) -> bool:
-        """Tell whether nobody has run it or reports of it, and nobody guesses that it fails."""
+        """Tell whether nobody has run it or reports of it here, and nobody guesses that it fails."""
         return self.side.why == NOT_RUN if self.side.cls is None else self.side.grade is Grade.GUESSED
 
     def told(self) -> str:
@@ -47,9 +53,15 @@ class _Remedy(NamedTuple):
         return f"{self.name} {side.does()}{chip}, {side.graded}{where}{self.because()}"
 
     def guessed(self) -> str:
-        """Return that nobody tried it, with what is guessed that it does."""
+        """Return what is guessed that it does, and from what; that it is untried where nobody reports of it at all."""
+        if self.elsewhere:
+            return f"{self.name} {self.side.does()}, guessed from {self.elsewhere}{self.because()}"
         guess = f"; guessed: {self.side.does()}" if self.side.cls else ""
         return f"{self.name} (untried{guess}{self.because()})"
+
+    def named(self) -> str:
+        """Return its name, with the source that tells of it by another version or model, if there is one."""
+        return f"{self.name}{f' ({self.elsewhere})' if self.elsewhere else ''}{self.because()}"
 
     def because(self) -> str:
         """Say why a variant of another case is named."""
@@ -93,8 +105,10 @@ class Meanwhile:
         if untried and self._guesses:
             return "; ".join(remedy.guessed() for remedy in untried[:_MOST])
         if untried:
-            names = ", ".join(f"{remedy.name}{remedy.because()}" for remedy in untried[:_MOST])
-            return f"a workaround is known that nobody has tried on {self._target}: {names}"
+            names = ", ".join(remedy.named() for remedy in untried[:_MOST])
+            told = any(remedy.elsewhere for remedy in untried[:_MOST])
+            how = ", and what is reported of it does not name" if told else " that nobody has tried on"
+            return f"a workaround is known{how} {self._target}: {names}"
         proven = all(remedy.side.grade is Grade.MEASURED for remedy in every)
         return (
             f"none of {len(every)} known here {'works' if proven else 'is known to work'} on {self._target}"

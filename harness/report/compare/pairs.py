@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum, auto
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.judge.timing import RUN_TO_RUN
@@ -32,12 +33,12 @@ class Kind(Word):
     BUILDS_WITHOUT = "builds_without"
     WIDER = "wider"
     SLOWER = "slower"
-    NEWLY_UNKNOWN = "newly_unknown"
     OTHERWISE = "otherwise"
     FIXED = "fixed"
     PRECISION_GAINED = "precision_gained"
     NARROWER = "narrower"
     FASTER = "faster"
+    NEWLY_UNKNOWN = "newly_unknown"
 
 
 class NotComparable(Enum):
@@ -99,11 +100,14 @@ class Known:
         return side(self.cells[key], replace(own, wanted=variant.wanted), guesses=self.guesses)
 
 
+#: What a class that works stands at.
+_STANDS = 2
 #: Of a variant that a report does not have.
 _NOT_THERE = Side(None, why="not in that report")
 
 
-class Pair(NamedTuple):
+@dataclass(frozen=True)
+class Pair:
     """A variant and what is known of it on both sides; `altered` says that model or recipe are not the same.
 
     Where GPUs took part both sides are of the same one; where they have none in common `apart` is true.
@@ -115,26 +119,34 @@ class Pair(NamedTuple):
     altered: bool
     apart: bool = False
 
-    @property
+    @cached_property
     def known(self) -> bool:
         """Tell whether both sides are known, and each for itself: one claim about both tells nothing of a step."""
         return self.old.cls is not None and self.new.cls is not None and not self.open
 
-    @property
+    @cached_property
     def open(self) -> bool:
         """Tell whether what is said of both sides does not tell them apart.
 
         That is one and the same claim, where nobody ran either; or one side builds or runs, as somebody says who says
-        nothing of the precision, and of the other only the precision is known to be lost.
+        nothing of the precision, and of the other only the precision is known to be lost; or one side could not be
+        built without a GPU, and the other had one.
         """
         old, new = self.old, self.new
         if old.cls is None or new.cls is None:
             return False
+        if Class.NEEDS_GPU_TO_BUILD in (old.cls, new.cls) and (old.had_gpu or new.had_gpu):
+            return True
         one = old.claim is not None and old.grade is not Grade.MEASURED and old.claim == new.claim
         silent = not (old.on_precision and new.on_precision)
         return one or (silent and {standing(old.cls), standing(new.cls)} == {1, 2})
 
-    @property
+    @cached_property
+    def unheralded(self) -> bool:
+        """Tell whether the new side fails or loses precision, and nothing is known of the old one."""
+        return self.old.cls is None and fails(self.new.cls)
+
+    @cached_property
     def grade(self) -> Grade:
         """Return how sure a known pair is: as sure as the less sure side."""
         sure = list(Grade)
@@ -145,6 +157,27 @@ class Pair(NamedTuple):
         """Return the GPU that both sides are of, where another took part too."""
         chosen = self.new.gpu and not self.apart and (self.old.beside or self.new.beside)
         return self.new.gpu[1] if self.new.gpu and chosen else ""
+
+    @cached_property
+    def int8(self) -> list[tuple[int, str]]:
+        """Return of the nodes that are wanted in INT8 the place among the wanted ones, and the operator."""
+        ops = self.variant.ops
+        wanted = enumerate(self.variant.wanted)
+        return [(at, ops.get(node, "?")) for at, (node, want) in wanted if want is Precision.INT8]
+
+    @cached_property
+    def kinds(self) -> list[Kind]:
+        """Return what became of the variant: nothing, one thing, or one and a change of its latency."""
+        return [kind for kind in (_kind(self) or _width(self), _speed(self)) if kind]
+
+    @cached_property
+    def crossed(self) -> list[tuple[str, str, str]]:
+        """Return the nodes that nobody wished for and that left or took a narrow type: each with before and after."""
+        if not (self.old.rest and self.new.demanded and standing(self.old.cls) and standing(self.new.cls)):
+            return []
+        before = dict(self.old.rest)
+        both = [(node, before[node], after) for node, after in self.new.rest if node in before]
+        return [each for each in both if crosses(Precision(each[1]), Precision(each[2]))]
 
 
 class Pace(NamedTuple):
@@ -188,16 +221,25 @@ def known(results: Results, names: Mapping[str, str], *, guesses: bool = False) 
     return made
 
 
-def pairs(before: Known, after: Known) -> tuple[Pair, ...]:
-    """Return every variant with both its sides: in the order of `after`, then those that only `before` has."""
-    made = []
+def pairs(
+    before: Known, after: Known, made: dict[tuple[Key, int, int], Pair] | None = None
+) -> tuple[Pair, ...]:
+    """Return every variant with both its sides: in the order of `after`, then those that only `before` has.
+
+    `made` keeps the pairs for other steps of the same report; its columns have to keep their sides.
+    """
+    made = {} if made is None else made
+    found = []
     for key in dict.fromkeys((*after.variants, *before.variants)):
         old, new = before.variants.get(key), after.variants.get(key)
         variant = new or before.variants[key]
         sides = before.side(key, variant), after.side(key, variant)
-        altered = bool(old and new and _subject(old) != _subject(new))
-        made.append(_like_with_like(Pair(variant, *sides, altered)))
-    return tuple(made)
+        place = (key, id(sides[0]), id(sides[1]))
+        if place not in made:
+            altered = bool(old and new and _subject(old) != _subject(new))
+            made[place] = _like_with_like(Pair(variant, *sides, altered))
+        found.append(made[place])
+    return tuple(found)
 
 
 def _like_with_like(pair: Pair) -> Pair:
@@ -207,31 +249,17 @@ def _like_with_like(pair: Pair) -> Pair:
         return pair
     olds, news = ([each for each in (one, *one.beside) if each.gpu] for one in (old, new))
     alike = [
-        pair._replace(old=replace(one, beside=old.beside), new=replace(other, beside=new.beside))
+        replace(pair, old=replace(one, beside=old.beside), new=replace(other, beside=new.beside))
         for one in olds
         for other in news
         if one.gpu == other.gpu
     ]
-    return min(alike, key=_loss) if alike else pair._replace(apart=bool(olds and news))
+    return min(alike, key=_loss) if alike else replace(pair, apart=bool(olds and news))
 
 
 def _loss(pair: Pair) -> int:
     """Return the place of what became of a variant among the kinds, worst first."""
-    return min((list(Kind).index(kind) for kind in kinds(pair)), default=len(Kind))
-
-
-def kinds(pair: Pair) -> list[Kind]:
-    """Return what became of a variant: nothing, one thing, or one and a change of its latency."""
-    return [kind for kind in (_kind(pair) or _width(pair), _speed(pair)) if kind]
-
-
-def crossed(pair: Pair) -> list[tuple[str, str, str]]:
-    """Return the nodes that nobody wished for and that left or took a narrow type: each with before and after."""
-    if not (pair.old.rest and pair.new.demanded and standing(pair.old.cls) and standing(pair.new.cls)):
-        return []
-    before = dict(pair.old.rest)
-    both = [(node, before[node], after) for node, after in pair.new.rest if node in before]
-    return [each for each in both if crosses(Precision(each[1]), Precision(each[2]))]
+    return min((list(Kind).index(kind) for kind in pair.kinds), default=len(Kind))
 
 
 def why_not_comparable(pair: Pair, old: SideTiming, new: SideTiming) -> NotComparable | None:
@@ -251,9 +279,14 @@ def pace(pair: Pair) -> Pace | None:
     return Pace(old, new, new.interval[0] / old.interval[1], new.interval[1] / old.interval[0])
 
 
+def fails(cls: Class | None) -> bool:
+    """Tell whether a class is known and does not work as wanted; what a GPU was missing for tells nothing."""
+    return cls not in (None, Class.NEEDS_GPU_TO_BUILD) and standing(cls) < _STANDS
+
+
 def standing(cls: Class | None) -> int:
     """Return 2 for a class that works, 1 for one that works without its precision, 0 for one that fails or is none."""
-    return 2 if cls in GOOD else 1 if cls is Class.PRECISION_LOST else 0
+    return _STANDS if cls in GOOD else 1 if cls is Class.PRECISION_LOST else 0
 
 
 def _subject(variant: VariantView) -> tuple[str, str]:
@@ -285,7 +318,7 @@ def _kind(pair: Pair) -> Kind | None:
 
 def _width(pair: Pair) -> Kind | None:
     """Tell a wider type from a narrower one, of nodes that nobody wished for; that fails no step."""
-    found = crossed(pair)
+    found = pair.crossed
     if any(Precision(before) in NARROW for _, before, _ in found):
         return Kind.WIDER
     return Kind.NARROWER if found else None

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from packaging.version import Version
 
 from harness.layers.datatype import FLOATS, NARROW, WEIGHTS, same_precision
-from harness.report.claimed import drawn, says
+from harness.report.claimed import built_but, drawn, says
+from harness.report.labels import drawn_as
 from harness.report.model import Change, Span, TargetView
-from harness.words import GOOD, PREDICATE, UNJUDGED, Class, Grade, Precision, said
+from harness.words import GOOD, PREDICATE, UNJUDGED, Class, Grade, Precision, Verdict, said
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -138,7 +139,10 @@ def spans(variant: VariantView, runs: Mapping[str, Run]) -> list[Span]:
 
 
 class _Point(NamedTuple):
-    """What is known of one version, in words too, and how sure that is; `state` is NOT_RUN where nothing is."""
+    """What is known of one version, in words too, and how sure that is; `state` is NOT_RUN where nothing is.
+
+    Of an engine that was only built, and is known to fail when it is run, that is how it fails.
+    """
 
     target: TargetView
     state: Class
@@ -148,9 +152,11 @@ class _Point(NamedTuple):
 
 
 def _point(variant: VariantView, target: TargetView, cell: CellView) -> _Point:
+    claim = variant.expectations[cell.claims[0]] if cell.claims else None
+    if claim and cell.verdict is Verdict.FAILS_WHEN_RUN:
+        return _Point(target, claim.outcome, built_but(claim), cell.chip, str(claim.grade))
     if cell.measured:
         return _Point(target, cell.cls, PREDICATE[cell.cls], cell.chip, str(Grade.MEASURED))
-    claim = variant.expectations[cell.claims[0]] if cell.claims else None
     if claim is None or claim.outcome in UNJUDGED:
         return _Point(target, Class.NOT_RUN, "", "", "")
     return _Point(target, drawn(claim), says(claim), "", str(claim.grade))
@@ -222,9 +228,10 @@ def changes(variant: VariantView, run: Run) -> tuple[Change, ...]:
 
 
 def _difference(variant: VariantView, old: CellView, new: CellView) -> Difference | None:
-    if old.cls is not new.cls:
-        better = None if (old.cls in GOOD) == (new.cls in GOOD) else new.cls in GOOD
-        return "class", better, f"{PREDICATE[old.cls]} before, {PREDICATE[new.cls]} after", new.chip
+    was, now = drawn_as(old), drawn_as(new)
+    if was is not now:
+        better = None if (was in GOOD) == (now in GOOD) else now in GOOD
+        return "class", better, f"{_does(old)} before, {_does(new)} after", new.chip
     wanted = dict(variant.wanted)
     moved = _moved(old.precision, new.precision, wanted)
     rest = unasked(old, variant)
@@ -237,6 +244,11 @@ def _difference(variant: VariantView, old: CellView, new: CellView) -> Differenc
     return _layer_difference(old, new)
 
 
+def _does(cell: CellView) -> str:
+    known_to_fail = cell.verdict is Verdict.FAILS_WHEN_RUN
+    return f"{PREDICATE[cell.cls]}{' and is known to fail when run' if known_to_fail else ''}"
+
+
 def _moved(
     old: Mapping[str, Precision], new: Mapping[str, Precision], nodes: Iterable[str]
 ) -> list[tuple[str, Precision, Precision]]:
@@ -247,10 +259,22 @@ def _moved(
 
 def _layer_difference(old: CellView, new: CellView) -> Difference | None:
     before, after = _fusions(old.layers), _fusions(new.layers)
+    fused = old.attention_kernel, new.attention_kernel
+    if None not in fused and bool(fused[0]) is not bool(fused[1]):
+        now = (
+            f"runs as one fused kernel, {fused[1]}"
+            if fused[1]
+            else f"no longer runs as one fused kernel, {fused[0]}"
+        )
+        return "layers", bool(fused[1]), f"attention {now}", _counted(old, new)
     if not before or not after or before == after:
         return None
-    count = f"{len(old.layers)} → {len(new.layers)} layers" if len(old.layers) != len(new.layers) else ""
-    return "layers", None, "", "; ".join(filter(None, [count, _example(before - after, after - before)]))
+    example = _example(before - after, after - before)
+    return "layers", None, "", "; ".join(filter(None, [_counted(old, new), example]))
+
+
+def _counted(old: CellView, new: CellView) -> str:
+    return f"{len(old.layers)} → {len(new.layers)} layers" if len(old.layers) != len(new.layers) else ""
 
 
 def _fusions(layers: Sequence[Layer]) -> Counter[tuple[tuple[str, ...], str]]:

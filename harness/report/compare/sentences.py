@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from harness.engines import ENGINES
 from harness.report.compare.pairs import Kind, NotComparable, standing, why_not_comparable
 from harness.report.compare.sides import STACK
-from harness.words import Class, Grade, Precision
+from harness.words import Class, Engine, Grade, Precision
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -42,8 +43,17 @@ def _answer(step: Step, both: Sequence[Pair], counts: Mapping[Kind, int], unrun:
         return f"{f'{unrun}. By these, going' if unrun else 'Going'} to {after} {' and '.join(parts)} {known}"
     if unrun:
         # What nobody has run is no all-clear.
-        return f"{unrun}. They name none that breaks or loses precision, {known}"
-    return f"Nothing that {_good(both)} on {before} breaks or loses precision on {after}, {known}"
+        return f"{unrun}. They name none that breaks or loses precision, {known}{_unheralded(step)}"
+    return f"Nothing that {_good(both)} on {before} breaks or loses precision on {after}, {known}{_unheralded(step)}"
+
+
+def _unheralded(step: Step) -> str:
+    """Say of how many that fail or lose precision after nothing is known before, which is no all-clear either."""
+    many = sum(pair.unheralded and pair.new.grade is not Grade.GUESSED for pair in step.pairs)
+    if not many:
+        return ""
+    told = "more fails or loses" if many == 1 else "more fail or lose"
+    return f" But {many} {told} precision on {step.after.called}, and nothing is known of {step.before.called} there."
 
 
 def _worse(counts: Mapping[Kind, int]) -> list[str]:
@@ -68,7 +78,13 @@ def _nobody_ran(step: Step) -> str:
         if one.grade is Grade.REPORTED
     }
     many = len(reports)
-    spoken = f"{many} reports speak" if many > 1 else "1 report speaks" if many else "no report speaks"
+    spoken = (
+        f"{many} reported claims speak"
+        if many > 1
+        else "1 reported claim speaks"
+        if many
+        else "no report speaks"
+    )
     return f"Nobody has run {' or '.join(unrun)}; {spoken} of {'it' if len(unrun) == 1 else 'them'}"
 
 
@@ -77,25 +93,21 @@ def _guesses(step: Step, rows: Sequence[Row]) -> str:
     many = sum(pair.known and pair.grade is Grade.GUESSED for pair in step.pairs)
     if not many:
         return ""
-    parts = _worse(Counter(row.kind for row in rows if row.guessed))
-    return f" By guesses on {many} more it {' and '.join(parts) or 'breaks none, which nobody has tried'}."
+    counts = Counter(row.kind for row in rows if row.guessed)
+    told = " and ".join(_worse(counts)) or "breaks none, which nobody has tried"
+    return f" By guesses on {many} more it {told}{_without(counts[Kind.BUILDS_WITHOUT])}."
 
 
 def basis(step: Step) -> str:
-    """Return what of the step was not measured, not run, on other GPUs, or is flaky; "" where nothing."""
-    return " ".join(filter(None, (_unmeasured(step), _built(step), _apart(step), _flaky(step))))
+    """Say what to mind: different products, what was not measured, not run, on other GPUs, or is flaky."""
+    return " ".join(
+        filter(None, (_strangers(step), _unmeasured(step), _built(step), _apart(step), _flaky(step)))
+    )
 
 
 def coverage(step: Step) -> str:
     """Count, by operator, the wanted INT8 nodes that run in it, for each side on which any was built."""
-    wanted = [
-        (row, at, ops.get(node, "?"))
-        for row, pair in enumerate(step.pairs)
-        if any(want is Precision.INT8 for _, want in pair.variant.wanted)
-        for ops in [pair.variant.ops]
-        for at, (node, want) in enumerate(pair.variant.wanted)
-        if want is Precision.INT8
-    ]
+    wanted = [(row, at, op) for row, pair in enumerate(step.pairs) for at, op in pair.int8]
     if not wanted:
         return ""
     told = ", ".join(
@@ -144,6 +156,15 @@ def _good(both: Sequence[Pair]) -> str:
     found = {pair.old.cls for pair in both}
     said = [word for cls, word in ((Class.OK, "works"), (Class.BUILT, "builds")) if cls in found]
     return " or ".join(said) or "works"
+
+
+def _strangers(step: Step) -> str | None:
+    """Say that the sides are different products: their versions are no older and newer ones of one thing."""
+    names = [(column.called, ENGINES[Engine(column.view.engine)].product) for column, _ in step.sides]
+    (before, old), (after, new) = names
+    if old == new:
+        return None
+    return f"{before} is {old} and {after} is {new}: different products, so this is no upgrade."
 
 
 def _unmeasured(step: Step) -> str | None:

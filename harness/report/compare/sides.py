@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from harness.judge.timing import RUN_TO_RUN, interval
@@ -11,7 +11,7 @@ from harness.record.gpu import gpu_of
 from harness.report.advice import general_advice
 from harness.report.claimed import drawn, on_precision, says, seen_by
 from harness.report.compare.ranges import unasked
-from harness.words import GOOD, PREDICATE, UNJUDGED, Class, Grade, Precision
+from harness.words import GOOD, PREDICATE, UNJUDGED, Class, Grade, Precision, Verdict
 
 if TYPE_CHECKING:
     from harness.case import Expectation
@@ -46,7 +46,8 @@ class Side:
     type or in a float. `why` says why nothing is known, or why it failed: the cause, never where that was read, which
     is `seen`. `flaky` are the classes seen where runs on the same stack disagree. `demanded` says that the engine has
     to keep the precision. `gpu` is the compute capability and product of the GPU that took part, `beside` what other
-    GPUs found. `claim` is what a side rests on that nobody ran.
+    GPUs found. `claim` is what a side rests on that nobody ran; with `built` the engine was built here, and the claim
+    is of what it does when it is run.
     """
 
     cls: Class | None
@@ -65,11 +66,19 @@ class Side:
     beside: tuple[Side, ...] = ()
     claim: Expectation | None = None
     seen: str = ""
+    built: bool = False
 
     @property
     def on_precision(self) -> bool:
         """Tell whether the side says anything of the precision; a claim that something builds does not."""
         return self.claim is None or on_precision(self.claim)
+
+    @property
+    def had_gpu(self) -> bool:
+        """Tell whether it is about a machine with a GPU, as what others say of a version is unless they say so."""
+        if self.claim and self.grade is not Grade.MEASURED:
+            return self.cls is not Class.NEEDS_GPU_TO_BUILD
+        return self.gpu is not None or bool(self.claim and self.claim.compute_capability)
 
     def does(self) -> str:
         """Return what it does, as a predicate; of a claim no more than it says."""
@@ -79,12 +88,15 @@ class Side:
         """Return what is known in words: "builds (INT8 1/1)"; a predicate stands in place of that of the class."""
         if self.cls is None:
             return self.why
-        claimed = "" if self.grade is Grade.MEASURED else f"{self.grade}: "
-        return f"{claimed}{predicate or self.does()}{f' ({self.chip})' if self.chip else ''}"
+        claimed = "" if self.grade is Grade.MEASURED and not self.built else f"{self.grade}: "
+        built = f"{PREDICATE[Class.BUILT]}; " if self.built else ""
+        return f"{built}{claimed}{predicate or self.does()}{f' ({self.chip})' if self.chip else ''}"
 
 
 def side(cell: CellView, variant: VariantView, *, guesses: bool = False) -> Side:
     """Return what is known of a cell: measured, or else claimed, or else why neither; guesses where asked for."""
+    if cell.claims and cell.verdict is Verdict.FAILS_WHEN_RUN:
+        return replace(_claimed(variant.expectations[cell.claims[0]]), chip=cell.chip, built=True)
     if cell.measured:
         return Side(
             cell.cls,

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from harness.report.compare.instead import Meanwhile
 from harness.report.compare.pairs import Step, known, pairs
+from harness.report.compare.sides import side
 from harness.report.compare.upgrade import judged
-from harness.words import GOOD, Grade
+from harness.words import GOOD
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from harness.report.compare.pairs import Known
+    from harness.report.compare.pairs import Key, Known, Pair
+    from harness.report.compare.sides import Side
     from harness.report.compare.upgrade import Upgrade
     from harness.report.model import Results
+
+
+#: Pairs that are kept for the steps to come: a kilobyte each.
+_MOST_KEPT = 50_000
 
 
 class Steps:
@@ -24,11 +31,11 @@ class Steps:
         """Take the results, and what to call each target where that is not its id."""
         self.results = results
         called = {target.id: (names or {}).get(target.id, "") for target in results.targets}
-        self.known = known(results, called)
-        self.guessing = [
-            every if _guesses(every) else plain
-            for plain, every in zip(self.known, known(results, called, guesses=True), strict=True)
-        ]
+        # Of a variant many columns know the same: what two of them make of one another is judged once.
+        self._sides: dict[tuple[Key, Side], Side] = {}
+        self._pairs: dict[tuple[Key, int, int], Pair] = {}
+        self.known = [replace(each, sides=self._shared(each.sides)) for each in known(results, called)]
+        self.guessing = [self._with_guesses(each) for each in self.known]
         self._keys = [(variant.case, variant.name) for case in results.cases for variant in case.variants]
         self._meanwhile = {
             guesses: [
@@ -42,23 +49,34 @@ class Steps:
             for guesses in (False, True)
         }
 
-    def step(self, before: int, after: int, *, guesses: bool = False) -> tuple[Step, Upgrade]:
-        """Return both sides of every variant, and what becomes of them."""
-        columns = self.guessing if guesses else self.known
-        old, new = columns[before], columns[after]
-        step = Step(old, new, pairs(old, new))
-        return step, judged(step, self._meanwhile[guesses][after])
+    def _shared(self, sides: Mapping[Key, Side]) -> dict[Key, Side]:
+        """Return sides with one object for all of a variant that are the same."""
+        return {key: self._sides.setdefault((key, one), one) for key, one in sides.items()}
 
-    def guessed(self, before: int, after: int) -> bool:
-        """Tell whether guesses can make a difference to a step."""
-        return self.guessing[before].guesses or self.guessing[after].guesses
+    def _with_guesses(self, column: Known) -> Known:
+        """Return a column with what is guessed where nothing is known; the same one where nothing is."""
+        claimed = [key for key, one in column.sides.items() if one.cls is None and column.cells[key].claims]
+        found = {key: side(column.cells[key], column.variants[key], guesses=True) for key in claimed}
+        guessed = {key: one for key, one in found.items() if one.cls is not None}
+        if not guessed:
+            return column
+        return replace(column, sides={**column.sides, **self._shared(guessed)}, guesses=True)
+
+    def step(self, before: int, after: int) -> tuple[Step, Upgrade, Upgrade]:
+        """Return both sides of every variant, what becomes of them, and what does with guesses."""
+        if len(self._pairs) > _MOST_KEPT:
+            self._pairs.clear()
+        plain, guessing = (
+            Step(old, new, pairs(old, new, self._pairs))
+            for old, new in ((every[before], every[after]) for every in (self.known, self.guessing))
+        )
+        found = judged(plain, self._meanwhile[False][after])
+        if plain.before is guessing.before and plain.after is guessing.after:
+            return plain, found, found
+        return plain, found, judged(guessing, self._meanwhile[True][after], (plain, found))
 
     def instead(self, row: int, column: int, *, guesses: bool = False) -> str:
         """Return what to use in place of a variant that does not work on a column; "" where it does."""
-        side = (self.guessing if guesses else self.known)[column].sides.get(self._keys[row])
-        found = side and side.cls
+        one = (self.guessing if guesses else self.known)[column].sides.get(self._keys[row])
+        found = one and one.cls
         return self._meanwhile[guesses][column].of(row) if found and found not in GOOD else ""
-
-
-def _guesses(column: Known) -> bool:
-    return any(one.grade is Grade.GUESSED for one in column.sides.values())

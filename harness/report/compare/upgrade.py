@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from packaging.version import Version
 
+from harness.engines import ENGINES
 from harness.layers.datatype import same_precision
 from harness.report.compare.instead import Meanwhile
-from harness.report.compare.pairs import Kind, Pair, Step, crossed, kinds, known, pace, pairs, standing
+from harness.report.compare.pairs import Kind, Pair, Step, known, pace, pairs, standing
 from harness.report.compare.sentences import basis, coverage, headline, timing
-from harness.report.labels import KINDS
+from harness.report.compare.troubles import Trouble, counted, troubles
+from harness.report.labels import KINDS, MARKS
 from harness.report.text import milliseconds
-from harness.words import Grade, Precision, said
+from harness.words import Engine, Grade, Precision, said
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,15 +74,26 @@ class Row:
     guessed: bool = False
 
 
+class Alone(NamedTuple):
+    """A variant that fails or loses precision on the new side, and nothing is known of it on the old one."""
+
+    case: str
+    variant: str
+    said: str
+    grade: Grade
+    kind: Kind
+
+
 @dataclass(frozen=True)
 class Upgrade:
     """The step from one column to another; `same`, `added`, `dropped`, `unknown`, `open` count variants without a row.
 
     They are known on both sides, on the new one alone, on the old one and not applicable to the new one, on none, and
-    on both by what does not tell them apart; `failing` counts those of `added` that fail. `known` counts what is known
-    on both and not only guessed. `headline` answers in a sentence, `basis` says what of it was not measured or run, or
-    is flaky, `coverage` counts the nodes that are wanted in INT8, and `timing` says how far latencies were compared:
-    those of `timed` variants.
+    on both by what does not tell them apart; `alone` are those of `added` that fail or lose precision. `known` counts
+    what is known on both and not only guessed. `headline` answers in a sentence, `basis` says what of it was not
+    measured or run, or is flaky, `coverage` counts the nodes that are wanted in INT8, and `timing` says how far
+    latencies were compared: those of `timed` variants. `troubles` are defects that are reported of the new side and
+    that no variant shows.
     """
 
     before: str
@@ -97,16 +110,15 @@ class Upgrade:
     basis: str
     coverage: str
     timing: str
-    failing: int = 0
+    alone: tuple[Alone, ...] = ()
+    troubles: tuple[Trouble, ...] = ()
 
     @property
     def rest(self) -> str:
         """Return the sentence that counts the variants without a row."""
+        bad = f" ({len(self.alone)} of them to fail or lose precision)" if self.alone else ""
         counted = (
-            (
-                self.added,
-                f"known on {self.after} alone{f' ({self.failing} of them to fail)' if self.failing else ''}",
-            ),
+            (self.added, f"known on {self.after} alone{bad}"),
             (self.dropped, f"known on {self.before} but not applicable to {self.after}"),
             (self.open, "with nothing said of both that tells the two apart"),
             (self.unknown, "known on neither"),
@@ -137,7 +149,15 @@ class Upgrade:
             return Tile(kind, "\N{EN DASH}", f"{name}, not compared", count)
         # Of a step of which nothing is known, none is no answer.
         nothing = not (self.known or count or kind is Kind.NEWLY_UNKNOWN)
-        return Tile(kind, "\N{EN DASH}" if nothing else str(count), name, count)
+        return Tile(kind, "\N{EN DASH}" if nothing else str(count), name + self._besides(kind, count), count)
+
+    def _besides(self, kind: Kind, count: int) -> str:
+        """Say how many rows of a tile rest on a report, and how many more fail so with nothing known before."""
+        found = [row for row in self.rows if row.kind is kind and row.seen and not row.guessed]
+        reported = 0 if kind is Kind.NEWLY_UNKNOWN else len(found)
+        said = f", {f'{reported} ' if reported < count else ''}reported" if reported else ""
+        alone = sum(one.kind is kind for one in self.alone)
+        return f"{said}; {alone} more with nothing known before" if alone else said
 
     def to_json(self) -> dict[str, Any]:
         """Return the step as plain JSON data, with the counts."""
@@ -163,39 +183,70 @@ def upgrade(before: Column, after: Column, *, guesses: bool = False) -> Upgrade:
     )
 
 
-def judged(step: Step, meanwhile: Meanwhile) -> Upgrade:
-    """Return what a step does to every variant; `meanwhile` knows what to use on its new side."""
+def judged(step: Step, meanwhile: Meanwhile, plain: tuple[Step, Upgrade] | None = None) -> Upgrade:
+    """Return what a step does to every variant; `meanwhile` knows what to use on its new side.
+
+    `plain` is the same step without guesses, and what it does: these leave its timings and nodes as they are.
+    """
     before, after = step.before, step.after
-    found = [kinds(pair) for pair in step.pairs]
-    rows = [_row(step, at, kind, meanwhile) for at, every in enumerate(found) for kind in every]
-    rows.sort(key=lambda row: _ORDER[row.kind])
+    rows = _rows(step, meanwhile, plain)
     still = Counter(
         "open" if pair.open else (pair.old.cls is not None, pair.new.cls is not None)
-        for pair, every in zip(step.pairs, found, strict=True)
-        if not every
+        for pair in step.pairs
+        if not pair.kinds
     )
-    timed, timing_said = timing(step)
+    timed = (plain[1].timed, plain[1].timing) if plain else timing(step)
+    covered = plain[1].coverage if plain else coverage(step)
     counts = still[True, True], still[False, True], still[True, False], still[False, False], still["open"]
     sure = sum(pair.known and pair.grade is not Grade.GUESSED for pair in step.pairs)
-    said = headline(step, rows), basis(step), coverage(step), timing_said
-    failing = sum(
-        pair.old.cls is None and pair.new.cls is not None and not standing(pair.new.cls)
+    met = troubles(step)
+    said = headline(step, rows) + counted(met, after.called), basis(step), covered, timed[1]
+    alone = tuple(
+        Alone(
+            pair.variant.case,
+            pair.variant.name,
+            pair.new.told() if pair.new.claim else f"{MARKS[cls].name}, {grade}",
+            grade,
+            Kind.PRECISION_LOST if standing(cls) else Kind.BROKEN,
+        )
         for pair in step.pairs
+        if pair.unheralded and (cls := pair.new.cls) and (grade := pair.new.grade)
     )
-    return Upgrade(before.called, after.called, tuple(rows), *counts, sure, timed, *said, failing)
+    return Upgrade(before.called, after.called, tuple(rows), *counts, sure, timed[0], *said, alone, met)
+
+
+def _rows(step: Step, meanwhile: Meanwhile, plain: tuple[Step, Upgrade] | None) -> list[Row]:
+    """Return the rows, worst first; of what guesses leave as it is nothing but what to use meanwhile is new."""
+    same = [one is other for one, other in zip(plain[0].pairs, step.pairs, strict=True)] if plain else []
+    known = {(row.kind, row.case, row.variant): row for row in plain[1].rows} if plain else {}
+    rows = []
+    for at, pair in enumerate(step.pairs):
+        for kind in pair.kinds:
+            row = known[kind, pair.variant.case, pair.variant.name] if plain and same[at] else None
+            if row is None:
+                row = _row(step, at, kind, meanwhile)
+            elif kind in _WANTING and row.instead != meanwhile.of(at):
+                row = dataclasses.replace(row, instead=meanwhile.of(at))
+            rows.append(row)
+    return sorted(rows, key=lambda row: _ORDER[row.kind])
 
 
 def default_pair(results: Results) -> tuple[str, str]:
-    """Return the two newest measured targets of the series with most of them.
+    """Return the two newest measured targets of the series with most of them, of TensorRT itself where it has two.
 
     Where no series has two, the targets that were not run count as well; where still none has, the first and the last.
     """
+
+    def worth(series: Sequence[TargetView]) -> tuple[bool, int]:
+        asked_for = ENGINES[Engine(series[0].engine)].by_major and bool(series[0].stamps)
+        return asked_for and len(series) > 1, len(series)
+
     for measured in (True, False):
         by_series: dict[str, list[TargetView]] = {}
         for target in results.targets:
             if target.stamps or not measured:
                 by_series.setdefault(target.series, []).append(target)
-        best = max(by_series.values(), key=len, default=[])
+        best = max(by_series.values(), key=worth, default=[])
         if len(best) > 1:
             older, newer = sorted(best, key=lambda target: Version(target.version))[-2:]
             return older.id, newer.id
@@ -209,7 +260,7 @@ def change(pair: Pair) -> str:
     if not found:
         return ""
     part = math.floor((found.new.median / found.old.median - 1) * 100 + 0.5)
-    about = "" if _TIMED & set(kinds(pair)) else "≈"
+    about = "" if _TIMED & set(pair.kinds) else "≈"
     sign = "\N{MINUS SIGN}" if part < 0 else "+"
     return f"{about}{sign}{abs(part)} %"
 
@@ -266,7 +317,7 @@ def _lost(pair: Pair) -> str:
 
 def _crossed(pair: Pair, kind: Kind) -> str:
     """Name the nodes that nobody wished for and that left or took a narrow type."""
-    found = [f"{node} {said(old)} → {said(new)}" for node, old, new in crossed(pair)]
+    found = [f"{node} {said(old)} → {said(new)}" for node, old, new in pair.crossed]
     return f"{'' if kind in _UNASKED or not found else 'not asked for: '}{_some(found)}"
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from markupsafe import escape
 
 from harness.report.counts import counts
+from harness.report.labels import drawn_as
 from harness.report.text import visible
 from harness.words import GOOD
 
@@ -16,7 +17,10 @@ if TYPE_CHECKING:
 
 _LABEL = "TensorRT matrix"
 #: Buckets of cells that an engine was asked about.
-_MEASURED = ("regressed", "new", "disputed", "fixed", "not_reproduced", "known_failure", "expected", "new_ok")
+_MEASURED = (
+    *("regressed", "new", "disputed", "fixed", "not_reproduced"),
+    *("known_failure", "fails_when_run", "expected", "new_ok"),
+)
 #: White text on each of these has a contrast of 4.5 or more.
 _COLOURS = {"red": "#b3261e", "amber": "#8a5a00", "green": "#1a7f37", "grey": "#555555"}
 #: Pixels a character of 11 px Verdana takes; `textLength` fits the text to it whatever font is there.
@@ -45,7 +49,7 @@ def badge_of_case(results: Results, case: str) -> str:
     cells = tuple(cell for cell in results.cells if cell.case == case)
     message, colour = _message(counts(replace(results, cells=cells)))
     measured = [cell for cell in cells if cell.measured]
-    failing = sum(cell.cls not in GOOD for cell in measured)
+    failing = sum(drawn_as(cell) not in GOOD for cell in measured)
     told = f"{message}, {failing} of {len(measured)} fail" if measured else message
     return _drawn(case, told, colour)
 

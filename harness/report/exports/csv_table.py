@@ -29,6 +29,7 @@ COLUMNS = (
     "claim_class",
     "claim_grade",
     "claim_level",
+    "claim_compute_capability",
     "claim_source",
     "precision",
     "flaky",
@@ -98,11 +99,11 @@ def _row(cell: CellView, target: TargetView, claim: Expectation | None) -> tuple
 
 
 def _claimed(claim: Expectation | None) -> tuple[str | None, ...]:
-    """Return the class, grade, level and address of the claim that is judged first."""
+    """Return the class, grade, level, GPUs and address of the claim that is judged first."""
     if claim is None:
-        return None, None, None, None
+        return (None,) * 5
     address = claim.source.url if claim.source else None
-    return str(claim.outcome), str(claim.grade), claim.level, address
+    return str(claim.outcome), str(claim.grade), claim.level, claim.compute_capability, address
 
 
 def _on_gpu(result: GpuResult) -> str:

@@ -71,8 +71,8 @@ def _patterns(generation: Generation) -> Iterator[str]:
 
 
 def _is_of(target: TargetView, generation: Generation) -> bool:
-    """Tell whether a column is about this generation: built for it, measured on it, or of its board."""
-    if target.platform == "jetson":
-        return generation in gpus(target.compute_capability, jetson=True)
+    """Tell whether a column is about this generation: it runs on it, was built for it or measured on it."""
+    if generation in gpus(target.compute_capability, jetson=target.platform == "jetson"):
+        return True
     measured = target.stamps.environment.get("compute_capability") if target.stamps else None
     return f"SM {generation.capability}" in target.series.split(", ") or measured == generation.capability

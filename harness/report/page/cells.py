@@ -12,8 +12,9 @@ from harness.judge.worst import badness
 from harness.layers.datatype import same_precision
 from harness.report import past
 from harness.report.claimed import by_whom, drawn, says
+from harness.report.compare.pairs import fails
 from harness.report.compare.upgrade import default_pair
-from harness.report.labels import BUCKETS, CLAIMED, CORNERS, KINDS, MARKS, PATTERNS, ROLES, bucket
+from harness.report.labels import BUCKETS, CLAIMED, CORNERS, KINDS, MARKS, PATTERNS, ROLES, bucket, drawn_as
 from harness.report.page import gpus
 from harness.report.page.columns import groups, target_data
 from harness.report.page.folds import Fold, folds
@@ -22,7 +23,7 @@ from harness.report.page.query import states, vocabulary
 from harness.report.page.steps import series_of
 from harness.report.page.unknown import told_spans
 from harness.report.text import capital, clip, milliseconds, visible
-from harness.words import GOOD, PREDICATE, Grade, Precision, said
+from harness.words import GOOD, Grade, Precision, said
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -52,7 +53,10 @@ def grid_of(results: Results) -> list[list[CellView]]:
 
 
 class Row(NamedTuple):
-    """A variant, with the number of its case; `changes` are the pairs of columns that were measured to differ."""
+    """A variant, with the number of its case.
+
+    `wanted` are nodes with precision and operator, `changes` the pairs of columns that were measured to differ.
+    """
 
     case: int
     name: str
@@ -61,7 +65,7 @@ class Row(NamedTuple):
     role_name: str
     counterpart: str | None
     tags: tuple[str, ...]
-    wanted: list[dict[str, str]]
+    wanted: list[tuple[str, str, str]]
     spans: list[dict[str, Any]]
     changes: list[tuple[int, int]]
 
@@ -71,8 +75,9 @@ class Look(NamedTuple):
 
     `said` is what is known in a few words, `nodes` what each wanted node ran in and whether that was asked for, `ran`
     and `past` and `states` are words of the query language. `known` is the class that it is known to end as, "" where
-    nothing is, `grade` how sure that is, `bad` how bad it is beside others, `good` that it is not. `guess` numbers the
-    look of those cells where guesses are shown, of which nothing else is known.
+    nothing is, `grade` how sure that is, `bad` how bad it is beside others, `good` that it is not, `fails` that it
+    fails or loses precision. `guess` numbers the look of those cells where guesses are shown, of which nothing else is
+    known.
     """
 
     cls: str
@@ -94,17 +99,27 @@ class Look(NamedTuple):
     grade: str
     bad: int
     good: bool
+    fails: bool
     guess: int | None = None
 
 
 class Time(NamedTuple):
-    """A cell's median in milliseconds; `stack` numbers what it was taken on."""
+    """A cell's median in milliseconds; `stack` numbers what it was taken on, `noisy` is 1 or 0."""
 
     row: int
     column: int
     median: float
     stack: int
-    noisy: bool
+    noisy: int
+
+
+class Grid(NamedTuple):
+    """The looks of all cells, and by row and column which one each has; what each row ends as; the timings."""
+
+    looks: dict[Look, int]
+    places: list[list[int]]
+    ends: list[tuple[str, ...]]
+    times: list[Time]
 
 
 def facts(results: Results, steps: Steps) -> dict[str, Any]:
@@ -112,35 +127,7 @@ def facts(results: Results, steps: Steps) -> dict[str, Any]:
     rows = rows_of(results)
     numbers = {case.name: number for number, case in enumerate(results.cases)}
     changes = _changes(results)
-    # What differs, numbered in the order it comes.
-    looks: dict[Look, int] = {}
-    stacks: dict[tuple[str, ...], int] = {}
-    known, guessing = (
-        {each.column.target: each for each in every} for every in (steps.known, steps.guessing)
-    )
-    grid: list[list[int]] = []
-    ends: list[tuple[str, ...]] = []
-    times: list[Time] = []
-    for row, ((_, variant), cells) in enumerate(zip(rows, grid_of(results), strict=True)):
-        sides = [known[cell.target].sides[variant.case, variant.name] for cell in cells]
-        line: list[int] = []
-        found: list[str] = []
-        for cell, one in zip(cells, sides, strict=True):
-            shown = _look(cell, variant, one)
-            if bucket(cell) == "guessed":
-                guess = guessing[cell.target].sides[variant.case, variant.name]
-                of = _look(cell, variant, guess, guesses=True)
-                shown = shown._replace(guess=looks.setdefault(of, len(looks)))
-                found.append(of.known)
-            found.append(shown.known or shown.cls)
-            line.append(looks.setdefault(shown, len(looks)))
-        grid.append(line)
-        ends.append(tuple(found))
-        times += [
-            Time(row, column, one.median, stacks.setdefault(one.stack, len(stacks)), not one.interval)
-            for column, one in enumerate(each.timing for each in sides)
-            if one
-        ]
+    grid = _grid(results, steps)
     return {
         "targets": [target_data(column) for group in groups(results) for column in group.columns],
         "pair": default_pair(results),
@@ -153,10 +140,10 @@ def facts(results: Results, steps: Steps) -> dict[str, Any]:
                 for case, variant in rows
             ),
         ),
-        "folds": table(Fold, folds([variant for _, variant in rows], ends)),
-        "looks": table(Look, looks),
-        "grid": grid,
-        "times": table(Time, times),
+        "folds": table(Fold, folds([variant for _, variant in rows], grid.ends)),
+        "looks": table(Look, grid.looks),
+        "grid": grid.places,
+        "times": table(Time, grid.times),
         "marks": {
             str(cls): {"letters": mark.letters, "shape": mark.shape, "name": mark.name}
             for cls, mark in MARKS.items()
@@ -168,6 +155,39 @@ def facts(results: Results, steps: Steps) -> dict[str, Any]:
         },
         "query": vocabulary(),
     }
+
+
+def _grid(results: Results, steps: Steps) -> Grid:
+    # What differs, numbered in the order it comes.
+    looks: dict[Look, int] = {}
+    stacks: dict[tuple[str, ...], int] = {}
+    known, guessing = (
+        {each.column.target: each for each in every} for every in (steps.known, steps.guessing)
+    )
+    places: list[list[int]] = []
+    ends: list[tuple[str, ...]] = []
+    times: list[Time] = []
+    for row, ((_, variant), cells) in enumerate(zip(rows_of(results), grid_of(results), strict=True)):
+        sides = [known[cell.target].sides[variant.case, variant.name] for cell in cells]
+        line: list[int] = []
+        found: list[str] = []
+        for cell, one in zip(cells, sides, strict=True):
+            shown = _look(cell, variant, one)
+            if bucket(cell) == "guessed":
+                guess = guessing[cell.target].sides[variant.case, variant.name]
+                of = _look(cell, variant, guess, guesses=True)
+                shown = shown._replace(guess=looks.setdefault(of, len(looks)))
+                found.append(of.known)
+            found.append(shown.known or shown.cls)
+            line.append(looks.setdefault(shown, len(looks)))
+        places.append(line)
+        ends.append(tuple(found))
+        times += [
+            Time(row, column, one.median, stacks.setdefault(one.stack, len(stacks)), int(not one.interval))
+            for column, one in enumerate(each.timing for each in sides)
+            if one
+        ]
+    return Grid(looks, places, ends, times)
 
 
 def _changes(results: Results) -> dict[tuple[str, str], list[tuple[int, int]]]:
@@ -195,7 +215,7 @@ def _row(case: int, variant: VariantView, changes: list[tuple[int, int]]) -> Row
         ROLES[variant.role],
         variant.counterpart,
         variant.tags,
-        [{"node": node, "want": said(want), "op": ops.get(node, "")} for node, want in variant.wanted],
+        [(node, said(want), ops.get(node, "")) for node, want in variant.wanted],
         [_span(span) for span in told_spans(variant)],
         changes,
     )
@@ -203,7 +223,7 @@ def _row(case: int, variant: VariantView, changes: list[tuple[int, int]]) -> Row
 
 def _span(span: Span) -> dict[str, Any]:
     """Return a sentence, and the one with guesses where it is another."""
-    plain = {"series": span.series, "text": span.text, "claimed": span.claimed}
+    plain = {"series": span.series, "text": span.text}
     return {**plain, "guesses": span.guesses} if span.guesses else plain
 
 
@@ -214,13 +234,13 @@ def look(cell: CellView, variant: VariantView, *, guesses: bool = False) -> dict
     """
     where = _shown(cell, guesses=guesses)
     claims = _only_claimed(cell, variant, guesses=guesses)
-    shown = drawn(claims[0]) if claims else cell.cls
+    shown = drawn(claims[0]) if claims else drawn_as(cell)
     mark = MARKS[shown]
     return {
         "letters": mark.letters + ("?" if where == "guessed" else ""),
         "classes": f"{mark.shape} k-{shown} b-{where}",
         "corner": (CORNERS.get(cell.verdict, "") if cell.measured else "")
-        + gpus.mark(cell)
+        + (gpus.mark(cell) or (claims[0].compute_capability or "" if claims else ""))
         + past.corner(cell),
         "under": by_whom(claims[0]) if claims else "old" if where == "stale" else cell.chip,
         "time": _time(cell.latency) if cell.latency else "",
@@ -243,7 +263,8 @@ def tooltip(cell: CellView, variant: VariantView, *, guesses: bool = False) -> s
         return f"{capital(clip(cell.sentence, 200))}{UNREPORTED}"
     if not cell.measured:
         return f"{BUCKETS[where][0]}: {clip(cell.reason or cell.sentence, 200)}"
-    parts = [f"{BUCKETS[where][0]}: {MARKS[cell.cls].name.lower()}", cell.chip, gpus.said(cell)]
+    ended = clip(cell.sentence, 200) if where == "fails_when_run" else MARKS[cell.cls].name.lower()
+    parts = [f"{BUCKETS[where][0]}: {ended}", cell.chip, gpus.said(cell)]
     marks = past.corner(cell)
     parts += [past.NEWS[word] for word, mark in past.TREND_MARKS.items() if mark in marks]
     if cell.diagnosis:
@@ -298,6 +319,7 @@ def _look(cell: CellView, variant: VariantView, one: Side, *, guesses: bool = Fa
         str(one.grade or ""),
         _bad(cell, one),
         one.cls in GOOD,
+        fails(one.cls),
     )
 
 
@@ -319,7 +341,7 @@ def _nodes(cell: CellView, variant: VariantView, one: Side) -> Iterator[tuple[st
     """Say of each wanted node what it ran in, or why that is not known, and whether that is what is wanted."""
     for at, (_, want) in enumerate(variant.wanted):
         ran = one.nodes[at] if one.nodes else ""
-        untold = "folded or not told" if cell.cls in GOOD else PREDICATE[cell.cls]
+        untold = "folded or not told" if one.cls in GOOD else one.does()
         yield (
             said(ran) or (untold if cell.measured else one.why or "not run"),
             bool(ran) and same_precision(want, Precision(ran)),

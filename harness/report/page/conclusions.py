@@ -9,7 +9,7 @@ from harness.record.from_json import fields_of
 from harness.report import past
 from harness.report.advice import general_advice
 from harness.report.claimed import says, source
-from harness.report.labels import BUCKETS, CLAIMED, MARKS, bucket
+from harness.report.labels import BUCKETS, CLAIMED, MARKS, bucket, drawn_as
 from harness.report.text import capital
 from harness.words import UNJUDGED, Grade
 
@@ -41,7 +41,7 @@ def concluded(cell: CellView, variant: VariantView, meanwhile: str, *, guesses: 
 def _state(cell: CellView, claim: Expectation | None) -> str:
     """Return the headline of the panel: bucket, class or what is claimed, and whether it is flaky."""
     where = "not_run" if bucket(cell) == "guessed" and not claim else bucket(cell)
-    title, known = BUCKETS[where][0], MARKS[cell.cls].name
+    title, known = BUCKETS[where][0], MARKS[drawn_as(cell)].name
     if claim and claim.outcome not in UNJUDGED:
         title, known = (capital(claim.graded) if claim.kind else title), says(claim)
     flaky = "; flaky" if "flaky" in past.history_words(cell) else ""

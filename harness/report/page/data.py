@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 import zlib
-from functools import cache
-from importlib.metadata import PackageNotFoundError, metadata
 from typing import TYPE_CHECKING, Any
 
 from harness.report.compare.steps import Steps
 from harness.report.page.called import Called, called
 from harness.report.page.cells import facts, grid_of, rows_of
-from harness.report.page.packing import clean, pack, table
+from harness.report.page.models import held
+from harness.report.page.packing import clean, pack, table, unsqueezed
 from harness.report.page.panel import cell_evidence, variant_evidence
 from harness.report.page.recognise import packed as packed_errors
 from harness.report.page.steps import packed_steps
+from harness.report.project import addresses
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,15 +28,8 @@ if TYPE_CHECKING:
 _CHUNK_ROWS = 16
 #: Bytes of packed evidence: so much in any page, and so much more for each cell. What does not fit is left out, the
 #: rows in which all is as expected first; results.json has it.
-_EVIDENCE_BYTES, _EVIDENCE_BYTES_A_CELL = 400_000, 36
-#: Labels of an address that takes reports, as packages name it.
-_ISSUES = frozenset({"issues", "bug tracker", "issue tracker", "tracker"})
-_PACKED = re.compile(r'(?<="packed":")[A-Za-z0-9+/=]+(?=")')
-
-
-#: A model of so many bytes is in the page, so that it needs no file beside it, and so many bytes of models altogether:
-#: the smallest first.
-LONGEST_MODEL, MOST_MODELS = 64 << 10, 1 << 20
+_EVIDENCE_BYTES, _EVIDENCE_BYTES_A_CELL = 400_000, 120
+_PACKED = re.compile(r'(?<="packed":")[^"]+(?=")')
 
 
 def page_data(
@@ -49,29 +41,26 @@ def page_data(
     """
     rows = list(zip(rows_of(results), grid_of(results), strict=True))
     steps = Steps(results)
+    beside = held(models or {})
     plain = clean(facts(results, steps))
     packed = {
         **packed_steps(steps),
-        "evidence": _evidence(rows, steps, _held(models or {})),
+        "evidence": _evidence(rows, steps, beside.places),
+        "models": {"packed": beside.packed},
         "errors": {"packed": packed_errors()},
     }
+    known = addresses()
     asked = {"called": table(Called, called(results))}
-    data = {**plain, "archives": list(archives), "issues": issues_page(), **asked, **packed}
+    data = {
+        **plain,
+        "archives": list(archives),
+        "issues": known["issues"],
+        "home": known["home"],
+        **asked,
+        **packed,
+    }
     text = json.dumps(data, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e")
-
-
-@cache
-def issues_page() -> str:
-    """Return the address at which this project takes reports, as its package names it, or ""."""
-    try:
-        named = metadata("trt-compat").get_all("Project-URL") or []
-    except PackageNotFoundError:
-        return ""
-    found = [str(entry).partition(", ") for entry in named]
-    return next(
-        (url for label, _, url in found if label.lower() in _ISSUES and url.startswith("https://")), ""
-    )
 
 
 def unpacked(page: str) -> str:
@@ -81,28 +70,15 @@ def unpacked(page: str) -> str:
 
 def _plain(packed: re.Match[str]) -> str:
     try:
-        return zlib.decompress(base64.b64decode(packed.group())).decode()
+        return unsqueezed(packed.group()).decode("latin-1")
     except (ValueError, zlib.error):
         return packed.group()
 
 
-def _held(models: Mapping[str, bytes]) -> dict[str, str]:
-    """Return the models that the page holds, in Base64 by the file's name; equal ones count once."""
-    held: dict[str, str] = {}
-    last, total = b"", 0
-    for name, data in sorted(models.items(), key=lambda entry: (len(entry[1]), entry[1], entry[0])):
-        total += 0 if data == last else len(data)
-        if len(data) > LONGEST_MODEL or total > MOST_MODELS:
-            break
-        last = data
-        held[name.rpartition("/")[2]] = base64.b64encode(data).decode()
-    return held
-
-
-def _evidence(rows: Rows, steps: Steps, models: Mapping[str, str]) -> list[dict[str, Any]]:
+def _evidence(rows: Rows, steps: Steps, models: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return chunks: packed rows with their numbers; in a matrix that may not fit, rows with news come first."""
     cells = len(steps.results.cells)
-    budget = _EVIDENCE_BYTES + _EVIDENCE_BYTES_A_CELL * cells + sum(map(len, models.values()))
+    budget = _EVIDENCE_BYTES + _EVIDENCE_BYTES_A_CELL * cells
     order = (
         sorted(range(len(rows)), key=lambda index: (not _news(rows[index][1]), index))
         if cells > _MANY
@@ -121,7 +97,7 @@ def _evidence(rows: Rows, steps: Steps, models: Mapping[str, str]) -> list[dict[
 
 #: Below this many cells everything fits, and neighbours in the table are best packed together.
 _MANY = 5000
-_NO_NEWS = frozenset({"expected", "known_failure", "not_run"})
+_NO_NEWS = frozenset({"expected", "known_failure", "fails_when_run", "not_run"})
 
 
 def _news(cells: Sequence[CellView]) -> bool:
@@ -133,7 +109,7 @@ def _row(
     names: tuple[CaseView, VariantView],
     cells: Sequence[CellView],
     steps: Steps,
-    models: Mapping[str, str],
+    models: Mapping[str, Any],
 ) -> dict[str, Any]:
     runs = steps.results.runs
     found = [

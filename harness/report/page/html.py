@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import re
 from functools import cache
+from html import unescape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -26,10 +25,13 @@ from harness.report.labels import BUCKETS, CORNERS, KINDS, MARKS, ROLES
 from harness.report.packed import RESULTS
 from harness.report.page.cells import look, spoken
 from harness.report.page.columns import NO_GPU, gpus_of, groups, short_digest
-from harness.report.page.data import LONGEST_MODEL, page_data
-from harness.report.page.steps import offered
+from harness.report.page.data import page_data
+from harness.report.page.models import LONGEST_MODEL
+from harness.report.page.steps import offered, starts
 from harness.report.page.unknown import questions, told_spans
 from harness.report.past import NEWS, TREND_MARKS, day, news
+from harness.report.project import addresses
+from harness.report.templates import environment, policy
 from harness.report.text import capital, clip, visible
 from harness.words import Class, Engine
 
@@ -50,8 +52,10 @@ _BRIEF = 240
 #: A matrix of more cells is drawn by the script, as far as it is scrolled to: 200 bytes a cell are half a megabyte for
 #: 2400, and a filter has to lay all of them out anew.
 _STATIC_CELLS = 2000
-#: A larger matrix than that has no table for readers without scripts: 80 bytes a cell.
-_PLAIN_CELLS = 4000
+#: A larger matrix than that has no table for readers without scripts: 40 bytes a cell.
+_PLAIN_CELLS = 8000
+#: A cell of that table; those of the matrix have a class too.
+_BARE_CELL = re.compile(r'<td id="([^"]*)">')
 #: Variants named under what changed, over all changes; every change is told.
 _MOST_CHANGES = 400
 #: Variants named under one cause of failures, each with all targets that it fails on.
@@ -61,6 +65,8 @@ _STEP_ROWS = 8
 _MOST_STEP_ROWS = 100
 #: What changed from run to run: rows shown, rows with those behind "earlier", cells named in a row.
 _NEWS_ROWS, _MOST_NEWS, _NEWS_CELLS = 12, 100, 3
+#: No literal of the scripts is longer than a line.
+_NO_CODE = re.compile(r"^ *(?:(?://.*|/\*\*(?:(?!\*/).)*\*/) *\n)?", re.MULTILINE)
 _STYLES = ("style.css", "matrix.css", "compact.css", "panel.css", "errors.css", "media.css")
 #: In the order in which they rely on one another.
 _SCRIPTS = (
@@ -80,7 +86,7 @@ def render(results: Results, archives: Sequence[str] = (), models: Mapping[str, 
     by_row: dict[tuple[str, str], list[CellView]] = {}
     for cell in results.cells:
         by_row.setdefault((cell.case, cell.variant), []).append(cell)
-    return (
+    page = (
         _environment()
         .get_template("index.html.j2")
         .render(
@@ -88,7 +94,7 @@ def render(results: Results, archives: Sequence[str] = (), models: Mapping[str, 
             results_file=RESULTS + PACKED if RESULTS in archives else RESULTS,
             style=Markup(style),  # noqa: S704  (a file of this package, under the hash that the policy names)
             script=Markup(script),  # noqa: S704
-            policy=_policy(style, script),
+            policy=policy(style, script),
             data=Markup(page_data(results, archives, models)),  # noqa: S704  (no "<" is left in it)
             tally=tally,
             plain=without_guesses(tally),
@@ -100,6 +106,8 @@ def render(results: Results, archives: Sequence[str] = (), models: Mapping[str, 
             changes=grouped(results.changes, _MOST_CHANGES),
             step=upgrade(Column(results, before), Column(results, after)),
             offered=offered(results).said,
+            starts=starts(results),
+            project=addresses(),
             static=len(results.cells) <= _STATIC_CELLS,
             bare=len(results.cells) <= _PLAIN_CELLS,
             clusters=clusters(results),
@@ -109,6 +117,15 @@ def render(results: Results, archives: Sequence[str] = (), models: Mapping[str, 
             runs=_runs(results),
         )
     )
+    return _without_idle_ids(page)
+
+
+def _without_idle_ids(page: str) -> str:
+    """Return the page whose table for readers without scripts names those cells alone that a link leads to."""
+    linked = set(re.findall(r'href="(#[^"]*)"', page))
+    return _BARE_CELL.sub(
+        lambda found: found[0] if str(escape(_anchor(unescape(found[1])))) in linked else "<td>", page
+    )
 
 
 def _asset(name: str) -> str:
@@ -116,36 +133,21 @@ def _asset(name: str) -> str:
 
 
 def _script() -> str:
-    bodies = [_asset(f"{name}.js") for name in _SCRIPTS]
+    """Return the scripts without indents and without lines that are remarks alone."""
+    bodies = [_NO_CODE.sub("", _asset(f"{name}.js")) for name in _SCRIPTS]
     return '"use strict";\n(() => {\n' + "".join(bodies) + "})();\n"
-
-
-def _policy(style: str, script: str) -> str:
-    return (
-        f"default-src 'none'; style-src 'sha256-{_sha256(style)}'; script-src 'sha256-{_sha256(script)}'; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
-    )
-
-
-def _sha256(text: str) -> str:
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 @cache
 def _environment() -> jinja2.Environment:
-    made = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_PAGE),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_shown,
-    )
+    made = environment(_PAGE)
     made.globals.update(MARKS=MARKS, BUCKETS=BUCKETS, CORNERS=CORNERS, ROLES=ROLES)
     made.globals.update(NEWS=NEWS, TREND_MARKS=TREND_MARKS, MOST_NEWS=_MOST_NEWS, NEWS_ROWS=_NEWS_ROWS)
     made.globals.update(READING=READING)
     made.globals.update(NEWS_CELLS=_NEWS_CELLS, DISAGREE=DISAGREE)
-    made.globals.update(Class=Class, NAMED=_NAMED_CELLS, FEW=_FEW_CELLS, MOST_FAILING=_MOST_FAILING)
+    made.globals.update(
+        Class=Class, Engine=Engine, NAMED=_NAMED_CELLS, FEW=_FEW_CELLS, MOST_FAILING=_MOST_FAILING
+    )
     made.globals.update(REPLACED=REPLACED)
     made.globals.update(KINDS=KINDS, STEP_ROWS=_STEP_ROWS, MOST_STEP_ROWS=_MOST_STEP_ROWS)
     made.filters.update(anchor=_anchor)
@@ -209,10 +211,6 @@ def _brief_address(url: str) -> str:
 
 def _cut(text: str) -> str:
     return clip(text, 600)
-
-
-def _shown(value: Any) -> Any:  # noqa: ANN401  (whatever the template prints)
-    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _runs(results: Results) -> dict[str, Any]:

@@ -1,8 +1,9 @@
-"""Packs data for the page: cleaned, without object keys from user data, each repeated part once, compressed, Base64.
+"""Packs data for the page: cleaned, without object keys from user data, each repeated part once, compressed, Base85.
 
 A chunk is JSON in which `table` holds what occurs more than once (`{"$": n}` stands for its entry n). Writing such
 parts once before compressing halves what zlib alone makes of the evidence: 379 KB in place of 715 KB for 2,400 cells.
-Rows of named fields are a table of the names and lists of values; maps keyed by strangers' names are lists of pairs.
+Rows of named fields are a table of the names and lists of values, or a list of values by name; maps keyed by
+strangers' names are lists of pairs.
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 
 #: A repeated piece shorter than this costs less than the reference to it.
 _WORTH_SHARING = 24
+#: What Python's Base85 has and HTML reads as markup, and what stands for it.
+_MARKUP, _PLAIN = b"<>", b".:"
+_SAFE, _BACK = bytes.maketrans(_MARKUP, _PLAIN), bytes.maketrans(_PLAIN, _MARKUP)
+_LISTS = (list, tuple)
 _encode = json.JSONEncoder().encode
 
 
@@ -31,12 +36,28 @@ def table(kind: type[NamedTuple], rows: Iterable[NamedTuple]) -> dict[str, Any]:
     return {"fields": list(kind._fields), "rows": list(rows)}
 
 
+def columns(kind: type[NamedTuple], rows: Iterable[NamedTuple]) -> dict[str, Any]:
+    """Return rows of one kind by their fields: what stands in one column is alike, and takes a quarter less packed."""
+    listed = list(rows)
+    return {"columns": {name: [row[at] for row in listed] for at, name in enumerate(kind._fields)}}
+
+
 def pack(rows: Iterable[dict[str, Any] | str]) -> str:
     """Return rows cleaned and compressed, with each part that occurs more than once written once."""
     pieces = _Pieces()
     plain = pieces.text(pieces.list_of(rows))
     text = f'{{"rows":{plain},"table":[{",".join(pieces.table)}]}}'
-    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
+    return squeeze(text.encode())
+
+
+def squeeze(data: bytes) -> str:
+    """Return data compressed, as text that neither JSON nor HTML has to escape: five characters for four bytes."""
+    return base64.b85encode(zlib.compress(data, 9)).translate(_SAFE).decode()
+
+
+def unsqueezed(text: str) -> bytes:
+    """Return what `squeeze` was given; ValueError or zlib.error for what is none of its text."""
+    return zlib.decompress(base64.b85decode(text.encode().translate(_BACK)))
 
 
 def clean(value: Any) -> Any:  # noqa: ANN401  (walks JSON)
@@ -47,7 +68,7 @@ def clean(value: Any) -> Any:  # noqa: ANN401  (walks JSON)
         return value if math.isfinite(value) else str(value)
     if isinstance(value, dict):
         return {key: clean(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
+    if isinstance(value, _LISTS):
         return [clean(entry) for entry in value]
     return value
 
@@ -84,8 +105,10 @@ class _Pieces:
         """Return the piece that a value is."""
         if isinstance(value, str):
             return self._strings.get(value) or self._string(value)
-        if isinstance(value, list | tuple):
+        if isinstance(value, _LISTS):
             return self.list_of(value)
+        if type(value) is int:
+            return self._leaf(str(value))
         if isinstance(value, dict):
             names, entries = tuple(value), tuple([self.of(entry) for entry in value.values()])
             return self._objects.get((names, entries)) or self._object(names, entries)

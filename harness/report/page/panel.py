@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from harness.layers.datatype import same_precision
 from harness.record.from_json import fields_of
 from harness.report import past
-from harness.report.labels import MARKS, ROLES
+from harness.report.labels import MARKS, ROLES, drawn_as
 from harness.report.page.conclusions import claim_evidence, concluded, slim
 from harness.report.page.gpus import gpu_rows
 from harness.report.page.layout import layout
 from harness.report.page.packing import table
-from harness.words import Class, Precision, said
+from harness.words import Class, Grade, Precision, said
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -27,9 +27,9 @@ _SAMPLES = 160
 
 
 def variant_evidence(
-    case: CaseView, variant: VariantView, models: Mapping[str, str] | None = None
+    case: CaseView, variant: VariantView, models: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Return a variant's recipe, claims, graph, and its model if it is among `models`, Base64 by the file's name."""
+    """Return a variant's recipe, claims, graph, and where its model's pieces are if `models` has it by its file."""
     file = f"{case.name}-{variant.name}.onnx"
     return slim(
         {
@@ -123,19 +123,16 @@ def cell_evidence(
     what they put in place of the rest.
     """
     end = cell.end
-    instead = meanwhile or {}
-    plain, guess = (concluded(cell, variant, instead.get(on, ""), guesses=on) for on in (False, True))
     return slim(
         {
-            **plain,
-            "guess": {key: value for key, value in guess.items() if value != plain[key]},
-            "class": MARKS[cell.cls].name,
-            "letters": MARKS[cell.cls].letters,
+            **_conclusions(cell, variant, meanwhile or {}),
+            "class": MARKS[drawn_as(cell)].name,
+            "letters": MARKS[drawn_as(cell)].letters,
             "reason": "" if cell.cls is Class.NOT_RUN else cell.reason,
             "sentence": cell.sentence,
             "expectation": cell.expectation,
             "notes": list(cell.notes),
-            "phases": _pairs(cell.phases),
+            "phases": [[name, _figures(seconds, 5)] for name, seconds in cell.phases.items()],
             "failedPhase": cell.failed_phase,
             "missingApi": cell.missing_api,
             "end": end.detail or end.kind if end and end.kind != "finished" else None,
@@ -161,6 +158,15 @@ def cell_evidence(
             "byGpu": gpu_rows(cell),
         }
     )
+
+
+def _conclusions(cell: CellView, variant: VariantView, instead: Mapping[bool, str]) -> dict[str, Any]:
+    """Return what is concluded of a cell without guesses, and under `guess` what these put in place of it."""
+    plain = guess = concluded(cell, variant, instead.get(False, ""), guesses=False)
+    guessed = any(variant.expectations[index].grade is Grade.GUESSED for index in cell.claims)
+    if guessed or instead.get(True, "") != plain["meanwhile"]:
+        guess = concluded(cell, variant, instead.get(True, ""), guesses=True)
+    return {**plain, "guess": {key: value for key, value in guess.items() if value != plain[key]}}
 
 
 class Ran(NamedTuple):
@@ -255,15 +261,20 @@ def _latency(cell: CellView) -> dict[str, Any] | None:
         "median": timing.median,
         "p95": timing.p95,
         "count": len(timing.samples),
-        "samples": [float(f"{sample:.5g}") for sample in timing.samples[::step]],
+        "samples": [_figures(sample, 4) for sample in timing.samples[::step]],
         "warmup": timing.warmup,
         "clock": timing.clock,
-        "spread": float(f"{timing.spread:.3g}"),
+        "spread": _figures(timing.spread, 3),
         "noise": timing.noise,
         "scope": timing.scope,
         "upload": timing.upload,
         "sensors": [[name, value, timing.after.get(name, "")] for name, value in timing.before.items()],
     }
+
+
+def _figures(value: float, many: int) -> float:
+    """Return a figure as exactly as it is shown or drawn."""
+    return float(f"{value:.{many}g}")
 
 
 #: Stamps that are told beside the recipe: a result that is shown is of today's model and recipe.

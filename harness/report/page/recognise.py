@@ -22,6 +22,7 @@ _FINDERS = {
     "importing": place.IMPORTING,
     "numbered": place.NUMBERED,
     "recipe": place.RECIPE,
+    "stamp": place.STAMP,
     "noise": engine_errors.NOISE,
 }
 
@@ -61,7 +62,12 @@ def packed() -> str:
 def _row(signature: Signature) -> _Signature:
     return _Signature(
         signature.id,
-        tuple((pattern.where, javascript(pattern.regex.pattern)) for pattern in signature.patterns),
+        tuple(
+            (pattern.where, javascript(pattern.regex.pattern))
+            for pattern in signature.patterns
+            # What is pasted comes without its model.
+            if pattern.where != "graph"
+        ),
         signature.generic,
         signature.note,
         signature.innocent,

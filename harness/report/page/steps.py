@@ -6,21 +6,22 @@ against that column.
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from packaging.version import Version
 
-from harness.report.compare.pairs import crossed
-from harness.report.compare.upgrade import Tile, change, default_pair
-from harness.report.page.packing import pack, table
-from harness.words import said
+from harness.engines import ENGINES
+from harness.report.compare.upgrade import change, default_pair
+from harness.report.page.packing import columns, pack
+from harness.words import Engine, said
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from harness.report.compare.steps import Steps
-    from harness.report.compare.upgrade import Row, Upgrade
-    from harness.report.model import Results
+    from harness.report.compare.upgrade import Row, Tile, Upgrade
+    from harness.report.model import Results, TargetView
 
 #: Variants that are compared over all steps: 3 to 4 bytes and 25 microseconds each. Steps grow with the square of the
 #: columns.
@@ -38,6 +39,14 @@ class Line(NamedTuple):
     sure: int
     seen: int
     guessed: bool
+
+
+class Shown(NamedTuple):
+    """A tile; its number is "" where it is that of the rows of its kind."""
+
+    kind: str
+    label: str
+    number: str
 
 
 class Crossing(NamedTuple):
@@ -96,24 +105,21 @@ class _Lines:
 
 
 def _step(steps: Steps, before: int, after: int, lines: _Lines) -> dict[str, Any]:
-    step, found = steps.step(before, after)
+    step, found, guessed = steps.step(before, after)
     crossings = (
         Crossing(row, node, said(old), said(new))
         for row, pair in enumerate(step.pairs)
-        for node, old, new in crossed(pair)
+        for node, old, new in pair.crossed
     )
     changes = (Change(row, change(pair)) for row, pair in enumerate(step.pairs))
     told = _told(found, lines)
-    if steps.guessed(before, after):
-        _, guessed = steps.step(before, after, guesses=True)
-        with_guesses = _told(guessed, lines)
-    else:
-        with_guesses = told
+    with_guesses = _told(guessed, lines) if guessed is not found else told
     return {
         **told,
         "guesses": {key: value for key, value in with_guesses.items() if value != told[key]},
-        "crossed": table(Crossing, crossings),
-        "changes": table(Change, (one for one in changes if one.said)),
+        "crossed": columns(Crossing, crossings),
+        "changes": columns(Change, (one for one in changes if one.said)),
+        **({"troubles": [(one.id, one.title, one.seen) for one in found.troubles]} if found.troubles else {}),
     }
 
 
@@ -123,9 +129,13 @@ def _told(found: Upgrade, lines: _Lines) -> dict[str, Any]:
         "headline": found.headline,
         "basis": found.basis,
         "quiet": found.quiet,
-        "tiles": table(Tile, found.tiles()),
-        "rows": table(Line, map(lines.of, found.rows)),
+        "tiles": columns(Shown, (Shown(tile.kind, tile.label, _number(tile)) for tile in found.tiles())),
+        "rows": columns(Line, map(lines.of, found.rows)),
     }
+
+
+def _number(tile: Tile) -> str:
+    return "" if tile.number == str(tile.rows) else tile.number
 
 
 def offered(results: Results) -> Offer:
@@ -160,6 +170,35 @@ def _tiers(results: Results) -> Iterator[tuple[str, Callable[[int, int], bool]]]
     yield f"between versions of one series, and those from and to {between}", near(len(ids))
     yield f"between neighbours in one series, and those from and to {between}", near(1)
     yield f"between {between}", lambda one, other: {one, other} <= pair
+
+
+class Start(NamedTuple):
+    """Steps of a product that are one click from the first screen: from and to, each a target."""
+
+    product: str
+    steps: tuple[tuple[TargetView, TargetView], ...]
+
+
+def starts(results: Results) -> list[Start]:
+    """Return the steps of TensorRT, and of it on Jetson, from the newest of each major version to that of a later one.
+
+    Readers come for these, while the step that is shown first is one that was measured.
+    """
+    there = offered(results).columns
+    shown = default_pair(results)
+    found = []
+    for series in series_of(results):
+        every = [results.targets[column] for column in series]
+        newest = {Version(target.version).major: at for at, target in zip(series, every, strict=True)}
+        pairs = [
+            (results.targets[before], results.targets[after])
+            for before, after in combinations(newest.values(), 2)
+            if after in there[before]
+        ]
+        steps = tuple(pair for pair in pairs if (pair[0].id, pair[1].id) != shown)
+        if ENGINES[Engine(every[0].engine)].by_major and "," not in every[0].series and steps:
+            found.append(Start(every[0].product, steps))
+    return found
 
 
 def series_of(results: Results) -> list[list[int]]:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 from harness.report.exports.badge import badge_of_case
-from harness.report.page.data import LONGEST_MODEL
+from harness.report.page.models import LONGEST_MODEL
 from harness.report.site import paths
 from harness.report.site.case_pages import case_pages
 from harness.report.site.error_pages import error_pages
 from harness.report.site.feed import feed
-from harness.report.site.material import Material
+from harness.report.site.material import Beside, Material
+from harness.report.site.question_pages import question_pages
 from harness.report.site.render import render, style
 from harness.report.site.run_pages import entry_page, run_pages
 from harness.report.site.target_pages import target_pages
@@ -28,15 +29,20 @@ if TYPE_CHECKING:
 
 
 def site_files(
-    results: Results, models: Mapping[tuple[str, str], bytes] | None = None, base: str = ""
+    results: Results,
+    models: Mapping[tuple[str, str], bytes] | None = None,
+    base: str = "",
+    beside: Beside | None = None,
 ) -> dict[str, bytes]:
     """Return every file of the site but for the whole report, by its place; the same bytes for the same results.
 
     `models` are those of the variants, by case and name, of which the small ones lie beside the pages; `base` is the
     site's address and ends in "/". Without one there are no canonical links and no sitemap, which are absolute.
     """
+    beside = beside or Beside()
     small = {paths.model(*key): data for key, data in (models or {}).items() if len(data) <= LONGEST_MODEL}
-    material = Material(results, base, frozenset(small))
+    tables = {f"{paths.LATEST}/{place}": title for place, title in beside.suites.items()}
+    material = Material(results, base, frozenset(small), tables, beside.questions)
     files = dict(small)
     places = []
     for page in pages(material):
@@ -46,7 +52,7 @@ def site_files(
     files[paths.FEED] = feed(material).encode()
     files["robots.txt"] = _robots(base).encode()
     if base:
-        files[paths.SITEMAP] = _sitemap(base, places).encode()
+        files[paths.SITEMAP] = _sitemap(base, [*places, paths.REPORT, *tables]).encode()
     for case in results.cases:
         files[paths.badge(case.name)] = badge_of_case(results, case.name).encode()
     return files
@@ -60,6 +66,7 @@ def pages(material: Material) -> Iterator[Page]:
     yield from case_pages(material)
     yield from target_pages(material)
     yield from run_pages(material)
+    yield from question_pages(material)
 
 
 def _robots(base: str) -> str:
@@ -67,9 +74,6 @@ def _robots(base: str) -> str:
 
 
 def _sitemap(base: str, places: list[str]) -> str:
-    """Return the sitemap, of the pages and the whole report."""
-    every = "".join(
-        f"<url><loc>{escape(paths.address(base, place))}</loc></url>\n" for place in (*places, paths.REPORT)
-    )
+    every = "".join(f"<url><loc>{escape(paths.address(base, place))}</loc></url>\n" for place in places)
     head = '<?xml version="1.0" encoding="utf-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
     return f"{head}{every}</urlset>\n"

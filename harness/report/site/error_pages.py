@@ -24,14 +24,15 @@ class About:
     """All that the page of an error says.
 
     `patterns` are what is looked for, each with where. `known` and `guessed` are the variants that fail so, each along
-    the versions; `proofs` those that put the advice to the test. `counts` are the results measured and reported.
+    the versions; `proofs` those that put the advice to the test, each with a guess that rests on a report. `counts`
+    are the results measured and reported.
     """
 
     entry: ErrorEntry
     patterns: tuple[tuple[str, str], ...]
     known: tuple[tuple[Key, tuple[Line, ...]], ...]
     guessed: tuple[tuple[Key, tuple[Line, ...]], ...]
-    proofs: tuple[tuple[Key, tuple[Line, ...]], ...]
+    proofs: tuple[tuple[Key, tuple[Line, ...], str], ...]
     counts: tuple[int, int]
 
 
@@ -75,13 +76,13 @@ def about(material: Material, entry: ErrorEntry, facts: Sequence[Fact]) -> About
     """Return all that the page of an error says; `facts` are those that fail by it."""
     known = told(facts)
     measured = sum(each.measured for each in known)
-    proofs = ((each.case, each.variant) for each in entry.proofs)
+    proofs = (((each.case, each.variant), each.guess) for each in entry.proofs)
     return About(
         entry,
         tuple((pattern.where, pattern.regex.pattern) for pattern in signatures()[entry.id].patterns),
         _by_variant(known),
         _by_variant(guesses(facts)),
-        tuple((key, lines(told(material.facts[key]))) for key in proofs),
+        tuple((key, lines(told(material.facts[key])), guess) for key, guess in proofs),
         (measured, len(known) - measured),
     )
 

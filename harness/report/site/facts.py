@@ -11,9 +11,9 @@ from packaging.version import Version
 
 from harness.judge.diagnosis import load_signatures
 from harness.report.advice import general_advice
-from harness.report.claimed import drawn, says
-from harness.report.labels import MARKS
-from harness.words import GOOD, PREDICATE, UNJUDGED, Class, Grade
+from harness.report.claimed import built_but, drawn, says
+from harness.report.labels import MARKS, drawn_as
+from harness.words import GOOD, PREDICATE, UNJUDGED, Class, Grade, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -70,12 +70,18 @@ class Fact:
     @property
     def letters(self) -> str:
         """Return the letters of the result."""
-        return MARKS[self.cls].letters if self.cls else ""
+        if self.cls is None:
+            return ""
+        return MARKS[drawn_as(self.cell) if self.cell.measured else self.cls].letters
 
 
 def fact(target: TargetView, cell: CellView, variant: VariantView) -> Fact:
-    """Return what is known of a cell: measured, or else claimed, or else nothing."""
-    if cell.measured:
+    """Return what is known of a cell: measured, or else claimed, or else nothing.
+
+    Of what was only built, and is known to fail when it is run, that is what is claimed.
+    """
+    fails = cell.verdict is Verdict.FAILS_WHEN_RUN
+    if cell.measured and not fails:
         said = PREDICATE[cell.cls] + (f", {cell.chip}" if cell.chip else "")
         # "observed once" or "disputed", where somebody else's measurement is all or contradicts.
         graded = next((each.trust for each in cell.by_gpu if each.trust), str(Grade.MEASURED))
@@ -85,7 +91,8 @@ def fact(target: TargetView, cell: CellView, variant: VariantView) -> Fact:
         return Fact(target, cell)
     advice = None if claim.outcome in GOOD else general_advice(claim.signature)
     graded = "measured before" if claim.grade is Grade.MEASURED else claim.graded
-    return Fact(target, cell, drawn(claim), claim.grade, graded, says(claim), claim, advice)
+    said = built_but(claim) if fails else says(claim)
+    return Fact(target, cell, drawn(claim), claim.grade, graded, said, claim, advice)
 
 
 @cache

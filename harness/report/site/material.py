@@ -13,6 +13,7 @@ from harness.report.site.routes import Route, routes
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from harness.case.questions import Question
     from harness.report.compare.upgrade import Upgrade
     from harness.report.model import Results, TargetView, VariantView
 
@@ -36,15 +37,26 @@ class Page:
 
 
 @dataclass(frozen=True)
-class Material:
-    """The results, and by what the pages look things up; `models` are the places of models that lie beside the pages.
+class Beside:
+    """What a site has beside the results: titles of suites' pages by their place beside the report, and questions."""
 
-    `base` is the site's address, which ends in "/", or "" where it is not known.
+    suites: Mapping[str, str] = field(default_factory=dict)
+    questions: tuple[Question, ...] = ()
+
+
+@dataclass(frozen=True)
+class Material:
+    """The results, what users ask of them, and by what the pages look things up.
+
+    `suites` are titles of their pages by place; `base` is the site's address, which ends in "/", or "" where it is
+    not known; `models` are the places of models that lie beside the pages.
     """
 
     results: Results
     base: str = ""
     models: frozenset[str] = frozenset()
+    suites: Mapping[str, str] = field(default_factory=dict)
+    questions: tuple[Question, ...] = ()
 
     @cached_property
     def targets(self) -> dict[str, TargetView]:
@@ -95,10 +107,16 @@ class Material:
     def _steps(self) -> Steps:
         return Steps(self.results, self._names)
 
+    @cached_property
+    def _judged(self) -> dict[tuple[int, int], tuple[Upgrade, Upgrade]]:
+        return {}
+
     def step(self, route: Route) -> tuple[Upgrade, Upgrade]:
         """Return what a step does, as far as it is measured or reported, and what with guesses."""
         at = self._columns[route.before], self._columns[route.after]
-        return self._steps.step(*at)[1], self._steps.step(*at, guesses=True)[1]
+        if at not in self._judged:
+            self._judged[at] = self._steps.step(*at)[1:]
+        return self._judged[at]
 
     def instead(self, each: Fact) -> str:
         """Return what to use in place of a variant that does not work on a target; "" where it does."""

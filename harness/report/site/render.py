@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jinja2
-from markupsafe import Markup
 
 from harness.report.errors import READING
 from harness.report.labels import MARKS
 from harness.report.page.columns import NO_GPU
 from harness.report.past import day
+from harness.report.project import addresses
 from harness.report.site import paths
 from harness.report.site.facts import apart, signatures
 from harness.report.site.titles import LONGEST_DESCRIPTION, LONGEST_TITLE
+from harness.report.templates import environment
 from harness.report.text import clip, milliseconds, visible
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def render(page: Page, material: Material) -> str:
             policy=POLICY,
             to=partial(paths.relative, page.path),
             material=material,
+            project=addresses(),
             targets=material.targets,
             variants=material.variants,
         )
@@ -55,23 +57,12 @@ def render(page: Page, material: Material) -> str:
 
 @cache
 def _environment() -> jinja2.Environment:
-    made = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_shown,
-    )
+    made = environment(TEMPLATES)
     made.globals.update(paths=paths, MARKS=MARKS, apart=apart, NO_GPU=NO_GPU)
     made.globals.update(known_errors=signatures, READING=READING)
     made.filters.update(day=day, cut=partial(clip, limit=600))
     made.filters.update(sentence=_sentence, milliseconds=milliseconds)
     return made
-
-
-def _shown(value: Any) -> Any:  # noqa: ANN401  (whatever the template prints)
-    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _sentence(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.report.compare.pairs import Kind
+from harness.report.compare.choices import HEADS, NOBODY, choice
 from harness.report.labels import KINDS
 from harness.report.site import paths
 from harness.report.site.material import Page
@@ -47,10 +47,15 @@ def upgrade_pages(material: Material) -> Iterator[Page]:
         "and what to do meanwhile.",
         "From one version to another",
         "upgrades.html.j2",
-        {"families": families},
+        {"families": families, "heads": HEADS, "nobody": NOBODY, "choices": _choices(material)},
     )
     for route in material.routes:
         yield _upgrade(material, route)
+
+
+def _choices(material: Material) -> dict[Route, tuple[str, ...]]:
+    """Return what is known of each step forwards, to choose a version by."""
+    return {route: choice(material.step(route)[0]) for route in material.routes if not route.across}
 
 
 def _upgrade(material: Material, route: Route) -> Page:
@@ -79,7 +84,7 @@ def _upgrade(material: Material, route: Route) -> Page:
 
 
 def _parts(rows: Sequence[Row]) -> list[Part]:
-    """Return rows by kind, in their order but for what is merely not known any more, and by cause."""
+    """Return rows by kind, in their order, and by cause."""
     found: dict[str, dict[str, list[Row]]] = {}
     for row in rows:
         found.setdefault(str(row.kind), {}).setdefault(row.cause, []).append(row)
@@ -92,7 +97,7 @@ def _parts(rows: Sequence[Row]) -> list[Part]:
                 for cause, every in sorted(by_cause.items(), key=lambda each: (not each[0], -len(each[1])))
             ),
         )
-        for kind, by_cause in sorted(found.items(), key=lambda each: each[0] == Kind.NEWLY_UNKNOWN)
+        for kind, by_cause in found.items()
     ]
 
 

@@ -14,7 +14,7 @@ const targets = data.targets.map((target, index) => ({ ...target, index }));
 const byTarget = new Map(targets.map((target) => [target.id, target]));
 /** @type {Row[]} */
 const rows = zipped(data.rows).map((row, index) => ({
-  ...row, index, case: data.cases[row.case], full: `${data.cases[row.case].name}[${row.name}]`,
+  ...row, index, case: data.cases[row.case], wanted: row.wanted.map(([node, want, op]) => ({ node, want, op })), full: `${data.cases[row.case].name}[${row.name}]`,
 }));
 const looks = zipped(data.looks);
 // What is only guessed is shown where the reader asks for it: other looks, other sentences, other steps.
@@ -80,12 +80,34 @@ const spoken = (row, column) => {
 };
 
 // ---- what is packed: unpacked when it is asked for -------------------------------------------------------------
-/** @type {(packed: string) => Promise<{ rows: unknown[]; table: unknown[] }>} */
-const unpack = async (packed) => {
-  const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
-  const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return JSON.parse(await new Response(plain).text());
+const DIGITS = new Map([..."0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;.=:?@^_`{|}~"].map((letter, at) => [letter, at]));
+// Five digits of 85 are four bytes; of the last ones those that are missing are the highest.
+/** @type {(packed: string) => Uint8Array<ArrayBuffer>} */
+const bytesOf = (packed) => {
+  const bytes = new DataView(new ArrayBuffer(Math.ceil(packed.length / 5) * 4));
+  for (let at = 0; at < packed.length; at += 5) {
+    let value = 0;
+    for (let digit = at; digit < at + 5; digit += 1) value = value * 85 + (DIGITS.get(packed[digit]) ?? 84);
+    bytes.setUint32((at / 5) * 4, value);
+  }
+  return new Uint8Array(bytes.buffer, 0, Math.floor((packed.length * 4) / 5));
 };
+/** @type {(packed: string) => Response} */
+const inflated = (packed) => new Response(new Blob([bytesOf(packed)]).stream().pipeThrough(new DecompressionStream("deflate")));
+/** @type {(packed: string) => Promise<{ rows: unknown[]; table: unknown[] }>} */
+const unpack = async (packed) => JSON.parse(await inflated(packed).text());
+/** @type {Promise<ArrayBuffer> | null} */
+let models = null;
+// Returns a model that the page holds, byte by byte a letter.
+/** @type {(pieces: [start: number, length: number][]) => Promise<string>} */
+const modelOf = async (pieces) => {
+  models = models || inflated(data.models.packed).arrayBuffer();
+  const all = await models;
+  return pieces.map((piece) => Array.from(new Uint8Array(all, ...piece), (byte) => String.fromCharCode(byte)).join("")).join("");
+};
+// Rows come by their fields too.
+/** @type {(columns: [field: string, values: unknown[]][]) => object[]} */
+const downwards = (columns) => columns[0][1].map((_, at) => Object.fromEntries(columns.map(([field, values]) => [field, values[at]])));
 // `table` holds what occurs more than once in a chunk; {"$": n} stands for entry n.
 /** @type {(value: any, table: unknown[]) => any} */
 const resolve = (value, table) => {
@@ -94,6 +116,7 @@ const resolve = (value, table) => {
   if ("$" in value) return resolve(table[value.$], table);
   /** @type {any} */
   const made = Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, resolve(entry, table)]));
+  if ("columns" in made) return downwards(Object.entries(made.columns));
   return "fields" in made && "rows" in made ? zipped(made) : made;
 };
 /** @type {Map<Chunk, Promise<any[]>>} */

@@ -1,6 +1,7 @@
 // ---- what an engine complained of, as harness/judge has it: diagnosis.py, engine_errors.py and place.py -----------
 const PLACES = ["errors", "parser", "warnings", "native", "missing_api"];
 const NETWORK_INPUT = "network input";
+const WHOLE_MODEL = "model";
 const MOST_REFUSED = 50;
 const ERRORS = new Set(["ERROR", "INTERNAL_ERROR"]);
 /** @type {(text: string) => string[]} */
@@ -91,6 +92,7 @@ const lookedUp = (known, said, text, operator) => {
 /** @type {(known: Known, said: Said, text: string, operator: string, node: string) => ErrorPlace} */
 const findPlace = (known, said, text, operator, node) => {
   if (known.finders.recipe.test(text)) return { operator: "", node: "" };
+  if (known.finders.stamp.test(text)) return { operator: WHOLE_MODEL, node: "" };
   if (node) return { operator, node };
   for (const found of lookedUp(known, said, text, operator)) {
     operator = operator || found.operator;

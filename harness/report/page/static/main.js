@@ -93,6 +93,7 @@ const apply = () => {
     byId("pair-said").replaceChildren("From ", make("b", {}, targets[pair[0]].id), " to ", make("b", {}, targets[pair[1]].id));
     markPair(...pair);
     fillPickers(...pair);
+    tellChosen();
     byId("on-a").textContent = targetSaid(targets[pair[0]]);
     byId("on-b").textContent = targetSaid(targets[pair[1]]);
   }
@@ -137,6 +138,7 @@ const targetSaid = (target) => cut(target.run ? `Last run: ${target.facts.find((
 const filters = byId("filters");
 filters.hidden = false;
 byId("pair").hidden = false;
+byId("starts")?.removeAttribute("hidden");
 byId("guesses-said")?.remove();
 byId("pair-said").classList.add("on-paper");
 // Another start may have no step to where one was going: then the nearest that it has is offered.
@@ -152,11 +154,16 @@ byId("pick-b").addEventListener("change", () => go({ b: byId("pick-b").value }))
 byId("swap").addEventListener("click", () => go({ a: state.b, b: state.a }));
 byId("copy").hidden = !navigator.clipboard;
 byId("copy").addEventListener("click", () => {
-  navigator.clipboard.writeText(location.href.split("#")[0] + (hashOf(state) || `#a=${encodeURIComponent(state.a)}&b=${encodeURIComponent(state.b)}`)).then(() => { byId("copy").textContent = "Copied"; });
+  navigator.clipboard.writeText(addressOf(hashOf(state) || `#a=${encodeURIComponent(state.a)}&b=${encodeURIComponent(state.b)}`)).then(() => { byId("copy").textContent = COPIED_LINK; });
 });
 /** @type {(letter: string, on: boolean) => string} */
 const only = (letter, on) => [...new Set([...state.only].filter((one) => one !== letter).concat(on ? [letter] : []))].sort().join("");
-byId("f-text").addEventListener("input", () => go({ q: byId("f-text").value }));
+byId("f-text").addEventListener("input", () => {
+  go({ q: byId("f-text").value });
+  // Rows that are found are to be seen.
+  scroller.scrollTop = 0;
+  if (scroller.getBoundingClientRect().top > innerHeight / 2) filters.scrollIntoView({ behavior: "instant" });
+});
 byId("f-state").addEventListener("change", () => go({ state: byId("f-state").value }));
 byId("f-metric").addEventListener("change", () => go({ metric: byId("f-metric").value }));
 byId("show-guesses")?.addEventListener("change", () => go({ guesses: byId("show-guesses").checked ? "1" : "" }));
@@ -187,16 +194,20 @@ for (const button of document.querySelectorAll("[data-bucket]")) {
     byId("matrix").scrollIntoView();
   });
 }
-for (const reference of document.querySelectorAll("a[data-cell]")) {
-  const [inCase, variant, target] = reference.dataset.cell.split("|");
-  reference.href = "#" + encodeURIComponent(`${inCase}[${variant}]-${target}`);
-}
 for (const reference of document.querySelectorAll("a[data-q]")) {
   reference.href = hashOf({ ...fresh(), q: reference.dataset.q });
   reference.addEventListener("click", (/** @type {Event} */ event) => {
     event.preventDefault();
     go({ q: reference.dataset.q, state: "", hide: "", cols: "", only: state.only.replace(/[^su]/g, "") });
     byId("matrix").scrollIntoView();
+  });
+}
+for (const step of document.querySelectorAll("#starts a")) {
+  const { a, b } = step.dataset;
+  step.href = hashOf({ ...fresh(), a, b });
+  step.addEventListener("click", (/** @type {Event} */ event) => {
+    event.preventDefault();
+    go({ a, b });
   });
 }
 // Links within the page keep what the address says: a cell is opened, a section is scrolled to.

@@ -29,14 +29,17 @@ const proof = (name, column) => {
   const row = rows.find((other) => `${other.case.name}.${other.name}` === name);
   return row ? [cellLink(idOf(row.index, column)), ` (${lookOf(row.index, column).said})`] : make("code", {}, name);
 };
-/** @type {(cell: Cell, column: number) => Element[]} */
-const diagnosis = (cell, column) => {
+// What puts the advice to the test in the cell's own case comes first.
+/** @type {(cell: Cell, row: number, column: number) => Element[]} */
+const diagnosis = (cell, row, column) => {
   const found = cell.diagnosis;
   if (!found) return [];
+  const strange = (/** @type {string} */ name) => Number(!name.startsWith(`${rows[row].case.name}.`));
+  const proofs = [...found.proofs].sort((one, two) => strange(one) - strange(two));
   return [make("div", { class: "box hint" }, make("p", {}, make("b", {}, found.title), " ", make("a", { href: `#error=${found.id}` }, make("code", {}, found.id))),
     make("p", {}, found.cause), make("p", {}, make("b", {}, "What to do. "), found.advice),
     data.replaced[found.id] ? region("Old call and new one", table(["Old call", "In its place, as NVIDIA reports"], data.replaced[found.id].map(([old, now, url]) => [make("code", {}, old), link(url, now)]))) : null,
-    found.proofs.length ? make("p", {}, "The advice is tried in ", found.proofs.map((name, index) => [index ? ", " : "", proof(name, column)]).flat(), ".") : null,
+    proofs.length ? make("p", {}, make("b", {}, "Variants that test the advice. "), proofs.map((name, index) => [index ? ", " : "", proof(name, column)]).flat(), ".") : null,
     found.links.length ? make("p", { class: "quiet" }, found.links.map((url, index) => [index ? ", " : "", link(url, url)]).flat()) : null)];
 };
 // What to use where the cell does not work, each variant named as a link to its cell on the same target.
@@ -111,12 +114,17 @@ const log = (cell) => [
   cell.messagesLeftOut ? make("p", { class: "quiet" }, `${cell.messagesLeftOut} more messages are in the whole log.`) : null,
   cell.native ? fold("What the native library wrote", boxed(cell.native)) : null,
   cell.log ? published("The whole log", "logs", `${cell.log.slice(0, 2)}/${cell.log}.txt`, make("a", { href: `logs/${cell.log.slice(0, 2)}/${cell.log}.txt.gz` }, `${cell.log.slice(0, 12)}.txt.gz`)) : null].filter(Boolean);
-/** @type {(label: string, text: () => string) => Element | null} */
-const copying = (label, text) => {
+/** @type {(label: string, text: () => string, done?: string) => Element | null} */
+const copying = (label, text, done = "Copied") => {
   const button = make("button", { type: "button" }, label);
-  button.addEventListener("click", () => navigator.clipboard?.writeText(text()).then(() => { button.textContent = "Copied"; }));
+  button.addEventListener("click", () => navigator.clipboard?.writeText(text()).then(() => { button.textContent = done; }));
   return navigator.clipboard ? button : null;
 };
+// The address of a local file is nobody else's: what stands behind it opens the same in any copy of this page.
+const LOCAL = location.protocol === "file:";
+const COPIED_LINK = LOCAL ? "Copied from # on: this page is a local file" : "Copied";
+/** @type {(hash: string) => string} */
+const addressOf = (hash) => (LOCAL ? hash : location.href.split("#")[0] + hash);
 /** @type {(text: string) => Element} */
 const command = (text) => make("div", { class: "cmd" }, boxed(text), copying("Copy", () => text));
 // What lies beside the page by itself, or in its folder's archive, with the line that gets it out. In a packed folder that
@@ -126,7 +134,7 @@ const published = (what, folder, name, file) => {
   const archive = `${folder}.tar.xz`;
   const packed = data.archives.includes(folder);
   const places = [!packed || !data.archives.includes("results.json") ? file : null, packed ? make("a", { href: archive }, archive) : null].filter(Boolean);
-  return [make("p", { class: folder === "logs" ? "quiet" : null }, `${what}, in the folder that this page was published in: `, places[0], places[1] ? [", or packed in ", places[1]] : ""),
+  return [make("p", { class: folder === "logs" ? "quiet" : null }, `${what}, which this file does not hold, lies in the folder that it was published in: `, places[0], places[1] ? [", or packed in ", places[1]] : ""),
     packed ? command(`tar -xf ${archive} ${folder}/${name}`) : null];
 };
 // ---- the runs of the past: a strip of badges, and the medians of the runs on the present stack ----------------------
@@ -164,6 +172,13 @@ const past = (cell) => (cell.past ? [...cell.past.said.map((text) => make("p", {
 const quoted = (text) => `'${text.replace(/'/g, "'\\''")}'`;
 /** @type {(name: string, kind: string, base64: string) => Element} */
 const saved = (name, kind, base64) => make("a", { href: `data:${kind};base64,${base64}`, download: name }, name);
+// The link leads nowhere until the models are unpacked.
+/** @type {(name: string, pieces: [start: number, length: number][]) => Element} */
+const model = (name, pieces) => {
+  const made = make("a", { download: name }, name);
+  modelOf(pieces).then((letters) => made.setAttribute("href", `data:application/octet-stream;base64,${btoa(letters)}`));
+  return made;
+};
 /** @type {(text: string) => string} */
 const base64Of = (text) => btoa(String.fromCharCode(...new TextEncoder().encode(text)));
 // The lines are one block; those that begin with # are remarks. The file is the same that `show --save` writes.
@@ -180,6 +195,8 @@ const byHand = (cell, file) => {
     remarks.map((line) => make("p", { class: "quiet" }, line.slice(2).split(/(https:\S+)/).map((piece, at) => (at % 2 ? link(piece, piece) : capital(piece))), "."))];
 };
 // The image that cells run in, made in a clone, and the cell by hand in it.
+/** @type {() => Content[]} */
+const aClone = () => ["in a clone of ", data.home ? link(data.home, "the project") : "the project", ", after ", make("code", {}, "pip install -e ."), " there"];
 /** @type {(id: string, cell: Cell, variant: Variant, target: Target) => Content} */
 const contained = (id, cell, variant, target) => {
   const [start, made] = [target.commands.at(-1) || "", target.commands.slice(0, -1)];
@@ -192,10 +209,11 @@ const contained = (id, cell, variant, target) => {
 };
 /** @type {(id: string, cell: Cell, variant: Variant, target: Target) => Content[]} */
 const reproduce = (id, cell, variant, target) => [
-  ...(variant.onnx ? [make("p", {}, "The model, which this page holds: ", saved(variant.file, "application/octet-stream", variant.onnx), ".")]
-    : published("The model", "models", variant.file, make("a", { href: `models/${variant.file}`, download: variant.file }, variant.file))),
+  ...(variant.onnx ? [make("p", {}, "The model, which this page holds: ", model(variant.file, variant.onnx), ".")]
+    : [...published("The model", "models", variant.file, make("a", { href: `models/${variant.file}`, download: variant.file }, variant.file)),
+      make("p", { class: "quiet" }, "Without that folder the model is made anew ", aClone(), ":"), command(`trt-compat show ${quoted(id)} --save ${variant.file}`)]),
   ...byHand(cell, variant.file.replace(/onnx$/, "py")),
-  make("p", { class: "quiet" }, "This cell again, in a clone of the project."),
+  make("p", { class: "quiet" }, "This cell again, where matrix.yaml and cases/ are; the project’s own are ", aClone(), ". For others that lie elsewhere add ", make("code", {}, "--matrix=FILE"), " and ", make("code", {}, "--cases=FOLDER"), "."),
   command(`pytest ${quoted(`matrix.yaml::${id}`)}`), command(`trt-compat show ${quoted(id)}`),
   contained(id, cell, variant, target)];
 
@@ -209,13 +227,22 @@ const beside = (column, other) => {
 /** @type {(look: Look) => Element} */
 const stateOf = (look) => make("span", { class: "sided" }, badge(look), ` ${look.said}`);
 // What the other side ended in: its words, cause, error and latency; graphs and layers stand beside each other below.
-/** @type {(cell: Cell, column: number) => Content[]} */
-const otherSide = (cell, column) => [make("p", {}, capital(cell.sentence || cell.reason)), ...diagnosis(cell, column),
+/** @type {(cell: Cell, row: number, column: number) => Content[]} */
+const otherSide = (cell, row, column) => [make("p", {}, capital(cell.sentence || cell.reason)), ...diagnosis(cell, row, column),
   cell.error ? boxed(cell.error) : null, ...(cell.messages || []).filter(([severity]) => severity === "ERROR").slice(0, 3).map(([, text]) => boxed(text)),
   cell.latency ? make("p", {}, `median ${ms(cell.latency.median)}${cell.latency.noise ? ", too noisy to compare" : ""}`) : null].filter(Boolean);
 // Where no engine told of a node the picture is only the model: folded, so that what is known stands first.
 /** @type {(variant: Variant, sides: Side[]) => Content} */
 const picture = (variant, sides) => (sides.some(({ cell }) => (cell.precision || []).length) ? graphView(variant, sides) : fold("The model as a graph", graphView(variant, sides)));
+// What is only guessed of a cell is hidden until it is asked for, and that it is there is no secret.
+/** @type {(cell: Cell) => Element | null} */
+const hiddenGuesses = (cell) => {
+  if (asked.guesses || !cell.guess) return null;
+  const many = (cell.guess.claims || []).length - (cell.claims || []).length;
+  const show = make("button", { type: "button" }, "Show guesses");
+  show.addEventListener("click", () => go({ guesses: "1" }));
+  return make("p", { class: "quiet" }, many > 0 ? `${many} guess${many > 1 ? "es are" : " is"} hidden. ` : "What is guessed of its workarounds is hidden. ", show);
+};
 /** @type {(row: number, column: number, other: number | null, found: Evidence | null) => Content[]} */
 const bodyOf = (row, column, other, found) => {
   if (!found) return [make("p", {}, "The evidence of this cell was left out of the page to keep it small; ", make("a", { href: data.archives.includes("results.json") ? "results.json.xz" : "results.json" }, "results.json"), " has it.")];
@@ -230,11 +257,12 @@ const bodyOf = (row, column, other, found) => {
   return [
     make("p", { class: "state" }, badge(lookOf(row, column)), cell.state),
     make("p", { class: "say" }, capital(cell.sentence || cell.reason)),
-    cell.sentence && cell.reason && !cell.sentence.includes(cell.reason) ? make("p", {}, cell.reason) : "",
+    cell.sentence && cell.reason && !cell.sentence.includes(cell.reason) ? make("p", {}, cell.reason) : "", hiddenGuesses(cell) || "",
     ...chapter("By GPU", byGpu(cell)),
-    ...diagnosis(cell, column), ...meanwhile(cell, column), ...(cell.notes || []).map((note) => make("p", { class: "quiet" }, note)),
+    ...diagnosis(cell, row, column), ...meanwhile(cell, column), ...(cell.notes || []).map((note) => make("p", { class: "quiet" }, note)),
     ...chapter("Seen by", claims(cell, variant, lookOf(row, column).measured)),
-    ...(second ? chapter(`Beside it: ${second.name}`, otherSide(second.cell, second.at)) : []),
+    make("p", { class: "quiet" }, make("b", {}, "The case. "), rows[row].case.summary),
+    ...(second ? chapter(`Beside it: ${second.name}`, otherSide(second.cell, row, second.at)) : []),
     ...chapter("Past runs", past(cell)),
     ...chapter("Precision of the nodes that matter", precision(cell, variant, targets[column].baseline)),
     ...chapter("The model, by the precision each node ran in", picture(variant, sides)),
@@ -243,7 +271,7 @@ const bodyOf = (row, column, other, found) => {
     ...chapter("Messages", log(cell)),
     ...chapter(title, second && (cell.layers || second.cell.layers) ? alignedTable(cell, second.cell, [targets[column].id, second.name], timed(row, column)?.stack === timed(row, second.at)?.stack) : layerTable(cell)),
     ...chapter("Recipe", make("p", {}, variant.recipe), list(variant.tags ? [...variant.hashes, ["tags", variant.tags.join(", ")]] : variant.hashes)),
-    ...chapter("Reproduce", reproduce(idOf(row, column), cell, variant, targets[column])), ...chapter(lookOf(row, column).measured ? "Measured with" : "Last tried with", cell.stamps ? [list(cell.stamps.map(([key, value]) => [key.replaceAll("_", " "), value]))] : [])];
+    ...chapter("Reproduce", reproduce(idOf(row, column), cell, variant, targets[column])), ...chapter(lookOf(row, column).measured ? "Measured with" : "Not measured by the run with", cell.stamps ? [list(cell.stamps.map(([key, value]) => [key.replaceAll("_", " "), value]))] : [])];
 };
 
 /** @type {[row: number, column: number, other: number | null] | null} */
@@ -263,7 +291,7 @@ const openCell = async (row, column, other) => {
   panel.classList.toggle("two", other !== null);
   panel.replaceChildren(
     make("div", { class: "panel-head" }, make("div", {}, make("h2", { id: "panel-title", tabindex: "-1" }, id), make("p", {}, said)),
-      copying("Copy link", () => location.href), close),
+      copying("Copy link", () => addressOf(location.hash), COPIED_LINK), close),
     beside(column, other), ...(trouble ? [make("p", {}, trouble)] : bodyOf(row, column, other, found)));
   document.querySelectorAll("#grid a.open").forEach((entry) => entry.classList.remove("open"));
   const anchor = drawnCell(row, column);

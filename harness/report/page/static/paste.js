@@ -12,14 +12,17 @@ const everything = (known, said) => {
   return { ...searched(known, said), any };
 };
 // Finds all signatures: failures in the order in which the harness tries them, then warnings, then what is innocent.
-// What an earlier one explains is not told again. Returns null where another paste came meanwhile.
-/** @type {(known: Known, said: Said, stale: () => boolean) => Promise<Found[] | null>} */
+// What an earlier one explains is not told again; `known` are all texts that a signature knows. Returns null where another
+// paste came meanwhile.
+/** @type {(known: Known, said: Said, stale: () => boolean) => Promise<{ found: Found[]; told: Set<string> } | null>} */
 const findAll = async (known, said, stale) => {
   const texts = everything(known, said);
   const any = Object.fromEntries(PLACES.map((place) => [place, texts.any]));
   /** @type {Found[]} */
   const found = [];
   const explained = new Set();
+  /** @type {Set<string>} */
+  const told = new Set();
   let since = performance.now();
   for (const signature of [...known.signatures].sort((one, two) => KIND_OF(one) - KIND_OF(two))) {
     if (!signature.note && !signature.innocent && !canExplain(said, signature)) continue;
@@ -31,16 +34,32 @@ const findAll = async (known, said, stale) => {
         if (stale()) return null;
         since = performance.now();
       }
+      if (hit) told.add(hit.text);
       if (!hit || explained.has(hit.text)) continue;
+      // Of a failure one line is told.
+      if (!first || signature.note || signature.innocent) count += 1;
       first = first || hit;
-      count += 1;
-      if (!signature.note && !signature.innocent) break;
     }
     if (!first) continue;
     for (const text of first.text.split("\n").concat(first.text)) explained.add(text);
     found.push({ ...foundBy(known, said, signature, first), count });
   }
-  return found;
+  return { found, told };
+};
+// The line of the paste on which a text begins; 0 where it is in none as it stands.
+/** @type {(said: Said, text: string) => number} */
+const lineOf = ({ at }, text) => at.get(text) || ([...at].find(([whole]) => whole.includes(text)) || ["", 0])[1];
+const MOST_UNKNOWN = 200;
+// The lines that are marked as errors and that no signature knows: they may be what matters.
+/** @type {(said: Said, told: Set<string>) => Content} */
+const othersTold = (said, told) => {
+  const loose = new Set(said.loose);
+  const severe = new Set(said.messages.flatMap(([severity, text]) => (ERRORS.has(severity) && !loose.has(text) ? [text] : [])));
+  const left = [...severe].slice(0, MOST_UNKNOWN).filter((text) => ![...told].some((one) => text.includes(one) || one.includes(text)));
+  if (!left.length) return null;
+  return make("div", { class: "found unknown" }, make("h3", {}, `${left.length} further error line${left.length > 1 ? "s are" : " is"} unknown here`),
+    make("p", {}, "They may only follow from what stands above, or have a cause of their own."),
+    make("pre", {}, left.slice(0, 20).map((text) => `line ${lineOf(said, text)}: ${cut(firstLine(text), 200)}`).join("\n") + (left.length > 20 ? `\nand ${left.length - 20} more` : "")));
 };
 
 // ---- the name of a fused layer, taken apart ---------------------------------------------------------------------------
@@ -72,7 +91,8 @@ const takenApart = (name, how = "") => {
   const region = /^\{ForeignNode\[([^]*)\]\}$/.exec(text);
   if (region) {
     const [first, ...last] = splitOutside(region[1].replace(/\.\.\./, " ... "), [" ... "]);
-    return last.length ? [...takenApart(first, "the region begins here"), ...takenApart(last.join(""), "and ends here; all between is in it")] : takenApart(first, "the region");
+    // Who quotes a line may leave the ends out.
+    if (first) return last.length ? [...takenApart(first, "the region begins here"), ...takenApart(last.join(""), "and ends here; all between is in it")] : takenApart(first, "the region");
   }
   const merged = splitOutside(text, [" + ", " || "]);
   if (merged.length > 1) return merged.flatMap((part) => takenApart(part, how)).slice(0, MOST_PARTS);
@@ -90,6 +110,8 @@ const filledIn = (source, found) => {
   const made = source.cloneNode(true);
   /** @type {{ [name: string]: string }} */
   const values = { ...(found.operator ? { op: found.operator } : {}), ...(found.node ? { node: found.node } : {}), ...found.groups };
+  // The paste is lost where the page is left.
+  for (const away of made.querySelectorAll("a[href^='https:']")) away.target = "_blank";
   for (const blank of made.querySelectorAll("var")) blank.replaceWith(cut(values[blank.textContent] ?? "?", 200));
   return made;
 };
@@ -97,21 +119,24 @@ const filledIn = (source, found) => {
 const placeTold = (found) => {
   const parts = found.node ? takenApart(found.node.slice(0, LONGEST_NAME)) : [];
   const fused = parts.length > 1 || parts.some(({ what }) => what);
-  const where = found.operator === NETWORK_INPUT ? `The network input ${found.node}` : [found.operator && `operator ${found.operator}`, found.node && !fused && `node ${found.node}`].filter(Boolean).join(", ");
+  const where = found.operator === NETWORK_INPUT ? `The network input ${found.node}` : found.operator === WHOLE_MODEL ? "The whole model" : [found.operator && `operator ${found.operator}`, found.node && !fused && `node ${found.node}`].filter(Boolean).join(", ");
   return [where ? make("p", {}, make("b", {}, "Where. "), capital(cut(where, 300)), ".") : null,
-    fused ? [make("p", {}, make("b", {}, "The layer, taken apart. "), "What of it are nodes of your model, only the model tells: a weight may stand first."),
+    fused ? [make("p", {}, make("b", {}, "The layer, taken apart. "), "Look for these names among the nodes of your model; the first may be a weight."),
       make("ul", { class: "parts" }, parts.map(({ name, what }) => make("li", {}, make("code", {}, cut(name, 200)), what ? ` ${what}` : "")))] : null];
 };
-/** @type {(found: Found, first: boolean) => Element} */
-const foundTold = (found, first) => {
+/** @type {(id: string) => Content} */
+const copyError = (id) => copying("Copy link", () => addressOf(`#error=${id}`), COPIED_LINK);
+/** @type {(said: Said, found: Found, first: boolean) => Element} */
+const foundTold = (said, found, first) => {
   const entry = entryOf(found.id);
   const kind = entry.dataset.kind;
-  const said = { failure: first ? "The cause" : "Also in this text", warning: "A warning", harmless: "No cause of anything" }[/** @type {"failure"} */ (kind)];
+  const what = { failure: first ? "The cause" : "Also in this text", warning: "A warning", harmless: "No cause of anything" }[/** @type {"failure"} */ (kind)];
   const title = filledIn(entry.querySelector("summary b"), found);
-  const times = (found.count || 0) > 1 ? `, ${found.count} different lines` : "";
-  return make("div", { class: `found ${kind}`, "data-id": found.id }, make("h3", {}, `${said}: `, [...title.childNodes], " ", make("a", { href: `#error=${found.id}` }, make("code", {}, found.id))),
-    make("pre", {}, cut(found.message.trim(), 600)), times ? make("p", { class: "quiet" }, capital(times.slice(2)) + ".") : null,
-    placeTold(found), [...filledIn(entry.querySelector(".told"), found).childNodes]);
+  const line = lineOf(said, found.message.trim());
+  const where = [line && said.at.size > 1 && `Line ${line}`, (found.count || 0) > 1 && `${found.count} different lines`].filter(Boolean).join(", ");
+  return make("div", { class: `found ${kind}`, "data-id": found.id }, make("h3", {}, `${what}: `, [...title.childNodes], " ", make("a", { href: `#error=${found.id}` }, make("code", {}, found.id)), " ", copyError(found.id)),
+    make("pre", {}, cut(found.message.trim(), 600)), where ? make("p", { class: "quiet" }, `${where}.`) : null,
+    placeTold(found), make("p", { class: "chosen", "data-error": found.id }), [...filledIn(entry.querySelector(".told"), found).childNodes]);
 };
 const VERSION = /TensorRT(?:[ -](?:for[ -])?RTX)?(?: version)?[ :=]*v?(\d{1,2}\.\d+(?:\.\d+){0,2})|\[TensorRT v(\d{4,6})\]/;
 /** @type {(text: string) => string} */
@@ -134,15 +159,42 @@ const reportOf = (said, text) => {
 };
 /** @type {(said: Said, text: string, found: Found[]) => Content[]} */
 const unknownTold = (said, text, found) => {
-  const where = data.issues ? [" and file it at ", link(data.issues, data.issues)] : [" and file it where this project takes reports"];
+  const where = data.issues ? [" and file it at ", link(data.issues, data.issues)] : [" and send it to whoever you have this page from"];
   const report = reportOf(said, text);
   return [make("div", { class: "found unknown" }, make("h3", {}, found.length ? "No known failure in this text" : "Unknown here"),
-    make("p", {}, found.length ? "What is known of it says nothing of a failure. " : "No signature knows this text, and none is guessed. ", "If it is of a failure, copy this report, look through it", where, "."),
+    make("p", {}, found.length ? "What is known of it says nothing of a failure. " : "No signature knows this text, and none is guessed. ", "If it is of a failure, copy this report, look through it", where, "."), wordsTold(text),
     make("pre", {}, report), copying("Copy the report", () => report))];
 };
+// What of it is known of the two columns that are compared: their cells come before what is seen elsewhere.
+const tellChosen = () => byId("paste-said").querySelectorAll(".chosen").forEach((/** @type {HTMLElement} */ place) => {
+  const own = String(pairNow()) !== String(data.pair.map((id) => number(id, id)));
+  place.replaceChildren(.../** @type {any[]} */ ([...new Set(pairNow())].flatMap((column) => {
+    const found = rows.filter(({ index }) => lookOf(index, column).signature === place.dataset.error);
+    if (!found.length && !own) return [];
+    return [make("b", {}, `On ${targets[column].id}, which you compare. `), ...found.slice(0, 6).flatMap(({ index, full }, at) => [at ? ", " : "", cellLink(idOf(index, column), full), ` (${lookOf(index, column).said})`]),
+      found.length ? `${found.length > 6 ? ` and ${found.length - 6} more` : ""}. ` : "Nobody has measured or reported it there. "];
+  })));
+});
+// Who has no error text in hand describes what happens: then rows with these words, and calls that are gone, may help.
+const LONGEST_WORDS = 160;
+/** @type {(text: string) => Content} */
+const wordsTold = (text) => {
+  const words = [...new Set(text.toLowerCase().split(/[^\w.-]+/))].filter((word) => word.length > 2);
+  if (text.length > LONGEST_WORDS || !words.length) return null;
+  const scores = rows.map((row) => words.filter((word) => haystack(row).includes(word)).length);
+  const best = Math.max(...scores);
+  const found = 2 * best > words.length ? rows.filter(({ index }) => scores[index] === best) : [];
+  const calls = Object.entries(data.replaced).flatMap(([id, every]) => every.map(([old, now]) => ({ id, old, now, score: words.filter((word) => word.length > 4 && old.toLowerCase().includes(word)).length })));
+  const most = Math.max(1, ...calls.map(({ score }) => score));
+  const gone = calls.filter(({ score }) => score === most).map(({ id, old, now }) => (
+    make("p", {}, make("code", {}, old), ` is gone in newer versions; in its place, as NVIDIA reports: ${now}. `, make("a", { href: `#error=${id}` }, "More on it"), ".")));
+  const [, after] = pairNow();
+  return [gone, found.length ? make("p", {}, make("b", {}, "Rows of the matrix with these words. "), found.slice(0, 5).map(({ index, full, title }, at) => [at ? "; " : "", cellLink(idOf(index, after), full), ` ${cut(title)}`]),
+    found.length > 5 ? `; and ${found.length - 5} more` : "", ".") : null];
+};
 let pasted = 0;
-/** @type {(text: string) => Promise<void>} */
-const readPaste = async (text) => {
+/** @type {(text: string, typed?: boolean) => Promise<void>} */
+const readPaste = async (text, typed = false) => {
   pasted += 1;
   const mine = pasted;
   const stale = () => mine !== pasted;
@@ -162,21 +214,27 @@ const readPaste = async (text) => {
     const known = await knownErrors();
     if (stale()) return;
     const said = readLog(whole ? text : text.slice(-MOST_PASTED));
-    const found = await findAll(known, said, stale);
-    if (!found || stale()) return;
+    const all = await findAll(known, said, stale);
+    if (!all || stale()) return;
+    const { found, told } = all;
     const causes = found.filter(({ id }) => entryOf(id).dataset.kind === "failure");
-    place.replaceChildren(...found.map((one) => foundTold(one, one === causes[0])), ...(causes.length ? [] : /** @type {any[]} */ (unknownTold(said, text, found))));
+    place.replaceChildren(...found.map((one) => foundTold(said, one, one === causes[0])), ...(/** @type {any[]} */ (causes.length ? [othersTold(said, told)].filter(Boolean) : unknownTold(said, text, found))));
+    tellChosen();
+    if (!typed) place.scrollIntoView({ block: "nearest" });
     const others = found.length - causes.length;
     state.textContent = `${causes.length ? `${causes.length} known cause${causes.length > 1 ? "s" : ""}` : "No known cause"}${others ? `, ${others} warning${others > 1 ? "s" : ""} or harmless text${others > 1 ? "s" : ""}` : ""}.${whole ? "" : " Only the last 4 MB were read."}`;
-  } catch (error) { state.textContent = `This browser cannot read it (${messageOf(error)}).`; }
+  } catch (error) {
+    place.replaceChildren();
+    state.textContent = `This browser cannot read it (${messageOf(error)}).`;
+  }
   place.removeAttribute("aria-busy");
 };
 byId("paste").hidden = false;
 let waiting = 0;
-byId("paste-text").addEventListener("input", () => {
+byId("paste-text").addEventListener("input", (/** @type {InputEvent} */ event) => {
   clearTimeout(waiting);
   byId("paste-said").setAttribute("aria-busy", "true");
-  waiting = setTimeout(() => readPaste(byId("paste-text").value), 150);
+  waiting = setTimeout(() => readPaste(byId("paste-text").value, /^(?:insertText|delete)/.test(event.inputType)), 150);
 });
 byId("paste-clear").addEventListener("click", () => {
   byId("paste-text").value = "";
@@ -195,6 +253,10 @@ const openError = (entry) => {
   entry.scrollIntoView();
   entry.querySelector("summary").focus({ preventScroll: true });
 };
+byId("catalogue").addEventListener("toggle", (/** @type {any} */ { target: entry }) => {
+  if (!entry.open || !entry.matches(".error") || entry.querySelector(":scope > button")) return;
+  entry.querySelector("summary").after(.../** @type {any[]} */ ([copyError(entry.id.slice("error=".length))].filter(Boolean)));
+}, true);
 const followError = () => {
   const entry = errorIn(location.hash);
   if (entry) openError(entry);

@@ -18,7 +18,7 @@ const PREFIXES = [
   /^[ \t]*(VERBOSE|DEBUG|INFO|WARNING|ERROR|INTERNAL ERROR|CRITICAL):(?:[\w.]{1,40}:)?(?=\s)/,
 ];
 // Of an entry of this project's own logs: what is no message of the engine's.
-const OWN_ENTRY = /^\[(stamps|seen|phase|end|missing|parser error|failed|native|harness|inspector|unavailable|agent fault|calibration cache)\] ?/;
+const OWN_ENTRY = /^\[(stamps|seen|left out|phase|end|missing|parser error|failed|native|harness|inspector|unavailable|agent fault|calibration cache)\] ?/;
 // How ErrorCode of NvOnnxParser.h numbers them: a log has the number, the parser's list the name.
 const CODES = ["SUCCESS", "INTERNAL_ERROR", "MEM_ALLOC_FAILED", "MODEL_DESERIALIZE_FAILED", "INVALID_VALUE", "INVALID_GRAPH", "INVALID_NODE", "UNSUPPORTED_GRAPH",
   "UNSUPPORTED_NODE", "UNSUPPORTED_NODE_ATTR", "UNSUPPORTED_NODE_INPUT", "UNSUPPORTED_NODE_DATATYPE", "UNSUPPORTED_NODE_DYNAMIC", "UNSUPPORTED_NODE_SHAPE", "REFIT_FAILED"];
@@ -94,7 +94,8 @@ const ofRecord = (text) => {
 class LogReader {
   constructor() {
     /** @type {Said} */
-    this.said = { messages: [], parserErrors: [], native: "", errors: [], missing: [], failedPhase: "", verbose: [], loose: [] };
+    this.said = { messages: [], parserErrors: [], native: "", errors: [], missing: [], failedPhase: "", verbose: [], loose: [], at: new Map() };
+    this.number = this.began = 0;
     /** @type {string[]} */
     this.native = [];
     this.operator = this.node = "";
@@ -103,6 +104,7 @@ class LogReader {
   }
   /** @type {(line: string) => void} */
   line(line) {
+    this.number += 1;
     const own = OWN_ENTRY.exec(line);
     const json = own ? null : ofJson(line);
     const { severity, text, bare } = own ? { severity: "", text: line.slice(own[0].length), bare: false } : json ? { ...json, bare: !json.severity } : prefixed(line);
@@ -111,6 +113,7 @@ class LogReader {
       return;
     }
     this.close();
+    this.began = this.number;
     this.open = { severity, text, kind: own ? own[1] : bare ? "loose" : "message" };
   }
   close() {
@@ -118,6 +121,7 @@ class LogReader {
     this.open = null;
     if (!open || !/\w/.test(open.text)) return;
     const { kind, severity, text } = open;
+    if (!this.said.at.has(text)) this.said.at.set(text, this.began);
     if (kind === "message") this.message(severity, text);
     else if (kind === "loose") this.loose(text);
     else if (kind === "missing") this.said.missing.push(text.trim());

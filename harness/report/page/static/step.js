@@ -47,19 +47,24 @@ const stepKinds = (step, after) => data.kinds.flatMap(({ id, name, meaning }) =>
     rest.length ? make("details", {}, make("summary", {}, `${rest.length} more${groups.length > MOST_STEP_ROWS ? ` of ${groups.length - STEP_ROWS}; the matrix below has all` : ""}`),
       region(`${name}, more rows`, stepTable(rest, after))) : null)];
 });
+// A number that rests on guesses says so.
 /** @type {(step: Step) => Element} */
 const tiles = (step) => make("ul", { class: "tiles", "aria-label": "What the step does" }, step.tiles.map((tile) => {
-  const inside = [make("span", { class: "n" }, tile.number), " ", make("span", { class: "l" }, tile.label)];
-  return make("li", { class: `u-${tile.kind}${tile.rows ? "" : " zero"}` }, tile.rows ? make("a", { href: `#u-${tile.kind}` }, inside) : make("span", { class: "tile" }, inside));
+  const many = step.rows.filter((row) => row.kind === tile.kind).length;
+  const guessed = step.rows.filter((row) => row.kind === tile.kind && row.guessed).length;
+  const inside = [make("span", { class: "n" }, tile.number || String(many)), " ", make("span", { class: "l" }, tile.label, guessed ? `, ${guessed < many ? `${guessed} of them ` : ""}guessed` : "")];
+  return make("li", { class: `u-${tile.kind}${many ? "" : " zero"}${guessed && guessed === many ? " guess" : ""}` }, many ? make("a", { href: `#u-${tile.kind}` }, inside) : make("span", { class: "tile" }, inside));
 }));
+/** @type {(row: Row, before: number, after: number) => boolean} */
+const ranOnOne = (row, before, after) => [before, after].some((column) => lookOf(row.index, column).measured);
 /** @type {(step: Step, before: number, after: number) => Element} */
 const nodesTable = (step, before, after) => {
   const head = (/** @type {Row} */ row) => make("th", { scope: "row" }, cellLink(idOf(row.index, after), cut(row.full)));
   const wanted = (/** @type {Row} */ row) => row.wanted.map(({ node, want, op }, at) => make("tr", {}, head(row), make("td", {}, `${cut(node)}${op ? ` (${op})` : ""}`), make("td", {}, want),
-    [before, after].map((column) => lookOf(row.index, column).nodes[at]).map(([ran, kept]) => make("td", { class: kept ? "w-better" : "w-worse" }, ran))));
+    [before, after].map((column) => lookOf(row.index, column)).map(({ measured, nodes }) => make("td", { class: measured ? (nodes[at][1] ? "w-better" : "w-worse") : null }, nodes[at][0]))));
   const unasked = (/** @type {Row} */ row) => step.crossed.filter((found) => found.row === row.index).map((found) => make("tr", {}, head(row),
     [cut(found.node), "not asked", found.before, found.after].map((text) => make("td", {}, text))));
-  const lines = rows.flatMap((row) => [...wanted(row), ...unasked(row)]);
+  const lines = rows.filter((row) => ranOnOne(row, before, after)).flatMap((row) => [...wanted(row), ...unasked(row)]);
   return make("table", { class: "plain" }, make("thead", {}, make("tr", {}, ["Variant", "Node", "Should run in", `On ${targets[before].id}`, `On ${targets[after].id}`]
     .map((text) => make("th", { scope: "col" }, text)))), make("tbody", {}, lines.slice(0, 1000)),
     lines.length > 1000 ? make("caption", {}, `The first 1000 of ${lines.length}; results.json has all.`) : null);
@@ -74,12 +79,29 @@ const stepOf = async (before, after) => {
   const [steps, phrases] = await Promise.all([opening(data.steps[before]), opening(data.phrases)]);
   return spelt(toldStep(steps[at]), phrases);
 };
+// What fails or loses precision on one side while nothing is known of the other is in no row of the step.
+/** @type {(before: number, after: number) => Element | string} */
+const aloneTold = (before, after) => {
+  const found = rows.filter(({ index }) => !lookOf(index, before).known && lookOf(index, after).fails);
+  const named = (/** @type {Row[]} */ some) => some.map(({ index, full }, at) => {
+    const { grade, known, measured, said } = lookOf(index, after);
+    return [at ? ", " : "", cellLink(idOf(index, after), cut(full)), ` (${measured ? `${data.marks[known].name}, ${grade}` : said})`];
+  });
+  const rest = found.slice(STEP_ROWS);
+  return found.length ? make("div", { class: "kind u-broken alone" },
+    make("p", {}, make("b", {}, `Fail or lose precision on ${targets[after].id}, with nothing known of ${targets[before].id}:`), " ", named(found.slice(0, STEP_ROWS))),
+    rest.length ? make("details", {}, make("summary", {}, `${rest.length} more`), make("p", {}, named(rest))) : null) : "";
+};
+// What is reported of the version itself, and shown by no variant.
+/** @type {(step: Step, after: string) => Element | string} */
+const troubleTold = (step, after) => (step.troubles ? make("div", { class: "kind u-broken alone" }, step.troubles.map(([id, title, seen]) => make("p", {},
+  make("b", {}, `Reported of ${after}, and shown by no variant here:`), " ", make("a", { href: `#error=${id}` }, title), `. ${capital(seen)}.`))) : "");
 /** @type {(step: Step, before: number, after: number) => (Element | string)[]} */
 const stepBody = (step, before, after) => {
   const nodes = /** @type {HTMLDetailsElement} */ (make("details", { id: "nodes" }, make("summary", {}, `Node by node: what each should run in, and does on ${targets[before].id} and ${targets[after].id}`)));
   nodes.addEventListener("toggle", () => { if (nodes.open && nodes.children.length === 1) nodes.append(region("Node by node", nodesTable(step, before, after))); });
   return [make("p", { class: "headline" }, step.headline), step.basis ? make("p", { class: "basis" }, step.basis) : "",
-    tiles(step), make("p", { class: "quiet" }, step.quiet), ...stepKinds(step, targets[after].id), nodes];
+    tiles(step), aloneTold(before, after), troubleTold(step, targets[after].id), make("p", { class: "quiet" }, step.quiet), ...stepKinds(step, targets[after].id), rows.some((row) => ranOnOne(row, before, after)) ? nodes : ""];
 };
 /** @type {(before: number, after: number) => Element[]} */
 const noStep = (before, after) => [make("p", { class: "headline" }, `The step from ${targets[before].id} to ${targets[after].id} is not in this page.`),

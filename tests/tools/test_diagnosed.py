@@ -1,22 +1,17 @@
-"""ONNX's own node tests as a measure of the diagnosis: what counts, and that no model ends the run."""
+"""A suite's records as a measure of the diagnosis: what counts."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from harness.judge.diagnosis import load_signatures
 from harness.record.outcome import End, Message, Node, Outcome, ParserError
-from harness.record.store import Store
-from harness.run import target
-from harness.run.provision import Environment, Unavailable
-from tests import needs
-from tools.diagnosed import Coverage, count, judge, table
-from tools.onnx_node_tests import main
+from harness.record.suites import SUITES, About, SuiteStore
+from tools.diagnosed import Coverage, count, judge, main, table
 
 REFUSED = ParserError("false", code="UNSUPPORTED_NODE", node="/n", operator="BitShift")
 MINE = pytest.mark.unit
@@ -97,29 +92,51 @@ def test_what_names_no_operator_and_node_and_what_is_generic_count_as_nothing() 
 
 
 @MINE
-def test_records_are_judged_again_without_an_engine(
+def test_a_refusal_of_the_file_has_the_model_for_its_place() -> None:
+    """No node has a part in it, whatever the number of nodes."""
+    stamped = outcome("ir", text="Unsupported model IR version: 11, max supported IR version: 9")
+    found = counted(dataclasses.replace(stamped, nodes=(Node("/a", "Relu"), Node("/b", "Relu"))))
+    assert found.unsigned == ()
+    assert [(each.id, each.unplaced, each.place) for each in found.signatures] == [
+        ("runtime-ir-11", 0, "model")
+    ]
+
+
+def kept(reports: Path, *outcomes: Outcome) -> None:
+    about = About(
+        "onnx-node",
+        "ONNX's own node tests",
+        "made by hand",
+        items={each.variant: ("Op", "1") for each in outcomes},
+    )
+    with SuiteStore(reports / SUITES / "onnx-node", about) as store:
+        for each in outcomes:
+            store.append(each)
+
+
+@MINE
+def test_the_records_of_a_suite_are_judged_without_an_engine(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with Store(tmp_path / "kept", run="r") as store:
-        for each in (*many(5), *many(2, REFUSED, name="bad")):
-            store.append(each)
+    kept(tmp_path, *many(5), *many(2, REFUSED, name="bad"), outcome("other", target="rtx14"))
     where = tmp_path / "tables.json"
-    assert main(["--rejudge", str(tmp_path / "kept"), "--json", str(where)]) == 1
+    assert main(["--reports", str(tmp_path), "--target", "rtx17", "--json", str(where)]) == 1
     said = capsys.readouterr().out
     assert "rtx17: 7 models: 5 built, 2 parse_failed" in said
+    assert "rtx14" not in said
     assert "bit-operator covers 100.0% of the failures" in said
     (told,) = json.loads(where.read_text())
     assert (told["target"], told["failed"], told["signatures"][0]["id"]) == ("rtx17", 2, "bit-operator")
+    assert main(["--reports", str(tmp_path), "--target", "rtx14"]) == 0
 
 
 @MINE
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ([], "name a target"),
-        (["--target", "rtx18"], "rtx18"),
-        (["--rejudge", "nowhere"], "nowhere: holds no records"),
-        (["--rejudge", "nowhere", "--signatures", "none.yaml"], "none.yaml: no such file"),
+        (["--reports", "nowhere"], "nowhere/suites/onnx-node: holds no records; make them"),
+        (["--reports", "nowhere", "--target", "rtx18"], "holds no records of rtx18"),
+        (["--reports", "nowhere", "--signatures", "none.yaml"], "none.yaml: no such file"),
     ],
 )
 def test_a_mistake_is_one_sentence(words: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -128,32 +145,3 @@ def test_a_mistake_is_one_sentence(words: list[str], says: str, capsys: pytest.C
     assert said.startswith("error: ")
     assert says in said
     assert said.count("\n") == 1
-
-
-@MINE
-def test_a_target_that_cannot_run_here_is_said_and_not_tried_a_thousand_times(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def refuse(*_: Any, **__: Any) -> Environment:
-        raise Unavailable("needs an NVIDIA GPU")
-
-    monkeypatch.setattr(target, "prepare", refuse)
-    assert main(["--target", "trt86"]) == 3
-    assert capsys.readouterr().err == "infrastructure: needs an NVIDIA GPU\n"
-
-
-@pytest.mark.integration
-def test_real_models_on_a_real_engine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Built without inputs by one agent, recorded, counted; and the same again from the records."""
-    needs.network()
-    kept = tmp_path / "kept"
-    chosen = "onnx_node[abs] or bitshift_left_uint8 or qlinearconv or add_uint16 or onnx_node[unique_sorted_with_axis]"
-    words = ["--target", "rtx17", "-k", chosen, "--via", "venv", "--records", str(kept)]
-    assert main(words) == 1, "four failures of four kinds are each more than a fifth"
-    first = capsys.readouterr().out
-    assert "rtx17: 5 models: 1 built, 4 parse_failed\n4 failures, 0 (0.0%) without a signature" in first
-    for name in ("bit-operator", "quantised-operator", "sixteen-bit-integer", "operator-unknown"):
-        assert name in first
-    assert "(qlinearconv: QLinearConv node 'node_of_y')" in first
-    assert main(["--rejudge", str(kept)]) == 1
-    assert capsys.readouterr().out == first

@@ -1,0 +1,58 @@
+"""Which pages of suites lie beside a report: what its page and the site link to, and the site holds."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from markupsafe import escape
+
+from harness.bounded import parse_json, read_bytes
+from harness.errors import HandledError
+from harness.record.suites import SUITES
+from harness.report.packed import content, twin
+from harness.report.text import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+_LINKS = re.compile(r'(?<=<span id="suites">).*?(?=</span>)', re.DOTALL)
+
+
+def suites_beside(reports: Path) -> dict[str, str]:
+    """Return the titles of the suites that have a page in a reports folder, by the page's place in it.
+
+    Raises HandledError where the JSON beside a page cannot be read.
+    """
+    found = {}
+    for page in sorted((reports / SUITES).glob("*.html")):
+        path = page.with_suffix(".json")
+        path = path if path.is_file() else twin(path)
+        try:
+            found[f"{SUITES}/{page.name}"] = str(parse_json(content(path))["title"])
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            raise HandledError(f"{path}: cannot be read ({error}); run `trt-compat report`") from error
+    return found
+
+
+def suite_files(reports: Path) -> dict[str, bytes]:
+    """Return what readers are shown of suites, by its place in a reports folder."""
+    paths = sorted((reports / SUITES).glob("*.*"))
+    return {
+        f"{SUITES}/{path.name}": read_bytes(path)
+        for path in paths
+        if path.suffix != ".part" and path.is_file()
+    }
+
+
+def with_suites(page: str, suites: Mapping[str, str]) -> str:
+    """Return the page of a report with its links to the pages of suites, by title and place.
+
+    They are filled in afterwards: either is written without the other.
+    """
+    links = "".join(
+        f'<a href="{quote(place)}">{escape(visible(title))}</a> ' for place, title in suites.items()
+    )
+    return _LINKS.sub(lambda _: links, page, count=1)

@@ -1,0 +1,194 @@
+"""The files of suites in a reports folder: written, held against the records, taken in from elsewhere, packed."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from harness.errors import HandledError
+from harness.history.runs import FOLDER as HISTORY
+from harness.history.suites import keep_suite_runs, suite_history, take_suite_history
+from harness.record.archive import ARCHIVE, PACKED, compress, files_of, pack
+from harness.record.from_json import fields_of
+from harness.record.store import LOGS, RECORDS
+from harness.record.suites import SUITES, SuiteStore, section, sections
+from harness.report.pack import nobody_writes, read_back, remove
+from harness.report.packed import content, twin
+from harness.report.suite_pages import suites_beside, with_suites
+from harness.report.suites.page import render_suite
+from harness.report.suites.results import suite_results, suite_runs
+from harness.report.suites.summary import suite_markdown
+from harness.report.writer import write_files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from harness.matrix import Matrix
+    from harness.report.suites.model import SuiteResults
+
+#: What a record of a model that was run is stamped with.
+_STAMPS = ("engine_version", "via", "harness_version", "when", "run", "model_sha256")
+#: The page of the report.
+_REPORT = "index.html"
+_SUFFIXES = {RECORDS: ".jsonl", LOGS: ".txt"}
+
+
+def suite_stores(reports: Path) -> Iterator[SuiteStore]:
+    """Yield the store of each suite that a reports folder has records of, by name."""
+    for folder in sorted((reports / SUITES).glob("*/")):
+        store = SuiteStore(folder)
+        if store.holds_records:
+            yield store
+
+
+def build_suites(matrix: Matrix, reports: Path) -> tuple[SuiteResults, ...]:
+    """Write the page, the JSON and the history of each suite; return what they show."""
+    found = (build_suite(matrix, reports, store) for store in suite_stores(reports))
+    return tuple(results for results in found if results is not None)
+
+
+def build_suite(matrix: Matrix, reports: Path, store: SuiteStore) -> SuiteResults | None:
+    """Write the page, the JSON and the history of one suite; return what they show, None where that is nothing."""
+    kept = tuple(store.kept())
+    history = suite_history(reports, store.path.name)
+    results = suite_results(matrix, kept, history)
+    if results is not None:
+        keep_suite_runs(reports, store.path.name, suite_runs(results))
+        _write(reports, store.path.name, results)
+        _link(reports)
+    return results
+
+
+def _link(reports: Path) -> None:
+    """Have the page of the report, where there is one, link to the pages of the suites."""
+    path = reports / _REPORT
+    before = path.read_text(encoding="utf-8") if path.is_file() else ""
+    after = with_suites(before, suites_beside(reports))
+    if after != before:
+        write_files(reports, {_REPORT: after.encode()})
+
+
+def absorb_suites(reports: Path, other: Path) -> Iterator[str]:
+    """Take in records, logs and history of the suites of another reports folder; say of each what that was."""
+    for theirs in suite_stores(other):
+        name = theirs.path.name
+        taken = SuiteStore(reports / SUITES / name).absorb(theirs)
+        past = take_suite_history(reports, other, name)
+        yield f"{other}: {taken} records of the suite {name} and {past} of its runs of the past taken in"
+
+
+def verify_suites(matrix: Matrix, reports: Path) -> list[str]:
+    """Return a sentence for every fault: no record, a log that is missing, a stamp, a file that does not follow."""
+    faults: list[str] = []
+    for store in suite_stores(reports):
+        kept = tuple(store.kept())
+        faults += store.faults
+        for each in kept:
+            outcome = each.outcome
+            if outcome.log_sha256:
+                try:
+                    store.log(outcome)
+                except HandledError as error:
+                    faults.append(str(error))
+            lacking = [name for name in _STAMPS if not getattr(outcome.stamps, name)]
+            if outcome.state == "done" and lacking:
+                faults.append(f"{outcome.cell}: has no {', '.join(lacking)} among its stamps; run it again")
+        name = store.path.name
+        results = suite_results(matrix, kept, suite_history(reports, name))
+        plain = reports / SUITES / f"{name}.json"
+        packed = twin(plain).is_file() and not plain.exists()
+        again = f"`trt-compat {'pack' if packed else 'report'}`"
+        for place, data in _texts(name, results, packed=packed).items() if results else ():
+            path = reports / SUITES / place
+            if not path.is_file():
+                faults.append(f"{path}: missing; write it with {again}")
+            elif content(path) != data:
+                faults.append(f"{path}: does not follow from the records; run {again}")
+    return faults
+
+
+def pack_suites(matrix: Matrix, reports: Path, out: Path | None = None) -> tuple[Path, ...]:
+    """Pack records, logs, history and JSON of each suite, in place or into another folder; return the files' paths."""
+    written: list[Path] = []
+    for store in suite_stores(reports):
+        with nobody_writes(store.path / RECORDS):
+            results = build_suite(matrix, reports, store)
+            loose = [
+                path for name, suffix in _SUFFIXES.items() for path in (store.path / name).glob(f"*{suffix}")
+            ]
+            files = {RECORDS: _records(store.path / RECORDS), LOGS: _logs(store.path / LOGS)}
+            files = {name: every for name, every in files.items() if every}
+            to = (out or reports) / SUITES / store.path.name
+            written += write_files(
+                to, {f"{name}{ARCHIVE}": pack(name, every) for name, every in files.items()}
+            )
+            if out is None:
+                read_back(to, files)
+                remove(to, loose)
+            name = store.path.name
+            written += _pack_history(reports, out, name)
+            if results is not None:
+                written += _write(out or reports, name, results, packed=True)
+    return tuple(written)
+
+
+def _pack_history(reports: Path, out: Path | None, name: str) -> tuple[Path, ...]:
+    folder = reports / HISTORY / SUITES / name
+    files = {path.name: data for path, data in files_of(folder, ".json")}
+    to = (out or reports) / HISTORY / SUITES
+    written = write_files(to, {f"{name}{ARCHIVE}": pack(name, files)}) if files else ()
+    if written and out is None:
+        read_back(to, {name: files})
+        remove(to, sorted(folder.glob("*.json")))
+    return written
+
+
+def _records(folder: Path) -> dict[str, bytes]:
+    return {path.name: data for path, data in files_of(folder, ".jsonl")}
+
+
+def _logs(folder: Path) -> dict[str, bytes]:
+    """Return the files of logs, each sorted by model: those of several versions are much alike, and pack to little."""
+    found = {}
+    for path, data in files_of(folder, ".txt"):
+        every = sorted(sections(path, data))
+        found[path.name] = b"".join(section(*each) for each in every)
+    return found
+
+
+def _write(reports: Path, name: str, results: SuiteResults, *, packed: bool = False) -> tuple[Path, ...]:
+    """Write what readers are shown of a suite, its JSON plain or packed; the other form of that goes."""
+    texts = _texts(name, results, packed=packed)
+    files = {
+        place: compress(place, data) if place.endswith(PACKED) else data for place, data in texts.items()
+    }
+    written = write_files(reports / SUITES, files)
+    plain = reports / SUITES / f"{name}.json"
+    (plain if packed else twin(plain)).unlink(missing_ok=True)
+    return written
+
+
+def _texts(name: str, results: SuiteResults, *, packed: bool = False) -> dict[str, bytes]:
+    """Return what readers are shown of a suite by place, none of it packed yet."""
+    data = f"{name}.json{PACKED if packed else ''}"
+    texts = {
+        data: _json(results),
+        f"{name}.html": render_suite(results, name, data),
+        f"{name}.md": suite_markdown(results),
+    }
+    return {place: text.encode() for place, text in texts.items()}
+
+
+def _json(results: SuiteResults) -> str:
+    """Return the JSON: sorted keys, and a target, model or ending a line, so that a diff tells."""
+    data = results.to_json()
+    parts = []
+    for key in sorted(data):
+        value = data[key]
+        if isinstance(value, tuple):
+            lines = ",\n".join(json.dumps(each, sort_keys=True, default=fields_of) for each in value)
+            parts.append(f'"{key}": [\n{lines}\n]' if lines else f'"{key}": []')
+        else:
+            parts.append(f'"{key}": {json.dumps(value, sort_keys=True, default=fields_of)}')
+    return "{\n" + ",\n".join(parts) + "\n}\n"
