@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # More options for the command, as in: make matrix ARGS="-k mish --via venv"
 ARGS ?=
 
-.PHONY: matrix first-contact test lint lint-js docs coverage node-tests mutants lock clean
+.PHONY: matrix first-contact test lint lint-js docs coverage node-tests mutants bench dist lock clean
 .DEFAULT_GOAL := matrix
 
 $(VENV)/run.stamp: pyproject.toml constraints.txt
@@ -41,14 +41,15 @@ lint: $(VENV)/dev.stamp
 	$(BIN)/hadolint docker/*.Dockerfile
 	$(BIN)/shellcheck docker/plugin/build.sh $(filter-out .ci/environment,$(wildcard .ci/*))
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
-	$(BIN)/zizmor --offline --quiet .github/workflows
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
+	$(BIN)/zizmor --offline --quiet .github/workflows action.yml
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory lint-js; else echo "the page's scripts are not checked: npm is not here"; fi
 
 # The scripts of the report's page: their types, and what is likely a mistake. Nothing of it is needed to use the harness.
 JS := tools/js/node_modules
 lint-js: $(JS)/.package-lock.json
 	$(JS)/.bin/tsc --project tools/js
-	$(JS)/.bin/eslint --config tools/js/eslint.config.js --max-warnings 0 harness/report/page/static
+	$(JS)/.bin/eslint --config tools/js/eslint.config.js --max-warnings 0 harness/report/page/static harness/report/suites/static
 
 $(JS)/.package-lock.json: tools/js/package.json tools/js/package-lock.json
 	npm ci --prefix tools/js --silent --no-audit --no-fund
@@ -69,15 +70,29 @@ coverage: $(VENV)/dev.stamp
 
 # How much of what engines refuse is diagnosed, on ONNX's own node tests.
 node-tests: $(VENV)/run.stamp
-	$(BIN)/python -m tools.onnx_node_tests --target rtx14 --target rtx17 $(ARGS)
+	$(BIN)/python -m harness run --suite onnx-node --target rtx14 --target rtx17 --reports build/node-tests $(ARGS)
+	$(BIN)/python -m tools.diagnosed --reports build/node-tests
 
 # How much of what could be wrong with the code that judges the tests would notice.
 mutants: $(VENV)/dev.stamp
 	$(BIN)/python -m tools.mutants $(ARGS)
+
+# What the harness costs beside what it drives, by ratios (docs/benchmarks.md).
+bench: $(VENV)/run.stamp
+	$(BIN)/python -m benchmarks.suite $(ARGS)
+
+# What was done to the harness that it has to withstand, and what came of it.
+faults: $(VENV)/dev.stamp
+	$(BIN)/python -m tools.faults -n auto $(ARGS)
+
+# What `pip install trt-compat` installs: dist/*.whl, built from the source distribution beside it.
+dist: $(VENV)/run.stamp
+	rm -rf dist
+	$(BIN)/uv build --quiet --out-dir dist
 
 # The exact versions that developers and CI use; users get what pyproject.toml allows.
 lock: $(VENV)/dev.stamp
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --extra dev --no-emit-index-url --no-annotate --no-header --output-file constraints.txt pyproject.toml
 
 clean:
-	rm -rf $(VENV) $(JS) build .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(JS) build dist .mypy_cache .ruff_cache .pytest_cache

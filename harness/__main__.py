@@ -1,17 +1,28 @@
-"""`python -m harness`, which is `trt-compat` by another name."""
+"""`python -m harness`, and `trt-compat`: what loads takes a second, and an interrupt in it has no traceback."""
 
+import signal
 import sys
 import traceback
 
-try:
-    from harness.cli import main
-except Exception:  # noqa: BLE001  (whatever it is, Python's own exit code would be 1, which means a regression here)
-    traceback.print_exc()
-    print(
-        f"infrastructure: {sys.executable} cannot load the harness; `make .venv/run.stamp` sets up one that can, "
-        ".venv/bin/python",
-        file=sys.stderr,
-    )
-    sys.exit(3)
 
-sys.exit(main())
+def start() -> int:
+    """Load the command line and run it; return the exit code."""
+    try:
+        from harness.cli import main  # noqa: PLC0415
+
+        return main()
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 128 + signal.SIGINT
+    except Exception:  # noqa: BLE001  (whatever it is, Python's own exit code would be 1, which means a regression here)
+        traceback.print_exc()
+        print(
+            f"infrastructure: {sys.executable} cannot load the harness; `make .venv/run.stamp` sets up one that can, "
+            ".venv/bin/python",
+            file=sys.stderr,
+        )
+        return 3
+
+
+if __name__ == "__main__":
+    sys.exit(start())

@@ -21,6 +21,7 @@ class Class(Word):
     INACCURATE = "inaccurate"
     PARSE_FAILED = "parse_failed"
     BUILD_FAILED = "build_failed"
+    NEEDS_GPU_TO_BUILD = "needs_gpu_to_build"
     LOAD_FAILED = "load_failed"
     RUN_FAILED = "run_failed"
     CRASHED = "crashed"
@@ -46,6 +47,7 @@ PREDICATE = {
     Class.INACCURATE: "gives wrong numbers",
     Class.PARSE_FAILED: "fails to parse",
     Class.BUILD_FAILED: "fails to build",
+    Class.NEEDS_GPU_TO_BUILD: "needs a GPU to build",
     Class.LOAD_FAILED: "fails to load",
     Class.RUN_FAILED: "fails to run",
     Class.CRASHED: "crashes",
@@ -72,11 +74,13 @@ class Verdict(Word):
     """An outcome's class held against what is known about it.
 
     NOT_REPRODUCED: a failure that others claim does not happen, and nobody measured that it ever did. DISPUTED: those
-    who measured the cell on GPUs of one compute capability disagree.
+    who measured the cell on GPUs of one compute capability disagree. FAILS_WHEN_RUN: the engine was only built here,
+    and others say that it does not run or gives wrong numbers.
     """
 
     EXPECTED = "expected"
     KNOWN_FAILURE = "known_failure"
+    FAILS_WHEN_RUN = "fails_when_run"
     FIXED = "fixed"
     NOT_REPRODUCED = "not_reproduced"
     REGRESSED = "regressed"

@@ -10,6 +10,7 @@ pass without it. It is a comma-separated list of the names below, or "all":
     chromium   a Chromium that starts: TRT_COMPAT_CHROMIUM, Playwright's own, or one on the PATH
     axe        axe-core, for `needs.axe()`
     gpu        an NVIDIA GPU
+    slurm      the daemons and commands of Slurm and munge, as root
     python3.8  the oldest Python that the agent meets
     NAME       a program of that name, for `needs.program("NAME")`
 """
@@ -95,6 +96,15 @@ def gpu() -> None:
 def program(name: str) -> str:
     """Need a program on the PATH; returns where it is."""
     return shutil.which(name) or _missing(name, f"{name} is not installed")
+
+
+def slurm() -> None:
+    """Need what a Slurm of two nodes on this machine is made of, and the rights to start it."""
+    for name in ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol", "scancel", "sinfo"):
+        if shutil.which(name) is None:
+            _missing("slurm", f"{name} is not installed")
+    if os.geteuid() != 0:
+        _missing("slurm", "only root starts the daemons of Slurm as the tests do")
 
 
 def oldest_python() -> str:

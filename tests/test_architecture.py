@@ -20,7 +20,7 @@ HARNESS = sorted((ROOT / "harness").rglob("*.py"))
 AGENT = sorted((ROOT / "harness" / "agent").rglob("*.py"))
 CASES = sorted((ROOT / "cases").glob("*.py"))
 #: Importable from every room but the agent.
-EVERYWHERE = {"words", "engines", "errors", "suggest", "__init__"}
+EVERYWHERE = {"bounded", "scratch", "words", "engines", "errors", "suggest", "__init__"}
 #: Conclusions, and what they are made of: computed from records alone.
 RIGHT_OF_THE_STORE = {"record", "layers", "judge", "history", "report"}
 #: What runs cells.
@@ -120,6 +120,12 @@ def test_a_case_imports_only_onnx_and_harness_case(path: Path) -> None:
 def test_one_room_knows_it(package: str, knower: str) -> None:
     """pytest, the Docker SDK, uv and the terminal are each known to one room."""
     assert {room_of(path) for path in HARNESS if package in tops(path)} == {knower}
+
+
+def test_one_room_starts_slurms_commands() -> None:
+    """Slurm is no package: who names one of its programs, to start it, is the one room that knows it."""
+    program = re.compile(r'"(sbatch|squeue|scontrol|scancel|sacct|sinfo)"')
+    assert {room_of(path) for path in HARNESS if program.search(path.read_text())} == {"run/slurm"}
 
 
 def _imports_by_name(path: Path) -> bool:

@@ -26,7 +26,7 @@ from harness.plan import all_cells
 from harness.record.outcome import Outcome
 from harness.record.store import Store
 from harness.words import Engine
-from tests.report import factory
+from tests.report import factory, suite_records
 
 pytestmark = pytest.mark.unit
 
@@ -197,6 +197,30 @@ def test_a_run_that_was_killed_is_not_said_to_have_run_out_of_time(tmp_path: Pat
     assert "not done after" not in ran.text
 
 
+@pytest.mark.parametrize(("ended", "said"), [(0, ""), (1, "notice"), (3, "warning")])
+def test_a_target_s_job_runs_the_suite_after_the_cells(tmp_path: Path, ended: int, said: str) -> None:
+    """With the time that is left, and whatever it finds: the merged report judges it."""
+    (tmp_path / "part").mkdir()
+    part = tmp_path / "part"
+    line = f'echo "$@" >>"{tmp_path}/said"; touch "{part}/results.json"; case "$*" in *--suite*) exit {ended};; esac'
+    given = {"TARGET": "rtx17", "MINUTES": "5", "REPORTS": str(tmp_path / "part"), "SUITE": "onnx-node"}
+    ran = script(tmp_path, "nightly-cells", PYTHON=wrapper(tmp_path, line), **given)
+    assert ran.code == 0, ran.text
+    assert said in ran.text
+    assert ("models of onnx-node" in ran.text) is bool(said)
+    first, second = (tmp_path / "said").read_text().splitlines()
+    assert second == f"{first} --suite onnx-node"
+
+
+def test_a_night_that_has_no_time_left_for_the_suite_says_so(tmp_path: Path) -> None:
+    (tmp_path / "part").mkdir()
+    line = f'touch "{tmp_path}/part/results.json"; case "$*" in *--suite*) sleep 60 & wait;; esac'
+    given = {"TARGET": "rtx17", "MINUTES": "0.05", "REPORTS": str(tmp_path / "part"), "SUITE": "onnx-node"}
+    ran = script(tmp_path, "nightly-cells", PYTHON=wrapper(tmp_path, line), **given)
+    assert ran.code == 3
+    assert "::error title=rtx17::not done after 0.05 minutes" in ran.text
+
+
 def parts(tmp_path: Path, *, broken: bool = False) -> Path:
     """Write records of real engines as the jobs leave them; `broken` makes one regress that is measured to work."""
     folder = tmp_path / "parts"
@@ -229,6 +253,27 @@ def publish(tmp_path: Path, folder: Path, *, before: str = "") -> Ran:
     return script(
         tmp_path, "nightly-publish", PARTS=str(folder), **places, TRT_COMPAT_SITE_URL="", PYTHON=python
     )
+
+
+def test_what_the_suite_found_is_compared_with_the_night_before(tmp_path: Path) -> None:
+    """Of that only the history is left, as the workflow's cache keeps it; the summary has the figures."""
+    folder = parts(tmp_path)
+    suite_records.record(folder / "part-rtx14", {"rtx17": suite_records.FIRST["rtx17"]})
+    assert publish(tmp_path, folder).code == 0
+    shutil.rmtree(tmp_path / "site")
+    for path in (tmp_path / "reports").iterdir():
+        if path.name != "history":
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    shutil.rmtree(folder / "part-rtx14" / "suites")
+    worse = {**suite_records.FIRST["rtx17"], "abs": "crash"}
+    suite_records.record(folder / "part-rtx14", {"rtx17": worse}, run="r2", day="2026-11-21")
+    ran = publish(tmp_path, folder)
+    assert ran.code == 0, ran.text
+    assert ran.output == outputs(tmp_path, 1)
+    assert (tmp_path / "site" / "latest" / "suites" / "onnx-node.html").is_file()
+    assert "regressed: onnx-node[abs]-rtx17: worked in the run before" in ran.text
+    assert "rtx17 since 2026-11-20 (1.7.1.116): 1 broken, 0 fixed" in ran.summary
+    assert "  broken: abs (crashed)" in ran.summary
 
 
 def outputs(tmp_path: Path, code: int, history: str = "whole", publish: str = "site") -> str:
@@ -311,6 +356,7 @@ def test_a_night_without_any_result_is_red(tmp_path: Path) -> None:
     assert publish(tmp_path, tmp_path / "nowhere").code == 3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("broken", [False, True], ids=["sound", "regressed"])
 def test_a_damaged_part_does_not_cost_the_others_their_report(tmp_path: Path, *, broken: bool) -> None:
     """What can be read of it counts too; the night is red, and for a regression only where there is one."""
@@ -325,6 +371,7 @@ def test_a_damaged_part_does_not_cost_the_others_their_report(tmp_path: Path, *,
     assert shown(tmp_path) == {"rtx14": 1, "rtx15": 1, "ort131": 1}
 
 
+@pytest.mark.long
 def test_a_history_that_cannot_be_read_is_left_out_and_said_to_be(tmp_path: Path) -> None:
     """The workflow then keeps the one that the cache holds."""
     past = tmp_path / "reports" / "history"
@@ -347,8 +394,8 @@ def test_a_sound_history_is_not_blamed_for_a_night_without_a_record(tmp_path: Pa
     damaged.mkdir(parents=True)
     (damaged / "r-main.jsonl").write_text("damaged\n")
     ran = publish(tmp_path, tmp_path / "parts")
-    assert (ran.code, ran.output) == (3, ""), ran.text
-    assert "part-0/: not taken in whole" in ran.text
+    assert (ran.code, ran.output.partition("\n")[0]) == (0, "code=3"), ran.text
+    assert "r-main.jsonl:1: not a record" in ran.text
     assert "history of earlier nights" not in ran.text
 
 
@@ -360,6 +407,7 @@ def test_a_merge_that_crashes_is_no_regression(tmp_path: Path, ending: str) -> N
     assert script(tmp_path, "nightly-gate", CODE="").code == 3
 
 
+@pytest.mark.long
 def test_a_report_that_crashes_leaves_the_records_of_all_to_be_uploaded(tmp_path: Path) -> None:
     """The harness fails after the records are taken in."""
     (tmp_path / "shim").mkdir()
@@ -375,6 +423,7 @@ def test_a_report_that_crashes_leaves_the_records_of_all_to_be_uploaded(tmp_path
     assert {outcome.cell for outcome in Store(tmp_path / "reports").outcomes()} == sent
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ending", ["exit 3", "exit 1", "exit 139"])
 @pytest.mark.parametrize("broken", [False, True], ids=["sound", "regressed"])
 def test_a_verify_that_fails_or_crashes_is_no_regression_and_hides_none(
@@ -387,6 +436,7 @@ def test_a_verify_that_fails_or_crashes_is_no_regression_and_hides_none(
     assert ran.summary
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("broken", [False, True], ids=["sound", "regressed"])
 def test_where_no_site_comes_of_a_report_that_is_published(tmp_path: Path, *, broken: bool) -> None:
     """Whoever opens the address finds tonight's results; the night is red, for a regression where there is one."""
@@ -429,7 +479,8 @@ def steps(name: str) -> list[dict[str, Any]]:
 
 def test_workflows_run_scripts_that_are_tested_and_no_shell_of_their_own() -> None:
     """What stands in a workflow file runs for the first time when it is too late."""
-    commands = [step["run"] for path in WORKFLOWS.iterdir() for step in steps(path.name) if "run" in step]
+    own = [path.name for path in WORKFLOWS.iterdir() if path.name != "matrix.yml"]
+    commands = [step["run"] for name in own for step in steps(name) if "run" in step]
     tested = {"make .venv/run.stamp", ".ci/run", ".ci/long", ".ci/submission"}
     tested |= {f".ci/{path.name}" for path in (ROOT / ".ci").glob("nightly-*")}
     assert set(commands) == tested
@@ -464,7 +515,7 @@ def workflow(name: str) -> str:
 
 
 @pytest.mark.unit
-@pytest.mark.parametrize("name", ["ci", "nightly", "submission"])
+@pytest.mark.parametrize("name", ["ci", "nightly", "submission", "matrix"])
 def test_expressions_of_the_workflows_name_what_is_there(name: str) -> None:
     """GitHub makes an empty text of a name that is not there, and no error."""
     assert wrong_references(yaml.safe_load(workflow(name))) == []

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.agent.bootstrap import ARGUMENTS, pack
-from harness.agent.protocol import Decoder, encode, join_parts
+from harness.agent.protocol import Decoder, encode, join_parts, read_message
 
 ENGINE = "tensorrt_lean_bindings"
 #: Seconds after which the agent is ended.
@@ -77,7 +77,7 @@ class Agent:
         while not self._waiting:
             data = os.read(self._process.stdout.fileno(), 1 << 16)
             assert data, "the agent ended"
-            self._waiting += [message for message, _ in self._decoder.feed(data)]
+            self._waiting += [read_message(frame.head) for frame in self._decoder.feed(data)]
         return self._waiting.pop(0)
 
 

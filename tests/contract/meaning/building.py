@@ -30,7 +30,7 @@ def _needed(job: Job) -> list[str]:
     recipe, names = job.recipe, []
     if recipe["typing"] == "strong" and job.weak_typing:
         names.append("NetworkDefinitionCreationFlag.STRONGLY_TYPED")
-    if recipe["typing"] == "weak":
+    if _by_flags(job):
         names += [f"BuilderFlag.{flag}" for flag in recipe["flags"]]
     if recipe["calibrator"]:
         names.append("IBuilderConfig.int8_calibrator")
@@ -39,6 +39,11 @@ def _needed(job: Job) -> list[str]:
     if capability := job.scenario.job.get("compute_capability"):
         names += [_CAPABILITY, f"ComputeCapability.SM{capability.replace('.', '')}"]
     return names
+
+
+def _by_flags(job: Job) -> bool:
+    """Tell whether flags decide precision: where it is asked for, or where the version knows nothing else."""
+    return job.recipe["typing"] == "weak" or (job.recipe["typing"] == "graph" and job.weak_typing)
 
 
 def creation_flags(job: Job) -> Iterator[str]:
@@ -55,8 +60,7 @@ def creation_flags(job: Job) -> Iterator[str]:
 
 def builder_flags(job: Job) -> Iterator[str]:
     """The builder's flags are the recipe's, where flags decide precision, and the fixed one."""
-    applied = job.recipe["typing"] == "weak" or (job.recipe["typing"] == "graph" and job.weak_typing)
-    wanted = {"DISABLE_TIMING_CACHE", *(job.recipe["flags"] if applied else ())}
+    wanted = {"DISABLE_TIMING_CACHE", *(job.recipe["flags"] if _by_flags(job) else ())}
     for at, _ in job.find(_BUILD):
         given: set[str] = set()
         for call in job.before(at, "IBuilderConfig.set_flag", "IBuilderConfig.clear_flag"):

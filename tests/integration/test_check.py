@@ -1,0 +1,101 @@
+"""`check` on real engines: one line a target, what is lost, the exit code, the page and results.json."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.case import load_cases
+from harness.cli import main
+from tests import needs
+from tests.integration.runs import ROOT
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+
+
+@pytest.fixture(scope="module")
+def quantised(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the file of a quantised convolution, as a user has it: under a name with a space."""
+    (case,) = (each for each in load_cases(ROOT / "cases") if each.name == "depthwise_qdq")
+    (variant,) = (each for each in case if each.name == "qdq")
+    path = tmp_path_factory.mktemp("own models") / "My Net.onnx"
+    path.write_bytes(variant.model_bytes())
+    return path
+
+
+def check(*words: object) -> int:
+    return main(["check", "--matrix", str(ROOT / "matrix.yaml"), "--via", "venv", *map(str, words)])
+
+
+def test_an_own_model_from_one_version_to_the_next(
+    quantised: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """To a generation that computes it in FP32: lost, named, and red; the other way nothing gets worse."""
+    needs.network()
+    page, data = tmp_path / "page", tmp_path / "out.json"
+    assert check(quantised, "--from", "rtx17", "--to", "rtx17-sm75", "--html", page, "--json", data) == 1
+    said = capsys.readouterr().out
+    assert "5 nodes, opset 13; 1 to run in INT8" in said
+    assert "INT8 1/1" in said
+    assert "from rtx17 to rtx17-sm75: gets worse (int8-loss)" in said
+    assert "node_of_output: int8 -> fp32" in said
+    assert (page / "index.html").is_file()
+    cells = {each["target"]: each["class"] for each in json.loads(data.read_text())["cells"]}
+    assert cells == {"rtx17": "built", "rtx17-sm75": "precision_lost"}
+    assert check(quantised, "--from", "rtx17-sm75", "--to", "rtx17") == 0
+    assert check(quantised, "--from", "rtx17", "--to", "rtx17-sm75", "--fail-on", "build") == 0
+
+
+def test_a_refusal_is_told_with_its_cause_its_node_and_what_to_do(
+    quantised: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where the other target cannot run here that is said, and the code is that of infrastructure."""
+    needs.network()
+    assert check(quantised, "--target", "rtx16", "--target", "ort131") == 1
+    said = capsys.readouterr().out
+    assert "build_failed   no-int8-convolution Conv node 'node_of_output'" in said
+    assert "Upgrade to 1.7" in said
+    assert check(quantised, "--from", "ort131", "--to", "l4t86") == 3
+    assert "not known, for l4t86 was not run" in capsys.readouterr().out
+
+
+def test_where_it_cannot_run_the_reports_of_its_patterns_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An engine that builds here and is reported not to run; a Jetson that is not at hand; nothing of a guess."""
+    needs.network()
+    models = {case.name: {each.name: each for each in case} for case in load_cases(ROOT / "cases")}
+    for case, name in (("turing", "gemm-fp32"), ("conv_silu", "tail-fp32")):
+        (tmp_path / f"{name}.onnx").write_bytes(models[case][name].model_bytes())
+    words = (tmp_path / "gemm-fp32.onnx", tmp_path / "tail-fp32.onnx", "--cases", ROOT / "cases")
+    assert check(*words, "--target", "rtx16-sm75", "--target", "l4t86") == 0
+    said = capsys.readouterr().out
+    assert "turing[gemm-fp32]" in said
+    assert "fails to load on rtx16-sm75: reported by NVIDIA https://" in said
+    assert "3 places from /model.23/proto/cv1/conv/Conv" in said
+    assert "fails to build on l4t86: reported by users https://" in said
+    assert "guessed" not in said
+    assert check(*words, "--from", "rtx17-sm75", "--to", "rtx17", "--no-blockers") == 0
+    assert "gemm-fp32.onnx: from rtx17-sm75 to rtx17: gets no worse" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--from", "rtx17"), "--from names one side; name the other with --to"),
+        (("--from", "rtx17", "--to", "rtx17"), "--from and --to are both rtx17; name two targets"),
+        (("--target", "rtx71"), "no target 'rtx71'; did you mean 'rtx17'?"),
+        (("--fail-on", "bild"), "'bild' is nothing to fail on; did you mean 'build'?"),
+        (("--want", "nothing"), "names no node of"),
+        (("--inputs", "none.npz"), "--inputs none.npz: cannot be read"),
+    ],
+)
+def test_mistakes_are_one_sentence_each(
+    quantised: Path, words: tuple[str, ...], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert check(quantised, *words) == 2
+    error = capsys.readouterr().err
+    assert sentence in error
+    assert len(error.strip().splitlines()) == 1

@@ -1,0 +1,94 @@
+"""`check` beyond the model as it is, on real engines: all blockers, the ladder, nodes left in float, workarounds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import pytest
+
+from harness.cli import main
+from tests import needs
+from tests.integration.runs import ROOT
+from tests.models.embedded import blocked, classifier, network
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+
+
+def check(model: onnx.ModelProto, path: Path, *words: object) -> int:
+    needs.network()
+    onnx.save(model, path)
+    return main(
+        ["check", str(path), "--matrix", str(ROOT / "matrix.yaml"), "--via", "venv", *map(str, words)]
+    )
+
+
+def test_all_blockers_are_told_in_one_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "blocked.onnx"
+    assert check(blocked(), path, "--target", "rtx17") == 1
+    said = capsys.readouterr().out
+    assert f"{path} on rtx17: 3 blockers; the rest builds (3 tries, " in said
+    assert "  DequantizeLinear '/second/bias/DequantizeLinear': int32-bias: " in said
+    assert "  after a cut: TopK '/TopK': topk-limit: " in said
+    assert "  after a cut: ConvTranspose '/up/ConvTranspose': strided-dilated-deconvolution: " in said
+    assert said.count("quantiser stores the biases") == 1
+    assert check(blocked(), path, "--target", "rtx17", "--no-blockers") == 1
+    assert "; the rest builds" not in capsys.readouterr().out
+
+
+def test_the_fewest_nodes_are_left_in_float_and_quantisation_is_at_fault(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, left = tmp_path / "up.onnx", tmp_path / "left.onnx"
+    model = network("deconvolution", depth=4)
+    words = ("--target", "rtx17", "--ladder", "--leave-float", "auto", "--write", left)
+    assert check(model, path, *words) == 1
+    said = capsys.readouterr().out
+    assert "rtx17   precision_lost INT8 4/5  built         built    yes" in said
+    assert (
+        "leave 1 of 5 quantised nodes in floating point; none of them can be spared; it then builds, INT8 4/4"
+        in said
+    )
+    assert f"written: {left} (/up/ConvTranspose)" in said
+    assert check(onnx.load(left), left, "--target", "rtx17", "--leave-float", "/back0b/Conv") == 0
+    assert "1 of 4 quantised nodes in floating point helps: it builds, INT8 3/3" in capsys.readouterr().out
+
+
+def test_a_workaround_is_found_measured_and_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, better = tmp_path / "concat.onnx", tmp_path / "better.onnx"
+    words = ("--target", "rtx17", "--try-workarounds", "--write", better)
+    assert check(network("concat", depth=4), path, *words) == 1
+    said = capsys.readouterr().out
+    assert "concat-after: Q/DQ behind a Concat of unlike scales in place of its inputs <- the best" in said
+    assert "gives built INT8 7/7 (1 more in what it is asked to)" in said
+    assert "; measured: max_rel 0.0" in said
+    assert f"written: {better} (concat-after)" in said
+    assert check(onnx.load(better), better, "--target", "rtx17", "--try-workarounds") == 0
+    assert "no workaround is needed" in capsys.readouterr().out
+
+
+def test_turing_takes_the_products_in_fp16(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert check(classifier(), tmp_path / "x.onnx", "--target", "rtx17-sm75", "--try-workarounds") == 1
+    said = capsys.readouterr().out
+    assert "2 blockers; the rest builds" in said
+    assert "half-products: all nodes of the refused operator in FP16, between Casts <- the best" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--leave-float", "/conv0"), "--leave-float '/conv0': is no quantised node of "),
+        (("--write", "x.onnx"), "--write writes what one of --leave-float and --try-workarounds found"),
+        (
+            ("--write", "x.onnx", "--try-workarounds"),
+            "--write is of one target; name it with --to or --target",
+        ),
+    ],
+)
+def test_mistakes_are_one_sentence_before_anything_runs(
+    tmp_path: Path, words: tuple[str, ...], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert check(classifier(), tmp_path / "x.onnx", *words) == 2
+    assert sentence in capsys.readouterr().err

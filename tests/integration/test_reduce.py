@@ -1,0 +1,147 @@
+"""`reduce` and `bisect` on real engines, in virtual environments."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import onnx
+import pytest
+
+from benchmarks.reducing import embedded
+from harness.case import load_cases
+from harness.cli import main
+from tests import needs
+from tests.integration.runs import ROOT
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the file of a quantised depthwise convolution amid 55 other nodes."""
+    (case,) = (each for each in load_cases(ROOT / "cases") if each.name == "depthwise_qdq")
+    (variant,) = (each for each in case if each.name == "qdq")
+    path = tmp_path_factory.mktemp("own") / "net.onnx"
+    onnx.save(embedded(variant.build(), 60), path)
+    return path
+
+
+def trt_compat(verb: str, *words: object) -> int:
+    return main([verb, *map(str, words), "--matrix", str(ROOT / "matrix.yaml"), "--via", "venv"])
+
+
+def test_a_network_is_reduced_to_what_fails_and_a_second_call_tries_nothing(
+    network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The convolution and what dequantises for it are left; the same failure, the same bytes, no engine asked twice."""
+    needs.network()
+    out = tmp_path / "small.onnx"
+    assert trt_compat("reduce", network, "--target", "rtx16", "-o", out) == 0
+    said = capsys.readouterr().out
+    assert "fails to build (no-int8-convolution at Conv) on rtx16" in said
+    first = out.read_bytes()
+    assert [node.op_type for node in onnx.load(out).graph.node] == [
+        "DequantizeLinear",
+        "DequantizeLinear",
+        "Conv",
+    ]
+    assert trt_compat("check", out, "--target", "rtx16") == 1
+    assert "build_failed   no-int8-convolution Conv" in capsys.readouterr().out
+    assert trt_compat("reduce", network, "--target", "rtx16", "-o", out) == 0
+    assert "-> 3 nodes, 0 tries and" in capsys.readouterr().out
+    assert out.read_bytes() == first
+    assert trt_compat("reduce", network, "--target", "rtx15", "-o", out) == 2
+    assert "is of another targets; delete it" in capsys.readouterr().err
+
+
+def test_a_case_is_written_that_shows_the_same(
+    network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`reduce` holds the case to the failure before it writes it; `new` writes one of any model."""
+    needs.network()
+    path = tmp_path / "cases" / "depthwise.py"
+    words = ("reduce", network, "--target", "rtx16", "-o", tmp_path / "small.onnx", "--case", path)
+    assert trt_compat(*words) == 0
+    assert f"case: {path}" in capsys.readouterr().out
+    assert (
+        trt_compat(
+            "new", "own", "--from", network, "--issue", "https://example.org/1", "--cases", path.parent
+        )
+        == 0
+    )
+    small, own = load_cases(path.parent)
+    assert [node.op_type for node in small.variants[0].build().graph.node][-1] == "Conv"
+    assert len(own.variants[0].build().graph.node) == 60
+    capsys.readouterr()
+    assert trt_compat(*words) == 2
+    assert "is there already; give another place, or delete it" in capsys.readouterr().err
+
+
+def test_a_model_is_bisected_over_versions(network: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The convolution has INT8 from 1.7 on; 1.7 is newer, so that it is the first good one."""
+    needs.network()
+    assert trt_compat("bisect", network, "--good", "rtx17", "--bad", "rtx15", "--symptom", "signature") == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[-2] == "first good: rtx17 (1.7.1.116), last bad: rtx16 (1.6.1.120)"
+    assert json.loads(said[-1]) == {"last_bad": "rtx16", "first_good": "rtx17", "skipped": []}
+    assert trt_compat("bisect", network, "--good", "rtx15", "--bad", "rtx16") == 1
+    assert "rtx16 is good, not bad" in capsys.readouterr().out
+
+
+def test_a_script_says_what_is_good_and_what_says_nothing(
+    network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is told the target, the model and the environment's Python, which has the engine."""
+    needs.network()
+    script = tmp_path / "judge"
+    script.write_text(
+        f"""#!/bin/sh
+[ "$1 $2 $3" = "$TRT_COMPAT_TARGET {network} $TRT_COMPAT_PYTHON" ] || exit 128
+"$3" -c "import tensorrt_rtx as e; assert e.__version__ == '$TRT_COMPAT_VERSION', e.__version__" || exit 128
+case "$1" in rtx14) exit 0;; rtx15) exit 125;; *) exit 7;; esac
+"""
+    )
+    script.chmod(0o755)
+    words = (network, "--good", "rtx14", "--bad", "rtx17", "--run", script)
+    assert trt_compat("bisect", *words) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[-2].startswith("first bad: rtx16 (1.6.1.120), last good: rtx14 (1.4.0.76); 1 skipped")
+    assert json.loads(said[-1]) == {"first_bad": "rtx16", "last_good": "rtx14", "skipped": ["rtx15"]}
+    script.write_text("#!/bin/sh\nexit 200\n")
+    assert trt_compat("bisect", *words) == 3
+    assert "ended with 200 on rtx14, which is no answer" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("reduce",), "name one target with --target T, or two that differ with --differs A,B"),
+        (("reduce", "--differs", "rtx17"), "name two targets, as in --differs rtx16,rtx17"),
+        (("reduce", "--target", "rtx71"), "no target 'rtx71'; did you mean 'rtx17'?"),
+        (("reduce", "--target", "rtx17", "--seconds", "0"), "'0' is no whole number above 0"),
+        (("bisect", "--good", "rtx17", "--bad", "ort131"), "are of another engine"),
+        (("bisect", "--good", "rtx14", "--bad", "rtx17", "--symptom", "int8:/conv"), "has no node '/conv'"),
+        (
+            ("bisect", "--good", "rtx14", "--bad", "rtx17", "--run", "none"),
+            "is no program that can be started",
+        ),
+    ],
+)
+def test_mistakes_are_one_sentence_each(
+    network: Path, words: tuple[str, ...], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert trt_compat(words[0], network, *words[1:]) == 2
+    error = capsys.readouterr().err
+    assert sentence in error
+    assert len(error.strip().splitlines()) == 1
+
+
+def test_what_works_and_what_cannot_run_here_is_said(
+    network: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    needs.network()
+    assert trt_compat("reduce", network, "--target", "rtx17") == 2
+    assert "the model builds on rtx17: there is nothing to keep" in capsys.readouterr().err
+    assert trt_compat("reduce", network, "--target", "l4t86") == 3
+    assert "nothing can be said of a model on l4t86" in capsys.readouterr().err
