@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import onnx
 
 from harness.case import check_variant, effective_name
-from harness.cli.common import EXIT_OK, load_project
+from harness.cli.common import EXIT_OK, add_trust, load_project
 from harness.cli.places import named, own, places
 from harness.errors import HandledError
 from harness.judge.cell import judge_cell
@@ -24,7 +24,7 @@ from harness.plan.by_hand import by_hand, model_file
 from harness.record.speaking import took_part
 from harness.record.staleness import is_stale, todays
 from harness.record.store import Store
-from harness.run.commands import command_lines, container_lines
+from harness.run.commands import command_lines, container_lines, limits
 from harness.shipped import installed
 from harness.words import Grade, said
 
@@ -49,6 +49,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--save", metavar="FILE", help="also write the .onnx there, and the Python file beside it"
     )
     command.add_argument("--graph", action="store_true", help="list every node, however many there are")
+    add_trust(command)
 
 
 def show(options: argparse.Namespace) -> int:
@@ -205,6 +206,8 @@ def _show_commands(cell: Cell, hand: ByHand, options: argparse.Namespace) -> Non
         _block("the same in the image that cells run in", [save, *image, f"{started} {hand.command}"])
         made = made[-1:]
     _block("the engine in that image, confined as for a cell: prints its version", made)
+    for line in limits(cell.target):
+        _say(f"# {line}")
     if cell.target.packages:
         what = f"the engine in a virtual environment, on a {cell.target.docker_platform} machine"
         _block(f"{what}: prints its version", command_lines(cell.target, "venv"))
