@@ -19,8 +19,9 @@ the next job, and in a container that job finds nothing of the one before. What 
 - *not promised*: with your rights it may succeed. It is tried all the same, as a user without rights, where a success
   leaves nothing behind; what would harm the machine is not tried.
 
-Where emulation runs a container of another architecture, all of it is tried too but for the signals, with the same
-outcomes: a signal can stop the emulator, and with it the agent. Its cell is then tried with a new one.
+Where emulation runs a container of another architecture, all of it is tried too but for the signals and the processes
+without end, with the same outcomes. A signal can stop the emulator there, and with it the agent: its cell is then tried
+with a new one.
 
 """
 _GROUPS = {
