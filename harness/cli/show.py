@@ -86,6 +86,9 @@ def show(options: argparse.Namespace) -> int:
     if reason:
         _say(f"not applicable: {reason}")
     _show_graph(model, whole=options.graph)
+    print("\nin a container")
+    for line in limits(cell.target):
+        _say(line)
     _show_commands(cell, hand, options)
     return EXIT_OK
 
@@ -206,8 +209,6 @@ def _show_commands(cell: Cell, hand: ByHand, options: argparse.Namespace) -> Non
         _block("the same in the image that cells run in", [save, *image, f"{started} {hand.command}"])
         made = made[-1:]
     _block("the engine in that image, confined as for a cell: prints its version", made)
-    for line in limits(cell.target):
-        _say(f"# {line}")
     if cell.target.packages:
         what = f"the engine in a virtual environment, on a {cell.target.docker_platform} machine"
         _block(f"{what}: prints its version", command_lines(cell.target, "venv"))
