@@ -14,13 +14,15 @@ from harness.case import Case, Link, Recipe, Variant
 from harness.cli import main
 from harness.errors import HandledError, InfraError
 from harness.matrix import load_matrix
-from harness.plan import all_cells
+from harness.plan import Cell, all_cells
+from harness.record.outcome import Outcome
 from harness.run import docker
 from harness.run.docker import stream
 from harness.run.docker.options import LIMITS, UNTRUSTED_CPUS, Options, command_line, create_arguments
 from harness.run.local import run_cells
 from harness.run.provision import Host, Unavailable, prepare
 from harness.run.provision.trust import refuse_unconfined
+from harness.run.target import TargetRunner
 from harness.words import Class
 from tests import needs
 from tests.run.bench import Bench, cell, classified, lives, relu, target
@@ -86,17 +88,29 @@ def test_a_container_that_was_started_ahead_and_died_costs_no_cell(bench: Bench)
 def test_an_abort_ends_the_container_that_was_started_ahead(bench: Bench) -> None:
     runner = bench.runner(UNTRUSTED)
     runner.run(cell("echo", UNTRUSTED), more=True)
+    assert wait_for(lambda: len(bench.agents) == 2)
     runner.abort()
     assert not [agent for agent in bench.agents if lives(agent)]
 
 
 @pytest.mark.integration
 @in_docker
-def test_a_run_of_trusted_and_untrusted_cells_keeps_them_apart(bench: Bench) -> None:
+def test_a_run_of_trusted_and_untrusted_cells_keeps_them_apart(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The untrusted case's cells are batches of their own, on targets that are otherwise warm."""
     trusted = target()
     cells = [cell("echo", trusted), cell("echo", UNTRUSTED), cell("exit", trusted), cell("exit", UNTRUSTED)]
     ran: list[tuple[str, bool]] = []
+
+    follows: list[bool] = []
+    run = TargetRunner.run
+
+    def running(runner: TargetRunner, each: Cell, *, more: bool = False) -> tuple[Outcome, str]:
+        follows.append(more)
+        return run(runner, each, more=more)
+
+    monkeypatch.setattr(TargetRunner, "run", running)
 
     class Nowhere:
         def append(self, outcome: Any, _log: str | None = None) -> Any:
@@ -111,6 +125,7 @@ def test_a_run_of_trusted_and_untrusted_cells_keeps_them_apart(bench: Bench) -> 
     )
     assert ran == [("echo", False), ("exit", False), ("echo", True), ("exit", True)]
     assert len(bench.agents) == 1 + 2
+    assert follows == [True, False, True, False]
 
 
 @pytest.mark.unit
@@ -179,11 +194,21 @@ def test_the_command_line_refuses_with_2_and_says_nothing_else(
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
     reports = tmp_path / "reports"
-    for via in ("auto", "venv"):
-        words = ["run", "--untrusted", "--via", via, "-k", "mish", "--target", "rtx17"]
-        assert main([*words, "--reports", str(reports)]) == 2
-        (line,) = capsys.readouterr().err.splitlines()
-        assert "nothing keeps a model's code from your files, your network and your processes" in line
+    model = tmp_path / "model.onnx"
+    model.write_bytes(relu().SerializeToString())
+    run = ["run", "--target", "rtx17", "--reports", str(reports)]
+    for words in (
+        [*run, "-k", "mish"],
+        [*run, "-k", "mish", "--dry-run"],
+        [*run, "--suite", str(tmp_path)],
+        ["check", str(model), "--target", "rtx17"],
+        ["reduce", str(model), "--target", "rtx17"],
+        ["bisect", str(model), "--good", "rtx16", "--bad", "rtx17"],
+    ):
+        for via in ("auto", "venv"):
+            assert main([*words, "--untrusted", "--via", via]) == 2, words
+            (line,) = capsys.readouterr().err.splitlines()
+            assert "nothing keeps a model's code from your files, your network and your processes" in line
     assert not reports.exists()
     assert main(["run", "--trusted", "-k", "mish", "--target", "rtx17", "--dry-run"]) == 0
     assert "not confined: in a virtual environment nothing keeps" in capsys.readouterr().out
