@@ -31,7 +31,7 @@ def run(job, body, emit):
 """
 ADAPTER = {"harness/agent/engines/empty.py": EMPTY}
 #: Empty jobs of one sample.
-JOBS = 20
+JOBS = 100
 
 
 def session(options: Options) -> Session:
