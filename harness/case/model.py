@@ -160,13 +160,17 @@ class Unbuildable:
 
 @dataclass(frozen=True)
 class Case:
-    """One problem that users met, with every variant that reproduces, avoids or controls for it."""
+    """One problem that users met, with every variant that reproduces, avoids or controls for it.
+
+    Where its models are a stranger's it is `untrusted`: each of its cells has a container of its own.
+    """
 
     name: str
     title: str
     summary: str
     links: tuple[Link, ...]
     variants: tuple[Variant, ...]
+    untrusted: bool = False
 
     def __post_init__(self) -> None:
         check_types(self)

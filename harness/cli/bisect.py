@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.case import effective_name
-from harness.cli.common import EXIT_INFRA, EXIT_OK, EXIT_REGRESSION
+from harness.cli.common import EXIT_INFRA, EXIT_OK, EXIT_REGRESSION, load_targets
 from harness.cli.reduce import add_recipe, wanted
 from harness.errors import HandledError, InfraError
-from harness.matrix import load_matrix
 from harness.models.bisect import Answer, Edge, bisect, is_upward, row_of
 from harness.models.check import ran
 from harness.models.reading import read_model
@@ -23,6 +22,7 @@ from harness.models.symptoms import Symptom, Told, agreed, check_node, median, p
 from harness.models.tries import BuiltOrRun, Tries
 from harness.report.text import clip, visible
 from harness.run.provision import Unavailable, prepare
+from harness.run.provision.trust import refuse_unconfined
 
 if TYPE_CHECKING:
     import onnx
@@ -63,8 +63,9 @@ def bisect_versions(options: argparse.Namespace) -> int:
     """Find the change and tell it; returns the exit code."""
     if options.run and options.symptom:
         raise HandledError("--run and --symptom both say what is good; give one of them")
-    matrix = load_matrix(options.matrix)
+    matrix = load_targets(options)
     row = row_of(matrix, matrix.target(options.good), matrix.target(options.bad))
+    refuse_unconfined(row, options.via)
     model = read_model(options.model, "give the path of an .onnx file")
     targets = {target.name: target for target in row}
     width = max(map(len, targets))

@@ -15,7 +15,14 @@ import onnx
 from harness.cli import check_further
 from harness.cli.check_known import known
 from harness.cli.check_lines import head, row, told
-from harness.cli.common import EXIT_INFRA, EXIT_OK, EXIT_REGRESSION, writable
+from harness.cli.common import (
+    EXIT_INFRA,
+    EXIT_OK,
+    EXIT_REGRESSION,
+    add_trust,
+    load_targets,
+    writable,
+)
 from harness.errors import HandledError
 from harness.matrix import load_matrix
 from harness.models.check import Trouble, ran, troubles, worse
@@ -35,6 +42,7 @@ from harness.plan import all_cells
 from harness.record.store import Store
 from harness.report import build_report
 from harness.run.commands import published_lines
+from harness.run.provision.trust import refuse_unconfined
 from harness.scratch import Scratch
 from harness.suggest import did_you_mean
 from harness.words import Typing
@@ -87,6 +95,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--via", choices=("auto", "docker", "venv"), default="auto", help="where engines run (default: auto)"
     )
+    add_trust(command)
     command.add_argument("--pull", action="store_true", help="pull large images too")
     command.add_argument(
         "-j", "--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="targets at the same time"
@@ -161,7 +170,7 @@ def check(options: argparse.Namespace) -> int:
 
 def _matrix(options: argparse.Namespace) -> Matrix:
     """Return the matrix of the targets that are asked for; all where none is."""
-    matrix = load_matrix(options.matrix)
+    matrix = load_targets(options)
     if (options.before is None) != (options.after is None):
         given, other = ("--from", "--to") if options.after is None else ("--to", "--from")
         raise HandledError(f"{given} names one side; name the other with {other}")
@@ -169,7 +178,9 @@ def _matrix(options: argparse.Namespace) -> Matrix:
     if options.before is not None and options.before == options.after:
         raise HandledError(f"--from and --to are both {options.before}; name two targets")
     wanted = {matrix.target(name).name for name in names}
-    return replace(matrix, targets=tuple(each for each in matrix if not wanted or each.name in wanted))
+    chosen = tuple(each for each in matrix if not wanted or each.name in wanted)
+    refuse_unconfined(chosen, options.via)
+    return replace(matrix, targets=chosen)
 
 
 def _wanted(options: argparse.Namespace) -> Wanted:

@@ -14,10 +14,9 @@ import onnx
 
 from harness.case import Typing, model_sha256
 from harness.case.model import serialise
-from harness.cli.common import EXIT_OK
+from harness.cli.common import EXIT_OK, add_trust, load_targets
 from harness.cli.places import places
 from harness.errors import HandledError, InfraError
-from harness.matrix import load_matrix
 from harness.models.case_file import About, add_case, case_name, case_text, loaded
 from harness.models.check import ran
 from harness.models.own import Shapes, Wanted, parse_shapes
@@ -28,6 +27,7 @@ from harness.models.reduce.learn import learned
 from harness.models.reduce.search import Limits, Search, Step
 from harness.models.reduce.shown import Shown, Side, differing, named, sought
 from harness.models.tries import BuiltOrRun, Tries
+from harness.run.provision.trust import refuse_unconfined
 from harness.words import GOOD, Class
 
 if TYPE_CHECKING:
@@ -87,6 +87,7 @@ def add_recipe(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--via", choices=("auto", "docker", "venv"), default="auto", help="where engines run (default: auto)"
     )
+    add_trust(command)
 
 
 def wanted(options: argparse.Namespace) -> Wanted:
@@ -98,9 +99,10 @@ def wanted(options: argparse.Namespace) -> Wanted:
 def reduce(options: argparse.Namespace) -> int:
     """Reduce the model and say what came of it; returns the exit code."""
     names = _names(options)
-    matrix = load_matrix(options.matrix)
+    matrix = load_targets(options)
     allowed = max(_LEAST_TRY, options.seconds / _ONE_TRY)
     targets = [matrix.target(name) for name in names]
+    refuse_unconfined(targets, options.via)
     targets = [replace(each, timeout_s=min(each.timeout_s, allowed)) for each in targets]
     model = read_model(options.model, "give the path of an .onnx file")
     prepared = BuiltOrRun()

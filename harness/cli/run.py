@@ -21,6 +21,7 @@ from harness.cli.common import (
     EXIT_REGRESSION,
     Project,
     add_selection,
+    add_trust,
     built,
     command_line,
     load_project,
@@ -38,12 +39,13 @@ from harness.plan import inapplicable_because
 from harness.record.store import Store
 from harness.report import build_report
 from harness.report.text import clip, visible
-from harness.run.commands import plan_environment, published_lines
+from harness.run.commands import limits, plan_environment, published_lines
 from harness.run.gpus import Gpus
 from harness.run.local import run_cells
 from harness.run.prepare_in_child import PreparedVariants
 from harness.run.provision import Pulling, look_at_host
 from harness.run.provision.pulls import THRESHOLD_VARIABLE
+from harness.run.provision.trust import refuse_unconfined
 from harness.run.pull_plan import PullLines, PullPlan, plan_pulls
 from harness.run.slurm import SlurmExecutor
 from harness.run.target import TargetRunner
@@ -65,6 +67,7 @@ _EVERY = 100
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the options of `run`."""
     add_selection(command)
+    add_trust(command)
     command.add_argument(
         "--via", choices=("auto", "docker", "venv"), default="auto", help="where engines run (default: auto)"
     )
@@ -120,6 +123,8 @@ def run(options: argparse.Namespace) -> int:
     project = load_project(options)
     cells = selected(project, options)
     required = _required(project, cells, options)
+    if options.executor == "local":
+        refuse_unconfined([cell.target for cell in cells], options.via)
     run_id = uuid.uuid4().hex[:12]
     executor = _executor(options, run_id)
     if options.dry_run:
@@ -185,6 +190,7 @@ def _executor(options: argparse.Namespace, run_id: str) -> Executor:
     words = ["--via", options.via, "--matrix", str(options.matrix.absolute())]
     words += ["--cases", str(options.cases.absolute())]
     words += [word for word in ("--ignore-needs", "--pull") if getattr(options, word[2:].replace("-", "_"))]
+    words += {True: ["--untrusted"], False: ["--trusted"]}.get(options.untrusted, [])
     return SlurmExecutor(folder=options.reports / "slurm", run_id=run_id, words=words)
 
 
@@ -231,12 +237,14 @@ class _Here:
         options = self._options
         host = look_at_host()
         for target in {cell.target.name: cell.target for cell in cells}.values():
-            mine = [cell for cell in cells if cell.target is target]
+            mine = [cell for cell in cells if cell.target.name == target.name]
             yield f"{target.name} ({target.label}): {len(mine)} cells"
             lines = plan_environment(target, options.via, host, ignore_needs=options.ignore_needs)
             for line in lines:
                 yield f"  {line}"
             if len(lines) > 1:
+                for line in limits(target, options.via, host):
+                    yield f"  {line}"
                 for cell in mine:
                     yield f"    {cell.id}{' (not applicable)' if inapplicable_because(cell) else ''}"
         yield from _pull_plan(cells, options, host).lines()

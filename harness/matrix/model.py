@@ -89,6 +89,7 @@ class Defaults:
     memory_mib: int
     python: str
     base: str
+    untrusted: bool = False
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,8 @@ class Target:
     `size_gb` is what a pull of the image or base transfers, None where no source says; `cuda`, `jetpack` and
     `released`, the day of the engine's release, are "" where none does. `timeout_s` is for one cell, `memory_mib` for
     the container; `line` is where matrix.yaml declares it. `slurm` is what it asks of a cluster. `host` is the machine
-    whose daemon runs it, as `ssh://...`, "" for the daemon that Docker's own variables name.
+    whose daemon runs it, as `ssh://...`, "" for the daemon that Docker's own variables name. Where it is `untrusted`,
+    each cell has a container of its own, and none is run in a virtual environment.
     """
 
     name: str
@@ -132,6 +134,7 @@ class Target:
     released: str = ""
     slurm: Slurm = UNSAID
     host: str = ""
+    untrusted: bool = False
 
     @property
     def traits(self) -> Traits:
@@ -185,6 +188,7 @@ class Matrix:
             "released",
             "slurm",
             "host",
+            "untrusted",
         }
         targets = [
             {key: value for key, value in asdict(target).items() if key not in said}

@@ -69,4 +69,5 @@ def _options(  # noqa: PLR0913, PLR0917
         gpus=gpus,
         jetson=target.platform == "jetson",
         groups=groups,
+        untrusted=target.untrusted,
     )

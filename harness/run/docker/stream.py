@@ -12,14 +12,15 @@ import struct
 import threading
 import time
 import uuid
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import requests
 from docker.errors import APIError, DockerException, NotFound
 
 from harness.errors import InfraError
-from harness.run.docker.client import connect, explanation, knock
-from harness.run.docker.options import Options, create_arguments
+from harness.run.docker.client import connect, explanation, filters, knock
+from harness.run.docker.options import UNFILTERED, Options, create_arguments
 from harness.run.docker.reaper import PROJECT_LABEL, labels, leave
 from harness.run.transport.api import LADDER, SEND_TIMEOUT, AgentGoneError, ExitStatus, signal_name
 from harness.run.transport.buffers import Deadline, Inbox, Tail
@@ -67,10 +68,13 @@ class DockerTransport:
         self._host = host
         self._client: docker.DockerClient = connect(host=host)
         try:
-            made = create_arguments(options, labels(target, run))
+            made = create_arguments(self._confined(options), labels(target, run))
             self._container = self._client.containers.create(name=self.name, **made)
             self._stream.attach(self._client, self._container.id)
             self._container.start()
+        except InfraError:
+            self._discard()
+            raise
         except (DockerException, requests.RequestException) as error:
             self._discard()
             raise InfraError(
@@ -78,6 +82,14 @@ class DockerTransport:
             ) from error
         self._pump = threading.Thread(target=self._drain, name=f"pump-{self.name}", daemon=True)
         self._pump.start()
+
+    def _confined(self, options: Options) -> Options:
+        """Return the options as this daemon can have them; raises InfraError where that is too little."""
+        if options.filtered and not filters(self._client, self._host):
+            if options.untrusted:
+                raise InfraError(f"an untrusted model is not run: {UNFILTERED}")
+            return replace(options, filtered=False)
+        return options
 
     def _drain(self) -> None:
         held = bytearray()

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[3]
 SLEEP = "import time; print('up', flush=True); time.sleep(600)"
 SELF_PORTRAIT = """
-import json, os, socket
+import json, os
 def can(act):
     try:
         act()
@@ -47,7 +47,7 @@ print(json.dumps({
     "no_new_privileges": status["NoNewPrivs"].strip(), "first": os.getpid() == 1,
     "read_only_root": bool(os.statvfs("/").f_flag & os.ST_RDONLY),
     "writes_root": can(lambda: open("/scratch", "w")), "writes_tmp": can(lambda: open("/tmp/scratch", "w")),
-    "interfaces": [name for _, name in socket.if_nameindex()],
+    "interfaces": os.listdir("/sys/class/net"),
     "exec_tmp": "noexec" not in next(line for line in open("/proc/mounts") if " /tmp " in line),
 }), flush=True)
 """
