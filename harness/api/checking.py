@@ -14,9 +14,11 @@ import onnx
 from harness.api.checked import Checked
 from harness.errors import HandledError
 from harness.matrix import load_matrix
+from harness.models.further import Asking, Questions, latest
 from harness.models.own import Given, OwnPrepared, Shapes, Wanted, check_given, load_own, own_case
 from harness.models.own.model import own_model
 from harness.models.running import How, run_models
+from harness.models.tries import OnlyBuilt, Tries
 from harness.plan import all_cells
 from harness.shipped import looked_up
 from harness.words import Typing
@@ -40,6 +42,10 @@ def check(  # noqa: PLR0913  (each by its name, with a default)
     want: str = "auto",
     typing: str = "graph",
     flags: Iterable[str] = (),
+    blockers: bool = True,
+    ladder: bool = False,
+    leave_float: str | Iterable[str] = "",
+    workarounds: bool = False,
     matrix: str | Path | None = None,
     via: Via = "auto",
     jobs: int | None = None,
@@ -50,8 +56,9 @@ def check(  # noqa: PLR0913  (each by its name, with a default)
     all where none is given. `shapes` are those of dynamic inputs, 1 for each
     dimension that nobody gives. `inputs` are arrays for all network inputs, made up where none is given; `expected` are
     outputs to hold the engine to, by default those of the ONNX reference evaluator. `want` is "auto" for the precision
-    that the graph asks of each node, "none", or a pattern of node names. Raises HandledError for a file that is no
-    model, for a target that the matrix has not, and for data that do not fit.
+    that the graph asks of each node, "none", or a pattern of node names. `blockers`, `ladder`, `leave_float` ("auto" or
+    nodes) and `workarounds` are what is tried beyond the model as it is, as the command's options of these names do.
+    Raises HandledError for a file that is no model, for a target that the matrix has not, and for data that do not fit.
     """
     found = load_matrix(looked_up(matrix, "matrix.yaml"))
     names = {found.target(name).name for name in ([targets] if isinstance(targets, str) else targets)}
@@ -63,6 +70,9 @@ def check(  # noqa: PLR0913  (each by its name, with a default)
         Shapes(optimum={name: tuple(each) for name, each in (shapes or {}).items()}),
     )
     own = _own(model, wanted)
+    floats = leave_float if isinstance(leave_float, str) else ",".join(leave_float)
+    questions = Questions(blockers, ladder, floats, workarounds)
+    questions.named(own)
     given = Given(
         *({name: np.asarray(each) for name, each in (some or {}).items()} for some in (inputs, expected))
     )
@@ -71,7 +81,9 @@ def check(  # noqa: PLR0913  (each by its name, with a default)
     cells = all_cells(chosen, (own_case([own]),))
     prepared = OwnPrepared({own.variant.name: given})
     judged = run_models(cells, prepared, How(via, jobs or os.cpu_count() or 1))
-    return Checked(own.label, tuple(judged), own.assumed)
+    with Tries(via=via, prepared=OnlyBuilt()) as tries:
+        asking = Asking(own, judged, questions, tries, wanted.flags, given.inputs or None)
+        return Checked(own.label, tuple(judged), own.assumed, latest(asking.answers()))
 
 
 def _own(model: str | Path | onnx.ModelProto, wanted: Wanted) -> OwnModel:

@@ -19,6 +19,7 @@ from harness.cli.common import EXIT_INFRA, EXIT_OK, EXIT_REGRESSION, writable
 from harness.errors import HandledError
 from harness.matrix import load_matrix
 from harness.models.check import Trouble, ran, troubles, worse
+from harness.models.further_json import as_json
 from harness.models.own import (
     Given,
     OwnPrepared,
@@ -34,6 +35,7 @@ from harness.models.running import How, run_models
 from harness.plan import all_cells
 from harness.record.store import Store
 from harness.report import build_report
+from harness.report.writer import write_further
 from harness.run.commands import published_lines
 from harness.scratch import Scratch
 from harness.suggest import did_you_mean
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from harness.case import Case
     from harness.judge.cell import Judged
     from harness.matrix import Matrix
+    from harness.models.further import Further
     from harness.models.own import OwnModel
 
 #: results.json of a check lies in its report.
@@ -138,25 +141,32 @@ def check(options: argparse.Namespace) -> int:
     prepared = OwnPrepared(given)
     for model in models:
         for line in head(model):
-            print(line, flush=True)
+            _say(line)
     with contextlib.ExitStack() as stack:
         scratch = options.html or Path(stack.enter_context(Scratch("check-")))
         store = stack.enter_context(Store(writable(scratch), run=uuid.uuid4().hex[:12]))
         judged = _run(matrix, case, prepared, store, options)
-        if options.html or options.json:
-            build_report(matrix, (case,), store, scratch, published_lines(matrix))
-        if options.json:
-            _copy(scratch / _RESULTS, options.json)
-    for line in (
-        *told(judged, _steps(judged, options)),
-        *known(options.cases, load_matrix(options.matrix), models, judged),
-    ):
-        print(line, flush=True)
-    for line in check_further.further(models, judged, options, given):
-        print(line, flush=True)
+        found: tuple[Further, ...] = ()
+        try:
+            for line in (
+                *told(judged, _steps(judged, options)),
+                *known(options.cases, load_matrix(options.matrix), models, judged),
+            ):
+                _say(line)
+            found = check_further.further(models, judged, options, given, _say)
+        finally:
+            if options.html or options.json:
+                write_further(scratch, [as_json(each) for each in found])
+                build_report(matrix, (case,), store, scratch, published_lines(matrix))
+            if options.json:
+                _copy(scratch / _RESULTS, options.json)
     if options.html:
         print(f"report: {options.html / 'index.html'}")
     return _code(judged, options)
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
 
 
 def _matrix(options: argparse.Namespace) -> Matrix:
