@@ -25,10 +25,12 @@ from harness.models.own import (
     OwnPrepared,
     Shapes,
     Wanted,
+    built_with,
     check_given,
     load_own,
     own_case,
     parse_shapes,
+    read_libraries,
     read_npz,
 )
 from harness.models.running import How, run_models
@@ -113,6 +115,21 @@ def _add_data(command: argparse.ArgumentParser) -> None:
         help="an .npz with what outputs are to be (default: ONNX's reference)",
     )
     command.add_argument(
+        "--calibration",
+        type=Path,
+        metavar="FILE",
+        help="an .npz with batches of each network input for an INT8 calibrator, along the first axis",
+    )
+    command.add_argument(
+        "--plugin",
+        dest="plugins",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="LIBRARY",
+        help="a compiled library of plugins, loaded before the model is parsed (repeatable)",
+    )
+    command.add_argument(
         "--typing", choices=[str(each) for each in Typing], default=str(Typing.GRAPH), help="(default: graph)"
     )
     command.add_argument(
@@ -136,8 +153,9 @@ def check(options: argparse.Namespace) -> int:
     matrix = _matrix(options)
     models = [load_own(path, _wanted(options)) for path in options.models]
     check_further.check_usage(options, models)
-    case = own_case(models)
     given = _given(options, models)
+    models = [built_with(model, given.get(model.variant.name, Given())) for model in models]
+    case = own_case(models)
     prepared = OwnPrepared(given)
     for model in models:
         for line in head(model):
@@ -189,19 +207,19 @@ def _wanted(options: argparse.Namespace) -> Wanted:
 
 
 def _given(options: argparse.Namespace, models: list[OwnModel]) -> dict[str, Given]:
-    if not (options.inputs or options.expected):
-        return {}
+    libraries = read_libraries(options.plugins)
+    files = {name: getattr(options, name) for name in ("inputs", "expected", "calibration")}
+    if not any(files.values()):
+        return {model.variant.name: Given(libraries=libraries) for model in models}
     if len(models) > 1:
         raise HandledError(
-            "--inputs and --expected are of one model, and several are named; check them one by one"
+            "--inputs, --expected and --calibration are of one model, and several are named; check them one by one"
         )
     (model,) = models
-    given = Given(
-        read_npz(options.inputs, "--inputs") if options.inputs else {},
-        read_npz(options.expected, "--expected") if options.expected else {},
-    )
-    check_given(model.label, onnx.load_model_from_string(model.variant.model_bytes()), model.variant, given)
-    return {model.variant.name: given}
+    arrays = {name: read_npz(path, f"--{name}") if path else {} for name, path in files.items()}
+    given = Given(**arrays, libraries=libraries)
+    graph = onnx.load_model_from_string(model.variant.model_bytes())
+    return {model.variant.name: check_given(model.label, graph, model.variant, given)}
 
 
 def _run(

@@ -12,13 +12,14 @@ from harness.cli.check_further_lines import blocker_lines, ladder_lines, left_li
 from harness.errors import HandledError
 from harness.models.check import ran
 from harness.models.further import Asking, Further, Questions, latest
+from harness.models.own import Given
 from harness.models.tries import OnlyBuilt, Tries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from harness.judge.cell import Judged
-    from harness.models.own import Given, OwnModel
+    from harness.models.own import OwnModel
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -84,13 +85,12 @@ def further(
     """Try more than the models as they are, say what is found as it comes, and return it."""
     told = {each.diagnosis.id for each in judged if each.diagnosis}
     found: list[Further] = []
-    with Tries(via=options.via, prepared=OnlyBuilt()) as tries:
+    prepared = OnlyBuilt()
+    with Tries(via=options.via, prepared=prepared) as tries:
         for model in models:
             mine = [each for each in judged if each.cell.variant.name == model.variant.name and ran(each)]
-            data = given.get(model.variant.name)
-            asking = Asking(
-                model, mine, questions(options), tries, tuple(options.flags), data.inputs if data else None
-            )
+            prepared.given = given.get(model.variant.name, Given())
+            asking = Asking(model, mine, questions(options), tries, tuple(options.flags), prepared.given)
             answers = []
             for question, answer in asking.answers() if mine else ():
                 answers.append((question, answer))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import onnx
@@ -14,6 +14,7 @@ from harness.models.blockers import OF_A_NODE, Blockers, blockers
 from harness.models.check import ran, troubles
 from harness.models.ladder import Ladder, ladder
 from harness.models.leave_float import LeftFloat, leave_float, quantised_nodes
+from harness.models.own import Given
 from harness.models.rewrites import unquantised
 from harness.models.workarounds import Workarounds, workarounds
 from harness.suggest import did_you_mean
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from harness.judge.cell import Judged
     from harness.models.own import OwnModel
     from harness.models.tries import Tries
-    from harness.run.numbers import Array
 
 _AUTO = "auto"
 
@@ -76,14 +76,14 @@ class Further:
 
 @dataclass(frozen=True)
 class Asking:
-    """Asks of one model on the targets that it ran on; `flags` and `inputs` are the user's."""
+    """Asks of one model on the targets that it ran on; `flags` and `given` are the user's."""
 
     model: OwnModel
     judged: Sequence[Judged]
     questions: Questions
     tries: Tries
     flags: tuple[str, ...] = ()
-    inputs: Mapping[str, Array] | None = None
+    given: Given = field(default_factory=Given)
 
     def answers(self) -> Iterator[tuple[str, tuple[Further, ...]]]:
         """Yield each question, by its field's name, with what is known of all targets as soon as it is answered.
@@ -124,13 +124,16 @@ class Asking:
             yield "left", (found,)
         if self.questions.workarounds and troubled:
             also = [node for each in found.blockers.found for node in each.nodes] if found.blockers else []
-            tried = workarounds(graph, before, bench, also=also, inputs=self.inputs)
+            tried = workarounds(graph, before, bench, also=also, inputs=self.given.inputs)
             found = replace(found, workarounds=tried)
             yield "workarounds", (found,)
 
     def _bench(self, judged: Judged) -> Callable[..., Judged]:
         variant = self.model.variant
-        return Bench(self.tries, judged.cell.target, variant.recipe, self.flags, variant.precision)
+        calibrated = tuple(self.given.calibration)
+        return Bench(
+            self.tries, judged.cell.target, variant.recipe, self.flags, variant.precision, calibrated
+        )
 
 
 def latest(answers: Iterable[tuple[str, tuple[Further, ...]]]) -> tuple[Further, ...]:

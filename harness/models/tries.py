@@ -13,7 +13,7 @@ from harness.case import Case, Recipe, Variant, model_sha256
 from harness.case.model import Built, serialise
 from harness.judge.cell import Judged, judge_cell
 from harness.layers import asked
-from harness.models.own import OwnPrepared, Shapes, Wanted
+from harness.models.own import Given, OwnPrepared, Shapes, Wanted
 from harness.models.own.model import own_model
 from harness.plan import Cell
 from harness.run.gpus import Gpus
@@ -32,16 +32,22 @@ if TYPE_CHECKING:
 
 
 class OnlyBuilt(PreparedVariants):
-    """PreparedVariants whose models are fed nothing: an engine builds them, and nobody runs them."""
+    """PreparedVariants whose models are fed nothing: an engine builds them, and nobody runs them.
+
+    `given` is for building them: calibration and plugins.
+    """
+
+    given = Given()
 
     def of(self, variant: Variant, needed: Callable[[], bool] = lambda: True) -> Prepared:  # noqa: ARG002
         """Return a variant with nothing but its model."""
         model = variant.model_bytes()
         nodes = asked(onnx.load_model_from_string(model))
         nothing = Reference(None, "it was only built")
-        return Prepared(
+        ready = Prepared(
             model, model_sha256(model), nodes, {}, nothing, unfed="it was only built", timed=False
         )
+        return self.given.put_into(ready)
 
 
 class BuiltOrRun(OwnPrepared):

@@ -36,7 +36,7 @@ def observe(  # noqa: PLR0913
     own out-of-memory; any other loss of the agent raises AgentLost.
     """
     seen = Observation()
-    model = ("model", ready.model)
+    model, libraries = ("model", ready.model), ready.wire_libraries()
     try:
         if not cell.target.traits.builds_apart:
             kind = "build" if ready.unfed else "run"
@@ -44,14 +44,15 @@ def observe(  # noqa: PLR0913
                 seen.hear(session.run(_job(kind, cell, model, *ready.wire_inputs(), timed=ready.timed)))
             return seen
         # A build feeds nothing but a calibrator; how an engine answers an odd input shows without values for it.
-        fed = ready.wire_inputs() if cell.variant.recipe.calibrator else ()
+        fed = ready.wire_calibration() if cell.variant.recipe.calibrator else ()
         tunes = gpu is not None and cell.target.traits.needs_gpu
         with alone_on(str(gpu), needed, machine) if tunes else contextlib.nullcontext():
-            seen.hear(session.run(_job("build", cell, model, *fed)))
+            seen.hear(session.run(_job("build", cell, model, *libraries, *fed)))
         if seen.succeeded and seen.plan is not None and gpu is not None and not ready.unfed:
             plan = ("plan", seen.plan)
             with _alone(gpu, seen, needed, machine):
-                seen.hear(session.run(_job("run", cell, plan, *ready.wire_inputs(), timed=ready.timed)))
+                parts = (plan, *libraries, *ready.wire_inputs())
+                seen.hear(session.run(_job("run", cell, *parts, timed=ready.timed)))
     except AgentLost as error:
         if not error.out_of_memory:
             raise

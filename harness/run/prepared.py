@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import onnx
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from harness.record.outcome import Node
 
 
+Parts = tuple[tuple[str, bytes], ...]
 #: The reference of what nobody has run yet: evaluating one takes longer than a build, and many are only built.
 UNEVALUATED = Reference(None, "not evaluated")
 
@@ -27,7 +30,8 @@ class Prepared:
     """What every target is given for a variant, and held to.
 
     `unfed` says why there are no inputs: an engine then builds the model and does not run it. What is not `timed` is
-    run once and neither timed nor profiled.
+    run once and neither timed nor profiled. `calibration` are own batches, along the first axis of each array, and
+    `libraries` own plugins, compiled.
     """
 
     model: bytes
@@ -37,14 +41,29 @@ class Prepared:
     reference: Reference
     unfed: str = ""
     timed: bool = True
+    calibration: dict[str, Array] = field(default_factory=dict)
+    libraries: tuple[bytes, ...] = ()
 
-    def wire_inputs(self) -> tuple[tuple[str, bytes], ...]:
+    def wire_inputs(self) -> Parts:
         """Return the inputs as a job's parts: the raw bytes under their name, the shape under `shape:<name>`."""
-        parts = []
-        for name, array in self.inputs.items():
-            _, shape, data = to_wire(array)
-            parts += [(name, data), (f"shape:{name}", write_shape(shape))]
-        return tuple(parts)
+        return _wired(self.inputs)
+
+    def wire_calibration(self) -> Parts:
+        """Return what a calibrator takes as a job's parts: own batches under `calibration:<name>`, or the inputs."""
+        own = {f"calibration:{name}": batches for name, batches in self.calibration.items()}
+        return _wired(own or self.inputs)
+
+    def wire_libraries(self) -> Parts:
+        """Return the libraries of own plugins as a job's parts, by their hashes."""
+        return tuple((f"library:{hashlib.sha256(data).hexdigest()}", data) for data in self.libraries)
+
+
+def _wired(arrays: Mapping[str, Array]) -> Parts:
+    parts = []
+    for name, array in arrays.items():
+        _, shape, data = to_wire(array)
+        parts += [(name, data), (f"shape:{name}", write_shape(shape))]
+    return tuple(parts)
 
 
 def prepare_variant(variant: Variant) -> Prepared:

@@ -16,6 +16,7 @@ from harness.bounded import LARGE, check_file
 from harness.case.model import model_sha256
 from harness.errors import HandledError
 from harness.layers import asked
+from harness.models.own.building import check_calibration
 from harness.run.child import ChildFailed, stream
 from harness.run.numbers import Array, NotFeedable, Reference, check_sizes, make_inputs, reference
 from harness.run.numbers.wire import dtype_of, is_carried
@@ -25,6 +26,7 @@ from harness.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from harness.case import Profile, Variant
+    from harness.case.model import Library
 
 #: Bytes of a model above which no reference is computed: the evaluator would take minutes and many times the memory.
 MOST_EVALUATED = 512 << 20
@@ -32,10 +34,20 @@ MOST_EVALUATED = 512 << 20
 
 @dataclass(frozen=True)
 class Given:
-    """Arrays that the user gives: `inputs` by network input, and `expected` by network output, or none."""
+    """What the user gives: `inputs` by network input, and `expected` by network output, or none.
+
+    `calibration` are batches by network input, the first axis of each array, and `libraries` compiled plugins.
+    """
 
     inputs: Mapping[str, Array] = field(default_factory=dict)
     expected: Mapping[str, Array] = field(default_factory=dict)
+    calibration: Mapping[str, Array] = field(default_factory=dict)
+    libraries: tuple[tuple[Library, bytes], ...] = ()
+
+    def put_into(self, ready: Prepared) -> Prepared:
+        """Return what is ready with what is given for its building."""
+        libraries = tuple(data for _, data in self.libraries)
+        return replace(ready, calibration=dict(self.calibration), libraries=libraries)
 
 
 def read_npz(path: Path, option: str) -> dict[str, Array]:
@@ -86,23 +98,26 @@ class OwnPrepared(PreparedVariants):
 
     def _make(self, variant: Variant, needed: Callable[[], bool]) -> Prepared | Refused:
         given = self._given.get(variant.name, Given())
+        fed = replace(given, calibration={}, libraries=())
         try:
-            (made,) = stream(
-                _own, variant, given, seconds=SECONDS, memory_mib=_memory(variant), needed=needed
-            )
+            (made,) = stream(_own, variant, fed, seconds=SECONDS, memory_mib=_memory(variant), needed=needed)
         except ChildFailed as error:
             return Refused("infra_error", f"the model cannot be made ready: its process {error}")
         found: Prepared | Refused = made
-        return found
+        return found if isinstance(found, Refused) else given.put_into(found)
 
 
 def _memory(variant: Variant) -> int:
     return MEMORY_MIB + (4 * len(variant.model_bytes()) >> 20)
 
 
-def check_given(label: str, model: onnx.ModelProto, variant: Variant, given: Given) -> None:
-    """Raise HandledError where given arrays are not those that the model takes and gives."""
-    sizes = check_sizes(model, variant.recipe.profiles) if given.inputs else {}
+def check_given(label: str, model: onnx.ModelProto, variant: Variant, given: Given) -> Given:
+    """Return what is given, every calibration array with its axis of batches.
+
+    Raises HandledError where given arrays are not those that the model takes and gives.
+    """
+    every = check_sizes(model, variant.recipe.profiles) if given.inputs or given.calibration else {}
+    sizes = every if given.inputs else {}
     for name, array in given.inputs.items():
         if name not in sizes:
             raise HandledError(f"{label}: has no input {name!r}; {did_you_mean(name, sizes)}")
@@ -116,6 +131,9 @@ def check_given(label: str, model: onnx.ModelProto, variant: Variant, given: Giv
     for name in given.expected:
         if name not in outputs:
             raise HandledError(f"{label}: has no output {name!r}; {did_you_mean(name, outputs)}")
+    if not given.calibration:
+        return given
+    return replace(given, calibration=check_calibration(label, every, given.calibration))
 
 
 def _check_one(label: str, name: str, array: Array, dtype: str, shape: tuple[int, ...]) -> None:

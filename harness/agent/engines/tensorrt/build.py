@@ -8,6 +8,7 @@ from harness.agent.cuda import Device
 from harness.agent.engines import Emit, Failed, phase, said
 from harness.agent.engines.tensorrt import api, plugins
 from harness.agent.protocol import Message
+from harness.agent.tensors import narrowed, read_shape
 
 
 def build(job: Message, parts: Dict[str, bytes], emit: Emit) -> None:
@@ -15,7 +16,7 @@ def build(job: Message, parts: Dict[str, bytes], emit: Emit) -> None:
     recipe = job["recipe"]
     api.check_recipe(recipe)
     logger = api.make_logger(emit)
-    plugins.load(recipe, logger)
+    plugins.load(recipe, logger, parts)
     with phase(emit, "parse"):
         builder, network, parser = make_parser(logger, recipe["typing"])
         _set_parser_flags(parser, recipe)
@@ -102,9 +103,21 @@ def _configure(config: Any, job: Message) -> None:
 def _calibrate(
     config: Any, network: Any, recipe: Dict[str, Any], parts: Dict[str, bytes], device: Device
 ) -> None:
-    names = [network.get_input(index).name for index in range(network.num_inputs)]
-    inputs = {name: parts[name] for name in names}
+    fed = [network.get_input(index) for index in range(network.num_inputs)]
+    if recipe["calibrator"].get("data"):
+        inputs = {tensor.name: _batches(tensor, parts) for tensor in fed}
+    else:
+        inputs = {tensor.name: parts[tensor.name] for tensor in fed}
     config.int8_calibrator = make_calibrator(api.trt, recipe["calibrator"], inputs, device)
+
+
+def _batches(tensor: Any, parts: Dict[str, bytes]) -> bytes:
+    """Return an input's own batches, one behind the other, in the element type that the network takes."""
+    part = "calibration:" + tensor.name
+    try:
+        return narrowed(parts[part], read_shape(parts["shape:" + part]), api.datatype_name(tensor.dtype))
+    except ValueError as error:
+        raise Failed("calibration of input %s %s" % (tensor.name, error)) from error
 
 
 def _set_precision_flags(config: Any, recipe: Dict[str, Any]) -> None:
