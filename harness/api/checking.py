@@ -88,7 +88,11 @@ def check(  # noqa: PLR0913  (each by its name, with a default)
     questions = Questions(blockers, ladder, floats, workarounds)
     questions.named(own)
     given = Given(
-        _arrays(inputs), _arrays(expected), _arrays(calibration), read_libraries(map(Path, plugins))
+        _arrays(inputs),
+        _arrays(expected),
+        _arrays(calibration),
+        read_libraries(map(Path, plugins)),
+        own.weights,
     )
     if given.inputs or given.expected or given.calibration:
         graph = onnx.load_model_from_string(own.variant.model_bytes())

@@ -210,14 +210,14 @@ def _given(options: argparse.Namespace, models: list[OwnModel]) -> dict[str, Giv
     libraries = read_libraries(options.plugins)
     files = {name: getattr(options, name) for name in ("inputs", "expected", "calibration")}
     if not any(files.values()):
-        return {model.variant.name: Given(libraries=libraries) for model in models}
+        return {model.variant.name: Given(libraries=libraries, weights=model.weights) for model in models}
     if len(models) > 1:
         raise HandledError(
             "--inputs, --expected and --calibration are of one model, and several are named; check them one by one"
         )
     (model,) = models
     arrays = {name: read_npz(path, f"--{name}") if path else {} for name, path in files.items()}
-    given = Given(**arrays, libraries=libraries)
+    given = Given(**arrays, libraries=libraries, weights=model.weights)
     graph = onnx.load_model_from_string(model.variant.model_bytes())
     return {model.variant.name: check_given(model.label, graph, model.variant, given)}
 

@@ -123,9 +123,11 @@ def _lines(
 
 
 def _needless(asking: Asking, options: argparse.Namespace) -> Iterator[str]:
-    if asking.troubled:
-        return
     label = asking.model.label
+    if asking.asked != asking.questions:
+        yield f"{label}: is not rewritten, for its weights stay in their files: blockers alone are looked for"
+    if asking.troubled or asking.asked != asking.questions:
+        return
     if options.leave_float == "auto":
         yield f"{label}: nothing is to be left in floating point: no target that ran loses anything"
     if options.try_workarounds:

@@ -22,6 +22,7 @@ from harness.run.prepare_in_child import PreparedVariants, Refused
 from harness.run.prepared import Prepared
 from harness.run.provision import Pulling
 from harness.run.target import TargetRunner
+from harness.run.weights import Weights
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -48,6 +49,10 @@ class OnlyBuilt(PreparedVariants):
             model, model_sha256(model), nodes, {}, nothing, unfed="it was only built", timed=False
         )
         return self.given.put_into(ready)
+
+    def weights(self, _: Variant) -> Weights | None:
+        """Return the weights that stay beside the model that all others are made of."""
+        return self.given.weights
 
 
 class BuiltOrRun(OwnPrepared):

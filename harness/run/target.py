@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from harness.plan import Cell
     from harness.run.provision import Via
     from harness.run.transport import Transport
+    from harness.run.weights import Weights
 
 #: How often a cell, and the start of an agent, is tried when the machinery and not the engine is what fails.
 _TRIES = 2
@@ -81,6 +82,9 @@ class TargetRunner:
         self._agent: Session | _GivenUp | None = None
         self._facts: dict[str, str] = {}
         self._preflight_log: list[str] = []
+        #: Whether the agent has room for weights beside models, and what it has of them, by folder.
+        self._roomy = False
+        self._placed: dict[Weights, str] = {}
         self._aborted = False
         self._closing = threading.Lock()
 
@@ -123,7 +127,10 @@ class TargetRunner:
         reason = inapplicable_because(cell)
         if reason is not None:
             return self._blank(cell, "not_applicable", reason), ""
-        lost = ""
+        lost, weights = "", self._prepared.weights(cell.variant)
+        if weights is not None and not self._roomy:
+            self._end_agent()
+            self._roomy = True
         for _ in range(_TRIES):
             self._refuse_aborted()
             agent = self._agent = self._agent or self._started()
@@ -142,7 +149,13 @@ class TargetRunner:
     def _observe(self, cell: Cell, session: Session) -> tuple[Outcome, str]:
         ready = self._prepared.of(cell.variant, self._needed)
         seen = observe(
-            cell, ready, session, self._facts.get("gpu_uuid"), needed=self._needed, machine=self._machine
+            cell,
+            ready,
+            session,
+            self._facts.get("gpu_uuid"),
+            needed=self._needed,
+            machine=self._machine,
+            weights=self._place(cell),
         )
         if session.lost:
             # It died at the container's memory limit: that is this cell's outcome, and the next gets a new agent.
@@ -154,6 +167,15 @@ class TargetRunner:
             return outcome, whole_log(outcome, seen.log)
         except Exception as error:  # noqa: BLE001  (an engine's text, of any shape)
             return self._fault(cell, error, seen.log)
+
+    def _place(self, cell: Cell) -> str:
+        """Return where the agent has the weights beside a model, brought there once; "" where it holds them itself."""
+        weights, transport = self._prepared.weights(cell.variant), self._transport
+        if weights is None or transport is None:
+            return ""
+        if weights not in self._placed:
+            self._placed[weights] = transport.place(weights.folder, weights.files)
+        return self._placed[weights]
 
     def _started(self) -> Session | _GivenUp:
         """Return a live agent, or why none is to be had."""
@@ -188,8 +210,14 @@ class TargetRunner:
         # Kept before anything is asked of it, so that `abort` finds it; an `abort` just before found nothing.
         self._dealt = self._dealt or self._gpus.take(self._environment.gpus)
         self._transport = start(
-            self._environment, self.target, argv=ARGUMENTS, gpus=self._dealt, run=self._run_id
+            self._environment,
+            self.target,
+            argv=ARGUMENTS,
+            gpus=self._dealt,
+            run=self._run_id,
+            weights=self._roomy,
         )
+        self._placed = {}
         self._refuse_aborted()
         try:
             session = Session(self._transport, engine=self.target.module, adapter=self.target.traits.adapter)

@@ -60,7 +60,7 @@ def test_a_mistake_is_one_sentence(arrays: dict[str, Any], sentence: str) -> Non
 
 def test_all_inputs_have_as_many_batches() -> None:
     sizes = {"a": ("float32", (1, 2)), "b": ("int64", ())}
-    good = {"a": np.zeros((3, 1, 2), np.float32), "b": np.zeros((3,), np.int64)}
+    good: dict[str, Any] = {"a": np.zeros((3, 1, 2), np.float32), "b": np.zeros((3,), np.int64)}
     assert check_calibration("m", sizes, good).keys() == good.keys()
     with pytest.raises(HandledError, match="has 3 of 'a', 2 of 'b'; give as many"):
         check_calibration("m", sizes, {**good, "b": np.zeros((2,), np.int64)})

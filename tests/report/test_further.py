@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from harness.errors import HandledError
+from harness.plan import all_cells
 from harness.record.store import Store
 from harness.report import build_report, pack_report, verify_report
 from harness.report.further import further_beside, further_rows
@@ -42,7 +43,7 @@ TRIED = {
 
 
 def entry() -> dict[str, Any]:
-    cell = factory.all_cells(factory.matrix(), (factory.case(),))[0]
+    cell = all_cells(factory.matrix(), (factory.case(),))[0]
     return {
         "cell": cell.id,
         "variant": cell.variant.name,

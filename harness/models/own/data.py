@@ -17,6 +17,7 @@ from harness.case.model import model_sha256
 from harness.errors import HandledError
 from harness.layers import asked
 from harness.models.own.building import check_calibration
+from harness.models.reading import MOST_EVALUATED
 from harness.run.child import ChildFailed, stream
 from harness.run.numbers import Array, NotFeedable, Reference, check_sizes, make_inputs, reference
 from harness.run.numbers.wire import dtype_of, is_carried
@@ -27,22 +28,22 @@ from harness.suggest import did_you_mean
 if TYPE_CHECKING:
     from harness.case import Profile, Variant
     from harness.case.model import Library
-
-#: Bytes of a model above which no reference is computed: the evaluator would take minutes and many times the memory.
-MOST_EVALUATED = 512 << 20
+    from harness.run.weights import Weights
 
 
 @dataclass(frozen=True)
 class Given:
     """What the user gives: `inputs` by network input, and `expected` by network output, or none.
 
-    `calibration` are batches by network input, the first axis of each array, and `libraries` compiled plugins.
+    `calibration` are batches by network input, the first axis of each array, `libraries` compiled plugins, and
+    `weights` those that stay beside the model.
     """
 
     inputs: Mapping[str, Array] = field(default_factory=dict)
     expected: Mapping[str, Array] = field(default_factory=dict)
     calibration: Mapping[str, Array] = field(default_factory=dict)
     libraries: tuple[tuple[Library, bytes], ...] = ()
+    weights: Weights | None = None
 
     def put_into(self, ready: Prepared) -> Prepared:
         """Return what is ready with what is given for its building."""
@@ -96,6 +97,11 @@ class OwnPrepared(PreparedVariants):
         super().__init__()
         self._given = dict(given or {})
 
+    def weights(self, variant: Variant) -> Weights | None:
+        """Return the weights that stay beside a variant's model."""
+        given = self._given.get(variant.name)
+        return given.weights if given else None
+
     def _make(self, variant: Variant, needed: Callable[[], bool]) -> Prepared | Refused:
         given = self._given.get(variant.name, Given())
         fed = replace(given, calibration={}, libraries=())
@@ -116,7 +122,8 @@ def check_given(label: str, model: onnx.ModelProto, variant: Variant, given: Giv
 
     Raises HandledError where given arrays are not those that the model takes and gives.
     """
-    every = check_sizes(model, variant.recipe.profiles) if given.inputs or given.calibration else {}
+    fed = given.inputs or given.calibration
+    every = check_sizes(model, variant.recipe.profiles, beside=True) if fed else {}
     sizes = every if given.inputs else {}
     for name, array in given.inputs.items():
         if name not in sizes:
@@ -160,8 +167,9 @@ def _own(variant: Variant, given: Given) -> Iterator[Prepared | Refused]:
         return
     if given.expected:
         expected = Reference(dict(given.expected))
-    elif len(data) > MOST_EVALUATED:
-        expected = Reference(None, f"no reference was computed: the model has {len(data) / 2**30:.1f} GiB")
+    elif given.weights or len(data) > MOST_EVALUATED:
+        held = given.weights or f"{len(data) / 2**30:.1f} GiB"
+        expected = Reference(None, f"no reference was computed: the model has {held}")
     else:
         expected = reference(model, inputs, also=variant.recipe.mark_outputs)
     yield replace(ready, inputs=inputs, reference=expected)
@@ -172,7 +180,7 @@ def made_up(model: onnx.ModelProto, profiles: Sequence[Profile]) -> dict[str, Ar
 
     Raises what `make_inputs` raises.
     """
-    inputs = make_inputs(model, profiles)
+    inputs = make_inputs(model, profiles, beside=True)
     rows = {tensor.name: tuple(tensor.dims) for tensor in model.graph.initializer}
     looked_up = {name: name for name in inputs}
     most: dict[str, int] = {}

@@ -6,13 +6,15 @@ import shlex
 from dataclasses import dataclass
 from typing import Any
 
-from docker.types import DeviceRequest, LogConfig, Ulimit
+from docker.types import DeviceRequest, LogConfig, Mount, Ulimit
 
 #: Nobody: neither root nor an account that owns anything in an image or on a host that mounts one.
 USER = "65534:65534"
 PIDS = 1024
 ALL_GPUS = ("all",)
 TMPFS_MIB = 1024
+#: Where a container has weights that lie beside a model.
+WEIGHTS = "/weights"
 #: The group that owns a Jetson's GPU devices; its number, as an image need not know its name.
 JETSON_VIDEO_GROUP = "44"
 
@@ -23,6 +25,7 @@ class Options:
 
     `jetson` starts it with the NVIDIA runtime, which is how a Jetson's integrated GPU gets in; `groups` are the
     numbers of those that own its render node: on JetPack 6 CUDA is reported to start for root alone without them.
+    `weights` gives it a volume of its own for files of gigabytes, which goes with it.
     """
 
     image: str
@@ -33,6 +36,7 @@ class Options:
     gpus: tuple[str, ...] = ()
     jetson: bool = False
     groups: tuple[str, ...] = ()
+    weights: bool = False
 
     @property
     def tmpfs(self) -> str:
@@ -83,6 +87,9 @@ def create_arguments(options: Options, labels: dict[str, str]) -> dict[str, Any]
         "log_config": LogConfig(type="none"),
         "labels": labels,
     }
+    if options.weights:
+        # Without a name: whoever removes the container, the reaper too, removes it. Its files are root's.
+        arguments["mounts"] = [Mount(WEIGHTS, None, type="volume")]
     if options.jetson:
         arguments |= {"runtime": "nvidia", "group_add": list(options.added_groups)}
     elif options.gpus:
@@ -98,6 +105,7 @@ def command_line(options: Options, host: str = "") -> str:
     words += ["--memory", f"{options.memory_mib}m", "--memory-swap", f"{options.memory_mib}m"]
     words += ["--pids-limit", str(PIDS), "--tmpfs", f"/tmp:{options.tmpfs}", "--workdir", "/tmp"]  # noqa: S108
     words += ["--ulimit", "core=0:0", "--log-driver", "none"]
+    words += ["--mount", f"type=volume,target={WEIGHTS}"] if options.weights else []
     for name, value in options.environment.items():
         words += ["--env", f"{name}={value}"]
     if options.jetson:
