@@ -16,6 +16,7 @@ from harness.cli import check_further
 from harness.cli.check_known import known
 from harness.cli.check_lines import head, row, told
 from harness.cli.common import EXIT_INFRA, EXIT_OK, EXIT_REGRESSION, writable
+from harness.cli.doing import Doing
 from harness.errors import HandledError
 from harness.matrix import load_matrix
 from harness.models.check import Trouble, ran, troubles, worse
@@ -150,8 +151,16 @@ def _add_data(command: argparse.ArgumentParser) -> None:
 
 def check(options: argparse.Namespace) -> int:
     """Check the models and print what was found; returns the exit code."""
+    with Doing() as doing:
+        return _check(options, doing)
+
+
+def _check(options: argparse.Namespace, doing: Doing) -> int:
     matrix = _matrix(options)
-    models = [load_own(path, _wanted(options)) for path in options.models]
+    models = []
+    for path in options.models:
+        doing.now(f"reading {path}")
+        models.append(load_own(path, _wanted(options)))
     check_further.check_usage(options, models)
     given = _given(options, models)
     models = [built_with(model, given.get(model.variant.name, Given())) for model in models]
@@ -159,32 +168,29 @@ def check(options: argparse.Namespace) -> int:
     prepared = OwnPrepared(given)
     for model in models:
         for line in head(model):
-            _say(line)
+            doing.say(line)
     with contextlib.ExitStack() as stack:
         scratch = options.html or Path(stack.enter_context(Scratch("check-")))
         store = stack.enter_context(Store(writable(scratch), run=uuid.uuid4().hex[:12]))
-        judged = _run(matrix, case, prepared, store, options)
+        judged = _run(matrix, case, prepared, store, options, doing)
         found: tuple[Further, ...] = ()
         try:
             for line in (
                 *told(judged, _steps(judged, options)),
                 *known(options.cases, load_matrix(options.matrix), models, judged),
             ):
-                _say(line)
-            found = check_further.further(models, judged, options, given, _say)
+                doing.say(line)
+            found = check_further.further(models, judged, options, given, doing)
         finally:
             if options.html or options.json:
+                doing.now("writing the report")
                 write_further(scratch, [as_json(each) for each in found])
                 build_report(matrix, (case,), store, scratch, published_lines(matrix))
             if options.json:
                 _copy(scratch / _RESULTS, options.json)
     if options.html:
-        print(f"report: {options.html / 'index.html'}")
+        doing.say(f"report: {options.html / 'index.html'}")
     return _code(judged, options)
-
-
-def _say(line: str) -> None:
-    print(line, flush=True)
 
 
 def _matrix(options: argparse.Namespace) -> Matrix:
@@ -222,19 +228,32 @@ def _given(options: argparse.Namespace, models: list[OwnModel]) -> dict[str, Giv
     return {model.variant.name: check_given(model.label, graph, model.variant, given)}
 
 
-def _run(
-    matrix: Matrix, case: Case, prepared: OwnPrepared, store: Store, options: argparse.Namespace
+def _run(  # noqa: PLR0913, PLR0917
+    matrix: Matrix,
+    case: Case,
+    prepared: OwnPrepared,
+    store: Store,
+    options: argparse.Namespace,
+    doing: Doing,
 ) -> list[Judged]:
     """Run every model on every target and print each line as it comes; return the results in the matrix's order."""
     cells = all_cells(matrix, (case,))
     width = max((len(cell.target.name) for cell in cells), default=0)
+    left = [cell.target.name for cell in cells]
+    doing.now(f"0 of {len(cells)} done; {_some(left)} to come")
 
     def tell(judged: Judged) -> None:
+        left.remove(judged.cell.target.name)
+        doing.now(f"{len(cells) - len(left)} of {len(cells)} done; {_some(left)} to come")
         if ran(judged):
-            print(row(judged, width, several=len(case.variants) > 1), flush=True)
+            doing.say(row(judged, width, several=len(case.variants) > 1))
 
     how = How(options.via, max(1, options.jobs), options.pull)
     return run_models(cells, prepared, how, sink=store, tell=tell)
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(dict.fromkeys(names)) or "nothing"
 
 
 def _steps(judged: list[Judged], options: argparse.Namespace) -> Iterator[tuple[Judged, Judged]]:

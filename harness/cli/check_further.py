@@ -16,8 +16,9 @@ from harness.models.own import Given
 from harness.models.tries import OnlyBuilt, Tries
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from harness.cli.doing import Doing
     from harness.judge.cell import Judged
     from harness.models.own import OwnModel
 
@@ -80,13 +81,17 @@ def further(
     judged: Sequence[Judged],
     options: argparse.Namespace,
     given: Mapping[str, Given],
-    say: Callable[[str], None],
+    doing: Doing,
 ) -> tuple[Further, ...]:
     """Try more than the models as they are, say what is found as it comes, and return it."""
+
+    def tried(target: str, count: int) -> None:
+        doing.now(f"trying what is made of the model: on {target}, try {count}")
+
     told = {each.diagnosis.id for each in judged if each.diagnosis}
     found: list[Further] = []
     prepared = OnlyBuilt()
-    with Tries(via=options.via, prepared=prepared) as tries:
+    with Tries(via=options.via, prepared=prepared, told=tried) as tries:
         for model in models:
             mine = [each for each in judged if each.cell.variant.name == model.variant.name and ran(each)]
             prepared.given = given.get(model.variant.name, Given())
@@ -95,10 +100,10 @@ def further(
             for question, answer in asking.answers() if mine else ():
                 answers.append((question, answer))
                 for line in _lines(model.label, question, answer, options, told):
-                    say(line)
+                    doing.say(line)
             found += latest(answers)
             for line in _needless(asking, options) if mine else ():
-                say(line)
+                doing.say(line)
     return tuple(found)
 
 

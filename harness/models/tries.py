@@ -78,9 +78,17 @@ class Tries:
     """Says what becomes of a model on a target; as a context it ends what it started.
 
     `prepared` makes models ready, by default with inputs and a reference; `OnlyBuilt` is for what fails before it runs.
+    `told` hears of each try its target's name and number.
     """
 
-    def __init__(self, *, via: Via = "auto", prepared: PreparedVariants | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        via: Via = "auto",
+        prepared: PreparedVariants | None = None,
+        told: Callable[[str, int], None] = lambda *_: None,
+    ) -> None:
+        self._told = told
         self._via: Via = via
         self._prepared = prepared or PreparedVariants()
         self._run = uuid.uuid4().hex[:12]
@@ -105,6 +113,7 @@ class Tries:
         case = Case("tries", "Tries", "Models that are tried.", (), (variant,))
         cell = Cell(f"tries[{variant.name}]-{target.name}", case, variant, target)
         self.count += 1
+        self._told(target.name, self.count)
         outcome, _ = self._runner(target).run(cell)
         return judge_cell(cell, outcome)
 
