@@ -16,6 +16,7 @@ from typing import Any, Literal
 import onnx
 
 from harness.case.claims import Expectation, Link
+from harness.case.data import Data
 from harness.case.typed import check_types
 from harness.errors import HandledError
 from harness.words import Precision, Role, Typing
@@ -119,7 +120,7 @@ class Variant:
     be worth anything; a node not named may run in any. None leaves that to the graph's own types (`harness.layers`,
     `wished`), and () says that nothing is wanted. `build` returns the model, the same bytes at every call.
     `title` is the one-line claim that the report shows. `counterpart` names the variant of the same case that a
-    workaround, control or twin is to be read against.
+    workaround, control or twin is to be read against. `data` are arrays of its own, beside the case.
     """
 
     name: str
@@ -131,6 +132,14 @@ class Variant:
     precision: tuple[tuple[str, Precision], ...] | None = None
     expectations: tuple[Expectation, ...] = ()
     tags: tuple[str, ...] = ()
+    data: Data | None = None
+
+    @property
+    def recipe_sha256(self) -> str:
+        """Return the hash of the recipe and of own data: a result of others than today's is stale."""
+        if self.data is None:
+            return self.recipe.sha256()
+        return hashlib.sha256(f"{self.recipe.sha256()} {self.data.sha256}".encode()).hexdigest()
 
     def __post_init__(self) -> None:
         check_types(self)

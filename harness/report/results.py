@@ -308,7 +308,7 @@ def _case(case: Case, models: Models, scripts: Mapping[tuple[str, str], Sequence
             wanted=_wanted(variant, model),
             recipe=variant.recipe.as_dict(),
             recipe_text=describe_recipe(variant.recipe),
-            recipe_sha256=variant.recipe.sha256(),
+            recipe_sha256=variant.recipe_sha256,
             model_sha256=model_sha256(model) if model else "",
             expectations=variant.expectations,
             tags=_tags(variant, graph),

@@ -53,7 +53,7 @@ def observe(  # noqa: PLR0913
         with alone_on(str(gpu), needed, machine) if tunes else contextlib.nullcontext():
             # Without a GPU nobody loads the engine: one of gigabytes stays where it is.
             runs = gpu is not None and not ready.unfed
-            job = _job("build", cell, model, *libraries, *fed)
+            job = _calibrated(_job("build", cell, model, *libraries, *fed), ready)
             seen.hear(session.run(replace(job, weights=weights, plan=runs or not weights)))
         if seen.succeeded and seen.plan is not None and gpu is not None and runs:
             plan = ("plan", seen.plan)
@@ -80,6 +80,14 @@ def _killed_with_its_agent(error: AgentLost) -> Event:
     """Return the end that the agent did not live to report."""
     message = {"type": "end", "kind": "out_of_memory", "detail": str(error), "peak_rss_bytes": None}
     return Event(message, b"")
+
+
+def _calibrated(job: Job, ready: Prepared) -> Job:
+    """Return a job whose calibrator takes a variant's own batches, where it has any."""
+    if not ready.calibration:
+        return job
+    own = {"data": "own", "batches": len(next(iter(ready.calibration.values())))}
+    return replace(job, recipe={**job.recipe, "calibrator": {**job.recipe["calibrator"], **own}})
 
 
 def _job(kind: str, cell: Cell, *parts: tuple[str, bytes], timed: bool = True) -> Job:

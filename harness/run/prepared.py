@@ -13,7 +13,8 @@ from harness.agent.tensors import write_shape
 from harness.case import model_sha256
 from harness.errors import HandledError
 from harness.layers import asked
-from harness.run.numbers import Array, Reference, make_inputs, reference, to_wire
+from harness.run.numbers import Array, Reference, check_sizes, make_inputs, reference, to_wire
+from harness.run.numbers.given import check_calibration, check_expected, check_inputs, read_npz
 
 if TYPE_CHECKING:
     from harness.case import Variant
@@ -80,15 +81,38 @@ def unevaluated(variant: Variant) -> Prepared:
     data = variant.model_bytes()
     model = onnx.load_model_from_string(data)
     try:
-        inputs = make_inputs(model, variant.recipe.profiles)
+        given = _given(variant, model)
+        inputs = given.get("inputs") or make_inputs(model, variant.recipe.profiles)
     except ValueError as error:
         raise HandledError(f"variant {variant.name!r}: {error}") from error
     return Prepared(
-        model=data, sha256=model_sha256(data), nodes=asked(model), inputs=inputs, reference=UNEVALUATED
+        model=data,
+        sha256=model_sha256(data),
+        nodes=asked(model),
+        inputs=inputs,
+        reference=Reference(given["expected"]) if "expected" in given else UNEVALUATED,
+        calibration=given.get("calibration", {}),
     )
 
 
+def _given(variant: Variant, model: onnx.ModelProto) -> dict[str, dict[str, Array]]:
+    """Return a variant's own arrays, as far as it has any; raises HandledError where they are not the model's."""
+    if variant.data is None:
+        return {}
+    paths = {what: variant.data.path(what) for what in ("inputs", "expected", "calibration")}
+    given = {what: read_npz(path, what) for what, path in paths.items() if path is not None}
+    label, sizes = f"variant {variant.name!r}", check_sizes(model, variant.recipe.profiles)
+    if "inputs" in given:
+        check_inputs(label, sizes, given["inputs"], "its data")
+    check_expected(label, model, given.get("expected", {}))
+    if "calibration" in given:
+        given["calibration"] = check_calibration(label, sizes, given["calibration"], "its calibration")
+    return given
+
+
 def evaluated(variant: Variant, ready: Prepared) -> Prepared:
-    """Return what is ready with its reference numbers."""
+    """Return what is ready with its reference numbers, those that it has or the evaluator's."""
+    if ready.reference != UNEVALUATED:
+        return ready
     model = onnx.load_model_from_string(ready.model)
     return replace(ready, reference=reference(model, ready.inputs, also=variant.recipe.mark_outputs))

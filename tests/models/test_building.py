@@ -15,10 +15,10 @@ from harness.case import Typing
 from harness.errors import HandledError
 from harness.models.bench import Bench
 from harness.models.own import Given, Wanted, built_with, check_given, own_case, read_libraries
-from harness.models.own.building import check_calibration
 from harness.models.own.model import own_model
 from harness.models.tries import OnlyBuilt
 from harness.plan import Cell, inapplicable_because
+from harness.run.numbers.given import check_calibration
 from harness.words import Engine
 from tests.models import data
 from tests.models.embedded import network

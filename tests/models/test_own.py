@@ -24,10 +24,10 @@ from harness.models.own import (
     parse_shapes,
     read_npz,
 )
-from harness.models.own import data as own_data
 from harness.models.own import model as own_model_module
 from harness.models.own.model import own_model, word
 from harness.run.child import ChildFailed
+from harness.run.numbers import given as given_arrays
 from harness.words import Precision
 
 pytestmark = pytest.mark.unit
@@ -282,7 +282,7 @@ def test_arrays_that_are_no_plain_file_or_a_bomb_are_one_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = hostile(tmp_path)
-    monkeypatch.setattr(own_data, "LARGE", 1 << 20)
+    monkeypatch.setattr(given_arrays, "LARGE", 1 << 20)
     np.savez_compressed(tmp_path / "bomb", x=np.zeros(1 << 20, np.uint8))
     head = np.lib.format.header_data_from_array_1_0(np.zeros(1))
     with zipfile.ZipFile(tmp_path / "huge.npz", "w") as packed, packed.open("x.npy", "w") as file:

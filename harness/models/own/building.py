@@ -13,8 +13,7 @@ from harness.case import Calibrator, Typing
 from harness.case.model import Library
 from harness.errors import HandledError
 from harness.layers.operators import MULTIPLYING
-from harness.run.numbers.wire import Array, dtype_of, to_wire
-from harness.suggest import did_you_mean
+from harness.run.numbers.wire import Array, to_wire
 from harness.words import Precision
 
 if TYPE_CHECKING:
@@ -38,44 +37,6 @@ def read_libraries(paths: Iterable[Path]) -> tuple[tuple[Library, bytes], ...]:
             raise HandledError(f"--plugin {path}: is no shared library of Linux; give a compiled .so")
         found.append((Library(path.name, hashlib.sha256(data).hexdigest()), data))
     return tuple(found)
-
-
-def check_calibration(
-    label: str, sizes: Mapping[str, tuple[str, tuple[int, ...]]], arrays: Mapping[str, Array]
-) -> dict[str, Array]:
-    """Return batches by network input, the first axis of each; raises HandledError where they do not fit the inputs.
-
-    An array of just its input's shape is one batch. `sizes` are type and shape of each network input.
-    """
-    for name in arrays:
-        if name not in sizes:
-            raise HandledError(f"{label}: has no input {name!r} to calibrate; {did_you_mean(name, sizes)}")
-    missing = [name for name in sizes if name not in arrays]
-    if missing:
-        raise HandledError(
-            f"{label}: input {missing[0]!r} is not in --calibration; give batches of all of {', '.join(sizes)}"
-        )
-    found = {name: _batches(label, name, arrays[name], *sizes[name]) for name in sizes}
-    many = {name: len(batches) for name, batches in found.items()}
-    if len(set(many.values())) > 1:
-        told = ", ".join(f"{count} of {name!r}" for name, count in many.items())
-        raise HandledError(f"{label}: --calibration has {told}; give as many batches of each input")
-    return found
-
-
-def _batches(label: str, name: str, array: Array, dtype: str, shape: tuple[int, ...]) -> Array:
-    batches = array[None] if array.shape == shape else array
-    if batches.shape[1:] != shape or batches.ndim != len(shape) + 1 or not len(batches):
-        own, given = ("x".join(map(str, each)) or "a scalar" for each in (shape, array.shape))
-        raise HandledError(
-            f"{label}: a batch of input {name!r} is {own} and --calibration has {given}; "
-            f"give BATCHESx{own}, as reshape(-1, {', '.join(map(str, shape))}) makes it of samples"
-        )
-    if array.dtype != dtype_of(dtype):
-        raise HandledError(
-            f"{label}: input {name!r} is {dtype} and --calibration has {array.dtype}; convert it with astype"
-        )
-    return batches
 
 
 def built_with(model: OwnModel, given: Given) -> OwnModel:

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import onnx
 
-from harness.bounded import LARGE, check_file
 from harness.case.model import model_sha256
-from harness.errors import HandledError
 from harness.layers import asked
-from harness.models.own.building import check_calibration
 from harness.models.reading import MOST_EVALUATED
 from harness.run.child import ChildFailed, stream
 from harness.run.numbers import Array, NotFeedable, Reference, check_sizes, make_inputs, reference
-from harness.run.numbers.wire import dtype_of, is_carried
+from harness.run.numbers.given import check_calibration, check_expected, check_inputs
 from harness.run.prepare_in_child import MEMORY_MIB, SECONDS, PreparedVariants, Refused
 from harness.run.prepared import Prepared
-from harness.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from harness.case import Profile, Variant
@@ -49,45 +42,6 @@ class Given:
         """Return what is ready with what is given for its building."""
         libraries = tuple(data for _, data in self.libraries)
         return replace(ready, calibration=dict(self.calibration), libraries=libraries)
-
-
-def read_npz(path: Path, option: str) -> dict[str, Array]:
-    """Return the arrays of an .npz file by name; raises HandledError, with the option, where it cannot be read."""
-    try:
-        check_file(path, LARGE)
-        _refuse_bomb(path)
-        held = np.load(path, allow_pickle=False)
-        if not isinstance(held, np.lib.npyio.NpzFile):
-            raise HandledError(f"{option} {path}: holds one array without a name; write it with numpy.savez")
-        with held as file:
-            arrays = {name: np.asarray(file[name]) for name in file.files}
-    # RuntimeError: it is encrypted, or packed as this Python cannot unpack.
-    except (
-        OSError,
-        ValueError,
-        zipfile.BadZipFile,
-        zlib.error,
-        EOFError,
-        MemoryError,
-        RuntimeError,
-    ) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise HandledError(
-            f"{option} {path}: cannot be read ({reason}); write it with numpy.savez"
-        ) from error
-    odd = [name for name, array in arrays.items() if not is_carried(array)]
-    if odd:
-        raise HandledError(f"{option} {path}: {odd[0]!r} is no array of numbers; leave it out")
-    return arrays
-
-
-def _refuse_bomb(path: Path) -> None:
-    """Raise ValueError where a file unpacks to more than a model may take."""
-    if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as packed:
-            size = sum(entry.file_size for entry in packed.infolist())
-        if size > LARGE:
-            raise ValueError(f"it unpacks to {size >> 20} MiB, and may to {LARGE >> 20}")
 
 
 class OwnPrepared(PreparedVariants):
@@ -123,36 +77,13 @@ def check_given(label: str, model: onnx.ModelProto, variant: Variant, given: Giv
     Raises HandledError where given arrays are not those that the model takes and gives.
     """
     fed = given.inputs or given.calibration
-    every = check_sizes(model, variant.recipe.profiles, beside=True) if fed else {}
-    sizes = every if given.inputs else {}
-    for name, array in given.inputs.items():
-        if name not in sizes:
-            raise HandledError(f"{label}: has no input {name!r}; {did_you_mean(name, sizes)}")
-        _check_one(label, name, array, *sizes[name])
-    missing = [name for name in sizes if name not in given.inputs]
-    if missing:
-        raise HandledError(
-            f"{label}: input {missing[0]!r} is not in --inputs; give all of {', '.join(sizes)}"
-        )
-    outputs = [value.name for value in model.graph.output]
-    for name in given.expected:
-        if name not in outputs:
-            raise HandledError(f"{label}: has no output {name!r}; {did_you_mean(name, outputs)}")
+    sizes = check_sizes(model, variant.recipe.profiles, beside=True) if fed else {}
+    if given.inputs:
+        check_inputs(label, sizes, given.inputs)
+    check_expected(label, model, given.expected)
     if not given.calibration:
         return given
-    return replace(given, calibration=check_calibration(label, every, given.calibration))
-
-
-def _check_one(label: str, name: str, array: Array, dtype: str, shape: tuple[int, ...]) -> None:
-    if array.shape != shape:
-        own, given = ("x".join(map(str, each)) or "a scalar" for each in (shape, array.shape))
-        raise HandledError(
-            f"{label}: input {name!r} is {own} and --inputs has {given}; give that, or name the shape with --shapes"
-        )
-    if array.dtype != dtype_of(dtype):
-        raise HandledError(
-            f"{label}: input {name!r} is {dtype} and --inputs has {array.dtype}; convert it with astype"
-        )
+    return replace(given, calibration=check_calibration(label, sizes, given.calibration))
 
 
 def _own(variant: Variant, given: Given) -> Iterator[Prepared | Refused]:
