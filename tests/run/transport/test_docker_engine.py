@@ -119,7 +119,7 @@ def test_the_pasted_command_line_makes_the_same_container() -> None:
         one, other = inspect(ours.name), inspect(name)
     finally:
         ours.close()
-        subprocess.run(["docker", "rm", "-f", name], capture_output=True, check=False)
+        subprocess.run(["docker", "rm", "-fv", name], capture_output=True, check=False)
         pasted.communicate(timeout=PATIENCE)
     # A run by hand cleans up after itself; ours is asked how it ended first. An unset list is [] or null.
     unlike = {
