@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from harness.case import effective_name
 from harness.cli.common import EXIT_INFRA, EXIT_OK, EXIT_REGRESSION, load_targets
+from harness.cli.doing import Doing
 from harness.cli.reduce import add_recipe, wanted
 from harness.errors import HandledError, InfraError
 from harness.models.bisect import Answer, Edge, bisect, is_upward, row_of
@@ -61,18 +62,26 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def bisect_versions(options: argparse.Namespace) -> int:
     """Find the change and tell it; returns the exit code."""
+    with Doing() as doing:
+        return _bisected(options, doing)
+
+
+def _bisected(options: argparse.Namespace, doing: Doing) -> int:
     if options.run and options.symptom:
         raise HandledError("--run and --symptom both say what is good; give one of them")
     matrix = load_targets(options)
     row = row_of(matrix, matrix.target(options.good), matrix.target(options.bad))
     refuse_unconfined(row, options.via)
+    doing.now(f"reading {options.model}")
     model = read_model(options.model, "give the path of an .onnx file")
+    doing.now("")
     targets = {target.name: target for target in row}
     width = max(map(len, targets))
 
     def said(name: str, told: Told) -> Told:
         words = clip(" ".join(visible(told.why).split()), _WIDEST)
-        print(f"{name:<{width}} {targets[name].version:<12} {told.answer:<5} {words}", flush=True)
+        doing.say(f"{name:<{width}} {targets[name].version:<12} {told.answer:<5} {words}")
+        doing.now("")
         return told
 
     if options.run:
@@ -80,7 +89,11 @@ def bisect_versions(options: argparse.Namespace) -> int:
     symptom = parse_symptom(options.symptom or "class")
     check_node(symptom, [effective_name(node) for node in model.graph.node], str(options.model))
     prepared = BuiltOrRun(runs=True, timed=symptom.timed)
-    with Tries(via=options.via, prepared=prepared) as tries:
+
+    def tried(target: str, count: int) -> None:
+        doing.now(f"try {count}, on {target}")
+
+    with Tries(via=options.via, prepared=prepared, told=tried) as tries:
         looking = _Looking(tries, model, symptom, options)
         return _by(row, looking.between(row), said)
 

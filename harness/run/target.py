@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from harness.plan import Cell
     from harness.run.provision import Via
     from harness.run.transport import Transport
+    from harness.run.weights import Weights
 
 #: How often a cell, and the start of an agent, is tried when the machinery and not the engine is what fails.
 _TRIES = 2
@@ -84,6 +85,9 @@ class TargetRunner:
         self._facts: dict[str, str] = {}
         self._preflight: Preflight | None = None
         self._spare: Spare | None = None
+        #: Whether the agent has room for weights beside models, and what it has of them, by folder.
+        self._roomy = False
+        self._placed: dict[Weights, str] = {}
         self._aborted = False
         self._closing = threading.Lock()
 
@@ -134,7 +138,11 @@ class TargetRunner:
         reason = inapplicable_because(cell)
         if reason is not None:
             return self._blank(cell, "not_applicable", reason), ""
-        lost = ""
+        lost, weights = "", self._prepared.weights(cell.variant)
+        if weights is not None and not self._roomy:
+            self._end_agent()
+            self._drop_spare()
+            self._roomy = True
         for _ in range(_TRIES):
             self._refuse_aborted()
             agent = self._agent = self._agent or self._started()
@@ -155,7 +163,13 @@ class TargetRunner:
     def _observe(self, cell: Cell, session: Session) -> tuple[Outcome, str]:
         ready = self._prepared.of(cell.variant, self._needed)
         seen = observe(
-            cell, ready, session, self._facts.get("gpu_uuid"), needed=self._needed, machine=self._machine
+            cell,
+            ready,
+            session,
+            self._facts.get("gpu_uuid"),
+            needed=self._needed,
+            machine=self._machine,
+            weights=self._place(cell),
         )
         if session.lost:
             # It died at the container's memory limit: that is this cell's outcome, and the next gets a new agent.
@@ -167,6 +181,15 @@ class TargetRunner:
             return outcome, whole_log(outcome, seen.log)
         except Exception as error:  # noqa: BLE001  (an engine's text, of any shape)
             return self._fault(cell, error, seen.log)
+
+    def _place(self, cell: Cell) -> str:
+        """Return where the agent has the weights beside a model, brought there once; "" where it holds them itself."""
+        weights, transport = self._prepared.weights(cell.variant), self._transport
+        if weights is None or transport is None:
+            return ""
+        if weights not in self._placed:
+            self._placed[weights] = transport.place(weights.folder, weights.files)
+        return self._placed[weights]
 
     def _started(self) -> Session | _GivenUp:
         """Return a live agent, or why none is to be had."""
@@ -210,12 +233,20 @@ class TargetRunner:
             self._transport = self._opened()
             self._refuse_aborted()
             session = self._greeted(self._transport)
+        self._placed = {}
         self._check(session)
         return session
 
     def _opened(self) -> Transport:
         assert self._environment is not None  # noqa: S101  (made before)
-        return start(self._environment, self.target, argv=ARGUMENTS, gpus=self._dealt, run=self._run_id)
+        return start(
+            self._environment,
+            self.target,
+            argv=ARGUMENTS,
+            gpus=self._dealt,
+            run=self._run_id,
+            weights=self._roomy,
+        )
 
     def _greeted(self, transport: Transport) -> Session:
         try:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from docker.types import DeviceRequest, LogConfig, Ulimit
+from docker.types import DeviceRequest, LogConfig, Mount, Ulimit
 
 from harness.shipped import installed
 
@@ -31,6 +31,8 @@ UNTRUSTED_SHARES = 512
 _PERIOD_US = 100_000
 #: Why a daemon runs no untrusted model.
 UNFILTERED = "the kernel of its Docker daemon cannot refuse system calls to a container (it has no seccomp)"
+#: Where a container has weights that lie beside a model.
+WEIGHTS = "/weights"
 #: The group that owns a Jetson's GPU devices; its number, as an image need not know its name.
 JETSON_VIDEO_GROUP = "44"
 
@@ -42,6 +44,7 @@ class Options:
     `jetson` starts it with the NVIDIA runtime, which is how a Jetson's integrated GPU gets in; `groups` are the
     numbers of those that own its render node: on JetPack 6 CUDA is reported to start for root alone without them.
     `filtered` refuses all system calls that are not in PROFILE; `untrusted` limits processors as well.
+    `weights` gives it a volume of its own for files of gigabytes, which goes with it.
     """
 
     image: str
@@ -54,6 +57,7 @@ class Options:
     groups: tuple[str, ...] = ()
     filtered: bool = True
     untrusted: bool = False
+    weights: bool = False
 
     @property
     def tmpfs(self) -> str:
@@ -116,6 +120,9 @@ def create_arguments(options: Options, labels: dict[str, str]) -> dict[str, Any]
         # A quota, and not "cpus": a machine with fewer refuses that.
         quota = {"cpu_period": _PERIOD_US, "cpu_quota": UNTRUSTED_CPUS * _PERIOD_US}
         arguments |= {**quota, "cpu_shares": UNTRUSTED_SHARES}
+    if options.weights:
+        # Without a name: whoever removes the container, the reaper too, removes it. Its files are root's.
+        arguments["mounts"] = [Mount(WEIGHTS, None, type="volume")]
     if options.jetson:
         arguments |= {"runtime": "nvidia", "group_add": list(options.added_groups)}
     elif options.gpus:
@@ -152,6 +159,7 @@ def command_line(options: Options, host: str = "") -> str:
     if options.untrusted:
         words += ["--cpu-period", str(_PERIOD_US), "--cpu-quota", str(UNTRUSTED_CPUS * _PERIOD_US)]
         words += ["--cpu-shares", str(UNTRUSTED_SHARES)]
+    words += ["--mount", f"type=volume,target={WEIGHTS}"] if options.weights else []
     for name, value in options.environment.items():
         words += ["--env", f"{name}={value}"]
     if options.jetson:

@@ -7,8 +7,10 @@ attached before the container starts, so that not a byte is missed.
 from __future__ import annotations
 
 import contextlib
+import errno
 import socket
 import struct
+import tarfile
 import threading
 import time
 import uuid
@@ -20,15 +22,20 @@ from docker.errors import APIError, DockerException, NotFound
 
 from harness.errors import InfraError
 from harness.run.docker.client import connect, explanation, filters, knock
-from harness.run.docker.options import UNFILTERED, Options, create_arguments
+from harness.run.docker.options import UNFILTERED, WEIGHTS, Options, create_arguments
 from harness.run.docker.reaper import PROJECT_LABEL, labels, leave
 from harness.run.transport.api import LADDER, SEND_TIMEOUT, AgentGoneError, ExitStatus, signal_name
 from harness.run.transport.buffers import Deadline, Inbox, Tail
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
     import docker
 
 _CHUNK = 1 << 18
+#: Bytes of a file that are in memory at a time.
+_PIECE = 1 << 22
 #: Frame header of a multiplexed stream (Docker Engine API, "Attach to a container"): stream, padding, length.
 _HEADER = struct.Struct(">BxxxI")
 _STDERR = 2
@@ -48,6 +55,25 @@ def split_frames(held: bytearray) -> list[tuple[int, bytes]]:
         start = end
     del held[:start]
     return frames
+
+
+def tarred(folder: Path, files: Sequence[str]) -> Iterator[bytes]:
+    """Yield an archive of files in pieces, as it is read; raises OSError for one that became shorter meanwhile."""
+    for name in files:
+        path = folder / name
+        head = tarfile.TarInfo(name)
+        head.size, head.mode = path.stat().st_size, 0o444
+        yield head.tobuf(tarfile.PAX_FORMAT)
+        left = head.size
+        with path.open("rb") as file:
+            while left:
+                piece = file.read(min(left, _PIECE))
+                if not piece:
+                    raise OSError(errno.EIO, f"{path} became shorter while it was read")
+                left -= len(piece)
+                yield piece
+        yield bytes(-head.size % tarfile.BLOCKSIZE)
+    yield bytes(2 * tarfile.BLOCKSIZE)
 
 
 class DockerTransport:
@@ -111,6 +137,17 @@ class DockerTransport:
         if self._closed or self._inbox.ended:
             raise AgentGoneError("the agent is gone")
         self._stream.send(data, timeout, lambda: self._inbox.ended)
+
+    def place(self, folder: Path, files: Sequence[str]) -> str:
+        """See `Transport.place`: they go in pieces into a volume of the container's, over the daemon's own line."""
+        try:
+            knock(self._host)
+            self._container.put_archive(WEIGHTS, tarred(folder, files))
+        except (DockerException, requests.RequestException, OSError) as error:
+            raise InfraError(
+                f"the weights in {folder} could not be brought into a container: {explanation(error)}"
+            ) from error
+        return WEIGHTS
 
     def receive(self, timeout: float | None = None) -> bytes:
         """See `Transport.receive`."""
