@@ -6,7 +6,6 @@ import argparse
 import os
 import shlex
 import sys
-import uuid
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,12 +20,12 @@ from harness.cli.common import (
     EXIT_REGRESSION,
     Project,
     add_selection,
-    built,
     command_line,
     load_project,
-    selected,
     writable,
 )
+from harness.cli.earlier import Work, cells_of, plan_of, planned_run
+from harness.cli.earlier import add_arguments as add_reuse
 from harness.cli.places import own, places
 from harness.cli.suite import run_suite
 from harness.cli.summary import advice, missing, summarise
@@ -35,6 +34,7 @@ from harness.cli.terminal import printer
 from harness.errors import HandledError, InfraError, described
 from harness.judge.cell import Judged, judge_cell
 from harness.plan import inapplicable_because
+from harness.record.runs import under_way
 from harness.record.store import Store
 from harness.report import build_report
 from harness.report.text import clip, visible
@@ -50,7 +50,7 @@ from harness.run.target import TargetRunner
 from harness.words import Class, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from harness.plan import Cell
     from harness.record.outcome import Outcome
@@ -65,6 +65,7 @@ _EVERY = 100
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the options of `run`."""
     add_selection(command)
+    add_reuse(command)
     command.add_argument(
         "--via", choices=("auto", "docker", "venv"), default="auto", help="where engines run (default: auto)"
     )
@@ -117,31 +118,39 @@ def run(options: argparse.Namespace) -> int:
         if options.executor != "local":
             raise HandledError(f"--executor {options.executor} runs the cases alone; leave out it or --suite")
         return run_suite(options)
+    stopped = planned_run(options)
     project = load_project(options)
-    cells = selected(project, options)
+    cells = cells_of(project, options, stopped)
     required = _required(project, cells, options)
-    run_id = uuid.uuid4().hex[:12]
-    executor = _executor(options, run_id)
+    planned = stopped or plan_of(cells, options)
+    executor = _executor(options, planned.run)
     if options.dry_run:
         for line in executor.plan(cells):
             print(line)
         return EXIT_OK
     executor.check()
+    reports, work = writable(options.reports), Work(project, cells, options)
+    with under_way(reports, planned), Store(reports, run=planned.run) as store:
+        work.look_up(store, stopped)
+        judged = {cell.id: judge_cell(cell, work.found[cell.id]) for cell in cells if cell.id in work.found}
+        if work.todo:
+            _run_the_rest(work, store, executor, judged)
+        work.report(store, planned)
+    return _close([judged[cell.id] for cell in cells if cell.id in judged], required, options, work.lines())
+
+
+def _run_the_rest(work: Work, store: Store, executor: Executor, judged: dict[str, Judged]) -> None:
+    """Run the cells that have no outcome yet; where that breaks off, the report is written all the same."""
+    say = printer(_Console(stderr=True))
+    say(f"{len(work.todo)} of {len(work.cells)} cells to run, {len(work.found)} recorded already")
     # Before any container is started: the models of a case module that hangs take their time here.
-    project = built(project, options)
-    cells = selected(project, options)
-    judged: list[Judged] = []
-    with Store(writable(options.reports), run=run_id) as store:
-        try:
-            _run(cells, store, executor, judged)
-        except BaseException:
-            _report_what_there_is(
-                project, store, options, f"{len(judged)} of {len(cells)} cells are recorded"
-            )
-            raise
-        build_report(project.matrix, project.cases, store, options.reports, published_lines(project.matrix))
-    order = {cell.id: number for number, cell in enumerate(cells)}
-    return _close(sorted(judged, key=lambda result: order[result.cell.id]), required, options)
+    work.build()
+    try:
+        _run(work.todo, store, executor, judged)
+    except BaseException:
+        recorded = f"{len(judged)} of {len(work.cells)} cells are recorded"
+        _report_what_there_is(work.project, store, work.options, recorded)
+        raise
 
 
 def _report_what_there_is(project: Project, store: Store, options: argparse.Namespace, recorded: str) -> None:
@@ -188,10 +197,11 @@ def _executor(options: argparse.Namespace, run_id: str) -> Executor:
     return SlurmExecutor(folder=options.reports / "slurm", run_id=run_id, words=words)
 
 
-def _run(cells: tuple[Cell, ...], store: Store, executor: Executor, judged: list[Judged]) -> None:
+def _run(cells: tuple[Cell, ...], store: Store, executor: Executor, judged: dict[str, Judged]) -> None:
     console = _Console(stderr=True)
     say = printer(console)
     noted: set[str] = set()
+    mine: dict[str, Judged] = {}
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -204,15 +214,16 @@ def _run(cells: tuple[Cell, ...], store: Store, executor: Executor, judged: list
 
         def report(cell: Cell, outcome: Outcome, note: str) -> None:
             result = judge_cell(cell, outcome)
-            judged.append(result)
+            mine[cell.id] = result
+            judged[cell.id] = result
             if note and cell.target.name not in noted:
                 noted.add(cell.target.name)
                 say(note)
             if result.judgement.verdict in (Verdict.REGRESSED, Verdict.FIXED):
                 say(f"{result.judgement.verdict}: {cell.id}")
-            progress.update(task, advance=1, description=cell.target.name)
-            if not console.is_terminal and len(judged) % _EVERY == 0:
-                say(f"{len(judged)} of {len(cells)} cells")
+            progress.update(task, completed=len(mine), description=cell.target.name)
+            if not console.is_terminal and len(mine) % _EVERY == 0:
+                say(f"{len(mine)} of {len(cells)} cells")
 
         def live(text: str) -> None:
             progress.update(task, description=escape(visible(text)))
@@ -286,9 +297,11 @@ def _pull_plan(cells: Sequence[Cell], options: argparse.Namespace, host: Host | 
     )
 
 
-def _close(judged: list[Judged], required: set[str], options: argparse.Namespace) -> int:
+def _close(
+    judged: list[Judged], required: set[str], options: argparse.Namespace, earlier: Iterable[str]
+) -> int:
     missed = [r for r in judged if r.cell.target.name in required and r.classification.cls is Class.NOT_RUN]
-    for line in (*summarise(judged), *missing(missed)):
+    for line in (*summarise(judged), *earlier, *missing(missed)):
         print(line)
     print(f"report: {options.reports / 'index.html'}")
     accept = command_line("accept", options) if own(options, "cases") else ""

@@ -12,10 +12,12 @@ from harness.errors import SHORT_OF, HandledError, InfraError
 from harness.history import read_history, update_history
 from harness.record.archive import archive_of
 from harness.record.from_json import fields_of
+from harness.record.runs import read_last
 from harness.report.exports.badge import badge
 from harness.report.exports.csv_table import table
 from harness.report.exports.junit import junit
 from harness.report.exports.markdown import summary
+from harness.report.last_run import renewed, with_last_run
 from harness.report.packed import MODELS, PACKABLE, archived, twin
 from harness.report.page.html import render
 from harness.report.results import recorded, results_of, run_records
@@ -58,12 +60,18 @@ def write_report(
     where the folder cannot be written, InfraError where its disk is full.
     """
     texts = report_texts(results, archived(folder, packed=False), models, suites_beside(folder))
+    texts = with_last_run(texts, read_last(folder))
     written = write_files(folder, {name: text.encode() for name, text in texts.items()} | dict(models or {}))
     packed = [archive_of(folder / MODELS), *(twin(folder / name) for name in PACKABLE)]
     for left in {*(folder / MODELS).glob("*.onnx"), *packed} - set(written):
         # Another process may write the same report.
         left.unlink(missing_ok=True)
     return written
+
+
+def renew_report(folder: Path) -> None:
+    """Let a report whose records are what they were say what is to be said of the last run."""
+    write_files(folder, {name: text.encode() for name, text in renewed(folder).items()})
 
 
 def write_files(folder: Path, files: Mapping[str, bytes]) -> tuple[Path, ...]:
