@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
-import hashlib
 import uuid
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from harness.cli.common import Project, built, selected
 from harness.errors import HandledError
-from harness.history import FOLDER
-from harness.record.archive import PACKED
-from harness.record.revoked import SUBMISSIONS
-from harness.record.runs import LastRun, Planned, keep_last, read_last, stopped
-from harness.record.store import RECORDS
-from harness.record.suites import SUITES
-from harness.report import build_report, renew_report
+from harness.record.runs import LastRun, Planned, stopped
+from harness.report import build_report, settle_report
 from harness.run.commands import published_lines
-from harness.run.kept_models import Hashes, keep_models, known_models, made_of
-from harness.run.key import hash_of_files
+from harness.run.kept_models import Hashes, keep_models, known_models
+from harness.run.made_of import made_of_report
 from harness.run.reuse import answering, keys_of, recorded_by
 
 if TYPE_CHECKING:
@@ -34,9 +26,6 @@ if TYPE_CHECKING:
 
 #: Options of a run that go on with it.
 _GOES_ON = ("expression", "targets", "via", "ignore_needs", "pull", "require", "executor", "reuse")
-#: Folders of a report whose files it is made of.
-_SOURCES = (RECORDS, FOLDER, SUBMISSIONS, SUITES)
-_HARNESS = Path(__file__).resolve().parents[1]
 _CACHED, _FRESH, _RESUME = "cached", "fresh", "resume"
 
 
@@ -147,34 +136,17 @@ class Work:
 
     def report(self, store: Store, planned: Planned) -> None:
         """Write the report of a run that has come to its end, or let it say what is new where no outcome is."""
+        options = self.options
         last = LastRun(planned.run, planned.when, len(self.cells), len(self.reused))
-        options, before = self.options, read_last(self.options.reports)
-        made_of = _made_of(options)
-        if before and made_of and before.made_of == made_of:
-            keep_last(options.reports, replace(last, made_of=made_of))
-            with contextlib.suppress(HandledError):
-                renew_report(options.reports)
-                return
-        self.build()
-        keep_last(options.reports, last)
-        matrix = self.project.matrix
-        build_report(matrix, self.project.cases, store, options.reports, published_lines(matrix))
-        keep_last(options.reports, replace(last, made_of=_made_of(options)))
 
+        def build() -> None:
+            self.build()
+            matrix = self.project.matrix
+            build_report(matrix, self.project.cases, store, options.reports, published_lines(matrix))
 
-def _made_of(options: argparse.Namespace) -> str:
-    """Return a hash of all that a report is made of, and of which of its files are there."""
-    told = [options.matrix, *options.cases.glob("*.yaml")]
-    files = (path for path in _HARNESS.rglob("*") if path.is_file() and path.suffix != ".pyc")
-    words = [made_of(options.cases), hash_of_files(_HARNESS, files), *map(_content, told)]
-    beside = sorted(options.reports.iterdir())
-    words += (_content(path) if path.name.endswith(PACKED) else path.name for path in beside)
-    for name in _SOURCES:
-        for path in sorted((options.reports / name).rglob("*")):
-            found = path.stat()
-            words.append(f"{path} {found.st_size} {found.st_mtime_ns}")
-    return hashlib.sha256("\n".join(words).encode("utf-8", "surrogateescape")).hexdigest()
-
-
-def _content(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+        settle_report(
+            options.reports,
+            last,
+            made_of=lambda: made_of_report(options.matrix, options.cases, options.reports),
+            build=build,
+        )
