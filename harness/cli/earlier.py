@@ -50,7 +50,7 @@ def planned_run(options: argparse.Namespace) -> Planned | None:
         return None
     if options.suite is not None or options.expression or options.targets:
         raise HandledError(
-            "--resume goes on with the cells of the run that was stopped; leave out -k, --target, --suite"
+            "--resume goes on with the cells of the run that was stopped; leave out -k, --target and --suite"
         )
     planned = stopped(options.reports)
     vars(options).update({name: planned.options[name] for name in _GOES_ON if name in planned.options})

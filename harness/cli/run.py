@@ -40,11 +40,12 @@ from harness.report import build_report
 from harness.report.text import clip, visible
 from harness.run.commands import plan_environment, published_lines
 from harness.run.gpus import Gpus
-from harness.run.local import run_cells
+from harness.run.local import reap_orphans
 from harness.run.prepare_in_child import PreparedVariants
 from harness.run.provision import Pulling, look_at_host
 from harness.run.provision.pulls import THRESHOLD_VARIABLE
 from harness.run.pull_plan import PullLines, PullPlan, plan_pulls
+from harness.run.retry import run_with_retries, waits
 from harness.run.slurm import SlurmExecutor
 from harness.run.target import TargetRunner
 from harness.words import Class, Verdict
@@ -113,12 +114,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the selected cells and write the report; returns the exit code."""
     if options.task is not None:
-        return run_task(options, lambda run_id: _Here(options, run_id))
+        return run_task(options, lambda run_id: _Here(options, run_id, pauses=()))
+    stopped = planned_run(options)
     if options.suite is not None:
         if options.executor != "local":
             raise HandledError(f"--executor {options.executor} runs the cases alone; leave out it or --suite")
         return run_suite(options)
-    stopped = planned_run(options)
     project = load_project(options)
     cells = cells_of(project, options, stopped)
     required = _required(project, cells, options)
@@ -131,6 +132,8 @@ def run(options: argparse.Namespace) -> int:
     executor.check()
     reports, work = writable(options.reports), Work(project, cells, options)
     with under_way(reports, planned), Store(reports, run=planned.run) as store:
+        if stopped:
+            executor.take_over(cells, store)
         work.look_up(store, stopped)
         judged = {cell.id: judge_cell(cell, work.found[cell.id]) for cell in cells if cell.id in work.found}
         if work.todo:
@@ -234,9 +237,12 @@ def _run(cells: tuple[Cell, ...], store: Store, executor: Executor, judged: dict
 class _Here:
     """Runs cells on this machine; an Executor."""
 
-    def __init__(self, options: argparse.Namespace, run_id: str) -> None:
+    def __init__(
+        self, options: argparse.Namespace, run_id: str, pauses: tuple[float, ...] | None = None
+    ) -> None:
         self._options = options
         self._run_id = run_id
+        self._pauses = waits() if pauses is None else pauses
 
     def plan(self, cells: Sequence[Cell]) -> Iterator[str]:
         options = self._options
@@ -255,14 +261,19 @@ class _Here:
     def check(self) -> None:
         """Do nothing: what this machine lacks costs the cells of some targets, and not the run."""
 
+    def take_over(self, cells: Sequence[Cell], store: Store) -> None:  # noqa: ARG002  (as for any executor)
+        reap_orphans(cell.target for cell in cells)
+
     def run(self, cells: Sequence[Cell], *, store: Sink, report: Report, say: Say, live: Say | None) -> None:
         options = self._options
         plan = _announced(cells, options, say)
         tell = PullLines(say, live)
         pulling = Pulling(large=options.pull, known=plan.known, tell=tell)
         prepared, gpus = PreparedVariants(cell.variant for cell in cells), Gpus()
-        run_cells(
+        run_with_retries(
             cells,
+            pauses=self._pauses,
+            say=say,
             make_runner=lambda cell: TargetRunner(
                 cell.target,
                 via=options.via,

@@ -69,6 +69,10 @@ def under_way(reports: Path, planned: Planned) -> Iterator[None]:
     try:
         yield
         path.unlink(missing_ok=True)
+        for other in _all_stopped(reports):
+            # Its cells have outcomes that are newer than any that going on with it would give.
+            if set(other.cells) <= set(planned.cells):
+                (reports / UNFINISHED / f"{other.run}.json").unlink(missing_ok=True)
         with contextlib.suppress(OSError):
             path.parent.rmdir()
     finally:
@@ -77,12 +81,16 @@ def under_way(reports: Path, planned: Planned) -> Iterator[None]:
 
 def stopped(reports: Path) -> Planned:
     """Return what the newest run that was stopped had set out to do; raises HandledError where there is none."""
-    found = [planned for path in (reports / UNFINISHED).glob("*.json") if (planned := _stopped(path))]
+    found = _all_stopped(reports)
     if not found:
         raise HandledError(
             f"there is no unfinished run in {reports} to go on with; leave out --resume to start one"
         )
     return max(found, key=lambda planned: planned.when)
+
+
+def _all_stopped(reports: Path) -> list[Planned]:
+    return [planned for path in (reports / UNFINISHED).glob("*.json") if (planned := _stopped(path))]
 
 
 def _stopped(path: Path) -> Planned | None:
