@@ -255,6 +255,7 @@ def publish(tmp_path: Path, folder: Path, *, before: str = "") -> Ran:
     )
 
 
+@pytest.mark.long
 def test_what_the_suite_found_is_compared_with_the_night_before(tmp_path: Path) -> None:
     """Of that only the history is left, as the workflow's cache keeps it; the summary has the figures."""
     folder = parts(tmp_path)

@@ -115,7 +115,7 @@ def _named_in(text: str, nodes: tuple[Node, ...]) -> Node | None:
     found = {}
     for node in nodes:
         # A name that is a mere word stands in many a sentence that is not about the node.
-        if node.name != text and node.name.isalpha():
+        if node.name not in text or (node.name != text and node.name.isalpha()):
             continue
         match = re.search(rf"(?<![\w/])(?<!\w\.){re.escape(node.name)}(?![A-Za-z0-9/]|\.\w)", text)
         if match:

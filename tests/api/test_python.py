@@ -32,6 +32,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.long
 @pytest.mark.integration
 @pytest.mark.timeout(600)
 def test_the_page_s_examples_run_as_a_script_without_a_guard(folder: Path) -> None:

@@ -119,6 +119,7 @@ def test_an_interrupt_ends_the_run_in_the_middle_of_a_pull(toy: Path, shop: Regi
     assert not shop.gate.shut.is_set()
 
 
+@pytest.mark.long
 def test_pytest_does_the_same(toy: Path, shop: Registry, image: str) -> None:
     for words in ([], ["-n", "2"]):
         said = matrix_tests(toy, *words)

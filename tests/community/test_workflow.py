@@ -140,6 +140,7 @@ def published(project: Path, site: Path) -> tuple[str, list[str]]:
     return done.stdout + done.stderr, [each["account"] or each["revoked"] for each in data["submissions"]]
 
 
+@pytest.mark.long
 def test_the_night_shows_what_was_sent_in_until_it_is_taken_back(project: Path, tmp_path: Path) -> None:
     """What does not hold any more costs the others nothing."""
     folder = project / "submissions"

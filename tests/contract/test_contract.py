@@ -84,6 +84,7 @@ def _overloads_name(signature: str, names: list[str]) -> bool:
     return any(re.findall(r"(\w+): ", head.partition(") ->")[0])[1:] == names for head in heads)
 
 
+@pytest.mark.long
 def test_every_flag_of_every_version_may_be_named(probe: Probe) -> None:
     """A recipe is refused for a flag that no version has: the lists hold all there are, and nothing else."""
     names = {name for version in VERSIONS for name in probe(version, ROOT)["names"]}

@@ -55,6 +55,7 @@ def test_a_step_is_found_where_it_is(count: int) -> None:
     assert change.p <= 0.01
 
 
+@pytest.mark.long
 def test_steps_are_rarely_missed() -> None:
     """A test that never says anything has no false alarms either."""
     assert verdicts(12, 20, lambda number: 1.1 if number >= 10 else 1.0)["step"] >= 11
@@ -80,6 +81,7 @@ def test_one_wild_run_is_a_spike_and_no_step() -> None:
     assert verdicts(12, 20, lambda number: 2.0 if number == 12 else 1.0)["spike"] >= 11
 
 
+@pytest.mark.long
 def test_a_slow_drift_is_no_step() -> None:
     """Half a per cent a run: no run is to blame."""
     found = judge_latency("cell", timed(5, 30, lambda number: 1 + 0.005 * number))

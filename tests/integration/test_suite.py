@@ -45,6 +45,7 @@ def ended(reports: Path, name: str, target: str) -> dict[str, str]:
     }
 
 
+@pytest.mark.long
 def test_node_tests_on_two_engines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Built by one and run by the other, strongly typed; again, nothing changed; the whole is verified and packed."""
     needs.network()

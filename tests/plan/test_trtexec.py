@@ -49,6 +49,7 @@ def line(matrix: Matrix, target: str, recipe: Recipe, *, quantised: bool = True)
     return None if found is None else shlex.split(found)
 
 
+@pytest.mark.long
 def test_every_line_does_what_its_recipe_does(matrix: Matrix) -> None:
     """Over all cells: no calibrator, marked output or flag is dropped, and no option is one that the version lacks."""
     given = 0

@@ -247,6 +247,7 @@ def test_what_cannot_run_here_is_skipped_with_what_it_needs_or_fails_when_requir
     assert "required to run here, and it needs an NVIDIA GPU" in failed.stdout
 
 
+@pytest.mark.long
 def test_a_cell_that_turns_out_to_need_a_gpu_says_so_too(tmp_path: Path) -> None:
     """Version 1.4 asks for the GPU in the middle of some builds: that is its answer, known and no skip."""
     needs.network()
@@ -398,7 +399,11 @@ SLOW = """\
 
 @pytest.mark.parametrize(
     ("via", "workers", "group"),
-    [("venv", (), False), ("venv", ("-n", "2"), True), ("docker", ("-n", "2"), False)],
+    [
+        ("venv", (), False),
+        ("venv", ("-n", "2"), True),
+        pytest.param("docker", ("-n", "2"), False, marks=pytest.mark.long),
+    ],
     ids=["alone", "terminal", "container"],
 )
 def test_an_interrupt_keeps_what_was_recorded_and_leaves_no_agent(
@@ -424,8 +429,8 @@ def test_an_interrupt_keeps_what_was_recorded_and_leaves_no_agent(
     [
         ((), "it", 143),
         (("-n", "2"), "it", 143),
-        (("-n", "2"), "worker", 2),
-        (("-n", "2"), "group", 143),
+        pytest.param(("-n", "2"), "worker", 2, marks=pytest.mark.long),
+        pytest.param(("-n", "2"), "group", 143, marks=pytest.mark.long),
     ],
     ids=["alone", "controller", "worker", "group"],
 )

@@ -199,7 +199,7 @@ def test_without_scripts_every_text_is_there(browser: Browser, folder: Path) -> 
     made.context.close()
 
 
-@pytest.mark.parametrize("width", [320, 1500])
+@pytest.mark.parametrize("width", [pytest.param(320, marks=pytest.mark.long), 1500])
 def test_audit_of_errors_finds_no_violation_and_nothing_is_wider_than_a_phone(
     browser: Browser, folder: Path, width: int
 ) -> None:

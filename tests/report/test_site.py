@@ -95,6 +95,7 @@ def test_the_pages_of_suites_are_led_to_from_every_page_and_in_the_sitemap() -> 
     assert f"<loc>{BASE}{place}</loc>".encode() in files["sitemap.xml"]
 
 
+@pytest.mark.long
 def test_the_published_run_makes_a_site_without_a_dead_link() -> None:
     """Real names, real causes; its pages take 2.5 kB a cell at most."""
     data = json.loads(decompress(ROOT / "reports" / "published" / "results.json.xz"))

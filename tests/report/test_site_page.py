@@ -70,8 +70,15 @@ def test_a_walk_from_an_error_to_a_variant_and_back(browser: Browser, site: Path
     made.context.close()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [320, 1200])
+@pytest.mark.parametrize(
+    ("scheme", "width"),
+    [
+        ("light", 320),
+        ("dark", 1200),
+        pytest.param("dark", 320, marks=pytest.mark.long),
+        pytest.param("light", 1200, marks=pytest.mark.long),
+    ],
+)
 def test_audit_finds_no_violation_and_nothing_is_cut_off(
     browser: Browser, site: Path, scheme: Any, width: int
 ) -> None:

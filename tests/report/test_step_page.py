@@ -179,7 +179,10 @@ SOURCES: dict[str, tuple[Callable[[], Results], set[str]]] = {
 }
 
 
-@pytest.mark.parametrize("which", SOURCES)
+@pytest.mark.parametrize(
+    "which",
+    [pytest.param(each, marks=[pytest.mark.long] if each == "published" else []) for each in SOURCES],
+)
 def test_the_page_shows_what_was_judged(browser: Browser, tmp_path: Path, which: str) -> None:
     """Headline, numbers, rows and the sentences between them, for a dozen steps of each report."""
     make, expected = SOURCES[which]

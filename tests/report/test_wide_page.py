@@ -124,6 +124,7 @@ def test_filter_address_and_keyboard_work_on_rows_not_drawn_yet(browser: Browser
     made.context.close()
 
 
+@pytest.mark.long
 def test_a_large_matrix_without_scripts_says_where_the_cells_are(browser: Browser, tmp_path: Path) -> None:
     """What changes and what fails is still there to read."""
     results = many(8400)
@@ -197,6 +198,7 @@ def test_results_of_one_target_alone_make_a_page(browser: Browser, tmp_path: Pat
     made.context.close()
 
 
+@pytest.mark.long
 def test_paper_gets_all_rows_of_a_matrix_that_is_drawn_by_and_by(browser: Browser, large: Any) -> None:
     """Nobody can scroll a sheet."""
     _, file = large

@@ -152,6 +152,7 @@ def test_a_key_does_not_know_lines(tmp_path: Path) -> None:
     assert after[change].diff() == "-    return count >= LEAST\n+    return count > LEAST"
 
 
+@pytest.mark.long
 def test_tests_that_hold_everything_kill_all_and_leave_nothing_behind(tmp_path: Path) -> None:
     root = planted(tmp_path, WHOLE)
     before = contents(root)

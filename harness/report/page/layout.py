@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import combinations, groupby, pairwise
 from typing import TYPE_CHECKING
 
@@ -88,6 +89,7 @@ class _Work:
         self.below[upper].append((lower, lean))
 
 
+@lru_cache(512)
 def layout(graph: GraphView) -> Layout:
     """Return the picture of a graph; nothing in it is random, and a node that is fed upwards breaks nothing."""
     if not graph.nodes:
@@ -256,7 +258,8 @@ def _settle(
         weights.append(weight or _PULL)
     least = (work.widths[row[0]] - widest) // 2
     most = (widest - work.widths[row[-1]]) // 2 - offsets[-1]
-    shifts = isotonic_regression(wanted, weights=weights).x.tolist()
+    # One alone stands where it wants to: most rows are a node, and the call costs more than the rest of the picture.
+    shifts = isotonic_regression(wanted, weights=weights).x.tolist() if len(wanted) > 1 else wanted
     for item, shift, offset in zip(row, shifts, offsets, strict=True):
         across[item] = min(most, max(least, math.floor(shift + 0.5))) + offset
 
