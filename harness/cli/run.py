@@ -27,7 +27,6 @@ from harness.cli.common import (
 from harness.cli.earlier import Work, cells_of, plan_of, planned_run
 from harness.cli.earlier import add_arguments as add_reuse
 from harness.cli.places import own, places
-from harness.cli.suite import run_suite
 from harness.cli.summary import advice, missing, summarise
 from harness.cli.task import run_task
 from harness.cli.terminal import printer
@@ -119,6 +118,8 @@ def run(options: argparse.Namespace) -> int:
     if options.suite is not None:
         if options.executor != "local":
             raise HandledError(f"--executor {options.executor} runs the cases alone; leave out it or --suite")
+        from harness.cli.suite import run_suite  # noqa: PLC0415  (what reads suites takes its time)
+
         return run_suite(options)
     project = load_project(options)
     cells = cells_of(project, options, stopped)

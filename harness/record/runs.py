@@ -61,9 +61,9 @@ def under_way(reports: Path, planned: Planned) -> Iterator[None]:
         handle = _locked(path, os.O_CREAT)
         if handle is None:
             raise HandledError(f"run {planned.run} is under way in another process")
-        os.truncate(handle, 0)
-        os.write(handle, json.dumps(dataclasses.asdict(planned)).encode())
-        os.fsync(handle)
+        if not os.fstat(handle).st_size:
+            os.write(handle, json.dumps(dataclasses.asdict(planned)).encode())
+            os.fsync(handle)
     except OSError as error:
         raise HandledError(f"{path}: cannot be written ({error.strerror})") from error
     try:

@@ -232,7 +232,10 @@ def test_kills_at_any_moment_repeat_nothing_and_lose_nothing(toy: Path, tmp_path
         if list((toy / "reports" / "unfinished").glob("*.json")):
             words = ["run", "--resume"]
             resumes += 1
-    assert process.returncode == 0, err
+        elif resumes:
+            break  # It was killed when all was done, and only its last words are lost.
+    else:
+        raise AssertionError(err)
     assert resumes
     outcomes = list(Store(toy / "reports").outcomes())
     assert Counter(outcome.cell for outcome in outcomes) == {f"toy[v{n}]-ort131": 1 for n in range(500)}

@@ -19,6 +19,7 @@ from harness.run import key
 from harness.run.key import cell_key, place_of, placed_in
 from harness.run.provision import Environment
 from harness.run.provision.model import UNKNOWN
+from harness.run.transport.process import HEEDED
 from tests.report import factory
 from tests.test_architecture import TABLE
 
@@ -145,7 +146,7 @@ def test_the_machine_changes_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
             assert key_of() != before
 
 
-@pytest.mark.parametrize("name", key.HEEDED)
+@pytest.mark.parametrize("name", HEEDED)
 def test_what_an_engine_reads_of_the_environment_changes_the_key(
     monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

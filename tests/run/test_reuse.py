@@ -29,9 +29,8 @@ KEYS = {CELL.id: "today"}
 
 def outcome(key: str = "today", when: str = "2026-01-01", state: Any = "done", **fields: Any) -> Outcome:
     """Return an outcome of the cell as it is today."""
-    stamps = factory.stamps(CELL, when=when) if hasattr(factory, "stamps") else None
-    plain = Outcome.blank(CELL, state, "" if state == "done" else "why", stamps)
-    hashes = {
+    plain = Outcome.blank(CELL, state, "" if state == "done" else "why")
+    hashes: dict[str, Any] = {
         "model_sha256": MODELS[CELL.case.name, CELL.variant.name],
         "recipe_sha256": CELL.variant.recipe.sha256(),
         "engine_version": CELL.target.version,
