@@ -93,7 +93,8 @@ class Work:
     @property
     def todo(self) -> tuple[Cell, ...]:
         """Return the cells that are to be run."""
-        return tuple(cell for cell in self.cells if cell.id not in self.found)
+        found = self.found
+        return tuple(cell for cell in self.cells if cell.id not in found)
 
     @property
     def found(self) -> dict[str, Outcome]:

@@ -136,7 +136,8 @@ def run(options: argparse.Namespace) -> int:
         if stopped:
             executor.take_over(cells, store)
         work.look_up(store, stopped)
-        judged = {cell.id: judge_cell(cell, work.found[cell.id]) for cell in cells if cell.id in work.found}
+        found = work.found
+        judged = {cell.id: judge_cell(cell, found[cell.id]) for cell in cells if cell.id in found}
         if work.todo:
             _run_the_rest(work, store, executor, judged)
         work.report(store, planned)

@@ -40,7 +40,7 @@ def cell_key(cell: Cell, model_sha256: str, placed: str) -> str:
     """Return the key of a cell with this model in a place (`placed_in`); "" where one of the two is not known."""
     if not model_sha256 or not placed:
         return ""
-    return _sha256([cell.id, model_sha256, _recipe(cell.variant.recipe), placed])
+    return _sha256([cell.id, model_sha256, recipe_sha256(cell.variant.recipe), placed])
 
 
 def placed_in(target: Target, place: str) -> str:
@@ -91,7 +91,8 @@ def machine() -> tuple[str, ...]:
 
 
 @functools.lru_cache(maxsize=4096)
-def _recipe(recipe: Recipe) -> str:
+def recipe_sha256(recipe: Recipe) -> str:
+    """Return the hash of a recipe, made once."""
     return recipe.sha256()
 
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from harness.case.model import Hashed, Unbuildable
 from harness.errors import HandledError, InfraError
 from harness.plan import inapplicable_because
 from harness.record.outcome import OTHERS
 from harness.record.speaking import speaking
 from harness.record.staleness import Today
-from harness.run.key import cell_key, place_of, placed_in
+from harness.run.key import cell_key, place_of, placed_in, recipe_sha256
 from harness.run.provision import NotMade, Unavailable, can_run, host_of, look_at_host, prepare
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from harness.case import Case, Variant
     from harness.matrix import Target
     from harness.plan import Cell
     from harness.record.outcome import Outcome
@@ -30,10 +33,27 @@ def keys_of(
     This machine is looked at, and nothing is made, pulled or started.
     """
     known, found = _Places(via, ignore_needs=ignore_needs), {}
+    cases: dict[int, Case] = {}
     for cell in cells:
-        placed = known.of(cell.target, inapplicable_because(cell))
-        found[cell.id] = cell_key(cell, models.get((cell.case.name, cell.variant.name), ""), placed)
+        if id(cell.case) not in cases:
+            cases[id(cell.case)] = _hashed(cell.case, models)
+        # No model is built, which may take any time.
+        case = cases[id(cell.case)]
+        variant = next(each for each in case if each.name == cell.variant.name)
+        reason = inapplicable_because(replace(cell, case=case, variant=variant))
+        sha256 = models.get((cell.case.name, cell.variant.name), "")
+        found[cell.id] = cell_key(cell, sha256, known.of(cell.target, reason))
     return found
+
+
+def _hashed(case: Case, models: Hashes) -> Case:
+    """Return a case whose models are known by their hashes."""
+
+    def build(variant: Variant) -> Hashed | Unbuildable:
+        sha256 = models.get((case.name, variant.name))
+        return Hashed(variant.build, sha256) if sha256 else Unbuildable("its hash is not known")
+
+    return replace(case, variants=tuple(replace(variant, build=build(variant)) for variant in case))
 
 
 class _Places:
@@ -105,7 +125,9 @@ def _today(cells: Iterable[Cell], models: Hashes) -> dict[str, Today]:
     def model(cell: Cell) -> str:
         return models.get((cell.case.name, cell.variant.name), "")
 
-    return {cell.id: Today(model(cell), cell.variant.recipe.sha256(), cell.target, "") for cell in cells}
+    return {
+        cell.id: Today(model(cell), recipe_sha256(cell.variant.recipe), cell.target, "") for cell in cells
+    }
 
 
 def _may_answer(outcome: Outcome, key: str) -> bool:
