@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import shlex
 import sys
@@ -24,7 +25,7 @@ from harness.cli.common import (
     load_project,
     writable,
 )
-from harness.cli.earlier import Work, cells_of, plan_of, planned_run
+from harness.cli.earlier import Work, cells_of, plan_of, planned_run, uncollected
 from harness.cli.earlier import add_arguments as add_reuse
 from harness.cli.places import own, places
 from harness.cli.summary import advice, missing, summarise
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 
     from harness.plan import Cell
     from harness.record.outcome import Outcome
+    from harness.record.runs import Planned
     from harness.run.executor import Executor, Say
     from harness.run.local import Report, Sink
     from harness.run.provision import Host
@@ -121,6 +123,11 @@ def run(options: argparse.Namespace) -> int:
         from harness.cli.suite import run_suite  # noqa: PLC0415  (what reads suites takes its time)
 
         return run_suite(options)
+    with uncollected():
+        return _run_cells(options, stopped)
+
+
+def _run_cells(options: argparse.Namespace, stopped: Planned | None) -> int:
     project = load_project(options)
     cells = cells_of(project, options, stopped)
     required = _required(project, cells, options)
@@ -131,6 +138,8 @@ def run(options: argparse.Namespace) -> int:
             print(line)
         return EXIT_OK
     executor.check()
+    say = printer(_Console(stderr=True))
+    say(f"run {planned.run}: {len(cells)} cell(s) on {len({cell.target.name for cell in cells})} target(s)")
     reports, work = writable(options.reports), Work(project, cells, options)
     with under_way(reports, planned), Store(reports, run=planned.run) as store:
         if stopped:
@@ -139,6 +148,7 @@ def run(options: argparse.Namespace) -> int:
         found = work.found
         judged = {cell.id: judge_cell(cell, found[cell.id]) for cell in cells if cell.id in found}
         if work.todo:
+            say(f"{len(work.todo)} of {len(cells)} cells to run")
             _run_the_rest(work, store, executor, judged)
         work.report(store, planned)
     return _close([judged[cell.id] for cell in cells if cell.id in judged], required, options, work.lines())
@@ -146,8 +156,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _run_the_rest(work: Work, store: Store, executor: Executor, judged: dict[str, Judged]) -> None:
     """Run the cells that have no outcome yet; where that breaks off, the report is written all the same."""
-    say = printer(_Console(stderr=True))
-    say(f"{len(work.todo)} of {len(work.cells)} cells to run, {len(work.found)} recorded already")
+    gc.enable()
     # Before any container is started: the models of a case module that hangs take their time here.
     work.build()
     try:

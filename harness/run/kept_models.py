@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: What says something of models and is no part of them.
 _SAID = frozenset({"measured.yaml", "questions.yaml"})
+#: The program that was started, under its own name and that of multiprocessing.
+_PROGRAM = frozenset({"__main__", "__mp_main__"})
 #: A folder of more files than this is not looked through.
 _MOST = 10_000
 #: By case and variant.
@@ -100,7 +102,7 @@ def _foreign_modules() -> Iterator[str]:
     """Yield the modules that are loaded and belong neither to Python nor to an installed package nor to the harness."""
     own = [*sysconfig.get_paths().values(), str(Path(__file__).resolve().parents[1])]
     for name, module in list(sys.modules.items()):
-        file = None if name == "__main__" else getattr(module, "__file__", None)
+        file = None if name in _PROGRAM else getattr(module, "__file__", None)
         if isinstance(file, str) and not any(file.startswith(f"{place}{os.sep}") for place in own):
             path = Path(file)
             if path.is_file():

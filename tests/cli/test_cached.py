@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import random
+import re
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -100,7 +101,7 @@ def test_what_is_recorded_is_taken_and_the_report_says_so(
         assert ran(engine) == []
         said = capsys.readouterr()
         assert "2 of 2 cells taken from earlier runs; --fresh runs all" in said.out
-        assert said.err == "", "nothing was run"
+        assert re.fullmatch(r"run [0-9a-f]{12}: 2 cell\(s\) on 1 target\(s\)\n", said.err), "nothing was run"
     reports = toy / "reports"
     second = json.loads((reports / "results.json").read_text())
     assert {key: second["last_run"][key] for key in ("cells", "reused")} == {"cells": 2, "reused": 2}
