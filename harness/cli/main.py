@@ -261,5 +261,5 @@ def _loaded(
 ) -> tuple[Callable[[argparse.ArgumentParser], None], Callable[[argparse.Namespace], int]]:
     """Return the functions of a verb that add its options and do its work."""
     verb = VERBS[name]
-    module = importlib.import_module(f"harness.cli.{verb.module}")
+    module = importlib.import_module("harness.cli." + verb.module)
     return getattr(module, verb.add), getattr(module, verb.work)
