@@ -31,12 +31,14 @@ def troubles(step: Step) -> tuple[Trouble, ...]:
     shown = {pair.new.signature for pair in step.pairs}
     found = []
     for signature in load_signatures():
+        if not signature.reported or signature.id in shown:
+            continue
         after, before = (
             [claim for claim in signature.reported if _is_of(claim, column.view)]
             for column in (step.after, step.before)
         )
         said = general_advice(signature.id)
-        if after and not before and said and signature.id not in shown:
+        if after and not before and said:
             found.append(Trouble(signature.id, said.title, said.advice, "; ".join(map(seen_by, after))))
     return tuple(found)
 
