@@ -119,6 +119,9 @@ def _locked(path: Path, flags: int = 0) -> int | None:
     except BlockingIOError:
         os.close(handle)
         return None
+    except OSError:
+        # A file system without locks: who goes on there is to know that nobody else does.
+        return handle
     return handle
 
 

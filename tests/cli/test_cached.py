@@ -182,7 +182,9 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(
     engine.stops_at = ""
     capsys.readouterr()
     assert ran(engine, "--resume") == ["toy[foreign]-ort131"]
-    assert "1 of 2 cells were recorded before the run was stopped" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "1 of 2 cells were recorded before the run was stopped" in out
+    assert "taken from earlier runs" not in out
     assert len({outcome.stamps.run for outcome in Store(toy / "reports").outcomes()}) == 1
     assert len(list((toy / "reports" / "history").iterdir())) == 1
     assert main(["run", "--resume"]) == 2
