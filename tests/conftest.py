@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 
 import pytest
 
+from harness.run.retry import VARIABLE
 from tests.waiting import HANGS
 from tools.faults import PROPERTY
 
@@ -13,6 +15,9 @@ from tools.faults import PROPERTY
 # so does the harness: those that tests start and interrupt would inherit it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# What a test breaks stays broken: to try it again costs time.
+os.environ.setdefault(VARIABLE, "")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -165,7 +165,10 @@ def test_a_target_s_job_is_not_red_for_what_a_finished_run_found(
     assert ("::" in ran.text) is bool(said)
     assert said in ran.text
     words = (tmp_path / "said").read_text()
-    assert words == f"-m harness run --pull --target rtx17 --require rtx17 --reports {tmp_path / 'part'}\n"
+    assert (
+        words
+        == f"-m harness run --fresh --pull --target rtx17 --require rtx17 --reports {tmp_path / 'part'}\n"
+    )
 
 
 @pytest.mark.parametrize(

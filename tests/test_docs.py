@@ -177,6 +177,9 @@ def test_a_looking_command_works(line: Line, harness: Harness) -> None:
 def test_a_run_is_understood_and_selects_cells(line: Line, harness: Harness) -> None:
     """A `run` is planned only: running takes minutes and downloads, and the integration tests do it."""
     done = harness([*line.words[1:], *([] if "--dry-run" in line.words else ["--dry-run"])])
+    if "--resume" in line.words:
+        assert (done.code, "there is no unfinished run" in done.err) == (2, True)
+        return
     assert (done.code, done.err) == (0, "")
     assert "cells" in done.out
 

@@ -9,6 +9,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "trt-compat run                                  # all that this machine can run",
         "trt-compat run -k 'mish and not qdq' --target rtx17",
         "trt-compat run --target trt102 --pull           # its image too, large as it is",
+        "trt-compat run --fresh                          # also what nothing has changed for",
+        "trt-compat run --resume                         # go on where a run was stopped",
         "trt-compat run --dry-run                        # only say what would run, and where",
     ),
     "check": (

@@ -4,32 +4,16 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib
 import io
 import os
 import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from harness import __version__
-from harness.cli import (
-    bisect,
-    check,
-    ci_matrix,
-    community,
-    completion,
-    diff,
-    doctor,
-    init,
-    listing,
-    new,
-    reduce,
-    results,
-    run,
-    share,
-    show,
-)
 from harness.cli.common import EXIT_INFRA, EXIT_USAGE
 from harness.cli.examples import Help, epilog
 from harness.cli.places import add_places, settle
@@ -42,11 +26,107 @@ _PROGRAM = "trt-compat"
 _OWN_ONLY = frozenset({"accept", "submit", "intake", "diff"})
 #: Verbs that are about no matrix at all.
 _PLACELESS = frozenset({"init", "completion"})
+#: The verb that tells of the options of all.
+_OF_ALL = "completion"
 #: What follows a traceback.
 FAULT = (
     "the harness itself failed, not an engine and not your command: please report the lines above, with the command, "
     "in the issue tracker of this project"
 )
+
+
+class _Verb(NamedTuple):
+    """A verb: a module of this folder, its functions for options and work, and what is told of it."""
+
+    module: str
+    add: str
+    work: str
+    text: str
+
+
+#: A module is imported when its verb is called: some take half a second.
+VERBS = {
+    "run": _Verb("run", "add_arguments", "run", "run cells here, record them and write the report"),
+    "check": _Verb("check", "add_arguments", "check", "say what becomes of your own models on each target"),
+    "reduce": _Verb(
+        "reduce",
+        "add_arguments",
+        "reduce",
+        "make a failing model as small as it goes while it fails in the same way",
+    ),
+    "bisect": _Verb(
+        "bisect",
+        "add_arguments",
+        "bisect_versions",
+        "say between which two versions something changed",
+    ),
+    "new": _Verb("new", "add_arguments", "new", "write a case of your own model"),
+    "list": _Verb("listing", "add_list_arguments", "list_cells", "list cells, variants or targets"),
+    "show": _Verb("show", "add_arguments", "show", "show one cell: graph, recipe, what is known, commands"),
+    "share": _Verb(
+        "share",
+        "add_arguments",
+        "share_cell",
+        "write what a maintainer asks for of a cell, in one archive",
+    ),
+    "doctor": _Verb(
+        "doctor",
+        "add_arguments",
+        "doctor",
+        "say what this machine can run, and why not the rest",
+    ),
+    "init": _Verb(
+        "init",
+        "add_arguments",
+        "init",
+        "write a matrix, a case and a workflow of one's own to begin with",
+    ),
+    "report": _Verb("results", "add_report_arguments", "report", "write the report from what is recorded"),
+    "diff": _Verb("diff", "add_arguments", "diff", "say what changes from one target or report to another"),
+    "accept": _Verb(
+        "results",
+        "add_accept_arguments",
+        "accept",
+        "take what was measured as what to expect from now on",
+    ),
+    "merge": _Verb("results", "add_merge_arguments", "merge", "take in the records of other machines"),
+    "verify": _Verb(
+        "results",
+        "add_verify_arguments",
+        "verify",
+        "check records, logs and report for consistency; exit 3 where there is a fault",
+    ),
+    "pack": _Verb(
+        "results",
+        "add_pack_arguments",
+        "pack",
+        "pack records, logs, models and history into an archive each, to publish them",
+    ),
+    "submit": _Verb(
+        "community",
+        "add_submit_arguments",
+        "submit",
+        "measure some cells of one target, for some ten minutes, and write the file to send in",
+    ),
+    "intake": _Verb(
+        "community",
+        "add_intake_arguments",
+        "intake",
+        "check what others sent in, and take it into the records",
+    ),
+    "ci-matrix": _Verb(
+        "ci_matrix",
+        "add_arguments",
+        "ci_matrix",
+        "print the jobs of a nightly workflow as JSON",
+    ),
+    "completion": _Verb(
+        "completion",
+        "add_arguments",
+        "completion",
+        "print a script that lets the shell complete verbs, options and targets",
+    ),
+}
 
 
 class Parser(argparse.ArgumentParser):
@@ -80,7 +160,7 @@ class _Terminated(KeyboardInterrupt):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code; nothing is raised.
+    """Run one command and return its exit code; nothing is raised but ImportError, where a verb cannot be loaded.
 
     A traceback is a fault of the program: it is printed, and the code is that of infrastructure, for Python's own
     would be that of a regression.
@@ -110,6 +190,8 @@ def _ended(words: list[str]) -> int:
         for stream in (sys.stdout, sys.stderr):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         return 128 + signal.SIGPIPE
+    except ImportError:
+        raise
     except Exception as error:  # noqa: BLE001  (whatever is left is a fault of ours)
         return _complain_of_fault(error)
     finally:
@@ -148,104 +230,36 @@ def _terminate(*_: object) -> NoReturn:
 
 
 def _parse(words: list[str]) -> argparse.Namespace:
-    verbs = _verbs()
-    if words and not words[0].startswith("-") and words[0] not in verbs:
-        raise HandledError(f"no verb {words[0]!r}; {did_you_mean(words[0], verbs)}")
+    called = words[0] if words else ""
+    if words and not called.startswith("-") and called not in VERBS:
+        raise HandledError(f"no verb {called!r}; {did_you_mean(called, VERBS)}")
     if words and words[0].startswith("-") and words[0] not in ("-h", "--help", "--version"):
         raise HandledError(f"{words[0]!r} comes before the verb; write `{_PROGRAM} VERB {words[0]} ...`")
     parser = Parser(prog=_PROGRAM, description="TensorRT compatibility matrix.", allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"trt-compat {__version__}")
     commands = parser.add_subparsers(required=True, metavar="VERB")
-    for name, (add, verb, text) in verbs.items():
+    for name, (*_, text) in VERBS.items():
         command = commands.add_parser(
             name, help=text, description=text, epilog=epilog(name), formatter_class=Help, allow_abbrev=False
         )
         command.short = text
+        if called not in (name, _OF_ALL):
+            continue
+        add, work = _loaded(name)
         if name not in _PLACELESS:
             add_places(command)
         add(command)
-        command.set_defaults(verb=verb, parser=command, called=name, verbs=commands.choices)
+        command.set_defaults(verb=work, parser=command, called=name, verbs=commands.choices)
     options, unknown = parser.parse_known_args(words)
     if unknown:
         options.parser.refuse(unknown[0])
     return options
 
 
-_Verb = tuple[Callable[[argparse.ArgumentParser], None], Callable[[argparse.Namespace], int], str]
-
-
-def _verbs() -> dict[str, _Verb]:
-    return {
-        "run": (run.add_arguments, run.run, "run cells here, record them and write the report"),
-        "check": (check.add_arguments, check.check, "say what becomes of your own models on each target"),
-        "reduce": (
-            reduce.add_arguments,
-            reduce.reduce,
-            "make a failing model as small as it goes while it fails in the same way",
-        ),
-        "bisect": (
-            bisect.add_arguments,
-            bisect.bisect_versions,
-            "say between which two versions something changed",
-        ),
-        "new": (new.add_arguments, new.new, "write a case of your own model"),
-        "list": (listing.add_list_arguments, listing.list_cells, "list cells, variants or targets"),
-        "show": (
-            show.add_arguments,
-            show.show,
-            "show one cell: graph, recipe, what is known, commands",
-        ),
-        "share": (
-            share.add_arguments,
-            share.share_cell,
-            "write what a maintainer asks for of a cell, in one archive",
-        ),
-        "doctor": (
-            doctor.add_arguments,
-            doctor.doctor,
-            "say what this machine can run, and why not the rest",
-        ),
-        "init": (
-            init.add_arguments,
-            init.init,
-            "write a matrix, a case and a workflow of one's own to begin with",
-        ),
-        "report": (results.add_report_arguments, results.report, "write the report from what is recorded"),
-        "diff": (diff.add_arguments, diff.diff, "say what changes from one target or report to another"),
-        "accept": (
-            results.add_accept_arguments,
-            results.accept,
-            "take what was measured as what to expect from now on",
-        ),
-        "merge": (results.add_merge_arguments, results.merge, "take in the records of other machines"),
-        "verify": (
-            results.add_verify_arguments,
-            results.verify,
-            "check records, logs and report for consistency; exit 3 where there is a fault",
-        ),
-        "pack": (
-            results.add_pack_arguments,
-            results.pack,
-            "pack records, logs, models and history into an archive each, to publish them",
-        ),
-        "submit": (
-            community.add_submit_arguments,
-            community.submit,
-            "measure some cells of one target, for some ten minutes, and write the file to send in",
-        ),
-        "intake": (
-            community.add_intake_arguments,
-            community.intake,
-            "check what others sent in, and take it into the records",
-        ),
-        "ci-matrix": (
-            ci_matrix.add_arguments,
-            ci_matrix.ci_matrix,
-            "print the jobs of a nightly workflow as JSON",
-        ),
-        "completion": (
-            completion.add_arguments,
-            completion.completion,
-            "print a script that lets the shell complete verbs, options and targets",
-        ),
-    }
+def _loaded(
+    name: str,
+) -> tuple[Callable[[argparse.ArgumentParser], None], Callable[[argparse.Namespace], int]]:
+    """Return the functions of a verb that add its options and do its work."""
+    verb = VERBS[name]
+    module = importlib.import_module("harness.cli." + verb.module)
+    return getattr(module, verb.add), getattr(module, verb.work)

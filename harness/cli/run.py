@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import shlex
 import sys
-import uuid
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,40 +22,42 @@ from harness.cli.common import (
     Project,
     add_selection,
     add_trust,
-    built,
     command_line,
     load_project,
-    selected,
     writable,
 )
+from harness.cli.earlier import Work, cells_of, plan_of, planned_run, uncollected
+from harness.cli.earlier import add_arguments as add_reuse
 from harness.cli.places import own, places
-from harness.cli.suite import run_suite
 from harness.cli.summary import advice, missing, summarise
 from harness.cli.task import run_task
 from harness.cli.terminal import printer
 from harness.errors import HandledError, InfraError, described
 from harness.judge.cell import Judged, judge_cell
 from harness.plan import inapplicable_because
+from harness.record.runs import under_way
 from harness.record.store import Store
 from harness.report import build_report
 from harness.report.text import clip, visible
 from harness.run.commands import limits, plan_environment, published_lines
 from harness.run.gpus import Gpus
-from harness.run.local import run_cells
+from harness.run.local import reap_orphans
 from harness.run.prepare_in_child import PreparedVariants
 from harness.run.provision import Pulling, look_at_host
 from harness.run.provision.pulls import THRESHOLD_VARIABLE
 from harness.run.provision.trust import refuse_unconfined
 from harness.run.pull_plan import PullLines, PullPlan, plan_pulls
+from harness.run.retry import run_with_retries, waits
 from harness.run.slurm import SlurmExecutor
 from harness.run.target import TargetRunner
 from harness.words import Class, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from harness.plan import Cell
     from harness.record.outcome import Outcome
+    from harness.record.runs import Planned
     from harness.run.executor import Executor, Say
     from harness.run.local import Report, Sink
     from harness.run.provision import Host
@@ -68,6 +70,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the options of `run`."""
     add_selection(command)
     add_trust(command)
+    add_reuse(command)
     command.add_argument(
         "--via", choices=("auto", "docker", "venv"), default="auto", help="where engines run (default: auto)"
     )
@@ -115,38 +118,58 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the selected cells and write the report; returns the exit code."""
     if options.task is not None:
-        return run_task(options, lambda run_id: _Here(options, run_id))
+        return run_task(options, lambda run_id: _Here(options, run_id, pauses=()))
+    stopped = planned_run(options)
     if options.suite is not None:
         if options.executor != "local":
             raise HandledError(f"--executor {options.executor} runs the cases alone; leave out it or --suite")
+        from harness.cli.suite import run_suite  # noqa: PLC0415  (what reads suites takes its time)
+
         return run_suite(options)
+    with uncollected():
+        return _run_cells(options, stopped)
+
+
+def _run_cells(options: argparse.Namespace, stopped: Planned | None) -> int:
     project = load_project(options)
-    cells = selected(project, options)
+    cells = cells_of(project, options, stopped)
     required = _required(project, cells, options)
     if options.executor == "local":
         refuse_unconfined([cell.target for cell in cells], options.via)
-    run_id = uuid.uuid4().hex[:12]
-    executor = _executor(options, run_id)
+    planned = stopped or plan_of(cells, options)
+    executor = _executor(options, planned.run)
     if options.dry_run:
         for line in executor.plan(cells):
             print(line)
         return EXIT_OK
     executor.check()
+    say = printer(_Console(stderr=True))
+    say(f"run {planned.run}: {len(cells)} cell(s) on {len({cell.target.name for cell in cells})} target(s)")
+    reports, work = writable(options.reports), Work(project, cells, options)
+    with under_way(reports, planned), Store(reports, run=planned.run) as store:
+        if stopped:
+            executor.take_over(cells, store)
+        work.look_up(store, stopped)
+        found = work.found
+        judged = {cell.id: judge_cell(cell, found[cell.id]) for cell in cells if cell.id in found}
+        if work.todo:
+            say(f"{len(work.todo)} of {len(cells)} cells to run")
+            _run_the_rest(work, store, executor, judged)
+        work.report(store, planned)
+    return _close([judged[cell.id] for cell in cells if cell.id in judged], required, options, work.lines())
+
+
+def _run_the_rest(work: Work, store: Store, executor: Executor, judged: dict[str, Judged]) -> None:
+    """Run the cells that have no outcome yet; where that breaks off, the report is written all the same."""
+    gc.enable()
     # Before any container is started: the models of a case module that hangs take their time here.
-    project = built(project, options)
-    cells = selected(project, options)
-    judged: list[Judged] = []
-    with Store(writable(options.reports), run=run_id) as store:
-        try:
-            _run(cells, store, executor, judged)
-        except BaseException:
-            _report_what_there_is(
-                project, store, options, f"{len(judged)} of {len(cells)} cells are recorded"
-            )
-            raise
-        build_report(project.matrix, project.cases, store, options.reports, published_lines(project.matrix))
-    order = {cell.id: number for number, cell in enumerate(cells)}
-    return _close(sorted(judged, key=lambda result: order[result.cell.id]), required, options)
+    work.build()
+    try:
+        _run(work.todo, store, executor, judged)
+    except BaseException:
+        recorded = f"{len(judged)} of {len(work.cells)} cells are recorded"
+        _report_what_there_is(work.project, store, work.options, recorded)
+        raise
 
 
 def _report_what_there_is(project: Project, store: Store, options: argparse.Namespace, recorded: str) -> None:
@@ -194,10 +217,11 @@ def _executor(options: argparse.Namespace, run_id: str) -> Executor:
     return SlurmExecutor(folder=options.reports / "slurm", run_id=run_id, words=words)
 
 
-def _run(cells: tuple[Cell, ...], store: Store, executor: Executor, judged: list[Judged]) -> None:
+def _run(cells: tuple[Cell, ...], store: Store, executor: Executor, judged: dict[str, Judged]) -> None:
     console = _Console(stderr=True)
     say = printer(console)
     noted: set[str] = set()
+    mine: dict[str, Judged] = {}
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -210,15 +234,16 @@ def _run(cells: tuple[Cell, ...], store: Store, executor: Executor, judged: list
 
         def report(cell: Cell, outcome: Outcome, note: str) -> None:
             result = judge_cell(cell, outcome)
-            judged.append(result)
+            mine[cell.id] = result
+            judged[cell.id] = result
             if note and cell.target.name not in noted:
                 noted.add(cell.target.name)
                 say(note)
             if result.judgement.verdict in (Verdict.REGRESSED, Verdict.FIXED):
                 say(f"{result.judgement.verdict}: {cell.id}")
-            progress.update(task, advance=1, description=cell.target.name)
-            if not console.is_terminal and len(judged) % _EVERY == 0:
-                say(f"{len(judged)} of {len(cells)} cells")
+            progress.update(task, completed=len(mine), description=cell.target.name)
+            if not console.is_terminal and len(mine) % _EVERY == 0:
+                say(f"{len(mine)} of {len(cells)} cells")
 
         def live(text: str) -> None:
             progress.update(task, description=escape(visible(text)))
@@ -229,9 +254,12 @@ def _run(cells: tuple[Cell, ...], store: Store, executor: Executor, judged: list
 class _Here:
     """Runs cells on this machine; an Executor."""
 
-    def __init__(self, options: argparse.Namespace, run_id: str) -> None:
+    def __init__(
+        self, options: argparse.Namespace, run_id: str, pauses: tuple[float, ...] | None = None
+    ) -> None:
         self._options = options
         self._run_id = run_id
+        self._pauses = waits() if pauses is None else pauses
 
     def plan(self, cells: Sequence[Cell]) -> Iterator[str]:
         options = self._options
@@ -252,14 +280,19 @@ class _Here:
     def check(self) -> None:
         """Do nothing: what this machine lacks costs the cells of some targets, and not the run."""
 
+    def take_over(self, cells: Sequence[Cell], store: Store) -> None:  # noqa: ARG002  (as for any executor)
+        reap_orphans(cell.target for cell in cells)
+
     def run(self, cells: Sequence[Cell], *, store: Sink, report: Report, say: Say, live: Say | None) -> None:
         options = self._options
         plan = _announced(cells, options, say)
         tell = PullLines(say, live)
         pulling = Pulling(large=options.pull, known=plan.known, tell=tell)
         prepared, gpus = PreparedVariants(cell.variant for cell in cells), Gpus()
-        run_cells(
+        run_with_retries(
             cells,
+            pauses=self._pauses,
+            say=say,
             make_runner=lambda cell: TargetRunner(
                 cell.target,
                 via=options.via,
@@ -294,9 +327,11 @@ def _pull_plan(cells: Sequence[Cell], options: argparse.Namespace, host: Host | 
     )
 
 
-def _close(judged: list[Judged], required: set[str], options: argparse.Namespace) -> int:
+def _close(
+    judged: list[Judged], required: set[str], options: argparse.Namespace, earlier: Iterable[str]
+) -> int:
     missed = [r for r in judged if r.cell.target.name in required and r.classification.cls is Class.NOT_RUN]
-    for line in (*summarise(judged), *missing(missed)):
+    for line in (*summarise(judged), *earlier, *missing(missed)):
         print(line)
     print(f"report: {options.reports / 'index.html'}")
     accept = command_line("accept", options) if own(options, "cases") else ""

@@ -38,7 +38,7 @@ _EVENTS = {"missing": "missing_api", "agent fault": "agent_fault", "harness": "a
 _PHASE = re.compile(r"(.+) (\d+\.\d{3}) s( failed)?", re.DOTALL)
 _CUT_SHORT = " cut short"
 #: Fields of a record that its log does not hold, or holds in part.
-_KEPT = ("latency", "stamps", "log_sha256", "schema")
+_KEPT = ("latency", "stamps", "log_sha256", "key", "schema")
 
 
 def subject(variant: Variant) -> Prepared:

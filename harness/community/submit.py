@@ -83,6 +83,7 @@ def _scrubbed(clean: Scrubber, measured: Measured, hashed: str) -> tuple[Outcome
     stamps = decode(Stamps, clean.data(dataclasses.asdict(outcome.stamps)))
     public = replace(
         outcome,
+        key="",
         stamps=replace(stamps, environment=facts | {"gpu_hash": hashed}),
         latency=_clean_latency(clean, outcome.latency),
         end=decode(End, clean.data(dataclasses.asdict(outcome.end))) if outcome.end else None,

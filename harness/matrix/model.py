@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
@@ -27,6 +27,13 @@ BuildKind = Literal["ngc", "tarball", "l4t", "packages"]
 #: Where ONNX Runtime runs; "" for the other engines.
 Provider = Literal["", "cpu", "cuda"]
 
+#: Fields of a target that are told and decide nothing.
+_SAID = frozenset(
+    (
+        *("label", "group", "grade", "sources", "notes", "line"),
+        *("size_gb", "cuda", "jetpack", "released", "slurm", "host", "untrusted"),
+    )
+)
 #: Fewer components than this say too little: "10" is every release of a major.
 _LEAST_COMPONENTS = 3
 
@@ -157,6 +164,12 @@ class Target:
         name = self.image if self.build is None else self.build.base
         return f"{name}@{self.digest}" if self.digest else str(name)
 
+    def deciding(self) -> dict[str, Any]:
+        """Return all that decides what is run, as JSON data; labels, notes, hosts and trust may change freely."""
+        facts = {key: value for key, value in asdict(self).items() if key not in _SAID}
+        del facts["needs"]["recommended"]
+        return facts
+
     def runs_version(self, reported: str) -> bool:
         """Tell whether the version an engine reports is the one declared."""
         return versions_agree(self.version, reported)
@@ -174,28 +187,8 @@ class Matrix:
         return iter(self.targets)
 
     def sha256(self) -> str:
-        """Return a hash of all that decides what is run; labels, notes, sources and hosts may change freely."""
-        said = {
-            "label",
-            "group",
-            "grade",
-            "sources",
-            "notes",
-            "line",
-            "size_gb",
-            "cuda",
-            "jetpack",
-            "released",
-            "slurm",
-            "host",
-            "untrusted",
-        }
-        targets = [
-            {key: value for key, value in asdict(target).items() if key not in said}
-            for target in self.targets
-        ]
-        for target in targets:
-            del target["needs"]["recommended"]
+        """Return a hash of all that decides what is run."""
+        targets = [target.deciding() for target in self.targets]
         return hashlib.sha256(json.dumps(targets, sort_keys=True).encode()).hexdigest()
 
     def target(self, name: str) -> Target:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
-from harness.case import Recipe, Typing, model_sha256
+from harness.case import Recipe, Typing
 from harness.errors import HandledError
 
 if TYPE_CHECKING:
@@ -71,6 +71,6 @@ def _same_graph(case: Case, variant: Variant) -> Variant | None:
 def _model_hash(variant: Variant) -> str:
     """Return the hash of a model, "" where it cannot be built."""
     try:
-        return model_sha256(variant.model_bytes())
+        return variant.model_sha256()
     except HandledError:
         return ""

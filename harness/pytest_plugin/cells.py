@@ -24,9 +24,10 @@ from harness.matrix import load_matrix
 from harness.plan import Cell, all_cells
 from harness.pytest_plugin import FILE, is_matrix, named_matrix
 from harness.pytest_plugin.options import cases_folder, matrix_name, named
-from harness.pytest_plugin.reporter import Reporter
+from harness.pytest_plugin.reporter import REUSED, Reporter
 from harness.pytest_plugin.run import RUN, Run, Terminated
 from harness.pytest_plugin.suite import SuiteFile, SuiteItem
+from harness.record.outcome import Outcome
 from harness.report.text import visible
 from harness.run.provision.pulls import threshold
 from harness.suggest import did_you_mean
@@ -112,11 +113,11 @@ class MatrixFile(pytest.File):
             threshold()
         except HandledError as error:
             raise self.CollectError(visible(str(error))) from error
-        self.config.stash.setdefault(RUN, Run(self.config)).know(folder, cases)
         words = {target.name for target in matrix} | {target.engine.value for target in matrix}
         for word in sorted(words | {case.name for case in cases}):
             self.config.addinivalue_line("markers", f"{word}: cells of {word}")
         cells = all_cells(matrix, cases)
+        self.config.stash.setdefault(RUN, Run(self.config)).know(folder, cases, cells)
         self.config.stash.setdefault(_IDS, []).extend(cell.id for cell in cells)
         for cell in cells:
             yield CellItem.from_parent(self, name=cell.id, cell=cell, folder=folder)
@@ -134,15 +135,14 @@ class CellItem(pytest.Item):
             self.add_marker(mark)
 
     def setup(self) -> None:
-        """Run the cell and record it; infrastructure trouble is an error here."""
+        """Run the cell and record it, or take what is recorded; infrastructure trouble is an error here."""
         run = self.config.stash[RUN]
-        runner = run.runner(self.cell)
-        cell = run.built(self.cell, self.folder)
-        outcome, log = runner.run(cell)
-        try:
-            outcome = run.store.append(outcome, log)
-        except OSError as error:
-            pytest.fail(f"{run.store.path}: cannot be written: {error.strerror}", pytrace=False)
+        cell, outcome = self.cell, run.earlier(self.cell, self.folder)
+        if outcome is None:
+            cell = run.built(cell, self.folder)
+            outcome = self._measured(run, cell)
+        else:
+            self.user_properties.append((REUSED, outcome.stamps.run))
         self.judged = judge_cell(cell, outcome)
         self.user_properties += [
             ("class", str(self.judged.classification.cls)),
@@ -155,6 +155,13 @@ class CellItem(pytest.Item):
             pytest.fail(f"infrastructure, not the engine: {visible(judgement.sentence)}", pytrace=False)
         if judgement.verdict is Verdict.NOT_RUN and not self._required():
             pytest.skip(visible(judgement.sentence))
+
+    def _measured(self, run: Run, cell: Cell) -> Outcome:
+        outcome, log = run.runner(self.cell).run(cell)
+        try:
+            return run.store.append(outcome, log)
+        except OSError as error:
+            pytest.fail(f"{run.store.path}: cannot be written: {error.strerror}", pytrace=False)
 
     def _required(self) -> bool:
         assert self.judged is not None  # noqa: S101  (set by setup)

@@ -54,6 +54,11 @@ def options() -> dict[str, dict[str, Any]]:
             "action": "store_true",
             "help": f"pull large images too: those above {THRESHOLD_VARIABLE} (default: 2 GB), or of unknown size",
         },
+        "--cached": {
+            "action": "store_true",
+            "help": "take what this machine has recorded and nothing has changed for (the default)",
+        },
+        "--fresh": {"action": "store_true", "help": "run every cell, whatever is recorded"},
         "--suite": {
             "metavar": "NAME",
             "help": "run the models of a suite in place of the cells: onnx-node, or a folder of models with data; "

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import signal
 import subprocess
+import uuid
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -17,14 +19,19 @@ from harness.errors import HandledError, described
 from harness.matrix import load_matrix
 from harness.pytest_plugin.options import cases_folder, matrix_name, reports_folder
 from harness.pytest_plugin.run import RUN, Terminated
+from harness.record.runs import LastRun
 from harness.record.store import Store
 from harness.record.suites import SUITES
-from harness.report import build_report
+from harness.report import build_report, settle_report
 from harness.report.suites import build_suites
 from harness.report.text import visible
 from harness.run.commands import published_lines
+from harness.run.made_of import made_of_report
 from harness.run.prepare_in_child import with_models
 from harness.run.pull_plan import plan_pulls
+
+#: The property of a cell's report that names the run which its outcome was taken from.
+REUSED = "reused"
 
 
 class Reporter:
@@ -38,6 +45,9 @@ class Reporter:
         self._complaint = ""
         self._terminated = False
         self._announced = False
+        self._cells = self._reused = 0
+        self._run = uuid.uuid4().hex[:12]
+        self._when = dt.datetime.now(dt.timezone.utc).isoformat(timespec="milliseconds")
         self._workers: list[subprocess.Popen[bytes]] = []
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
@@ -77,11 +87,14 @@ class Reporter:
         if report.when == "setup" and "class" in told:
             matrix = self._config.rootpath / report.nodeid.split("::")[0]
             (self._suites if "suite" in told else self._matrices).add(matrix)
+            self._cells += "suite" not in told
+            self._reused += REUSED in told
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodeready(self, node: Any) -> None:  # noqa: ANN401
         """Note the process of one of xdist's workers; one on another machine has none here."""
         # Private to execnet, seen with 2.1.2 and xdist 3.8: no event of xdist's tells a worker's process.
+        self._run = str(node.workerinput["testrunuid"])[:12]
         io = node.gateway._io  # noqa: SLF001
         if hasattr(io, "popen"):
             self._workers.append(io.popen)
@@ -96,16 +109,14 @@ class Reporter:
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:
         """Write the report on all that the store holds, once every agent and xdist's workers have ended."""
         if RUN in self._config.stash:
+            self._run = self._config.stash[RUN].id
             self._config.stash[RUN].close()
         yield
         if self._terminated:
             session.exitstatus = 128 + signal.SIGTERM
         try:
             for path in sorted(self._matrices):
-                folder = cases_folder(self._config)
-                cases = with_models(load_cases(folder), folder)
-                matrix = load_matrix(path)
-                build_report(matrix, cases, Store(self._folder), self._folder, published_lines(matrix))
+                self._report(path, cases_folder(self._config))
             for path in sorted(self._suites):
                 build_suites(load_matrix(path), self._folder)
         except HandledError as error:
@@ -115,8 +126,25 @@ class Reporter:
             self._complaint = described(error)
             session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
 
+    def _report(self, path: Path, folder: Path) -> None:
+        known = load_cases(folder)
+
+        def build() -> None:
+            cases, matrix = with_models(known, folder), load_matrix(path)
+            build_report(matrix, cases, Store(self._folder), self._folder, published_lines(matrix))
+
+        settle_report(
+            self._folder,
+            LastRun(self._run, self._when, self._cells, self._reused),
+            made_of=lambda: made_of_report(path, folder, self._folder),
+            build=build,
+        )
+
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Say where the report is, or why there is none."""
+        if self._reused:
+            taken = f"{self._reused} of {self._cells} cells taken from earlier runs; --fresh runs all"
+            terminalreporter.write_line(taken)
         if self._complaint:
             terminalreporter.write_line(f"no compatibility report: {visible(self._complaint)}", red=True)
         elif self._matrices:

@@ -14,10 +14,12 @@ from harness.pytest_plugin.options import reports_folder
 from harness.record.store import Store
 from harness.report.text import visible
 from harness.run.gpus import Gpus
+from harness.run.kept_models import keep_models, known_models
 from harness.run.local import reap_orphans
 from harness.run.prepare_in_child import PreparedVariants, with_models
 from harness.run.provision import Pulling
 from harness.run.pull_plan import PullLines
+from harness.run.reuse import answering, keys_of
 from harness.run.target import TargetRunner
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
     from harness.case import Case, Variant
     from harness.plan import Cell
+    from harness.record.outcome import Outcome
+    from harness.run.kept_models import Hashes
 
 
 class Terminated(KeyboardInterrupt):
@@ -46,25 +50,57 @@ class Run:
         self._prepared = PreparedVariants()
         # "gw3" unless `--tx` names the workers.
         self._gpus = Gpus(int("".join(filter(str.isdecimal, worker.get("workerid", ""))) or 0))
+        self._fresh = config.getoption("compat_fresh")
         self._cases: dict[Path, tuple[Case, ...]] = {}
+        self._cells: list[Cell] = []
+        #: What there is already, by target; and by cell in it.
+        self._earlier: dict[int, dict[str, Outcome]] = {}
+        self._outcomes: tuple[Outcome, ...] | None = None
+        self._models: dict[Path, Hashes] = {}
         self._variants: dict[Path, dict[tuple[str, str], Variant]] = {}
 
     def prepare(self, prepared: PreparedVariants) -> None:
         """Take what makes variants ready, where that is not their own `build`."""
         self._prepared = prepared
 
-    def know(self, folder: Path, cases: tuple[Case, ...]) -> None:
-        """Keep the cases of a folder, whose models are built when the first of their cells is run."""
+    def know(self, folder: Path, cases: tuple[Case, ...], cells: tuple[Cell, ...]) -> None:
+        """Keep the cases of a folder, whose models are built when the first of their cells is run, and the cells."""
         self._cases[folder] = cases
+        self._cells += cells
+
+    def earlier(self, cell: Cell, folder: Path) -> Outcome | None:
+        """Return the outcome of an earlier run that need not be made anew."""
+        if self._fresh:
+            return None
+        target = cell.target
+        if id(target) not in self._earlier:
+            if self._outcomes is None:
+                # What cannot be read is told with the report: pytest catches what a test prints.
+                self._outcomes = tuple(Store(self.store.path, tell=lambda _: None).outcomes())
+            cells = [each for each in self._cells if each.target is target] if self._outcomes else []
+            models = self._hashes(folder) if cells else {}
+            keys = keys_of(cells, models, self.via, ignore_needs=self.ignore_needs)
+            self._earlier[id(target)] = answering(cells, self._outcomes, models, keys)
+        return self._earlier[id(target)].get(cell.id)
+
+    def _hashes(self, folder: Path) -> Hashes:
+        if folder not in self._models:
+            known = known_models(folder)
+            if known is None:
+                self._build(folder)
+            else:
+                self._models[folder] = known
+        return self._models[folder]
+
+    def _build(self, folder: Path) -> None:
+        cases = with_models(self._cases[folder], folder)
+        self._models[folder] = keep_models(folder, cases)
+        self._variants[folder] = {(case.name, variant.name): variant for case in cases for variant in case}
 
     def built(self, cell: Cell, folder: Path) -> Cell:
         """Return a cell with its model built, in a child process; it is `Unbuildable` where that cannot be."""
         if folder not in self._variants:
-            self._variants[folder] = {
-                (case.name, variant.name): variant
-                for case in with_models(self._cases[folder], folder)
-                for variant in case
-            }
+            self._build(folder)
         return replace(cell, variant=self._variants[folder][cell.case.name, cell.variant.name])
 
     def runner(self, cell: Cell) -> TargetRunner:

@@ -175,7 +175,8 @@ class Outcome:
     exact name the recipe needs and this version lacks. `reason` is one sentence for a cell that did not run,
     `uncompared` one on why the numbers of one that ran were not compared. `messages` leaves out VERBOSE lines and what
     was said more than three times, and cuts long ones; the whole log, with the native library's own output, is in the
-    store under `log_sha256`.
+    store under `log_sha256`. `key` is a hash of all that could have changed it (`run/key.py`), "" where it is not to be
+    taken for another run's.
     """
 
     cell: str
@@ -203,6 +204,7 @@ class Outcome:
     uncompared: str = ""
     latency: Latency | None = None
     stamps: Stamps = field(default_factory=Stamps)
+    key: str = ""
     schema: int = RECORD_SCHEMA
 
     @staticmethod

@@ -5,7 +5,7 @@ from harness.report.pack import pack_report
 from harness.report.results import assemble
 from harness.report.site_writer import build_site
 from harness.report.verify import verify_report
-from harness.report.writer import build_report, write_report
+from harness.report.writer import build_report, settle_report, write_report
 
 __all__ = [
     "Results",
@@ -13,6 +13,7 @@ __all__ = [
     "build_report",
     "build_site",
     "pack_report",
+    "settle_report",
     "verify_report",
     "write_report",
 ]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from harness.plan import Cell
+    from harness.record.store import Store
     from harness.run.local import Report, Sink
 
 #: Tells the user a line.
@@ -21,6 +22,9 @@ class Executor(Protocol):
 
     def check(self) -> None:
         """Raise HandledError or InfraError where nothing at all can be run."""
+
+    def take_over(self, cells: Sequence[Cell], store: Store) -> None:
+        """Take in what a run of this id that was stopped had recorded elsewhere, and end what it has left."""
 
     def run(self, cells: Sequence[Cell], *, store: Sink, report: Report, say: Say, live: Say | None) -> None:
         """Append the record of every cell to the store as it comes, and report it, one at a time.

@@ -17,6 +17,7 @@ from harness.run import docker
 from harness.run.blank import bare_stamps
 from harness.run.cell import observe
 from harness.run.gpus import Gpus, alone_on
+from harness.run.key import cell_key, place_of, placed_in
 from harness.run.launch import start
 from harness.run.preflight import Preflight, preflight
 from harness.run.prepare_in_child import PreparedVariants, Refused
@@ -107,10 +108,11 @@ class TargetRunner:
         With `more` another cell is to follow: where the target is untrusted, its container is started meanwhile.
         """
         try:
-            return self._run(cell, more=more)
+            outcome, log = self._run(cell, more=more)
+            return self._keyed(cell, outcome), log
         except Refused as refusal:
             self._refuse_aborted()
-            return self._blank(cell, refusal.state, refusal.reason), ""
+            return self._keyed(cell, self._blank(cell, refusal.state, refusal.reason)), ""
         except Aborted:
             raise
         except Exception as error:  # noqa: BLE001
@@ -329,6 +331,15 @@ class TargetRunner:
             packages=environment.packages if environment else (),
             environment={**self._facts, **ignored},
         )
+
+    def _keyed(self, cell: Cell, outcome: Outcome) -> Outcome:
+        """Return an outcome with its key; trouble of the machinery has none."""
+        if outcome.state == "infra_error":
+            return outcome
+        apart = outcome.state == "not_run" or inapplicable_because(cell) is not None
+        place = place_of(self._environment) if self._environment and not apart else outcome.reason
+        key = cell_key(cell, outcome.stamps.model_sha256, placed_in(self.target, place))
+        return replace(outcome, key=key)
 
     def _fault(self, cell: Cell, error: Exception, log: Sequence[str]) -> tuple[Outcome, str]:
         outcome = self._blank(cell, "infra_error", f"the harness failed: {described(error)}")

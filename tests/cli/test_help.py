@@ -11,7 +11,7 @@ import pytest
 
 from harness.cli import main
 from harness.cli.examples import EXAMPLES
-from harness.cli.main import _parse, _verbs
+from harness.cli.main import VERBS, _parse
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.unit
 
 def test_every_verb_has_examples_that_the_command_takes() -> None:
     """A new verb gets one in harness/cli/examples.py."""
-    assert set(EXAMPLES) == set(_verbs())
+    assert set(EXAMPLES) == set(VERBS)
     for verb, lines in EXAMPLES.items():
         for line in lines:
             program, *words = shlex.split(line.partition(" > ")[0], comments=True)
@@ -57,7 +57,7 @@ def completed(script: str, folder: Path, *words: str) -> list[str]:
 
 def test_bash_completes_verbs_options_choices_and_targets(script: str, toy: Path) -> None:
     assert completed(script, toy, "verif") == ["verify"]
-    assert set(completed(script, toy, "")) == set(_verbs())
+    assert set(completed(script, toy, "")) == set(VERBS)
     assert completed(script, toy, "run", "--ta") == ["--target"]
     assert completed(script, toy, "accept", "--pull") == []
     assert completed(script, toy, "run", "--via", "") == ["auto", "docker", "venv"]

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -187,6 +188,22 @@ def test_each_verdict_is_pytests_own_word_for_it(ran: Ran) -> None:
     }
 
 
+def test_a_cell_that_is_recorded_is_not_run_again(ran: Ran, tmp_path: Path) -> None:
+    """Its outcome is judged anew, the report says so, and `--fresh` runs it."""
+    project = tmp_path / "again"
+    shutil.copytree(ran[0], project)
+    before = len(list(Store(project / "reports").outcomes()))
+    done = run(project, "-k", "works and ort and not slow")
+    assert outcomes(done)["passed"] == 1, done.stdout
+    assert "1 of 1 cells taken from earlier runs; --fresh runs all" in done.stdout
+    assert len(list(Store(project / "reports").outcomes())) == before
+    assert json.loads((project / "reports" / "results.json").read_text())["last_run"]["reused"] == 1
+    done = run(project, "-k", "works and ort and not slow", "--fresh")
+    assert outcomes(done)["passed"] == 1
+    assert "taken from earlier runs" not in done.stdout
+    assert len(list(Store(project / "reports").outcomes())) == before + 1
+
+
 def test_the_junit_file_tells_class_verdict_and_signature(ran: Ran) -> None:
     project, _ = ran
     properties = {
@@ -221,7 +238,7 @@ def test_an_old_failure_of_another_gpu_fails_no_item(project: Path) -> None:
     record = json.loads(path.read_text())
     t4 = {"gpu": "Tesla T4", "compute_capability": "7.5", "driver": "535.1"}
     stamps = {**record["stamps"], "environment": t4, "run": "turing", "when": "2099-01-01T00:00:00"}
-    old = {**record, "failed_phase": "build", "ran": False, "stamps": stamps}
+    old = {**record, "key": "of another machine", "failed_phase": "build", "ran": False, "stamps": stamps}
     (project / "reports/records/turing-main.jsonl").write_text(json.dumps(old) + "\n")
     on_t4 = {"version": "1.31.1", "driver": "535", "measured": "2026-01-01", "cells": {"tiny[works]": "ok"}}
     target = {"engine": "onnxruntime", "gpus": {"7.5": {"Tesla T4": on_t4}}}

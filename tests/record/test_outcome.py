@@ -32,6 +32,7 @@ FULL = Outcome(
     variant="v",
     target="t",
     state="done",
+    key="a hash",
     reason="none",
     end=End("signalled", "killed by SIGSEGV", None, "SIGSEGV", 12345),
     phases={"parse": 0.25, "build": 2.0},

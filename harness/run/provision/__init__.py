@@ -6,7 +6,7 @@
 from harness.run.provision.cache import cache_dir
 from harness.run.provision.host import Gpu, Host, look_at_host
 from harness.run.provision.images import image_command_lines, planned_image
-from harness.run.provision.model import Environment, Unavailable, Unreachable, Via
+from harness.run.provision.model import Environment, NotMade, Unavailable, Unreachable, Via
 from harness.run.provision.prepare import prepare
 from harness.run.provision.pulls import Pulling
 from harness.run.provision.remote import host_of
@@ -16,6 +16,7 @@ __all__ = [
     "Environment",
     "Gpu",
     "Host",
+    "NotMade",
     "Pulling",
     "Unavailable",
     "Unreachable",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
@@ -14,7 +15,7 @@ from harness.run import docker
 from harness.run.docker import PROJECT_LABEL, Image, ImageRefused
 from harness.run.provision import packages
 from harness.run.provision.cache import locked
-from harness.run.provision.model import Environment, Unavailable
+from harness.run.provision.model import Environment, NotMade, Unavailable
 from harness.run.provision.pulls import GB, PATIENCE, Pull, Pulling, obtain
 from harness.run.provision.requirements import architecture
 from harness.run.provision.wheels import asked_for, shim_line
@@ -43,11 +44,13 @@ def prepare_image(target: Target, host: Host, pulling: Pulling, *, allow_build: 
     if target.build is None:
         reference = target.pull_reference
         pins: tuple[str, ...] = ()
-        image = obtain(wanted_pull(target), pulling, host)
+        image = obtain(wanted_pull(target), pulling, host) if allow_build else _present(target, reference)
         why = f"runs in {reference}"
     else:
         reference = planned_image(target)
-        with locked(_lock_name(reference), timeout=PATIENCE, needed=pulling.needed):
+        alone = locked(_lock_name(reference), timeout=PATIENCE, needed=pulling.needed)
+        # Who makes nothing waits for nobody.
+        with alone if allow_build else contextlib.nullcontext():
             under = functools.partial(obtain, wanted_pull(target), pulling, host)
             image, pins = _built(target, target.build, reference, under, allow_build=allow_build)
         why = f"runs in {reference}, built here on {base_image(target)}"
@@ -60,6 +63,13 @@ def prepare_image(target: Target, host: Host, pulling: Pulling, *, allow_build: 
         packages=pins,
         note=f"{target.name} {why}.",
     )
+
+
+def _present(target: Target, reference: str) -> Image:
+    found = docker.find_image(reference, target.docker_platform, target.host)
+    if found is None:
+        raise NotMade(f"needs image {reference} to be pulled, which was not allowed")
+    return found
 
 
 def _digest(target: Target, image: Image) -> str:
@@ -157,11 +167,12 @@ def _built(
     image = docker.find_image(tag, target.docker_platform, target.host)
     # The image is out of date when its base was rebuilt under the same name, but not when the base was deleted.
     current = image is not None and (present is None or image.labels.get(_BASE_LABEL) == present.id)
-    context, pins = packages.site(target) if build.kind == "packages" else (_DOCKERFILES, ())
+    if not (current or allow_build):
+        raise NotMade(f"needs image {tag} to be built, which was not allowed")
+    made = packages.site(target, allow_build=allow_build) if build.kind == "packages" else None
+    context, pins = made or (_DOCKERFILES, ())
     if image is not None and current:
         return image, pins
-    if not allow_build:
-        raise Unavailable(f"needs image {tag} to be built, which was not allowed")
     under = present or obtain_base()
     try:
         built = docker.build_image(

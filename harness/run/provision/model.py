@@ -24,6 +24,14 @@ class NeedsPull(Unavailable):
     """An image is large, and nobody asked for large ones to be pulled."""
 
 
+class NotMade(NeedsPull):
+    """The environment is not here, and was not to be made."""
+
+
+#: The device of an environment whose GPU nobody here can name.
+UNKNOWN = "?"
+
+
 @dataclass(frozen=True)
 class Environment:
     """Where a target's agent runs.
@@ -34,7 +42,9 @@ class Environment:
     along. `gpus` are the UUIDs of the GPUs that the agent is given ("all" alone: those of a daemon elsewhere, or under
     WSL2). `note` says which way was taken and why. `folder` is the part of the cache that it was made in, where there
     is one. `groups` own a Jetson's render node. `ignored` is what the machine lacks and was to be tried without, "" for
-    nothing. `machine` tells another machine's devices from this one's, for which it is "".
+    nothing. `machine` tells another machine's devices from this one's, for which it is "". `device` says what the agent
+    finds there that tells outcomes apart: compute capability, product and driver branch of each kind of GPU, "" where
+    there is none, UNKNOWN where that is not known.
     """
 
     via: Literal["docker", "venv"]
@@ -49,6 +59,7 @@ class Environment:
     groups: tuple[str, ...] = ()
     ignored: str = ""
     machine: str = ""
+    device: str = ""
 
     @property
     def remedy(self) -> str:

@@ -23,7 +23,7 @@ from packaging.utils import canonicalize_name
 from harness.errors import InfraError
 from harness.run.provision import manifest
 from harness.run.provision.cache import CACHE_VARIABLE, cache_dir, make_once
-from harness.run.provision.model import Unavailable, Unreachable
+from harness.run.provision.model import NotMade, Unavailable, Unreachable
 from harness.run.provision.requirements import architecture
 from harness.run.provision.wheels import asked_for, shim_line, write_shim
 
@@ -45,10 +45,15 @@ PYTHON = "bin/python"
 ENGINE_FOLDER = "/opt/engine"
 
 
-def venv(target: Target) -> tuple[Path, tuple[str, ...]]:
-    """Return the Python of the target's virtual environment, made if missing or damaged, and the pins in it."""
+def venv(target: Target, *, allow_build: bool = True) -> tuple[Path, tuple[str, ...]]:
+    """Return the Python of the target's virtual environment, made if missing or damaged, and the pins in it.
+
+    Raises NotMade where it would have to be made and that is not allowed.
+    """
     root = venv_folder(target)
     damaged = damage(target)
+    if not allow_build:
+        _refuse_unmade(root, PYTHON)
 
     def make(partial: Path) -> None:
         _make_venv(target, partial)
@@ -70,9 +75,14 @@ def venv_folder(target: Target) -> Path:
     return cache_dir() / "venvs" / key(target)
 
 
-def site(target: Target) -> tuple[Path, tuple[str, ...]]:
-    """Return a build context with the packages for the target's platform, made if missing, and the pins."""
+def site(target: Target, *, allow_build: bool = True) -> tuple[Path, tuple[str, ...]]:
+    """Return a build context with the packages for the target's platform, made if missing, and the pins.
+
+    Raises as `venv` does.
+    """
     root = cache_dir() / "sites" / key(target)
+    if not allow_build:
+        _refuse_unmade(root, _PINS)
     _make_once(root, lambda partial: _make_site(target, partial), _PINS)
     return root, _pins(root)
 
@@ -210,6 +220,11 @@ def _make_once(root: Path, make: Callable[[Path], None], needed: str) -> None:
     if not (root / manifest.FILE).exists():
         # It was made before there were such lists.
         manifest.write(root)
+
+
+def _refuse_unmade(root: Path, needed: str) -> None:
+    if not os.path.lexists(root) or _damage(root, needed):
+        raise NotMade(f"needs {root} to be made, which was not allowed")
 
 
 def _damage(root: Path, needed: str) -> str:

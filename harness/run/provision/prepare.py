@@ -12,6 +12,7 @@ from harness.run.provision import interpreter, packages
 from harness.run.provision.host import Host, look_at_host
 from harness.run.provision.images import prepare_image
 from harness.run.provision.model import (
+    UNKNOWN,
     BrokenOff,
     Environment,
     NeedsPull,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from harness.matrix import Target
     from harness.run.docker import Daemon
+    from harness.run.provision.host import Gpu
 
 
 def prepare(  # noqa: PLR0913
@@ -45,8 +47,9 @@ def prepare(  # noqa: PLR0913
     needs one. "auto" takes Docker where its daemon answers and the image is to be had, else a virtual environment, but
     for an untrusted target; where a large image waits for `pulling` to allow it, or a pull breaks off, no virtual
     environment takes its place. With `ignore_needs` what the machine lacks is tried without, where that is not
-    impossible. Raises Unavailable when the target cannot run here, InfraError when the machinery fails. Safe to call
-    from several processes at once: one does the work, the others wait for it.
+    impossible. Unless `allow_build` nothing is made or pulled, and NotMade raised for what is not here. Raises
+    Unavailable when the target cannot run here, InfraError when the machinery fails. Safe to call from several
+    processes at once: one does the work, the others wait for it.
     """
     if target.untrusted and via == "auto":
         via = "docker"
@@ -57,12 +60,31 @@ def prepare(  # noqa: PLR0913
         raise (Unreachable if away else Unavailable)(lacking)
     ignored = (refusal(target, host, via) or "") if ignore_needs else ""
     image = partial(prepare_image, target, host, pulling, allow_build=allow_build)
-    made = _prepare(target, via, host, image)
-    gpus = tuple(gpu.uuid for gpu in tried_gpus(target, host, ignore_needs=ignore_needs))
+    made = _prepare(target, via, host, image, allow_build=allow_build)
+    tried = tried_gpus(target, host, ignore_needs=ignore_needs)
+    gpus = tuple(gpu.uuid for gpu in tried)
     if made.via == "docker" and host.docker is not None:
         gpus = _container_gpus(target, host, host.docker, gpus, tried=bool(ignored))
     note = f"{made.note} It {ignored}: tried all the same." if ignored else made.note
-    return replace(made, gpus=gpus, ignored=ignored, note=note)
+    device = _device(target, host, tried, replace(made, gpus=gpus))
+    return replace(made, gpus=gpus, ignored=ignored, note=note, device=device)
+
+
+def _device(target: Target, host: Host, tried: tuple[Gpu, ...], made: Environment) -> str:
+    """Return the device of an environment, as far as it is known from here."""
+    if made.via == "docker" and host.docker_elsewhere:
+        return UNKNOWN
+    if target.platform == "jetson":
+        return f"Jetson Linux {host.jetson}" if host.jetson else UNKNOWN
+    if made.via == "venv":
+        # Where it is given none it still sees those that there are.
+        shown = tried or host.gpus
+    else:
+        shown = host.gpus if made.gpus == ALL_GPUS else tuple(gpu for gpu in tried if gpu.uuid in made.gpus)
+    if made.gpus and not shown:
+        return UNKNOWN
+    words = {f"{gpu.compute_capability} {gpu.name}, driver {gpu.driver.partition('.')[0]}" for gpu in shown}
+    return "; ".join(sorted(words))
 
 
 def _looked_at(target: Target, via: Via, pulling: Pulling) -> Host:
@@ -72,13 +94,16 @@ def _looked_at(target: Target, via: Via, pulling: Pulling) -> Host:
     return look_there(target.host) if target.host else look_at_host()
 
 
-def _prepare(target: Target, via: Via, host: Host, image: Callable[[], Environment]) -> Environment:
+def _prepare(
+    target: Target, via: Via, host: Host, image: Callable[[], Environment], *, allow_build: bool
+) -> Environment:
+    venv = partial(_venv, target, allow_build=allow_build)
     if via == "venv":
-        return _venv(target, "as was asked for")
+        return venv("as was asked for")
     if host.docker is None:
         if via == "docker":
             raise Unavailable(f"needs Docker; {host.docker_reason}")
-        return _venv(target, f"as {host.docker_reason}")
+        return venv(f"as {host.docker_reason}")
     try:
         made = image()
     except (NeedsPull, BrokenOff):
@@ -86,7 +111,7 @@ def _prepare(target: Target, via: Via, host: Host, image: Callable[[], Environme
     except Unavailable as why:
         if via == "docker" or not _venv_possible(target, host):
             raise
-        return _venv(target, f"as Docker has no image for it ({why})")
+        return venv(f"as Docker has no image for it ({why})")
     groups, told = _render_groups(target, host)
     where = f" on {target.host}" if target.host else ""
     machine = host.docker.name if host.docker_elsewhere else host.machine
@@ -129,14 +154,14 @@ def _venv_possible(target: Target, host: Host) -> bool:
     )
 
 
-def _venv(target: Target, why: str) -> Environment:
+def _venv(target: Target, why: str, *, allow_build: bool) -> Environment:
     own, folder = interpreter.chosen(), ""
     if own is not None:
         python, pins = own, interpreter.pins_in(own, target)
         note = f"{target.name} runs in {own}, as {interpreter.VARIABLE} says, with what is installed there."
     else:
         folder, damage = str(packages.venv_folder(target)), packages.damage(target)
-        made, pins = packages.venv(target)
+        made, pins = packages.venv(target, allow_build=allow_build)
         python = str(made)
         note = f"{target.name} runs in a virtual environment, {why}."
         if damage:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,9 +13,11 @@ from typing import TYPE_CHECKING
 
 from harness.errors import HandledError, InfraError
 from harness.plan import inapplicable_because
+from harness.record.store import Store
 from harness.run.slurm.client import Client
 from harness.run.slurm.oversee import Overseer, Pace, Told
 from harness.run.slurm.plan import Submission, by_target, grouped, unfit
+from harness.run.task import Heartbeat
 
 if TYPE_CHECKING:
     from harness.plan import Cell
@@ -65,6 +68,17 @@ class SlurmExecutor:
     def check(self) -> None:
         """Raise HandledError where Slurm is not, InfraError where it does not answer."""
         self._found = Client().architectures()
+
+    def take_over(self, cells: Sequence[Cell], store: Store) -> None:  # noqa: ARG002  (as for any executor)
+        """Take in what the tasks of a run that was stopped have recorded, and cancel those that are left."""
+        folder = self._submission.folder
+        if not folder.is_dir():
+            return
+        Heartbeat(folder / "heartbeat").end()
+        Client().cancel(self._submission.name)
+        for task in sorted(path for path in folder.iterdir() if path.is_dir()):
+            store.absorb(Store(task))
+        shutil.rmtree(folder, ignore_errors=True)
 
     def run(self, cells: Sequence[Cell], *, store: Sink, report: Report, say: Say, live: Say | None) -> None:
         """Run the cells; what no node can run is recorded, with the reason, before anything is submitted."""

@@ -28,10 +28,8 @@ if TYPE_CHECKING:
 _CHUNK = 1 << 20
 #: Seconds a wait lasts before it looks whether it should go on.
 _TICK = 0.25
-#: What of the caller's environment an engine needs. No Python variable, so that the host's packages stay out.
-_KEPT = (
-    "PATH",
-    "HOME",
+#: What of the caller's environment may change what an engine does.
+HEEDED = (
     "LD_LIBRARY_PATH",
     "CUDA_HOME",
     "CUDA_PATH",
@@ -39,6 +37,8 @@ _KEPT = (
     "CUDA_DEVICE_ORDER",
     "CUDA_MPS_PIPE_DIRECTORY",
 )
+#: What of it an engine needs. No Python variable, so that the host's packages stay out.
+_KEPT = ("PATH", "HOME", *HEEDED)
 
 
 def agent_environment(caller: Mapping[str, str], scratch: str, gpus: Sequence[str]) -> dict[str, str]:

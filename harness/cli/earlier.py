@@ -1,0 +1,165 @@
+"""`run --cached`, `--fresh` and `--resume`: which cells of a run have an outcome already."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import gc
+import uuid
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from harness.cli.common import Project, built, selected
+from harness.errors import HandledError
+from harness.record.runs import LastRun, Planned, stopped
+from harness.report import build_report, settle_report
+from harness.run.commands import published_lines
+from harness.run.kept_models import Hashes, keep_models, known_models
+from harness.run.made_of import made_of_report
+from harness.run.reuse import answering, keys_of, recorded_by
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from harness.plan import Cell
+    from harness.record.outcome import Outcome
+    from harness.record.store import Store
+
+#: Options of a run that go on with it.
+_GOES_ON = ("expression", "targets", "via", "ignore_needs", "pull", "require", "executor", "reuse")
+_CACHED, _FRESH, _RESUME = "cached", "fresh", "resume"
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add `--cached`, `--fresh` and `--resume`."""
+    command.set_defaults(reuse=_CACHED)
+    group = command.add_mutually_exclusive_group()
+    for word, text in (
+        (_CACHED, "take what this machine has recorded and nothing has changed for (the default)"),
+        (_FRESH, "run every cell, whatever is recorded"),
+        (_RESUME, "go on with the newest run that was stopped, where it was"),
+    ):
+        group.add_argument(f"--{word}", dest="reuse", action="store_const", const=word, help=text)
+
+
+def planned_run(options: argparse.Namespace) -> Planned | None:
+    """Return the run to go on with, whose options become those of the command; None where one is to begin.
+
+    Raises HandledError where there is none, or where something else is asked for.
+    """
+    if options.reuse != _RESUME:
+        return None
+    if options.suite is not None or options.expression or options.targets:
+        raise HandledError(
+            "--resume goes on with the cells of the run that was stopped; leave out -k, --target and --suite"
+        )
+    planned = stopped(options.reports)
+    vars(options).update({name: planned.options[name] for name in _GOES_ON if name in planned.options})
+    return planned
+
+
+@contextlib.contextmanager
+def uncollected() -> Iterator[None]:
+    """Look for no garbage meanwhile: among as many records as a whole run has that takes a third of the time."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def plan_of(cells: tuple[Cell, ...], options: argparse.Namespace) -> Planned:
+    """Return what a run sets out to do."""
+    when = dt.datetime.now(dt.timezone.utc).isoformat(timespec="milliseconds")
+    kept = {name: getattr(options, name) for name in _GOES_ON}
+    return Planned(uuid.uuid4().hex[:12], when, tuple(cell.id for cell in cells), kept)
+
+
+def cells_of(project: Project, options: argparse.Namespace, planned: Planned | None) -> tuple[Cell, ...]:
+    """Return the cells of a run; of one to go on with those that there still are."""
+    if planned is None:
+        return selected(project, options)
+    wanted = set(planned.cells)
+    found = tuple(cell for cell in project.cells if cell.id in wanted)
+    if not found:
+        raise HandledError(f"run {planned.run} cannot be gone on with: none of its cells is there any more")
+    return found
+
+
+@dataclass
+class Work:
+    """A run's cells, parted: `reused` have the outcome of an earlier run, `done` one of this run from before its stop.
+
+    The models of `project` are built where a cell is left `todo`, and once `build` was called.
+    """
+
+    project: Project
+    cells: tuple[Cell, ...]
+    options: argparse.Namespace
+    reused: dict[str, Outcome] = field(default_factory=dict)
+    done: dict[str, Outcome] = field(default_factory=dict)
+    models: Hashes | None = None
+    is_built: bool = False
+
+    @property
+    def todo(self) -> tuple[Cell, ...]:
+        """Return the cells that are to be run."""
+        found = self.found
+        return tuple(cell for cell in self.cells if cell.id not in found)
+
+    @property
+    def found(self) -> dict[str, Outcome]:
+        """Return the outcomes that there are already, by cell id."""
+        return self.reused | self.done
+
+    def build(self) -> None:
+        """Build the models of all cases, once."""
+        if not self.is_built:
+            self.is_built = True
+            self.project = built(self.project, self.options)
+            known = {cell.id: cell for cell in self.project.cells}
+            self.cells = tuple(known[cell.id] for cell in self.cells if cell.id in known)
+            self.models = keep_models(self.options.cases, self.project.cases)
+
+    def look_up(self, store: Store, planned: Planned | None) -> None:
+        """Find the outcomes that there are already, and build the models where cells are left to run."""
+        options = self.options
+        outcomes = tuple(store.outcomes()) if planned or options.reuse == _CACHED else ()
+        if outcomes:
+            self.models = known_models(options.cases)
+            if self.models is None:
+                self.build()
+            models = self.models or {}
+            # A node of a cluster is another machine.
+            here = options.executor == "local"
+            keys = keys_of(self.cells, models, options.via, ignore_needs=options.ignore_needs) if here else {}
+            if options.reuse == _CACHED:
+                self.reused = answering(self.cells, outcomes, models, keys)
+            if planned:
+                self.done = recorded_by(planned.run, self.cells, outcomes, models, keys)
+                self.reused = {key: each for key, each in self.reused.items() if key not in self.done}
+
+    def lines(self) -> Iterator[str]:
+        """Yield what is told of outcomes that were there already."""
+        if self.done:
+            yield f"{len(self.done)} of {len(self.cells)} cells were recorded before the run was stopped"
+        if self.reused:
+            yield f"{len(self.reused)} of {len(self.cells)} cells taken from earlier runs; --fresh runs all"
+
+    def report(self, store: Store, planned: Planned) -> None:
+        """Write the report of a run that has come to its end, or let it say what is new where no outcome is."""
+        options = self.options
+        last = LastRun(planned.run, planned.when, len(self.cells), len(self.reused))
+
+        def build() -> None:
+            self.build()
+            matrix = self.project.matrix
+            build_report(matrix, self.project.cases, store, options.reports, published_lines(matrix))
+
+        settle_report(
+            options.reports,
+            last,
+            made_of=lambda: made_of_report(options.matrix, options.cases, options.reports),
+            build=build,
+        )

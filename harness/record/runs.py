@@ -1,0 +1,144 @@
+"""What a reports folder keeps of its runs beside their records.
+
+unfinished/<run>.json   what a run set out to do; locked while it is at it, and gone when it has come to its end
+last-run.json           how much of the last run that came to its end was taken from earlier ones
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import fcntl
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.bounded import SMALL, parse_json, read_text
+from harness.errors import HandledError
+from harness.record.from_json import decode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+UNFINISHED, LAST = "unfinished", "last-run.json"
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What a run set out to do: `cells` by id, and the options of the command by name."""
+
+    run: str
+    when: str
+    cells: tuple[str, ...]
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class LastRun:
+    """The last run that came to its end: how many cells it was of, and how many of these were `reused`.
+
+    `made_of` is a hash of all that the report beside it was made of.
+    """
+
+    run: str
+    when: str
+    cells: int
+    reused: int
+    made_of: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.reused} of {self.cells} cells taken from earlier runs"
+
+
+@contextlib.contextmanager
+def under_way(reports: Path, planned: Planned) -> Iterator[None]:
+    """Keep what a run set out to do for as long as it has not come to its end, however it is stopped."""
+    path = reports / UNFINISHED / f"{planned.run}.json"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle = _locked(path, os.O_CREAT)
+        if handle is None:
+            raise HandledError(f"run {planned.run} is under way in another process")
+        if not os.fstat(handle).st_size:
+            os.write(handle, json.dumps(dataclasses.asdict(planned)).encode())
+            os.fsync(handle)
+    except OSError as error:
+        raise HandledError(f"{path}: cannot be written ({error.strerror})") from error
+    try:
+        yield
+        path.unlink(missing_ok=True)
+        for other in _all_stopped(reports):
+            # Its cells have outcomes that are newer than any that going on with it would give.
+            if set(other.cells) <= set(planned.cells):
+                (reports / UNFINISHED / f"{other.run}.json").unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            path.parent.rmdir()
+    finally:
+        os.close(handle)
+
+
+def stopped(reports: Path) -> Planned:
+    """Return what the newest run that was stopped had set out to do; raises HandledError where there is none."""
+    found = _all_stopped(reports)
+    if not found:
+        raise HandledError(
+            f"there is no unfinished run in {reports} to go on with; leave out --resume to start one"
+        )
+    return max(found, key=lambda planned: planned.when)
+
+
+def _all_stopped(reports: Path) -> list[Planned]:
+    return [planned for path in (reports / UNFINISHED).glob("*.json") if (planned := _stopped(path))]
+
+
+def _stopped(path: Path) -> Planned | None:
+    """Return what a run had set out to do; None where it is under way, or was stopped before it had recorded that."""
+    try:
+        handle = _locked(path)
+    except OSError:
+        return None
+    if handle is None:
+        return None
+    try:
+        planned = decode(Planned, parse_json(read_text(path, SMALL)))
+    except (OSError, ValueError, TypeError):
+        path.unlink(missing_ok=True)
+        return None
+    finally:
+        os.close(handle)
+    return planned if planned.run == path.stem else None
+
+
+def _locked(path: Path, flags: int = 0) -> int | None:
+    """Return the descriptor of a file that is locked for as long as it is open; None where another process has it."""
+    handle = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW | flags, 0o644)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        return None
+    except OSError:
+        # A file system without locks: who goes on there is to know that nobody else does.
+        return handle
+    return handle
+
+
+def read_last(reports: Path) -> LastRun | None:
+    """Return the last run of a reports folder; None where none is kept that can be read."""
+    try:
+        return decode(LastRun, parse_json(read_text(reports / LAST, SMALL)))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def keep_last(reports: Path, last: LastRun) -> None:
+    """Keep a run as the last one."""
+    path = reports / LAST
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        temporary.write_text(json.dumps(dataclasses.asdict(last)) + "\n", encoding="utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        raise HandledError(f"{path}: cannot be written ({error.strerror})") from error

@@ -1,0 +1,249 @@
+"""Nothing is run twice: `--cached`, `--fresh` and `--resume`, and trouble that is tried again."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import random
+import re
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.cli import earlier, main, run
+from harness.errors import HandledError
+from harness.matrix import Target
+from harness.plan import Cell
+from harness.record.outcome import Outcome
+from harness.record.store import Store
+from harness.run import retry
+from harness.run.kept_models import Hashes
+from harness.run.provision.cache import CACHE_VARIABLE
+from harness.scratch import PREFIX
+from tests import needs
+from tests.cli import project
+from tests.cli.test_interrupt import MANY
+from tests.cli.test_run import Scripted
+from tests.waiting import PATIENCE, wait_for
+
+#: Cells of the toy project that the scripted engine knows.
+MINE = "relu or foreign"
+
+
+class Engine:
+    """Stands for the engines: counts what is run, keys it, and does to some cells what a test says."""
+
+    def __init__(self) -> None:
+        self.ran: list[str] = []
+        self.fields: dict[str, Callable[[], dict[str, Any]]] = {}
+        #: The cell before which the run is interrupted.
+        self.stops_at = ""
+
+    def runner(self, target: Target, **arguments: Any) -> Scripted:
+        engine, run_id = self, arguments["run_id"]
+
+        class Runner(Scripted):
+            def run(self, cell: Cell, **options: bool) -> tuple[Outcome, str]:
+                if cell.id == engine.stops_at:
+                    raise KeyboardInterrupt
+                engine.ran.append(cell.id)
+                outcome, log = super().run(cell, **options)
+                stamps = dataclasses.replace(
+                    outcome.stamps, run=run_id, when=f"2026-01-01T00:00:{len(engine.ran):02}"
+                )
+                key = key_of(cell, outcome.stamps.model_sha256)
+                outcome = dataclasses.replace(outcome, stamps=stamps, key=key)
+                return dataclasses.replace(outcome, **engine.fields.get(cell.id, dict)()), log
+
+        return Runner(target, {"relu": {}, "foreign": {}})
+
+
+def key_of(cell: Cell, model: str) -> str:
+    return f"{cell.id} {model}"
+
+
+def keys_of(cells: tuple[Cell, ...], models: Hashes, *_: Any, **__: Any) -> dict[str, str]:
+    return {cell.id: key_of(cell, models.get((cell.case.name, cell.variant.name), "")) for cell in cells}
+
+
+@pytest.fixture
+def engine(toy: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
+    made = Engine()
+    monkeypatch.setenv(CACHE_VARIABLE, str(toy.parent / "cache"))
+    monkeypatch.setattr(run, "TargetRunner", made.runner)
+    monkeypatch.setattr(earlier, "keys_of", keys_of)
+    return made
+
+
+def ran(engine: Engine, *words: str) -> list[str]:
+    """Run and return the cells that the engine was given."""
+    engine.ran.clear()
+    main(["run", "-k", MINE, "--target", "ort131", *words] if "--resume" not in words else ["run", *words])
+    return sorted(engine.ran)
+
+
+BOTH = ["toy[foreign]-ort131", "toy[relu]-ort131"]
+
+
+@pytest.mark.unit
+def test_what_is_recorded_is_taken_and_the_report_says_so(
+    engine: Engine, toy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ran(engine) == BOTH
+    first = json.loads((toy / "reports" / "results.json").read_text())
+    assert first["last_run"]["reused"] == 0
+    capsys.readouterr()
+    for _ in range(2):
+        assert ran(engine) == []
+        said = capsys.readouterr()
+        assert "2 of 2 cells taken from earlier runs; --fresh runs all" in said.out
+        assert re.fullmatch(r"run [0-9a-f]{12}: 2 cell\(s\) on 1 target\(s\)\n", said.err), "nothing was run"
+    reports = toy / "reports"
+    second = json.loads((reports / "results.json").read_text())
+    assert {key: second["last_run"][key] for key in ("cells", "reused")} == {"cells": 2, "reused": 2}
+    assert second["cells"] == first["cells"]
+    told = "Last run: 2 of 2 cells taken from earlier runs."
+    assert (reports / "index.html").read_text().count(told) == 1
+    assert (reports / "summary.md").read_text().count(told) == 1
+    assert len(list((reports / "history").iterdir())) == 1, "no new sample"
+    assert len(list(Store(reports).outcomes())) == 2
+    assert main(["verify"]) == 0
+    assert ran(engine, "--fresh") == BOTH
+    assert told not in (reports / "index.html").read_text()
+    assert len(list((reports / "history").iterdir())) == 2
+
+
+@pytest.mark.unit
+def test_a_changed_case_runs_its_cells_alone(engine: Engine, toy: Path) -> None:
+    assert ran(engine) == BOTH
+    path = toy / "cases" / "toy.py"
+    path.write_text(path.read_text().replace('Graph("relu")', 'Graph("changed")'))
+    assert ran(engine) == ["toy[relu]-ort131"]
+    assert ran(engine) == []
+
+
+@pytest.mark.unit
+def test_a_report_that_would_be_another_is_written_again(engine: Engine, toy: Path) -> None:
+    """A claim changed, a file is gone, the matrix says something else: none of it runs a cell."""
+    page, results = toy / "reports" / "index.html", toy / "reports" / "results.json"
+    ran(engine)
+    page.unlink()
+    assert ran(engine) == []
+    assert page.is_file()
+    text = (toy / "matrix.yaml").read_text()
+    (toy / "matrix.yaml").write_text(text.replace("  ort131:\n", "  ort131:\n    label: Another label\n"))
+    assert ran(engine) == []
+    assert all("Another label" in path.read_text() for path in (results, page))
+    assert main(["accept", "--target", "ort131"]) == 0
+    assert ran(engine) == []
+    assert '"grade":"measured"' in results.read_text()
+    assert main(["verify"]) == 0
+
+
+@pytest.mark.unit
+def test_trouble_is_tried_again_at_the_end_and_never_taken(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lost = {"state": "infra_error", "reason": "the agent went away", "key": ""}
+    fields = iter([lost, {}])
+    engine.fields["toy[relu]-ort131"] = lambda: next(fields)
+    monkeypatch.setenv(retry.VARIABLE, "0.01 7")
+    assert ran(engine) == [*BOTH, "toy[relu]-ort131"]
+    said = capsys.readouterr()
+    assert "infrastructure trouble in 1 of 2 cells: tried again in 0.01 s" in said.err
+    assert said.err.count("tried again") == 1
+    assert "2 cells on 1 target: 2 as expected" in said.out
+    assert ran(engine) == []
+    engine.fields["toy[relu]-ort131"] = lambda: lost
+    monkeypatch.setenv(retry.VARIABLE, "")
+    assert ran(engine, "--fresh") == BOTH
+    assert "1 infrastructure trouble" in capsys.readouterr().out
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("text", ["soon", "-1", "nan", "inf", "1,2"])
+def test_an_unreadable_back_off_is_said(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv(retry.VARIABLE, text)
+    with pytest.raises(HandledError, match="no list of seconds"):
+        retry.waits()
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("how", ["--fresh", "--cached"])
+def test_a_run_that_was_stopped_goes_on_where_it_was(
+    engine: Engine, toy: Path, capsys: pytest.CaptureFixture[str], how: str
+) -> None:
+    engine.stops_at = "toy[foreign]-ort131"
+    assert ran(engine, how) == ["toy[relu]-ort131"]
+    engine.stops_at = ""
+    capsys.readouterr()
+    assert ran(engine, "--resume") == ["toy[foreign]-ort131"]
+    out = capsys.readouterr().out
+    assert "1 of 2 cells were recorded before the run was stopped" in out
+    assert "taken from earlier runs" not in out
+    assert len({outcome.stamps.run for outcome in Store(toy / "reports").outcomes()}) == 1
+    assert len(list((toy / "reports" / "history").iterdir())) == 1
+    assert main(["run", "--resume"]) == 2
+    assert capsys.readouterr().err == (
+        "error: there is no unfinished run in reports to go on with; leave out --resume to start one\n"
+    )
+    assert not (toy / "reports" / "unfinished").exists()
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("words", [["-k", "relu"], ["--target", "ort131"], ["--suite", "onnx-node"]])
+@pytest.mark.usefixtures("toy")
+def test_a_run_to_go_on_with_has_its_own_selection(
+    capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    assert main(["run", "--resume", *words]) == 2
+    assert "leave out -k, --target and --suite" in capsys.readouterr().err
+
+
+@pytest.mark.unit
+@pytest.mark.usefixtures("toy")
+def test_one_of_the_three_is_chosen(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--fresh", "--resume"]) == 2
+    assert "not allowed with" in capsys.readouterr().err
+
+
+@pytest.mark.long
+@pytest.mark.integration
+def test_kills_at_any_moment_repeat_nothing_and_lose_nothing(toy: Path, tmp_path: Path) -> None:
+    """Each is followed by --resume; the last one ends, and nothing is left of any."""
+    needs.network()
+    (toy / "cases" / "toy.py").write_text(project.CASE.partition("CASE = ")[0] + MANY)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    environment = [("TMPDIR", str(scratch))]
+    moments = random.Random(1)  # noqa: S311  (no secret)
+    words = ["run", "--target", "ort131", "--via", "venv", "--fresh"]
+    resumes = 0
+    for number in range(12):
+        process = project.harness(toy, *words, environment=environment)
+        time.sleep(moments.uniform(0.5, 8) if number < 11 else 0)
+        if number < 11:
+            process.kill()
+        _, err = process.communicate(timeout=PATIENCE)
+        assert "Traceback" not in err
+        if process.returncode == 0:
+            break
+        if list((toy / "reports" / "unfinished").glob("*.json")):
+            words = ["run", "--resume"]
+            resumes += 1
+        elif resumes:
+            break  # It was killed when all was done, and only its last words are lost.
+    else:
+        raise AssertionError(err)
+    assert resumes
+    outcomes = list(Store(toy / "reports").outcomes())
+    assert Counter(outcome.cell for outcome in outcomes) == {f"toy[v{n}]-ort131": 1 for n in range(500)}
+    assert len({outcome.stamps.run for outcome in outcomes}) == 1
+    assert not (toy / "reports" / "unfinished").exists()
+    assert main(["verify"]) == 0
+    assert wait_for(lambda: not list(scratch.glob(f"{PREFIX}*"))), list(scratch.iterdir())
+    assert not list((toy / "reports").rglob("*.part"))

@@ -1,0 +1,196 @@
+"""Whatever could change an outcome changes the key of its cell, and nothing else does."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.metadata
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.case import Calibrator, Engine, Grade, Plugin, Profile, Recipe, Typing
+from harness.matrix import Build, Needs, Target
+from harness.matrix.slurm import Slurm
+from harness.plan import all_cells
+from harness.run import key
+from harness.run.key import cell_key, place_of, placed_in
+from harness.run.provision import Environment
+from harness.run.provision.model import UNKNOWN
+from harness.run.transport.process import HEEDED
+from tests.report import factory
+from tests.test_architecture import TABLE
+
+pytestmark = pytest.mark.unit
+
+CELL = next(iter(all_cells(factory.matrix(), (factory.case(),))))
+ENVIRONMENT = Environment("docker", "trt86", "python3", "engine:1", "sha256:1", ("engine==1",), ("GPU-1",))
+MODEL = "a" * 64
+#: What each field of a target may be instead.
+TARGET: dict[str, Any] = {
+    "name": "trt87",
+    "engine": Engine.ONNXRUNTIME,
+    "version": "8.6.2",
+    "platform": "linux/arm64",
+    "image": "registry.example/engine:2",
+    "build": Build("packages", "python:3.11-slim"),
+    "digest": "sha256:2",
+    "python": "3.12",
+    "packages": ("engine==2",),
+    "needs": Needs(gpu=True, architecture="x86_64", driver=">=580"),
+    "compute_capability": "8.9",
+    "timeout_s": 601,
+    "memory_mib": 8193,
+    "provider": "cuda",
+}
+#: Fields that are told of a target and decide nothing.
+TOLD: dict[str, Any] = {
+    "label": "another",
+    "group": "another",
+    "grade": Grade.GUESSED,
+    "sources": (),
+    "notes": "another",
+    "line": 2,
+    "size_gb": 2.0,
+    "cuda": "12.9",
+    "jetpack": "7",
+    "released": "2026-01-01",
+    "slurm": Slurm(partition="gpu"),
+    "host": "ssh://orin",
+}
+PLACE: dict[str, Any] = {
+    "via": "venv",
+    "image": "engine:2",
+    "image_digest": "sha256:2",
+    "packages": ("engine==2",),
+    "groups": ("44",),
+    "ignored": "needs another driver",
+    "machine": "orin",
+    "device": "8.9 NVIDIA L4, driver 580",
+}
+RECIPE: dict[str, Any] = {
+    "typing": Typing.STRONG,
+    "flags": ("FP16",),
+    "calibrator": Calibrator("entropy"),
+    "parser_flags": (("NATIVE_INSTANCENORM", True),),
+    "mark_outputs": ("y",),
+    "plugin": Plugin("Identity", "fp32"),
+    "profiles": (Profile("x", (1,), (1,), (2,)),),
+    "workspace_mib": 64,
+}
+
+
+def key_of(target: Target = CELL.target, environment: Environment = ENVIRONMENT) -> str:
+    return cell_key(replace(CELL, target=target), MODEL, placed_in(target, place_of(environment)))
+
+
+def names(kind: Any) -> set[str]:
+    return {field.name for field in dataclasses.fields(kind)}
+
+
+def test_every_field_is_in_the_key_or_known_to_decide_nothing() -> None:
+    """Who adds a field is to say here which it is."""
+    assert names(Target) == TARGET.keys() | TOLD.keys()
+    assert names(Environment) == PLACE.keys() | {"target", "python", "gpus", "note", "folder"}
+    assert names(Recipe) == RECIPE.keys()
+
+
+@pytest.mark.parametrize("name", TARGET)
+def test_what_decides_of_a_target_changes_the_key(name: str) -> None:
+    assert key_of(replace(CELL.target, **{name: TARGET[name]})) != key_of()
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_what_is_told_of_a_target_does_not(name: str) -> None:
+    assert key_of(replace(CELL.target, **{name: TOLD[name]})) == key_of()
+
+
+@pytest.mark.parametrize("name", PLACE)
+def test_where_a_cell_runs_changes_the_key(name: str) -> None:
+    assert key_of(environment=replace(ENVIRONMENT, **{name: PLACE[name]})) != key_of()
+
+
+@pytest.mark.parametrize("name", RECIPE)
+def test_the_recipe_changes_the_key(name: str) -> None:
+    variant = replace(CELL.variant, recipe=replace(Recipe(), **{name: RECIPE[name]}))
+    plain = replace(CELL, variant=replace(CELL.variant, recipe=Recipe()))
+    assert cell_key(replace(CELL, variant=variant), MODEL, "there") != cell_key(plain, MODEL, "there")
+
+
+def test_cell_and_model_change_the_key() -> None:
+    plain = cell_key(CELL, MODEL, "there")
+    assert cell_key(replace(CELL, id="another"), MODEL, "there") != plain
+    assert cell_key(CELL, "b" * 64, "there") != plain
+    assert cell_key(CELL, "", "there") == cell_key(CELL, MODEL, "") == "", "what is not known has no key"
+
+
+def test_what_is_claimed_and_wished_does_not() -> None:
+    told = replace(CELL.variant, title="another", expectations=(), precision=())
+    assert cell_key(replace(CELL, variant=told), MODEL, "there") == cell_key(CELL, MODEL, "there")
+
+
+def test_an_unknown_device_has_no_key() -> None:
+    assert key_of(environment=replace(ENVIRONMENT, device=UNKNOWN)) == ""
+
+
+def test_the_machine_changes_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another machine's records, CPU or number of processors are none of this one's."""
+    before = key_of()
+    for number in range(len(key.machine())):
+        here = list(key.machine())
+        here[number] += "x"
+        with monkeypatch.context() as patch:
+            patch.setattr(key, "machine", lambda here=here: tuple(here))
+            assert key_of() != before
+
+
+@pytest.mark.parametrize("name", HEEDED)
+def test_what_an_engine_reads_of_the_environment_changes_the_key(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    made = replace(ENVIRONMENT, via="venv")
+    before = key_of(environment=made)
+    monkeypatch.setenv(name, os.environ.get(name, "") + "/elsewhere")
+    assert key_of(environment=made) != before
+
+
+def test_another_interpreter_changes_the_key(tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text("one")
+    made = replace(ENVIRONMENT, via="venv", python=str(python))
+    before = key_of(environment=made)
+    python.write_text("other")
+    assert key_of(environment=made) != before
+
+
+@pytest.mark.parametrize("room", ["", *key._ROOMS])
+def test_the_code_of_every_room_changes_the_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: str
+) -> None:
+    module = tmp_path / room / "inner" / "module.py" if room else tmp_path / "module.py"
+    module.parent.mkdir(parents=True, exist_ok=True)
+    module.write_text("one")
+    monkeypatch.setattr(key, "_TOP", tmp_path)
+    before = key.code.__wrapped__()
+    module.write_text("two")
+    assert key.code.__wrapped__() != before
+
+
+@pytest.mark.parametrize("name", key._LIBRARIES)
+def test_the_libraries_that_make_numbers_change_the_key(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    before, known = key.code.__wrapped__(), importlib.metadata.version
+    monkeypatch.setattr(importlib.metadata, "version", lambda each: known(each) + "x" * (each == name))
+    assert key.code.__wrapped__() != before
+
+
+def test_every_room_that_has_a_part_in_a_record_is_in_the_key() -> None:
+    """What `run` imports, directly or not, by the table of docs/architecture.md."""
+    found, waiting = set[str](), {name for name in TABLE if name.startswith("run")} - {"run/slurm"}
+    while waiting:
+        room = waiting.pop()
+        found.add(room)
+        waiting |= TABLE[room][0] - found
+    top = key._TOP
+    assert {room.partition("/")[0] for room in found if not (top / f"{room}.py").is_file()} == set(key._ROOMS)

@@ -1,0 +1,161 @@
+"""Which recorded outcomes answer for which cells."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.case import model_sha256
+from harness.plan import all_cells
+from harness.record.outcome import OTHERS, Latency, Outcome
+from harness.run import kept_models, reuse
+from harness.run.prepare_in_child import with_models
+from harness.run.provision import Host, NotMade
+from harness.run.provision.cache import CACHE_VARIABLE
+from harness.run.reuse import answering, keys_of, recorded_by
+from tests.cli import project
+from tests.report import factory
+
+pytestmark = pytest.mark.unit
+
+CELLS = all_cells(factory.matrix(), (factory.case(),))
+CELL = next(cell for cell in CELLS if cell.id == "conv_silu[qdq]-ort131")
+MODELS = {(CELL.case.name, CELL.variant.name): model_sha256(CELL.variant.model_bytes())}
+KEYS = {CELL.id: "today"}
+
+
+def outcome(key: str = "today", when: str = "2026-01-01", state: Any = "done", **fields: Any) -> Outcome:
+    """Return an outcome of the cell as it is today."""
+    plain = Outcome.blank(CELL, state, "" if state == "done" else "why")
+    hashes: dict[str, Any] = {
+        "model_sha256": MODELS[CELL.case.name, CELL.variant.name],
+        "recipe_sha256": CELL.variant.recipe.sha256(),
+        "engine_version": CELL.target.version,
+        "when": when,
+        "run": "a",
+    }
+    hashes |= fields.pop("stamps", {})
+    return replace(plain, key=key, stamps=replace(plain.stamps, **hashes), **fields)
+
+
+def answer(*outcomes: Outcome, keys: dict[str, str] = KEYS) -> Outcome | None:
+    return answering([CELL], outcomes, MODELS, keys).get(CELL.id)
+
+
+def test_the_latest_outcome_of_todays_key_answers() -> None:
+    old, new = outcome(when="2026-01-01"), outcome(when="2026-01-02")
+    assert answer(new, old) is new
+    assert answer(outcome("another")) is None
+    assert answer(outcome("")) is None
+    assert answer(outcome(""), keys={CELL.id: ""}) is None, "no key is no key that two have in common"
+
+
+def test_trouble_answers_for_nothing_and_hides_no_answer() -> None:
+    good = outcome()
+    trouble = outcome(state="infra_error", when="2026-01-02")
+    assert answer(trouble) is None
+    assert answer(good, trouble) is good
+
+
+def test_what_others_sent_in_does_not_answer() -> None:
+    assert answer(outcome(stamps={"submission": "theirs"})) is None
+
+
+def test_a_timing_beside_others_does_not_answer() -> None:
+    latency = Latency((1.0,), 1, "cuda_events", after={OTHERS: "python3 (pid 7)"})
+    assert answer(outcome(latency=latency)) is None
+    assert answer(outcome(latency=replace(latency, after={}))) is not None
+
+
+def test_an_outcome_that_does_not_speak_any_more_does_not_answer() -> None:
+    """It was made another way since, and the report shows that."""
+    since = outcome("another way", when="2026-01-02", ran=True, phases={"run": 1.0})
+    assert answer(outcome(ran=True, phases={"run": 1.0}), since) is None
+    stale = outcome("another way", when="2026-01-02", stamps={"model_sha256": "b" * 64})
+    assert answer(outcome(), stale) is not None, "what is of another model hides nothing"
+
+
+@pytest.mark.parametrize("state", ["not_run", "not_applicable"])
+def test_what_cannot_run_here_answers_beside_what_ran_elsewhere(state: str) -> None:
+    elsewhere = outcome("another machine")
+    assert answer(elsewhere, outcome(state=state)) is not None
+
+
+def test_a_run_that_was_stopped_has_what_it_recorded_itself() -> None:
+    mine, other = outcome(), outcome(stamps={"run": "b"})
+
+    def recorded(*outcomes: Outcome, keys: dict[str, str] = KEYS) -> dict[str, Outcome]:
+        return recorded_by("a", [CELL], outcomes, MODELS, keys)
+
+    assert recorded(mine, other) == {CELL.id: mine}
+    assert recorded(other) == {}
+    assert recorded(outcome(state="infra_error")) == {}
+    assert recorded(outcome(state="not_run", key="")) != {}
+    assert recorded(outcome("of other code")) == {}
+    assert recorded(outcome("of a node"), keys={}) != {}
+    assert recorded(outcome("", stamps={"model_sha256": "b" * 64})) == {}
+
+
+def test_keys_are_those_of_what_would_be_used_and_nothing_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A target that cannot run has the key of its reason; of one that would have to be made first nobody knows."""
+
+    def refuse(*_: object, allow_build: bool, **__: object) -> None:
+        assert not allow_build
+        raise NotMade("needs its image")
+
+    monkeypatch.setattr(reuse, "look_at_host", lambda: Host("amd64"))
+    monkeypatch.setattr(reuse, "prepare", refuse)
+    cells = [cell for cell in CELLS if cell.variant is CELL.variant]
+    found = keys_of(cells, MODELS)
+    assert found["conv_silu[qdq]-trt86"], "it needs a GPU"
+    assert found["conv_silu[qdq]-rtx17"] == ""
+    monkeypatch.setattr(reuse, "look_at_host", lambda: Host("amd64", gpu_reason="another reason"))
+    assert keys_of(cells, MODELS)["conv_silu[qdq]-trt86"] != found["conv_silu[qdq]-trt86"]
+
+
+class TestKeptModels:
+    @pytest.fixture
+    def folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+        return project.make(tmp_path / "project") / "cases"
+
+    def test_hashes_are_kept_until_something_changes(self, folder: Path) -> None:
+        from harness.case import load_cases
+
+        assert kept_models.known_models(folder) is None
+        cases = with_models(load_cases(folder), folder)
+        kept = kept_models.keep_models(folder, cases)
+        assert kept[cases[0].name, "relu"] == model_sha256(cases[0].variants[0].model_bytes())
+        assert kept_models.known_models(folder) == kept
+        (folder / "measured.yaml").write_text("schema: 1\n")
+        assert kept_models.known_models(folder) == kept, "a claim is no part of a model"
+        (folder / "weights.npz").write_bytes(b"1")
+        assert kept_models.known_models(folder) is None, "a module may read what is beside it"
+
+    @pytest.mark.parametrize("text", ["", "{", "[]", '{"made_of": 1}', "[" * 100_000])
+    def test_a_damaged_file_is_none(self, folder: Path, text: str) -> None:
+        kept_models.keep_models(folder, ())
+        (path,) = (folder.parents[1] / "cache" / "models").glob("*.json")
+        path.write_text(text)
+        assert kept_models.known_models(folder) is None
+
+    def test_a_module_from_elsewhere_counts(
+        self, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        import sys
+        import types
+
+        kept_models.keep_models(folder, ())
+        assert kept_models.known_models(folder) == {}
+        helper = tmp_path / "helper.py"
+        helper.write_text("WIDTH = 1\n")
+        module = types.ModuleType("helper")
+        module.__file__ = str(helper)
+        monkeypatch.setitem(sys.modules, "helper", module)
+        kept_models.keep_models(folder, ())
+        assert kept_models.known_models(folder) == {}
+        helper.write_text("WIDTH = 2\n")
+        assert kept_models.known_models(folder) is None
