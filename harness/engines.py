@@ -21,6 +21,7 @@ class Traits:
     `needs_gpu`: it does nothing without a GPU. `for_generation`: it builds for a compute capability that is named.
     `builds_apart`: a build job makes what a run job loads; the others build and run in one job.
     `graph_alone`: the graph is all that it takes of a recipe. `providers` are where it can run, the default first.
+    `takes_plugins`: a network may hold operators of the user's own.
     `strong_from` is the first version that takes strongly typed networks.
     `baseline`: the others' graphs and numbers are held against it, and no precision is demanded of it.
     """
@@ -37,6 +38,7 @@ class Traits:
     graph_alone: bool = False
     providers: tuple[str, ...] = ()
     baseline: bool = False
+    takes_plugins: bool = False
     strong_from: str = "0"
 
 
@@ -49,6 +51,7 @@ ENGINES: Mapping[Engine, Traits] = {
         program="trtexec",
         by_major=True,
         needs_gpu=True,
+        takes_plugins=True,
         strong_from="9",
     ),
     Engine.TENSORRT_RTX: Traits(

@@ -8,7 +8,7 @@ from typing import Mapping, Optional
 
 #: What `python -c` gets: read the zip from standard input into anonymous memory and import from there. The memory is
 #: sealed (MFD_CLOEXEC | MFD_ALLOW_SEALING; F_ADD_SEALS, all four): every child has its descriptor, and what one wrote
-#: there would be the code of those after it.
+#: there would be the code of those after it. The current folder is none to import from: jobs can write there.
 BOOTSTRAP = """
 import fcntl, os, sys
 def read(n):
@@ -23,7 +23,7 @@ view = memoryview(read(int.from_bytes(read(4), "big")))
 while view: view = view[os.write(fd, view):]
 try: fcntl.fcntl(fd, 1033, 15)
 except OSError: pass
-sys.path.insert(0, "/proc/self/fd/%d" % fd)
+sys.path[:] = ["/proc/self/fd/%d" % fd] + [path for path in sys.path if path]
 from harness.agent.serve import main
 main()
 """

@@ -1,8 +1,9 @@
 """INT8 calibrators for implicit quantisation, right ones and some that are wrong on purpose.
 
-The batches are the cell's own inputs followed by scaled copies of them, so that calibration is deterministic and needs
-no data set; with dynamic shapes they have the profile's optimum, which is the calibration profile too. A calibrator
-hands over device addresses, one for each network input, of contiguous float32.
+The batches are those of the recipe's data, or the cell's own inputs followed by scaled copies of them, so that
+calibration is deterministic and needs no data set; with dynamic shapes they have the profile's optimum, which is the
+calibration profile too. A calibrator hands over device addresses, one for each network input, of contiguous elements:
+float32, but for own data of another type.
 
 TensorRT's bindings catch what Python raises in a calibrator, print it and go on as if the batches had ended
 (https://github.com/NVIDIA/TensorRT/issues/3871). The build that then fails is not the product's failure: `blame` says
@@ -32,7 +33,8 @@ class Batches:
         self._fault = recipe.get("fault")
         self._inputs = inputs
         self._device = device
-        self._left = [_SCALES[index % len(_SCALES)] for index in range(recipe["batches"])]
+        self._own, self._many = bool(recipe.get("data")), recipe["batches"]
+        self._left = list(range(recipe["batches"]))
         self._addresses: Dict[str, int] = {}
         self._keep: List[Any] = []
 
@@ -40,8 +42,15 @@ class Batches:
         """Return the address of each named input's next batch, in the order of the names; None after the last."""
         if not self._left:
             return None
-        scale = self._left.pop(0)
+        index = self._left.pop(0)
+        if self._own:
+            return [self._upload(name, self._batch(name, index)) for name in names]
+        scale = _SCALES[index % len(_SCALES)]
         return [self._hand_over(name, _scaled(self._inputs[name], scale)) for name in names]
+
+    def _batch(self, name: str, index: int) -> bytes:
+        length = len(self._inputs[name]) // self._many
+        return self._inputs[name][index * length : (index + 1) * length]
 
     def _hand_over(self, name: str, values: "array.array[float]") -> int:
         if self._fault == "host_pointer":
@@ -51,7 +60,9 @@ class Batches:
             values = array.array("d", values)
         elif self._fault == "non_contiguous":
             values = values[::2]
-        data = values.tobytes()
+        return self._upload(name, values.tobytes())
+
+    def _upload(self, name: str, data: bytes) -> int:
         if name not in self._addresses:
             self._addresses[name] = self._device.allocate(len(data))
         self._device.upload(self._addresses[name], data)
@@ -61,7 +72,7 @@ class Batches:
 def make_calibrator(
     trt: Any, recipe: Dict[str, Any], inputs: Dict[str, bytes], device: Device, cache: Optional[bytes] = None
 ) -> Any:
-    """Return a calibrator of the recipe's kind; `inputs` are raw float32 by network input name.
+    """Return a calibrator of the recipe's kind; `inputs` are raw float32 by network input name, or all own batches.
 
     Its `cache` is the calibration cache: the one given here, which the builder then uses instead of calibrating, or
     what it wrote, None before. Nothing is given from one cell to another: a cache would hide which calibrator and

@@ -156,7 +156,7 @@ FROM_CHILD: Dict[str, Kind] = {
     "parser_error": Kind(dict.fromkeys(("text", "code", "node", "operator"), _text), 1 << 12),
     "phase": Kind({"name": _PHASE, "seconds": _seconds, "ok": _flag}, 64),
     "phase_begin": Kind({"name": _PHASE}, 64),
-    "plan": Kind({}, 1, body=True),
+    "plan": Kind({}, 1, {"bytes": _count}, body=True),
     "profile": Kind({}, 4, body=True),
     "unavailable": Kind({"text": _text}, 16),
 }

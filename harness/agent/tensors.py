@@ -4,6 +4,7 @@ That is little-endian, row-major, and elements of less than a byte packed with t
 engines hold them too, and nothing between the host's arrays and an engine's memory has to unpack them.
 """
 
+import array
 from typing import Dict, NamedTuple, Sequence, Tuple
 
 
@@ -49,6 +50,22 @@ def size(dtype: str, shape: Sequence[int]) -> int:
     for extent in shape:
         count *= int(extent)
     return (ELEMENTS[dtype].bits * count + 7) // 8
+
+
+#: What the parser narrows, with the codes of `array`: INT64 up to 8.6, DOUBLE up to TensorRT for RTX 1.7 at least.
+_NARROWED = {"int32": ("int64", "i", "q"), "float32": ("float64", "f", "d")}
+
+
+def narrowed(data: bytes, shape: Sequence[int], dtype: str) -> bytes:
+    """Return a tensor's bytes as elements of a type that the model's own may be wider than; raises ValueError."""
+    wide, code, wide_code = _NARROWED.get(dtype, (dtype, "", ""))
+    if wide != dtype and len(data) == size(wide, shape):
+        wider = array.array(wide_code)
+        wider.frombytes(data)
+        data = array.array(code, wider).tobytes()
+    if len(data) != size(dtype, shape):
+        raise ValueError("takes the shape %s of %s and was given %d bytes" % (list(shape), dtype, len(data)))
+    return data
 
 
 def write_shape(shape: Sequence[int]) -> bytes:

@@ -8,10 +8,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from harness.models.check import Change, Trouble, changes, coverage, ran, troubles, worse
+from harness.models.further import Further
+from harness.models.further_json import as_json
+from harness.report.further import Row, further_rows
 from harness.suggest import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     import pandas as pd
 
@@ -34,11 +37,15 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class Checked:
-    """What became of one model on each target, in the matrix's order; `assumed` are sentences on what nobody said."""
+    """What became of one model on each target, in the matrix's order; `assumed` are sentences on what nobody said.
+
+    `further` are the answers of what was tried beyond the model as it is, for each target that was asked anything.
+    """
 
     model: str
     results: tuple[Judged, ...]
     assumed: tuple[str, ...] = ()
+    further: tuple[Further, ...] = ()
 
     @cached_property
     def by_target(self) -> Mapping[str, Judged]:
@@ -73,6 +80,15 @@ class Checked:
         """Return the nodes that run in another precision on the later target than on the earlier one."""
         return changes(self[before], self[after])
 
+    def tried(self, target: str) -> Further:
+        """Return what was tried on a target beyond the model as it is; its fields are None where nothing was asked."""
+        judged = self[target]
+        return next((each for each in self.further if each.target == target), Further(judged))
+
+    def further_json(self) -> list[dict[str, Any]]:
+        """Return what was tried further as plain data, as `results.json` has it under `further`."""
+        return [as_json(each) for each in self.further]
+
     def rows(self) -> list[dict[str, Any]]:
         """Return a plain row for each target.
 
@@ -88,9 +104,15 @@ class Checked:
         return pd.DataFrame(self.rows(), columns=list(_COLUMNS))
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{name}</th>" for name in _COLUMNS)
-        rows = "".join(f"<tr>{''.join(map(_cell, row.values()))}</tr>" for row in self.rows())
-        return f"<table><caption>{html.escape(self.model)}</caption><tr>{head}</tr>{rows}</table>"
+        shown = _table(self.model, _COLUMNS, [row.values() for row in self.rows()])
+        tried = further_rows(self.further_json())
+        return shown + (_table("Tried further", Row._fields, tried) if tried else "")
+
+
+def _table(caption: str, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    head = "".join(f"<th>{name}</th>" for name in columns)
+    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
+    return f"<table><caption>{html.escape(caption)}</caption><tr>{head}</tr>{body}</table>"
 
 
 def _row(judged: Judged) -> tuple[object, ...]:

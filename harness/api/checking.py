@@ -14,9 +14,21 @@ import onnx
 from harness.api.checked import Checked
 from harness.errors import HandledError
 from harness.matrix import load_matrix
-from harness.models.own import Given, OwnPrepared, Shapes, Wanted, check_given, load_own, own_case
+from harness.models.further import Asking, Questions, latest
+from harness.models.own import (
+    Given,
+    OwnPrepared,
+    Shapes,
+    Wanted,
+    built_with,
+    check_given,
+    load_own,
+    own_case,
+    read_libraries,
+)
 from harness.models.own.model import own_model
 from harness.models.running import How, run_models
+from harness.models.tries import OnlyBuilt, Tries
 from harness.plan import all_cells
 from harness.shipped import looked_up
 from harness.words import Typing
@@ -37,9 +49,15 @@ def check(  # noqa: PLR0913  (each by its name, with a default)
     shapes: Mapping[str, Sequence[int]] | None = None,
     inputs: Arrays | None = None,
     expected: Arrays | None = None,
+    calibration: Arrays | None = None,
+    plugins: Iterable[str | Path] = (),
     want: str = "auto",
     typing: str = "graph",
     flags: Iterable[str] = (),
+    blockers: bool = True,
+    ladder: bool = False,
+    leave_float: str | Iterable[str] = "",
+    workarounds: bool = False,
     matrix: str | Path | None = None,
     via: Via = "auto",
     jobs: int | None = None,
@@ -49,9 +67,12 @@ def check(  # noqa: PLR0913  (each by its name, with a default)
     `matrix` is that file, else matrix.yaml here, else the one that comes with the harness. `targets` are names of it,
     all where none is given. `shapes` are those of dynamic inputs, 1 for each
     dimension that nobody gives. `inputs` are arrays for all network inputs, made up where none is given; `expected` are
-    outputs to hold the engine to, by default those of the ONNX reference evaluator. `want` is "auto" for the precision
-    that the graph asks of each node, "none", or a pattern of node names. Raises HandledError for a file that is no
-    model, for a target that the matrix has not, and for data that do not fit.
+    outputs to hold the engine to, by default those of the ONNX reference evaluator. `calibration` are batches of each
+    network input for an INT8 calibrator, along the first axis, and `plugins` compiled libraries. `want` is "auto" for
+    the precision that the graph asks of each node, "none", or a pattern of node names. `blockers`, `ladder`,
+    `leave_float` ("auto" or nodes) and `workarounds` are what is tried beyond the model as it is, as the command's
+    options of these names do.
+    Raises HandledError for a file that is no model, for a target that the matrix has not, and for data that do not fit.
     """
     found = load_matrix(looked_up(matrix, "matrix.yaml"))
     names = {found.target(name).name for name in ([targets] if isinstance(targets, str) else targets)}
@@ -63,15 +84,32 @@ def check(  # noqa: PLR0913  (each by its name, with a default)
         Shapes(optimum={name: tuple(each) for name, each in (shapes or {}).items()}),
     )
     own = _own(model, wanted)
+    floats = leave_float if isinstance(leave_float, str) else ",".join(leave_float)
+    questions = Questions(blockers, ladder, floats, workarounds)
+    questions.named(own)
     given = Given(
-        *({name: np.asarray(each) for name, each in (some or {}).items()} for some in (inputs, expected))
+        _arrays(inputs),
+        _arrays(expected),
+        _arrays(calibration),
+        read_libraries(map(Path, plugins)),
+        own.weights,
     )
-    if given.inputs or given.expected:
-        check_given(own.label, onnx.load_model_from_string(own.variant.model_bytes()), own.variant, given)
+    if given.inputs or given.expected or given.calibration:
+        graph = onnx.load_model_from_string(own.variant.model_bytes())
+        given = check_given(own.label, graph, own.variant, given)
+    own = built_with(own, given)
     cells = all_cells(chosen, (own_case([own]),))
     prepared = OwnPrepared({own.variant.name: given})
     judged = run_models(cells, prepared, How(via, jobs or os.cpu_count() or 1))
-    return Checked(own.label, tuple(judged), own.assumed)
+    only_built = OnlyBuilt()
+    only_built.given = given
+    with Tries(via=via, prepared=only_built) as tries:
+        asking = Asking(own, judged, questions, tries, wanted.flags, given)
+        return Checked(own.label, tuple(judged), own.assumed, latest(asking.answers()))
+
+
+def _arrays(given: Arrays | None) -> Arrays:
+    return {name: np.asarray(each) for name, each in (given or {}).items()}
 
 
 def _own(model: str | Path | onnx.ModelProto, wanted: Wanted) -> OwnModel:

@@ -2,6 +2,7 @@
 
 from harness.case.check import check_variant
 from harness.case.claims import Expectation, Kind, Level, Link
+from harness.case.data import Data
 from harness.case.graph import Graph, Quantiser
 from harness.case.model import (
     Calibrator,
@@ -20,6 +21,7 @@ __all__ = [
     "Calibrator",
     "Case",
     "Class",
+    "Data",
     "Engine",
     "Expectation",
     "Grade",

@@ -16,6 +16,7 @@ from typing import Any, Literal
 import onnx
 
 from harness.case.claims import Expectation, Link
+from harness.case.data import Data
 from harness.case.typed import check_types
 from harness.errors import HandledError
 from harness.words import Precision, Role, Typing
@@ -25,11 +26,15 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
 
 @dataclass(frozen=True)
 class Calibrator:
-    """An INT8 calibrator for implicit quantisation; `fault` makes it wrong on purpose (a negative control)."""
+    """An INT8 calibrator for implicit quantisation; `fault` makes it wrong on purpose (a negative control).
+
+    Its batches are made up, unless `data` is the hash of own ones.
+    """
 
     kind: Literal["entropy", "minmax"]
     batches: int = 4
     fault: Literal["host_pointer", "float64", "non_contiguous"] | None = None
+    data: str = ""
 
     def __post_init__(self) -> None:
         check_types(self)
@@ -41,6 +46,17 @@ class Plugin:
 
     op: str
     formats: Literal["int8_linear", "int8_vectorised", "fp32", "int8_fp32"]
+
+    def __post_init__(self) -> None:
+        check_types(self)
+
+
+@dataclass(frozen=True)
+class Library:
+    """A compiled library of own plugins, which registers them when it is loaded: its file's name and hash."""
+
+    name: str
+    sha256: str
 
     def __post_init__(self) -> None:
         check_types(self)
@@ -65,7 +81,8 @@ class Recipe:
 
     `flags` are BuilderFlag names ("INT8", "FP16"); `parser_flags` are (OnnxParserFlag name, on or off), and what
     is not listed keeps the version's default; `mark_outputs` are ONNX tensor names made network outputs. Without a
-    `workspace_mib` the limit is the engine's own, which is all of the device's memory.
+    `workspace_mib` the limit is the engine's own, which is all of the device's memory. `libraries` are loaded in order,
+    before the model is parsed.
     """
 
     typing: Typing = Typing.GRAPH
@@ -76,13 +93,18 @@ class Recipe:
     plugin: Plugin | None = None
     profiles: tuple[Profile, ...] = ()
     workspace_mib: int | None = None
+    libraries: tuple[Library, ...] = ()
 
     def __post_init__(self) -> None:
         check_types(self)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the recipe as plain JSON data."""
+        """Return the recipe as plain JSON data; own data and libraries stand there only where there are any."""
         plain: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(self)))
+        if not self.libraries:
+            del plain["libraries"]
+        if self.calibrator and not self.calibrator.data:
+            del plain["calibrator"]["data"]
         return plain
 
     def sha256(self) -> str:
@@ -98,7 +120,7 @@ class Variant:
     be worth anything; a node not named may run in any. None leaves that to the graph's own types (`harness.layers`,
     `wished`), and () says that nothing is wanted. `build` returns the model, the same bytes at every call.
     `title` is the one-line claim that the report shows. `counterpart` names the variant of the same case that a
-    workaround, control or twin is to be read against.
+    workaround, control or twin is to be read against. `data` are arrays of its own, beside the case.
     """
 
     name: str
@@ -110,6 +132,14 @@ class Variant:
     precision: tuple[tuple[str, Precision], ...] | None = None
     expectations: tuple[Expectation, ...] = ()
     tags: tuple[str, ...] = ()
+    data: Data | None = None
+
+    @property
+    def recipe_sha256(self) -> str:
+        """Return the hash of the recipe and of own data: a result of others than today's is stale."""
+        if self.data is None:
+            return self.recipe.sha256()
+        return hashlib.sha256(f"{self.recipe.sha256()} {self.data.sha256}".encode()).hexdigest()
 
     def __post_init__(self) -> None:
         check_types(self)
@@ -176,13 +206,17 @@ class Unbuildable:
 
 @dataclass(frozen=True)
 class Case:
-    """One problem that users met, with every variant that reproduces, avoids or controls for it."""
+    """One problem that users met, with every variant that reproduces, avoids or controls for it.
+
+    Where its models are a stranger's it is `untrusted`: each of its cells has a container of its own.
+    """
 
     name: str
     title: str
     summary: str
     links: tuple[Link, ...]
     variants: tuple[Variant, ...]
+    untrusted: bool = False
 
     def __post_init__(self) -> None:
         check_types(self)

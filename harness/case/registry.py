@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.case.data import placed
 from harness.case.limited import TookTooLong, limited
 from harness.case.measured import FILE, read, with_measured
 from harness.case.model import Case
@@ -39,7 +40,7 @@ def load_cases(folder: Path) -> tuple[Case, ...]:
             raise HandledError(f"{path}: declares no case; end it with CASE = Case(...)")
         if case.name in cases:
             raise HandledError(f"{path}: a case called {case.name!r} exists already; rename one")
-        cases[case.name] = case
+        cases[case.name] = placed(case, path)
     if not cases:
         raise HandledError(f"{folder}: holds no case modules")
     return with_measured((cases[name] for name in sorted(cases)), read(folder / FILE))

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.case import effective_name
-from harness.cli.common import EXIT_INFRA, EXIT_OK, EXIT_REGRESSION
+from harness.cli.common import EXIT_INFRA, EXIT_OK, EXIT_REGRESSION, load_targets
+from harness.cli.doing import Doing
 from harness.cli.reduce import add_recipe, wanted
 from harness.errors import HandledError, InfraError
-from harness.matrix import load_matrix
 from harness.models.bisect import Answer, Edge, bisect, is_upward, row_of
 from harness.models.check import ran
 from harness.models.reading import read_model
@@ -23,6 +23,7 @@ from harness.models.symptoms import Symptom, Told, agreed, check_node, median, p
 from harness.models.tries import BuiltOrRun, Tries
 from harness.report.text import clip, visible
 from harness.run.provision import Unavailable, prepare
+from harness.run.provision.trust import refuse_unconfined
 
 if TYPE_CHECKING:
     import onnx
@@ -61,17 +62,26 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def bisect_versions(options: argparse.Namespace) -> int:
     """Find the change and tell it; returns the exit code."""
+    with Doing() as doing:
+        return _bisected(options, doing)
+
+
+def _bisected(options: argparse.Namespace, doing: Doing) -> int:
     if options.run and options.symptom:
         raise HandledError("--run and --symptom both say what is good; give one of them")
-    matrix = load_matrix(options.matrix)
+    matrix = load_targets(options)
     row = row_of(matrix, matrix.target(options.good), matrix.target(options.bad))
+    refuse_unconfined(row, options.via)
+    doing.now(f"reading {options.model}")
     model = read_model(options.model, "give the path of an .onnx file")
+    doing.now("")
     targets = {target.name: target for target in row}
     width = max(map(len, targets))
 
     def said(name: str, told: Told) -> Told:
         words = clip(" ".join(visible(told.why).split()), _WIDEST)
-        print(f"{name:<{width}} {targets[name].version:<12} {told.answer:<5} {words}", flush=True)
+        doing.say(f"{name:<{width}} {targets[name].version:<12} {told.answer:<5} {words}")
+        doing.now("")
         return told
 
     if options.run:
@@ -79,7 +89,11 @@ def bisect_versions(options: argparse.Namespace) -> int:
     symptom = parse_symptom(options.symptom or "class")
     check_node(symptom, [effective_name(node) for node in model.graph.node], str(options.model))
     prepared = BuiltOrRun(runs=True, timed=symptom.timed)
-    with Tries(via=options.via, prepared=prepared) as tries:
+
+    def tried(target: str, count: int) -> None:
+        doing.now(f"try {count}, on {target}")
+
+    with Tries(via=options.via, prepared=prepared, told=tried) as tries:
         looking = _Looking(tries, model, symptom, options)
         return _by(row, looking.between(row), said)
 

@@ -15,26 +15,39 @@ import onnx
 from harness.cli import check_further
 from harness.cli.check_known import known
 from harness.cli.check_lines import head, row, told
-from harness.cli.common import EXIT_INFRA, EXIT_OK, EXIT_REGRESSION, writable
+from harness.cli.common import (
+    EXIT_INFRA,
+    EXIT_OK,
+    EXIT_REGRESSION,
+    add_trust,
+    load_targets,
+    writable,
+)
+from harness.cli.doing import Doing
 from harness.errors import HandledError
 from harness.matrix import load_matrix
 from harness.models.check import Trouble, ran, troubles, worse
+from harness.models.further_json import as_json
 from harness.models.own import (
     Given,
     OwnPrepared,
     Shapes,
     Wanted,
+    built_with,
     check_given,
     load_own,
     own_case,
     parse_shapes,
+    read_libraries,
     read_npz,
 )
 from harness.models.running import How, run_models
 from harness.plan import all_cells
 from harness.record.store import Store
 from harness.report import build_report
+from harness.report.writer import write_further
 from harness.run.commands import published_lines
+from harness.run.provision.trust import refuse_unconfined
 from harness.scratch import Scratch
 from harness.suggest import did_you_mean
 from harness.words import Typing
@@ -45,6 +58,7 @@ if TYPE_CHECKING:
     from harness.case import Case
     from harness.judge.cell import Judged
     from harness.matrix import Matrix
+    from harness.models.further import Further
     from harness.models.own import OwnModel
 
 #: results.json of a check lies in its report.
@@ -87,6 +101,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--via", choices=("auto", "docker", "venv"), default="auto", help="where engines run (default: auto)"
     )
+    add_trust(command)
     command.add_argument("--pull", action="store_true", help="pull large images too")
     command.add_argument(
         "-j", "--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="targets at the same time"
@@ -110,6 +125,21 @@ def _add_data(command: argparse.ArgumentParser) -> None:
         help="an .npz with what outputs are to be (default: ONNX's reference)",
     )
     command.add_argument(
+        "--calibration",
+        type=Path,
+        metavar="FILE",
+        help="an .npz with batches of each network input for an INT8 calibrator, along the first axis",
+    )
+    command.add_argument(
+        "--plugin",
+        dest="plugins",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="LIBRARY",
+        help="a compiled library of plugins, loaded before the model is parsed (repeatable)",
+    )
+    command.add_argument(
         "--typing", choices=[str(each) for each in Typing], default=str(Typing.GRAPH), help="(default: graph)"
     )
     command.add_argument(
@@ -130,38 +160,51 @@ def _add_data(command: argparse.ArgumentParser) -> None:
 
 def check(options: argparse.Namespace) -> int:
     """Check the models and print what was found; returns the exit code."""
+    with Doing() as doing:
+        return _check(options, doing)
+
+
+def _check(options: argparse.Namespace, doing: Doing) -> int:
     matrix = _matrix(options)
-    models = [load_own(path, _wanted(options)) for path in options.models]
+    models = []
+    for path in options.models:
+        doing.now(f"reading {path}")
+        models.append(load_own(path, _wanted(options)))
     check_further.check_usage(options, models)
-    case = own_case(models)
     given = _given(options, models)
+    models = [built_with(model, given.get(model.variant.name, Given())) for model in models]
+    case = own_case(models)
     prepared = OwnPrepared(given)
     for model in models:
         for line in head(model):
-            print(line, flush=True)
+            doing.say(line)
     with contextlib.ExitStack() as stack:
         scratch = options.html or Path(stack.enter_context(Scratch("check-")))
         store = stack.enter_context(Store(writable(scratch), run=uuid.uuid4().hex[:12]))
-        judged = _run(matrix, case, prepared, store, options)
-        if options.html or options.json:
-            build_report(matrix, (case,), store, scratch, published_lines(matrix))
-        if options.json:
-            _copy(scratch / _RESULTS, options.json)
-    for line in (
-        *told(judged, _steps(judged, options)),
-        *known(options.cases, load_matrix(options.matrix), models, judged),
-    ):
-        print(line, flush=True)
-    for line in check_further.further(models, judged, options, given):
-        print(line, flush=True)
+        judged = _run(matrix, case, prepared, store, options, doing)
+        found: tuple[Further, ...] = ()
+        try:
+            for line in (
+                *told(judged, _steps(judged, options)),
+                *known(options.cases, load_matrix(options.matrix), models, judged),
+            ):
+                doing.say(line)
+            found = check_further.further(models, judged, options, given, doing)
+        finally:
+            if options.html or options.json:
+                doing.now("writing the report")
+                write_further(scratch, [as_json(each) for each in found])
+                build_report(matrix, (case,), store, scratch, published_lines(matrix))
+            if options.json:
+                _copy(scratch / _RESULTS, options.json)
     if options.html:
-        print(f"report: {options.html / 'index.html'}")
+        doing.say(f"report: {options.html / 'index.html'}")
     return _code(judged, options)
 
 
 def _matrix(options: argparse.Namespace) -> Matrix:
     """Return the matrix of the targets that are asked for; all where none is."""
-    matrix = load_matrix(options.matrix)
+    matrix = load_targets(options)
     if (options.before is None) != (options.after is None):
         given, other = ("--from", "--to") if options.after is None else ("--to", "--from")
         raise HandledError(f"{given} names one side; name the other with {other}")
@@ -169,7 +212,9 @@ def _matrix(options: argparse.Namespace) -> Matrix:
     if options.before is not None and options.before == options.after:
         raise HandledError(f"--from and --to are both {options.before}; name two targets")
     wanted = {matrix.target(name).name for name in names}
-    return replace(matrix, targets=tuple(each for each in matrix if not wanted or each.name in wanted))
+    chosen = tuple(each for each in matrix if not wanted or each.name in wanted)
+    refuse_unconfined(chosen, options.via)
+    return replace(matrix, targets=chosen)
 
 
 def _wanted(options: argparse.Namespace) -> Wanted:
@@ -179,34 +224,47 @@ def _wanted(options: argparse.Namespace) -> Wanted:
 
 
 def _given(options: argparse.Namespace, models: list[OwnModel]) -> dict[str, Given]:
-    if not (options.inputs or options.expected):
-        return {}
+    libraries = read_libraries(options.plugins)
+    files = {name: getattr(options, name) for name in ("inputs", "expected", "calibration")}
+    if not any(files.values()):
+        return {model.variant.name: Given(libraries=libraries, weights=model.weights) for model in models}
     if len(models) > 1:
         raise HandledError(
-            "--inputs and --expected are of one model, and several are named; check them one by one"
+            "--inputs, --expected and --calibration are of one model, and several are named; check them one by one"
         )
     (model,) = models
-    given = Given(
-        read_npz(options.inputs, "--inputs") if options.inputs else {},
-        read_npz(options.expected, "--expected") if options.expected else {},
-    )
-    check_given(model.label, onnx.load_model_from_string(model.variant.model_bytes()), model.variant, given)
-    return {model.variant.name: given}
+    arrays = {name: read_npz(path, f"--{name}") if path else {} for name, path in files.items()}
+    given = Given(**arrays, libraries=libraries, weights=model.weights)
+    graph = onnx.load_model_from_string(model.variant.model_bytes())
+    return {model.variant.name: check_given(model.label, graph, model.variant, given)}
 
 
-def _run(
-    matrix: Matrix, case: Case, prepared: OwnPrepared, store: Store, options: argparse.Namespace
+def _run(  # noqa: PLR0913, PLR0917
+    matrix: Matrix,
+    case: Case,
+    prepared: OwnPrepared,
+    store: Store,
+    options: argparse.Namespace,
+    doing: Doing,
 ) -> list[Judged]:
     """Run every model on every target and print each line as it comes; return the results in the matrix's order."""
     cells = all_cells(matrix, (case,))
     width = max((len(cell.target.name) for cell in cells), default=0)
+    left = [cell.target.name for cell in cells]
+    doing.now(f"0 of {len(cells)} done; {_some(left)} to come")
 
     def tell(judged: Judged) -> None:
+        left.remove(judged.cell.target.name)
+        doing.now(f"{len(cells) - len(left)} of {len(cells)} done; {_some(left)} to come")
         if ran(judged):
-            print(row(judged, width, several=len(case.variants) > 1), flush=True)
+            doing.say(row(judged, width, several=len(case.variants) > 1))
 
     how = How(options.via, max(1, options.jobs), options.pull)
     return run_models(cells, prepared, how, sink=store, tell=tell)
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(dict.fromkeys(names)) or "nothing"
 
 
 def _steps(judged: list[Judged], options: argparse.Namespace) -> Iterator[tuple[Judged, Judged]]:

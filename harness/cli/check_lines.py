@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from harness.models.check import changes, coverage, ran, worse
+from harness.models.check import changes, coverage, lost_by_time, ran, worse
 from harness.report.text import clip, visible
 from harness.words import GOOD, PREDICATE, Class, said
 
@@ -79,12 +79,13 @@ def told(judged: Sequence[Judged], steps: Iterable[tuple[Judged, Judged]]) -> It
 
 
 def _lost(judged: Sequence[Judged]) -> Iterator[str]:
-    """Yield the nodes that lost their precision, once where targets lose the same ones."""
+    """Yield the nodes that lost their precision, the slowest first, once where targets lose the same ones."""
     groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for each in judged:
         if each.classification.lost and each.demanded:
             lines = tuple(
-                f"{node} ran in {said(got)}, not {said(want)}" for node, want, got in each.classification.lost
+                f"{lost.node} ran in {said(lost.got)}, not {said(lost.wanted)}{_milliseconds(taken)}"
+                for lost, taken in lost_by_time(each)
             )
             groups.setdefault((each.cell.variant.title, lines), []).append(each.cell.target.name)
     for (_, lines), names in groups.items():
@@ -92,6 +93,10 @@ def _lost(judged: Sequence[Judged]) -> Iterator[str]:
         yield from (f"  {line}" for line in lines[:_MOST_NODES])
         if len(lines) > _MOST_NODES:
             yield f"  and {len(lines) - _MOST_NODES} more nodes"
+
+
+def _milliseconds(taken: float | None) -> str:
+    return "" if taken is None else f" ({taken:.3g} ms)"
 
 
 def _advice(judged: Sequence[Judged]) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,9 +34,36 @@ class Project:
     cells: tuple[Cell, ...]
 
 
+def add_trust(command: argparse.ArgumentParser) -> None:
+    """Add `--untrusted` and `--trusted`."""
+    trust = command.add_mutually_exclusive_group()
+    trust.add_argument(
+        "--untrusted",
+        action="store_const",
+        const=True,
+        help="the models are a stranger's: a container for each cell, and no virtual environment",
+    )
+    trust.add_argument(
+        "--trusted",
+        dest="untrusted",
+        action="store_const",
+        const=False,
+        help="the models are your own (default), whatever matrix.yaml says of its targets",
+    )
+
+
+def load_targets(options: argparse.Namespace) -> Matrix:
+    """Load what `--matrix` names, its targets as trusted as the options say."""
+    matrix = load_matrix(options.matrix)
+    said: bool | None = getattr(options, "untrusted", None)
+    if said is None:
+        return matrix
+    return replace(matrix, targets=tuple(replace(target, untrusted=said) for target in matrix))
+
+
 def load_project(options: argparse.Namespace) -> Project:
     """Load what `--matrix` and `--cases` name."""
-    matrix = load_matrix(options.matrix)
+    matrix = load_targets(options)
     cases = load_cases(options.cases)
     return Project(matrix, cases, all_cells(matrix, cases))
 

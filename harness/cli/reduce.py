@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -14,10 +13,10 @@ import onnx
 
 from harness.case import Typing, model_sha256
 from harness.case.model import serialise
-from harness.cli.common import EXIT_OK
+from harness.cli.common import EXIT_OK, add_trust, load_targets
+from harness.cli.doing import Doing
 from harness.cli.places import places
 from harness.errors import HandledError, InfraError
-from harness.matrix import load_matrix
 from harness.models.case_file import About, add_case, case_name, case_text, loaded
 from harness.models.check import ran
 from harness.models.own import Shapes, Wanted, parse_shapes
@@ -28,6 +27,7 @@ from harness.models.reduce.learn import learned
 from harness.models.reduce.search import Limits, Search, Step
 from harness.models.reduce.shown import Shown, Side, differing, named, sought
 from harness.models.tries import BuiltOrRun, Tries
+from harness.run.provision.trust import refuse_unconfined
 from harness.words import GOOD, Class
 
 if TYPE_CHECKING:
@@ -87,6 +87,7 @@ def add_recipe(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--via", choices=("auto", "docker", "venv"), default="auto", help="where engines run (default: auto)"
     )
+    add_trust(command)
 
 
 def wanted(options: argparse.Namespace) -> Wanted:
@@ -97,29 +98,42 @@ def wanted(options: argparse.Namespace) -> Wanted:
 
 def reduce(options: argparse.Namespace) -> int:
     """Reduce the model and say what came of it; returns the exit code."""
+    with Doing() as doing:
+        return _reduce(options, doing)
+
+
+def _reduce(options: argparse.Namespace, doing: Doing) -> int:
     names = _names(options)
-    matrix = load_matrix(options.matrix)
+    matrix = load_targets(options)
     allowed = max(_LEAST_TRY, options.seconds / _ONE_TRY)
     targets = [matrix.target(name) for name in names]
+    refuse_unconfined(targets, options.via)
     targets = [replace(each, timeout_s=min(each.timeout_s, allowed)) for each in targets]
+    doing.now(f"reading {options.model}")
     model = read_model(options.model, "give the path of an .onnx file")
     prepared = BuiltOrRun()
-    with Tries(via=options.via, prepared=prepared) as tries:
-        bench = _Bench(tries, prepared, targets, wanted(options), options)
+
+    def tried(target: str, count: int) -> None:
+        doing.now(f"try {count}, on {target}")
+
+    with Tries(via=options.via, prepared=prepared, told=tried) as tries:
+        bench = _Bench(tries, prepared, targets, wanted(options), options, doing)
         return bench.reduce(model)
 
 
 class _Bench:
     """A model on its way to a smaller one: the targets that it is tried on, and where it is written."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917
         self,
         tries: Tries,
         prepared: BuiltOrRun,
         targets: Sequence[Target],
         how: Wanted,
         options: argparse.Namespace,
+        doing: Doing,
     ) -> None:
+        self._doing = doing
         self._tries, self._prepared = tries, prepared
         self._targets = {target.name: target for target in targets}
         self._how, self._options = how, options
@@ -133,7 +147,7 @@ class _Bench:
         if options.case:
             case_name(options.case)
         shown, near = self._first(model)
-        print(f"{options.model}: {before} nodes; {shown}", flush=True)
+        self._doing.say(f"{options.model}: {before} nodes; {shown}")
         with Journal(Path(f"{self._out}.tries.jsonl"), self._about(model, shown)) as journal:
             search: Search
 
@@ -180,7 +194,7 @@ class _Bench:
             variant = loaded(text, name)
             if shown.shown(lambda target, made=variant: self._look_at(made, target)):  # type: ignore[misc]
                 add_case(path, text)
-                print(f"case: {path}")
+                self._doing.say(f"case: {path}")
                 return
         raise HandledError(f"--case {path}: as a case the model shows something else; keep {self._out}")
 
@@ -226,10 +240,9 @@ class _Bench:
         if now - self._said >= _TICK:
             self._said = now
             tries = f"{step.tries} tries" + (f" and {step.remembered} remembered" if step.remembered else "")
-            print(
+            self._doing.say(
                 f"{step.stage}: {before} -> {step.nodes} nodes, {tries}, {now - self._started:.0f} s",
-                file=sys.stderr,
-                flush=True,
+                error=True,
             )
 
     def _tell(self, search: Search, before: int, shown: Shown, *, whole: bool) -> None:
@@ -238,14 +251,14 @@ class _Bench:
         tries = f"{search.tries} tries" + (
             f" and {search.remembered} remembered" if search.remembered else ""
         )
-        print(f"{self._out}: {before} -> {after} nodes, {tries}, {seconds:.1f} s")
-        print(f"shows: {shown}")
+        self._doing.say(f"{self._out}: {before} -> {after} nodes, {tries}, {seconds:.1f} s")
+        self._doing.say(f"shows: {shown}")
         if not whole:
-            print("stopped by --seconds or --tries: the same command again goes on")
+            self._doing.say("stopped by --seconds or --tries: the same command again goes on")
         words = ["trt-compat", "check", str(self._out)]
         words += [word for name in self._targets for word in ("--target", name)]
         words += ["--shapes", options.shapes] if options.shapes else []
-        print(f"try it: {shlex.join([*words, *places(options, reports=False)])}")
+        self._doing.say(f"try it: {shlex.join([*words, *places(options, reports=False)])}")
 
 
 def write(model: onnx.ModelProto, path: Path) -> None:

@@ -21,6 +21,7 @@ from harness.cli.common import (
     EXIT_REGRESSION,
     Project,
     add_selection,
+    add_trust,
     command_line,
     load_project,
     writable,
@@ -38,12 +39,13 @@ from harness.record.runs import under_way
 from harness.record.store import Store
 from harness.report import build_report
 from harness.report.text import clip, visible
-from harness.run.commands import plan_environment, published_lines
+from harness.run.commands import limits, plan_environment, published_lines
 from harness.run.gpus import Gpus
 from harness.run.local import reap_orphans
 from harness.run.prepare_in_child import PreparedVariants
 from harness.run.provision import Pulling, look_at_host
 from harness.run.provision.pulls import THRESHOLD_VARIABLE
+from harness.run.provision.trust import refuse_unconfined
 from harness.run.pull_plan import PullLines, PullPlan, plan_pulls
 from harness.run.retry import run_with_retries, waits
 from harness.run.slurm import SlurmExecutor
@@ -68,6 +70,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the options of `run`."""
     add_selection(command)
     add_reuse(command)
+    add_trust(command)
     command.add_argument(
         "--via", choices=("auto", "docker", "venv"), default="auto", help="where engines run (default: auto)"
     )
@@ -132,6 +135,8 @@ def _run_cells(options: argparse.Namespace, stopped: Planned | None) -> int:
     cells = cells_of(project, options, stopped)
     required = _required(project, cells, options)
     planned = stopped or plan_of(cells, options)
+    if options.executor == "local":
+        refuse_unconfined([cell.target for cell in cells], options.via)
     executor = _executor(options, planned.run)
     if options.dry_run:
         for line in executor.plan(cells):
@@ -208,6 +213,7 @@ def _executor(options: argparse.Namespace, run_id: str) -> Executor:
     words = ["--via", options.via, "--matrix", str(options.matrix.absolute())]
     words += ["--cases", str(options.cases.absolute())]
     words += [word for word in ("--ignore-needs", "--pull") if getattr(options, word[2:].replace("-", "_"))]
+    words += {True: ["--untrusted"], False: ["--trusted"]}.get(options.untrusted, [])
     return SlurmExecutor(folder=options.reports / "slurm", run_id=run_id, words=words)
 
 
@@ -259,12 +265,14 @@ class _Here:
         options = self._options
         host = look_at_host()
         for target in {cell.target.name: cell.target for cell in cells}.values():
-            mine = [cell for cell in cells if cell.target is target]
+            mine = [cell for cell in cells if cell.target.name == target.name]
             yield f"{target.name} ({target.label}): {len(mine)} cells"
             lines = plan_environment(target, options.via, host, ignore_needs=options.ignore_needs)
             for line in lines:
                 yield f"  {line}"
             if len(lines) > 1:
+                for line in limits(target, options.via, host):
+                    yield f"  {line}"
                 for cell in mine:
                     yield f"    {cell.id}{' (not applicable)' if inapplicable_because(cell) else ''}"
         yield from _pull_plan(cells, options, host).lines()

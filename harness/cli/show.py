@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import onnx
 
 from harness.case import check_variant, effective_name
-from harness.cli.common import EXIT_OK, load_project
+from harness.cli.common import EXIT_OK, add_trust, load_project
 from harness.cli.places import named, own, places
 from harness.errors import HandledError
 from harness.judge.cell import judge_cell
@@ -24,7 +24,7 @@ from harness.plan.by_hand import by_hand, model_file
 from harness.record.speaking import took_part
 from harness.record.staleness import is_stale, todays
 from harness.record.store import Store
-from harness.run.commands import command_lines, container_lines
+from harness.run.commands import command_lines, container_lines, limits
 from harness.shipped import installed
 from harness.words import Grade, said
 
@@ -49,6 +49,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--save", metavar="FILE", help="also write the .onnx there, and the Python file beside it"
     )
     command.add_argument("--graph", action="store_true", help="list every node, however many there are")
+    add_trust(command)
 
 
 def show(options: argparse.Namespace) -> int:
@@ -85,6 +86,9 @@ def show(options: argparse.Namespace) -> int:
     if reason:
         _say(f"not applicable: {reason}")
     _show_graph(model, whole=options.graph)
+    print("\nin a container")
+    for line in limits(cell.target):
+        _say(line)
     _show_commands(cell, hand, options)
     return EXIT_OK
 

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from harness.cli.common import EXIT_INFRA, EXIT_OK, EXIT_REGRESSION, writable
+from harness.cli.common import EXIT_INFRA, EXIT_OK, EXIT_REGRESSION, load_targets, writable
 from harness.cli.terminal import printer
 from harness.errors import HandledError
-from harness.matrix import load_matrix
 from harness.models.suites import Sink, SuitePrepared, about, find_suite, suite_cells
 from harness.plan import select
 from harness.record.suites import SUITES, SuiteStore
 from harness.report.suites import build_suite, suite_lines
 from harness.report.text import clip, visible
-from harness.run.commands import plan_environment
+from harness.run.commands import limits, plan_environment
 from harness.run.gpus import Gpus
 from harness.run.local import run_cells
 from harness.run.provision import Pulling, look_at_host
+from harness.run.provision.trust import refuse_unconfined
 from harness.run.pull_plan import PullLines, plan_pulls
 from harness.run.target import TargetRunner
 from harness.words import Class
@@ -40,7 +40,8 @@ _EVERY = 200
 
 def run_suite(options: argparse.Namespace) -> int:
     """Run the selected models on the selected targets and write their page; returns the exit code."""
-    matrix = load_matrix(options.matrix)
+    matrix = load_targets(options)
+    refuse_unconfined(matrix, options.via)
     suite = find_suite(options.suite)
     required = [matrix.target(name).name for name in options.require]
     targets = [matrix.target(name) for name in dict.fromkeys(options.targets)] or list(matrix)
@@ -74,8 +75,12 @@ def run_suite(options: argparse.Namespace) -> int:
 def _dry_run(cells: tuple[Cell, ...], options: argparse.Namespace) -> int:
     host = look_at_host()
     for target in {cell.target.name: cell.target for cell in cells}.values():
-        print(f"{target.name} ({target.label}): {sum(cell.target is target for cell in cells)} cells")
+        print(
+            f"{target.name} ({target.label}): {sum(cell.target.name == target.name for cell in cells)} cells"
+        )
         for line in plan_environment(target, options.via, host, ignore_needs=options.ignore_needs):
+            print(f"  {line}")
+        for line in limits(target, options.via, host):
             print(f"  {line}")
     return EXIT_OK
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from harness.cli.common import EXIT_OK, Project, built, load_project
 from harness.errors import HandledError
 from harness.record.store import Store
+from harness.run.provision.trust import refuse_unconfined
 from harness.run.task import Task, bound
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def run_task(options: argparse.Namespace, executor: Callable[[str], Executor]) -
     say(f"{len(task.cells)} cells, {len(recorded)} of them recorded")
     with bound(task), store:
         cells = _cells([name for name in task.cells if name not in recorded], options)
+        refuse_unconfined([cell.target for cell in cells], options.via)
         executor(task.run).run(
             cells, store=store, report=lambda cell, *_: say(f"{cell.id}: recorded"), say=say, live=None
         )

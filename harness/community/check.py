@@ -75,7 +75,7 @@ def _class(
     stamps = outcome.stamps
     if stamps.model_sha256 != ready.sha256:
         raise HandledError("its model is not the one that the case makes")
-    if stamps.recipe_sha256 != cell.variant.recipe.sha256():
+    if stamps.recipe_sha256 != cell.variant.recipe_sha256:
         raise HandledError("its recipe is not the one of the variant")
     _held_against_log(cell, ready, outcome, log)
     return judge_cell(cell, outcome).classification.cls

@@ -108,12 +108,13 @@ def _by_product(judgement: Judgement, gpu: Gpu | None) -> Judgement:
 
 
 def _wish(cell: Cell, outcome: Outcome) -> Wish:
-    demanded = _demanded(cell)
+    demanded, data = _demanded(cell), cell.variant.data
     return Wish(
         nodes=dict(wished(cell.variant, outcome.nodes)),
         derived=cell.variant.precision is None,
         demanded=demanded,
         permitted=_permitted(cell.variant.recipe) if demanded else frozenset(),
+        allowed=(data.max_rel, data.cosine) if data else (None, None),
     )
 
 

@@ -53,13 +53,15 @@ class Wish:
 
     `nodes` are the precisions wanted, by ONNX node name; `derived` says that the graph wants them, and nobody said so.
     With `demanded` False they only set how far numbers may be off. `permitted` are the precisions that the recipe lets
-    the engine choose, which set that too where the layers do not tell.
+    the engine choose, which set that too where the layers do not tell. `allowed` is what the variant says itself of how
+    far outputs may be off: `max_rel` and `cosine`, each None for what goes by the precision.
     """
 
     nodes: Mapping[str, Precision] = field(default_factory=dict)
     derived: bool = False
     demanded: bool = True
     permitted: Collection[Precision] = ()
+    allowed: tuple[float | None, float | None] = (None, None)
 
 
 NOTHING = Wish()
@@ -212,7 +214,7 @@ def _finished(outcome: Outcome, wish: Wish, got: Mapping[str, Precision]) -> Cla
         and not same_precision(precision, got[node])
     )
     unverified = _unverified(outcome, demands, got)
-    wrong = _wrong_numbers(outcome, _coarsest_precision(outcome, wish))
+    wrong = _wrong_numbers(outcome, _coarsest_precision(outcome, wish), wish.allowed)
     if wrong:
         return Classification(Class.INACCURATE, wrong, lost, unverified)
     if lost:
@@ -244,8 +246,9 @@ def _unverified(
     )
 
 
-def _wrong_numbers(outcome: Outcome, coarsest: Precision) -> str:
-    tolerance = TOLERANCES.get(coarsest, Tolerance(0.0, 1.0))
+def _wrong_numbers(outcome: Outcome, coarsest: Precision, own: tuple[float | None, float | None]) -> str:
+    usual = TOLERANCES.get(coarsest, Tolerance(0.0, 1.0))
+    tolerance = Tolerance(*(usual[index] if each is None else each for index, each in enumerate(own)))
     return "; ".join(
         finding for accuracy in outcome.accuracy for finding in _findings(accuracy, tolerance, coarsest)
     )

@@ -104,12 +104,15 @@ def describe_recipe(recipe: Recipe) -> str:
         parts.append("flags " + "+".join(recipe.flags))
     if recipe.calibrator:
         fault = f", wrong on purpose: {recipe.calibrator.fault}" if recipe.calibrator.fault else ""
-        parts.append(f"{recipe.calibrator.kind} calibrator{fault}")
+        own = f" with {recipe.calibrator.batches} own batches" if recipe.calibrator.data else ""
+        parts.append(f"{recipe.calibrator.kind} calibrator{own}{fault}")
     parts += [f"{name} {'on' if on else 'off'}" for name, on in recipe.parser_flags]
     if recipe.mark_outputs:
         parts.append("outputs marked: " + ", ".join(recipe.mark_outputs))
     if recipe.plugin:
         parts.append(f"plugin {recipe.plugin.op} accepting {recipe.plugin.formats}")
+    if recipe.libraries:
+        parts.append("plugins of " + ", ".join(library.name for library in recipe.libraries))
     parts += [f"profile {profile.input} {profile.minimum}..{profile.maximum}" for profile in recipe.profiles]
     if recipe.workspace_mib is not None:
         parts.append(f"workspace {recipe.workspace_mib} MiB")

@@ -182,6 +182,7 @@ def _defaults(fields: dict[str, Any]) -> Defaults:
         memory_mib=fields.get("memory_mib", DEFAULTS.memory_mib),
         python=fields.get("python", DEFAULTS.python),
         base=fields.get("base", DEFAULTS.base),
+        untrusted=fields.get("untrusted", DEFAULTS.untrusted),
     )
 
 
@@ -214,6 +215,7 @@ def _target(name: str, fields: dict[str, Any], defaults: Defaults, line: int) ->
         jetpack=fields.get("jetpack", ""),
         released=fields.get("released", ""),
         host=fields.get("host", ""),
+        untrusted=fields.get("untrusted", defaults.untrusted),
     )
 
 

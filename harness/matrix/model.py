@@ -31,7 +31,7 @@ Provider = Literal["", "cpu", "cuda"]
 _SAID = frozenset(
     (
         *("label", "group", "grade", "sources", "notes", "line"),
-        *("size_gb", "cuda", "jetpack", "released", "slurm", "host"),
+        *("size_gb", "cuda", "jetpack", "released", "slurm", "host", "untrusted"),
     )
 )
 #: Fewer components than this say too little: "10" is every release of a major.
@@ -96,6 +96,7 @@ class Defaults:
     memory_mib: int
     python: str
     base: str
+    untrusted: bool = False
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,8 @@ class Target:
     `size_gb` is what a pull of the image or base transfers, None where no source says; `cuda`, `jetpack` and
     `released`, the day of the engine's release, are "" where none does. `timeout_s` is for one cell, `memory_mib` for
     the container; `line` is where matrix.yaml declares it. `slurm` is what it asks of a cluster. `host` is the machine
-    whose daemon runs it, as `ssh://...`, "" for the daemon that Docker's own variables name.
+    whose daemon runs it, as `ssh://...`, "" for the daemon that Docker's own variables name. Where it is `untrusted`,
+    each cell has a container of its own, and none is run in a virtual environment.
     """
 
     name: str
@@ -139,6 +141,7 @@ class Target:
     released: str = ""
     slurm: Slurm = UNSAID
     host: str = ""
+    untrusted: bool = False
 
     @property
     def traits(self) -> Traits:

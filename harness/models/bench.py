@@ -28,6 +28,7 @@ class Bench:
     """What becomes of a model on one target; `flags` are the builder flags that the user gave.
 
     `wishes` are nodes that are to keep a precision; those count of which a model still asks it. None is all of that.
+    `calibrated` are the network inputs that there are batches of.
     """
 
     tries: Tries
@@ -35,6 +36,7 @@ class Bench:
     recipe: Recipe
     flags: tuple[str, ...] = ()
     wishes: tuple[tuple[str, Precision], ...] | None = None
+    calibrated: tuple[str, ...] = ()
 
     def __call__(self, model: onnx.ModelProto, profiles: tuple[Profile, ...] | None = None) -> Judged:
         """Return what became of a model; its flags are those that its own types need."""
@@ -43,7 +45,11 @@ class Bench:
         if self.recipe.typing is not Typing.STRONG:
             flags = tuple(dict.fromkeys((*flags_for(nodes), *self.flags)))
         shapes = self.recipe.profiles if profiles is None else profiles
-        recipe = replace(self.recipe, flags=flags, profiles=shapes)
+        calibrator = self.recipe.calibrator
+        if calibrator and not {each.name for each in model.graph.input} <= set(self.calibrated):
+            # Of what was cut out nobody has batches.
+            calibrator = None
+        recipe = replace(self.recipe, flags=flags, profiles=shapes, calibrator=calibrator)
         return self.tries.judged(model, self.target, recipe, self._still(nodes))
 
     def _still(self, nodes: tuple[Node, ...]) -> tuple[tuple[str, Precision], ...] | None:

@@ -12,6 +12,7 @@ from harness.words import GOOD, UNJUDGED, Class, Precision, Word
 
 if TYPE_CHECKING:
     from harness.judge.cell import Judged
+    from harness.judge.classify import Lost
 
 _BUILT = GOOD | {Class.PRECISION_LOST, Class.INACCURATE}
 
@@ -92,6 +93,19 @@ def _pairs(before: Judged, after: Judged) -> Iterator[Change]:
 def _matters(change: Change, before: Judged) -> bool:
     operators = {node.name: node.op for node in before.outcome.nodes}
     return operators[change.node] in MULTIPLYING or change.loses
+
+
+def lost_by_time(judged: Judged) -> tuple[tuple[Lost, float | None], ...]:
+    """Return the nodes that lost their precision with the milliseconds of the layers that they ran in, most first.
+
+    None where no profile was made; those come in the model's order.
+    """
+    taken: dict[str, float] = {}
+    for layer in judged.outcome.layers:
+        for node in layer.onnx_nodes if layer.time_ms is not None else ():
+            taken[node] = taken.get(node, 0.0) + (layer.time_ms or 0.0)
+    found = [(each, taken.get(each.node)) for each in judged.classification.lost]
+    return tuple(sorted(found, key=lambda each: -(each[1] or 0.0)))
 
 
 def worse(before: Judged, after: Judged) -> frozenset[Trouble]:

@@ -11,6 +11,7 @@ from harness.judge.cell import Judged, judge_cell
 from harness.run.gpus import Gpus
 from harness.run.local import run_cells
 from harness.run.provision import Pulling
+from harness.run.provision.trust import refuse_unconfined
 from harness.run.target import TargetRunner
 
 if TYPE_CHECKING:
@@ -46,7 +47,11 @@ def run_models(
     sink: Sink | None = None,
     tell: Callable[[Judged], None] = lambda _: None,
 ) -> list[Judged]:
-    """Return the cells judged, in their order; `tell` is called with each as it comes."""
+    """Return the cells judged, in their order; `tell` is called with each as it comes.
+
+    Raises HandledError where an untrusted one could not be confined.
+    """
+    refuse_unconfined([cell.target for cell in cells], how.via)
     done: dict[str, Judged] = {}
 
     def report(cell: Cell, outcome: Outcome, _: str) -> None:

@@ -13,7 +13,7 @@ from harness.case import Case, Recipe, Variant, model_sha256
 from harness.case.model import Built, serialise
 from harness.judge.cell import Judged, judge_cell
 from harness.layers import asked
-from harness.models.own import OwnPrepared, Shapes, Wanted
+from harness.models.own import Given, OwnPrepared, Shapes, Wanted
 from harness.models.own.model import own_model
 from harness.plan import Cell
 from harness.run.gpus import Gpus
@@ -22,6 +22,7 @@ from harness.run.prepare_in_child import PreparedVariants, Refused
 from harness.run.prepared import Prepared
 from harness.run.provision import Pulling
 from harness.run.target import TargetRunner
+from harness.run.weights import Weights
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -32,16 +33,26 @@ if TYPE_CHECKING:
 
 
 class OnlyBuilt(PreparedVariants):
-    """PreparedVariants whose models are fed nothing: an engine builds them, and nobody runs them."""
+    """PreparedVariants whose models are fed nothing: an engine builds them, and nobody runs them.
+
+    `given` is for building them: calibration and plugins.
+    """
+
+    given = Given()
 
     def of(self, variant: Variant, needed: Callable[[], bool] = lambda: True) -> Prepared:  # noqa: ARG002
         """Return a variant with nothing but its model."""
         model = variant.model_bytes()
         nodes = asked(onnx.load_model_from_string(model))
         nothing = Reference(None, "it was only built")
-        return Prepared(
+        ready = Prepared(
             model, model_sha256(model), nodes, {}, nothing, unfed="it was only built", timed=False
         )
+        return self.given.put_into(ready)
+
+    def weights(self, _: Variant) -> Weights | None:
+        """Return the weights that stay beside the model that all others are made of."""
+        return self.given.weights
 
 
 class BuiltOrRun(OwnPrepared):
@@ -67,9 +78,17 @@ class Tries:
     """Says what becomes of a model on a target; as a context it ends what it started.
 
     `prepared` makes models ready, by default with inputs and a reference; `OnlyBuilt` is for what fails before it runs.
+    `told` hears of each try its target's name and number.
     """
 
-    def __init__(self, *, via: Via = "auto", prepared: PreparedVariants | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        via: Via = "auto",
+        prepared: PreparedVariants | None = None,
+        told: Callable[[str, int], None] = lambda *_: None,
+    ) -> None:
+        self._told = told
         self._via: Via = via
         self._prepared = prepared or PreparedVariants()
         self._run = uuid.uuid4().hex[:12]
@@ -94,6 +113,7 @@ class Tries:
         case = Case("tries", "Tries", "Models that are tried.", (), (variant,))
         cell = Cell(f"tries[{variant.name}]-{target.name}", case, variant, target)
         self.count += 1
+        self._told(target.name, self.count)
         outcome, _ = self._runner(target).run(cell)
         return judge_cell(cell, outcome)
 

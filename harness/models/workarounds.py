@@ -12,7 +12,8 @@ import onnx
 from harness.models.bench import blamed, kept
 from harness.models.check import engine_made, ran
 from harness.models.cut import valid
-from harness.models.own.data import MOST_EVALUATED, made_up
+from harness.models.own.data import made_up
+from harness.models.reading import MOST_EVALUATED
 from harness.models.rewrites import REWRITES, Rewrite
 from harness.record.outcome import Accuracy
 from harness.run.child import ChildFailed, stream

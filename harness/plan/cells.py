@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from packaging.version import Version
@@ -31,13 +31,18 @@ class Cell:
 
 
 def all_cells(matrix: Matrix, cases: Iterable[Case]) -> tuple[Cell, ...]:
-    """Return all cells, ordered by case, variant and target, each as its source lists them."""
+    """Return all cells, ordered by case, variant and target, each as its source lists them.
+
+    The targets of an untrusted case are untrusted.
+    """
     earlier = {target.name: _earlier(matrix, target) for target in matrix}
+    usual = tuple(matrix)
+    untrusted = tuple(each if each.untrusted else replace(each, untrusted=True) for each in usual)
     return tuple(
         Cell(f"{case.name}[{variant.name}]-{target.name}", case, variant, target, earlier[target.name])
         for case in cases
         for variant in case
-        for target in matrix
+        for target in (untrusted if case.untrusted else usual)
     )
 
 

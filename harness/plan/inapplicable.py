@@ -18,7 +18,11 @@ def inapplicable_because(cell: Cell) -> str | None:
 
     What an engine has removed is not decided here: it is run, and the agent reports which name is missing.
     """
-    if not cell.target.traits.graph_alone:
+    recipe, traits = cell.variant.recipe, cell.target.traits
+    if recipe.libraries and not traits.takes_plugins:
+        names = ", ".join(library.name for library in recipe.libraries)
+        return f"{traits.product} takes no plugins of TensorRT's, and this recipe asks for those of {names}"
+    if not traits.graph_alone:
         return None
     lacking = _outside_the_graph(cell.variant.recipe)
     if not lacking:

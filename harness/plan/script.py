@@ -76,7 +76,7 @@ def _tensorrt(cell: Cell, model: str, inputs: tuple[NetworkInput, ...]) -> list[
     calibrator = recipe.calibrator
     full = _full(target)
     needed = {
-        "ctypes": full and (calibrator or recipe.plugin),
+        "ctypes": full and (calibrator or recipe.plugin or recipe.libraries),
         "sys": True,
         "numpy": calibrator and _weak(target),
     }
@@ -84,6 +84,7 @@ def _tensorrt(cell: Cell, model: str, inputs: tuple[NetworkInput, ...]) -> list[
     return [
         f"import {modules}, {target.module} as trt",
         *([f"ctypes.CDLL({PLUGIN!r})  # registers the plugin"] if full and recipe.plugin else []),
+        *(f"ctypes.CDLL({'./' + each.name!r})  # registers its plugins" for each in recipe.libraries if full),
         *(["logger = trt.Logger()"] if full else _LOGGER_THAT_KEEPS_LAYERS),
         *(["trt.init_libnvinfer_plugins(logger, '')"] if full else []),
         "builder = trt.Builder(logger)",
@@ -167,6 +168,8 @@ def _calibration(calibrator: Calibrator, inputs: tuple[NetworkInput, ...], targe
     if not _weak(target):
         return ["config.int8_calibrator = None  # would be the calibrator, where this version had any"]
     scales = ", ".join(str(_SCALES[index % len(_SCALES)]) for index in range(calibrator.batches))
+    if calibrator.data:
+        return _own_batches(calibrator)
     spoilt = _SPOILT.get(calibrator.fault or "", "inputs[name] * scale")
     return [
         *_device(calibrator.fault),
@@ -175,6 +178,19 @@ def _calibration(calibrator: Calibrator, inputs: tuple[NetworkInput, ...], targe
         "    def get_batch_size(self): return 1",
         f"    def get_batch(self, names, *_, scales=iter(({scales},))):",
         f"        for scale in scales: return [handed({spoilt}) for name in names]",
+        "    read_calibration_cache = write_calibration_cache = lambda self, *_: None",
+        "config.int8_calibrator = calibrator = Calibrator()",
+    ]
+
+
+def _own_batches(calibrator: Calibrator) -> list[str]:
+    return [
+        *_device(None),
+        "batches = numpy.load('calibration.npz')  # the arrays that were given; the first axis are batches",
+        f"class Calibrator(trt.{_PARENTS[calibrator.kind]}):",
+        "    def get_batch_size(self): return 1",
+        f"    def get_batch(self, names, *_, left=iter(range({calibrator.batches}))):",
+        "        for index in left: return [handed(numpy.ascontiguousarray(batches[name][index])) for name in names]",
         "    read_calibration_cache = write_calibration_cache = lambda self, *_: None",
         "config.int8_calibrator = calibrator = Calibrator()",
     ]

@@ -80,6 +80,9 @@ def _rest(recipe: Recipe, target: Target) -> list[str]:
     if recipe.plugin:
         old = Version(target.version) < Version("8.6")
         options.append(f"{'--plugins' if old else '--staticPlugins'}={PLUGIN}")
+    for library in recipe.libraries:
+        old = Version(target.version) < Version("8.6")
+        options.append(f"{'--plugins' if old else '--staticPlugins'}=./{library.name}")
     for profile in recipe.profiles:
         for word, shape in (("min", profile.minimum), ("opt", profile.optimum), ("max", profile.maximum)):
             options.append(f"--{word}Shapes={profile.input}:{'x'.join(map(str, shape))}")

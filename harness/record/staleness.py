@@ -78,8 +78,8 @@ def _subject(variant: Variant, model: bytes | None) -> tuple[str, str, str]:
     try:
         data = variant.model_bytes() if model is None else model
     except HandledError as error:
-        return "", variant.recipe.sha256(), str(error)
-    return model_sha256(data), variant.recipe.sha256(), ""
+        return "", variant.recipe_sha256, str(error)
+    return model_sha256(data), variant.recipe_sha256, ""
 
 
 def is_stale(outcome: Outcome, today: Mapping[str, Today]) -> bool:

@@ -293,6 +293,8 @@ class Results:
     questions: tuple[QuestionView, ...] = ()
     matrix_sha256: str = ""
     submissions: tuple[Contribution, ...] = ()
+    #: What a check tried beyond its models as they are; plain data, as results.schema.json has it.
+    further: tuple[dict[str, Any], ...] = ()
 
     def cell(self, case: str, variant: str, target: str) -> CellView:
         """Return one cell; KeyError if the matrix has no such cell."""
@@ -313,6 +315,7 @@ class Results:
             "submissions": self.submissions,
             "questions": self.questions,
             "cells": list(cells_of(self)),
+            **({"further": self.further} if self.further else {}),
         }
 
     @staticmethod

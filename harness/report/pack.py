@@ -18,6 +18,7 @@ from harness.record.archive import ARCHIVE, archive_of, compress, files_of, infl
 from harness.record.revoked import FILE as REVOKED
 from harness.record.revoked import SUBMISSIONS
 from harness.record.store import LOGS, RECORDS, log_name
+from harness.report.further import FURTHER
 from harness.report.packed import MODELS, PACKABLE, RESULTS, twin
 from harness.report.results import recorded, results_of, run_records
 from harness.report.suite_pages import suites_beside
@@ -81,9 +82,9 @@ def history_of(reports: Path, found: Recorded) -> list[RunRecord]:
 
 
 def _provenance(reports: Path) -> Files:
-    """Return what is kept of submissions beside the records: without the revoked ones' list they would count again."""
+    """Return what is kept beside the records: of submissions, whose revoked ones would count again, and of a check."""
     folder = reports / SUBMISSIONS
-    found = [folder / REVOKED, *folder.glob("*/*.json")]
+    found = [folder / REVOKED, *folder.glob("*/*.json"), reports / FURTHER]
     return {str(path.relative_to(reports)): read_bytes(path, SMALL) for path in found if path.is_file()}
 
 

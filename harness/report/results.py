@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import onnx
 
@@ -25,6 +25,7 @@ from harness.report.by_gpu import worth_telling
 from harness.report.cell_view import NOT_RUN_YET, cell_view
 from harness.report.compare import ranges
 from harness.report.contributions import contributions
+from harness.report.further import further_beside
 from harness.report.graph import GraphView, graph_of
 from harness.report.lines import with_lines
 from harness.report.model import (
@@ -65,7 +66,7 @@ class Recorded:
     """What a report is made from, read and built once: today's cells and serialised models, every outcome of a store.
 
     `commands` are the lines that make a target's container by hand, by target, and `revoked` the submissions that are
-    not among the outcomes any more, with the reason.
+    not among the outcomes any more, with the reason. `further` is what a check tried beyond its models as they are.
     """
 
     matrix: Matrix
@@ -76,6 +77,7 @@ class Recorded:
     outcomes: Sequence[Outcome]
     commands: Commands
     revoked: Mapping[str, str] = field(default_factory=dict)
+    further: tuple[dict[str, Any], ...] = ()
 
 
 def recorded(
@@ -83,7 +85,9 @@ def recorded(
 ) -> Recorded:
     """Return what a store holds, beside today's matrix and cases."""
     found = _recorded(matrix, cases, tuple(store.outcomes()), commands)
-    return replace(found, revoked=revoked(store.path / SUBMISSIONS))
+    known = {cell.id for cell in found.cells}
+    further = tuple(each for each in further_beside(store.path) if each["cell"] in known)
+    return replace(found, revoked=revoked(store.path / SUBMISSIONS), further=further)
 
 
 def _recorded(
@@ -157,7 +161,15 @@ def _assemble(
     views = tuple(_case(case, found.models, scripts) for case in found.cases)
     runs = tuple(map(run_view, history))
     sent = contributions(found.outcomes, found.revoked)
-    whole = Results(targets, views, cells, runs=runs, submissions=sent, matrix_sha256=found.matrix.sha256())
+    whole = Results(
+        targets,
+        views,
+        cells,
+        runs=runs,
+        submissions=sent,
+        further=found.further,
+        matrix_sha256=found.matrix.sha256(),
+    )
     return with_unknown(_with_ranges(whole), found.cells)
 
 
@@ -296,7 +308,7 @@ def _case(case: Case, models: Models, scripts: Mapping[tuple[str, str], Sequence
             wanted=_wanted(variant, model),
             recipe=variant.recipe.as_dict(),
             recipe_text=describe_recipe(variant.recipe),
-            recipe_sha256=variant.recipe.sha256(),
+            recipe_sha256=variant.recipe_sha256,
             model_sha256=model_sha256(model) if model else "",
             expectations=variant.expectations,
             tags=_tags(variant, graph),

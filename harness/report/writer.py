@@ -19,6 +19,7 @@ from harness.report.exports.badge import badge
 from harness.report.exports.csv_table import table
 from harness.report.exports.junit import junit
 from harness.report.exports.markdown import summary
+from harness.report.further import FURTHER, further_text
 from harness.report.last_run import renewed, with_last_run
 from harness.report.packed import MODELS, PACKABLE, archived, twin
 from harness.report.page.html import render
@@ -101,6 +102,14 @@ def write_files(folder: Path, files: Mapping[str, bytes]) -> tuple[Path, ...]:
         raise kind(
             f"{folder}: the report cannot be written ({error.strerror}); give another folder"
         ) from error
+
+
+def write_further(folder: Path, entries: Sequence[Mapping[str, Any]]) -> None:
+    """Write what a check tried further beside its report; that of an earlier check goes. Raises as `write_report`."""
+    if entries:
+        write_files(folder, {FURTHER: further_text(entries).encode()})
+    else:
+        (folder / FURTHER).unlink(missing_ok=True)
 
 
 def model_files(models: Models) -> dict[str, bytes]:

@@ -20,7 +20,7 @@ def bare_stamps(cell: Cell, run_id: str) -> Stamps:
     """Return the stamps of a cell that no environment has a part in."""
     return Stamps(
         model_sha256=_hash(cell.variant),
-        recipe_sha256=cell.variant.recipe.sha256(),
+        recipe_sha256=cell.variant.recipe_sha256,
         harness_version=__version__,
         when=dt.datetime.now(dt.timezone.utc).isoformat(timespec="milliseconds"),
         run=run_id,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from harness.run.gpus import alone_on, others_on
@@ -27,31 +28,38 @@ def observe(  # noqa: PLR0913
     *,
     needed: Callable[[], bool],
     machine: str = "",
+    weights: str = "",
 ) -> Observation:
     """Run one cell's jobs and return all that was heard.
 
+    `weights` is the folder, as the agent has it, of what lies beside the model.
     `gpu` is the UUID of the device to run on, and `machine` whose it is; None where there is none: an engine that
     builds and runs in one job is run all the same; with any other the cell ends when the engine is built. A cell waits
     for its device as long as `needed` says so. An agent that was killed at the container's memory limit is the cell's
     own out-of-memory; any other loss of the agent raises AgentLost.
     """
     seen = Observation()
-    model = ("model", ready.model)
+    model, libraries = ("model", ready.model), ready.wire_libraries()
     try:
         if not cell.target.traits.builds_apart:
             kind = "build" if ready.unfed else "run"
             with _alone(gpu or "cpu", seen, needed, machine):
-                seen.hear(session.run(_job(kind, cell, model, *ready.wire_inputs(), timed=ready.timed)))
+                job = _job(kind, cell, model, *ready.wire_inputs(), timed=ready.timed)
+                seen.hear(session.run(replace(job, weights=weights)))
             return seen
         # A build feeds nothing but a calibrator; how an engine answers an odd input shows without values for it.
-        fed = ready.wire_inputs() if cell.variant.recipe.calibrator else ()
+        fed = ready.wire_calibration() if cell.variant.recipe.calibrator else ()
         tunes = gpu is not None and cell.target.traits.needs_gpu
         with alone_on(str(gpu), needed, machine) if tunes else contextlib.nullcontext():
-            seen.hear(session.run(_job("build", cell, model, *fed)))
-        if seen.succeeded and seen.plan is not None and gpu is not None and not ready.unfed:
+            # Without a GPU nobody loads the engine: one of gigabytes stays where it is.
+            runs = gpu is not None and not ready.unfed
+            job = _calibrated(_job("build", cell, model, *libraries, *fed), ready)
+            seen.hear(session.run(replace(job, weights=weights, plan=runs or not weights)))
+        if seen.succeeded and seen.plan is not None and gpu is not None and runs:
             plan = ("plan", seen.plan)
             with _alone(gpu, seen, needed, machine):
-                seen.hear(session.run(_job("run", cell, plan, *ready.wire_inputs(), timed=ready.timed)))
+                parts = (plan, *libraries, *ready.wire_inputs())
+                seen.hear(session.run(_job("run", cell, *parts, timed=ready.timed)))
     except AgentLost as error:
         if not error.out_of_memory:
             raise
@@ -72,6 +80,14 @@ def _killed_with_its_agent(error: AgentLost) -> Event:
     """Return the end that the agent did not live to report."""
     message = {"type": "end", "kind": "out_of_memory", "detail": str(error), "peak_rss_bytes": None}
     return Event(message, b"")
+
+
+def _calibrated(job: Job, ready: Prepared) -> Job:
+    """Return a job whose calibrator takes a variant's own batches, where it has any."""
+    if not ready.calibration:
+        return job
+    own = {"data": "own", "batches": len(next(iter(ready.calibration.values())))}
+    return replace(job, recipe={**job.recipe, "calibrator": {**job.recipe["calibrator"], **own}})
 
 
 def _job(kind: str, cell: Cell, *parts: tuple[str, bytes], timed: bool = True) -> Job:

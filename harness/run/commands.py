@@ -14,6 +14,7 @@ from harness.run.provision.host import Host, look_at_host
 from harness.run.provision.images import image_command_lines, planned_image
 from harness.run.provision.remote import host_of
 from harness.run.provision.requirements import can_run
+from harness.run.provision.trust import BARE
 
 if TYPE_CHECKING:
     from harness.matrix import Matrix, Target
@@ -65,7 +66,7 @@ def plan_environment(
     lacking = can_run(target, host, via, ignore_needs=ignore_needs)
     if lacking is not None:
         return (f"cannot run here: it {lacking}",)
-    if via == "venv" or (via == "auto" and host.docker is None):
+    if via == "venv" or (via == "auto" and host.docker is None and not target.untrusted):
         made = "there" if packages.venv_folder(target).exists() else "to be made"
         return (f"virtual environment, {made}", *command_lines(target, "venv"))
     if host.docker is None:
@@ -78,6 +79,13 @@ def plan_environment(
         f"container from {image}{on}, {'there' if _there(image, target) else todo}",
         *command_lines(target, groups=groups),
     )
+
+
+def limits(target: Target, via: Via = "docker", host: Host | None = None) -> tuple[str, ...]:
+    """Return, as lines, what confines the target's cells: what holds in a container, or that nothing does."""
+    if not target.untrusted and (via == "venv" or (via == "auto" and host and host.docker is None)):
+        return (f"not confined: {BARE}",)
+    return tuple(f"confined: {line}" for line in docker.limits(untrusted=target.untrusted))
 
 
 def _there(image: str, target: Target) -> bool:

@@ -45,7 +45,7 @@ def cell_key(cell: Cell, model_sha256: str, placed: str) -> str:
 
 def placed_in(target: Target, place: str) -> str:
     """Return what the keys of a target's cells have in common in a place; "" where that is ""."""
-    return _sha256([target.deciding(), place, code(), machine()]) if place else ""
+    return _sha256([target.deciding(), target.untrusted, place, code(), machine()]) if place else ""
 
 
 def place_of(environment: Environment) -> str:

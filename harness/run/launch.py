@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from harness.run.docker import ALL_GPUS, DockerTransport, Options, command_line
@@ -15,23 +16,25 @@ if TYPE_CHECKING:
     from harness.run.transport.api import Transport
 
 
-def start(
+def start(  # noqa: PLR0913  (each by its name)
     environment: Environment,
     target: Target,
     *,
     argv: Sequence[str],
     gpus: Sequence[str] | None = None,
     run: str = "",
+    weights: bool = False,
 ) -> Transport:
     """Start the environment's Python with `argv` and return the stream to it.
 
-    `gpus` are UUIDs, by default those of the environment; `run` goes into the container's labels. Raises
-    InfraError when it cannot be started.
+    `gpus` are UUIDs, by default those of the environment; `run` goes into the container's labels, which has room for
+    `weights` where that is set. Raises InfraError when it cannot be started.
     """
     chosen = tuple(environment.gpus if gpus is None else gpus)
     if environment.via == "venv":
         return ProcessTransport([environment.python, *argv], gpus=chosen)
     options = _options(target, environment.image, environment.python, argv, chosen, environment.groups)
+    options = replace(options, weights=weights)
     return DockerTransport(options, target=target.name, run=run, host=target.host)
 
 
@@ -69,4 +72,5 @@ def _options(  # noqa: PLR0913, PLR0917
         gpus=gpus,
         jetson=target.platform == "jetson",
         groups=groups,
+        untrusted=target.untrusted,
     )

@@ -92,10 +92,10 @@ class _LocalRun:
         runner = self._make_runner(batch[0])
         self._runners.append(runner)
         try:
-            for cell in batch:
+            for left, cell in zip(range(len(batch) - 1, -1, -1), batch, strict=True):
                 if self._stop.is_set():
                     return
-                outcome, log = runner.run(cell)
+                outcome, log = runner.run(cell, more=left > 0)
                 with self._lock:
                     self._report(cell, self._store.append(outcome, log), runner.note)
         except Aborted:
@@ -105,7 +105,8 @@ class _LocalRun:
 
 
 def _by_target(cells: Sequence[Cell]) -> list[list[Cell]]:
-    batches: dict[str, list[Cell]] = {}
+    batches: dict[tuple[str, bool], list[Cell]] = {}
     for cell in cells:
-        batches.setdefault(cell.target.name, []).append(cell)
+        # A case's model may be untrusted on a target that is not.
+        batches.setdefault((cell.target.name, cell.target.untrusted), []).append(cell)
     return list(batches.values())

@@ -48,6 +48,7 @@ class Observation:
     error: str = ""
     end: End | None = None
     plan: bytes | None = None
+    engine_bytes: int | None = None
     facts: dict[str, str] = field(default_factory=dict)
     _phase: str | None = None
     _parser_errors: list[ParserError] = field(default_factory=list)
@@ -152,8 +153,8 @@ class Observation:
         self.error = message["text"][:_LONGEST_REASON]
         self._note("failed", self.error)
 
-    def _on_plan(self, _: dict[str, Any], body: bytes) -> None:
-        self.plan = body
+    def _on_plan(self, message: dict[str, Any], body: bytes) -> None:
+        self.plan, self.engine_bytes = body, message.get("bytes", len(body))
 
     def _on_layers(self, message: dict[str, Any], body: bytes) -> None:
         if message["source"] == "inspector":
@@ -254,7 +255,7 @@ class Observation:
             layers=report.layers if report else (),
             layer_source=report.source if report else "",
             unparsed_layers=report.unparsed if report else 0,
-            engine_bytes=len(self.plan) if self.plan is not None else None,
+            engine_bytes=self.engine_bytes,
             ran=self.ran,
             accuracy=compare(expected, self._outputs) if expected and self._outputs else (),
             uncompared=prepared.reference.reason if self._outputs else "",

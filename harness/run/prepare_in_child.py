@@ -14,6 +14,7 @@ from harness.record.outcome import State
 from harness.run.child import ChildFailed, stream
 from harness.run.numbers import NotFeedable
 from harness.run.prepared import UNEVALUATED, Prepared, evaluated, unevaluated
+from harness.run.weights import Weights
 
 #: What one model may take to build, and what one variant may take for its inputs and its reference.
 SECONDS = 120.0
@@ -107,6 +108,10 @@ class PreparedVariants:
                     del self._made[id(variant)]
                 raise found
             return found
+
+    def weights(self, variant: Variant) -> Weights | None:  # noqa: ARG002
+        """Return the weights that stay beside a variant's model, None where it holds all of them."""
+        return None
 
     def evaluated(
         self, variant: Variant, ready: Prepared, needed: Callable[[], bool] = lambda: True

@@ -82,7 +82,9 @@ class Job:
     """What the agent is asked to do in one child process: "preflight", "build" or "run".
 
     `provider` is where ONNX Runtime is to run, "cpu" or "cuda"; "" for the other engines. `needs_gpu`: a preflight
-    fails without a GPU that works. Without a `timing` a run is neither timed nor profiled.
+    fails without a GPU that works. Without a `timing` a run is neither timed nor profiled. `weights` is the folder,
+    as the agent has it, of what lies beside the model; without `plan` nobody wants the engine, and its size alone is
+    told.
     """
 
     kind: str
@@ -93,6 +95,8 @@ class Job:
     provider: str = ""
     needs_gpu: bool = False
     timing: Timing | None = field(default_factory=Timing)
+    weights: str = ""
+    plan: bool = True
     parts: tuple[tuple[str, bytes], ...] = ()
 
     def frame(self, job_id: bytes) -> bytes:
@@ -108,6 +112,8 @@ class Job:
             "provider": self.provider,
             "needs_gpu": self.needs_gpu,
             "timing": vars(self.timing) if self.timing else None,
+            "weights": self.weights,
+            "plan": self.plan,
             "parts": index,
         }
         return encode(message, body, job_id)

@@ -19,10 +19,11 @@ from harness.run.cell import observe
 from harness.run.gpus import Gpus, alone_on
 from harness.run.key import cell_key, place_of, placed_in
 from harness.run.launch import start
-from harness.run.preflight import preflight
+from harness.run.preflight import Preflight, preflight
 from harness.run.prepare_in_child import PreparedVariants, Refused
 from harness.run.provision import Environment, Pulling, Unavailable, Unreachable, prepare
 from harness.run.session import Session
+from harness.run.spare import Spare
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from harness.plan import Cell
     from harness.run.provision import Via
     from harness.run.transport import Transport
+    from harness.run.weights import Weights
 
 #: How often a cell, and the start of an agent, is tried when the machinery and not the engine is what fails.
 _TRIES = 2
@@ -50,6 +52,7 @@ class _GivenUp(NamedTuple):
 class TargetRunner:
     """Runs cells of one target in one warm environment; made ready at the first cell that needs it.
 
+    Where the target is untrusted each cell has a container of its own, which is removed after it.
     A target that cannot run here gives `not_run` with the reason; one whose agent does not come up, however it fails
     to, or whose daemon goes away and stays away, gives `infra_error` for all its cells; an agent lost twice on the same
     cell gives `infra_error` for that one, and so does whatever goes wrong in this program while it prepares, runs or
@@ -81,7 +84,11 @@ class TargetRunner:
         #: The live agent, or why there will be none; None before the first cell, and after an agent was lost.
         self._agent: Session | _GivenUp | None = None
         self._facts: dict[str, str] = {}
-        self._preflight_log: list[str] = []
+        self._preflight: Preflight | None = None
+        self._spare: Spare | None = None
+        #: Whether the agent has room for weights beside models, and what it has of them, by folder.
+        self._roomy = False
+        self._placed: dict[Weights, str] = {}
         self._aborted = False
         self._closing = threading.Lock()
 
@@ -95,10 +102,13 @@ class TargetRunner:
         """Return why no cell of the target can run here, once that is known."""
         return self._agent.reason if isinstance(self._agent, _GivenUp) else ""
 
-    def run(self, cell: Cell) -> tuple[Outcome, str]:
-        """Return the record of a cell and its whole log; raises Aborted after `abort`, and nothing else."""
+    def run(self, cell: Cell, *, more: bool = False) -> tuple[Outcome, str]:
+        """Return the record of a cell and its whole log; raises Aborted after `abort`, and nothing else.
+
+        With `more` another cell is to follow: where the target is untrusted, its container is started meanwhile.
+        """
         try:
-            outcome, log = self._run(cell)
+            outcome, log = self._run(cell, more=more)
             return self._keyed(cell, outcome), log
         except Refused as refusal:
             self._refuse_aborted()
@@ -109,28 +119,39 @@ class TargetRunner:
             # A fault of this program, or of what it was given: it costs this cell and not the whole run.
             self._recover()
             return self._fault(cell, error, [])
+        finally:
+            if self.target.untrusted:
+                self._end_agent()
 
     def abort(self) -> None:
         """End the agent from another thread, in the middle of a cell or a start; `run` then raises Aborted."""
         self._aborted = True
         self._end_agent()
+        self._drop_spare()
 
     def close(self) -> None:
         """End the agent."""
         self._end_agent()
+        self._drop_spare()
         self._gpus.give_back(self._dealt)
         self._dealt = ()
 
-    def _run(self, cell: Cell) -> tuple[Outcome, str]:
+    def _run(self, cell: Cell, *, more: bool) -> tuple[Outcome, str]:
         reason = inapplicable_because(cell)
         if reason is not None:
             return self._blank(cell, "not_applicable", reason), ""
-        lost = ""
+        lost, weights = "", self._prepared.weights(cell.variant)
+        if weights is not None and not self._roomy:
+            self._end_agent()
+            self._drop_spare()
+            self._roomy = True
         for _ in range(_TRIES):
             self._refuse_aborted()
             agent = self._agent = self._agent or self._started()
             if isinstance(agent, _GivenUp):
-                return self._blank(cell, *agent), "\n".join(self._preflight_log)
+                return self._blank(cell, *agent), "\n".join(self._preflight.log if self._preflight else ())
+            if more and self.target.untrusted and self._spare is None:
+                self._spare = Spare(self._opened, self._greeted)
             try:
                 return self._observe(cell, agent)
             except InfraError as error:
@@ -144,7 +165,13 @@ class TargetRunner:
     def _observe(self, cell: Cell, session: Session) -> tuple[Outcome, str]:
         ready = self._prepared.of(cell.variant, self._needed)
         seen = observe(
-            cell, ready, session, self._facts.get("gpu_uuid"), needed=self._needed, machine=self._machine
+            cell,
+            ready,
+            session,
+            self._facts.get("gpu_uuid"),
+            needed=self._needed,
+            machine=self._machine,
+            weights=self._place(cell),
         )
         if session.lost:
             # It died at the container's memory limit: that is this cell's outcome, and the next gets a new agent.
@@ -156,6 +183,15 @@ class TargetRunner:
             return outcome, whole_log(outcome, seen.log)
         except Exception as error:  # noqa: BLE001  (an engine's text, of any shape)
             return self._fault(cell, error, seen.log)
+
+    def _place(self, cell: Cell) -> str:
+        """Return where the agent has the weights beside a model, brought there once; "" where it holds them itself."""
+        weights, transport = self._prepared.weights(cell.variant), self._transport
+        if weights is None or transport is None:
+            return ""
+        if weights not in self._placed:
+            self._placed[weights] = transport.place(weights.folder, weights.files)
+        return self._placed[weights]
 
     def _started(self) -> Session | _GivenUp:
         """Return a live agent, or why none is to be had."""
@@ -187,18 +223,44 @@ class TargetRunner:
             self._environment = prepare(
                 self.target, self._via, self._pulling, ignore_needs=self._ignore_needs
             )
-        # Kept before anything is asked of it, so that `abort` finds it; an `abort` just before found nothing.
         self._dealt = self._dealt or self._gpus.take(self._environment.gpus)
-        self._transport = start(
-            self._environment, self.target, argv=ARGUMENTS, gpus=self._dealt, run=self._run_id
-        )
-        self._refuse_aborted()
-        try:
-            session = Session(self._transport, engine=self.target.module, adapter=self.target.traits.adapter)
-        except InfraError as error:
-            raise InfraError(f"{error}{self._environment.remedy}") from error
+        if self._spare is not None:
+            try:
+                self._transport, session = self._spare.take()
+            finally:
+                self._spare = None
+            self._refuse_aborted()
+        else:
+            # Kept before anything is asked of it, so that `abort` finds it; an `abort` just before found nothing.
+            self._transport = self._opened()
+            self._refuse_aborted()
+            session = self._greeted(self._transport)
+        self._placed = {}
         self._check(session)
         return session
+
+    def _opened(self) -> Transport:
+        assert self._environment is not None  # noqa: S101  (made before)
+        return start(
+            self._environment,
+            self.target,
+            argv=ARGUMENTS,
+            gpus=self._dealt,
+            run=self._run_id,
+            weights=self._roomy,
+        )
+
+    def _greeted(self, transport: Transport) -> Session:
+        try:
+            return Session(transport, engine=self.target.module, adapter=self.target.traits.adapter)
+        except InfraError as error:
+            remedy = self._environment.remedy if self._environment else ""
+            raise InfraError(f"{error}{remedy}") from error
+
+    def _drop_spare(self) -> None:
+        spare, self._spare = self._spare, None
+        if spare is not None:
+            spare.drop()
 
     def _check(self, session: Session) -> None:
         reported = session.facts["engine_version"]
@@ -207,13 +269,14 @@ class TargetRunner:
                 f"{self.target.name} is declared as {self.target.version} and its environment holds {reported}: "
                 "correct the version, image or packages in matrix.yaml"
             )
-        alone = alone_on(self._dealt[0], self._needed, self._machine) if self._dealt else None
-        with alone or contextlib.nullcontext():
-            heard = preflight(self.target, session)
-        self._facts = {**session.facts, **heard.facts}
-        self._preflight_log = heard.log
-        if heard.trouble:
-            raise InfraError(f"the preflight of {self.target.name} failed: {heard.trouble}")
+        # What it found stays true of the next container of an untrusted target, which is made alike.
+        if self._preflight is None or self._preflight.trouble or not self.target.untrusted:
+            alone = alone_on(self._dealt[0], self._needed, self._machine) if self._dealt else None
+            with alone or contextlib.nullcontext():
+                self._preflight = preflight(self.target, session)
+        self._facts = {**session.facts, **self._preflight.facts}
+        if self._preflight.trouble:
+            raise InfraError(f"the preflight of {self.target.name} failed: {self._preflight.trouble}")
 
     @property
     def _machine(self) -> str:

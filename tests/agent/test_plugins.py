@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from cases.q_plugin_dq import CASE
+from harness.agent import family
 from harness.agent.bootstrap import ARGUMENTS
 from harness.agent.engines import Unavailable
 from harness.agent.engines.tensorrt import api, plugins
@@ -23,6 +25,7 @@ from harness.run.prepared import prepare_variant
 from harness.run.session import Job, Session
 from harness.run.transport.process import ProcessTransport
 from harness.words import Class
+from tests import needs
 from tests.waiting import PATIENCE
 
 NEEDED: dict[str, Any] = {"plugin": {"op": "CompatIdentity", "formats": "fp32"}}
@@ -76,7 +79,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def load(module: Any, recipe: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Load what a recipe needs and return the versions of the Python plugins that are then registered."""
     monkeypatch.setattr(api, "trt", module)
-    plugins.load(recipe, None)
+    plugins.load(recipe, None, {})
     return [creator.plugin_version for creator in module.registry.creators]
 
 
@@ -169,3 +172,35 @@ def test_a_cell_whose_image_has_no_plugin_is_not_run() -> None:
     assert judged.reason.startswith(
         "needs the image's compiled plugin, as this version takes none written in Python"
     )
+
+
+def library(folder: Path) -> bytes:
+    """Return a library that says a word when it is loaded."""
+    source = folder / "mine.c"
+    source.write_text(
+        "#include <unistd.h>\n"
+        "__attribute__((constructor)) static void here(void)"
+        '{ if (write(2, "mine is here\\n", 13)) {} }\n'
+    )
+    subprocess.run(
+        [needs.program("gcc"), "-shared", "-fPIC", "-o", str(folder / "libmine.so"), str(source)], check=True
+    )
+    return (folder / "libmine.so").read_bytes()
+
+
+@pytest.mark.unit
+def test_own_libraries_are_loaded_out_of_memory_and_one_that_does_not_load_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """In a container no file that a program could be loaded from can be written."""
+    closed: list[bool] = []
+    monkeypatch.setattr(family, "close_to_others", lambda **given: closed.append(given.get("closed", True)))
+    recipe = {"plugin": None, "libraries": [{"name": "libmine.so", "sha256": "1"}]}
+    monkeypatch.setattr(api, "trt", version(*V3))
+    plugins.load(recipe, None, {"library:1": library(tmp_path)})
+    assert capfd.readouterr().err == "mine is here\n"
+    with pytest.raises(
+        Unavailable, match=r"^needs a libmine\.so that loads beside this version: libmine\.so: .*short"
+    ):
+        plugins.load(recipe, None, {"library:1": b"\x7fELF"})
+    assert closed == [False, True, False, True]

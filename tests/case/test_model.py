@@ -11,7 +11,7 @@ import onnx
 import pytest
 
 from harness.case import Case, Expectation, Graph, Link, Recipe, Typing, Variant, effective_name
-from harness.case.model import Calibrator, Plugin, Profile
+from harness.case.model import Calibrator, Library, Plugin, Profile
 from harness.errors import HandledError
 from harness.words import Class, Engine, Grade, Precision
 
@@ -40,6 +40,7 @@ def test_every_field_of_a_recipe_changes_its_hash() -> None:
         "plugin": Plugin("P", "fp32"),
         "profiles": (Profile("x", (1,), (2,), (3,)),),
         "workspace_mib": 1,
+        "libraries": (Library("p.so", "0"),),
     }
     assert changes.keys() == {field.name for field in dataclasses.fields(Recipe)}
     hashes = {dataclasses.replace(Recipe(), **{name: value}).sha256() for name, value in changes.items()}

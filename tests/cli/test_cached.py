@@ -47,7 +47,7 @@ class Engine:
         engine, run_id = self, arguments["run_id"]
 
         class Runner(Scripted):
-            def run(self, cell: Cell) -> tuple[Outcome, str]:
+            def run(self, cell: Cell, **_: bool) -> tuple[Outcome, str]:
                 if cell.id == engine.stops_at:
                     raise KeyboardInterrupt
                 engine.ran.append(cell.id)

@@ -30,9 +30,9 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: list[str] = []
 
     class Noting(Scripted):
-        def run(self, cell: Any) -> Any:
+        def run(self, cell: Any, **more: bool) -> Any:
             names.append(cell.id)
-            return super().run(cell)
+            return super().run(cell, **more)
 
     script = {"relu": WELL, "weak": FAILS, "foreign": FAILS}
     monkeypatch.setattr(run, "TargetRunner", lambda target, **_: Noting(target, script))

@@ -34,9 +34,9 @@ class OnGpu(Scripted):
     #: Of two records of one time the file's name, which is a run's, decides.
     seconds = itertools.count(10)
 
-    def run(self, cell: Cell) -> tuple[Outcome, str]:
+    def run(self, cell: Cell, **more: bool) -> tuple[Outcome, str]:
         """Return the outcome of the script, stamped with the GPU."""
-        outcome, log = super().run(cell)
+        outcome, log = super().run(cell, **more)
         name = self.gpu.get("gpu", "none").replace(" ", "")
         when = f"2026-01-01T00:00:{next(self.seconds)}"
         stamps = dataclasses.replace(outcome.stamps, environment=self.gpu, run=name, when=when)

@@ -40,7 +40,7 @@ class Scripted:
         self.target = target
         self._script = script
 
-    def run(self, cell: Cell) -> tuple[Outcome, str]:
+    def run(self, cell: Cell, **_: bool) -> tuple[Outcome, str]:
         stamps = Stamps(
             model_sha256=prepare_variant(cell.variant).sha256,
             recipe_sha256=cell.variant.recipe.sha256(),

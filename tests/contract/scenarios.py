@@ -50,7 +50,8 @@ class Scenario:
 
 
 def _build(recipe: Recipe, capability: str | None = None) -> dict[str, Any]:
-    return {"kind": "build", "recipe": recipe.as_dict(), "compute_capability": capability}
+    job = {"kind": "build", "recipe": recipe.as_dict(), "compute_capability": capability}
+    return {**job, "weights": "", "plan": True}
 
 
 def _run(recipe: Recipe = Recipe()) -> dict[str, Any]:  # noqa: B008  (frozen)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import onnx
@@ -41,8 +42,13 @@ def test_the_fewest_nodes_are_left_in_float_and_quantisation_is_at_fault(
 ) -> None:
     path, left = tmp_path / "up.onnx", tmp_path / "left.onnx"
     model = network("deconvolution", depth=4)
+    report = tmp_path / "report"
     words = ("--target", "rtx17", "--ladder", "--leave-float", "auto", "--write", left)
-    assert check(model, path, *words) == 1
+    assert check(model, path, *words, "--json", tmp_path / "out.json", "--html", report) == 1
+    (entry,) = json.loads((tmp_path / "out.json").read_text())["further"]
+    assert entry["leave_float"]["nodes"] == ["/up/ConvTranspose"]
+    assert entry["ladder"]["at_fault"] == "yes"
+    assert 'id="further"' in (report / "index.html").read_text()
     said = capsys.readouterr().out
     assert "rtx17   precision_lost INT8 4/5  built         built    yes" in said
     assert (

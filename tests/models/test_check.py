@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from harness.cli.check_lines import told
 from harness.judge.cell import Judged, judge_cell
-from harness.models.check import Trouble, changes, coverage, ran, troubles, worse
+from harness.models.check import Trouble, changes, coverage, lost_by_time, ran, troubles, worse
 from harness.models.own import Wanted, own_case
 from harness.models.own.model import own_model
 from harness.plan import Cell
@@ -48,6 +49,18 @@ def test_one_node_that_leaves_its_narrow_type_is_worse_whatever_was_lost_before(
     ]
     assert worse(before, before) == frozenset()
     assert coverage(before) == (Precision.INT8, 1, 2)
+
+
+def test_nodes_that_lost_their_precision_come_by_what_they_take() -> None:
+    timed = replace(judged("fp32", "fp32").outcome.layers[0], time_ms=0.25)
+    slow = replace(judged("fp32", "fp32").outcome.layers[1], time_ms=1.5)
+    found = judged(layers=(timed, slow))
+    assert [(lost.node, taken) for lost, taken in lost_by_time(found)] == [("/b", 1.5), ("/a", 0.25)]
+    assert (
+        next(line for line in told([found], ()) if "ran in" in line) == "  /b ran in fp32, not int8 (1.5 ms)"
+    )
+    untimed = lost_by_time(judged("fp32", "fp32"))
+    assert [(lost.node, taken) for lost, taken in untimed] == [("/a", None), ("/b", None)]
 
 
 def test_a_float_that_becomes_another_is_told_of_what_multiplies_and_is_no_loss() -> None:

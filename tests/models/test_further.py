@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
 
+from harness.api.checked import Checked
 from harness.case import Profile, Recipe
 from harness.judge.cell import Judged
 from harness.layers import asked
 from harness.models.bench import Bench, kept, works
+from harness.models.blockers import blockers
+from harness.models.further import Asking, Further, Questions, latest
+from harness.models.further_json import as_json
 from harness.models.ladder import Fault, ladder
 from harness.models.leave_float import MOST_TRIES, leave_float, quantised_nodes
+from harness.models.own import OwnModel, Wanted
+from harness.models.own.model import own_model
 from harness.models.rewrites import REWRITES, unquantised
 from harness.models.workarounds import gain, workarounds
+from harness.report.further import further_beside
 from harness.words import Precision
 from tests.models.embedded import blocked, classifier, network
 from tests.models.fake import Engine, judged, refused, unbuilt
@@ -213,3 +222,63 @@ def test_no_gain_is_claimed_where_less_runs_in_what_it_is_asked_to() -> None:
     plain = unquantised(model, ["/front0a/Conv"])
     assert plain is not None
     assert gain(one_lost, judged(plain)) == "1 less asked for in INT8, nothing lost"
+
+
+class Engines:
+    """In place of `Tries`: what becomes of a model is made up."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    def judged(self, model: onnx.ModelProto, *_: object) -> Judged:
+        return judged(model, **self.engine(model))
+
+
+def asked_of(engine: Engine, questions: Questions) -> tuple[OwnModel, tuple[Further, ...]]:
+    own = own_model(network("plain", depth=4), "m.onnx", Wanted(), name="m")
+    before = [Engines(engine).judged(own.variant.build())]
+    asking = Asking(own, before, questions, Engines(engine))  # type: ignore[arg-type]
+    return own, latest(asking.answers())
+
+
+ALL = Questions(ladder=True, leave_float="auto", workarounds=True)
+
+
+def test_all_questions_are_answered_for_a_target_in_the_words_of_the_schema(tmp_path: Path) -> None:
+    _, (found,) = asked_of(refuses("/front0a/Conv"), ALL)
+    data = json.loads(json.dumps([as_json(found)]))
+    (tmp_path / "further.json").write_text(json.dumps(data))
+    assert further_beside(tmp_path) == tuple(data)
+    (entry,) = data
+    assert entry["ladder"]["at_fault"] == "yes"
+    assert (entry["leave_float"]["nodes"], entry["leave_float"]["helps"]) == (["/front0a/Conv"], True)
+    assert entry["workarounds"]["best"] in {each["name"] for each in entry["workarounds"]["tried"]}
+    assert entry["blockers"]["tries"] == found.blockers.tries if found.blockers else False
+
+
+def test_what_is_not_asked_or_needs_no_answer_is_null() -> None:
+    _, nothing = asked_of(lambda _: {}, Questions(leave_float="auto", workarounds=True))
+    assert nothing == ()
+    _, (ladder_alone,) = asked_of(lambda _: {}, ALL)
+    said = as_json(ladder_alone)
+    assert [said[key] is None for key in ("blockers", "ladder", "leave_float", "workarounds")] == [
+        True,
+        False,
+        True,
+        True,
+    ]
+    _, unasked = asked_of(refuses("/front0a/Conv"), Questions(blockers=False))
+    assert unasked == ()
+
+
+def test_a_notebook_shows_what_was_tried() -> None:
+    model = blocked()
+    before = judged(model, **refused(("/TopK", "TopK", "K <is> large")))
+    found = Further(before, blockers=blockers(model, before, lambda part, _: judged(part), clock=lambda: 0.0))
+    shown = Checked("m", (before,), (), (found,))
+    assert shown.tried("new") is found
+    assert "<td>TopK: /TopK</td>" in shown._repr_html_()
+    assert "<td>the rest builds</td>" in shown._repr_html_()
+    assert shown.further_json()[0]["blockers"]["found"][0]["nodes"] == ["/TopK"]
+    assert Checked("m", (before,)).tried("new").blockers is None
+    assert "Tried further" not in Checked("m", (before,))._repr_html_()

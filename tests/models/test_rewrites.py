@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import Any
 
 import numpy as np
 import onnx
@@ -19,6 +20,8 @@ from harness.models.rewrites.convolutions import (
     half_products,
     zeros_in_kernel,
 )
+from harness.models.rewrites.norms import layer_norm
+from harness.models.rewrites.padded import padded_channels
 from harness.models.rewrites.placement import (
     behind_activation,
     concat_after,
@@ -27,6 +30,7 @@ from harness.models.rewrites.placement import (
     mark_output,
 )
 from harness.models.rewrites.scales import float_bias, float_scalars, scalar_scale
+from harness.models.tensors import inferred
 from harness.run.numbers import Array, compare, make_inputs, reference
 from tests.models.embedded import classifier, network
 
@@ -276,6 +280,100 @@ def test_zeros_in_a_kernel_stand_for_its_dilation() -> None:
     assert wide is not None
     assert [item.name for item in wide.graph.node[0].attribute].count("dilations") == 0
     assert zeros_in_kernel(wide, ()) is None
+
+
+def odd(
+    *, group: int = 1, per_tensor: bool = False, stored: bool = False, last: bool = False
+) -> onnx.ModelProto:
+    """Return an INT8 convolution of 3 channels to 6, and a Relu behind it unless it is the last."""
+    g = Graph("odd", opset=13)
+    x = g.qdq(g.input("x", [1, 3, 6, 6]), name="/x", scale=0.02)
+    if stored:
+        weight = g.stored_weight("w", (6, 3, 3, 3), name="/w", axis=0)
+    elif per_tensor:
+        weight = g.qdq(g.weight("w", (6, 3 // group, 3, 3)), name="/w", scale=0.01)
+    else:
+        weight = g.weight_qdq(g.weight("w", (6, 3 // group, 3, 3)), name="/w")
+    y = g.conv(x, weight, name="/conv", bias=g.weight("b", (6,), spread=0.1), group=group)
+    g.output(y if last else g.node("Relu", [y], name="/relu"), [1, 6, 6, 6])
+    return g.model()
+
+
+@pytest.mark.parametrize("form", [{}, {"per_tensor": True}, {"stored": True}, {"last": True}])
+def test_channels_of_zeros_make_a_multiple_of_four_and_the_same_numbers(form: dict[str, bool]) -> None:
+    padded = padded_channels(odd(**form), {"/conv"})
+    assert off(odd(**form), padded) < 1e-6
+    assert padded is not None
+    (conv,) = (node for node in padded.graph.node if node.op_type == "Conv")
+    shapes = {
+        value.name: [dim.dim_value for dim in value.type.tensor_type.shape.dim]
+        for value in inferred(padded).graph.value_info
+    }
+    assert (shapes[conv.input[0]][1], shapes[conv.input[1]][:2]) == (4, [8, 4])
+    assert precisions(padded) == ["int8"]
+    assert padded_channels(padded, {"/conv"}) is None
+
+
+def test_a_depthwise_convolution_gets_as_many_groups_more() -> None:
+    model = depthwise(3)
+    padded = padded_channels(model, {"/conv"})
+    assert off(model, padded) < 1e-6
+    assert padded is not None
+    (conv,) = (node for node in padded.graph.node if node.op_type == "Conv")
+    assert [item.i for item in conv.attribute if item.name == "group"] == [4]
+    assert padded_channels(depthwise(8), {"/conv"}) is None
+
+
+def depthwise(channels: int) -> onnx.ModelProto:
+    g = Graph("depthwise", opset=13)
+    x = g.qdq(g.input("x", [1, channels, 6, 6]), name="/x", scale=0.02)
+    weight = g.weight_qdq(g.weight("w", (channels, 1, 3, 3)), name="/w")
+    g.output(g.conv(x, weight, name="/conv", group=channels), [1, channels, 6, 6])
+    return g.model()
+
+
+def test_what_cannot_be_padded_is_left_alone() -> None:
+    assert padded_channels(odd(), ()) is None
+    assert padded_channels(odd(group=3), {"/conv"}) is None
+    assert padded_channels(convolution(), {"/conv"}) is None
+
+
+def pieces(*, opset: int = 13, shifted: bool = True, axis: int = -1, power: bool = True) -> onnx.ModelProto:
+    """Return layer normalisation as exporters write it before opset 17."""
+    g = Graph("pieces", opset=opset)
+    x = g.input("x", [2, 5, 8])
+    centred = g.node("Sub", [x, g.node("ReduceMean", [x], name="/mean", axes=[axis])], name="/sub")
+    two = g.constant("two", [2.0], [])
+    square = (
+        g.node("Pow", [centred, two], name="/pow") if power else g.node("Mul", [centred] * 2, name="/pow")
+    )
+    variance = g.node("ReduceMean", [square], name="/variance", axes=[axis])
+    root = g.node("Sqrt", [g.node("Add", [variance, g.constant("e", [1e-5], [])], name="/add")], name="/sqrt")
+    y = g.node("Mul", [g.node("Div", [centred, root], name="/div"), g.weight("gamma", (8,))], name="/gamma")
+    if shifted:
+        y = g.node("Add", [y, g.weight("beta", (8,))], name="/beta")
+    g.output(y, [2, 5, 8])
+    return g.model()
+
+
+@pytest.mark.parametrize("form", [{}, {"opset": 17}, {"shifted": False}, {"power": False}])
+def test_pieces_of_layer_normalisation_become_one_operator(form: dict[str, Any]) -> None:
+    found = layer_norm(pieces(**form), ())
+    assert off(pieces(**form), found) < 1e-5
+    assert found is not None
+    assert operators(found) == ["LayerNormalization"]
+    assert found.opset_import[0].version == 17
+
+
+def test_other_chains_are_no_layer_normalisation() -> None:
+    assert layer_norm(pieces(axis=1), ()) is None
+    assert layer_norm(convolution(), ()) is None
+    shown = pieces()
+    shown.graph.output.append(
+        helper.make_tensor_value_info(shown.graph.node[6].output[0], TensorProto.FLOAT, [2, 5, 8])
+    )
+    assert shown.graph.node[6].op_type == "Div"
+    assert layer_norm(shown, ()) is None
 
 
 def test_no_rewrite_changes_the_model_that_it_is_given() -> None:

@@ -32,6 +32,7 @@ from harness.report.writer import results_json, schema_text
 from harness.words import Class
 from tests.report import factory
 from tests.report.poison import everywhere
+from tests.report.test_further import entry
 
 pytestmark = pytest.mark.unit
 
@@ -101,17 +102,17 @@ def test_the_schema_misses_no_field_and_names_none_that_is_not_there() -> None:
                 compare(data, option, where)
                 return
         if isinstance(data, dict) and "properties" in part:
-            # What is there only where GPUs took part, and where something is claimed.
-            assert set(data) | ({"by_gpu", "claimed"} if where == ".cells[]" else set()) == set(
-                part["properties"]
-            ), where
+            # What is there only where GPUs took part, where something is claimed, and where a check tried more.
+            now_and_then = {".cells[]": {"by_gpu", "claimed"}, "": {"further"}}.get(where, set())
+            assert set(data) | now_and_then == set(part["properties"]), where
             for key, value in data.items():
                 compare(value, part["properties"][key], f"{where}.{key}")
         elif isinstance(data, list):
             for value in data:
                 compare(value, part.get("items", {}), f"{where}[]")
 
-    for results in (factory.results(), real_results(), two_gpus()):
+    checked = dataclasses.replace(factory.results(), further=(entry(),))
+    for results in (factory.results(), real_results(), two_gpus(), checked):
         compare(json.loads(results_json(results)), schema(), "")
 
 

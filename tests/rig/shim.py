@@ -57,6 +57,7 @@ def _crash(*_: Any) -> None:
 
 
 ANSWERS: dict[str, engine.Answer] = {
+    "ITensor.dtype": lambda trt, *_: trt.DataType.FLOAT,
     "Builder.build_serialized_network": _build,
     "IExecutionContext.set_tensor_address": _set_address,
     "IExecutionContext.execute_async_v3": _execute,

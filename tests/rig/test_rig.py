@@ -6,6 +6,7 @@ the engine, a regression or something new. What real drivers and the real librar
 
 from __future__ import annotations
 
+import json
 import platform
 import shutil
 from collections.abc import Callable, Iterator
@@ -13,9 +14,13 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pytest
 
+from harness.case import Graph
+from harness.record.store import Store
 from tests import needs
+from tests.agent.test_plugins import library
 from tests.contract.bindings import VERSIONS, Bindings
 from tests.rig.machine import GPUS, Rig
 from tests.waiting import HANGS
@@ -190,3 +195,42 @@ def test_an_engine_that_refuses_a_context_is_not_the_machine(bench: MakeRig) -> 
     rig = bench(answers={"ICudaEngine.create_execution_context": None})
     rig.run()
     assert {cell["class"] for cell in rig.cells().values()} == {"load_failed"}
+
+
+@pytest.mark.parametrize(
+    "version",
+    [
+        pytest.param(version, id=name, marks=() if name == "10.16" else pytest.mark.long)
+        for name, version in CHOSEN.items()
+    ],
+)
+def test_a_model_of_the_user_s_is_calibrated_with_own_batches_and_loads_own_plugins(
+    bench: MakeRig, version: Bindings
+) -> None:
+    """In the real bindings, over a stub of the library and of the driver; where there are no calibrators it is said."""
+    rig = bench(version)
+    rig.write()
+    folder = rig.folder
+    (folder / "m.onnx").write_bytes(relu())
+    np.savez(folder / "batches.npz", x=np.arange(6, dtype=np.float32).reshape(3, 1, 2))
+    library(folder)
+    words = (*("check", "m.onnx", "--via", "venv"), "--json", "out.json", "--html", "report")
+    done = rig.harness(*words, "--plugin", "libmine.so", "--calibration", "batches.npz")
+    (cell,) = json.loads((folder / "out.json").read_text())["cells"]
+    removed = version.version.startswith("11")
+    assert cell["class"] == ("api_removed" if removed else "ok"), done.stdout + done.stderr
+    if removed:
+        assert "IBuilderConfig.int8_calibrator" in cell["reason"]
+        done = rig.harness(*words, "--plugin", "libmine.so")
+        (cell,) = json.loads((folder / "out.json").read_text())["cells"]
+        assert cell["class"] == "ok", done.stdout + done.stderr
+    # Once where it is built, and once where it is run.
+    log = Store(folder / "report").log(cell["log_sha256"])
+    assert log.count("mine is here") == 2
+
+
+def relu() -> bytes:
+    graph = Graph("relu")
+    graph.node("Relu", [graph.input("x", [1, 2])], name="relu", output="y")
+    graph.output("y", [1, 2])
+    return graph.model().SerializeToString()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -41,6 +42,9 @@ class Tape:
             assert frame.job != self.job
             self.job = frame.job
         self.sent += data
+
+    def place(self, folder: Path, files: Sequence[str]) -> str:
+        raise NotImplementedError
 
     def receive(self, timeout: float | None = None) -> bytes:
         data = next(self._said, b"")

@@ -114,15 +114,20 @@ def _run_cuda(job: Message, parts: Dict[str, bytes], emit: Emit) -> None:
 def _run(
     job: Message, parts: Dict[str, bytes], provider: str, timed: Callable[..., None], emit: Emit
 ) -> None:
-    model = parts["model"]
+    model, beside = parts["model"], job["weights"]
+    if beside:
+        # Of a model in memory these versions look for what lies beside it in the current folder.
+        os.chdir(beside)
     with tempfile.TemporaryDirectory() as folder:
         with phase(emit, "parse"):
             _session(model, provider, optimise=False)
         with phase(emit, "build"):
-            optimised = os.path.join(folder, "optimised.onnx")
+            # It would be written with all weights.
+            optimised = "" if beside else os.path.join(folder, "optimised.onnx")
             session = _session(model, provider, save_to=optimised)
-        with open(optimised, "rb") as file:
-            emit("layers", file.read(), source="ort_graph")
+        if optimised:
+            with open(optimised, "rb") as file:
+                emit("layers", file.read(), source="ort_graph")
         if job["kind"] == "build":
             return
         with phase(emit, "run"):

@@ -1,8 +1,10 @@
 """A user's own models: as variants that no case file describes, with the data and the shapes that the user gives."""
 
-from harness.models.own.data import Given, OwnPrepared, check_given, read_npz
+from harness.models.own.building import built_with, read_libraries
+from harness.models.own.data import Given, OwnPrepared, check_given
 from harness.models.own.model import OwnModel, Wanted, load_own, own_case
 from harness.models.own.shapes import Shapes, parse_shapes
+from harness.run.numbers.given import read_npz
 
 __all__ = [
     "Given",
@@ -10,9 +12,11 @@ __all__ = [
     "OwnPrepared",
     "Shapes",
     "Wanted",
+    "built_with",
     "check_given",
     "load_own",
     "own_case",
     "parse_shapes",
+    "read_libraries",
     "read_npz",
 ]

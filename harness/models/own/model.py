@@ -6,7 +6,7 @@ import contextlib
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from harness.case.model import Built, serialise
 from harness.errors import HandledError
 from harness.layers import asked, wished
 from harness.models.own.shapes import Shapes, profiles
-from harness.models.reading import read_model
+from harness.models.reading import read_beside
 from harness.models.suites.suite import describe
 from harness.run.child import ChildFailed, stream
 from harness.run.prepare_in_child import MEMORY_MIB, SECONDS
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import onnx
 
     from harness.record.outcome import Node
+    from harness.run.weights import Weights
     from harness.words import Precision
 
 _REMEDY = "give the path of an .onnx file"
@@ -56,7 +57,10 @@ class Wanted:
 
 @dataclass(frozen=True)
 class OwnModel:
-    """A model of the user's: `label` is what the user called it; `assumed` are sentences on what nobody said."""
+    """A model of the user's: `label` is what the user called it; `assumed` are sentences on what nobody said.
+
+    `weights` are those that stay in their files.
+    """
 
     label: str
     variant: Variant
@@ -64,6 +68,7 @@ class OwnModel:
     opset: str
     wishes: tuple[tuple[str, Precision], ...]
     assumed: tuple[str, ...] = ()
+    weights: Weights | None = None
 
 
 def load_own(path: Path, wanted: Wanted = Wanted(), *, name: str = "") -> OwnModel:
@@ -93,7 +98,12 @@ def _loaded(folder: Path, path: Path, wanted: Wanted, name: str) -> Iterator[Own
     # The process that children are forked from has a folder of its own.
     os.chdir(folder)
     try:
-        yield own_model(read_model(path, _REMEDY), str(path), wanted, name=name or word(path.stem))
+        model, weights = read_beside(path, _REMEDY)
+        own = own_model(model, str(path), wanted, name=name or word(path.stem))
+        if weights is not None:
+            said = f"{weights} of weights stay in their files; no reference is computed"
+            own = replace(own, weights=weights, assumed=(*own.assumed, said))
+        yield own
     except HandledError as error:
         yield str(error)
 

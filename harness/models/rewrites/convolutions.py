@@ -17,9 +17,6 @@ from harness.models.rewrites.unquantised import float_operand, unquantised
 if TYPE_CHECKING:
     import onnx
 
-#: Channels a group that INT8 kernels take are multiples of this.
-_BY = 4
-
 
 def float_weights(model: onnx.ModelProto, blamed: Collection[str]) -> onnx.ModelProto | None:
     """Return a model without Q/DQ on the weights of the convolutions that are blamed."""

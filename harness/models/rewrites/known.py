@@ -14,6 +14,8 @@ from harness.models.rewrites.convolutions import (
     zeros_in_kernel,
 )
 from harness.models.rewrites.half import half
+from harness.models.rewrites.norms import layer_norm
+from harness.models.rewrites.padded import padded_channels
 from harness.models.rewrites.placement import (
     behind_activation,
     concat_after,
@@ -67,6 +69,13 @@ REWRITES = (
         float_scalars,
     ),
     Rewrite(
+        "layer-norm",
+        "LayerNormalization of opset 17 in place of its pieces",
+        "nothing: the same numbers but for rounding; the model becomes one of opset 17",
+        ("q_plugin_dq.layernorm-native", "norms.layernorm-op-large"),
+        layer_norm,
+    ),
+    Rewrite(
         "concat-after",
         "Q/DQ behind a Concat of unlike scales in place of its inputs",
         "accuracy: what was joined has the largest of the scales",
@@ -100,6 +109,13 @@ REWRITES = (
         "time and memory: it is not fused with what follows, and is copied out",
         ("conv_silu.int8-mark-conv", "conv_silu.qdq-mark-conv"),
         mark_output,
+    ),
+    Rewrite(
+        "padded-channels",
+        "channels of zeros beside those of convolutions whose channels are no multiple of four",
+        "time and memory: a Pad before, a Slice behind, and larger weights; the numbers are the same",
+        ("depthwise_qdq.qdq-c8",),
+        padded_channels,
     ),
     Rewrite(
         "zeros-in-kernel",

@@ -21,6 +21,7 @@ from harness.report.compare.pairs import Column
 from harness.report.compare.upgrade import default_pair, upgrade
 from harness.report.counts import attention, clusters, counts, nobody_ran, without_guesses
 from harness.report.errors import READING, error_entries
+from harness.report.further import further_rows
 from harness.report.labels import BUCKETS, CORNERS, KINDS, MARKS, ROLES
 from harness.report.packed import RESULTS
 from harness.report.page.cells import look, spoken
@@ -114,6 +115,7 @@ def render(results: Results, archives: Sequence[str] = (), models: Mapping[str, 
             errors=error_entries(results),
             news=news(results),
             questions=questions(results),
+            further=further_rows(results.further),
             runs=_runs(results),
         )
     )

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 CALL_TIMEOUT = 60
 #: The daemons that answered this process: None, or since when one is gone.
 MET: dict[str, float | None] = {}
+_FILTERS: dict[str, bool] = {}
 _ARCHITECTURES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 
 
@@ -33,7 +34,8 @@ class Daemon:
     """What the daemon says of its machine: its host name, its architecture (amd64 or arm64).
 
     `desktop` is True of Docker Desktop, whose daemon runs in a virtual machine of its own on the caller's machine.
-    `root` is the folder there that images are kept in, "" where it does not say.
+    `root` is the folder there that images are kept in, "" where it does not say. `filters` says whether it can refuse
+    a container system calls: not every kernel can.
     """
 
     version: str
@@ -43,6 +45,7 @@ class Daemon:
     address: str
     desktop: bool = False
     root: str = ""
+    filters: bool = True
 
     @property
     def nearby(self) -> bool:
@@ -121,7 +124,20 @@ def daemon(timeout: int = 10, host: str = "") -> Daemon:
         address=address(host),
         desktop=info.get("OperatingSystem") == "Docker Desktop",
         root=_root(info),
+        filters=_filters(info),
     )
+
+
+def filters(client: docker.DockerClient, host: str = "") -> bool:
+    """Tell whether the daemon of a client can refuse system calls to a container; asked once."""
+    where = address(host)
+    if where not in _FILTERS:
+        _FILTERS[where] = _filters(client.info())
+    return _FILTERS[where]
+
+
+def _filters(info: dict[str, Any]) -> bool:
+    return any("seccomp" in str(option) for option in info.get("SecurityOptions") or ())
 
 
 def _root(info: dict[str, Any]) -> str:

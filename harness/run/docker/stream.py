@@ -7,27 +7,35 @@ attached before the container starts, so that not a byte is missed.
 from __future__ import annotations
 
 import contextlib
+import errno
 import socket
 import struct
+import tarfile
 import threading
 import time
 import uuid
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import requests
 from docker.errors import APIError, DockerException, NotFound
 
 from harness.errors import InfraError
-from harness.run.docker.client import connect, explanation, knock
-from harness.run.docker.options import Options, create_arguments
+from harness.run.docker.client import connect, explanation, filters, knock
+from harness.run.docker.options import UNFILTERED, WEIGHTS, Options, create_arguments
 from harness.run.docker.reaper import PROJECT_LABEL, labels, leave
 from harness.run.transport.api import LADDER, SEND_TIMEOUT, AgentGoneError, ExitStatus, signal_name
 from harness.run.transport.buffers import Deadline, Inbox, Tail
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
     import docker
 
 _CHUNK = 1 << 18
+#: Bytes of a file that are in memory at a time.
+_PIECE = 1 << 22
 #: Frame header of a multiplexed stream (Docker Engine API, "Attach to a container"): stream, padding, length.
 _HEADER = struct.Struct(">BxxxI")
 _STDERR = 2
@@ -49,6 +57,25 @@ def split_frames(held: bytearray) -> list[tuple[int, bytes]]:
     return frames
 
 
+def tarred(folder: Path, files: Sequence[str]) -> Iterator[bytes]:
+    """Yield an archive of files in pieces, as it is read; raises OSError for one that became shorter meanwhile."""
+    for name in files:
+        path = folder / name
+        head = tarfile.TarInfo(name)
+        head.size, head.mode = path.stat().st_size, 0o444
+        yield head.tobuf(tarfile.PAX_FORMAT)
+        left = head.size
+        with path.open("rb") as file:
+            while left:
+                piece = file.read(min(left, _PIECE))
+                if not piece:
+                    raise OSError(errno.EIO, f"{path} became shorter while it was read")
+                left -= len(piece)
+                yield piece
+        yield bytes(-head.size % tarfile.BLOCKSIZE)
+    yield bytes(2 * tarfile.BLOCKSIZE)
+
+
 class DockerTransport:
     """The agent as the command of a container of its own."""
 
@@ -67,10 +94,13 @@ class DockerTransport:
         self._host = host
         self._client: docker.DockerClient = connect(host=host)
         try:
-            made = create_arguments(options, labels(target, run))
+            made = create_arguments(self._confined(options), labels(target, run))
             self._container = self._client.containers.create(name=self.name, **made)
             self._stream.attach(self._client, self._container.id)
             self._container.start()
+        except InfraError:
+            self._discard()
+            raise
         except (DockerException, requests.RequestException) as error:
             self._discard()
             raise InfraError(
@@ -78,6 +108,14 @@ class DockerTransport:
             ) from error
         self._pump = threading.Thread(target=self._drain, name=f"pump-{self.name}", daemon=True)
         self._pump.start()
+
+    def _confined(self, options: Options) -> Options:
+        """Return the options as this daemon can have them; raises InfraError where that is too little."""
+        if options.filtered and not filters(self._client, self._host):
+            if options.untrusted:
+                raise InfraError(f"an untrusted model is not run: {UNFILTERED}")
+            return replace(options, filtered=False)
+        return options
 
     def _drain(self) -> None:
         held = bytearray()
@@ -99,6 +137,17 @@ class DockerTransport:
         if self._closed or self._inbox.ended:
             raise AgentGoneError("the agent is gone")
         self._stream.send(data, timeout, lambda: self._inbox.ended)
+
+    def place(self, folder: Path, files: Sequence[str]) -> str:
+        """See `Transport.place`: they go in pieces into a volume of the container's, over the daemon's own line."""
+        try:
+            knock(self._host)
+            self._container.put_archive(WEIGHTS, tarred(folder, files))
+        except (DockerException, requests.RequestException, OSError) as error:
+            raise InfraError(
+                f"the weights in {folder} could not be brought into a container: {explanation(error)}"
+            ) from error
+        return WEIGHTS
 
     def receive(self, timeout: float | None = None) -> bytes:
         """See `Transport.receive`."""

@@ -38,7 +38,7 @@ class NotFeedable(Exception):
 
 
 def make_inputs(
-    model: onnx.ModelProto, profiles: Sequence[Profile] = (), *, seed: int = 0
+    model: onnx.ModelProto, profiles: Sequence[Profile] = (), *, seed: int = 0, beside: bool = False
 ) -> dict[str, Array]:
     """Return one array for each network input, the same on every machine for the same name, shape and seed.
 
@@ -46,21 +46,23 @@ def make_inputs(
     type goes, booleans even odds. Raises what `check_sizes` raises, before any array is made.
     """
     return {
-        name: _random(name, shape, word, seed) for name, (word, shape) in check_sizes(model, profiles).items()
+        name: _random(name, shape, word, seed)
+        for name, (word, shape) in check_sizes(model, profiles, beside=beside).items()
     }
 
 
 def check_sizes(
-    model: onnx.ModelProto, profiles: Sequence[Profile] = ()
+    model: onnx.ModelProto, profiles: Sequence[Profile] = (), *, beside: bool = False
 ) -> dict[str, tuple[str, tuple[int, ...]]]:
     """Return the element type, as the wire's word, and the shape of each network input; allocate nothing.
 
     A dynamic dimension takes the profile's optimum. Raises NotFeedable for an input that is not a tensor of numbers,
     ValueError where no profile gives a dynamic dimension, where inputs are too large, and where an initialiser has
-    less data than it declares.
+    less data than it declares, or has it in another file, unless its weights may lie `beside` it.
     """
     for label, tensor in _constants(model.graph):
-        _check_data(label, tensor)
+        if not (beside and tensor.data_location == TensorProto.EXTERNAL):
+            _check_data(label, tensor)
     optimum = {profile.input: profile.optimum for profile in profiles}
     constants = {initializer.name for initializer in model.graph.initializer}
     constants |= {initializer.values.name for initializer in model.graph.sparse_initializer}

@@ -22,6 +22,13 @@ def dtype_of(word: str) -> np.dtype[Any]:
     return np.dtype(helper.tensor_dtype_to_np_dtype(ELEMENTS[word].onnx))
 
 
+def length_of(number: int, shape: Sequence[int]) -> int:
+    """Return how many bytes a tensor of ONNX's type takes; raises ValueError for one that the wire has no form for."""
+    if number not in WORDS or any(extent < 0 for extent in shape):
+        raise ValueError(f"element type {number} of shape {list(shape)} has no wire form")
+    return size(WORDS[number], shape)
+
+
 def is_carried(value: object) -> bool:
     """Tell whether the wire has a form for a value: it has none for sequences, strings and complex numbers."""
     return isinstance(value, (np.ndarray, np.generic)) and value.dtype.name in ELEMENTS

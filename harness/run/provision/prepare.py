@@ -44,13 +44,15 @@ def prepare(  # noqa: PLR0913
     """Make the target's environment, or find it made, and return it.
 
     What the machine lacks is found out first and offline, so that a machine without a GPU never pulls an image that
-    needs one. "auto" takes Docker where its daemon answers and the image is to be had, else a virtual environment;
-    where a large image waits for `pulling` to allow it, or a pull breaks off, no virtual environment takes its place.
-    With `ignore_needs` what the machine lacks is tried without, where that is not impossible. Unless `allow_build`
-    nothing is made or pulled, and NotMade raised for what is not here. Raises Unavailable when the target cannot run
-    here, InfraError when the machinery fails. Safe to call from several processes at once: one does the work, the
-    others wait for it.
+    needs one. "auto" takes Docker where its daemon answers and the image is to be had, else a virtual environment, but
+    for an untrusted target; where a large image waits for `pulling` to allow it, or a pull breaks off, no virtual
+    environment takes its place. With `ignore_needs` what the machine lacks is tried without, where that is not
+    impossible. Unless `allow_build` nothing is made or pulled, and NotMade raised for what is not here. Raises
+    Unavailable when the target cannot run here, InfraError when the machinery fails. Safe to call from several
+    processes at once: one does the work, the others wait for it.
     """
+    if target.untrusted and via == "auto":
+        via = "docker"
     host = host or _looked_at(target, via, pulling)
     lacking = can_run(target, host, via, ignore_needs=ignore_needs)
     if lacking is not None:

@@ -17,6 +17,8 @@ def can_run(target: Target, host: Host, via: Via = "auto", *, ignore_needs: bool
 
     With `ignore_needs` only what makes it impossible counts.
     """
+    if target.untrusted and via == "venv":
+        return "needs Docker, as it is untrusted; leave --via venv out"
     if target.host and via == "venv":
         return f"needs its host {target.host}, where engines run in containers alone; leave --via venv out"
     if target.host and host.docker is None:

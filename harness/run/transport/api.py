@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from harness.errors import InfraError
@@ -63,6 +65,9 @@ class Transport(Protocol):
         Raises AgentGoneError when the agent has ended or does not read for `timeout` seconds. How much it got
         is unknown then; what it said before can still be received.
         """
+
+    def place(self, folder: Path, files: Sequence[str]) -> str:
+        """Bring files of a folder where the agent can read them, and return that place; raises InfraError."""
 
     def receive(self, timeout: float | None = None) -> bytes:
         """Return the next bytes of the agent's output, b"" when it has ended.

@@ -23,7 +23,7 @@ from harness.run import docker
 from harness.run.docker import ALL_GPUS, DockerTransport, Options, command_line
 from harness.run.docker.images import canonical
 from harness.run.docker.options import create_arguments
-from harness.run.docker.reaper import RUN_LABEL
+from harness.run.docker.reaper import RUN_LABEL, leave, reap
 from harness.run.docker.stream import split_frames
 from tests import needs
 from tests.waiting import PATIENCE, wait_for
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[3]
 SLEEP = "import time; print('up', flush=True); time.sleep(600)"
 SELF_PORTRAIT = """
-import json, os, socket
+import json, os
 def can(act):
     try:
         act()
@@ -47,7 +47,7 @@ print(json.dumps({
     "no_new_privileges": status["NoNewPrivs"].strip(), "first": os.getpid() == 1,
     "read_only_root": bool(os.statvfs("/").f_flag & os.ST_RDONLY),
     "writes_root": can(lambda: open("/scratch", "w")), "writes_tmp": can(lambda: open("/tmp/scratch", "w")),
-    "interfaces": [name for _, name in socket.if_nameindex()],
+    "interfaces": os.listdir("/sys/class/net"),
     "exec_tmp": "noexec" not in next(line for line in open("/proc/mounts") if " /tmp " in line),
 }), flush=True)
 """
@@ -110,16 +110,16 @@ def test_the_pasted_command_line_makes_the_same_container() -> None:
     needs.program("docker")
     code = SLEEP
     name = f"toy-{uuid.uuid4().hex[:8]}"
-    line = command_line(options(code)).replace("docker run", f"docker run --name {name}", 1)
+    line = command_line(options(code, weights=True)).replace("docker run", f"docker run --name {name}", 1)
     pasted = subprocess.Popen(shlex.split(line), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    ours = DockerTransport(options(code), target="toy", run="test")
+    ours = DockerTransport(options(code, weights=True), target="toy", run="test")
     try:
         assert pasted.stdout is not None
         assert pasted.stdout.readline() == b"up\n"
         one, other = inspect(ours.name), inspect(name)
     finally:
         ours.close()
-        subprocess.run(["docker", "rm", "-f", name], capture_output=True, check=False)
+        subprocess.run(["docker", "rm", "-fv", name], capture_output=True, check=False)
         pasted.communicate(timeout=PATIENCE)
     # A run by hand cleans up after itself; ours is asked how it ended first. An unset list is [] or null.
     unlike = {
@@ -162,6 +162,36 @@ def test_closing_removes_the_container_and_every_descriptor() -> None:
     assert descriptors() == before
     with pytest.raises(subprocess.CalledProcessError):
         inspect(name)
+
+
+READS_WEIGHTS = """
+import os, sys
+print("up", flush=True)
+sys.stdin.readline()
+with open("/weights/w.bin", "rb") as file:
+    print(len(file.read()), os.access("/weights/w.bin", os.W_OK), os.access("/weights", os.W_OK), flush=True)
+import time; time.sleep(600)
+"""
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("reaped", [False, True], ids=["closed", "reaped"])
+def test_weights_lie_in_a_volume_that_goes_with_the_container(tmp_path: Path, reaped: bool) -> None:
+    (tmp_path / "w.bin").write_bytes(bytes(9 << 20))
+    made = DockerTransport(options(READS_WEIGHTS, weights=True), target="toy", run="test")
+    try:
+        assert made.receive(PATIENCE) == b"up\n"
+        assert made.place(tmp_path, ["w.bin"]) == "/weights"
+        made.send(b"\n")
+        assert made.receive(PATIENCE).split() == [str(9 << 20).encode(), b"False", b"False"]
+        (volume,) = (each["Name"] for each in inspect(made.name)["Mounts"] if each["Type"] == "volume")
+        if reaped:
+            leave(made.name)
+            assert made.name in reap()
+    finally:
+        made.close()
+    found = subprocess.run(["docker", "volume", "inspect", volume], capture_output=True, check=False)
+    assert found.returncode != 0
 
 
 @pytest.mark.integration
@@ -260,7 +290,7 @@ def test_a_daemon_behind_tcp_works_alike(monkeypatch: pytest.MonkeyPatch) -> Non
     if not local.startswith("unix://"):
         pytest.skip(f"the daemon is at {local} already")
     code = "import sys; data = sys.stdin.buffer.read(); print(len(data), sum(data[::4096]))"
-    chosen = options(code)
+    chosen = options(code, weights=True)
     proxy = Proxy(local.removeprefix("unix://"))
     proxy.start()
     monkeypatch.setenv("DOCKER_HOST", proxy.address)

@@ -1,13 +1,15 @@
 """ONNX bytes and a recipe -> a serialised plan."""
 
+import os
 from typing import Any, Dict, Tuple
 
 from harness.agent import gpu
 from harness.agent.calibration import make_calibrator
 from harness.agent.cuda import Device
-from harness.agent.engines import Emit, Failed, phase, said
+from harness.agent.engines import Emit, Failed, MachineFault, phase, said
 from harness.agent.engines.tensorrt import api, plugins
-from harness.agent.protocol import Message
+from harness.agent.protocol import BODIES_LIMIT, Message
+from harness.agent.tensors import narrowed, read_shape
 
 
 def build(job: Message, parts: Dict[str, bytes], emit: Emit) -> None:
@@ -15,11 +17,11 @@ def build(job: Message, parts: Dict[str, bytes], emit: Emit) -> None:
     recipe = job["recipe"]
     api.check_recipe(recipe)
     logger = api.make_logger(emit)
-    plugins.load(recipe, logger)
+    plugins.load(recipe, logger, parts)
     with phase(emit, "parse"):
         builder, network, parser = make_parser(logger, recipe["typing"])
         _set_parser_flags(parser, recipe)
-        _parse(parser, parts["model"], emit)
+        _parse(parser, parts["model"], job["weights"], emit)
         _mark_outputs(network, recipe["mark_outputs"])
     device = gpu.opened() if recipe["calibrator"] else None
     try:
@@ -35,8 +37,11 @@ def build(job: Message, parts: Dict[str, bytes], emit: Emit) -> None:
             plan = said(builder.build_serialized_network, network, config)
             if plan is None:
                 raise Failed("build_serialized_network returned no engine")
-            data = bytes(plan)
-        emit("plan", data)
+            length = memoryview(plan).nbytes
+            if job["plan"] and length > BODIES_LIMIT:
+                raise MachineFault("an engine of %d MiB does not pass the stream" % (length >> 20))
+            data = bytes(plan) if job["plan"] else b""
+        emit("plan", data, bytes=length)
         if device is not None and config.int8_calibrator.cache:
             emit("calibration_cache", config.int8_calibrator.cache)
     finally:
@@ -58,8 +63,9 @@ def _set_parser_flags(parser: Any, recipe: Dict[str, Any]) -> None:
         (parser.set_flag if on else parser.clear_flag)(flag)
 
 
-def _parse(parser: Any, model: bytes, emit: Emit) -> None:
-    if said(parser.parse, model):
+def _parse(parser: Any, model: bytes, weights: str, emit: Emit) -> None:
+    # What lies beside a model is looked for in the folder of a path that need not be there.
+    if said(parser.parse, model, *([os.path.join(weights, "model.onnx")] if weights else [])):
         return
     for index in range(parser.num_errors):
         error = parser.get_error(index)
@@ -102,9 +108,21 @@ def _configure(config: Any, job: Message) -> None:
 def _calibrate(
     config: Any, network: Any, recipe: Dict[str, Any], parts: Dict[str, bytes], device: Device
 ) -> None:
-    names = [network.get_input(index).name for index in range(network.num_inputs)]
-    inputs = {name: parts[name] for name in names}
+    fed = [network.get_input(index) for index in range(network.num_inputs)]
+    if recipe["calibrator"].get("data"):
+        inputs = {tensor.name: _batches(tensor, parts) for tensor in fed}
+    else:
+        inputs = {tensor.name: parts[tensor.name] for tensor in fed}
     config.int8_calibrator = make_calibrator(api.trt, recipe["calibrator"], inputs, device)
+
+
+def _batches(tensor: Any, parts: Dict[str, bytes]) -> bytes:
+    """Return an input's own batches, one behind the other, in the element type that the network takes."""
+    part = "calibration:" + tensor.name
+    try:
+        return narrowed(parts[part], read_shape(parts["shape:" + part]), api.datatype_name(tensor.dtype))
+    except ValueError as error:
+        raise Failed("calibration of input %s %s" % (tensor.name, error)) from error
 
 
 def _set_precision_flags(config: Any, recipe: Dict[str, Any]) -> None:

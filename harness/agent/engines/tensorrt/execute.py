@@ -1,6 +1,5 @@
 """A serialised plan -> layers, numbers and latency, on a GPU."""
 
-import array
 from typing import Any, Dict, List, Tuple
 
 from harness.agent import gpu
@@ -8,17 +7,14 @@ from harness.agent.cuda import CudaError, Device, Stopwatch
 from harness.agent.engines import Emit, Failed, phase, said
 from harness.agent.engines.tensorrt import api, plugins
 from harness.agent.protocol import Message
-from harness.agent.tensors import read_shape, size
-
-#: What the parser narrows, with the codes of `array`: INT64 up to 8.6, DOUBLE up to TensorRT for RTX 1.7 at least.
-_NARROWED = {"int32": ("int64", "i", "q"), "float32": ("float64", "f", "d")}
+from harness.agent.tensors import narrowed, read_shape, size
 
 
 def run(job: Message, parts: Dict[str, bytes], emit: Emit) -> None:
     """Load the plan, inspect it, run it once on the given inputs; where the job is timed, time it, then profile it."""
     logger = api.make_logger(emit)
     # A new child knows none of the plugins that its plan was built with.
-    plugins.load(job["recipe"], logger)
+    plugins.load(job["recipe"], logger, parts)
     try:
         with gpu.opened() as device:
             with phase(emit, "load"):
@@ -72,16 +68,11 @@ def _bind(engine: Any, context: Any, device: Device, parts: Dict[str, bytes]) ->
 
 def _as_taken(name: str, engine: Any, parts: Dict[str, bytes]) -> bytes:
     """Return an input's bytes in the element type that the engine takes, which may be narrower than the model's."""
-    shape = read_shape(parts["shape:" + name])
-    dtype, data = api.datatype_name(engine.get_tensor_dtype(name)), parts[name]
-    wide, code, wide_code = _NARROWED.get(dtype, (dtype, "", ""))
-    if wide != dtype and len(data) == size(wide, shape):
-        data = array.array(code, array.array(wide_code, data)).tobytes()
-    if len(data) != size(dtype, shape):
-        raise Failed(
-            "input %s takes the shape %s of %s and was given %d bytes" % (name, list(shape), dtype, len(data))
-        )
-    return data
+    dtype = api.datatype_name(engine.get_tensor_dtype(name))
+    try:
+        return narrowed(parts[name], read_shape(parts["shape:" + name]), dtype)
+    except ValueError as error:
+        raise Failed("input %s %s" % (name, error)) from error
 
 
 def _execute(context: Any, device: Device) -> None:

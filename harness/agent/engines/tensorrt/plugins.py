@@ -5,6 +5,7 @@ import glob
 import os
 from typing import Any, Dict, List
 
+from harness.agent import family
 from harness.agent.engines import Unavailable
 from harness.agent.engines.tensorrt import api, identity
 
@@ -15,18 +16,37 @@ FOLDER = os.environ.get("COMPAT_PLUGIN_DIR", "/opt/compat/plugins")
 _registered: List[Any] = []
 
 
-def load(recipe: Dict[str, Any], logger: Any) -> None:
-    """Make the plugins known that come with TensorRT, and CompatIdentity where the recipe needs it.
+def load(recipe: Dict[str, Any], logger: Any, parts: Dict[str, bytes]) -> None:
+    """Make the plugins known that come with TensorRT, the user's libraries, and CompatIdentity where it is needed.
 
-    Raises Unavailable where the image has none and the version takes none in Python. TensorRT for RTX has no call that
-    adds a plugin: nothing is loaded there, and its parser says that there is no such plugin.
+    Raises Unavailable where the image has none and the version takes none in Python, and for a library that does not
+    load. TensorRT for RTX has no call that adds a plugin: nothing is loaded there, and its parser says that there is no
+    such plugin.
     """
+    for library in recipe.get("libraries", ()):
+        _load_own(library["name"], parts["library:" + library["sha256"]])
     taken = api.has("INetworkDefinition.add_plugin_v2") or api.has("INetworkDefinition.add_plugin_v3")
     if recipe["plugin"] is not None and taken and not _load_library():
         _register_python()
     # Without this the parser cannot find InstanceNormalization_TRT when NATIVE_INSTANCENORM is off.
     if api.has("init_libnvinfer_plugins"):
         api.trt.init_libnvinfer_plugins(logger, "")
+
+
+def _load_own(name: str, data: bytes) -> None:
+    """Load a library out of memory, for there may be no place that a program can be loaded from."""
+    handle = os.memfd_create("plugin")
+    with open(handle, "wb", closefd=False) as file:
+        file.write(data)
+    # This process's descriptors are closed to itself too, by their names. Nobody else of this job is there yet.
+    family.close_to_others(closed=False)
+    try:
+        ctypes.CDLL("/proc/self/fd/%d" % handle)
+    except OSError as error:
+        why = str(error).replace("/proc/self/fd/%d" % handle, name)
+        raise Unavailable("needs a %s that loads beside this version: %s" % (name, why)) from error
+    finally:
+        family.close_to_others()
 
 
 def _load_library() -> bool:

@@ -1,0 +1,160 @@
+"""What is tried of a model beyond itself: parts of it, without its Q/DQ, and rewritten; the answers by target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import onnx
+
+from harness.errors import HandledError
+from harness.models.bench import Bench, works
+from harness.models.blockers import OF_A_NODE, Blockers, blockers
+from harness.models.check import ran, troubles
+from harness.models.ladder import Ladder, ladder
+from harness.models.leave_float import LeftFloat, leave_float, quantised_nodes
+from harness.models.own import Given
+from harness.models.rewrites import unquantised
+from harness.models.workarounds import Workarounds, workarounds
+from harness.suggest import did_you_mean
+
+if TYPE_CHECKING:
+    from harness.judge.cell import Judged
+    from harness.models.own import OwnModel
+    from harness.models.tries import Tries
+
+_AUTO = "auto"
+
+
+@dataclass(frozen=True)
+class Questions:
+    """What is asked; `leave_float` is "auto", nodes with commas between, or "" for nothing."""
+
+    blockers: bool = True
+    ladder: bool = False
+    leave_float: str = ""
+    workarounds: bool = False
+
+    def named(self, model: OwnModel) -> tuple[str, ...]:
+        """Return the nodes that are to be left in floating point, none for "auto"; raises HandledError for others."""
+        if self.leave_float in ("", _AUTO):
+            return ()
+        named = tuple(filter(None, (each.strip() for each in self.leave_float.split(","))))
+        known = quantised_nodes(graph_of(model))
+        for name in named:
+            if name not in known:
+                what = did_you_mean(name, known) if known else "none of its nodes is quantised"
+                raise HandledError(f"--leave-float {name!r}: is no quantised node of {model.label}; {what}")
+        return named
+
+
+@dataclass(frozen=True)
+class Further:
+    """The answers for one model on one target, of which `before` says what became of the whole; None if not asked.
+
+    A question is not asked of a target that has no such trouble: blockers of what fails to build, the last two of what
+    fails or loses its precision.
+    """
+
+    before: Judged
+    blockers: Blockers | None = None
+    ladder: Ladder | None = None
+    left: LeftFloat | None = None
+    workarounds: Workarounds | None = None
+
+    @property
+    def target(self) -> str:
+        """Return the target's name."""
+        return self.before.cell.target.name
+
+    @property
+    def answered(self) -> bool:
+        """Tell whether anything was asked."""
+        return any((self.blockers, self.ladder, self.left, self.workarounds))
+
+
+@dataclass(frozen=True)
+class Asking:
+    """Asks of one model on the targets that it ran on; `flags` and `given` are the user's."""
+
+    model: OwnModel
+    judged: Sequence[Judged]
+    questions: Questions
+    tries: Tries
+    flags: tuple[str, ...] = ()
+    given: Given = field(default_factory=Given)
+
+    def answers(self) -> Iterator[tuple[str, tuple[Further, ...]]]:
+        """Yield each question, by its field's name, with what is known of all targets as soon as it is answered.
+
+        Blockers and the ladder come once; the others once a target, which is then the only one.
+        """
+        graph, asked = graph_of(self.model), self.asked
+        found = [Further(each) for each in self.judged if ran(each)]
+        if asked.blockers:
+            found = [self._blocked(graph, each) for each in found]
+            yield "blockers", tuple(each for each in found if each.blockers)
+        if asked.ladder:
+            found = [
+                replace(each, ladder=ladder(graph, each.before, self._bench(each.before))) for each in found
+            ]
+            yield "ladder", tuple(found)
+        for each in found:
+            yield from self._rest(graph, each)
+
+    @property
+    def asked(self) -> Questions:
+        """Return what can be asked: of weights that stay in their files no other model is made."""
+        return Questions(self.questions.blockers) if self.given.weights else self.questions
+
+    @property
+    def troubled(self) -> bool:
+        """Tell whether any target fails to build the model or loses its precision."""
+        return any(ran(each) and troubles(each) and not works(each) for each in self.judged)
+
+    def _blocked(self, graph: onnx.ModelProto, found: Further) -> Further:
+        before = found.before
+        if before.classification.cls not in OF_A_NODE:
+            return found
+        return replace(found, blockers=blockers(graph, before, self._bench(before)))
+
+    def _rest(self, graph: onnx.ModelProto, found: Further) -> Iterator[tuple[str, tuple[Further, ...]]]:
+        named, before = self.asked.named(self.model), found.before
+        troubled = bool(troubles(before)) and not works(before)
+        bench = self._bench(before)
+        if self.asked.leave_float and (named or troubled):
+            left = _as_named(graph, named, bench) if named else leave_float(graph, before, bench)
+            found = replace(found, left=left)
+            yield "left", (found,)
+        if self.asked.workarounds and troubled:
+            also = [node for each in found.blockers.found for node in each.nodes] if found.blockers else []
+            tried = workarounds(graph, before, bench, also=also, inputs=self.given.inputs)
+            found = replace(found, workarounds=tried)
+            yield "workarounds", (found,)
+
+    def _bench(self, judged: Judged) -> Callable[..., Judged]:
+        variant = self.model.variant
+        calibrated = tuple(self.given.calibration)
+        return Bench(
+            self.tries, judged.cell.target, variant.recipe, self.flags, variant.precision, calibrated
+        )
+
+
+def latest(answers: Iterable[tuple[str, tuple[Further, ...]]]) -> tuple[Further, ...]:
+    """Return what is known of each target in the end."""
+    found: dict[tuple[str, str], Further] = {}
+    for _, each in answers:
+        found |= {(one.before.cell.variant.name, one.target): one for one in each}
+    return tuple(each for each in found.values() if each.answered)
+
+
+def graph_of(model: OwnModel) -> onnx.ModelProto:
+    """Return the graph of a user's model."""
+    return onnx.load_model_from_string(model.variant.model_bytes())
+
+
+def _as_named(graph: onnx.ModelProto, named: tuple[str, ...], bench: Callable[..., Judged]) -> LeftFloat:
+    left = unquantised(graph, named)
+    judged = None if left is None else bench(left)
+    return LeftFloat(named, quantised_nodes(graph), left, judged, least=False, tries=1, seconds=0.0)

@@ -1,0 +1,132 @@
+"""Arrays that somebody gives in place of made-up ones: read from .npz files, and held to what a model takes."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.bounded import LARGE, check_file
+from harness.errors import HandledError
+from harness.run.numbers.wire import Array, dtype_of, is_carried
+from harness.suggest import did_you_mean
+
+if TYPE_CHECKING:
+    import onnx
+
+Sizes = Mapping[str, tuple[str, tuple[int, ...]]]
+
+
+def read_npz(path: Path, option: str) -> dict[str, Array]:
+    """Return the arrays of an .npz file by name; raises HandledError, with the option, where it cannot be read."""
+    try:
+        check_file(path, LARGE)
+        _refuse_bomb(path)
+        held = np.load(path, allow_pickle=False)
+        if not isinstance(held, np.lib.npyio.NpzFile):
+            raise HandledError(f"{option} {path}: holds one array without a name; write it with numpy.savez")
+        with held as file:
+            arrays = {name: np.asarray(file[name]) for name in file.files}
+    # RuntimeError: it is encrypted, or packed as this Python cannot unpack.
+    except (
+        OSError,
+        ValueError,
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        MemoryError,
+        RuntimeError,
+    ) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise HandledError(
+            f"{option} {path}: cannot be read ({reason}); write it with numpy.savez"
+        ) from error
+    odd = [name for name, array in arrays.items() if not is_carried(array)]
+    if odd:
+        raise HandledError(f"{option} {path}: {odd[0]!r} is no array of numbers; leave it out")
+    return arrays
+
+
+def _refuse_bomb(path: Path) -> None:
+    """Raise ValueError where a file unpacks to more than a model may take."""
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as packed:
+            size = sum(entry.file_size for entry in packed.infolist())
+        if size > LARGE:
+            raise ValueError(f"it unpacks to {size >> 20} MiB, and may to {LARGE >> 20}")
+
+
+def check_inputs(label: str, sizes: Sizes, arrays: Mapping[str, Array], option: str = "--inputs") -> None:
+    """Raise HandledError where arrays are not those of all network inputs; `sizes` are their types and shapes."""
+    for name, array in arrays.items():
+        if name not in sizes:
+            raise HandledError(f"{label}: has no input {name!r}; {did_you_mean(name, sizes)}")
+        _check_one(label, name, array, sizes[name], option)
+    missing = [name for name in sizes if name not in arrays]
+    if missing:
+        raise HandledError(
+            f"{label}: input {missing[0]!r} is not in {option}; give all of {', '.join(sizes)}"
+        )
+
+
+def check_expected(label: str, model: onnx.ModelProto, arrays: Mapping[str, Array]) -> None:
+    """Raise HandledError where an array is of no network output."""
+    outputs = [value.name for value in model.graph.output]
+    for name in arrays:
+        if name not in outputs:
+            raise HandledError(f"{label}: has no output {name!r}; {did_you_mean(name, outputs)}")
+
+
+def _check_one(label: str, name: str, array: Array, size: tuple[str, tuple[int, ...]], option: str) -> None:
+    dtype, shape = size
+    if array.shape != shape:
+        own, given = ("x".join(map(str, each)) or "a scalar" for each in (shape, array.shape))
+        raise HandledError(
+            f"{label}: input {name!r} is {own} and {option} has {given}; give that, or name the shape with --shapes"
+        )
+    if array.dtype != dtype_of(dtype):
+        raise HandledError(
+            f"{label}: input {name!r} is {dtype} and {option} has {array.dtype}; convert it with astype"
+        )
+
+
+def check_calibration(
+    label: str, sizes: Sizes, arrays: Mapping[str, Array], option: str = "--calibration"
+) -> dict[str, Array]:
+    """Return batches by network input, the first axis of each; raises HandledError where they do not fit the inputs.
+
+    An array of just its input's shape is one batch. `sizes` are type and shape of each network input.
+    """
+    for name in arrays:
+        if name not in sizes:
+            raise HandledError(f"{label}: has no input {name!r} to calibrate; {did_you_mean(name, sizes)}")
+    missing = [name for name in sizes if name not in arrays]
+    if missing:
+        raise HandledError(
+            f"{label}: input {missing[0]!r} is not in {option}; give batches of all of {', '.join(sizes)}"
+        )
+    found = {name: _batches(f"{label}: {option}", name, arrays[name], *sizes[name]) for name in sizes}
+    many = {name: len(batches) for name, batches in found.items()}
+    if len(set(many.values())) > 1:
+        told = ", ".join(f"{count} of {name!r}" for name, count in many.items())
+        raise HandledError(f"{label}: {option} has {told}; give as many batches of each input")
+    return found
+
+
+def _batches(label: str, name: str, array: Array, dtype: str, shape: tuple[int, ...]) -> Array:
+    batches = array[None] if array.shape == shape else array
+    if batches.shape[1:] != shape or batches.ndim != len(shape) + 1 or not len(batches):
+        own, given = ("x".join(map(str, each)) or "a scalar" for each in (shape, array.shape))
+        raise HandledError(
+            f"{label}: a batch of input {name!r} is {own} and not {given}; "
+            f"give BATCHESx{own}, as reshape(-1, {', '.join(map(str, shape))}) makes it of samples"
+        )
+    if array.dtype != dtype_of(dtype):
+        raise HandledError(
+            f"{label}: input {name!r} is {dtype} and not {array.dtype}; convert it with astype"
+        )
+    return batches

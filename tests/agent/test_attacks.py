@@ -1,0 +1,161 @@
+"""Each way of harm in the table is tried for real; after each the agent serves the next job, which finds nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.agent.bootstrap import ARGUMENTS
+from harness.agent.protocol import BROKEN
+from harness.run.docker import DockerTransport, Options
+from harness.run.session import AgentLost, Event, Session
+from harness.run.transport import Transport
+from tests import needs
+from tests.agent.attack_table import ATTACKS, Attack
+from tests.agent.test_enemy import as_nobody
+from tests.agent.test_serve import CONTAINER_MIB, ask, end, heard
+from tools.attacks_page import attacks_page
+from tools.docs import stale
+
+ADAPTER = {"harness/agent/engines/attacks.py": (Path(__file__).parent / "attacks.py").read_bytes()}
+
+#: What a job may take here: a thousand forks count the pages that they share a thousand times.
+MUCH_MIB = 64 << 10
+
+
+class Field:
+    """Where attacks are made: a warm agent, and another one where the one before was lost."""
+
+    def __init__(self, via: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.via, self._monkeypatch = via, monkeypatch
+        self._session: Session | None = None
+
+    @property
+    def session(self) -> Session:
+        if self._session is not None and not self._session._transport.alive():
+            self.close()
+        self._session = self._session or Session(
+            self._open(), engine="fake", adapter="attacks", extra=ADAPTER
+        )
+        return self._session
+
+    def _open(self) -> Transport:
+        if self.via == "venv":
+            return as_nobody(self._monkeypatch)
+        architecture = "amd64" if self.via == "docker" else "arm64"
+        image, platform = needs.base_image(architecture), f"linux/{architecture}"
+        options = Options(image, platform, "python3", ARGUMENTS, CONTAINER_MIB, untrusted=True)
+        return DockerTransport(options, target="attacked")
+
+    def close(self) -> None:
+        if self._session is not None:
+            self._session.close()
+            self._session = None
+
+
+def field(via: str) -> Iterator[Field]:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        made = Field(via, monkeypatch)
+        yield made
+        made.close()
+
+
+@pytest.fixture(scope="module")
+def container() -> Iterator[Field]:
+    yield from field("docker")
+
+
+@pytest.fixture(scope="module")
+def emulated() -> Iterator[Field]:
+    needs.emulation("arm64")
+    yield from field("emulated")
+
+
+@pytest.fixture(scope="module")
+def venv() -> Iterator[Field]:
+    yield from field("venv")
+
+
+def came_of(events: list[Event]) -> tuple[str, list[str]]:
+    """Return how the job ended, and what was let through where it got to tell that."""
+    ended = end(events)
+    if ended["kind"] != "finished":
+        return str(ended["detail"]), []
+    (said,) = heard(events, "message")
+    return "", json.loads(said.message["text"])
+
+
+def of_the_kernel(through: list[str], *, emulated: bool) -> list[str]:
+    """Leave out what an emulator says of a call's arguments: it does so before it asks the kernel, which refuses."""
+    return [each for each in through if not (emulated and ": E" in each)]
+
+
+def judge(attack: Attack, wanted: str, events: list[Event], *, emulated: bool = False) -> None:
+    ended, through = came_of(events)
+    through = of_the_kernel(through, emulated=emulated)
+    assert not [event for event in heard(events, "message") if event.message["text"] == "of the next"]
+    if wanted == "its own crash":
+        half = "exit code 0 before its job was done"
+        assert ended.startswith(BROKEN) or (attack.do == "forge_half" and half in ended)
+        return
+    if wanted != "not promised":
+        assert (ended, through) == ("", [])
+
+
+def params(where: str) -> list[object]:
+    """Return the attacks, each with the mark that `make faults` makes a line of."""
+    return [
+        pytest.param(
+            attack,
+            id=attack.do.replace(" ", "-"),
+            marks=pytest.mark.fault(f"{where}: {attack.group}", attack.tried, getattr(attack, where)),
+        )
+        for attack in ATTACKS
+        if not getattr(attack, where).endswith("not tried")
+    ]
+
+
+def tried(field: Field, attack: Attack) -> None:
+    events = ask(field.session, attack.do, memory_mib=MUCH_MIB)
+    judge(attack, attack.container, events, emulated=field.via == "emulated")
+    if attack.container == "a new agent":
+        with pytest.raises(AgentLost, match="changed the limits of the agent"):
+            ask(field.session, "found")
+    else:
+        agent = field.session
+        assert came_of(ask(agent, "found")) == ("", [])
+        assert agent is field.session
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("attack", params("container"))
+def test_in_a_container_it_is_held(container: Field, attack: Attack) -> None:
+    tried(container, attack)
+
+
+@pytest.mark.long
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    "attack",
+    [attack for attack in ATTACKS if attack.do not in ("signals", "kill_all", "fork")],
+    ids=lambda attack: attack.do.replace(" ", "-"),
+)
+def test_in_an_emulated_container_it_is_held_as_well(emulated: Field, attack: Attack) -> None:
+    """But for what ends or stops the emulator of the agent, or takes processes, of which that needs several."""
+    tried(emulated, attack)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("attack", params("venv"))
+def test_in_a_virtual_environment_what_is_promised_is_held(venv: Field, attack: Attack) -> None:
+    """The rest is tried as well, but for what would harm this machine: whatever came of it, the next job runs."""
+    judge(attack, attack.venv, ask(venv.session, attack.do, memory_mib=MUCH_MIB))
+    assert came_of(ask(venv.session, "call"))[0] == ""
+
+
+@pytest.mark.unit
+def test_the_page_is_of_this_table() -> None:
+    assert not stale("docs/attacks.md", attacks_page())

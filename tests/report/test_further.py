@@ -1,0 +1,128 @@
+"""What a check tried further, beside its report: in results.json and on the page, kept by whoever writes it again."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.errors import HandledError
+from harness.plan import all_cells
+from harness.record.store import Store
+from harness.report import build_report, pack_report, verify_report
+from harness.report.further import further_beside, further_rows
+from harness.report.model import Results
+from harness.report.writer import write_further
+from tests.report import factory
+
+pytestmark = pytest.mark.unit
+
+BUILT = {"class": "built", "signature": None, "reason": "", "precision": "int8", "kept": 4, "wanted": 5}
+FAILED = {
+    **BUILT,
+    "class": "build_failed",
+    "signature": "no-luck",
+    "reason": "none",
+    "precision": None,
+    "wanted": 0,
+}
+BLOCKER = {
+    "nodes": ["/a", "/b"], "operator": "TopK", "named": False, "after_cut": True, "class": "parse_failed",
+    "reason": "K is <b>large</b>", "signature": None, "title": "", "cause": "", "advice": "",
+}  # fmt: skip
+TRIED = {
+    "name": "half", "title": "all in FP16", "costs": "accuracy", "proof": ["a.b"], "gain": "builds", "became": BUILT,
+    "outputs": [
+        {"output": "y", "max_abs": 1.0, "max_rel": 0.5, "cosine": 0.9, "shape_matches": True, "not_finite": 0}
+    ],
+    "uncompared": "",
+}  # fmt: skip
+
+
+def entry() -> dict[str, Any]:
+    cell = all_cells(factory.matrix(), (factory.case(),))[0]
+    return {
+        "cell": cell.id,
+        "variant": cell.variant.name,
+        "model": "m.onnx",
+        "target": cell.target.name,
+        "blockers": {"found": [BLOCKER], "end": "the rest builds", "cut_as_well": ["/c"], "tries": 2, "seconds": 0.5},
+        "ladder": {"as_it_is": FAILED, "without_qdq": None, "in_fp16": BUILT, "at_fault": "yes"},
+        "leave_float": {
+            "nodes": ["/a"], "of": ["/a", "/b"], "helps": True, "least": True, "became": BUILT,
+            "tries": 1, "seconds": 0.1,
+        },
+        "workarounds": {
+            "best": "half", "tried": [TRIED, {**TRIED, "name": "vain", "gain": "", "became": FAILED}],
+            "nothing_to_change": ["identity"], "seconds": 1.0,
+        },
+    }  # fmt: skip
+
+
+def reported(folder: Path, *entries: dict[str, Any]) -> Results:
+    with Store(folder) as store:
+        for outcome in factory.outcomes().values():
+            store.append(outcome, "the log")
+    write_further(folder, entries)
+    return build_report(factory.matrix(), (factory.case(),), Store(folder), folder)
+
+
+def test_it_is_in_results_json_and_on_the_page_and_verified_packed_and_read_again(tmp_path: Path) -> None:
+    assert reported(tmp_path, entry()).further == (entry(),)
+    data = json.loads((tmp_path / "results.json").read_text())
+    assert data["further"] == [entry()]
+    assert Results.from_json(data).further == (entry(),)
+    page = (tmp_path / "index.html").read_text()
+    assert '<section id="further"' in page
+    assert "K is &lt;b&gt;large&lt;/b&gt;" in page
+    assert verify_report(factory.matrix(), (factory.case(),), Store(tmp_path), tmp_path) == []
+    elsewhere = tmp_path / "packed"
+    pack_report(factory.matrix(), (factory.case(),), Store(tmp_path), elsewhere)
+    assert verify_report(factory.matrix(), (factory.case(),), Store(elsewhere), elsewhere) == []
+
+
+def test_a_report_without_it_says_nothing_of_it_and_an_earlier_check_s_goes(tmp_path: Path) -> None:
+    strange = {**entry(), "cell": "another[cell]-there"}
+    assert reported(tmp_path, strange).further == ()
+    reported(tmp_path, entry())
+    assert reported(tmp_path).further == ()
+    assert "further" not in json.loads((tmp_path / "results.json").read_text())
+    assert 'id="further"' not in (tmp_path / "index.html").read_text()
+
+
+@pytest.mark.parametrize("wrong", ["{", '{"a": 1}', "[1]", '[{"cell": "x"}]'])
+def test_a_file_that_is_not_one_is_one_sentence(tmp_path: Path, wrong: str) -> None:
+    (tmp_path / "further.json").write_text(wrong)
+    with pytest.raises(HandledError, match=r"further\.json: .*; run the check again"):
+        further_beside(tmp_path)
+
+
+def test_rows_say_each_answer_once() -> None:
+    rows = [(row.question, row.about, row.answer) for row in further_rows([entry()])]
+    assert rows == [
+        ("blockers", "TopK: /a, /b (one of these: the engine names none)", "after a cut: K is <b>large</b>"),
+        ("blockers", "/c", "cut as well: what they read has no known shape"),
+        ("blockers", "in the end", "the rest builds"),
+        ("ladder", "as it is", "fails to build (no-luck)"),
+        ("ladder", "without Q/DQ", "cannot be made"),
+        ("ladder", "in FP16", "builds, INT8 4/5"),
+        ("ladder", "is quantisation at fault?", "yes"),
+        (
+            "left in floating point",
+            "1 of 2 quantised nodes: /a",
+            "helps: builds, INT8 4/5; none of them can be spared",
+        ),
+        (
+            "workarounds",
+            "half: all in FP16",
+            "builds, INT8 4/5: builds (the best); costs accuracy; outputs off by 0.5 at most, cosine 0.900000",
+        ),
+        ("workarounds", "vain: all in FP16", "in vain: fails to build (no-luck)"),
+    ]
+    bare = copy.deepcopy(entry())
+    bare.update(blockers=None, ladder=None, workarounds=None)
+    bare["leave_float"]["became"] = None
+    assert [row.answer for row in further_rows([bare])] == ["does not help"]

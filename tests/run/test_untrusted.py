@@ -1,0 +1,232 @@
+"""An untrusted model's cell has a container of its own, gone after it; without containers nothing is run."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.case import Case, Link, Recipe, Variant
+from harness.cli import main
+from harness.errors import HandledError, InfraError
+from harness.matrix import load_matrix
+from harness.plan import Cell, all_cells
+from harness.record.outcome import Outcome
+from harness.run import docker
+from harness.run.docker import stream
+from harness.run.docker.options import LIMITS, UNTRUSTED_CPUS, Options, command_line, create_arguments
+from harness.run.local import run_cells
+from harness.run.provision import Host, Unavailable, prepare
+from harness.run.provision.trust import refuse_unconfined
+from harness.run.target import TargetRunner
+from harness.words import Class
+from tests import needs
+from tests.run.bench import Bench, cell, classified, lives, relu, target
+from tests.run.provision.test_provision_prepare import a_daemon
+from tests.waiting import wait_for
+
+in_docker = pytest.mark.parametrize("bench", ["docker"], indirect=True)
+UNTRUSTED = target(untrusted=True)
+
+
+def inspected(name: str | int) -> dict[str, Any]:
+    done = subprocess.run(["docker", "inspect", str(name)], capture_output=True, text=True, check=True)
+    found: dict[str, Any] = json.loads(done.stdout)[0]
+    return found
+
+
+@pytest.mark.integration
+@pytest.mark.fault(
+    "untrusted", "leaves what it likes for the next cell", "a container for each, removed after it"
+)
+@in_docker
+def test_each_cell_has_a_container_of_its_own_which_is_gone_after_it(bench: Bench) -> None:
+    runner = bench.runner(UNTRUSTED)
+    for count in (1, 2):
+        outcome, _ = runner.run(cell("echo", UNTRUSTED))
+        assert classified(outcome).cls is Class.BUILT
+        assert len(bench.agents) == count
+        assert not lives(bench.agents[-1])
+    assert bench.prepared == 1
+
+
+@pytest.mark.integration
+@in_docker
+def test_the_next_container_is_started_meanwhile_and_none_is_left_over(bench: Bench) -> None:
+    seen: list[dict[str, Any]] = []
+    bench.during(lambda: seen.append(inspected(bench.agents[0])))
+    runner = bench.runner(UNTRUSTED)
+    for left in (1, 0):
+        outcome, _ = runner.run(cell("echo", UNTRUSTED), more=left > 0)
+        assert classified(outcome).cls is Class.BUILT
+    assert len(bench.agents) == 2
+    runner.run(cell("echo", UNTRUSTED), more=True)
+    assert wait_for(lambda: len(bench.agents) == 4)
+    runner.close()
+    assert not [agent for agent in bench.agents if lives(agent)]
+    assert seen[0]["HostConfig"]["CpuQuota"] == UNTRUSTED_CPUS * seen[0]["HostConfig"]["CpuPeriod"]
+
+
+@pytest.mark.integration
+@in_docker
+def test_a_container_that_was_started_ahead_and_died_costs_no_cell(bench: Bench) -> None:
+    runner = bench.runner(UNTRUSTED)
+    runner.run(cell("echo", UNTRUSTED), more=True)
+    assert wait_for(lambda: len(bench.agents) == 2)
+    subprocess.run(["docker", "kill", str(bench.agents[1])], check=False, capture_output=True)
+    outcome, _ = runner.run(cell("echo", UNTRUSTED))
+    assert classified(outcome).cls is Class.BUILT
+    assert len(bench.agents) == 3
+
+
+@pytest.mark.integration
+@in_docker
+def test_an_abort_ends_the_container_that_was_started_ahead(bench: Bench) -> None:
+    runner = bench.runner(UNTRUSTED)
+    runner.run(cell("echo", UNTRUSTED), more=True)
+    assert wait_for(lambda: len(bench.agents) == 2)
+    runner.abort()
+    assert not [agent for agent in bench.agents if lives(agent)]
+
+
+@pytest.mark.integration
+@in_docker
+def test_a_run_of_trusted_and_untrusted_cells_keeps_them_apart(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The untrusted case's cells are batches of their own, on targets that are otherwise warm."""
+    trusted = target()
+    cells = [cell("echo", trusted), cell("echo", UNTRUSTED), cell("exit", trusted), cell("exit", UNTRUSTED)]
+    ran: list[tuple[str, bool]] = []
+
+    follows: list[bool] = []
+    run = TargetRunner.run
+
+    def running(runner: TargetRunner, each: Cell, *, more: bool = False) -> tuple[Outcome, str]:
+        follows.append(more)
+        return run(runner, each, more=more)
+
+    monkeypatch.setattr(TargetRunner, "run", running)
+
+    class Nowhere:
+        def append(self, outcome: Any, _log: str | None = None) -> Any:
+            return outcome
+
+    run_cells(
+        cells,
+        make_runner=lambda first: bench.runner(first.target),
+        store=Nowhere(),
+        workers=1,
+        report=lambda each, *_: ran.append((each.variant.name, each.target.untrusted)),
+    )
+    assert ran == [("echo", False), ("exit", False), ("echo", True), ("exit", True)]
+    assert len(bench.agents) == 1 + 2
+    assert follows == [True, False, True, False]
+
+
+@pytest.mark.unit
+def test_the_limits_are_on_the_container_and_on_the_line_to_paste() -> None:
+    plain = Options("image", "linux/amd64", "python3", (), 1024)
+    arguments = create_arguments(plain, {})
+    assert {limit["Name"]: (limit["Soft"], limit["Hard"]) for limit in arguments["ulimits"]} == {
+        name: (most, most) for name, most in LIMITS.items()
+    }
+    (_, filtered) = arguments["security_opt"]
+    allowed = {
+        name for rule in json.loads(filtered.removeprefix("seccomp="))["syscalls"] for name in rule["names"]
+    }
+    refused = (
+        "io_uring_setup keyctl add_key request_key ptrace process_vm_readv process_vm_writev userfaultfd bpf"
+    )
+    assert not allowed & {*refused.split(), "perf_event_open", "unshare", "setns", "mount"}
+    assert "cpu_quota" not in arguments
+    assert "--cpu-quota" not in command_line(plain)
+    mean = replace(plain, untrusted=True)
+    assert create_arguments(mean, {})["cpu_quota"] == UNTRUSTED_CPUS * 100_000
+    assert f"--cpu-quota {UNTRUSTED_CPUS * 100_000}" in command_line(mean)
+    assert len(docker.limits(untrusted=True)) == len(docker.limits(untrusted=False)) + 1
+
+
+@pytest.mark.integration
+@pytest.mark.fault("untrusted", "a daemon that cannot filter system calls", "refused")
+def test_a_daemon_that_filters_nothing_runs_trusted_models_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "filters", lambda *_: False)
+    plain = Options(needs.base_image(), "linux/amd64", "python3", ("-c", "print(1)"), 256)
+    with pytest.raises(InfraError, match=r"untrusted model is not run: the kernel of its Docker daemon"):
+        stream.DockerTransport(replace(plain, untrusted=True), target="toy")
+    made = stream.DockerTransport(plain, target="toy")
+    try:
+        assert inspected(made.name)["HostConfig"]["SecurityOpt"] == ["no-new-privileges"]
+    finally:
+        made.close()
+
+
+@pytest.mark.unit
+@pytest.mark.fault("untrusted", "a machine without Docker", "one sentence before anything runs")
+def test_without_containers_an_untrusted_model_is_refused_and_what_is_not_protected_is_named() -> None:
+    bare = "keeps a model's code from your files, your network and your processes"
+    with pytest.raises(HandledError, match=f"--via venv is refused for untrusted models.*{bare}"):
+        refuse_unconfined([UNTRUSTED], "venv")
+    with pytest.raises(HandledError, match=f"containers alone, and no daemon.*{bare}"):
+        refuse_unconfined([UNTRUSTED], "auto", Host("amd64", docker_reason="no daemon"))
+    with pytest.raises(HandledError, match="it has no seccomp"):
+        refuse_unconfined([UNTRUSTED], "auto", Host("amd64", docker=replace(a_daemon(), filters=False)))
+    refuse_unconfined([UNTRUSTED], "auto", Host("amd64", docker=a_daemon()))
+    refuse_unconfined([target()], "venv")
+
+
+@pytest.mark.unit
+def test_provisioning_never_takes_a_virtual_environment_for_it() -> None:
+    """For the front doors that ask nobody beforehand, as pytest's."""
+    without = Host("amd64", docker_reason="no daemon")
+    for via in ("auto", "venv"):
+        with pytest.raises(Unavailable, match="needs Docker"):
+            prepare(UNTRUSTED, via, host=without)
+
+
+@pytest.mark.unit
+def test_the_command_line_refuses_with_2_and_says_nothing_else(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
+    reports = tmp_path / "reports"
+    model = tmp_path / "model.onnx"
+    model.write_bytes(relu().SerializeToString())
+    run = ["run", "--target", "rtx17", "--reports", str(reports)]
+    for words in (
+        [*run, "-k", "mish"],
+        [*run, "-k", "mish", "--dry-run"],
+        [*run, "--suite", str(tmp_path)],
+        ["check", str(model), "--target", "rtx17"],
+        ["reduce", str(model), "--target", "rtx17"],
+        ["bisect", str(model), "--good", "rtx16", "--bad", "rtx17"],
+    ):
+        for via in ("auto", "venv"):
+            assert main([*words, "--untrusted", "--via", via]) == 2, words
+            (line,) = capsys.readouterr().err.splitlines()
+            assert "nothing keeps a model's code from your files, your network and your processes" in line
+    assert not reports.exists()
+    assert main(["run", "--trusted", "-k", "mish", "--target", "rtx17", "--dry-run"]) == 0
+    assert "not confined: in a virtual environment nothing keeps" in capsys.readouterr().out
+
+
+@pytest.mark.unit
+def test_matrix_and_case_can_say_it_too(tmp_path: Path) -> None:
+    fields = '{engine: onnxruntime, version: "1.31.0", packages: [onnxruntime==1.31.0]'
+    path = tmp_path / "matrix.yaml"
+    path.write_text(
+        "schema: 1\ndefaults: {untrusted: true}\ntargets:\n"
+        f"  mine: {fields}, untrusted: false}}\n  theirs: {fields}}}\n"
+    )
+    matrix = load_matrix(path)
+    assert [each.untrusted for each in matrix] == [False, True]
+    link = Link("https://github.com/NVIDIA/TensorRT/issues/1")
+    variants = (Variant("plain", "plain", relu, Recipe()),)
+    cases = [Case(name, name, name, (link,), variants, untrusted=name == "b") for name in ("a", "b")]
+    assert [each.target.untrusted for each in all_cells(matrix, cases)] == [False, True, True, True]
+    other = replace(matrix, targets=tuple(replace(each, untrusted=False) for each in matrix))
+    assert matrix.sha256() == other.sha256()
