@@ -27,7 +27,17 @@ if TYPE_CHECKING:
     from harness.record.store import Store
 
 #: Options of a run that go on with it.
-_GOES_ON = ("expression", "targets", "via", "ignore_needs", "pull", "require", "executor", "reuse")
+_GOES_ON = (
+    "expression",
+    "targets",
+    "via",
+    "ignore_needs",
+    "pull",
+    "require",
+    "executor",
+    "reuse",
+    "untrusted",
+)
 _CACHED, _FRESH, _RESUME = "cached", "fresh", "resume"
 
 

@@ -69,8 +69,8 @@ _EVERY = 100
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the options of `run`."""
     add_selection(command)
-    add_trust(command)
     add_reuse(command)
+    add_trust(command)
     command.add_argument(
         "--via", choices=("auto", "docker", "venv"), default="auto", help="where engines run (default: auto)"
     )
@@ -134,9 +134,9 @@ def _run_cells(options: argparse.Namespace, stopped: Planned | None) -> int:
     project = load_project(options)
     cells = cells_of(project, options, stopped)
     required = _required(project, cells, options)
+    planned = stopped or plan_of(cells, options)
     if options.executor == "local":
         refuse_unconfined([cell.target for cell in cells], options.via)
-    planned = stopped or plan_of(cells, options)
     executor = _executor(options, planned.run)
     if options.dry_run:
         for line in executor.plan(cells):

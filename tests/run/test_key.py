@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from harness.case import Calibrator, Engine, Grade, Plugin, Profile, Recipe, Typing
+from harness.case.model import Library
 from harness.matrix import Build, Needs, Target
 from harness.matrix.slurm import Slurm
 from harness.plan import all_cells
@@ -44,6 +45,7 @@ TARGET: dict[str, Any] = {
     "timeout_s": 601,
     "memory_mib": 8193,
     "provider": "cuda",
+    "untrusted": True,
 }
 #: Fields that are told of a target and decide nothing.
 TOLD: dict[str, Any] = {
@@ -79,6 +81,7 @@ RECIPE: dict[str, Any] = {
     "plugin": Plugin("Identity", "fp32"),
     "profiles": (Profile("x", (1,), (1,), (2,)),),
     "workspace_mib": 64,
+    "libraries": (Library("p.so", "0"),),
 }
 
 
