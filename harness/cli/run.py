@@ -143,9 +143,10 @@ def _run_cells(options: argparse.Namespace, stopped: Planned | None) -> int:
             print(line)
         return EXIT_OK
     executor.check()
+    reports = writable(options.reports)
     say = printer(_Console(stderr=True))
     say(f"run {planned.run}: {len(cells)} cell(s) on {len({cell.target.name for cell in cells})} target(s)")
-    reports, work = writable(options.reports), Work(project, cells, options)
+    work = Work(project, cells, options)
     with under_way(reports, planned), Store(reports, run=planned.run) as store:
         if stopped:
             executor.take_over(cells, store)

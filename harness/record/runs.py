@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.bounded import SMALL, parse_json, read_text
-from harness.errors import HandledError
+from harness.errors import SHORT_OF, HandledError, InfraError
 from harness.record.from_json import decode
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def under_way(reports: Path, planned: Planned) -> Iterator[None]:
             os.write(handle, json.dumps(dataclasses.asdict(planned)).encode())
             os.fsync(handle)
     except OSError as error:
-        raise HandledError(f"{path}: cannot be written ({error.strerror})") from error
+        raise _unwritten(path, error) from error
     try:
         yield
         path.unlink(missing_ok=True)
@@ -77,6 +77,12 @@ def under_way(reports: Path, planned: Planned) -> Iterator[None]:
             path.parent.rmdir()
     finally:
         os.close(handle)
+
+
+def _unwritten(path: Path, error: OSError) -> Exception:
+    """Return what to raise: a full disk is the machine's trouble, a folder that is not one's own the user's."""
+    kind = InfraError if error.errno in SHORT_OF else HandledError
+    return kind(f"{path}: cannot be written ({error.strerror})")
 
 
 def stopped(reports: Path) -> Planned:
@@ -141,4 +147,4 @@ def keep_last(reports: Path, last: LastRun) -> None:
         temporary.write_text(json.dumps(dataclasses.asdict(last)) + "\n", encoding="utf-8")
         temporary.replace(path)
     except OSError as error:
-        raise HandledError(f"{path}: cannot be written ({error.strerror})") from error
+        raise _unwritten(path, error) from error

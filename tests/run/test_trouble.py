@@ -92,6 +92,9 @@ class Telling:
     def of(self, variant: Variant, _wanted: Any = None) -> Prepared:
         return dataclasses.replace(prepare_variant(variant), model=self._said)
 
+    def weights(self, _variant: Variant) -> None:
+        return None
+
 
 @pytest.fixture
 def teller(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes], TargetRunner]:
