@@ -482,8 +482,8 @@ CASE = Case(
         "YOLO models calibrated for INT8 do not build: no implementation is found for a convolution fused with its "
         "Sigmoid and Mul. For the first convolution this is reported of TensorRT 8.5 and 8.6 on Jetson, and 9.2 and "
         "10.0 are said to build it on x86; the end of the segmentation head fails on 8.6 and still on 10.3 (Jetson) "
-        "and 10.11 (x86), there with the min-max calibrator that helped the first. A Jetson cannot leave the version "
-        "of its JetPack, so what avoids the failure matters."
+        "and 10.11 (x86), there with the min-max calibrator that helped the first. A Jetson comes with the version "
+        "of its JetPack, so what avoids the failure matters; on JetPack 6 Ultralytics puts 10.7 in its place."
     ),
     links=(
         *(

@@ -76,9 +76,9 @@ BUCKETS = {
     "reported": ("Reported", "not run for this report; what users, NVIDIA or source code say of it"),
     "guessed": (
         "Guessed",
-        "not run by anybody, and reported by nobody: our guess from what is known of other versions",
+        "not run by anybody, and nobody reports of this very graph on it: our guess from other versions and models",
     ),
-    "not_run": ("Not run", "not run for this report, and nobody reports of it"),
+    "not_run": ("Not run", "not run for this report, and nobody reports of this very graph on it"),
     "not_applicable": ("Not applicable", "makes no sense on this target"),
 }
 

@@ -117,8 +117,9 @@ def test_broken_names_cause_and_a_workaround_that_works_after() -> None:
 
 
 def test_a_variant_without_a_workaround_says_so() -> None:
-    """A workaround of another problem of the case is none."""
-    found = step(factory.outcome("fp32", "rtx16"), factory.build_failure("fp32", "rtx17"))
+    """A workaround of another problem of the case is none, and a failure of no known cause has no proof of one."""
+    odd = factory.build_failure("fp32", "rtx17", messages=(), native_output="", error="odd")
+    found = step(factory.outcome("fp32", "rtx16"), odd)
     assert only(found, "fp32").instead == "no workaround of it is known here"
 
 

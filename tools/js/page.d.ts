@@ -57,7 +57,7 @@ interface Step {
   headline: string; basis: string; quiet: string;
   tiles: { kind: string; label: string; number: string }[]; rows: StepLine[];
   crossed: { row: number; node: string; before: string; after: string }[]; changes: { row: number; said: string }[];
-  troubles?: [id: string, title: string, seen: string][]; guesses: Partial<Step>;
+  troubles?: [id: string, title: string, seen: string, advice: string][]; guesses: Partial<Step>;
 }
 interface Against { column: number; said(row: number, column: number): string }
 

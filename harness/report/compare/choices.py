@@ -23,7 +23,7 @@ HEADS = (
     "Loses precision",
     "Fails, unknown before",
     "Now works",
-    "Other defects reported",
+    "Other troubles reported",
 )
 NOBODY = "nobody knows"
 
@@ -50,8 +50,8 @@ def choice(step: Upgrade) -> tuple[str, ...]:
         else "\N{EN DASH}"
         for kind in (Kind.BROKEN, Kind.PRECISION_LOST, Kind.FIXED)
     ]
-    alone, defects = _counted(one.grade for one in step.alone), str(len(step.troubles))
-    return str(step.known), *rows[:2], alone, rows[2], defects
+    alone, met = _counted(one.grade for one in step.alone), str(len(step.troubles))
+    return str(step.known), *rows[:2], alone, rows[2], met
 
 
 def _counted(grades: Iterable[Grade]) -> str:

@@ -40,7 +40,8 @@ def _answer(step: Step, both: Sequence[Pair], counts: Mapping[Kind, int], unrun:
     besides = _without(counts.get(Kind.BUILDS_WITHOUT, 0)) + _wider(counts.get(Kind.WIDER, 0))
     known = f"of {len(both)} variants known on both{besides}."
     if parts:
-        return f"{f'{unrun}. By these, going' if unrun else 'Going'} to {after} {' and '.join(parts)} {known}"
+        going = f"{unrun}. By these, going" if unrun else "Going"
+        return f"{going} to {after} {' and '.join(parts)} {known}{_unheralded(step)}"
     if unrun:
         # What nobody has run is no all-clear.
         return f"{unrun}. They name none that breaks or loses precision, {known}{_unheralded(step)}"

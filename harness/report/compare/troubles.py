@@ -1,4 +1,4 @@
-"""Defects that are reported of a version and that no variant here shows: what a step meets beside its rows."""
+"""What is reported of a version and no variant here shows, defects and calls that are gone: a step meets it too."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def troubles(step: Step) -> tuple[Trouble, ...]:
 
 def counted(found: Sequence[Trouble], after: str) -> str:
     """Say of how many there are, behind the headline of a step; "" where there is none."""
-    many = f"{len(found)} defect{'s are' if len(found) > 1 else ' is'}"
+    many = f"{len(found)} more trouble{'s are' if len(found) > 1 else ' is'}"
     return f" {many} reported of {after} that no variant here shows." if found else ""
 
 

@@ -92,7 +92,7 @@ class Upgrade:
     on both by what does not tell them apart; `alone` are those of `added` that fail or lose precision. `known` counts
     what is known on both and not only guessed. `headline` answers in a sentence, `basis` says what of it was not
     measured or run, or is flaky, `coverage` counts the nodes that are wanted in INT8, and `timing` says how far
-    latencies were compared: those of `timed` variants. `troubles` are defects that are reported of the new side and
+    latencies were compared: those of `timed` variants. `troubles` are what else is reported of the new side and
     that no variant shows.
     """
 

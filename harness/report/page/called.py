@@ -32,6 +32,9 @@ def called(results: Results) -> list[Called]:
         columns = tuple(number for number, target in enumerate(results.targets) if _is_of(target, generation))
         said = f"compute capability {generation.capability}"
         found += [Called(pattern, said, columns) for pattern in _patterns(generation)]
+        major, minor = generation.capability.split(".")
+        found.append(Called(rf"sm[ _]?{major}{minor}", said, columns))
+        found.append(Called(rf"(?:sm|compute capability) {major}\.{minor}", said, columns))
     jetson = [
         (number, target) for number, target in enumerate(results.targets) if target.platform == "jetson"
     ]
@@ -43,7 +46,7 @@ def called(results: Results) -> list[Called]:
             )
             found.append(Called(f"jetpack {major}", f"JetPack {major} on Jetson", (number,)))
     found.append(Called("jetpack|jetson", "a Jetson", tuple(number for number, _ in jetson)))
-    return sorted(_merged(found), key=lambda each: -len(each.pattern))
+    return sorted(_merged(found), key=lambda each: -max(map(len, each.pattern.split("|"))))
 
 
 def _merged(found: list[Called]) -> Iterator[Called]:

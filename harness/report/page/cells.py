@@ -273,7 +273,7 @@ def tooltip(cell: CellView, variant: VariantView, *, guesses: bool = False) -> s
 
 
 #: What is added where nobody ran a cell, and no more than our guess is at hand.
-UNREPORTED = "; nobody reports of it"
+UNREPORTED = "; nobody reports of this very graph on it"
 
 
 def _shown(cell: CellView, *, guesses: bool) -> str:

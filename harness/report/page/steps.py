@@ -119,7 +119,11 @@ def _step(steps: Steps, before: int, after: int, lines: _Lines) -> dict[str, Any
         "guesses": {key: value for key, value in with_guesses.items() if value != told[key]},
         "crossed": columns(Crossing, crossings),
         "changes": columns(Change, (one for one in changes if one.said)),
-        **({"troubles": [(one.id, one.title, one.seen) for one in found.troubles]} if found.troubles else {}),
+        **(
+            {"troubles": [(one.id, one.title, one.seen, one.advice) for one in found.troubles]}
+            if found.troubles
+            else {}
+        ),
     }
 
 

@@ -228,7 +228,8 @@ const beside = (column, other) => {
 const stateOf = (look) => make("span", { class: "sided" }, badge(look), ` ${look.said}`);
 // What the other side ended in: its words, cause, error and latency; graphs and layers stand beside each other below.
 /** @type {(cell: Cell, row: number, column: number) => Content[]} */
-const otherSide = (cell, row, column) => [make("p", {}, capital(cell.sentence || cell.reason)), ...diagnosis(cell, row, column),
+const otherSide = (cell, row, column) => [make("p", { class: "state" }, badge(lookOf(row, column)), cell.state),
+  make("p", {}, capital(cell.sentence || cell.reason)), ...diagnosis(cell, row, column),
   cell.error ? boxed(cell.error) : null, ...(cell.messages || []).filter(([severity]) => severity === "ERROR").slice(0, 3).map(([, text]) => boxed(text)),
   cell.latency ? make("p", {}, `median ${ms(cell.latency.median)}${cell.latency.noise ? ", too noisy to compare" : ""}`) : null].filter(Boolean);
 // Where no engine told of a node the picture is only the model: folded, so that what is known stands first.

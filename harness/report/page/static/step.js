@@ -94,8 +94,8 @@ const aloneTold = (before, after) => {
 };
 // What is reported of the version itself, and shown by no variant.
 /** @type {(step: Step, after: string) => Element | string} */
-const troubleTold = (step, after) => (step.troubles ? make("div", { class: "kind u-broken alone" }, step.troubles.map(([id, title, seen]) => make("p", {},
-  make("b", {}, `Reported of ${after}, and shown by no variant here:`), " ", make("a", { href: `#error=${id}` }, title), `. ${capital(seen)}.`))) : "");
+const troubleTold = (step, after) => (step.troubles ? make("div", { class: "kind u-broken alone" }, step.troubles.map(([id, title, seen, advice]) => make("p", {},
+  make("b", {}, `Reported of ${after}, and shown by no variant here:`), " ", make("a", { href: `#error=${id}` }, title), `. ${capital(seen)}. What to do: ${advice}`))) : "");
 /** @type {(step: Step, before: number, after: number) => (Element | string)[]} */
 const stepBody = (step, before, after) => {
   const nodes = /** @type {HTMLDetailsElement} */ (make("details", { id: "nodes" }, make("summary", {}, `Node by node: what each should run in, and does on ${targets[before].id} and ${targets[after].id}`)));
