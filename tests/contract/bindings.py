@@ -95,10 +95,14 @@ def source_names(version: str) -> dict[str, Any]:
 
 
 def compile_stub(gcc: str, folder: Path) -> Path:
-    """Compile `stub.c` into a folder, under every name by which bindings ask for it; returns the folder."""
+    """Compile `stub.c` into a folder, under every name by which bindings ask for it, and `own.so`, of nothing.
+
+    Returns the folder.
+    """
     library = folder / "stub.so"
     command = [gcc, "-Wall", "-Wextra", "-Werror", "-O1", "-shared", "-fPIC"]
     subprocess.run([*command, "-o", str(library), str(HERE / "stub.c")], check=True)
+    subprocess.run([*command, "-o", str(folder / "own.so"), "-x", "c", os.devnull], check=True)
     for name in LIBRARIES:
         (folder / name).symlink_to(library.name)
     return folder

@@ -7,7 +7,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from harness.agent.protocol import BODIES_LIMIT
 from harness.case import Calibrator, Plugin, Profile, Recipe, Typing, load_cases
+from harness.case.model import Library
 from harness.matrix import load_matrix
 from harness.run.session import Timing
 
@@ -121,6 +123,9 @@ FEATURES = {
 }
 
 _ENTROPY = FEATURES["entropy calibrator"]
+_OWN = Recipe(Typing.WEAK, flags=("INT8",), calibrator=Calibrator("entropy", 2, data="f" * 64))
+#: Two batches of the network's input.
+_BATCHES = {"calibration:x": _bytes("f", 1, 2, 3, 4), "shape:calibration:x": "2,1,2"}
 
 
 def _of_inputs() -> list[Scenario]:
@@ -179,6 +184,13 @@ def _faults() -> list[Scenario]:
         Scenario("run, a copy fails", _run(), "failed", fails="cuMemcpyHtoDAsync_v2"),
         Scenario("build, calibrator and CUDA error", _build(_ENTROPY), fails="cuMemcpyHtoDAsync_v2"),
         Scenario(
+            "build, own batches of another size",
+            _build(_OWN),
+            "failed",
+            parts={"model": "onnx", **INPUT, **_BATCHES, "shape:calibration:x": "3,1,2"},
+            answers={"ITensor.dtype": {"enum": "DataType.FLOAT"}},
+        ),
+        Scenario(
             "build, calibrator and half a number",
             _build(_ENTROPY),
             "agent_fault",
@@ -213,6 +225,11 @@ def _machine_faults() -> list[Scenario]:
         fault("preflight, null network", preflight, answers=null),
         fault("preflight, null config", preflight, answers={"Builder.create_builder_config": None}),
         fault("build, null network", _build(Recipe()), answers=null),
+        fault(
+            "build, more than the stream takes",
+            _build(Recipe()),
+            answers={"Builder.build_serialized_network": {"zeros": BODIES_LIMIT + 1}},
+        ),
         fault("build, null config", _build(Recipe()), answers={"Builder.create_builder_config": None}),
         fault("build, calibrator and no driver", _build(_ENTROPY), without=("driver",)),
         fault("run, no driver", _run(), without=("driver",)),
@@ -226,7 +243,17 @@ def _plugins(folder: Path) -> list[Scenario]:
     # TensorRT for RTX takes no plugin, and so nothing is loaded for it.
     untaken = ("INetworkDefinition.add_plugin_v2", "done")
     broken, absent = str(folder / "broken"), str(folder / "absent")
+    own = (folder / "good" / "plugin.so").resolve().with_name("own.so").read_bytes().decode("latin-1")
+    libraries = _build(Recipe(libraries=(Library("own.so", "f" * 64),)))
+    parts = {"model": "onnx", **INPUT}
     return [
+        Scenario("own library", libraries, parts={**parts, "library:" + "f" * 64: own}),
+        Scenario(
+            "own library that does not load",
+            libraries,
+            "unavailable",
+            parts={**parts, "library:" + "f" * 64: "no"},
+        ),
         Scenario("plugin in Python", build, lacking=("IPluginV2DynamicExt", "unavailable")),
         Scenario("plugin in C++", build, plugins=str(folder / "good")),
         Scenario("plugin in C++ that does not load", build, "unavailable", untaken, plugins=broken),
@@ -247,6 +274,12 @@ def scenarios(folder: Path) -> list[Scenario]:
             _run(),
             parts={"plan": "plan", **INPUT, "x2": _bytes("f", *range(6)), "shape:x2": "2,3"},
             answers={"ICudaEngine.num_io_tensors": 4},
+        ),
+        Scenario(
+            "build, own batches",
+            _build(_OWN),
+            parts={"model": "onnx", **INPUT, **_BATCHES},
+            answers={"ITensor.dtype": {"enum": "DataType.FLOAT"}},
         ),
         Scenario("build, calibrator and no flag", _build(Recipe(calibrator=Calibrator("entropy")))),
         *_of_inputs(),

@@ -205,8 +205,8 @@ FAULTS = (
     Fault(
         "another model",
         _BUILD,
-        '_parse(parser, parts["model"], emit)',
-        '_parse(parser, parts["x"], emit)',
+        '_parse(parser, parts["model"], job["weights"], emit)',
+        '_parse(parser, parts["x"], job["weights"], emit)',
         "10.0",
         "build for 8.9",
         "the parser is not given the job's model",
@@ -214,8 +214,8 @@ FAULTS = (
     Fault(
         "plan cut off",
         _BUILD,
-        'emit("plan", data)',
-        'emit("plan", data[1:])',
+        'emit("plan", data, bytes=length)',
+        'emit("plan", data[1:], bytes=length)',
         "8.5",
         "feature tensors marked as output",
         "the plan that was built is not handed on",

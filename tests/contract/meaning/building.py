@@ -199,9 +199,11 @@ def plugins(job: Job) -> Iterator[str]:
         if "init_libnvinfer_plugins" in job.names and not job.before(at, "init_libnvinfer_plugins"):
             yield f"{call.call} is called before init_libnvinfer_plugins"
         own = job.before(at, "CDLL", "IPluginRegistry.register_creator")
-        if job.recipe["plugin"] and taken and not own:
+        libraries = len(job.recipe.get("libraries", ()))
+        wanted = libraries + bool(job.recipe["plugin"] and taken)
+        if wanted and not own:
             yield f"{call.call} is called before the recipe's plugin is known"
-        if own and not (job.recipe["plugin"] and taken):
+        if len(own) > libraries and not (job.recipe["plugin"] and taken):
             yield "a plugin is made known that the recipe does not name"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import sys
 import traceback
@@ -98,10 +99,15 @@ def in_child(work: Callable[[], Json]) -> Json:
 
 
 def spoken(trt: Any, value: Any) -> list[Any]:
-    """Return a scenario's answers in their order, the last for ever: JSON as it is, or `{"enum": "DataType.FP8"}`."""
+    """Return a scenario's answers in their order, the last for ever: JSON as it is, or an enum's member, or zeros.
+
+    These are `{"enum": "DataType.FP8"}` and `{"zeros": 8}`, which take no memory until they are read.
+    """
     if isinstance(value, list):
         return [spoken(trt, each)[0] for each in value]
     if isinstance(value, dict):
+        if "zeros" in value:
+            return [mmap.mmap(-1, value["zeros"])]
         owner, _, name = value["enum"].partition(".")
         return [getattr(getattr(trt, owner), name)]
     return [value]
