@@ -56,8 +56,8 @@ def test_the_answer_is_that_of_the_page(tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["diff", "rtx16", "rtx17", "--reports", str(tmp_path)]) == 1
     lines = capsys.readouterr().out.splitlines()
     step = upgrade(Column(factory.results(), "rtx16"), Column(factory.results(), "rtx17"))
-    assert lines[0] == step.headline
     said = " ".join(" ".join(lines).split())
+    assert said.startswith(step.headline)
     for text in (step.basis, step.rest, step.coverage, step.timing):
         assert text in said
     for row in step.rows:
