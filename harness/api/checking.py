@@ -31,6 +31,7 @@ from harness.models.running import How, run_models
 from harness.models.tries import OnlyBuilt, Tries
 from harness.plan import all_cells
 from harness.shipped import looked_up
+from harness.suggest import did_you_mean
 from harness.words import Typing
 
 if TYPE_CHECKING:
@@ -65,18 +66,19 @@ def check(  # noqa: PLR0913  (each by its name, with a default)
     """Build a model on each target, run it where that can be, and return what became of it.
 
     `matrix` is that file, else matrix.yaml here, else the one that comes with the harness. `targets` are names of it,
-    all where none is given. `shapes` are those of dynamic inputs, 1 for each
-    dimension that nobody gives. `inputs` are arrays for all network inputs, made up where none is given; `expected` are
-    outputs to hold the engine to, by default those of the ONNX reference evaluator. `calibration` are batches of each
-    network input for an INT8 calibrator, along the first axis, and `plugins` compiled libraries. `want` is "auto" for
-    the precision that the graph asks of each node, "none", or a pattern of node names. `blockers`, `ladder`,
-    `leave_float` ("auto" or nodes) and `workarounds` are what is tried beyond the model as it is, as the command's
-    options of these names do.
-    Raises HandledError for a file that is no model, for a target that the matrix has not, and for data that do not fit.
+    all where none is given. `shapes` are those of dynamic inputs, 1 for each dimension that nobody gives. `inputs` are
+    arrays for all network inputs, made up where none is given; `expected` are outputs to hold the engine to, by default
+    those of the ONNX reference evaluator. `calibration` are batches of each network input for an INT8 calibrator, along
+    the first axis, and `plugins` compiled libraries. `want` is "auto" for the precision that the graph asks of each
+    node, "none", or a pattern of node names. `blockers`, `ladder`, `leave_float` ("auto" or nodes) and `workarounds`
+    are what is tried beyond the model as it is, as the command's options of these names do. Raises HandledError for a
+    file that is no model, for a name that is none, and for data that do not fit.
     """
     found = load_matrix(looked_up(matrix, "matrix.yaml"))
     names = {found.target(name).name for name in ([targets] if isinstance(targets, str) else targets)}
     chosen = replace(found, targets=tuple(each for each in found if not names or each.name in names))
+    if typing not in tuple(Typing):
+        raise HandledError(f"typing {typing!r} is none; {did_you_mean(typing, list(map(str, Typing)))}")
     wanted = Wanted(
         Typing(typing),
         tuple(flags),
@@ -87,16 +89,7 @@ def check(  # noqa: PLR0913  (each by its name, with a default)
     floats = leave_float if isinstance(leave_float, str) else ",".join(leave_float)
     questions = Questions(blockers, ladder, floats, workarounds)
     questions.named(own)
-    given = Given(
-        _arrays(inputs),
-        _arrays(expected),
-        _arrays(calibration),
-        read_libraries(map(Path, plugins)),
-        own.weights,
-    )
-    if given.inputs or given.expected or given.calibration:
-        graph = onnx.load_model_from_string(own.variant.model_bytes())
-        given = check_given(own.label, graph, own.variant, given)
+    given = _given(own, inputs, expected, calibration, plugins)
     own = built_with(own, given)
     cells = all_cells(chosen, (own_case([own]),))
     prepared = OwnPrepared({own.variant.name: given})
@@ -106,6 +99,21 @@ def check(  # noqa: PLR0913  (each by its name, with a default)
     with Tries(via=via, prepared=only_built) as tries:
         asking = Asking(own, judged, questions, tries, wanted.flags, given)
         return Checked(own.label, tuple(judged), own.assumed, latest(asking.answers()))
+
+
+def _given(
+    own: OwnModel,
+    inputs: Arrays | None,
+    expected: Arrays | None,
+    calibration: Arrays | None,
+    plugins: Iterable[str | Path],
+) -> Given:
+    """Return the data and libraries that go with a model, held to its graph."""
+    libraries = read_libraries(map(Path, plugins))
+    given = Given(_arrays(inputs), _arrays(expected), _arrays(calibration), libraries, own.weights)
+    if not (given.inputs or given.expected or given.calibration):
+        return given
+    return check_given(own.label, onnx.load_model_from_string(own.variant.model_bytes()), own.variant, given)
 
 
 def _arrays(given: Arrays | None) -> Arrays:

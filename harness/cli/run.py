@@ -28,39 +28,30 @@ from harness.cli.common import (
 )
 from harness.cli.earlier import Work, cells_of, plan_of, planned_run, uncollected
 from harness.cli.earlier import add_arguments as add_reuse
+from harness.cli.here import Here
 from harness.cli.places import own, places
 from harness.cli.summary import advice, missing, summarise
 from harness.cli.task import run_task
 from harness.cli.terminal import printer
-from harness.errors import HandledError, InfraError, described
+from harness.errors import HandledError, described
 from harness.judge.cell import Judged, judge_cell
-from harness.plan import inapplicable_because
 from harness.record.runs import under_way
 from harness.record.store import Store
 from harness.report import build_report
 from harness.report.text import clip, visible
-from harness.run.commands import limits, plan_environment, published_lines
-from harness.run.gpus import Gpus
-from harness.run.local import reap_orphans
-from harness.run.prepare_in_child import PreparedVariants
-from harness.run.provision import Pulling, look_at_host
+from harness.run.commands import published_lines
 from harness.run.provision.pulls import THRESHOLD_VARIABLE
 from harness.run.provision.trust import refuse_unconfined
-from harness.run.pull_plan import PullLines, PullPlan, plan_pulls
-from harness.run.retry import run_with_retries, waits
 from harness.run.slurm import SlurmExecutor
-from harness.run.target import TargetRunner
 from harness.words import Class, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable
 
     from harness.plan import Cell
     from harness.record.outcome import Outcome
     from harness.record.runs import Planned
-    from harness.run.executor import Executor, Say
-    from harness.run.local import Report, Sink
-    from harness.run.provision import Host
+    from harness.run.executor import Executor
 
 #: Cells between two progress lines where no bar can be drawn.
 _EVERY = 100
@@ -118,7 +109,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the selected cells and write the report; returns the exit code."""
     if options.task is not None:
-        return run_task(options, lambda run_id: _Here(options, run_id, pauses=()))
+        return run_task(options, lambda run_id: Here(options, run_id, pauses=()))
     stopped = planned_run(options)
     if options.suite is not None:
         if options.executor != "local":
@@ -210,7 +201,7 @@ class _Console(Console):
 def _executor(options: argparse.Namespace, run_id: str) -> Executor:
     """Return who runs the cells; nothing else knows which one it is."""
     if options.executor == "local":
-        return _Here(options, run_id)
+        return Here(options, run_id)
     words = ["--via", options.via, "--matrix", str(options.matrix.absolute())]
     words += ["--cases", str(options.cases.absolute())]
     words += [word for word in ("--ignore-needs", "--pull") if getattr(options, word[2:].replace("-", "_"))]
@@ -250,82 +241,6 @@ def _run(cells: tuple[Cell, ...], store: Store, executor: Executor, judged: dict
             progress.update(task, description=escape(visible(text)))
 
         executor.run(cells, store=store, report=report, say=say, live=live if console.is_terminal else None)
-
-
-class _Here:
-    """Runs cells on this machine; an Executor."""
-
-    def __init__(
-        self, options: argparse.Namespace, run_id: str, pauses: tuple[float, ...] | None = None
-    ) -> None:
-        self._options = options
-        self._run_id = run_id
-        self._pauses = waits() if pauses is None else pauses
-
-    def plan(self, cells: Sequence[Cell]) -> Iterator[str]:
-        options = self._options
-        host = look_at_host()
-        for target in {cell.target.name: cell.target for cell in cells}.values():
-            mine = [cell for cell in cells if cell.target.name == target.name]
-            yield f"{target.name} ({target.label}): {len(mine)} cells"
-            lines = plan_environment(target, options.via, host, ignore_needs=options.ignore_needs)
-            for line in lines:
-                yield f"  {line}"
-            if len(lines) > 1:
-                for line in limits(target, options.via, host):
-                    yield f"  {line}"
-                for cell in mine:
-                    yield f"    {cell.id}{' (not applicable)' if inapplicable_because(cell) else ''}"
-        yield from _pull_plan(cells, options, host).lines()
-
-    def check(self) -> None:
-        """Do nothing: what this machine lacks costs the cells of some targets, and not the run."""
-
-    def take_over(self, cells: Sequence[Cell], store: Store) -> None:  # noqa: ARG002  (as for any executor)
-        reap_orphans(cell.target for cell in cells)
-
-    def run(self, cells: Sequence[Cell], *, store: Sink, report: Report, say: Say, live: Say | None) -> None:
-        options = self._options
-        plan = _announced(cells, options, say)
-        tell = PullLines(say, live)
-        pulling = Pulling(large=options.pull, known=plan.known, tell=tell)
-        prepared, gpus = PreparedVariants(cell.variant for cell in cells), Gpus()
-        run_with_retries(
-            cells,
-            pauses=self._pauses,
-            say=say,
-            make_runner=lambda cell: TargetRunner(
-                cell.target,
-                via=options.via,
-                run_id=self._run_id,
-                prepared=prepared,
-                pulling=pulling,
-                ignore_needs=options.ignore_needs,
-                gpus=gpus,
-            ),
-            store=store,
-            workers=options.jobs,
-            report=report,
-        )
-
-
-def _announced(cells: Sequence[Cell], options: argparse.Namespace, say: Say) -> PullPlan:
-    """Say what is to be pulled, and return it; raises InfraError where there is no room for it."""
-    plan = _pull_plan(cells, options)
-    for line in plan.lines():
-        say(line)
-    lacking = plan.too_little()
-    if lacking:
-        raise InfraError(lacking)
-    return plan
-
-
-def _pull_plan(cells: Sequence[Cell], options: argparse.Namespace, host: Host | None = None) -> PullPlan:
-    """Return what the targets that have a cell to run would pull."""
-    targets = {cell.target.name: cell.target for cell in cells if inapplicable_because(cell) is None}
-    return plan_pulls(
-        targets.values(), options.via, large=options.pull, ignore_needs=options.ignore_needs, host=host
-    )
 
 
 def _close(

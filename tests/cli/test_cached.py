@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from harness.cli import earlier, main, run
+from harness.cli import earlier, here, main
 from harness.errors import HandledError
 from harness.matrix import Target
 from harness.plan import Cell
@@ -74,7 +74,7 @@ def keys_of(cells: tuple[Cell, ...], models: Hashes, *_: Any, **__: Any) -> dict
 def engine(toy: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
     made = Engine()
     monkeypatch.setenv(CACHE_VARIABLE, str(toy.parent / "cache"))
-    monkeypatch.setattr(run, "TargetRunner", made.runner)
+    monkeypatch.setattr(here, "TargetRunner", made.runner)
     monkeypatch.setattr(earlier, "keys_of", keys_of)
     return made
 

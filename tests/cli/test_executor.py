@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.cli import main, run
+from harness.cli import here, main
 from harness.record.store import Store
 from harness.run.task import Heartbeat, Task
 from tests.cli.test_run import FAILS, WELL, Scripted
@@ -35,7 +35,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             return super().run(cell, **more)
 
     script = {"relu": WELL, "weak": FAILS, "foreign": FAILS}
-    monkeypatch.setattr(run, "TargetRunner", lambda target, **_: Noting(target, script))
+    monkeypatch.setattr(here, "TargetRunner", lambda target, **_: Noting(target, script))
     return names
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from harness.cli import main, run
+from harness.cli import here, main
 from harness.plan import Cell
 from harness.record.outcome import Outcome
 from tests.cli.test_run import FAILS, WELL, Scripted
@@ -57,7 +57,7 @@ def on(toy: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
             made.gpu = gpu
             return made
 
-        monkeypatch.setattr(run, "TargetRunner", runner)
+        monkeypatch.setattr(here, "TargetRunner", runner)
         return main(["run", "--target", "ort131", "-k", "relu", *words])
 
     return ran

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from harness.cli import main, run
+from harness.cli import here, main
 from harness.matrix import Target
 from harness.plan import Cell
 from harness.record.outcome import End, Outcome, Stamps
@@ -79,7 +79,7 @@ def play(toy: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
 
     def played(*words: str, **script: dict[str, Any]) -> int:
         assert Path.cwd() == toy
-        monkeypatch.setattr(run, "TargetRunner", lambda target, **_: Scripted(target, script))
+        monkeypatch.setattr(here, "TargetRunner", lambda target, **_: Scripted(target, script))
         return main(["run", "--target", "ort131", *words])
 
     return played
@@ -219,8 +219,8 @@ def test_a_dry_run_executes_and_writes_nothing(
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("a dry run runs nothing")
 
-    monkeypatch.setattr(run, "TargetRunner", refuse)
-    monkeypatch.setattr(run, "run_with_retries", refuse)
+    monkeypatch.setattr(here, "TargetRunner", refuse)
+    monkeypatch.setattr(here, "run_with_retries", refuse)
     monkeypatch.setattr(sys.modules["harness.run.provision.packages"], "_uv", refuse)
     before = sorted(toy.rglob("*"))
     assert main(["run", "--dry-run", "--via", "venv"]) == 0

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from harness.cli import main, run
+from harness.cli import here, main
 from harness.cli.terminal import printer, visible_output
 from harness.errors import HandledError, InfraError
 from harness.judge.cell import judge_cell
@@ -76,7 +76,7 @@ def test_a_hostile_record_is_shown_in_what_can_be_seen(
     toy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], state: str
 ) -> None:
     poisoned = {"relu": {**POISONED, "state": state, "reason": HOSTILE}}
-    monkeypatch.setattr(run, "TargetRunner", lambda target, **_: Scripted(target, poisoned))
+    monkeypatch.setattr(here, "TargetRunner", lambda target, **_: Scripted(target, poisoned))
     monkeypatch.setattr(Scripted, "note", HOSTILE)
     seen = ""
     for words in (

@@ -1,0 +1,105 @@
+"""Runs cells on this machine: the executor of `run` unless another is asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.errors import InfraError
+from harness.plan import inapplicable_because
+from harness.run.commands import limits, plan_environment
+from harness.run.gpus import Gpus
+from harness.run.local import reap_orphans
+from harness.run.prepare_in_child import PreparedVariants
+from harness.run.provision import Pulling, look_at_host
+from harness.run.pull_plan import PullLines, PullPlan, plan_pulls
+from harness.run.retry import run_with_retries, waits
+from harness.run.target import TargetRunner
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator, Sequence
+
+    from harness.plan import Cell
+    from harness.record.store import Store
+    from harness.run.executor import Say
+    from harness.run.local import Report, Sink
+    from harness.run.provision import Host
+
+
+class Here:
+    """Runs cells on this machine; an Executor."""
+
+    def __init__(
+        self, options: argparse.Namespace, run_id: str, pauses: tuple[float, ...] | None = None
+    ) -> None:
+        self._options = options
+        self._run_id = run_id
+        self._pauses = waits() if pauses is None else pauses
+
+    def plan(self, cells: Sequence[Cell]) -> Iterator[str]:
+        """Yield what would run, where and by which lines, and what would be pulled for it."""
+        options = self._options
+        host = look_at_host()
+        for target in {cell.target.name: cell.target for cell in cells}.values():
+            mine = [cell for cell in cells if cell.target.name == target.name]
+            yield f"{target.name} ({target.label}): {len(mine)} cells"
+            lines = plan_environment(target, options.via, host, ignore_needs=options.ignore_needs)
+            for line in lines:
+                yield f"  {line}"
+            if len(lines) > 1:
+                for line in limits(target, options.via, host):
+                    yield f"  {line}"
+                for cell in mine:
+                    yield f"    {cell.id}{' (not applicable)' if inapplicable_because(cell) else ''}"
+        yield from _pull_plan(cells, options, host).lines()
+
+    def check(self) -> None:
+        """Do nothing: what this machine lacks costs the cells of some targets, and not the run."""
+
+    def take_over(self, cells: Sequence[Cell], store: Store) -> None:  # noqa: ARG002  (as for any executor)
+        """Remove the containers that the stopped run has left on the targets' daemons."""
+        reap_orphans(cell.target for cell in cells)
+
+    def run(self, cells: Sequence[Cell], *, store: Sink, report: Report, say: Say, live: Say | None) -> None:
+        """Run cells, those with trouble of the machinery again at the end; raises InfraError for want of room."""
+        options = self._options
+        plan = _announced(cells, options, say)
+        tell = PullLines(say, live)
+        pulling = Pulling(large=options.pull, known=plan.known, tell=tell)
+        prepared, gpus = PreparedVariants(cell.variant for cell in cells), Gpus()
+        run_with_retries(
+            cells,
+            pauses=self._pauses,
+            say=say,
+            make_runner=lambda cell: TargetRunner(
+                cell.target,
+                via=options.via,
+                run_id=self._run_id,
+                prepared=prepared,
+                pulling=pulling,
+                ignore_needs=options.ignore_needs,
+                gpus=gpus,
+            ),
+            store=store,
+            workers=options.jobs,
+            report=report,
+        )
+
+
+def _announced(cells: Sequence[Cell], options: argparse.Namespace, say: Say) -> PullPlan:
+    """Say what is to be pulled, and return it; raises InfraError where there is no room for it."""
+    plan = _pull_plan(cells, options)
+    for line in plan.lines():
+        say(line)
+    lacking = plan.too_little()
+    if lacking:
+        raise InfraError(lacking)
+    return plan
+
+
+def _pull_plan(cells: Sequence[Cell], options: argparse.Namespace, host: Host | None = None) -> PullPlan:
+    """Return what the targets that have a cell to run would pull."""
+    targets = {cell.target.name: cell.target for cell in cells if inapplicable_because(cell) is None}
+    return plan_pulls(
+        targets.values(), options.via, large=options.pull, ignore_needs=options.ignore_needs, host=host
+    )
