@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # More options for the command, as in: make matrix ARGS="-k mish --via venv"
 ARGS ?=
 
-.PHONY: matrix first-contact test lint lint-js docs coverage node-tests mutants bench dist lock clean
+.PHONY: matrix first-contact test lint lint-js docs coverage node-tests mutants faults bench dist lock clean
 .DEFAULT_GOAL := matrix
 
 $(VENV)/run.stamp: pyproject.toml constraints.txt

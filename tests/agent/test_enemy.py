@@ -41,7 +41,13 @@ def as_nobody(monkeypatch: pytest.MonkeyPatch) -> ProcessTransport:
     # Which limits whose process has is not asked by every root alike.
     monkeypatch.setattr(resource, "prlimit", lambda *_: None)
     transport = ProcessTransport([*who, python, *ARGUMENTS])
-    Path(transport._scratch.name).chmod(0o777)
+    scratch = Path(transport._scratch.name)
+    scratch.chmod(0o777)
+    scratch.parent.chmod(0o711)
+    # Else what the jobs leave would be left in the machine's own folder, and the tests would look elsewhere.
+    tell = [*who, python, "-c", "import tempfile; print(tempfile.gettempdir(), end='')"]
+    found = subprocess.run(tell, capture_output=True, text=True, env={"TMPDIR": str(scratch)}, check=True)
+    assert found.stdout == str(scratch)
     return transport
 
 
