@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import gc
+import sys
 import uuid
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.cli.common import Project, built, selected
@@ -14,7 +16,7 @@ from harness.errors import HandledError
 from harness.record.runs import LastRun, Planned, stopped
 from harness.report import build_report, settle_report
 from harness.run.commands import published_lines
-from harness.run.kept_models import Hashes, keep_models, known_models
+from harness.run.kept_models import Hashes, keep_models, known_models, made_of
 from harness.run.made_of import made_of_report
 from harness.run.reuse import answering, keys_of, recorded_by
 
@@ -38,6 +40,8 @@ _GOES_ON = (
     "reuse",
     "untrusted",
 )
+#: Whose cells they are.
+_FILES = ("matrix", "cases")
 _CACHED, _FRESH, _RESUME = "cached", "fresh", "resume"
 
 
@@ -66,6 +70,11 @@ def planned_run(options: argparse.Namespace) -> Planned | None:
         )
     planned = stopped(options.reports)
     vars(options).update({name: planned.options[name] for name in _GOES_ON if name in planned.options})
+    for name in _FILES:
+        kept = Path(planned.options.get(name, getattr(options, name)))
+        if name in options.unsaid and kept.absolute() != getattr(options, name).absolute():
+            setattr(options, name, kept)
+            options.unsaid.discard(name)
     return planned
 
 
@@ -83,6 +92,7 @@ def plan_of(cells: tuple[Cell, ...], options: argparse.Namespace) -> Planned:
     """Return what a run sets out to do."""
     when = dt.datetime.now(dt.timezone.utc).isoformat(timespec="milliseconds")
     kept = {name: getattr(options, name) for name in _GOES_ON}
+    kept |= {name: str(getattr(options, name).absolute()) for name in _FILES}
     return Planned(uuid.uuid4().hex[:12], when, tuple(cell.id for cell in cells), kept)
 
 
@@ -94,6 +104,9 @@ def cells_of(project: Project, options: argparse.Namespace, planned: Planned | N
     found = tuple(cell for cell in project.cells if cell.id in wanted)
     if not found:
         raise HandledError(f"run {planned.run} cannot be gone on with: none of its cells is there any more")
+    if len(found) < len(wanted):
+        gone = len(wanted) - len(found)
+        print(f"{gone} of the {len(wanted)} cells of run {planned.run} are no longer there", file=sys.stderr)
     return found
 
 
@@ -127,24 +140,26 @@ class Work:
         """Build the models of all cases, once."""
         if not self.is_built:
             self.is_built = True
+            before = made_of(self.options.cases)
             self.project = built(self.project, self.options)
             known = {cell.id: cell for cell in self.project.cells}
             self.cells = tuple(known[cell.id] for cell in self.cells if cell.id in known)
-            self.models = keep_models(self.options.cases, self.project.cases)
+            self.models = keep_models(self.options.cases, self.project.cases, before)
 
     def look_up(self, store: Store, planned: Planned | None) -> None:
         """Find the outcomes that there are already, and build the models where cells are left to run."""
         options = self.options
-        outcomes = tuple(store.outcomes()) if planned or options.reuse == _CACHED else ()
+        # A node of a cluster is another machine.
+        here = options.executor == "local"
+        cached = here and options.reuse == _CACHED
+        outcomes = tuple(store.outcomes()) if planned or cached else ()
         if outcomes:
             self.models = known_models(options.cases)
             if self.models is None:
                 self.build()
             models = self.models or {}
-            # A node of a cluster is another machine.
-            here = options.executor == "local"
             keys = keys_of(self.cells, models, options.via, ignore_needs=options.ignore_needs) if here else {}
-            if options.reuse == _CACHED:
+            if cached:
                 self.reused = answering(self.cells, outcomes, models, keys)
             if planned:
                 self.done = recorded_by(planned.run, self.cells, outcomes, models, keys)

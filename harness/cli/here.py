@@ -83,6 +83,7 @@ class Here:
             store=store,
             workers=options.jobs,
             report=report,
+            before=prepared.forget_trouble,
         )
 
 

@@ -17,7 +17,7 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 from harness.case import load_cases
-from harness.errors import HandledError
+from harness.errors import HandledError, InfraError
 from harness.judge.cell import Judged, judge_cell
 from harness.judge.explain import explain
 from harness.matrix import load_matrix
@@ -137,7 +137,11 @@ class CellItem(pytest.Item):
     def setup(self) -> None:
         """Run the cell and record it, or take what is recorded; infrastructure trouble is an error here."""
         run = self.config.stash[RUN]
-        cell, outcome = self.cell, run.earlier(self.cell, self.folder)
+        try:
+            cell, outcome = self.cell, run.earlier(self.cell, self.folder)
+        except (HandledError, InfraError) as error:
+            # Of a file among the records: not by `repr_failure`, which pytest asks of the call alone.
+            pytest.fail(visible(str(error)), pytrace=False)
         if outcome is None:
             cell = run.built(cell, self.folder)
             outcome = self._measured(run, cell)

@@ -14,7 +14,7 @@ from harness.pytest_plugin.options import reports_folder
 from harness.record.store import Store
 from harness.report.text import visible
 from harness.run.gpus import Gpus
-from harness.run.kept_models import keep_models, known_models
+from harness.run.kept_models import keep_models, known_models, made_of
 from harness.run.local import reap_orphans
 from harness.run.prepare_in_child import PreparedVariants, with_models
 from harness.run.provision import Pulling
@@ -93,8 +93,9 @@ class Run:
         return self._models[folder]
 
     def _build(self, folder: Path) -> None:
+        before = made_of(folder)
         cases = with_models(self._cases[folder], folder)
-        self._models[folder] = keep_models(folder, cases)
+        self._models[folder] = keep_models(folder, cases, before)
         self._variants[folder] = {(case.name, variant.name): variant for case in cases for variant in case}
 
     def built(self, cell: Cell, folder: Path) -> Cell:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.errors import HandledError
+from harness.errors import HandledError, InfraError
 from harness.history.suites import suite_history
 from harness.matrix import load_matrix
 from harness.models.suites import Sink, SuitePrepared, about, find_suite, suite_cells
@@ -113,7 +113,11 @@ class SuiteItem(pytest.Item):
         if found is None or found.cls in GOOD:
             return
         sentence = f"{found.cls}: {clip(' '.join(found.reason.split()), _LONGEST)}"
-        earlier = self._shared.before.get(self.cell.target.name, {}).get(self.cell.variant.name)
+        try:
+            before = self._shared.before
+        except (HandledError, InfraError) as error:
+            pytest.fail(visible(str(error)), pytrace=False)
+        earlier = before.get(self.cell.target.name, {}).get(self.cell.variant.name)
         if found.cls in (Class.NOT_RUN, Class.NOT_APPLICABLE):
             pytest.fail(f"required to run here, and it {visible(found.reason)}", pytrace=False)
         if earlier is not None and class_of(earlier) in GOOD:

@@ -187,6 +187,7 @@ class SuiteStore:
         digits = hashlib.sha256(data).hexdigest()[:_DIGITS]
         self._logs.write(section(cell, digits, data))
         self._logs.flush()
+        os.fsync(self._logs.fileno())
         return digits
 
     @cached_property

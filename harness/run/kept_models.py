@@ -42,21 +42,23 @@ def known_models(folder: Path) -> Hashes | None:
         return None
 
 
-def keep_models(folder: Path, cases: Iterable[Case]) -> Hashes:
-    """Return the hashes of models that are built, and keep them where that can be done."""
+def keep_models(folder: Path, cases: Iterable[Case], before: str) -> Hashes:
+    """Return the hashes of models that are built, and keep them where that can be done.
+
+    `before` is `made_of` the folder as it was asked before they were built: what is saved meanwhile is in none of them.
+    """
     found = {
         (case.name, variant.name): model_sha256(variant.build.model)
         for case in cases
         for variant in case
         if isinstance(variant.build, Built)
     }
-    now = made_of(folder)
     path = _file(folder)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         rows = [[*key, sha256] for key, sha256 in found.items()]
-        temporary.write_text(json.dumps({"made_of": now, "models": rows}), encoding="utf-8")
+        temporary.write_text(json.dumps({"made_of": before, "models": rows}), encoding="utf-8")
         temporary.replace(path)
     except OSError:
         temporary.unlink(missing_ok=True)
@@ -87,14 +89,19 @@ def made_of(folder: Path) -> str:
 def _files(folder: Path) -> Iterator[Path]:
     for place, inner, names in os.walk(folder):
         inner[:] = sorted(name for name in inner if name != "__pycache__" and not name.startswith("."))
-        yield from (Path(place, name) for name in sorted(names) if name not in _SAID)
+        yield from (
+            Path(place, name) for name in sorted(names) if name not in _SAID and not name.startswith(".")
+        )
 
 
 def _content(path: Path) -> str:
     """Return the hash of a module, and of any other file, which may be large, its size and time."""
-    if path.suffix == ".py":
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    found = path.stat()
+    try:
+        if path.suffix == ".py":
+            return hashlib.sha256(path.read_bytes()).hexdigest()
+        found = path.stat()
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
     return f"{found.st_size} {found.st_mtime_ns}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from pathlib import Path
 
@@ -26,10 +27,15 @@ def made_of_report(matrix: Path, cases: Path, reports: Path) -> str:
     words += (_content(path) if path.name.endswith(PACKED) else path.name for path in beside)
     for name in _SOURCES:
         for path in sorted((reports / name).rglob("*")):
-            found = path.stat()
-            words.append(f"{path} {found.st_size} {found.st_mtime_ns}")
+            # Another run's temporary file may be gone by now.
+            with contextlib.suppress(OSError):
+                found = path.stat()
+                words.append(f"{path} {found.st_size} {found.st_mtime_ns}")
     return hashlib.sha256("\n".join(words).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _content(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"

@@ -11,7 +11,7 @@ from harness.errors import HandledError
 from harness.run.local import run_cells
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from harness.plan import Cell
     from harness.record.outcome import Outcome
@@ -46,8 +46,12 @@ def run_with_retries(  # noqa: PLR0913
     report: Report,
     pauses: Sequence[float],
     say: Say,
+    before: Callable[[], None],
 ) -> None:
-    """Run cells as `run_cells` does, and once more after each of the pauses those that ended as infra_error."""
+    """Run cells as `run_cells` does, and once more after each of the pauses those that ended as infra_error.
+
+    `before` is called before each further time, to forget what is kept of the trouble.
+    """
     troubled: dict[str, Cell] = {}
 
     def noted(cell: Cell, outcome: Outcome, note: str) -> None:
@@ -63,4 +67,5 @@ def run_with_retries(  # noqa: PLR0913
         troubled.clear()
         say(f"infrastructure trouble in {len(again)} of {len(cells)} cells: tried again in {pause:g} s")
         time.sleep(pause)
+        before()
         run_cells(again, make_runner=make_runner, store=store, workers=workers, report=noted)

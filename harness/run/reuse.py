@@ -62,13 +62,15 @@ class _Places:
     def __init__(self, via: Via, *, ignore_needs: bool) -> None:
         self._via, self._ignore_needs = via, ignore_needs
         self._host: Host | None = None
-        self._found: dict[tuple[str, str | None], str] = {}
+        self._found: dict[tuple[str, bool, str | None], str] = {}
 
     def of(self, target: Target, reason: str | None) -> str:
         """Return where a target runs; `reason` says why a cell means nothing on it, wherever that is."""
-        if (target.name, reason) not in self._found:
-            self._found[target.name, reason] = placed_in(target, reason or self._place(target))
-        return self._found[target.name, reason]
+        # A case may be untrusted on a target that others trust.
+        place = (target.name, target.untrusted, reason)
+        if place not in self._found:
+            self._found[place] = placed_in(target, reason or self._place(target))
+        return self._found[place]
 
     def _place(self, target: Target) -> str:
         self._host = self._host or look_at_host()

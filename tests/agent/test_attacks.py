@@ -16,13 +16,15 @@ from harness.run.transport import Transport
 from tests import needs
 from tests.agent.attack_table import ATTACKS, Attack
 from tests.agent.test_enemy import as_nobody
-from tests.agent.test_serve import CONTAINER_MIB, ask, end, heard
+from tests.agent.test_serve import ask, end, heard
 from tools.attacks_page import attacks_page
 from tools.docs import stale
 
 ADAPTER = {"harness/agent/engines/attacks.py": (Path(__file__).parent / "attacks.py").read_bytes()}
 
-#: What a job may take here: a thousand forks count the pages that they share a thousand times.
+#: What a job may take here, where a thousand forks count the pages that they share a thousand times, and what a
+#: container has: the pages that they do not share, and the kernel's of each, filled 1 GiB before the last of them.
+CONTAINER_MIB = 4096
 MUCH_MIB = 64 << 10
 
 

@@ -22,6 +22,7 @@ from harness.record.outcome import Outcome
 from harness.record.store import Store
 from harness.run import retry
 from harness.run.kept_models import Hashes
+from harness.run.prepare_in_child import PreparedVariants
 from harness.run.provision.cache import CACHE_VARIABLE
 from harness.scratch import PREFIX
 from tests import needs
@@ -192,6 +193,51 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(
         "error: there is no unfinished run in reports to go on with; leave out --resume to start one\n"
     )
     assert not (toy / "reports" / "unfinished").exists()
+
+
+@pytest.mark.unit
+def test_a_run_goes_on_with_the_files_that_it_began_with(
+    engine: Engine, toy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Their cells may have names that those of other files have too."""
+    (toy / "cases").rename(toy / "mine")
+    (toy / "matrix.yaml").rename(toy / "mine.yaml")
+    there = ["--cases", "mine", "--matrix", "mine.yaml"]
+    engine.stops_at = "toy[foreign]-ort131"
+    assert ran(engine, *there) == ["toy[relu]-ort131"]
+    engine.stops_at = ""
+    project.make(toy)
+    capsys.readouterr()
+    assert ran(engine, "--resume") == ["toy[foreign]-ort131"]
+    assert len({outcome.stamps.run for outcome in Store(toy / "reports").outcomes()}) == 1
+    assert "1 of 2 cells were recorded before" in capsys.readouterr().out
+
+
+@pytest.mark.unit
+def test_cells_that_are_gone_are_counted(
+    engine: Engine, toy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    engine.stops_at = "toy[foreign]-ort131"
+    ran(engine)
+    engine.stops_at = ""
+    path = toy / "cases" / "toy.py"
+    path.write_text(path.read_text().replace('Variant("foreign"', 'Variant("other"'))
+    ran(engine, "--resume")
+    assert "1 of the 2 cells of run" in capsys.readouterr().err
+
+
+@pytest.mark.unit
+def test_what_was_not_made_ready_is_made_anew_when_it_is_tried_again(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A child that was killed is no word about the variant."""
+    forgotten: list[bool] = []
+    monkeypatch.setattr(PreparedVariants, "forget_trouble", lambda _: forgotten.append(True))
+    fields = iter([{"state": "infra_error", "reason": "killed", "key": ""}, {}])
+    engine.fields["toy[relu]-ort131"] = lambda: next(fields)
+    monkeypatch.setenv(retry.VARIABLE, "0.01")
+    assert ran(engine) == [*BOTH, "toy[relu]-ort131"]
+    assert forgotten == [True]
 
 
 @pytest.mark.unit

@@ -112,7 +112,8 @@ def test_what_is_told_of_a_target_does_not(name: str) -> None:
 
 @pytest.mark.parametrize("name", PLACE)
 def test_where_a_cell_runs_changes_the_key(name: str) -> None:
-    assert key_of(environment=replace(ENVIRONMENT, **{name: PLACE[name]})) != key_of()
+    made = replace(ENVIRONMENT, folder="/made/here")
+    assert key_of(environment=replace(made, **{name: PLACE[name]})) != key_of(environment=made)
 
 
 @pytest.mark.parametrize("name", RECIPE)
@@ -134,6 +135,13 @@ def test_what_is_claimed_and_wished_does_not() -> None:
     assert cell_key(replace(CELL, variant=told), MODEL, "there") == cell_key(CELL, MODEL, "there")
 
 
+def test_what_somebody_else_installed_has_no_key() -> None:
+    """Anything in it may be built anew under one version."""
+    theirs = replace(ENVIRONMENT, via="venv")
+    assert key_of(environment=theirs) == ""
+    assert key_of(environment=replace(theirs, folder="/made/here")) != ""
+
+
 def test_an_unknown_device_has_no_key() -> None:
     assert key_of(environment=replace(ENVIRONMENT, device=UNKNOWN)) == ""
 
@@ -153,7 +161,7 @@ def test_the_machine_changes_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_an_engine_reads_of_the_environment_changes_the_key(
     monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    made = replace(ENVIRONMENT, via="venv")
+    made = replace(ENVIRONMENT, via="venv", folder="/made/here")
     before = key_of(environment=made)
     monkeypatch.setenv(name, os.environ.get(name, "") + "/elsewhere")
     assert key_of(environment=made) != before
@@ -162,7 +170,7 @@ def test_what_an_engine_reads_of_the_environment_changes_the_key(
 def test_another_interpreter_changes_the_key(tmp_path: Path) -> None:
     python = tmp_path / "python"
     python.write_text("one")
-    made = replace(ENVIRONMENT, via="venv", python=str(python))
+    made = replace(ENVIRONMENT, via="venv", folder="/made/here", python=str(python))
     before = key_of(environment=made)
     python.write_text("other")
     assert key_of(environment=made) != before

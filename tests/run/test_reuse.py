@@ -13,7 +13,7 @@ from harness.plan import all_cells
 from harness.record.outcome import OTHERS, Latency, Outcome
 from harness.run import kept_models, reuse
 from harness.run.prepare_in_child import with_models
-from harness.run.provision import Host, NotMade
+from harness.run.provision import Environment, Host, NotMade
 from harness.run.provision.cache import CACHE_VARIABLE
 from harness.run.reuse import answering, keys_of, recorded_by
 from tests.cli import project
@@ -116,6 +116,20 @@ def test_keys_are_those_of_what_would_be_used_and_nothing_is_made(monkeypatch: p
     assert keys_of(cells, MODELS)["conv_silu[qdq]-trt86"] != found["conv_silu[qdq]-trt86"]
 
 
+def test_an_untrusted_case_has_a_place_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is confined where another case of the same target is not."""
+    cell = next(cell for cell in CELLS if cell.target.name == "ort131")
+    confined = replace(cell, target=replace(cell.target, untrusted=True))
+    monkeypatch.setattr(reuse, "look_at_host", lambda: Host("amd64"))
+    monkeypatch.setattr(reuse, "prepare", lambda *_, **__: Environment("docker", "ort131", "python3", "i"))
+    there = [keys_of([each], MODELS)[cell.id] for each in (cell, confined)]
+    assert there[0] != there[1]
+    monkeypatch.setattr(reuse, "cell_key", lambda _, __, place: place)
+    trusted = replace(cell, id="trusted")
+    both = keys_of([trusted, replace(confined, id="confined")], MODELS)
+    assert both["trusted"] != both["confined"]
+
+
 class TestKeptModels:
     @pytest.fixture
     def folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -127,7 +141,7 @@ class TestKeptModels:
 
         assert kept_models.known_models(folder) is None
         cases = with_models(load_cases(folder), folder)
-        kept = kept_models.keep_models(folder, cases)
+        kept = kept_models.keep_models(folder, cases, kept_models.made_of(folder))
         assert kept[cases[0].name, "relu"] == model_sha256(cases[0].variants[0].model_bytes())
         assert kept_models.known_models(folder) == kept
         (folder / "measured.yaml").write_text("schema: 1\n")
@@ -135,9 +149,24 @@ class TestKeptModels:
         (folder / "weights.npz").write_bytes(b"1")
         assert kept_models.known_models(folder) is None, "a module may read what is beside it"
 
+    def test_what_is_saved_while_models_are_built_is_in_none_of_them(self, folder: Path) -> None:
+        before = kept_models.made_of(folder)
+        (folder / "toy.py").write_text((folder / "toy.py").read_text() + "\n# saved meanwhile\n")
+        kept_models.keep_models(folder, (), before)
+        assert kept_models.known_models(folder) is None
+
+    def test_what_an_editor_leaves_is_no_part_of_a_case(self, folder: Path) -> None:
+        kept_models.keep_models(folder, (), kept_models.made_of(folder))
+        (folder / ".#toy.py").symlink_to("somebody@elsewhere.1:2")
+        assert kept_models.known_models(folder) == {}
+        (folder / "gone.py").symlink_to("nowhere.py")
+        assert kept_models.known_models(folder) is None, "what cannot be read is something else than nothing"
+        kept_models.keep_models(folder, (), kept_models.made_of(folder))
+        assert kept_models.known_models(folder) == {}
+
     @pytest.mark.parametrize("text", ["", "{", "[]", '{"made_of": 1}', "[" * 100_000])
     def test_a_damaged_file_is_none(self, folder: Path, text: str) -> None:
-        kept_models.keep_models(folder, ())
+        kept_models.keep_models(folder, (), kept_models.made_of(folder))
         (path,) = (folder.parents[1] / "cache" / "models").glob("*.json")
         path.write_text(text)
         assert kept_models.known_models(folder) is None
@@ -148,14 +177,14 @@ class TestKeptModels:
         import sys
         import types
 
-        kept_models.keep_models(folder, ())
+        kept_models.keep_models(folder, (), kept_models.made_of(folder))
         assert kept_models.known_models(folder) == {}
         helper = tmp_path / "helper.py"
         helper.write_text("WIDTH = 1\n")
         module = types.ModuleType("helper")
         module.__file__ = str(helper)
         monkeypatch.setitem(sys.modules, "helper", module)
-        kept_models.keep_models(folder, ())
+        kept_models.keep_models(folder, (), kept_models.made_of(folder))
         assert kept_models.known_models(folder) == {}
         helper.write_text("WIDTH = 2\n")
         assert kept_models.known_models(folder) is None
