@@ -61,6 +61,12 @@ def test_dynamic_dimensions_are_one_unless_told_and_that_is_said(tmp_path: Path)
     assert told.assumed == ()
 
 
+def test_a_constant_is_no_input_though_it_is_sparse() -> None:
+    model = dynamic()
+    model.graph.sparse_initializer.add().values.name = "x"
+    assert own_model(model, "m.onnx", Wanted(), name="m").variant.recipe.profiles == ()
+
+
 @pytest.mark.parametrize(
     ("shapes", "sentence"),
     [
