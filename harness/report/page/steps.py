@@ -97,9 +97,8 @@ class _Lines:
     def of(self, row: Row) -> Line:
         """Return a row of a step by numbers."""
         said = row.text, row.cause, row.instead, row.sure, row.seen
-        text, cause, instead, sure, seen = (
-            self.phrases.setdefault(phrase, len(self.phrases)) for phrase in said
-        )
+        place = self.phrases.setdefault
+        text, cause, instead, sure, seen = [place(phrase, len(self.phrases)) for phrase in said]
         number = self._rows[row.case, row.variant]
         return Line(str(row.kind), number, text, cause, instead, sure, seen, row.guessed)
 
