@@ -171,8 +171,8 @@ class Pair:
         return [kind for kind in (_kind(self) or _width(self), _speed(self)) if kind]
 
     @cached_property
-    def words(self) -> dict[Kind, tuple[str, str]]:
-        """Return a place for what is said of each kind and why: many steps say it again."""
+    def words(self) -> dict[Kind, tuple[str, str, str]]:
+        """Return a place for what is said of each kind: many steps say it again."""
         return {}
 
     @cached_property

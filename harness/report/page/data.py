@@ -40,7 +40,7 @@ def page_data(
     `archives` are what the page finds packed beside it, `models` files by their place.
     """
     rows = list(zip(rows_of(results), grid_of(results), strict=True))
-    steps = Steps(results)
+    steps = Steps(results, {target.id: target.label for target in results.targets})
     beside = held(models or {})
     plain = clean(facts(results, steps))
     packed = {

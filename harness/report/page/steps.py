@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from packaging.version import Version
 
 from harness.engines import ENGINES
+from harness.report.compare.choices import HEADS, choice, later
 from harness.report.compare.upgrade import change, default_pair
 from harness.report.page.packing import columns, pack
 from harness.words import Engine, said
@@ -38,6 +39,7 @@ class Line(NamedTuple):
     instead: int
     sure: int
     seen: int
+    signature: int
     guessed: bool
 
 
@@ -79,6 +81,7 @@ def packed_steps(steps: Steps) -> dict[str, Any]:
     """
     lines = _Lines(steps)
     return {
+        "choices": HEADS,
         "steps": [
             {"packed": pack(_step(steps, before, after, lines) for after in afters), "to": afters}
             for before, afters in enumerate(offered(steps.results).columns)
@@ -96,11 +99,11 @@ class _Lines:
 
     def of(self, row: Row) -> Line:
         """Return a row of a step by numbers."""
-        said = row.text, row.cause, row.instead, row.sure, row.seen
+        said = row.text, row.cause, row.instead, row.sure, row.seen, row.signature
         place = self.phrases.setdefault
-        text, cause, instead, sure, seen = [place(phrase, len(self.phrases)) for phrase in said]
+        text, cause, instead, sure, seen, signature = [place(phrase, len(self.phrases)) for phrase in said]
         number = self._rows[row.case, row.variant]
-        return Line(str(row.kind), number, text, cause, instead, sure, seen, row.guessed)
+        return Line(str(row.kind), number, text, cause, instead, sure, seen, signature, row.guessed)
 
 
 def _step(steps: Steps, before: int, after: int, lines: _Lines) -> dict[str, Any]:
@@ -111,10 +114,12 @@ def _step(steps: Steps, before: int, after: int, lines: _Lines) -> dict[str, Any
         for node, old, new in pair.crossed
     )
     changes = (Change(row, change(pair)) for row, pair in enumerate(step.pairs))
+    one, other = (steps.results.targets[at].id for at in (before, after))
     told = _told(found, lines)
     with_guesses = _told(guessed, lines) if guessed is not found else told
     return {
         **told,
+        **({"choice": choice(found)} if other in later(steps.results, one) else {}),
         "guesses": {key: value for key, value in with_guesses.items() if value != told[key]},
         "crossed": columns(Crossing, crossings),
         "changes": columns(Change, (one for one in changes if one.said)),
