@@ -18,7 +18,7 @@ from harness.report.page.packing import columns, pack
 from harness.words import Engine, said
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from harness.report.compare.steps import Steps
     from harness.report.compare.upgrade import Row, Tile, Upgrade
@@ -83,11 +83,18 @@ def packed_steps(steps: Steps) -> dict[str, Any]:
     return {
         "choices": HEADS,
         "steps": [
-            {"packed": pack(_step(steps, before, after, lines) for after in afters), "to": afters}
+            {"packed": pack(_step(steps, before, after, lines, onward) for after in afters), "to": afters}
             for before, afters in enumerate(offered(steps.results).columns)
+            for onward in [_onward(steps.results, before)]
         ],
         "phrases": {"packed": pack(lines.phrases)},
     }
+
+
+def _onward(results: Results, before: int) -> set[int]:
+    """Return the columns of the later versions of a column's series."""
+    ids = [target.id for target in results.targets]
+    return set(map(ids.index, later(results, ids[before])))
 
 
 class _Lines:
@@ -106,7 +113,7 @@ class _Lines:
         return Line(str(row.kind), number, text, cause, instead, sure, seen, signature, row.guessed)
 
 
-def _step(steps: Steps, before: int, after: int, lines: _Lines) -> dict[str, Any]:
+def _step(steps: Steps, before: int, after: int, lines: _Lines, onward: Collection[int]) -> dict[str, Any]:
     step, found, guessed = steps.step(before, after)
     crossings = (
         Crossing(row, node, said(old), said(new))
@@ -114,12 +121,11 @@ def _step(steps: Steps, before: int, after: int, lines: _Lines) -> dict[str, Any
         for node, old, new in pair.crossed
     )
     changes = (Change(row, change(pair)) for row, pair in enumerate(step.pairs))
-    one, other = (steps.results.targets[at].id for at in (before, after))
     told = _told(found, lines)
     with_guesses = _told(guessed, lines) if guessed is not found else told
     return {
         **told,
-        **({"choice": choice(found)} if other in later(steps.results, one) else {}),
+        **({"choice": choice(found)} if after in onward else {}),
         "guesses": {key: value for key, value in with_guesses.items() if value != told[key]},
         "crossed": columns(Crossing, crossings),
         "changes": columns(Change, (one for one in changes if one.said)),
