@@ -50,7 +50,10 @@ def test_a_walk_from_an_error_to_a_variant_and_back(browser: Browser, site: Path
     made = Opened(browser, site / "index.html", java_script_enabled=False)
     page = made.page
     page.get_by_role("link", name="No implementation for a layer with quantised weights, <node>").click()
-    assert page.get_by_role("heading", level=1).inner_text() == "No implementation for a layer with quantised weights, <node>"
+    assert (
+        page.get_by_role("heading", level=1).inner_text()
+        == "No implementation for a layer with quantised weights, <node>"
+    )
     assert factory.COULD_NOT in page.locator("main").inner_text()
     page.get_by_role("link", name="conv_silu[qdq]", exact=True).first.click()
     assert page.get_by_role("heading", level=1).inner_text() == "conv_silu[qdq]"

@@ -25,7 +25,7 @@ from harness.report.further import further_rows
 from harness.report.labels import BUCKETS, CORNERS, KINDS, MARKS, ROLES
 from harness.report.packed import RESULTS
 from harness.report.page.cells import look, spoken
-from harness.report.page.columns import NO_GPU, gpus_of, groups, short_digest
+from harness.report.page.columns import NO_GPU, gpus_of, groups, label_of, short_digest
 from harness.report.page.data import page_data
 from harness.report.page.models import LONGEST_MODEL
 from harness.report.page.steps import offered, starts
@@ -84,7 +84,7 @@ def render(results: Results, archives: Sequence[str] = (), models: Mapping[str, 
     style, script = "".join(map(_asset, _STYLES)), _script()
     tally = counts(results)
     before, after = default_pair(results)
-    labels = {target.id: target.label for target in results.targets}
+    labels = {target.id: label_of(target) for target in results.targets}
     by_row: dict[tuple[str, str], list[CellView]] = {}
     for cell in results.cells:
         by_row.setdefault((cell.case, cell.variant), []).append(cell)
