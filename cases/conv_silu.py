@@ -164,8 +164,9 @@ def _tail(*, qdq: bool = False, concat: bool = False) -> onnx.ModelProto:
 OK, FAILS, REMOVED = Class.OK, Class.BUILD_FAILED, Class.API_REMOVED
 reported, guessed = Expectation.reported, Expectation.guessed
 builds, may_build = partial(reported, OK, level="builds"), partial(guessed, OK, level="builds")
-NO_KERNEL = "no-implementation"
+NO_KERNEL, NO_TAIL = "no-implementation-silu", "no-implementation-head"
 fails, may_fail = partial(reported, FAILS, signature=NO_KERNEL), partial(guessed, FAILS, signature=NO_KERNEL)
+fails_tail, may_fail_tail = partial(fails, signature=NO_TAIL), partial(may_fail, signature=NO_TAIL)
 X86 = "linux/amd64"
 NO_IMPLICIT = reported(REMOVED, ">=11", links.MIGRATION, "nvidia", signature="implicit-int8-removed")
 NO_WEAK_TYPING = reported(REMOVED, ">=11", links.MIGRATION, "nvidia", signature="weak-typing-removed")
@@ -297,13 +298,13 @@ TAIL_VARIANTS = (
         build=_tail,
         recipe=ENTROPY,
         expectations=(
-            fails(
+            fails_tail(
                 ">=8.6,<9",
                 TENSORRTX,
                 note="a YOLOv8n-seg, its network made by layer calls, on an RTX 3090",
                 platform=X86,
             ),
-            may_fail(
+            may_fail_tail(
                 ">=9.2,<11",
                 "a user saw the same without a calibrator on 8.6.1 and on a newer version, which he does not name",
                 link=TAIL_REPORT,
@@ -324,7 +325,7 @@ TAIL_VARIANTS = (
                 link=TAIL_REPORT,
                 platform=X86,
             ),
-            fails(">=10.3,<10.4", TAIL_NOW, note="a YOLO11n-seg on AGX Orin", platform="jetson"),
+            fails_tail(">=10.3,<10.4", TAIL_NOW, note="a YOLO11n-seg on AGX Orin", platform="jetson"),
             guessed(
                 FAILS,
                 ">=10.6,<10.7",
@@ -332,8 +333,10 @@ TAIL_VARIANTS = (
                 link=TAIL_106,
                 platform=X86,
             ),
-            fails(">=10.11,<10.12", TAIL_NOW, note="a YOLO11n-seg, seen by Ultralytics itself", platform=X86),
-            may_fail(
+            fails_tail(
+                ">=10.11,<10.12", TAIL_NOW, note="a YOLO11n-seg, seen by Ultralytics itself", platform=X86
+            ),
+            may_fail_tail(
                 ">=10.3,<11",
                 "10.11 fails, 10.9 unless a calibration cache is there; no version is said to build it",
                 link=TAIL_NOW,

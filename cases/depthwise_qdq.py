@@ -117,7 +117,7 @@ reported, guessed = Expectation.reported, Expectation.guessed
 builds, may_build = partial(reported, OK, level="builds"), partial(guessed, OK, level="builds")
 #: Builds, in the precision that the variant wants.
 may_keep = partial(guessed, OK, level="precision")
-NO_KERNEL = "no-implementation"
+NO_KERNEL = "no-implementation-qdq"
 fails, may_fail = partial(reported, FAILS, signature=NO_KERNEL), partial(guessed, FAILS, signature=NO_KERNEL)
 X86 = "linux/amd64"
 

@@ -48,7 +48,7 @@ PARSER_100 = Link(f"{links.PARSER}/10.0-GA/docs/operators.md", "ONNX parser 10.0
 OK, FAILS = Class.OK, Class.BUILD_FAILED
 reported, guessed = Expectation.reported, Expectation.guessed
 builds, may_build = partial(reported, OK, level="builds"), partial(guessed, OK, level="builds")
-NO_KERNEL = "no-implementation"
+NO_KERNEL = "no-implementation-qdq"
 fails, may_fail = partial(reported, FAILS, signature=NO_KERNEL), partial(guessed, FAILS, signature=NO_KERNEL)
 CONV = "/SandGlass1/SandGlass1.0/Conv"
 NEXT_CONV = "/SandGlass1/SandGlass1.3/Conv"

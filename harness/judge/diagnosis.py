@@ -61,6 +61,7 @@ class Signature:
     wrong numbers, and an `innocent` one is neither, only known; `harmless` says where it may be passed over and where
     not; `reported` is of which versions others report it, of models that are no variants; `standard_op` wants the
     group `op` to be an operator of ONNX itself; `phases`, where given, are those whose failure it can explain.
+    `form_of` is the more general signature that it is a form of.
     """
 
     id: str
@@ -77,6 +78,7 @@ class Signature:
     operator: str = ""
     harmless: str = ""
     innocent: bool = False
+    form_of: str = ""
     reported: tuple[Expectation, ...] = ()
 
 
@@ -189,6 +191,12 @@ def _patterns(entry: dict[str, Any]) -> tuple[Pattern, ...]:
         for pattern in entry["patterns"]
         for where, text in pattern.items()
     )
+
+
+def fits_claim(found: str, claimed: str) -> bool:
+    """Tell whether a failure of one signature is what a claim of another says: the same, or one a form of the other."""
+    forms = {signature.id: signature.form_of for signature in load_signatures() if signature.form_of}
+    return found == claimed or forms.get(found) == claimed or forms.get(claimed) == found
 
 
 def diagnose(

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
 
 from harness.case import Level
+from harness.judge.diagnosis import fits_claim
 from harness.words import GOOD, PREDICATE, UNJUDGED, Class, Grade, Verdict, to_do
 
 if TYPE_CHECKING:
@@ -175,7 +176,7 @@ def _failing(
 
 
 def _as_claimed(cls: Class, claim: Expectation, signature: str | None) -> tuple[Verdict, str]:
-    if claim.signature and signature and claim.signature != signature:
+    if claim.signature and signature and not fits_claim(signature, claim.signature):
         told = f"{PREDICATE[cls]} as {_said(claim)}, but by {signature} instead of {claim.signature}"
         return Verdict.NEW, told
     verdict = Verdict.EXPECTED if cls is Class.API_REMOVED else Verdict.KNOWN_FAILURE

@@ -14,7 +14,7 @@ from harness.report.claimed import seen_by
 from harness.report.compare.sides import side
 from harness.report.page.columns import NO_GPU, gpus_of
 from harness.report.text import listed
-from harness.words import GOOD, UNJUDGED, Class, Grade, Role
+from harness.words import GOOD, UNJUDGED, Class, Engine, Grade, Role
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -116,7 +116,7 @@ class ErrorEntry:
 
     `guesses` counts our own claims, which are no part of `seen`. `kind` is "failure", "warning" (counted, and the cause
     only of a lost precision or wrong numbers) or "harmless"; `reading` says that its texts name layers as `READING`
-    tells.
+    tells; `only` is the product that all of it is of, where that is not TensorRT.
     """
 
     id: str
@@ -133,6 +133,7 @@ class ErrorEntry:
     reproducers: tuple[Reproducer, ...]
     links: tuple[str, ...]
     reading: bool
+    only: str = ""
 
     @property
     def summary(self) -> str:
@@ -192,7 +193,19 @@ class _Book:
             reproducers=self._reproducers(signature.id),
             links=signature.links,
             reading=any(_FUSED.search(each.text) for each in texts),
+            only=self._only(signature),
         )
+
+    def _only(self, signature: Signature) -> str:
+        """Return the product that all of it is of; "" for TensorRT, for several and for none that is known."""
+        claims = (*(claim for _, claim in self._claims.get(signature.id, ())), *signature.reported)
+        found = {
+            *(Engine(self._targets[cell.target].engine) for cell in self._measured.get(signature.id, ())),
+            *(claim.engine for claim in claims if claim.grade is Grade.REPORTED),
+            *(each.engine for each in load_texts() if each.id == signature.id),
+        }
+        only = found.pop() if len(found) == 1 else None
+        return "" if only is None or ENGINES[only].by_major else ENGINES[only].product
 
     def _texts(self, signature: Signature) -> tuple[ShownText, ...]:
         """Return what was printed, told once where only its numbers differ, then what is quoted."""

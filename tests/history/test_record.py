@@ -67,7 +67,7 @@ def test_cells_that_say_nothing_of_an_engine_are_left_out() -> None:
     assert "conv_silu[fp32]-trt86" not in record.cells
     assert "conv_silu[fp32]-rtx17" not in record.cells
     assert record.cells["conv_silu[qdq]-rtx17"].cls is Class.BUILD_FAILED
-    assert record.cells["conv_silu[qdq]-rtx17"].signature == "no-implementation"
+    assert record.cells["conv_silu[qdq]-rtx17"].signature == "no-implementation-qdq"
 
 
 def test_samples_are_capped_and_keep_their_order() -> None:

@@ -244,6 +244,10 @@ def test_the_same_class_for_another_reason_is_new() -> None:
     known = claim(Class.BUILD_FAILED, signature="no-implementation")
     assert judge(seen(Class.BUILD_FAILED), [known], "no-implementation").verdict is Verdict.KNOWN_FAILURE
     assert judge(seen(Class.BUILD_FAILED), [known], None).verdict is Verdict.KNOWN_FAILURE
+    form = claim(Class.BUILD_FAILED, signature="no-implementation-silu")
+    assert judge(seen(Class.BUILD_FAILED), [known], form.signature).verdict is Verdict.KNOWN_FAILURE
+    assert judge(seen(Class.BUILD_FAILED), [form], known.signature).verdict is Verdict.KNOWN_FAILURE
+    assert judge(seen(Class.BUILD_FAILED), [form], "no-implementation-qdq").verdict is Verdict.NEW
     other = judge(seen(Class.BUILD_FAILED), [known], "cuda-error")
     assert other.verdict is Verdict.NEW
     assert "cuda-error" in other.sentence

@@ -128,6 +128,11 @@ def test_text_filter_keeps_the_rows_that_match(opened: Opened) -> None:
     search.fill("nothing has this")
     assert rows(opened.page) == []
     assert opened.page.locator("#empty").is_visible()
+    search.fill("-calibrated")
+    assert rows(opened.page) == ["qdq", "qdq-between", "fp32"]
+    # A flag is pasted with its dashes, and turns nothing round.
+    search.fill("--calibrated")
+    assert rows(opened.page) == []
     search.fill("")
     assert len(rows(opened.page)) == 4
 
@@ -184,7 +189,7 @@ def test_matrix_legend_and_ranges_are_there_with_scripts_off(browser: Browser, f
     made = Opened(browser, folder / "index.html", java_script_enabled=False)
     text = made.page.locator("body").inner_text()
     assert "fixed in 1.5 (measured): builds, INT8 1/1" in text
-    assert "Going to rtx17 breaks 2 of 2 variants known on both." in text
+    assert "Going to TensorRT for RTX 1.7.1.116 breaks 2 of 2 variants known on both." in text
     assert "the builder makes no engine" in text
     assert made.page.locator("#grid td .badge").count() == 32
     assert not made.page.locator("#filters").is_visible()

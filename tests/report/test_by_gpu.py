@@ -75,7 +75,7 @@ def test_a_merge_keeps_both_gpus(tmp_path: Path, order: tuple[Outcome, Outcome])
     joined(tmp_path, *order)
     data = json.loads((tmp_path / "all" / "results.json").read_text())
     (cell,) = (cell for cell in data["cells"] if cell["id"] == ID)
-    assert (cell["class"], cell["signature"]) == ("build_failed", "no-implementation")
+    assert (cell["class"], cell["signature"]) == ("build_failed", "no-implementation-qdq")
     found = [
         (each["compute_capability"], each["gpu"], each["driver"], each["class"]) for each in cell["by_gpu"]
     ]

@@ -14,7 +14,7 @@ from harness.judge.texts import load_texts
 from harness.report.errors import ErrorEntry, Seen, error_entries
 from harness.report.page.called import called
 from harness.report.results import assemble
-from harness.words import Grade
+from harness.words import Engine, Grade
 from tests.report import factory
 from tests.report.test_density_page import orin
 
@@ -49,7 +49,7 @@ def test_every_signature_has_an_entry_with_a_text() -> None:
 
 
 def test_what_was_measured_is_told_with_its_versions_and_its_text() -> None:
-    found = entry("no-implementation")
+    found = entry("no-implementation-qdq")
     measured = Seen(Grade.MEASURED, "TensorRT for RTX 1.4 and 1.7", "measured, 2 cells without a GPU,")
     assert found.seen == (measured,)
     assert found.texts[0].text == factory.COULD_NOT
@@ -58,7 +58,7 @@ def test_what_was_measured_is_told_with_its_versions_and_its_text() -> None:
         ("conv_silu", "qdq", "rtx14")
     ]
     assert found.summary == "measured on TensorRT for RTX 1.4 and 1.7"
-    assert found.title == "No implementation for <node>"
+    assert found.title == "No implementation for a layer with quantised weights, <node>"
     assert found.reading
     assert not entry("negative-scale").reading
 
@@ -66,6 +66,22 @@ def test_what_was_measured_is_told_with_its_versions_and_its_text() -> None:
 def test_a_text_that_onnx_runtime_printed_is_not_tensorrts() -> None:
     assert [text.seen for text in entry("runtime-opset").texts] == ["measured on ONNX Runtime"]
     assert [text.seen for text in entry("rotary-order").texts] == ["measured on TensorRT for RTX"]
+
+
+def test_what_one_other_product_alone_prints_says_so() -> None:
+    """Of TensorRT, the matrix's subject, and where somebody quotes a text of no known product, nothing is said."""
+    report = Link("https://github.com/NVIDIA/TensorRT/issues/1")
+    onnx_runtime = Expectation.reported(
+        Class.BUILD_FAILED, "", report, engine=Engine.ONNXRUNTIME, signature="rotary-order"
+    )
+    assert entry("rotary-order").only == "TensorRT for RTX"
+    assert entry("runtime-opset").only == "ONNX Runtime"
+    assert (
+        entry("rotary-order", onnx_runtime).only
+        == entry("check-links").only
+        == entry("no-implementation-qdq").only
+        == ""
+    )
 
 
 def test_what_is_reported_is_told_with_its_source_and_guesses_are_counted() -> None:
@@ -94,8 +110,8 @@ def test_what_is_reported_of_versions_with_models_that_are_no_variant_is_told() 
 
 def test_a_proof_is_told_with_what_came_of_it_and_one_that_is_not_here_is_left_out() -> None:
     """The cases of the factory have one of the catalogue's proofs."""
-    assert [proof.id for proof in entry("no-implementation").proofs] == ["conv_silu[qdq]"]
-    assert entry("no-implementation").proofs[0].known
+    assert [proof.id for proof in entry("no-implementation-silu").proofs] == ["conv_silu[qdq]"]
+    assert entry("no-implementation-silu").proofs[0].known
 
 
 def test_a_proof_that_rests_on_a_report_of_another_version_is_not_said_to_be_untried() -> None:
@@ -107,7 +123,7 @@ def test_a_proof_that_rests_on_a_report_of_another_version_is_not_said_to_be_unt
         remedy = replace(case.variants[0], name="int8-minmax", expectations=(guess,))
         results = assemble(factory.matrix(), (replace(case, variants=(*case.variants, remedy)),), {})
         entries = {each.id: each for each in error_entries(results)}
-        (proof,) = (each for each in entries["no-implementation"].proofs if "minmax" in each.id)
+        (proof,) = (each for each in entries["no-implementation-silu"].proofs if "minmax" in each.id)
         made[link] = (proof.id, proof.known, proof.guess)
     told = "guessed from TensorRT issue 3640: builds for a user"
     assert made[factory.ISSUE] == ("conv_silu[int8-minmax]", (), told)

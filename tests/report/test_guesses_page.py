@@ -37,8 +37,9 @@ def test_guesses_are_drawn_where_they_are_asked_for_and_the_address_keeps_that(
     settled(page)
     headline = page.locator("#step .headline")
     assert headline.inner_text() == (
-        "Nobody has run trt86 or trt102; 1 reported claim speaks of them, so what this step does is not known. "
-        "3 more troubles are reported of trt102 that no variant here shows."
+        "Nobody has run TensorRT 8.6.1 or TensorRT 10.2.0.19; 1 reported claim speaks of them, so what this step "
+        "does is not known. "
+        "3 more troubles are reported of TensorRT 10.2.0.19 that no variant here shows."
     )
     assert (shown(page, "trt86"), shown(page, "trt102")) == ("B users", "·")
     assert page.locator('[data-bucket="guessed"]').is_hidden()

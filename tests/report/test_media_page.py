@@ -26,7 +26,10 @@ def test_print_has_the_step_and_repeats_the_header(browser: Browser, folder: Pat
     made = Opened(browser, folder / "index.html", "#a=rtx14&b=rtx15")
     page = made.page
     page.emulate_media(media="print")
-    assert page.locator("#pair-said").inner_text() == "From rtx14 to rtx15"
+    assert (
+        page.locator("#pair-said").inner_text()
+        == "From TensorRT for RTX 1.4.0.76 to TensorRT for RTX 1.5.0.114"
+    )
     assert page.locator("#pair").is_hidden()
     assert (
         page.evaluate("getComputedStyle(document.querySelector('#grid thead')).display")

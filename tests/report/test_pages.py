@@ -227,7 +227,7 @@ def test_clusters_hold_each_measured_failure_once() -> None:
     ids = [cell.id for cluster in found for cell in cluster.cells]
     assert len(ids) == len(set(ids)) == 6
     assert found[0].advice is not None
-    assert found[0].advice.id == "no-implementation"
+    assert found[0].advice.id == "no-implementation-qdq"
     assert len(found[0].cells) == 2
 
 

@@ -403,7 +403,7 @@ def test_the_other_side_tells_how_it_ended(opened: Opened) -> None:
     page = opened.page
     open_cell(page, "qdq", "rtx16")
     page.locator("#p-vs").select_option("rtx17")
-    page.get_by_role("heading", name="Beside it: rtx17").wait_for()
+    page.get_by_role("heading", name="Beside it: TensorRT for RTX 1.7.1.116").wait_for()
     assert factory.COULD_NOT in panel(page)
 
 

@@ -152,7 +152,7 @@ def test_verdict_expectation_and_diagnosis_reach_the_cell() -> None:
     assert (cell.cls, cell.verdict) == (Class.BUILD_FAILED, Verdict.REGRESSED)
     assert cell.expectation == 3
     assert cell.diagnosis is not None
-    assert cell.signature == cell.diagnosis.id == "no-implementation"
+    assert cell.signature == cell.diagnosis.id == "no-implementation-qdq"
 
 
 def test_every_cell_is_in_exactly_one_bucket() -> None:
@@ -228,7 +228,7 @@ def test_results_json_keeps_its_contract() -> None:
     timed = cells["conv_silu[fp32]-ort131"]["latency_ms"]
     assert {"median", "p95", "samples"} <= timed.keys()
     assert cells["conv_silu[qdq]-rtx15"]["latency_ms"] is None
-    assert cells["conv_silu[qdq]-rtx14"]["signature"] == "no-implementation"
+    assert cells["conv_silu[qdq]-rtx14"]["signature"] == "no-implementation-qdq"
     assert cells["conv_silu[qdq]-rtx15"]["precision"][factory.CONV] == "int8"
 
 

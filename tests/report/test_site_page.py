@@ -23,7 +23,7 @@ pytestmark = pytest.mark.browser
 KINDS = (
     "index.html",
     "errors/index.html",
-    "errors/no-implementation/index.html",
+    "errors/no-implementation-qdq/index.html",
     "upgrades/index.html",
     "upgrades/rtx14/rtx15/index.html",
     "cases/index.html",
@@ -49,8 +49,11 @@ def test_a_walk_from_an_error_to_a_variant_and_back(browser: Browser, site: Path
     """From a disk, with no script: each step is one link, and nothing but files of the site is asked for."""
     made = Opened(browser, site / "index.html", java_script_enabled=False)
     page = made.page
-    page.get_by_role("link", name="No implementation for <node>").click()
-    assert page.get_by_role("heading", level=1).inner_text() == "No implementation for <node>"
+    page.get_by_role("link", name="No implementation for a layer with quantised weights, <node>").click()
+    assert (
+        page.get_by_role("heading", level=1).inner_text()
+        == "No implementation for a layer with quantised weights, <node>"
+    )
     assert factory.COULD_NOT in page.locator("main").inner_text()
     page.get_by_role("link", name="conv_silu[qdq]", exact=True).first.click()
     assert page.get_by_role("heading", level=1).inner_text() == "conv_silu[qdq]"

@@ -45,9 +45,16 @@ STEP = """() => ({
 })"""
 
 
-def shown(results: Results, before: str, after: str) -> dict[str, Any]:
+def labelled(results: Results, name: str) -> Column:
+    """Return a column as the page calls it: by its label, for an id is for commands."""
+    return Column(results, name, next(each.label for each in results.targets if each.id == name))
+
+
+def shown(
+    results: Results, before: str, after: str, column: Callable[[Results, str], Column] = labelled
+) -> dict[str, Any]:
     """Return what the page should say of a step, from the Python function alone."""
-    step = upgrade(Column(results, before), Column(results, after))
+    step = upgrade(column(results, before), column(results, after))
     data = step.to_json()
     heads = {"What changes": "text", "Cause": "cause", "Meanwhile": "instead", "How sure": "sure"}
 
@@ -130,7 +137,9 @@ def test_the_fixtures_hold_what_can_be_said_of_a_step() -> None:
     """Ranges, a time whose last digit lies halfway, noise, other machines and flaky sides."""
     results = with_timings()
     texts = {
-        pair: " ".join(f"{row['What changes']} {row['How sure']}" for row in shown(results, *pair)["rows"])
+        pair: " ".join(
+            f"{row['What changes']} {row['How sure']}" for row in shown(results, *pair, Column)["rows"]
+        )
         for pair in (("rtx14", "rtx15"), ("trt86", "trt102"), ("rtx16", "rtx17"))
     }
     assert (
@@ -139,11 +148,11 @@ def test_the_fixtures_hold_what_can_be_said_of_a_step() -> None:
     )
     assert "median 10.3 ms → 9.74 ms, 5 % faster" in texts["trt86", "trt102"]
     assert "measured; flaky on rtx16 and rtx17" in texts["rtx16", "rtx17"]
-    assert "(cpu differ)" in shown(results, "rtx14", "rtx16")["quiet"]
-    assert "1 too noisy" in shown(results, "rtx14", "rtx17")["quiet"]
+    assert "(cpu differ)" in shown(results, "rtx14", "rtx16", Column)["quiet"]
+    assert "1 too noisy" in shown(results, "rtx14", "rtx17", Column)["quiet"]
     every = factory.results()
     said = [
-        json.dumps(shown(found, old.id, new.id), ensure_ascii=False)
+        json.dumps(shown(found, old.id, new.id, Column), ensure_ascii=False)
         for found in (every, results)
         for old in results.targets
         for new in results.targets
@@ -197,7 +206,8 @@ def test_the_page_shows_what_was_judged(browser: Browser, tmp_path: Path, which:
     seen: set[str] = set()
     for before, after in dict.fromkeys([*of_kind.values(), *list(wanted)[:: max(1, len(wanted) // 6)]]):
         made.page.evaluate(f"location.hash = '#a={before}&b={after}'")
-        made.page.locator("#pair-said", has_text=f"From {before} to {after}").wait_for(state="attached")
+        said = f"From {labelled(results, before).name} to {labelled(results, after).name}"
+        made.page.locator("#pair-said", has_text=said).wait_for(state="attached")
         settled(made.page)
         assert made.page.evaluate(STEP) == wanted[before, after], f"{before} to {after}"
         seen |= {row["kind"] for row in wanted[before, after]["rows"]}
@@ -262,9 +272,32 @@ def test_a_step_of_tensorrt_is_one_click_away(browser: Browser, folder: Path) ->
     made.page.locator("#starts a", has_text="8.6 → 10.2").click()
     settled(made.page)
     assert made.page.url.endswith("#a=trt86&b=trt102")
-    assert made.page.locator("#step .headline").inner_text().startswith("Nobody has run trt86 or trt102")
+    said = made.page.locator("#step .headline").inner_text()
+    assert said.startswith("Nobody has run TensorRT 8.6.1 or TensorRT 10.2.0.19")
+    # What is noted of a version is one tap away from the picker.
+    made.page.locator("#on-b a").click()
+    made.page.wait_for_function(
+        "() => Math.abs(document.getElementById('target-trt102').getBoundingClientRect().top) < innerHeight"
+    )
     assert made.complaints == []
     made.context.close()
+
+
+def test_the_later_versions_of_a_series_stand_side_by_side(opened: Opened) -> None:
+    """Each with its counts, and as a link to its step; and a cause leads to what is known of it."""
+    page = opened.page
+    page.locator("#pick-a").select_option("rtx14")
+    settled(page)
+    page.locator("#choices > summary").click()
+    assert page.locator("#choices th[scope=row]").all_inner_texts() == [
+        f"TensorRT for RTX {version}" for version in ("1.5.0.114", "1.6.1.120", "1.7.1.116")
+    ]
+    page.locator("#choices a", has_text="1.5").click()
+    settled(page)
+    assert page.evaluate("location.hash") == "#a=rtx14&b=rtx15"
+    page.locator("#u-fixed td a", has_text="No implementation").click()
+    page.wait_for_url("**#error=no-implementation-qdq")
+    assert page.locator('[id="error=no-implementation-qdq"]').evaluate("(one) => one.open")
 
 
 def test_page_without_scripts_says_the_same_of_the_default_pair(browser: Browser, folder: Path) -> None:
@@ -293,7 +326,8 @@ def test_unrun_targets_can_be_picked_and_are_marked(opened: Opened) -> None:
     page.locator("#pick-a").select_option("trt86")
     page.locator("#pick-b").select_option("trt102")
     settled(page)
-    assert page.locator("#step .basis").inner_text() == "Not run for this report: trt86 and trt102."
+    basis = page.locator("#step .basis").inner_text()
+    assert basis == "Not run for this report: TensorRT 8.6.1 and TensorRT 10.2.0.19."
     assert "reported: fails to build → not run" in page.locator("#u-newly_unknown").inner_text()
     assert (
         "Seen by: reported by users in TensorRT issue 3640" in page.locator("#u-newly_unknown").inner_text()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harness.layers.datatype import NARROW
+from harness.report.compare.choices import choice, later
 from harness.report.compare.pairs import Column, Kind
 from harness.report.compare.steps import Steps
 from harness.report.compare.upgrade import upgrade
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.unit
 
-PHRASES = ("text", "cause", "instead", "sure", "seen")
+PHRASES = ("text", "cause", "instead", "sure", "seen", "signature")
 SCRIPTS = sorted((Path(page_steps.__file__).parent / "static").glob("*.js"))
 
 
@@ -93,6 +94,8 @@ def test_every_step_of_the_page_is_what_was_judged(make: Callable[[], Results]) 
             for tile in named(step["tiles"])
         ]
         assert tiles == [(tile.kind, tile.label, tile.number) for tile in wanted.tiles()]
+        onward = list(choice(wanted)) if after in later(results, before) else None
+        assert step.get("choice") == onward
         guessed = upgrade(Column(results, before), Column(results, after), guesses=True)
         told = {**step, **step["guesses"]}
         assert (told["headline"], told["basis"], told["quiet"]) == (

@@ -32,7 +32,7 @@ interface PageData {
   replaced: { [signature: string]: [old: string, now: string, url: string][] };
   patterns: { [kind: string]: [mark: string, path: string] };
   query: { states: string[]; pasts: string[]; precisions: string[]; engines: { [key: string]: string } };
-  archives: string[]; errors: Chunk; models: Chunk; issues: string; home: string; called: Table<CalledBy>; phrases: Chunk; steps: (Chunk & { to: number[] })[]; evidence: (Chunk & { rows: number[] })[];
+  archives: string[]; errors: Chunk; models: Chunk; issues: string; home: string; called: Table<CalledBy>; phrases: Chunk; choices: string[]; steps: (Chunk & { to: number[] })[]; evidence: (Chunk & { rows: number[] })[];
 }
 
 // What pasted text is recognised by, and what was said in it, by place.
@@ -52,12 +52,13 @@ interface CalledBy { pattern: string; said: string; columns: number[] }
 interface Called extends CalledBy { words: RegExp }
 interface Part { name: string; what: string }
 
-interface StepLine { kind: string; row: number; text: string; cause: string; instead: string; sure: string; seen: string; guessed: boolean }
+interface StepLine { kind: string; row: number; text: string; cause: string; instead: string; sure: string; seen: string; signature: string; guessed: boolean }
 interface Step {
   headline: string; basis: string; quiet: string;
   tiles: { kind: string; label: string; number: string }[]; rows: StepLine[];
   crossed: { row: number; node: string; before: string; after: string }[]; changes: { row: number; said: string }[];
   troubles?: [id: string, title: string, seen: string, advice: string][]; guesses: Partial<Step>;
+  choice?: string[];
 }
 interface Against { column: number; said(row: number, column: number): string }
 

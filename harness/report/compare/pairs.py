@@ -95,7 +95,7 @@ class Known:
         if key not in self.cells:
             return _NOT_THERE
         own = self.variants[key]
-        if own.wanted == variant.wanted:
+        if own is variant or own.wanted == variant.wanted:
             return self.sides[key]
         return side(self.cells[key], replace(own, wanted=variant.wanted), guesses=self.guesses)
 
@@ -169,6 +169,11 @@ class Pair:
     def kinds(self) -> list[Kind]:
         """Return what became of the variant: nothing, one thing, or one and a change of its latency."""
         return [kind for kind in (_kind(self) or _width(self), _speed(self)) if kind]
+
+    @cached_property
+    def words(self) -> dict[Kind, tuple[str, str, str]]:
+        """Return a place for what is said of each kind: many steps say it again."""
+        return {}
 
     @cached_property
     def crossed(self) -> list[tuple[str, str, str]]:

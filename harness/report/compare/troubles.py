@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.judge.diagnosis import load_signatures
@@ -12,9 +13,7 @@ from harness.words import Engine
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.case import Expectation
     from harness.report.compare.pairs import Step
-    from harness.report.model import TargetView
 
 
 class Trouble(NamedTuple):
@@ -28,19 +27,12 @@ class Trouble(NamedTuple):
 
 def troubles(step: Step) -> tuple[Trouble, ...]:
     """Return what is reported of the new side's version, not of the old one's, and is shown by no variant."""
-    shown = {pair.new.signature for pair in step.pairs}
-    found = []
-    for signature in load_signatures():
-        if not signature.reported or signature.id in shown:
-            continue
-        after, before = (
-            [claim for claim in signature.reported if _is_of(claim, column.view)]
-            for column in (step.after, step.before)
-        )
-        said = general_advice(signature.id)
-        if after and not before and said:
-            found.append(Trouble(signature.id, said.title, said.advice, "; ".join(map(seen_by, after))))
-    return tuple(found)
+    before, after = (
+        _reported_of(view.engine, view.id, view.version, view.platform)
+        for view in (step.before.view, step.after.view)
+    )
+    shown = {pair.new.signature for pair in step.pairs} if after else ()
+    return tuple(one for one in after.values() if one.id not in shown and one.id not in before)
 
 
 def counted(found: Sequence[Trouble], after: str) -> str:
@@ -49,6 +41,15 @@ def counted(found: Sequence[Trouble], after: str) -> str:
     return f" {many} reported of {after} that no variant here shows." if found else ""
 
 
-def _is_of(claim: Expectation, target: TargetView) -> bool:
-    where = {"target": target.id, "version": target.version, "platform": target.platform}
-    return claim.covers(engine=Engine(target.engine), **where)
+@cache
+def _reported_of(engine: str, target: str, version: str, platform: str) -> dict[str, Trouble]:
+    """Return by signature what is reported of a target, which is the same in every step from and to it."""
+    where = {"target": target, "version": version, "platform": platform}
+    found = {}
+    for signature in load_signatures():
+        claims = [claim for claim in signature.reported if claim.covers(engine=Engine(engine), **where)]
+        said = general_advice(signature.id)
+        if claims and said:
+            seen = "; ".join(map(seen_by, claims))
+            found[signature.id] = Trouble(signature.id, said.title, said.advice, seen)
+    return found

@@ -59,7 +59,7 @@ class Row:
     """One thing that the step does: to which variant, what, why, what to use meanwhile, how sure that is, says who.
 
     `measured` says that nothing in it is only reported or guessed, nor of another GPU before than after; `guessed` that
-    a side of it is only guessed.
+    a side of it is only guessed. `signature` is that of the cause, "" where it has none.
     """
 
     kind: Kind
@@ -72,6 +72,7 @@ class Row:
     measured: bool
     seen: str = ""
     guessed: bool = False
+    signature: str = ""
 
 
 class Alone(NamedTuple):
@@ -267,20 +268,10 @@ def change(pair: Pair) -> str:
 
 def _row(step: Step, at: int, kind: Kind, meanwhile: Meanwhile) -> Row:
     pair = step.pairs[at]
-    old, new = pair.old, pair.new
-    cause = instead = ""
-    found = pace(pair)
-    if found and kind in _TIMED:
-        text = _paced(found, slower=kind is Kind.SLOWER)
-    else:
-        parts = [_lost(pair) if kind in _WITHOUT else "", _crossed(pair, kind)]
-        told = "; ".join(filter(None, parts))
-        # What failed before had no precision to lose.
-        now = new.told("builds without its precision" if kind is Kind.BUILDS_WITHOUT else "")
-        text = f"{old.told()} → {now}{f': {told}' if told else ''}"
-        gone = kind in (Kind.FIXED, Kind.PRECISION_GAINED)
-        cause = old.why if gone else "" if kind is Kind.NEWLY_UNKNOWN else new.why
-        instead = meanwhile.of(at) if kind in _WANTING else ""
+    if kind not in pair.words:
+        pair.words[kind] = _worded(pair, kind)
+    text, cause, signature = pair.words[kind]
+    instead = meanwhile.of(at) if kind in _WANTING else ""
     known = _known(step, pair)
     measured = all(one.grade is Grade.MEASURED for _, one in known) and not pair.apart
     text += "".join(f"; flaky on {name} ({', '.join(one.flaky)})" for name, one in known if one.flaky)
@@ -288,7 +279,22 @@ def _row(step: Step, at: int, kind: Kind, meanwhile: Meanwhile) -> Row:
     sure = _sure(pair, known, measured=measured)
     guessed = any(one.grade is Grade.GUESSED for _, one in known)
     where = pair.variant.case, pair.variant.name
-    return Row(kind, *where, text, cause, instead, sure, measured, _seen(known), guessed)
+    return Row(kind, *where, text, cause, instead, sure, measured, _seen(known), guessed, signature)
+
+
+def _worded(pair: Pair, kind: Kind) -> tuple[str, str, str]:
+    """Return what became of a variant, the cause and its signature: in words that hold in every step of both sides."""
+    old, new = pair.old, pair.new
+    found = pace(pair)
+    if found and kind in _TIMED:
+        return _paced(found, slower=kind is Kind.SLOWER), "", ""
+    parts = [_lost(pair) if kind in _WITHOUT else "", _crossed(pair, kind)]
+    told = "; ".join(filter(None, parts))
+    # What failed before had no precision to lose.
+    now = new.told("builds without its precision" if kind is Kind.BUILDS_WITHOUT else "")
+    failing = old if kind in (Kind.FIXED, Kind.PRECISION_GAINED) else new
+    cause = "" if kind is Kind.NEWLY_UNKNOWN else failing.why
+    return f"{old.told()} → {now}{f': {told}' if told else ''}", cause, (cause and failing.signature) or ""
 
 
 def _seen(known: Sequence[tuple[str, Side]]) -> str:

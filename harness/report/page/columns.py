@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal
 
 from harness.engines import ENGINES
+from harness.report.text import clip
 from harness.words import UNJUDGED, Engine
 
 if TYPE_CHECKING:
@@ -98,6 +99,11 @@ def _stale(target: TargetView, cells: Sequence[CellView], newest: str) -> str:
     return "; ".join(filter(None, parts))
 
 
+def label_of(target: TargetView) -> str:
+    """Return what sentences call a target, however long its label is."""
+    return clip(target.label, 80)
+
+
 def product_name(target: TargetView) -> str:
     """Return a target as who has the hardware calls it: the board and its JetPack first, the id last."""
     if target.jetpack:
@@ -132,7 +138,7 @@ def target_data(column: Column) -> dict[str, Any]:
     target = column.target
     return {
         "id": target.id,
-        "label": target.label,
+        "label": label_of(target),
         "family": target.family,
         "series": target.series,
         "version": target.version,

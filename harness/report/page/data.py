@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from harness.report.compare.steps import Steps
 from harness.report.page.called import Called, called
 from harness.report.page.cells import facts, grid_of, rows_of
+from harness.report.page.columns import label_of
 from harness.report.page.models import held
 from harness.report.page.packing import clean, pack, table, unsqueezed
 from harness.report.page.panel import cell_evidence, variant_evidence
@@ -40,7 +41,7 @@ def page_data(
     `archives` are what the page finds packed beside it, `models` files by their place.
     """
     rows = list(zip(rows_of(results), grid_of(results), strict=True))
-    steps = Steps(results)
+    steps = Steps(results, {target.id: label_of(target) for target in results.targets})
     beside = held(models or {})
     plain = clean(facts(results, steps))
     packed = {

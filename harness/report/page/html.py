@@ -25,7 +25,7 @@ from harness.report.further import further_rows
 from harness.report.labels import BUCKETS, CORNERS, KINDS, MARKS, ROLES
 from harness.report.packed import RESULTS
 from harness.report.page.cells import look, spoken
-from harness.report.page.columns import NO_GPU, gpus_of, groups, short_digest
+from harness.report.page.columns import NO_GPU, gpus_of, groups, label_of, short_digest
 from harness.report.page.data import page_data
 from harness.report.page.models import LONGEST_MODEL
 from harness.report.page.steps import offered, starts
@@ -84,6 +84,7 @@ def render(results: Results, archives: Sequence[str] = (), models: Mapping[str, 
     style, script = "".join(map(_asset, _STYLES)), _script()
     tally = counts(results)
     before, after = default_pair(results)
+    labels = {target.id: label_of(target) for target in results.targets}
     by_row: dict[tuple[str, str], list[CellView]] = {}
     for cell in results.cells:
         by_row.setdefault((cell.case, cell.variant), []).append(cell)
@@ -105,7 +106,8 @@ def render(results: Results, archives: Sequence[str] = (), models: Mapping[str, 
             row_cells=by_row,
             attention=attention(results),
             changes=grouped(results.changes, _MOST_CHANGES),
-            step=upgrade(Column(results, before), Column(results, after)),
+            pair=(before, after),
+            step=upgrade(*(Column(results, each, labels.get(each, "")) for each in (before, after))),
             offered=offered(results).said,
             starts=starts(results),
             project=addresses(),
@@ -187,7 +189,7 @@ def _together(rows: Sequence[Row]) -> list[list[Row]]:
     """Return rows of one kind in groups of one cause, with the same to do about it, as sure; as the script does."""
     found: dict[tuple[object, ...], list[Row]] = {}
     for row in rows:
-        same = (row.cause or row.text, row.cause, row.instead, row.sure, row.seen, row.guessed)
+        same = (row.cause or row.text, row.cause, row.instead, row.sure, row.seen, row.signature, row.guessed)
         found.setdefault(same, []).append(row)
     return list(found.values())
 

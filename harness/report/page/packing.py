@@ -73,6 +73,15 @@ def clean(value: Any) -> Any:  # noqa: ANN401  (walks JSON)
     return value
 
 
+def _plain(value: Any) -> str:  # noqa: ANN401  (what JSON has beside texts, integers, lists and objects)
+    """Return a value as the encoder writes it, which need not be asked a hundred thousand times."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if type(value) is float and math.isfinite(value):
+        return repr(value)
+    return _encode(clean(value))
+
+
 class _Piece:
     """A value that differs from all others: a leaf as JSON, or a list of pieces, or an object of them under `names`.
 
@@ -96,6 +105,7 @@ class _Pieces:
 
     def __init__(self) -> None:
         self._strings: dict[str, _Piece] = {}
+        self._numbers: dict[int, _Piece] = {}
         self._leaves: dict[str, _Piece] = {}
         self._lists: dict[Entries, _Piece] = {}
         self._objects: dict[tuple[Names, Entries], _Piece] = {}
@@ -103,16 +113,16 @@ class _Pieces:
 
     def of(self, value: Any) -> _Piece:  # noqa: ANN401
         """Return the piece that a value is."""
+        if type(value) is int:
+            return self._numbers.get(value) or self._number(value)
         if isinstance(value, str):
             return self._strings.get(value) or self._string(value)
         if isinstance(value, _LISTS):
             return self.list_of(value)
-        if type(value) is int:
-            return self._leaf(str(value))
         if isinstance(value, dict):
             names, entries = tuple(value), tuple([self.of(entry) for entry in value.values()])
             return self._objects.get((names, entries)) or self._object(names, entries)
-        return self._leaf(_encode(clean(value)))
+        return self._leaf(_plain(value))
 
     def list_of(self, values: Iterable[Any]) -> _Piece:
         """Return the piece that a list of values is; of an iterator, one value at a time is held in memory."""
@@ -121,6 +131,10 @@ class _Pieces:
 
     def _string(self, value: str) -> _Piece:
         self._strings[value] = piece = self._leaf(_encode(visible(value)))
+        return piece
+
+    def _number(self, value: int) -> _Piece:
+        self._numbers[value] = piece = self._leaf(str(value))
         return piece
 
     def _leaf(self, text: str) -> _Piece:

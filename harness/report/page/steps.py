@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from packaging.version import Version
 
 from harness.engines import ENGINES
+from harness.report.compare.choices import HEADS, choice, later
 from harness.report.compare.upgrade import change, default_pair
 from harness.report.page.packing import columns, pack
 from harness.words import Engine, said
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from harness.report.compare.steps import Steps
     from harness.report.compare.upgrade import Row, Tile, Upgrade
@@ -38,6 +39,7 @@ class Line(NamedTuple):
     instead: int
     sure: int
     seen: int
+    signature: int
     guessed: bool
 
 
@@ -79,12 +81,20 @@ def packed_steps(steps: Steps) -> dict[str, Any]:
     """
     lines = _Lines(steps)
     return {
+        "choices": HEADS,
         "steps": [
-            {"packed": pack(_step(steps, before, after, lines) for after in afters), "to": afters}
+            {"packed": pack(_step(steps, before, after, lines, onward) for after in afters), "to": afters}
             for before, afters in enumerate(offered(steps.results).columns)
+            for onward in [_onward(steps.results, before)]
         ],
         "phrases": {"packed": pack(lines.phrases)},
     }
+
+
+def _onward(results: Results, before: int) -> set[int]:
+    """Return the columns of the later versions of a column's series."""
+    ids = [target.id for target in results.targets]
+    return set(map(ids.index, later(results, ids[before])))
 
 
 class _Lines:
@@ -96,15 +106,14 @@ class _Lines:
 
     def of(self, row: Row) -> Line:
         """Return a row of a step by numbers."""
-        said = row.text, row.cause, row.instead, row.sure, row.seen
-        text, cause, instead, sure, seen = (
-            self.phrases.setdefault(phrase, len(self.phrases)) for phrase in said
-        )
+        said = row.text, row.cause, row.instead, row.sure, row.seen, row.signature
+        place = self.phrases.setdefault
+        text, cause, instead, sure, seen, signature = [place(phrase, len(self.phrases)) for phrase in said]
         number = self._rows[row.case, row.variant]
-        return Line(str(row.kind), number, text, cause, instead, sure, seen, row.guessed)
+        return Line(str(row.kind), number, text, cause, instead, sure, seen, signature, row.guessed)
 
 
-def _step(steps: Steps, before: int, after: int, lines: _Lines) -> dict[str, Any]:
+def _step(steps: Steps, before: int, after: int, lines: _Lines, onward: Collection[int]) -> dict[str, Any]:
     step, found, guessed = steps.step(before, after)
     crossings = (
         Crossing(row, node, said(old), said(new))
@@ -116,6 +125,7 @@ def _step(steps: Steps, before: int, after: int, lines: _Lines) -> dict[str, Any
     with_guesses = _told(guessed, lines) if guessed is not found else told
     return {
         **told,
+        **({"choice": choice(found)} if after in onward else {}),
         "guesses": {key: value for key, value in with_guesses.items() if value != told[key]},
         "crossed": columns(Crossing, crossings),
         "changes": columns(Change, (one for one in changes if one.said)),

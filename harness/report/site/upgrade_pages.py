@@ -21,6 +21,7 @@ class Rows(NamedTuple):
     """Rows of one kind that have one cause; those of which all else is the same stand together."""
 
     cause: str
+    signature: str
     number: int
     alike: tuple[tuple[Row, ...], ...]
 
@@ -93,7 +94,7 @@ def _parts(rows: Sequence[Row]) -> list[Part]:
             *KINDS[kind],
             sum(map(len, by_cause.values())),
             tuple(
-                Rows(cause, len(every), _alike(every))
+                Rows(cause, every[0].signature, len(every), _alike(every))
                 for cause, every in sorted(by_cause.items(), key=lambda each: (not each[0], -len(each[1])))
             ),
         )

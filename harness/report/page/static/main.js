@@ -90,12 +90,12 @@ const apply = () => {
   if (newPair) {
     shownPair = pair.join();
     stepShown = drawStep(...pair);
-    byId("pair-said").replaceChildren("From ", make("b", {}, targets[pair[0]].id), " to ", make("b", {}, targets[pair[1]].id));
+    byId("pair-said").replaceChildren("From ", make("b", {}, targets[pair[0]].label), " to ", make("b", {}, targets[pair[1]].label));
     markPair(...pair);
     fillPickers(...pair);
     tellChosen();
-    byId("on-a").textContent = targetSaid(targets[pair[0]]);
-    byId("on-b").textContent = targetSaid(targets[pair[1]]);
+    byId("on-a").replaceChildren(...targetSaid(targets[pair[0]]));
+    byId("on-b").replaceChildren(...targetSaid(targets[pair[1]]));
   }
   if (byId("f-text").value !== state.q) byId("f-text").value = state.q;
   byId("f-state").value = state.state;
@@ -132,8 +132,15 @@ const go = (changes) => {
   state = wanted;
   apply();
 };
-/** @type {(target: Target) => string} */
-const targetSaid = (target) => cut(target.run ? `Last run: ${target.facts.find(([name]) => name === "Last run")?.[1]}` : `Not run for this report; needs ${target.needs}`, 300);
+// A narrow picker cuts its names, and what is noted of a version may decide between two: both stand below it.
+const LONGEST_PICKED = 60;
+/** @type {(target: Target) => (Element | string)[]} */
+const targetSaid = (target) => {
+  const facts = new Map(target.facts);
+  const run = target.run ? `Last run: ${facts.get("Last run")}` : `Not run for this report; needs ${target.needs}`;
+  const more = make("a", { href: `#target-${target.id}` }, cut(facts.get("Note") || "All about it", 300));
+  return [make("span", { class: target.name.length > LONGEST_PICKED ? null : "narrow" }, `${cut(target.name, 120)}. `), cut(run.replace(/\.$/, ""), 300), ". ", more];
+};
 
 const filters = byId("filters");
 filters.hidden = false;

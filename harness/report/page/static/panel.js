@@ -263,7 +263,7 @@ const bodyOf = (row, column, other, found) => {
     ...diagnosis(cell, row, column), ...meanwhile(cell, column), ...(cell.notes || []).map((note) => make("p", { class: "quiet" }, note)),
     ...chapter("Seen by", claims(cell, variant, lookOf(row, column).measured)),
     make("p", { class: "quiet" }, make("b", {}, "The case. "), rows[row].case.summary),
-    ...(second ? chapter(`Beside it: ${second.name}`, otherSide(second.cell, row, second.at)) : []),
+    ...(second ? chapter(`Beside it: ${targets[second.at].label}`, otherSide(second.cell, row, second.at)) : []),
     ...chapter("Past runs", past(cell)),
     ...chapter("Precision of the nodes that matter", precision(cell, variant, targets[column].baseline)),
     ...chapter("The model, by the precision each node ran in", picture(variant, sides)),

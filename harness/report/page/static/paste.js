@@ -165,15 +165,14 @@ const unknownTold = (said, text, found) => {
     make("p", {}, found.length ? "What is known of it says nothing of a failure. " : "No signature knows this text, and none is guessed. ", "If it is of a failure, copy this report, look through it", where, "."), wordsTold(text),
     make("pre", {}, report), copying("Copy the report", () => report))];
 };
-// What of it is known of the two columns that are compared: their cells come before what is seen elsewhere.
+// What of it is known of the two columns that the reader chose: their cells come before what is seen elsewhere.
 const tellChosen = () => byId("paste-said").querySelectorAll(".chosen").forEach((/** @type {HTMLElement} */ place) => {
   const own = String(pairNow()) !== String(data.pair.map((id) => number(id, id)));
-  place.replaceChildren(.../** @type {any[]} */ ([...new Set(pairNow())].flatMap((column) => {
+  place.replaceChildren(.../** @type {any[]} */ (own ? [...new Set(pairNow())] : []).flatMap((column) => {
     const found = rows.filter(({ index }) => lookOf(index, column).signature === place.dataset.error);
-    if (!found.length && !own) return [];
-    return [make("b", {}, `On ${targets[column].id}, which you compare. `), ...found.slice(0, 6).flatMap(({ index, full }, at) => [at ? ", " : "", cellLink(idOf(index, column), full), ` (${lookOf(index, column).said})`]),
+    return [make("b", {}, `On ${targets[column].label}, which you compare. `), ...found.slice(0, 6).flatMap(({ index, full }, at) => [at ? ", " : "", cellLink(idOf(index, column), full), ` (${lookOf(index, column).said})`]),
       found.length ? `${found.length > 6 ? ` and ${found.length - 6} more` : ""}. ` : "Nobody has measured or reported it there. "];
-  })));
+  }));
 });
 // Who has no error text in hand describes what happens: then rows with these words, and calls that are gone, may help.
 const LONGEST_WORDS = 160;

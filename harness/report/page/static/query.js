@@ -17,7 +17,8 @@ const check = (key, value, words) => {
 /** @type {(text: string) => { not: boolean; key: string | null; value: string }[]} */
 const tokens = (text) => {
   const found = [];
-  const pattern = /\s*(-?)(?:([a-z]+):)?(?:"([^"]*)(")?|([^\s"]*))/giy;
+  // Two dashes begin a flag that somebody pastes.
+  const pattern = /\s*((?:-(?!-))?)(?:([a-z]+):)?(?:"([^"]*)(")?|([^\s"]*))/giy;
   while (pattern.lastIndex < text.length) {
     const start = pattern.lastIndex;
     const match = pattern.exec(text);

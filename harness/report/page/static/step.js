@@ -2,7 +2,7 @@
 const STEP_ROWS = 8;
 const MOST_STEP_ROWS = 100;
 // What of a row is a phrase: its number in the list of all that any step says.
-const PHRASES = ["text", "cause", "instead", "sure", "seen"];
+const PHRASES = ["text", "cause", "instead", "sure", "seen", "signature"];
 /** @type {[head: string, field: "text" | "cause" | "instead" | "sure"][]} */
 const STEP_COLUMNS = [["What changes", "text"], ["Cause", "cause"], ["Meanwhile", "instead"], ["How sure", "sure"]];
 // Rows of one cause, with the same to do about it and as sure, are one.
@@ -22,20 +22,25 @@ const saidOf = (group, field) => {
   const said = new Set(group.map((row) => row[field]));
   return cut([...(said.size > 1 ? new Set([...said].map((text) => text.replace(/ \([^()]*\)$/, ""))) : said)].join("; "), 600);
 };
-/** @type {(found: StepLine[][], after: string) => Element} */
+/** @type {(found: StepLine[][], after: number) => Element} */
 const stepTable = (found, after) => {
   const shown = STEP_COLUMNS.filter(([, field]) => found.some(([row]) => row[field]));
-  const linked = (/** @type {StepLine} */ { row }) => cellLink(`${rows[row].full}-${after}`, cut(rows[row].full));
+  const linked = (/** @type {StepLine} */ { row }) => cellLink(idOf(row, after), cut(rows[row].full));
+  const told = (/** @type {StepLine[]} */ group, /** @type {"text" | "cause" | "instead" | "sure"} */ field) => {
+    const id = `error=${group[0].signature}`;
+    // What is known of a cause stands under the errors.
+    return field === "cause" && byId(id) ? make("a", { href: `#${id}` }, saidOf(group, field)) : saidOf(group, field);
+  };
   return make("table", { class: "plain step" },
     make("thead", {}, make("tr", {}, ["Variant", ...shown.map(([head]) => head)].map((text) => make("th", { scope: "col" }, text)))),
     make("tbody", {}, found.map((group) => make("tr", { class: group[0].guessed ? "guess" : null },
       make("th", { scope: "row" }, linked(group[0]), group.length > 1 ? make("details", {}, make("summary", {}, `and ${group.length - 1} more`), group.slice(1).map((row) => make("p", {}, linked(row)))) : null),
-      shown.map(([head, field]) => make("td", { "data-head": head, class: group[0][field] ? null : "nil" }, saidOf(group, field),
+      shown.map(([head, field]) => make("td", { "data-head": head, class: group[0][field] ? null : "nil" }, told(group, field),
         field === "sure" && group[0].seen ? make("p", { class: "seen" }, "Seen by: ", cut(group[0].seen, 600)) : null))))));
 };
 /** @type {(label: string, ...content: Content[]) => Element} */
 const region = (label, ...content) => make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": label }, ...content);
-/** @type {(step: Step, after: string) => Element[]} */
+/** @type {(step: Step, after: number) => Element[]} */
 const stepKinds = (step, after) => data.kinds.flatMap(({ id, name, meaning }) => {
   const found = step.rows.filter((row) => row.kind === id);
   if (!found.length) return [];
@@ -65,7 +70,7 @@ const nodesTable = (step, before, after) => {
   const unasked = (/** @type {Row} */ row) => step.crossed.filter((found) => found.row === row.index).map((found) => make("tr", {}, head(row),
     [cut(found.node), "not asked", found.before, found.after].map((text) => make("td", {}, text))));
   const lines = rows.filter((row) => ranOnOne(row, before, after)).flatMap((row) => [...wanted(row), ...unasked(row)]);
-  return make("table", { class: "plain" }, make("thead", {}, make("tr", {}, ["Variant", "Node", "Should run in", `On ${targets[before].id}`, `On ${targets[after].id}`]
+  return make("table", { class: "plain" }, make("thead", {}, make("tr", {}, ["Variant", "Node", "Should run in", `On ${targets[before].label}`, `On ${targets[after].label}`]
     .map((text) => make("th", { scope: "col" }, text)))), make("tbody", {}, lines.slice(0, 1000)),
     lines.length > 1000 ? make("caption", {}, `The first 1000 of ${lines.length}; results.json has all.`) : null);
 };
@@ -89,22 +94,39 @@ const aloneTold = (before, after) => {
   });
   const rest = found.slice(STEP_ROWS);
   return found.length ? make("div", { class: "kind u-broken alone" },
-    make("p", {}, make("b", {}, `Fail or lose precision on ${targets[after].id}, with nothing known of ${targets[before].id}:`), " ", named(found.slice(0, STEP_ROWS))),
+    make("p", {}, make("b", {}, `Fail or lose precision on ${targets[after].label}, with nothing known of ${targets[before].label}:`), " ", named(found.slice(0, STEP_ROWS))),
     rest.length ? make("details", {}, make("summary", {}, `${rest.length} more`), make("p", {}, named(rest))) : null) : "";
 };
 // What is reported of the version itself, and shown by no variant.
 /** @type {(step: Step, after: string) => Element | string} */
 const troubleTold = (step, after) => (step.troubles ? make("div", { class: "kind u-broken alone" }, step.troubles.map(([id, title, seen, advice]) => make("p", {},
   make("b", {}, `Reported of ${after}, and shown by no variant here:`), " ", make("a", { href: `#error=${id}` }, title), `. ${capital(seen)}. What to do: ${advice}`))) : "");
+// What is known of the steps to the later versions of a series, side by side.
+/** @type {(before: number) => Promise<Element | string>} */
+const choiceTold = async (before) => {
+  const steps = await opening(data.steps[before]);
+  const later = data.steps[before].to.map((column, at) => ({ ...targets[column], choice: /** @type {Step} */ (steps[at]).choice })).filter(({ choice }) => choice);
+  if (later.length < 2) return "";
+  const to = (/** @type {string} */ id, /** @type {string} */ label) => {
+    const anchor = make("a", { href: hashOf({ ...fresh(), a: targets[before].id, b: id }) }, label);
+    anchor.addEventListener("click", () => go({ a: targets[before].id, b: id }));
+    return anchor;
+  };
+  return make("details", { id: "choices" }, make("summary", {}, `Which version after ${targets[before].label}? The steps to ${later.length} later ones, side by side`),
+    make("p", { class: "quiet" }, `Counts of ${rows.length} variants, without guesses: what is known of few of them is no all-clear.`),
+    region("Steps to later versions", make("table", { class: "plain" }, make("thead", {}, make("tr", {}, ["To", ...data.choices].map((text) => make("th", { scope: "col" }, text)))),
+      make("tbody", {}, later.map(({ id, label, choice }) => make("tr", {}, make("th", { scope: "row" }, to(id, label)),
+        choice?.length ? choice.map((text) => make("td", {}, text)) : make("td", { colspan: String(data.choices.length) }, "nobody knows")))))));
+};
 /** @type {(step: Step, before: number, after: number) => (Element | string)[]} */
 const stepBody = (step, before, after) => {
-  const nodes = /** @type {HTMLDetailsElement} */ (make("details", { id: "nodes" }, make("summary", {}, `Node by node: what each should run in, and does on ${targets[before].id} and ${targets[after].id}`)));
+  const nodes = /** @type {HTMLDetailsElement} */ (make("details", { id: "nodes" }, make("summary", {}, `Node by node: what each should run in, and does on ${targets[before].label} and ${targets[after].label}`)));
   nodes.addEventListener("toggle", () => { if (nodes.open && nodes.children.length === 1) nodes.append(region("Node by node", nodesTable(step, before, after))); });
   return [make("p", { class: "headline" }, step.headline), step.basis ? make("p", { class: "basis" }, step.basis) : "",
-    tiles(step), aloneTold(before, after), troubleTold(step, targets[after].id), make("p", { class: "quiet" }, step.quiet), ...stepKinds(step, targets[after].id), rows.some((row) => ranOnOne(row, before, after)) ? nodes : ""];
+    tiles(step), aloneTold(before, after), troubleTold(step, targets[after].label), make("p", { class: "quiet" }, step.quiet), ...stepKinds(step, after), rows.some((row) => ranOnOne(row, before, after)) ? nodes : ""];
 };
 /** @type {(before: number, after: number) => Element[]} */
-const noStep = (before, after) => [make("p", { class: "headline" }, `The step from ${targets[before].id} to ${targets[after].id} is not in this page.`),
+const noStep = (before, after) => [make("p", { class: "headline" }, `The step from ${targets[before].label} to ${targets[after].label} is not in this page.`),
   make("p", { class: "basis" }, "This answers it: ", make("code", {}, `trt-compat diff ${targets[before].id} ${targets[after].id}`))];
 let stepWanted = "";
 // Draws a step once it is unpacked, unless another one is wanted by then.
@@ -117,7 +139,7 @@ const drawStep = async (before, after) => {
   let body;
   try {
     const step = await stepOf(before, after);
-    body = step ? stepBody(step, before, after) : noStep(before, after);
+    body = step ? [...stepBody(step, before, after), await choiceTold(before)] : noStep(before, after);
   } catch (error) { body = [make("p", { class: "headline" }, `The steps cannot be unpacked in this browser (${messageOf(error)}).`)]; }
   if (stepWanted !== wanted) return;
   place.replaceChildren(...body);
