@@ -244,6 +244,8 @@ def _settle(
     That is isotonic regression of where each would stand but for the width of those before it. No row goes beyond the
     widest one: a long chain of blocks would drift to one side for ever.
     """
+    from scipy.optimize import isotonic_regression  # noqa: PLC0415  (half a second, which only a page needs to spend)
+
     offsets = _apart([work.widths[item] for item in row])
     wanted, weights = [], []
     for item, offset in zip(row, offsets, strict=True):
@@ -256,23 +258,10 @@ def _settle(
         weights.append(weight or _PULL)
     least = (work.widths[row[0]] - widest) // 2
     most = (widest - work.widths[row[-1]]) // 2 - offsets[-1]
-    for item, shift, offset in zip(row, _rising(wanted, weights), offsets, strict=True):
+    # One alone stands where it wants to: most rows are a node, and the call costs more than the rest of the picture.
+    shifts = isotonic_regression(wanted, weights=weights).x.tolist() if len(wanted) > 1 else wanted
+    for item, shift, offset in zip(row, shifts, offsets, strict=True):
         across[item] = min(most, max(least, math.floor(shift + 0.5))) + offset
-
-
-def _rising(wanted: Sequence[float], weights: Sequence[float]) -> list[float]:
-    """Return what never falls and is nearest to what is wanted by weighted squares: neighbours that fall are pooled.
-
-    SciPy's isotonic regression is the same, and half a second to load.
-    """
-    pools: list[tuple[float, float, int]] = []
-    for value, weight in zip(wanted, weights, strict=True):
-        total, mass, many = value * weight, weight, 1
-        while pools and pools[-1][0] / pools[-1][1] >= total / mass:
-            before = pools.pop()
-            total, mass, many = before[0] + total, before[1] + mass, before[2] + many
-        pools.append((total, mass, many))
-    return [total / mass for total, mass, many in pools for _ in range(many)]
 
 
 def _straight(places: Iterable[Place]) -> Iterator[tuple[int, int, int]]:
