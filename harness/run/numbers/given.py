@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -31,7 +32,7 @@ def read_npz(path: Path, option: str) -> dict[str, Array]:
             raise HandledError(f"{option} {path}: holds one array without a name; write it with numpy.savez")
         with held as file:
             arrays = {name: np.asarray(file[name]) for name in file.files}
-    # RuntimeError: it is encrypted, or packed as this Python cannot unpack.
+    # RuntimeError: it is encrypted, or packed as this Python cannot unpack. TokenError: an array's head is no Python.
     except (
         OSError,
         ValueError,
@@ -40,6 +41,7 @@ def read_npz(path: Path, option: str) -> dict[str, Array]:
         EOFError,
         MemoryError,
         RuntimeError,
+        tokenize.TokenError,
     ) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise HandledError(

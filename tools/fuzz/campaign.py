@@ -1,0 +1,245 @@
+"""A campaign: processes of libFuzzer over the targets, their corpus minimised, and what came of each."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.fuzz import corpus
+from tests.fuzz.targets import LONGEST, SECONDS, TARGETS
+from tools.fuzz.ledger import Entry, Ledger
+
+TOP = Path(__file__).resolve().parents[2]
+#: Megabytes of memory that a target may take; its imports take some 200.
+MEMORY = 2048
+#: Seconds of the clock after which libFuzzer ends an input that the processor's clock did not: one that waits, or hangs
+#: in C. A busy machine is slow.
+HANGS = int(12 * SECONDS)
+#: Seconds that minimising a corpus may take.
+_MERGING = 300
+#: Times that a target is started again, after something that ended its process.
+_STARTS = 20
+_LINE = re.compile(r"#(?P<runs>\d+)\s+(?P<what>\S+)\s+cov: (?P<edges>\d+) ft: (?P<features>\d+)")
+_RUNS = re.compile(r"stat::number_of_executed_units: (\d+)")
+#: How libFuzzer calls what it leaves of an input that ended the process, and what that is.
+_ENDED = {
+    "timeout": "hangs, or takes longer than anything may",
+    "oom": f"takes more than {MEMORY} MB",
+    "crash": "ends the process",
+    "leak": "leaks memory",
+}
+
+
+@dataclass
+class Fuzzed:
+    """What one process has done: inputs, edges, features, and when, by the clock, it began and last saw a new edge."""
+
+    target: str
+    inputs: int = 0
+    edges: int = 0
+    features: int = 0
+    began: float = 0.0
+    ended: float = 0.0
+    new_edge: float = 0.0
+    said: list[str] = field(default_factory=list)
+
+    def hear(self, line: str) -> None:
+        """Take in a line of libFuzzer's."""
+        now = time.monotonic()
+        if found := _LINE.match(line):
+            edges, what = int(found["edges"]), found["what"]
+            if what == "INITED":
+                self.began = now
+            elif what == "NEW" and edges > self.edges:
+                self.new_edge = now
+            self._runs = int(found["runs"])
+            self.edges, self.features = max(self.edges, edges), max(self.features, int(found["features"]))
+        elif found := _RUNS.match(line):
+            self._runs = int(found[1])
+        self.said = [*self.said[-30:], line]
+        self.ended = now
+
+    _runs: int = 0
+
+    def over(self) -> None:
+        """Count the inputs of a process that ended."""
+        self.inputs, self._runs = self.inputs + self._runs, 0
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """Fuzzes targets for some seconds in all, in so many processes at once; `out` takes what comes of it."""
+
+    targets: Sequence[str]
+    seconds: float
+    jobs: int
+    out: Path
+
+    def run(self) -> Ledger:
+        """Return what came of each target; corpus and findings are in the folder."""
+        for name in self.targets:
+            self._begin(name)
+        rounds = -(-len(self.targets) // self.jobs)
+        # More processes than targets, or a last round that is not full: the first targets have several.
+        places = [self.targets[at % len(self.targets)] for at in range(rounds * self.jobs)]
+        with ThreadPoolExecutor(self.jobs) as pool:
+            fuzzed = list(pool.map(lambda name: self._fuzz(name, self.seconds / rounds), places))
+            list(pool.map(self.minimise, self.targets))
+        return {
+            name: self._entry(name, [each for each in fuzzed if each.target == name]) for name in self.targets
+        }
+
+    def work(self, name: str) -> Path:
+        """Return the folder of a target's inputs."""
+        return self.out / "work" / name
+
+    def _begin(self, name: str) -> None:
+        """Write what a target begins with: its corpus, its seeds, and what was ever found."""
+        work = self.work(name)
+        work.mkdir(parents=True, exist_ok=True)
+        found = [path.read_bytes() for path in corpus.findings(name)]
+        _write(work, [*corpus.kept(name), *TARGETS[name].every_seed(), *found])
+
+    def _fuzz(self, name: str, seconds: float) -> Fuzzed:
+        """Fuzz a target; what libFuzzer ends is kept as a finding, and the target is started again."""
+        fuzzed, until = Fuzzed(name), time.monotonic() + seconds
+        for _ in range(_STARTS):
+            left = int(until - time.monotonic())
+            if left < 1:
+                break
+            flags = [f"-max_total_time={left}", "-print_final_stats=1", f"-timeout={HANGS}", "-reload=1"]
+            code = self._start(fuzzed, [*flags, str(self.work(name))])
+            fuzzed.over()
+            if code and not self._take_artifacts(name):
+                print(f"fuzz: {name} ended with {code}: {' / '.join(fuzzed.said[-3:])}", file=sys.stderr)
+        return fuzzed
+
+    def _start(self, fuzzed: Fuzzed, flags: Sequence[str]) -> int:
+        command, environment = self._command(fuzzed.target)
+        limits = [
+            f"-rss_limit_mb={MEMORY}",
+            f"-max_len={LONGEST}",
+            f"-artifact_prefix={self._artifacts(fuzzed.target)}/",
+        ]
+        with subprocess.Popen(
+            [*command, *limits, *flags],
+            cwd=TOP,
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+        ) as process:
+            assert process.stderr is not None  # noqa: S101  (it is a pipe)
+            for line in process.stderr:
+                fuzzed.hear(line.strip())
+        return process.returncode
+
+    def _artifacts(self, name: str) -> Path:
+        folder = self.out / "artifacts" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def _command(self, name: str) -> tuple[list[str], dict[str, str]]:
+        """Return how a target is started. libFuzzer starts itself again to minimise: by a script with all the words."""
+        command = [
+            sys.executable,
+            "-m",
+            "tools.fuzz.one",
+            name,
+            str((self.out / "findings" / name).absolute()),
+        ]
+        script = self.out / "work" / f"{name}.sh"
+        words = " ".join(f"'{word}'" for word in command)
+        script.write_text(f'#!/bin/sh\nexec {words} "$@"\n', encoding="utf-8")
+        script.chmod(script.stat().st_mode | stat.S_IXUSR)
+        path = os.pathsep.join(filter(None, (str(TOP), os.environ.get("PYTHONPATH"))))
+        told = {"TRT_COMPAT_FUZZ_PROGRAM": str(script.absolute()), "PYTHONPATH": path}
+        return command, {**os.environ, **told, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+    def _take_artifacts(self, name: str) -> bool:
+        """Make findings of what libFuzzer left of inputs that ended the process; return whether there was any."""
+        left = [path for path in self._artifacts(name).iterdir() if path.name.partition("-")[0] in _ENDED]
+        folder = self.out / "findings" / name
+        for path in left:
+            folder.mkdir(parents=True, exist_ok=True)
+            said = _ENDED[path.name.partition("-")[0]]
+            kept = folder / corpus.name_of(path.read_bytes())
+            kept.with_name(f"{kept.name}.txt").write_text(f"{said}\n", encoding="utf-8")
+            path.replace(kept)
+        return bool(left)
+
+    def minimise(self, name: str) -> None:
+        """Write the corpus of a target: the inputs that reach what all of them reach."""
+        work, small = self.work(name), self.out / "work" / f"{name}.small"
+        shutil.rmtree(small, ignore_errors=True)
+        small.mkdir()
+        command, environment = self._command(name)
+        flags = [
+            "-merge=1",
+            f"-max_len={LONGEST}",
+            f"-timeout={HANGS}",
+            str(small.absolute()),
+            str(work.absolute()),
+        ]
+        try:
+            done = subprocess.run(
+                [*command, *flags],
+                cwd=TOP,
+                env=environment,
+                capture_output=True,
+                check=False,
+                timeout=_MERGING,
+            )
+            why = f"exit code {done.returncode}" if done.returncode else ""
+        except subprocess.TimeoutExpired:
+            why = f"not done after {_MERGING} s"
+        if why:
+            print(f"fuzz: the corpus of {name} is not minimised: {why}", file=sys.stderr)
+        chosen = small if not why and any(small.iterdir()) else work
+        corpus.keep(name, (path.read_bytes() for path in chosen.iterdir()), self.out / "corpus")
+
+    def _entry(self, name: str, fuzzed: Sequence[Fuzzed]) -> Entry:
+        new = max(each.new_edge for each in fuzzed)
+        today = dt.datetime.now(dt.timezone.utc).date().isoformat()
+        began = [max(each.began, new) for each in fuzzed]
+        quiet = sum(
+            max(0.0, each.ended - start) for each, start in zip(fuzzed, began, strict=True) if each.began
+        )
+        said = {path.stem: path.read_text(encoding="utf-8").strip() for path in self._told(name)}
+        return Entry(
+            inputs=sum(each.inputs for each in fuzzed),
+            seconds=round(sum(each.ended - each.began for each in fuzzed if each.began), 1),
+            quiet_s=round(quiet, 1),
+            edges=max(each.edges for each in fuzzed),
+            features=max(each.features for each in fuzzed),
+            last_new_edge=today if new else "",
+            findings={each: (today, what) for each, what in sorted(said.items())},
+        )
+
+    def _told(self, name: str) -> list[Path]:
+        return sorted((self.out / "findings" / name).glob("*.txt"))
+
+
+def minimised(out: Path, name: str, inputs: Iterable[bytes]) -> list[bytes]:
+    """Return the inputs of a target that reach what all of them reach."""
+    campaign = Campaign([name], 0, 1, out)
+    _write(campaign.work(name), inputs)
+    campaign.minimise(name)
+    return corpus.kept(name, out / "corpus")
+
+
+def _write(folder: Path, inputs: Iterable[bytes]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for data in inputs:
+        (folder / corpus.name_of(data)).write_bytes(data)
