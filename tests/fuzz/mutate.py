@@ -142,7 +142,7 @@ def _edited(data: bytes, edit: Edit) -> bytes:
 
 
 def _in_json(data: bytes, edit: Edit) -> bytes | None:
-    """Return bytes with a value changed in them, or in one of the lines and members that are JSON; None where none is."""
+    """Return bytes with a value changed in them, or in a line or member that is JSON; None where none is."""
     parts = (
         [data]
         if data[:1] in _OPENING and data[-1:] in _CLOSING and b"\n{" not in data

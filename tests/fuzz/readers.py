@@ -29,9 +29,7 @@ JOB, LOG = b"the id of a job.", b"0" * 64
 @cache
 def _folder() -> Path:
     """Return a folder of this process for the files that readers open; it goes when the process ends."""
-    # In memory where that can be: thousands of files are written a second.
-    memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
-    _KEPT.append(tempfile.TemporaryDirectory(prefix="trt-compat-fuzz-", dir=memory))
+    _KEPT.append(tempfile.TemporaryDirectory(prefix="trt-compat-fuzz-"))
     return Path(_KEPT[0].name)
 
 

@@ -45,7 +45,7 @@ class Target:
 
     def run(self, data: bytes) -> None:
         """Read an input; raises what the reader does not promise, and TooLong."""
-        read = _made(self.name)
+        read = _made(self.make)
         with _limited(), contextlib.suppress(*self.promises):
             read(data)
 
@@ -55,8 +55,8 @@ class Target:
 
 
 @cache
-def _made(name: str) -> Read:
-    return TARGETS[name].make()
+def _made(make: Callable[[], Read]) -> Read:
+    return make()
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ python -m tools.fuzz --take D                        takes such a folder in
 from __future__ import annotations
 
 import argparse
+import base64
 import importlib.util
 import os
 import shutil
@@ -20,6 +21,9 @@ from tests.fuzz import corpus
 from tests.fuzz.targets import TARGETS
 from tools.fuzz import ledger
 from tools.fuzz.campaign import Campaign, minimised
+
+#: Bytes of a finding that are printed.
+_SHOWN = 6000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -43,6 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ledger.write(ledger.together({}, found), out / "ledger.json")
         shutil.rmtree(out / "work")
         print(_table(found))
+        _told(found, out)
         if not options.out:
             _taken(out)
     return int(any(entry.findings for entry in found.values()))
@@ -102,8 +107,15 @@ def _table(found: ledger.Ledger) -> str:
             f"| {name} | {entry.inputs} | {entry.seconds:.0f} | {entry.edges} | {entry.quiet_s:.0f} "
             f"| {len(entry.findings)} |"
         )
-    lines += [f"{name}: {what}" for name, entry in found.items() for _, what in entry.findings.values()]
     return "\n".join(lines)
+
+
+def _told(found: ledger.Ledger, out: Path) -> None:
+    """Print each finding with its input, which is lost with the machine where CI ran this."""
+    for name, entry in found.items():
+        for key, (_, what) in entry.findings.items():
+            data = (out / "findings" / name / key).read_bytes()
+            print(f"{name} {key}: {what}\n  {base64.b64encode(data[:_SHOWN]).decode()}")
 
 
 if __name__ == "__main__":

@@ -152,19 +152,18 @@ class Campaign:
 
     def _command(self, name: str) -> tuple[list[str], dict[str, str]]:
         """Return how a target is started. libFuzzer starts itself again to minimise: by a script with all the words."""
-        command = [
-            sys.executable,
-            "-m",
-            "tools.fuzz.one",
-            name,
-            str((self.out / "findings" / name).absolute()),
-        ]
+        folders = [str(folder.absolute()) for folder in (self.out / "findings" / name, self.work(name))]
+        command = [sys.executable, "-m", "tools.fuzz.one", name, *folders]
         script = self.out / "work" / f"{name}.sh"
         words = " ".join(f"'{word}'" for word in command)
         script.write_text(f'#!/bin/sh\nexec {words} "$@"\n', encoding="utf-8")
         script.chmod(script.stat().st_mode | stat.S_IXUSR)
+        # libFuzzer ends a process without a word to Python: what that leaves goes with this folder.
+        scratch = self.out / "work" / "tmp"
+        scratch.mkdir(exist_ok=True)
         path = os.pathsep.join(filter(None, (str(TOP), os.environ.get("PYTHONPATH"))))
         told = {"TRT_COMPAT_FUZZ_PROGRAM": str(script.absolute()), "PYTHONPATH": path}
+        told["TMPDIR"] = str(scratch.absolute())
         return command, {**os.environ, **told, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
     def _take_artifacts(self, name: str) -> bool:

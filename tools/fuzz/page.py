@@ -12,21 +12,21 @@ _HEAD = f"""\
 <!-- Written by `make docs` from tests/fuzz/targets.py and tests/fuzz/ledger.json; do not edit. -->
 
 Readers of what others wrote are given bytes that nobody thought of. Each promises in its docstring what it raises: for
-most that is one sentence (`HandledError`, `InfraError`), for some nothing. A finding is whatever else escapes, an input
-of at most {LONGEST >> 10} KiB that takes more than {SECONDS:.0f} seconds of the processor, and one that takes more than {MEMORY >> 30} GiB of memory.
+most that is one sentence (`HandledError`, `InfraError`), for some nothing. A finding is whatever else escapes, and an
+input of up to {LONGEST >> 10} KiB that takes more than {SECONDS:.0f} s of the processor, or {MEMORY >> 30} GiB.
 
 The targets are one table, `tests/fuzz/targets.py`. Two programs run them:
 
 - The tests (`pytest tests/fuzz`) give each target its kept inputs and some that hypothesis makes of these, the same in
   every run, and all that was ever found.
 - `make fuzz` is the campaign, guided by coverage: atheris, which is libFuzzer for Python and has wheels for Linux on
-  x86-64 and a few versions of Python. `make fuzz ARGS="--seconds 600 history"` gives one target ten minutes. What it finds
-  is a file in tests/fuzz/findings and a test that fails until it is mended; it keeps corpus and ledger too.
+  x86-64 and a few versions of Python. `make fuzz ARGS="--seconds 600 history"` gives one target ten minutes. What it
+  finds is a file in tests/fuzz/findings and a test that fails until it is mended; it keeps corpus and ledger too.
 
 On another machine without a network, a checkout with atheris and what the harness needs will do:
 `python -m tools.fuzz --seconds 480 --jobs 16 --out DIR`, and here then `make fuzz ARGS="--take DIR"`.
 
-A target is done when {QUIET / 60:.0f} minutes of fuzzing, over all its processes, have shown no new edge of the harness's code.
+A target is done when {QUIET / 60:.0f} minutes of fuzzing, over all its processes, have shown no new edge of the code.
 Edges are those that its corpus reached in harness/ in the last campaign. All corpora together have at most
 {MOST_PACKED // 1_000_000} MB.
 """

@@ -27,11 +27,15 @@ def read_npz(path: Path, option: str) -> dict[str, Array]:
     try:
         check_file(path, LARGE)
         _refuse_bomb(path)
-        held = np.load(path, allow_pickle=False)
-        if not isinstance(held, np.lib.npyio.NpzFile):
-            raise HandledError(f"{option} {path}: holds one array without a name; write it with numpy.savez")
-        with held as file:
-            arrays = {name: np.asarray(file[name]) for name in file.files}
+        # Opened here: numpy leaves a file open that it cannot read.
+        with path.open("rb") as opened:
+            held = np.load(opened, allow_pickle=False)
+            if not isinstance(held, np.lib.npyio.NpzFile):
+                raise HandledError(
+                    f"{option} {path}: holds one array without a name; write it with numpy.savez"
+                )
+            with held as file:
+                arrays = {name: np.asarray(file[name]) for name in file.files}
     # RuntimeError: it is encrypted, or packed as this Python cannot unpack. TokenError: an array's head is no Python.
     except (
         OSError,
