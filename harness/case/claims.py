@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -165,12 +166,13 @@ class Expectation:
 
         None is any GPU, as of a cell that was not run; "" is none, of which a claim about a GPU says nothing.
         """
-        if self.targets and target not in self.targets:
+        if self.engine is not engine or (self.targets and target not in self.targets):
             return False
         if compute_capability is not None and self.compute_capability not in (None, compute_capability):
             return False
-        return (
-            self.engine is engine
-            and self.platform in (None, platform)
-            and SpecifierSet(self.versions).contains(version, prereleases=True)
-        )
+        return self.platform in (None, platform) and _contains(self.versions, version)
+
+
+@functools.cache
+def _contains(versions: str, version: str) -> bool:
+    return SpecifierSet(versions).contains(version, prereleases=True)

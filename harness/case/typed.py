@@ -31,8 +31,13 @@ def _hints(kind: Any) -> dict[str, Any]:  # noqa: ANN401  (a class is no Hashabl
     return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
 
 
+@functools.cache
+def _parts(hint: Any) -> tuple[Any, tuple[Any, ...]]:  # noqa: ANN401
+    return typing.get_origin(hint), typing.get_args(hint)
+
+
 def _fits(hint: Any, value: object) -> bool:  # noqa: ANN401  (walks type hints)
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    origin, arguments = _parts(hint)
     if origin is tuple:
         return isinstance(value, tuple) and _each_fits(arguments, value)
     if origin in (typing.Union, types.UnionType):

@@ -17,7 +17,7 @@ from harness.record.runs import LastRun, Planned, stopped
 from harness.report import build_report, settle_report
 from harness.run.commands import published_lines
 from harness.run.kept_models import Hashes, keep_models, known_models, made_of
-from harness.run.made_of import made_of_report
+from harness.run.made_of import made_of_project, made_of_report
 from harness.run.reuse import answering, keys_of, recorded_by
 
 if TYPE_CHECKING:
@@ -124,6 +124,11 @@ class Work:
     done: dict[str, Outcome] = field(default_factory=dict)
     models: Hashes | None = None
     is_built: bool = False
+    project_hash: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Note what the matrix and the cases are, which somebody may change while they run."""
+        self.project_hash = made_of_project(self.options.matrix, self.options.cases)
 
     @property
     def todo(self) -> tuple[Cell, ...]:
@@ -185,6 +190,6 @@ class Work:
         settle_report(
             options.reports,
             last,
-            made_of=lambda: made_of_report(options.matrix, options.cases, options.reports),
+            made_of=lambda: made_of_report(self.project_hash, options.reports),
             build=build,
         )

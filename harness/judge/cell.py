@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from harness.record.speaking import took_part
 from harness.words import GOOD, UNJUDGED, Class, Precision, Verdict
 
 if TYPE_CHECKING:
-    from harness.case import Expectation, Recipe
+    from harness.case import Expectation
     from harness.record.gpu import Gpu
     from harness.record.outcome import Outcome
 
@@ -113,12 +114,13 @@ def _wish(cell: Cell, outcome: Outcome) -> Wish:
         nodes=dict(wished(cell.variant, outcome.nodes)),
         derived=cell.variant.precision is None,
         demanded=demanded,
-        permitted=_permitted(cell.variant.recipe) if demanded else frozenset(),
+        permitted=_permitted(cell.variant.recipe.flags) if demanded else frozenset(),
         allowed=(data.max_rel, data.cosine) if data else (None, None),
     )
 
 
-def _permitted(recipe: Recipe) -> frozenset[Precision]:
-    """Return the precisions that the recipe's builder flags let the engine choose."""
+@functools.cache
+def _permitted(flags: tuple[str, ...]) -> frozenset[Precision]:
+    """Return the precisions that builder flags let the engine choose."""
     words = {str(precision) for precision in Precision}
-    return frozenset(Precision(flag.lower()) for flag in recipe.flags if flag.lower() in words)
+    return frozenset(Precision(flag.lower()) for flag in flags if flag.lower() in words)

@@ -106,5 +106,6 @@ def _shows_failure(claim: Expectation, cell: Cell) -> bool:
         return False
     if not claim.versions.startswith("==") or claim.engine is not cell.target.engine:
         return False
-    before = Version(claim.versions.removeprefix("==")) <= Version(cell.target.version)
-    return before and not {cell.target.name, *cell.earlier}.isdisjoint(claim.targets)
+    if {cell.target.name, *cell.earlier}.isdisjoint(claim.targets):
+        return False
+    return Version(claim.versions.removeprefix("==")) <= Version(cell.target.version)

@@ -26,7 +26,7 @@ from harness.report import build_report, settle_report
 from harness.report.suites import build_suites
 from harness.report.text import visible
 from harness.run.commands import published_lines
-from harness.run.made_of import made_of_report
+from harness.run.made_of import made_of_project, made_of_report
 from harness.run.prepare_in_child import with_models
 from harness.run.pull_plan import plan_pulls
 
@@ -127,16 +127,17 @@ class Reporter:
             session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
 
     def _report(self, path: Path, folder: Path) -> None:
-        known = load_cases(folder)
+        known, matrix = load_cases(folder), load_matrix(path)
+        project = made_of_project(path, folder)
 
         def build() -> None:
-            cases, matrix = with_models(known, folder), load_matrix(path)
+            cases = with_models(known, folder)
             build_report(matrix, cases, Store(self._folder), self._folder, published_lines(matrix))
 
         settle_report(
             self._folder,
             LastRun(self._run, self._when, self._cells, self._reused),
-            made_of=lambda: made_of_report(path, folder, self._folder),
+            made_of=lambda: made_of_report(project, self._folder),
             build=build,
         )
 

@@ -89,21 +89,22 @@ class Store:
         os.fsync(file.fileno())
         return outcome
 
-    def absorb(self, other: Store) -> int:
-        """Append what another store holds and this one lacks, with logs; return how many records that was.
+    def absorb(self, *others: Store) -> int:
+        """Append what other stores hold and this one lacks, with logs; return how many records that was.
 
-        Doing it again adds nothing, and what this store has revoked is left out. Raises HandledError where the other's
-        record names a log that it lacks.
+        Doing it again adds nothing, and what this store has revoked is left out. Raises HandledError where a record
+        of another names a log that it lacks.
         """
         known = {_line(outcome) for outcome in self.outcomes()}
         without = revoked(self.path / SUBMISSIONS)
         taken = 0
-        for outcome in other.outcomes():
-            line = _line(outcome)
-            if line not in known and outcome.stamps.submission not in without:
-                known.add(line)
-                self.append(outcome, other.log(outcome.log_sha256) if outcome.log_sha256 else None)
-                taken += 1
+        for other in others:
+            for outcome in other.outcomes():
+                line = _line(outcome)
+                if line not in known and outcome.stamps.submission not in without:
+                    known.add(line)
+                    self.append(outcome, other.log(outcome.log_sha256) if outcome.log_sha256 else None)
+                    taken += 1
         return taken
 
     @property

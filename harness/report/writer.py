@@ -74,21 +74,22 @@ def write_report(
 
 
 def settle_report(
-    folder: Path, last: LastRun, *, made_of: Callable[[], str], build: Callable[[], object]
+    folder: Path, last: LastRun, *, made_of: Callable[[], tuple[str, str]], build: Callable[[], object]
 ) -> None:
     """Have the report of a run that has come to its end built; where it is as it would be, let it only tell of the run.
 
-    `made_of` gives a hash of all that the report is made of, and which of its files are there.
+    `made_of` gives a hash of all that the report is made of, and one of what it leaves. What is recorded or saved while
+    it is built is not in it: the next run builds it again.
     """
-    before, now = read_last(folder), made_of()
-    if before and before.made_of == now:
-        keep_last(folder, replace(last, made_of=now))
+    before, (made, left) = read_last(folder), made_of()
+    if before and before.made_of == f"{made} {left}":
+        keep_last(folder, replace(last, made_of=before.made_of))
         with contextlib.suppress(HandledError):
             write_files(folder, {name: text.encode() for name, text in renewed(folder).items()})
             return
     keep_last(folder, last)
     build()
-    keep_last(folder, replace(last, made_of=made_of()))
+    keep_last(folder, replace(last, made_of=f"{made} {made_of()[1]}"))
 
 
 def write_files(folder: Path, files: Mapping[str, bytes]) -> tuple[Path, ...]:

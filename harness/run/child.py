@@ -7,6 +7,7 @@ and runs no thread: this process has threads, and a fork of it could inherit a l
 from __future__ import annotations
 
 import contextlib
+import functools
 import multiprocessing
 import os
 import resource
@@ -18,6 +19,7 @@ import types
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from harness.errors import described
+from harness.scratch import Scratch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -58,6 +60,7 @@ def stream(
     )
     with reader:
         with writer, _LOCK, _without_main():
+            _keep_socket_in_scratch()
             child.start()
         try:
             while (item := _next(reader, child, seconds, needed)) is not None:
@@ -70,6 +73,16 @@ def stream(
             with _LOCK:
                 child.join()
                 child.close()
+
+
+def _keep_socket_in_scratch() -> None:
+    """Have the fork server's socket where the next run removes it: multiprocessing's own folder outlives a kill."""
+    vars(multiprocessing.current_process())["_config"].setdefault("tempdir", _scratch().name)
+
+
+@functools.cache
+def _scratch() -> Scratch:
+    return Scratch()
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from harness.record.archive import PACKED
@@ -13,24 +14,35 @@ from harness.record.suites import SUITES
 from harness.run.kept_models import made_of
 from harness.run.key import hash_of_files
 
-#: Folders of a report whose files it is made of.
-_SOURCES = (RECORDS, "history", SUBMISSIONS, SUITES)
+#: Folders of a report whose files it is made of, and the one that it is made of and adds to.
+_SOURCES = (RECORDS, SUBMISSIONS, SUITES)
+_ADDED_TO = "history"
 _HARNESS = Path(__file__).resolve().parents[1]
 
 
-def made_of_report(matrix: Path, cases: Path, reports: Path) -> str:
-    """Return a hash of all that a report is made of, and of which of its files are there; of imported cases."""
+def made_of_project(matrix: Path, cases: Path) -> str:
+    """Return a hash of the matrix and of imported cases; to be asked as soon as they are."""
+    return _hash([made_of(cases), *map(_content, (matrix, *sorted(cases.glob("*.yaml"))))])
+
+
+def made_of_report(project: str, reports: Path) -> tuple[str, str]:
+    """Return a hash of all that a report of a project is made of, and one of what it leaves."""
     files = (path for path in _HARNESS.rglob("*") if path.is_file() and path.suffix != ".pyc")
-    words = [made_of(cases), hash_of_files(_HARNESS, files)]
-    words += map(_content, (matrix, *sorted(cases.glob("*.yaml"))))
+    made = [project, hash_of_files(_HARNESS, files), *_sizes(reports, *_SOURCES)]
     beside = sorted(reports.iterdir())
-    words += (_content(path) if path.name.endswith(PACKED) else path.name for path in beside)
-    for name in _SOURCES:
-        for path in sorted((reports / name).rglob("*")):
-            # Another run's temporary file may be gone by now.
-            with contextlib.suppress(OSError):
-                found = path.stat()
-                words.append(f"{path} {found.st_size} {found.st_mtime_ns}")
+    left = [_content(path) if path.name.endswith(PACKED) else path.name for path in beside]
+    return _hash(made), _hash([*left, *_sizes(reports, _ADDED_TO)])
+
+
+def _sizes(reports: Path, *names: str) -> Iterator[str]:
+    for path in (path for name in names for path in sorted((reports / name).rglob("*"))):
+        # Another run's temporary file may be gone by now.
+        with contextlib.suppress(OSError):
+            found = path.stat()
+            yield f"{path} {found.st_size} {found.st_mtime_ns}"
+
+
+def _hash(words: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(words).encode("utf-8", "surrogateescape")).hexdigest()
 
 

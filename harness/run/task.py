@@ -57,15 +57,36 @@ class Heartbeat:
     def __init__(self, path: Path) -> None:
         self._path = path
 
+    @contextlib.contextmanager
+    def beating(self, seconds: float) -> Iterator[None]:
+        """Say every so many seconds that the run is there, and at the end that it is over."""
+        stop = threading.Event()
+        self.beat()
+        beats = threading.Thread(target=self._beat, args=(seconds, stop), daemon=True)
+        beats.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            beats.join()
+            self.end()
+
     def beat(self) -> None:
-        """Say that the run is there; on a disk that is full for a moment the next time will do."""
-        with contextlib.suppress(OSError):
-            self._path.write_text(repr(time.time()), encoding="ascii")
+        """Say that the run is there."""
+        self._write(repr(time.time()))
 
     def end(self) -> None:
         """Say that the run has ended: a task that starts later ends at once."""
+        self._write(_OVER)
+
+    def _beat(self, seconds: float, stop: threading.Event) -> None:
+        while not stop.wait(seconds):
+            self.beat()
+
+    def _write(self, text: str) -> None:
+        # On a disk that is full for a moment the next time will do.
         with contextlib.suppress(OSError):
-            self._path.write_text(_OVER, encoding="ascii")
+            self._path.write_text(text, encoding="ascii")
 
 
 @contextlib.contextmanager

@@ -146,6 +146,30 @@ def test_a_report_that_would_be_another_is_written_again(engine: Engine, toy: Pa
 
 
 @pytest.mark.unit
+@pytest.mark.parametrize("when", ["run", "report"])
+def test_what_is_saved_meanwhile_is_in_the_next_report(
+    engine: Engine, toy: Path, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    def save() -> dict[str, Any]:
+        text = (toy / "matrix.yaml").read_text()
+        (toy / "matrix.yaml").write_text(text.replace("  ort131:\n", "  ort131:\n    label: Another label\n"))
+        return {}
+
+    if when == "run":
+        engine.fields["toy[relu]-ort131"] = save
+        ran(engine)
+    else:
+        with monkeypatch.context() as patch:
+            build = earlier.build_report
+            patch.setattr(earlier, "build_report", lambda *words: (save(), build(*words)))
+            ran(engine)
+    page = toy / "reports" / "index.html"
+    assert "Another label" not in page.read_text()
+    assert ran(engine) == []
+    assert "Another label" in page.read_text()
+
+
+@pytest.mark.unit
 def test_trouble_is_tried_again_at_the_end_and_never_taken(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
+import subprocess
+import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness.errors import HandledError
 from harness.run.child import ChildFailed, stream
+from harness.scratch import reap_scratch
+from tests.waiting import wait_for
+
+TOP = Path(__file__).resolve().parents[2]
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
 
@@ -94,3 +103,24 @@ def test_threads_have_children_side_by_side() -> None:
         assert list(pool.map(lambda most: taken(counted, most), range(24))) == [
             list(range(most)) for most in range(24)
         ]
+
+
+def test_what_a_killed_run_leaves_of_it_is_removed_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The fork server's socket lies in a folder, which multiprocessing removes at a process's own end only."""
+    text = (
+        "import os, signal\n"
+        "from harness.run.child import stream\n"
+        "from tests.run.test_child import counted\n"
+        "assert list(stream(counted, 2, seconds=60, memory_mib=64)) == [0, 1]\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", text], env=os.environ | {"TMPDIR": str(tmp_path)}, check=False, cwd=TOP
+    )
+    assert ended.returncode == -signal.SIGKILL
+    assert list(tmp_path.iterdir())
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert wait_for(lambda: bool(reap_scratch()) or not list(tmp_path.iterdir()))
+    assert not list(tmp_path.iterdir())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -18,10 +19,11 @@ from harness.run.slurm.parse import End, Seen
 from harness.run.slurm.plan import Submission, grouped
 from harness.run.task import Task
 from tests.run.bench import cell, target
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.unit
 
-AT_ONCE = Pace(records=0, queue=0, beat=0, patience=60, settle=0, leave=0, silence=0)
+AT_ONCE = Pace(records=0, queue=0, beat=60, patience=60, settle=0, leave=0, silence=0)
 #: What a job of so many submissions before it does: its task's folder is given, and its state returned.
 Doing = Callable[[Path, int], Seen]
 
@@ -200,6 +202,21 @@ def test_a_silent_controller_is_waited_for_as_long_as_is_said(tmp_path: Path) ->
         oversee(client, tmp_path, TWO)
     assert [each.cell for each in Store(tmp_path / "main").outcomes()] == [A]
     assert client.cancelled == [()]
+
+
+def test_the_heart_beats_while_slurm_takes_its_time(tmp_path: Path) -> None:
+    """A task would end itself while one call of Slurm's takes longer than it has patience."""
+    heartbeat = tmp_path / "slurm" / "r1" / "heartbeat"
+    beats: list[str] = []
+
+    def doing(folder: Path, before: int) -> Seen:  # noqa: ARG001
+        beats.append(heartbeat.read_text())
+        assert wait_for(lambda: heartbeat.read_text() not in ("", *beats)), "a beat within a call"
+        record(folder, A, B)
+        return Seen("COMPLETED", "b")
+
+    oversee(MadeUp(doing), tmp_path, TWO, dataclasses.replace(AT_ONCE, beat=0.01))
+    assert beats
 
 
 def test_whatever_ends_a_run_cancels_its_jobs(tmp_path: Path) -> None:

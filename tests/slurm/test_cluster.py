@@ -29,6 +29,7 @@ SLURM = ("--executor", "slurm", "--via", "venv")
 #: What two runs of the same cells cannot agree in.
 STAMPS_AND_TIMES = {
     "first_seen",
+    "last_run",
     "latency_ms",
     "log_sha256",
     "medians_ms",
@@ -215,6 +216,24 @@ def test_an_interrupt_cancels_the_jobs_and_keeps_the_records(
     assert f"{len(found)} of {CELLS} cells are recorded" in err
     assert set(found.values()) == {1}
     assert not (many / "reports" / "slurm").exists()
+
+
+@pytest.mark.long
+def test_a_run_that_is_killed_is_gone_on_with(
+    slurm: Cluster, many: Path, running: subprocess.Popen[str]
+) -> None:
+    """Its tasks are ended first: what they recorded meanwhile is taken in, and nothing is run twice."""
+    running.kill()
+    running.communicate()
+    assert slurm.queue(), "the task runs on"
+    before = len(records(many))
+    code, out, err = done(project.harness(many, "run", "--resume"))
+    assert code == 0, err
+    found = re.search(rf"(\d+) of {CELLS} cells were recorded before the run was stopped", out)
+    assert found is not None, out
+    assert before <= int(found[1]) < CELLS
+    whole(many)
+    assert wait_for(lambda: not slurm.queue())
 
 
 @pytest.mark.long

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import shutil
 import subprocess
+import time
 from typing import TYPE_CHECKING
 
 from harness.errors import HandledError, InfraError
@@ -80,6 +81,15 @@ class Client:
     def cancel(self, name: str, jobs: Sequence[str] = ()) -> None:
         """Cancel the jobs of a name, or some of them."""
         self._answered("scancel", f"--name={name}", *jobs)
+
+    def gone(self, name: str, seconds: float, every: float) -> bool:
+        """Wait for the jobs of a name to end, for so many seconds; tell whether they have."""
+        end = time.monotonic() + seconds
+        while any(not seen.ended for seen in self.queue(name).values()):
+            if time.monotonic() > end:
+                return False
+            time.sleep(every)
+        return True
 
     def _sbatch(self, command: Sequence[str]) -> str:
         code, out, err = self._run(*command)

@@ -70,14 +70,22 @@ class SlurmExecutor:
         self._found = Client().architectures()
 
     def take_over(self, cells: Sequence[Cell], store: Store) -> None:  # noqa: ARG002  (as for any executor)
-        """Take in what the tasks of a run that was stopped have recorded, and cancel those that are left."""
-        folder = self._submission.folder
+        """Take in what the tasks of a run that was stopped have recorded, once those that are left are cancelled.
+
+        Raises InfraError where one does not end, which might go on recording.
+        """
+        folder, name = self._submission.folder, self._submission.name
         if not folder.is_dir():
             return
         Heartbeat(folder / "heartbeat").end()
-        Client().cancel(self._submission.name)
-        for task in sorted(path for path in folder.iterdir() if path.is_dir()):
-            store.absorb(Store(task))
+        client = Client()
+        client.cancel(name)
+        if not client.gone(name, self._pace.leave, self._pace.records):
+            raise InfraError(
+                f"tasks of the run that was stopped are still ending in Slurm; look with `squeue --name={name}`, and "
+                "go on with it when they are gone"
+            )
+        store.absorb(*(Store(task) for task in sorted(path for path in folder.iterdir() if path.is_dir())))
         shutil.rmtree(folder, ignore_errors=True)
 
     def run(self, cells: Sequence[Cell], *, store: Sink, report: Report, say: Say, live: Say | None) -> None:

@@ -71,7 +71,7 @@ class Overseer:
         self._pace = pace
         self._heart = Heartbeat(submission.folder / "heartbeat")
         self._flights: list[Flight] = []
-        self._next = {"beat": 0.0, "queue": 0.0}
+        self._next_look = 0.0
         self._silent_since: float | None = None
         self._waited_for: set[str] = set()
         self._given_up = False
@@ -81,15 +81,16 @@ class Overseer:
         self._write(groups)
         left_none = False
         try:
-            self._submit(groups)
-            while any(flight.left for flight in self._flights):
-                self._turn()
-                time.sleep(self._pace.records)
-            with contextlib.suppress(InfraError):
-                left_none = self._gone()
+            # By itself: one call of Slurm's may take longer than the tasks have patience.
+            with self._heart.beating(self._pace.beat):
+                self._submit(groups)
+                while any(flight.left for flight in self._flights):
+                    self._turn()
+                    time.sleep(self._pace.records)
+                with contextlib.suppress(InfraError):
+                    left_none = self._gone()
         finally:
             left_none = left_none or self._cancelled()
-            self._heart.end()
             self._collect()
             if left_none and not self._given_up:
                 shutil.rmtree(self._submission.folder, ignore_errors=True)
@@ -107,8 +108,8 @@ class Overseer:
         self._told.report(cell, outcome, note)
 
     def _write(self, groups: Iterable[Group]) -> None:
-        self._submission.folder.mkdir(parents=True)
-        self._heart.beat()
+        # What was left of a run that goes on may not have been removed to the last file.
+        self._submission.folder.mkdir(parents=True, exist_ok=True)
         for group in groups:
             self._submission.script_path(group).write_text(self._submission.script(group), encoding="utf-8")
             for index, cells in enumerate(group.tasks):
@@ -169,10 +170,9 @@ class Overseer:
                 self.record(cell, "not_run", f"{why}, {group.asked}: {said}")
 
     def _turn(self) -> None:
-        if self._due("beat", self._pace.beat):
-            self._heart.beat()
         self._collect()
-        if self._due("queue", self._pace.queue):
+        if time.monotonic() >= self._next_look:
+            self._next_look = time.monotonic() + self._pace.queue
             try:
                 self._look()
                 self._mend()
@@ -180,13 +180,6 @@ class Overseer:
                 self._bear(error)
             else:
                 self._silent_since = None
-
-    def _due(self, what: str, seconds: float) -> bool:
-        now = time.monotonic()
-        if now < self._next[what]:
-            return False
-        self._next[what] = now + seconds
-        return True
 
     def _collect(self) -> None:
         looked = False
@@ -288,9 +281,4 @@ class Overseer:
 
     def _gone(self) -> bool:
         """Wait until no job is left, for a while; tell whether that is so."""
-        end = time.monotonic() + self._pace.leave
-        while any(not seen.ended for seen in self._client.queue(self._submission.name).values()):
-            if time.monotonic() > end:
-                return False
-            time.sleep(self._pace.records)
-        return True
+        return self._client.gone(self._submission.name, self._pace.leave, self._pace.records)
