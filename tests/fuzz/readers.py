@@ -210,9 +210,11 @@ def suite_records() -> Read:
 
 
 def suite_logs() -> Read:
-    from harness.record.suites import sections
+    from harness.record.store import LOGS
+    from harness.record.suites import SuiteStore
 
-    return lambda data: [text.decode() for _, _, text in sections(Path("r.txt"), data)]
+    top = _folder() / "suite"
+    return _of_file(f"suite/{LOGS}/a.txt", lambda _: SuiteStore(top)._texts)
 
 
 def history() -> Read:

@@ -44,7 +44,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="trt-compat-fuzz-") as scratch:
         out = options.out or Path(scratch)
         found = Campaign(options.targets or list(TARGETS), options.seconds, options.jobs, out).run()
-        ledger.write(ledger.together({}, found), out / "ledger.json")
         shutil.rmtree(out / "work")
         print(_table(found))
         _told(found, out)
@@ -85,7 +84,11 @@ def take(folder: Path) -> int:
 
 def _taken(folder: Path) -> None:
     for name in TARGETS:
-        new, old = corpus.kept(name, folder / "corpus"), corpus.kept(name)
+        # Of a campaign that was ended in the middle there is what it worked on.
+        new, old = (
+            corpus.kept(name, folder / "corpus") or _worked_on(folder / "work" / name),
+            corpus.kept(name),
+        )
         if set(new) - set(old):
             with tempfile.TemporaryDirectory(prefix="trt-compat-fuzz-") as scratch:
                 corpus.keep(name, minimised(Path(scratch), name, [*old, *new]) if old else new)
@@ -95,6 +98,10 @@ def _taken(folder: Path) -> None:
                 kept.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, kept)
     ledger.write(ledger.together(ledger.read(), ledger.read(folder / "ledger.json")))
+
+
+def _worked_on(folder: Path) -> list[bytes]:
+    return [path.read_bytes() for path in folder.iterdir()] if folder.is_dir() else []
 
 
 def _table(found: ledger.Ledger) -> str:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from tests.fuzz import corpus
 from tests.fuzz.targets import LONGEST, SECONDS, TARGETS
+from tools.fuzz import ledger
 from tools.fuzz.ledger import Entry, Ledger
 
 TOP = Path(__file__).resolve().parents[2]
@@ -25,8 +26,9 @@ MEMORY = 2048
 #: Seconds of the clock after which libFuzzer ends an input that the processor's clock did not: one that waits, or hangs
 #: in C. A busy machine is slow.
 HANGS = int(12 * SECONDS)
-#: Seconds that minimising a corpus may take.
-_MERGING = 300
+#: Seconds that minimising a corpus may take at least, and the part of a campaign that is fuzzing.
+_MERGING = 20.0
+_FUZZING = 0.8
 #: Times that a target is started again, after something that ended its process.
 _STARTS = 20
 _LINE = re.compile(r"#(?P<runs>\d+)\s+(?P<what>\S+)\s+cov: (?P<edges>\d+) ft: (?P<features>\d+)")
@@ -92,9 +94,17 @@ class Campaign:
         rounds = -(-len(self.targets) // self.jobs)
         # More processes than targets, or a last round that is not full: the first targets have several.
         places = [self.targets[at % len(self.targets)] for at in range(rounds * self.jobs)]
+        until = time.monotonic() + self.seconds
+        fuzzed = [Fuzzed(name) for name in places]
         with ThreadPoolExecutor(self.jobs) as pool:
-            fuzzed = list(pool.map(lambda name: self._fuzz(name, self.seconds / rounds), places))
-            list(pool.map(self.minimise, self.targets))
+            for each in pool.map(lambda one: self._fuzz(one, _FUZZING * self.seconds / rounds), fuzzed):
+                # Whoever ends this program in the middle has what came of it until then.
+                ledger.write(self._found(fuzzed), self.out / "ledger.json")
+                assert each.target  # noqa: S101  (an exception of a thread comes out here)
+            list(pool.map(lambda name: self.minimise(name, until - time.monotonic()), self.targets))
+        return self._found(fuzzed)
+
+    def _found(self, fuzzed: Sequence[Fuzzed]) -> Ledger:
         return {
             name: self._entry(name, [each for each in fuzzed if each.target == name]) for name in self.targets
         }
@@ -110,9 +120,9 @@ class Campaign:
         found = [path.read_bytes() for path in corpus.findings(name)]
         _write(work, [*corpus.kept(name), *TARGETS[name].every_seed(), *found])
 
-    def _fuzz(self, name: str, seconds: float) -> Fuzzed:
+    def _fuzz(self, fuzzed: Fuzzed, seconds: float) -> Fuzzed:
         """Fuzz a target; what libFuzzer ends is kept as a finding, and the target is started again."""
-        fuzzed, until = Fuzzed(name), time.monotonic() + seconds
+        name, until = fuzzed.target, time.monotonic() + seconds
         for _ in range(_STARTS):
             left = int(until - time.monotonic())
             if left < 1:
@@ -178,8 +188,9 @@ class Campaign:
             path.replace(kept)
         return bool(left)
 
-    def minimise(self, name: str) -> None:
+    def minimise(self, name: str, seconds: float) -> None:
         """Write the corpus of a target: the inputs that reach what all of them reach."""
+        seconds = max(seconds, _MERGING)
         work, small = self.work(name), self.out / "work" / f"{name}.small"
         shutil.rmtree(small, ignore_errors=True)
         small.mkdir()
@@ -198,11 +209,11 @@ class Campaign:
                 env=environment,
                 capture_output=True,
                 check=False,
-                timeout=_MERGING,
+                timeout=seconds,
             )
             why = f"exit code {done.returncode}" if done.returncode else ""
         except subprocess.TimeoutExpired:
-            why = f"not done after {_MERGING} s"
+            why = f"not done after {seconds:.0f} s"
         if why:
             print(f"fuzz: the corpus of {name} is not minimised: {why}", file=sys.stderr)
         chosen = small if not why and any(small.iterdir()) else work
@@ -234,7 +245,7 @@ def minimised(out: Path, name: str, inputs: Iterable[bytes]) -> list[bytes]:
     """Return the inputs of a target that reach what all of them reach."""
     campaign = Campaign([name], 0, 1, out)
     _write(campaign.work(name), inputs)
-    campaign.minimise(name)
+    campaign.minimise(name, 300)
     return corpus.kept(name, out / "corpus")
 
 
