@@ -19,13 +19,13 @@ def name_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:12]
 
 
-def kept(target: str, folder: Path = CORPUS) -> list[bytes]:
+def kept(target: str, folder: Path | None = None) -> list[bytes]:
     """Return a target's corpus, the shortest input first."""
-    path = folder / f"{target}{ARCHIVE}"
+    path = (folder or CORPUS) / f"{target}{ARCHIVE}"
     return sorted(unpack(path).values(), key=lambda data: (len(data), data)) if path.exists() else []
 
 
-def keep(target: str, inputs: Iterable[bytes], folder: Path = CORPUS) -> None:
+def keep(target: str, inputs: Iterable[bytes], folder: Path | None = None) -> None:
     """Write a target's corpus: the shortest inputs, as many as there is room for."""
     chosen, room = {}, MOST
     for data in sorted(set(inputs), key=lambda data: (len(data), data)):
@@ -33,10 +33,11 @@ def keep(target: str, inputs: Iterable[bytes], folder: Path = CORPUS) -> None:
         if room < 0:
             break
         chosen[name_of(data)] = data
+    folder = folder or CORPUS
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{target}{ARCHIVE}").write_bytes(pack(target, chosen))
 
 
-def findings(target: str, folder: Path = FINDINGS) -> list[Path]:
+def findings(target: str, folder: Path | None = None) -> list[Path]:
     """Return the files of what was ever found with a target."""
-    return sorted(path for path in (folder / target).glob("*") if path.is_file())
+    return sorted(path for path in ((folder or FINDINGS) / target).glob("*") if path.is_file())

@@ -85,7 +85,7 @@ TOKENS: tuple[bytes, ...] = (
         b"{ForeignNode[",
         b"...",
         b"]}",
-        b"[" * 2000,
+        b"[" * 500,
         b"TCM2",
         b"\0\0",
     ),

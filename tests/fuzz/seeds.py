@@ -9,7 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests.fuzz.readers import JOB, LOG, PART, TOP, _packed, _tar, toy
+from tests.fuzz.base import JOB, LOG, PART, TOP, tar, toy
+from tests.fuzz.base import packed as packed_up
 
 #: Gives the inputs that a target begins with.
 Seeds = Callable[[], Iterator[bytes]]
@@ -243,13 +244,13 @@ def logs_written() -> Iterator[bytes]:
 
 
 def archives() -> Iterator[bytes]:
-    yield _tar({"b/one": b"1", "b/two/three": b"2" * 600})
-    yield _tar({"b/" + "long" * 40: b"1"})
-    yield _tar({"b/one": b"", "b/two": b""})
+    yield tar({"b/one": b"1", "b/two/three": b"2" * 600})
+    yield tar({"b/" + "long" * 40: b"1"})
+    yield tar({"b/one": b"", "b/two": b""})
 
 
 def packed() -> Iterator[bytes]:
-    yield from (_packed(data.replace(b"b/", b"a/")) for data in archives())
+    yield from (packed_up(data.replace(b"b/", b"a/")) for data in archives())
 
 
 def zipped() -> Iterator[bytes]:

@@ -17,8 +17,8 @@ from pathlib import Path
 from types import FrameType
 
 from harness.errors import HandledError, InfraError
-from tests.fuzz import readers, seeds
-from tests.fuzz.readers import Read
+from tests.fuzz import seeds, sent, streams
+from tests.fuzz.base import Read
 from tests.fuzz.seeds import Seeds
 
 #: Seconds of the processor that an input may take; the slowest that is known takes a tenth of it.
@@ -83,40 +83,40 @@ _FOUND = (
     Target(
         "frames",
         "frames of the stream, as agent and host decode and check them",
-        readers.frames,
+        streams.frames,
         seeds.frames,
     ),
     Target(
         "stream",
         "all that an agent says to the host in a run, to the record of it",
-        readers.stream,
+        streams.stream,
         seeds.frames,
         (InfraError,),
     ),
-    Target("events", "messages of a job, to the record and the log of it", readers.events, seeds.events),
-    Target("records", "a file of records, judged and explained", readers.records, seeds.records),
-    Target("suite_records", "a file of a suite's records", readers.suite_records, seeds.suite_records),
-    Target("suite_logs", "a file of a suite's logs", readers.suite_logs, seeds.suite_logs, (HandledError,)),
-    Target("history", "a run of the past", readers.history, seeds.history, (HandledError,)),
+    Target("events", "messages of a job, to the record and the log of it", streams.events, seeds.events),
+    Target("records", "a file of records, judged and explained", streams.records, seeds.records),
+    Target("suite_records", "a file of a suite's records", streams.suite_records, seeds.suite_records),
+    Target("suite_logs", "a file of a suite's logs", streams.suite_logs, seeds.suite_logs, (HandledError,)),
+    Target("history", "a run of the past", streams.history, seeds.history, (HandledError,)),
     Target(
         "suite_history",
         "a suite's run of the past",
-        readers.suite_history,
+        streams.suite_history,
         seeds.suite_history,
         (HandledError,),
     ),
-    Target("results", "a results.json", readers.results, seeds.results, (HandledError,)),
+    Target("results", "a results.json", streams.results, seeds.results, (HandledError,)),
     Target(
         "further",
         "what a check found beyond its cells",
-        readers.further,
+        streams.further,
         seeds.further,
         (HandledError,),
     ),
     Target(
         "runs",
         "what a folder keeps of its last runs",
-        readers.runs,
+        streams.runs,
         seeds.plain(
             '{"run": "a", "when": "2026-01-02", "cells": ["c[v]-t"], "options": {"via": null}}',
             '{"run": "a", "when": "2026-01-02", "cells": 3, "reused": 1, "made_of": ""}',
@@ -126,77 +126,77 @@ _FOUND = (
     Target(
         "journal",
         "the journal of a reduction",
-        readers.journal,
+        streams.journal,
         seeds.plain('{"model": "a"}\n{"sha256": "b", "shown": true, "nodes": 3, "ended": "ok"}\n'),
         (HandledError,),
     ),
     Target(
         "layers_verbose",
         "layers in a verbose build log",
-        partial(readers.layers, "verbose_log"),
+        partial(sent.layers, "verbose_log"),
         seeds.verbose,
     ),
     Target(
         "layers_inspector",
         "layers as the engine inspector lists them",
-        partial(readers.layers, "inspector"),
+        partial(sent.layers, "inspector"),
         seeds.inspector,
     ),
     Target(
         "layers_log8x",
         "layers in a log of TensorRT 8.x",
-        partial(readers.layers, "log_8x"),
+        partial(sent.layers, "log_8x"),
         seeds.logs_of_layers,
     ),
     Target(
         "layers_ort",
         "layers of ONNX Runtime's optimised model",
-        partial(readers.layers, "ort_graph"),
+        partial(sent.layers, "ort_graph"),
         seeds.of_files(seeds.LAYERS, "*.onnx"),
     ),
     Target(
         "profile",
         "ONNX Runtime's profile",
-        readers.profile,
+        sent.profile,
         seeds.of_files(seeds.LAYERS, "*profile.json"),
         (ValueError, RecursionError),
     ),
-    Target("diagnosis", "what engines say, against all patterns", readers.diagnosis, seeds.diagnosed),
-    Target("log", "the entries of a cell's log", readers.log_entries, seeds.logs_written, (ValueError,)),
+    Target("diagnosis", "what engines say, against all patterns", sent.diagnosis, seeds.diagnosed),
+    Target("log", "the entries of a cell's log", sent.log_entries, seeds.logs_written, (ValueError,)),
     Target(
         "replay",
         "a record held against its log, as intake does",
-        readers.replayed,
+        sent.replayed,
         seeds.replayed,
         (HandledError,),
     ),
     Target(
         "submission",
         "a submission: provenance, records and log",
-        readers.submission,
+        sent.submission,
         seeds.submissions,
         (HandledError,),
     ),
     Target(
         "packed_archive",
         "the bytes of a packed archive",
-        readers.packed_archive,
+        sent.packed_archive,
         seeds.packed,
         (HandledError, InfraError),
     ),
     Target(
         "archive_members",
         "the members of an archive",
-        readers.archive_members,
+        sent.archive_members,
         seeds.archives,
         (HandledError, InfraError),
     ),
-    Target("stored_log", "a packed log of the store", readers.stored_log, seeds.zipped, (HandledError,)),
-    Target("matrix", "matrix.yaml", readers.matrix, seeds.matrices, (HandledError,)),
+    Target("stored_log", "a packed log of the store", sent.stored_log, seeds.zipped, (HandledError,)),
+    Target("matrix", "matrix.yaml", sent.matrix, seeds.matrices, (HandledError,)),
     Target(
         "measured",
         "measured.yaml",
-        readers.measured,
+        sent.measured,
         seeds.plain(
             "schema: 1\nrtx14:\n  engine: tensorrt_rtx\n  version: 1.4.0.76\n  measured: '2026-11-22'\n  cells:\n"
             "    attention[op-cache]: parse_failed attention-outputs\n    mish[fp32]: built\n"
@@ -206,22 +206,22 @@ _FOUND = (
     Target(
         "signatures",
         "diagnosis.yaml",
-        readers.signatures,
+        sent.signatures,
         seeds.entries("harness/judge/diagnosis.yaml", "- id:", 12),
         (HandledError,),
     ),
     Target(
         "revoked",
         "the list of revoked submissions",
-        readers.revoked,
+        sent.revoked,
         seeds.plain("0123456789ab: why\n", "{}", "&a [*a]"),
         (HandledError,),
     ),
-    Target("arrays", "an .npz file of a user's", readers.arrays, seeds.arrays, (HandledError,)),
+    Target("arrays", "an .npz file of a user's", sent.arrays, seeds.arrays, (HandledError,)),
     Target(
         "slurm",
         "what Slurm's commands print",
-        readers.slurm,
+        sent.slurm,
         seeds.plain(
             "7|PENDING||Resources\n8|RUNNING|n1|None\n",
             "JobId=7 JobState=FAILED ExitCode=1:0 NodeList=(null) Reason=None\n",

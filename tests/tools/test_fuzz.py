@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import importlib.util
 import json
+import resource
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -54,9 +55,10 @@ def test_an_input_without_end_is_ended_by_the_clock(monkeypatch: pytest.MonkeyPa
 
 
 def test_an_input_that_takes_too_much_memory_is_refused_it() -> None:
+    before = resource.getrlimit(resource.RLIMIT_AS)
     with pytest.raises(MemoryError):
         reading(lambda _: bytearray(2 * targets.MEMORY)).run(b"")
-    bytearray(2 * targets.MEMORY)
+    assert resource.getrlimit(resource.RLIMIT_AS) == before
 
 
 def test_the_shortest_input_of_a_finding_is_kept(tmp_path: Path) -> None:
@@ -137,6 +139,31 @@ def test_a_mistake_is_a_sentence(capsys: pytest.CaptureFixture[str], monkeypatch
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     assert command.main([]) == 2
     assert capsys.readouterr().err.startswith("fuzz: atheris is not installed")
+
+
+def test_what_a_campaign_wrote_elsewhere_is_taken_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inputs are counted with those before, what it found and kept is here then; also of one that was ended early."""
+    here, there = tmp_path / "here", tmp_path / "there"
+    monkeypatch.setattr(corpus, "CORPUS", here / "corpus")
+    monkeypatch.setattr(corpus, "FINDINGS", here / "findings")
+    monkeypatch.setattr(ledger, "FILE", here / "ledger.json")
+    corpus.keep("history", [b"1"])
+    ledger.write({"history": Entry(inputs=1)})
+    assert command.take(there) == 2
+    corpus.keep("history", [b"22"], there / "corpus")
+    (there / "work" / "log").mkdir(parents=True)
+    (there / "work" / "log" / "a").write_bytes(b"333")
+    finding = there / "findings" / "log" / "abc"
+    finding.parent.mkdir(parents=True)
+    finding.write_bytes(b"4444")
+    finding.with_name("abc.txt").write_text("KeyError\n")
+    ledger.write(
+        {"history": Entry(inputs=2), "log": Entry(findings={"abc": ("d", "w")})}, there / "ledger.json"
+    )
+    assert command.take(there) == 0
+    assert (corpus.kept("history"), corpus.kept("log")) == ([b"1", b"22"], [b"333"])
+    assert [path.read_bytes() for path in corpus.findings("log")] == [b"4444"]
+    assert (ledger.read()["history"].inputs, ledger.read()["log"].findings) == (3, {"abc": ("d", "w")})
 
 
 @pytest.mark.long

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import os
 import re
 import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -64,18 +66,18 @@ class Fuzzed:
                 self.began = now
             elif what == "NEW" and edges > self.edges:
                 self.new_edge = now
-            self._runs = int(found["runs"])
+            self.running = int(found["runs"])
             self.edges, self.features = max(self.edges, edges), max(self.features, int(found["features"]))
         elif found := _RUNS.match(line):
-            self._runs = int(found[1])
+            self.running = int(found[1])
         self.said = [*self.said[-30:], line]
         self.ended = now
 
-    _runs: int = 0
+    running: int = 0
 
     def over(self) -> None:
         """Count the inputs of a process that ended."""
-        self.inputs, self._runs = self.inputs + self._runs, 0
+        self.inputs, self.running = self.inputs + self.running, 0
 
 
 @dataclass(frozen=True)
@@ -202,18 +204,25 @@ class Campaign:
             str(small.absolute()),
             str(work.absolute()),
         ]
+        nowhere = subprocess.DEVNULL
+        process = subprocess.Popen(
+            [*command, *flags],
+            cwd=TOP,
+            env=environment,
+            stdout=nowhere,
+            stderr=nowhere,
+            start_new_session=True,
+        )
         try:
-            done = subprocess.run(
-                [*command, *flags],
-                cwd=TOP,
-                env=environment,
-                capture_output=True,
-                check=False,
-                timeout=seconds,
-            )
-            why = f"exit code {done.returncode}" if done.returncode else ""
+            code = process.wait(seconds)
+            why = f"exit code {code}" if code else ""
         except subprocess.TimeoutExpired:
             why = f"not done after {seconds:.0f} s"
+        finally:
+            # It works in a process of its own, which would go on.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
         if why:
             print(f"fuzz: the corpus of {name} is not minimised: {why}", file=sys.stderr)
         chosen = small if not why and any(small.iterdir()) else work
@@ -228,7 +237,7 @@ class Campaign:
         )
         said = {path.stem: path.read_text(encoding="utf-8").strip() for path in self._told(name)}
         return Entry(
-            inputs=sum(each.inputs for each in fuzzed),
+            inputs=sum(each.inputs + each.running for each in fuzzed),
             seconds=round(sum(each.ended - each.began for each in fuzzed if each.began), 1),
             quiet_s=round(quiet, 1),
             edges=max(each.edges for each in fuzzed),

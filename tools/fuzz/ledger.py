@@ -54,8 +54,9 @@ class Entry:
 Ledger = dict[str, Entry]
 
 
-def read(path: Path = FILE) -> Ledger:
+def read(path: Path | None = None) -> Ledger:
     """Return a ledger; of a target that it does not know, an empty entry."""
+    path = path or FILE
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     return {name: _entry(found.get(name, {})) for name in TARGETS}
 
@@ -65,8 +66,9 @@ def _entry(data: dict[str, Any]) -> Entry:
     return replace(entry, findings={name: (day, what) for name, (day, what) in entry.findings.items()})
 
 
-def write(ledger: Ledger, path: Path = FILE) -> None:
+def write(ledger: Ledger, path: Path | None = None) -> None:
     """Write a ledger."""
+    path = path or FILE
     data = {name: asdict(entry) for name, entry in sorted(ledger.items())}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
