@@ -69,7 +69,7 @@ def test_the_shortest_input_of_a_finding_is_kept(tmp_path: Path) -> None:
         except ValueError as error:
             keep(tmp_path, data, error)
             said = sentence(error)
-    assert said == "JSONDecodeError in tests/tools/test_fuzz.py, escaping: json.loads(data)"
+    assert said == "JSONDecodeError in tests.tools.test_fuzz.escaping: json.loads(data)"
     path, told = sorted(tmp_path.iterdir())
     assert (path.read_bytes(), told.read_text()) == (b"{1", f"{said}\n")
 

@@ -30,7 +30,9 @@ def sentence(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if Path(frame.filename).is_relative_to(TOP)]
     last = next((frame for frame in reversed(ours) if "/harness/" in frame.filename), ours[-1])
-    return f"{type(error).__name__} in {Path(last.filename).relative_to(TOP)}, {last.name}: {_line(last)}"
+    # By its dotted name: a file may move, and what was found stays.
+    module = ".".join(Path(last.filename).relative_to(TOP).with_suffix("").parts)
+    return f"{type(error).__name__} in {module}.{last.name}: {_line(last)}"
 
 
 def _line(frame: traceback.FrameSummary) -> str:
