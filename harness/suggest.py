@@ -15,9 +15,10 @@ _MOST_LISTED = 24
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return "did you mean 'x'?" for a near miss, else the known names, shortened where there are many."""
     names = list(known)
-    near = difflib.get_close_matches(word, names, n=1)
+    folded = {name.casefold(): name for name in names}
+    near = difflib.get_close_matches(word.casefold(), folded, n=1)
     if near:
-        return f"did you mean {near[0]!r}?"
+        return f"did you mean {folded[near[0]]!r}?"
     if len(names) > _MOST_LISTED:
         return f"known: {', '.join(names[:_MOST_LISTED])} and {len(names) - _MOST_LISTED} more"
     return f"known: {', '.join(names)}" if names else "there are none"

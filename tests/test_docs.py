@@ -22,6 +22,7 @@ from harness.matrix import load_matrix
 from harness.plan import all_cells
 from harness.record.outcome import End, Outcome, Stamps
 from harness.record.store import Store
+from harness.words import Engine
 from tests import needs
 from tests.cases import test_all_cases as rules
 
@@ -288,6 +289,14 @@ def test_the_example_case_keeps_to_the_rules_of_cases(tmp_path: Path) -> None:
     assert len(checks) > 5
     for check in checks:
         check(variant)
+
+
+def test_the_example_case_fails_on_as_many_targets_as_the_readme_says() -> None:
+    """TensorRT for RTX refuses it before 1.7, and 1.7 loses its precision for Turing, as a run of it showed."""
+    rtx = [each for each in load_matrix(ROOT / "matrix.yaml") if each.engine is Engine.TENSORRT_RTX]
+    failing = [each for each in rtx if each.version < "1.7" or each.compute_capability == "7.5"]
+    number = {7: "seven", 8: "eight", 9: "nine"}[len(failing)]
+    assert f"without a GPU, tells of {number} new failures" in README
 
 
 def test_the_example_target_loads_and_plans(tmp_path: Path) -> None:

@@ -19,7 +19,6 @@ ROOT = Path(__file__).resolve().parents[1]
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder for the path with the package as a wheel holds it."""
-    pytest.importorskip("setuptools")
     made = tmp_path_factory.mktemp("package")
     build = ["egg_info", "--egg-base", str(made), "build_py", "--build-lib", str(made)]
     subprocess.run([sys.executable, "setup.py", "--quiet", *build], cwd=ROOT, check=True, capture_output=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from harness.models.check import Change, Trouble, changes, coverage, ran, troubles, worse
+from harness.models.check import Change, Trouble, changes, coverage, median_ms, ran, troubles, worse
 from harness.models.further import Further
 from harness.models.further_json import as_json
 from harness.report.further import Row, further_rows
@@ -117,7 +117,6 @@ def _table(caption: str, columns: Iterable[str], rows: Iterable[Iterable[object]
 
 def _row(judged: Judged) -> tuple[object, ...]:
     found, kept = judged.diagnosis, coverage(judged)
-    samples = sorted(judged.outcome.latency.samples_ms) if judged.outcome.latency else []
     return (
         judged.cell.target.name,
         judged.cell.target.version,
@@ -128,7 +127,7 @@ def _row(judged: Judged) -> tuple[object, ...]:
         str(kept[0]) if kept else None,
         kept[1] if kept else 0,
         kept[2] if kept else 0,
-        samples[len(samples) // 2] if samples else None,
+        median_ms(judged),
         judged.classification.reason,
     )
 

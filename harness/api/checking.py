@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +19,7 @@ from harness.models.own import (
     Shapes,
     Wanted,
     built_with,
-    check_given,
+    fitted,
     load_own,
     own_case,
     read_libraries,
@@ -74,26 +72,17 @@ def check(  # noqa: PLR0913  (each by its name, with a default)
     are what is tried beyond the model as it is, as the command's options of these names do. Raises HandledError for a
     file that is no model, for a name that is none, and for data that do not fit.
     """
-    found = load_matrix(looked_up(matrix, "matrix.yaml"))
-    names = {found.target(name).name for name in ([targets] if isinstance(targets, str) else targets)}
-    chosen = replace(found, targets=tuple(each for each in found if not names or each.name in names))
-    if typing not in tuple(Typing):
-        raise HandledError(f"typing {typing!r} is none; {did_you_mean(typing, list(map(str, Typing)))}")
-    wanted = Wanted(
-        Typing(typing),
-        tuple(flags),
-        want,
-        Shapes(optimum={name: tuple(each) for name, each in (shapes or {}).items()}),
-    )
+    how, chosen = How(via, jobs), load_matrix(looked_up(matrix, "matrix.yaml")).only(targets)
+    wanted = _wanted(typing, flags, want, shapes or {})
     own = _own(model, wanted)
     floats = leave_float if isinstance(leave_float, str) else ",".join(leave_float)
     questions = Questions(blockers, ladder, floats, workarounds)
     questions.named(own)
-    given = _given(own, inputs, expected, calibration, plugins)
+    libraries = read_libraries(map(Path, plugins))
+    arrays = _arrays(inputs), _arrays(expected), _arrays(calibration)
+    given = fitted(own, Given(*arrays, libraries, own.weights))
     own = built_with(own, given)
-    cells = all_cells(chosen, (own_case([own]),))
-    prepared = OwnPrepared({own.variant.name: given})
-    judged = run_models(cells, prepared, How(via, jobs or os.cpu_count() or 1))
+    judged = run_models(all_cells(chosen, (own_case([own]),)), OwnPrepared({own.variant.name: given}), how)
     only_built = OnlyBuilt()
     only_built.given = given
     with Tries(via=via, prepared=only_built) as tries:
@@ -101,19 +90,11 @@ def check(  # noqa: PLR0913  (each by its name, with a default)
         return Checked(own.label, tuple(judged), own.assumed, latest(asking.answers()))
 
 
-def _given(
-    own: OwnModel,
-    inputs: Arrays | None,
-    expected: Arrays | None,
-    calibration: Arrays | None,
-    plugins: Iterable[str | Path],
-) -> Given:
-    """Return the data and libraries that go with a model, held to its graph."""
-    libraries = read_libraries(map(Path, plugins))
-    given = Given(_arrays(inputs), _arrays(expected), _arrays(calibration), libraries, own.weights)
-    if not (given.inputs or given.expected or given.calibration):
-        return given
-    return check_given(own.label, onnx.load_model_from_string(own.variant.model_bytes()), own.variant, given)
+def _wanted(typing: str, flags: Iterable[str], want: str, shapes: Mapping[str, Sequence[int]]) -> Wanted:
+    if typing not in tuple(Typing):
+        raise HandledError(f"typing {typing!r} is none; {did_you_mean(typing, list(map(str, Typing)))}")
+    usual = {name: tuple(each) for name, each in shapes.items()}
+    return Wanted(Typing(typing), tuple(flags), want, Shapes(optimum=usual))
 
 
 def _arrays(given: Arrays | None) -> Arrays:

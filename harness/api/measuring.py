@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Iterable
 from pathlib import Path
@@ -39,13 +38,12 @@ def measure(  # noqa: PLR0913  (each by its name, with a default)
     run here is recorded as not run, with the reason. Raises HandledError where no cell is selected.
     """
     found = load_matrix(looked_up(matrix, "matrix.yaml"))
-    names = {found.target(name).name for name in ([targets] if isinstance(targets, str) else targets)}
+    how, chosen = How(via, jobs), found.only(targets)
     folder = looked_up(cases, "cases")
     known = with_models(load_cases(folder), folder)
-    cells = select(all_cells(found, known), expression)
-    chosen = [cell for cell in cells if not names or cell.target.name in names]
-    if not chosen:
+    cells = select(all_cells(chosen, known), expression)
+    if not cells:
         raise HandledError(f"{expression!r} selects no cell; `trt-compat list` shows them all")
     with Store(Path(reports), run=uuid.uuid4().hex[:12]) as store:
-        run_models(chosen, PreparedVariants(), How(via, jobs or os.cpu_count() or 1), sink=store)
+        run_models(cells, PreparedVariants(), how, sink=store)
         return build_report(found, known, store, Path(reports), published_lines(found))

@@ -24,8 +24,6 @@ class NetworkInput(NamedTuple):
 def network_inputs(model: onnx.ModelProto, profiles: Sequence[Profile] = ()) -> tuple[NetworkInput, ...]:
     """Return the inputs that are fed: those that no initialiser gives."""
     optimum = {profile.input: profile.optimum for profile in profiles}
-    constants = {initializer.name for initializer in model.graph.initializer}
-    constants |= {initializer.values.name for initializer in model.graph.sparse_initializer}
     return tuple(
         NetworkInput(
             value.name,
@@ -36,9 +34,15 @@ def network_inputs(model: onnx.ModelProto, profiles: Sequence[Profile] = ()) -> 
                 for dim in value.type.tensor_type.shape.dim
             ),
         )
-        for value in model.graph.input
-        if value.name not in constants
+        for value in fed_inputs(model)
     )
+
+
+def fed_inputs(model: onnx.ModelProto) -> tuple[onnx.ValueInfoProto, ...]:
+    """Return the graph's own entries of the inputs that are fed."""
+    constants = {initializer.name for initializer in model.graph.initializer}
+    constants |= {initializer.values.name for initializer in model.graph.sparse_initializer}
+    return tuple(value for value in model.graph.input if value.name not in constants)
 
 
 def input_seed(name: str, seed: int = 0) -> int:

@@ -17,9 +17,9 @@ from harness.cli.doing import Doing
 from harness.cli.reduce import add_recipe, wanted
 from harness.errors import HandledError, InfraError
 from harness.models.bisect import Answer, Edge, bisect, is_upward, row_of
-from harness.models.check import ran
+from harness.models.check import median_ms, ran
 from harness.models.reading import read_model
-from harness.models.symptoms import Symptom, Told, agreed, check_node, median, parse_symptom
+from harness.models.symptoms import Symptom, Told, agreed, check_node, parse_symptom
 from harness.models.tries import BuiltOrRun, Tries
 from harness.report.text import clip, visible
 from harness.run.provision import Unavailable, prepare
@@ -161,7 +161,7 @@ class _Looking:
         if target.name not in self._seen:
             times = _TIMED if self._symptom.timed else 1
             judged = [self._tries.own(self._model, target, self._how) for _ in range(times)]
-            self._seen[target.name] = sorted(judged, key=lambda each: median(each) or 0.0)
+            self._seen[target.name] = sorted(judged, key=lambda each: median_ms(each) or 0.0)
         return self._seen[target.name]
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import os
+import itertools
 import uuid
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import onnx
-
+from harness.case import load_cases
 from harness.cli import check_further
 from harness.cli.check_known import known
 from harness.cli.check_lines import head, row, told
@@ -21,7 +19,9 @@ from harness.cli.common import (
     EXIT_REGRESSION,
     add_trust,
     load_targets,
+    positive,
     writable,
+    writable_file,
 )
 from harness.cli.doing import Doing
 from harness.errors import HandledError
@@ -34,7 +34,7 @@ from harness.models.own import (
     Shapes,
     Wanted,
     built_with,
-    check_given,
+    fitted,
     load_own,
     own_case,
     parse_shapes,
@@ -104,7 +104,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add_trust(command)
     command.add_argument("--pull", action="store_true", help="pull large images too")
     command.add_argument(
-        "-j", "--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="targets at the same time"
+        "-j", "--jobs", type=positive, metavar="N", help="targets at the same time (default: one a processor)"
     )
     check_further.add_arguments(command)
 
@@ -166,11 +166,14 @@ def check(options: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace, doing: Doing) -> int:
     matrix = _matrix(options)
+    # A folder that was named is refused before anything runs; one that was only found costs the hints, no more.
+    known_cases = options.cases if "cases" in options.unsaid else load_cases(options.cases)
     models = []
     for path in options.models:
         doing.now(f"reading {path}")
         models.append(load_own(path, _wanted(options)))
     check_further.check_usage(options, models)
+    _refuse_unwritable(options)
     given = _given(options, models)
     models = [built_with(model, given.get(model.variant.name, Given())) for model in models]
     case = own_case(models)
@@ -180,13 +183,13 @@ def _check(options: argparse.Namespace, doing: Doing) -> int:
             doing.say(line)
     with contextlib.ExitStack() as stack:
         scratch = options.html or Path(stack.enter_context(Scratch("check-")))
-        store = stack.enter_context(Store(writable(scratch), run=uuid.uuid4().hex[:12]))
+        store = stack.enter_context(Store(scratch, run=uuid.uuid4().hex[:12]))
         judged = _run(matrix, case, prepared, store, options, doing)
         found: tuple[Further, ...] = ()
         try:
-            for line in (
-                *told(judged, _steps(judged, options)),
-                *known(options.cases, load_matrix(options.matrix), models, judged),
+            for line in itertools.chain(
+                told(judged, _steps(judged, options)),
+                known(known_cases, load_matrix(options.matrix), models, judged),
             ):
                 doing.say(line)
             found = check_further.further(models, judged, options, given, doing)
@@ -202,6 +205,14 @@ def _check(options: argparse.Namespace, doing: Doing) -> int:
     return _code(judged, options)
 
 
+def _refuse_unwritable(options: argparse.Namespace) -> None:
+    if options.html:
+        writable(options.html, "--html")
+    for option in ("json", "write"):
+        if getattr(options, option):
+            writable_file(getattr(options, option), f"--{option}")
+
+
 def _matrix(options: argparse.Namespace) -> Matrix:
     """Return the matrix of the targets that are asked for; all where none is."""
     matrix = load_targets(options)
@@ -211,10 +222,9 @@ def _matrix(options: argparse.Namespace) -> Matrix:
     names = [*filter(None, (options.before, options.after)), *options.targets]
     if options.before is not None and options.before == options.after:
         raise HandledError(f"--from and --to are both {options.before}; name two targets")
-    wanted = {matrix.target(name).name for name in names}
-    chosen = tuple(each for each in matrix if not wanted or each.name in wanted)
+    chosen = matrix.only(names)
     refuse_unconfined(chosen, options.via)
-    return replace(matrix, targets=chosen)
+    return chosen
 
 
 def _wanted(options: argparse.Namespace) -> Wanted:
@@ -226,17 +236,15 @@ def _wanted(options: argparse.Namespace) -> Wanted:
 def _given(options: argparse.Namespace, models: list[OwnModel]) -> dict[str, Given]:
     libraries = read_libraries(options.plugins)
     files = {name: getattr(options, name) for name in ("inputs", "expected", "calibration")}
-    if not any(files.values()):
-        return {model.variant.name: Given(libraries=libraries, weights=model.weights) for model in models}
-    if len(models) > 1:
+    if any(files.values()) and len(models) > 1:
         raise HandledError(
             "--inputs, --expected and --calibration are of one model, and several are named; check them one by one"
         )
-    (model,) = models
-    arrays = {name: read_npz(path, f"--{name}") if path else {} for name, path in files.items()}
-    given = Given(**arrays, libraries=libraries, weights=model.weights)
-    graph = onnx.load_model_from_string(model.variant.model_bytes())
-    return {model.variant.name: check_given(model.label, graph, model.variant, given)}
+    arrays = {name: read_npz(path, f"--{name}") for name, path in files.items() if path}
+    return {
+        each.variant.name: fitted(each, Given(**arrays, libraries=libraries, weights=each.weights))
+        for each in models
+    }
 
 
 def _run(  # noqa: PLR0913, PLR0917
@@ -259,7 +267,7 @@ def _run(  # noqa: PLR0913, PLR0917
         if ran(judged):
             doing.say(row(judged, width, several=len(case.variants) > 1))
 
-    how = How(options.via, max(1, options.jobs), options.pull)
+    how = How(options.via, options.jobs, options.pull)
     return run_models(cells, prepared, how, sink=store, tell=tell)
 
 

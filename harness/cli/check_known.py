@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import onnx
 
 from harness.case import load_cases
+from harness.errors import HandledError, described
 from harness.judge.explain import describe_recipe
 from harness.models.check import ran
 from harness.models.matches import Known
@@ -15,9 +17,8 @@ from harness.words import GOOD, PREDICATE, UNJUDGED, Class, Grade
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
-    from harness.case import Expectation
+    from harness.case import Case, Expectation
     from harness.judge.cell import Judged
     from harness.matrix import Matrix
     from harness.models.matches import Match
@@ -29,16 +30,21 @@ _FINE = GOOD | UNJUDGED | {Class.API_REMOVED, Class.NEEDS_GPU_TO_BUILD}
 
 
 def known(
-    folder: Path, matrix: Matrix, models: Sequence[OwnModel], judged: Sequence[Judged]
+    cases: Sequence[Case] | Path, matrix: Matrix, models: Sequence[OwnModel], judged: Sequence[Judged]
 ) -> Iterator[str]:
     """Yield what is measured or reported of the cases whose graphs the models hold, for what was not shown here.
 
-    That is every failure where a target cannot run here, and those of running where an engine was only built.
+    That is every failure where a target cannot run here, and those of running where an engine was only built. Where
+    the folder of the cases cannot be read, that is the one line.
     """
     shown = [each for each in judged if not each.outcome.ran]
-    if not shown or not folder.is_dir():
+    if not shown:
         return
-    patterns = Known(load_cases(folder), list(matrix))
+    try:
+        patterns = Known(load_cases(cases) if isinstance(cases, Path) else cases, list(matrix))
+    except HandledError as error:
+        yield f"no hints at what is known to fail: {described(error)}; --cases names another folder"
+        return
     for model in models:
         mine = [each for each in shown if each.cell.variant == model.variant]
         lines = [line for match in patterns.matches(_graph(model)) for line in _told(match, mine)]

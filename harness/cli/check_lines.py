@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from harness.models.check import changes, coverage, lost_by_time, ran, worse
+from harness.models.check import changes, coverage, lost_by_time, median_ms, ran, worse
 from harness.report.text import clip, visible
 from harness.words import GOOD, PREDICATE, Class, said
 
@@ -44,7 +44,7 @@ def row(judged: Judged, width: int, *, several: bool) -> str:
         and judged.classification.cls is not Class.PRECISION_LOST
     ):
         parts.append(_short(judged.classification.reason))
-    median = _median(judged)
+    median = median_ms(judged)
     return " ".join([*filter(None, parts), *([f"{median:.3g} ms"] if median is not None else [])])
 
 
@@ -126,12 +126,6 @@ def _not_run(judged: Sequence[Judged]) -> Iterator[str]:
                 names.append(each.cell.target.name)
     for reason, names in reasons.items():
         yield f"not run: {', '.join(names)}: {reason}"
-
-
-def _median(judged: Judged) -> float | None:
-    latency = judged.outcome.latency
-    samples = sorted(latency.samples_ms) if latency else []
-    return samples[len(samples) // 2] if samples else None
 
 
 def _short(text: str) -> str:

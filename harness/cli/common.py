@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import errno
+import os
 import shlex
 import tempfile
 from dataclasses import dataclass, replace
@@ -92,10 +94,10 @@ def add_selection(command: argparse.ArgumentParser) -> None:
 def selected(project: Project, options: argparse.Namespace) -> tuple[Cell, ...]:
     """Return the cells that the options select; raises HandledError where that is none."""
     cells: Iterable[Cell] = select(project.cells, options.expression) if options.expression else project.cells
-    names = {project.matrix.target(name).name for name in options.targets}
-    chosen = tuple(cell for cell in cells if not names or cell.target.name in names)
+    names = {target.name for target in project.matrix.only(options.targets)}
+    chosen = tuple(cell for cell in cells if cell.target.name in names)
     if not chosen:
-        on = f" on {', '.join(sorted(names))}" if names else ""
+        on = f" on {', '.join(sorted(names))}" if options.targets else ""
         raise HandledError(f"-k {options.expression!r} matches no cell{on}; `trt-compat list` shows them all")
     return chosen
 
@@ -110,13 +112,36 @@ def command_line(verb: str, options: argparse.Namespace) -> str:
     return shlex.join([*words, *places(options)])
 
 
-def writable(folder: Path) -> Path:
+def positive(text: str) -> int:
+    """Return an option's whole number above 0."""
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
+    return int(text)
+
+
+def writable(folder: Path, option: str = "--reports") -> Path:
     """Return a folder, made if missing; raises HandledError where nothing can be written into it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
         raise HandledError(
-            f"{folder}: cannot be written: {error.strerror}; give another folder with --reports"
+            f"{folder}: cannot be written: {error.strerror}; give another folder with {option}"
         ) from error
     return folder
+
+
+def writable_file(path: Path, option: str) -> None:
+    """Raise HandledError where a file cannot be written; what is there stays, and a pipe's reader hears nothing."""
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if not path.exists():
+            path.open("xb").close()
+            path.unlink()
+        elif not os.access(path, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
+        raise HandledError(
+            f"{option} {path}: cannot be written: {error.strerror}; give another file"
+        ) from error

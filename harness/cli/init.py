@@ -20,7 +20,7 @@ _FILES = {
     "cases/example.py": "example.py.txt",
     ".github/workflows/trt-compat.yml": "workflow.yml.txt",
 }
-_IGNORED = ("/reports/", "__pycache__/")
+_IGNORED = (b"/reports/", b"__pycache__/")
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -52,8 +52,9 @@ def init(options: argparse.Namespace) -> int:
 
 
 def _ignore(path: Path) -> None:
-    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    # As bytes: Git asks for no encoding.
+    before = path.read_bytes() if path.exists() else b""
     missing = [line for line in _IGNORED if line not in before.splitlines()]
     if missing:
-        joint = "\n" if before and not before.endswith("\n") else ""
-        path.write_text(before + joint + "\n".join([*missing, ""]), encoding="utf-8")
+        joint = b"\n" if before and not before.endswith(b"\n") else b""
+        path.write_bytes(before + joint + b"\n".join([*missing, b""]))

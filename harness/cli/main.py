@@ -23,7 +23,7 @@ from harness.suggest import did_you_mean
 
 _PROGRAM = "trt-compat"
 #: Verbs that write into the cases, are about the project's own checkout, or read neither matrix nor cases.
-_OWN_ONLY = frozenset({"accept", "submit", "intake", "diff"})
+_OWN_ONLY = frozenset({"accept", "new", "submit", "intake", "diff"})
 #: Verbs that are about no matrix at all.
 _PLACELESS = frozenset({"init", "completion"})
 #: The verb that tells of the options of all.

@@ -13,7 +13,7 @@ import onnx
 
 from harness.case import Typing, model_sha256
 from harness.case.model import serialise
-from harness.cli.common import EXIT_OK, add_trust, load_targets
+from harness.cli.common import EXIT_OK, add_trust, load_targets, positive, writable
 from harness.cli.doing import Doing
 from harness.cli.places import places
 from harness.errors import HandledError, InfraError
@@ -65,8 +65,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "-o", "--output", type=Path, metavar="FILE", help="the small model (default: NAME-reduced.onnx here)"
     )
     command.add_argument("--case", type=Path, metavar="FILE", help="write a case module of it as well")
-    command.add_argument("--seconds", type=_positive, default=600, metavar="N", help="for all (default: 600)")
-    command.add_argument("--tries", type=_positive, default=100_000, metavar="N", help="at most so many")
+    command.add_argument("--seconds", type=positive, default=600, metavar="N", help="for all (default: 600)")
+    command.add_argument("--tries", type=positive, default=100_000, metavar="N", help="at most so many")
     add_recipe(command)
 
 
@@ -143,9 +143,10 @@ class _Bench:
     def reduce(self, model: onnx.ModelProto) -> int:
         """Look at the model, search, write and tell."""
         options, before = self._options, len(model.graph.node)
-        _refuse_same(options.model, self._out)
+        _refuse_place(options.model, self._out)
         if options.case:
             case_name(options.case)
+            writable(options.case.parent, "--case")
         shown, near = self._first(model)
         self._doing.say(f"{options.model}: {before} nodes; {shown}")
         with Journal(Path(f"{self._out}.tries.jsonl"), self._about(model, shown)) as journal:
@@ -280,7 +281,10 @@ def _refuse_untried(judged: Judged) -> NoReturn:
     )
 
 
-def _refuse_same(model: Path, out: Path) -> None:
+def _refuse_place(model: Path, out: Path) -> None:
+    writable(out.parent, "-o")
+    if out.is_dir():
+        raise HandledError(f"-o {out}: is a folder; name a file, as in -o {out / 'small.onnx'}")
     if out.exists() and out.samefile(model):
         raise HandledError(f"-o {out}: is the model itself; give another place")
 
@@ -296,9 +300,3 @@ def _two(text: str) -> tuple[str, str]:
     if len(set(parts)) != len(parts) or len(parts) != 2 or not all(parts):  # noqa: PLR2004
         raise argparse.ArgumentTypeError(f"{text!r}: name two targets, as in --differs rtx16,rtx17")
     return parts[0], parts[1]
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
-    return int(text)

@@ -24,6 +24,7 @@ from harness.cli.common import (
     add_trust,
     command_line,
     load_project,
+    positive,
     writable,
 )
 from harness.cli.earlier import Work, cells_of, plan_of, planned_run, uncollected
@@ -68,7 +69,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "-j",
         "--jobs",
-        type=_positive,
+        type=positive,
         default=os.cpu_count() or 1,
         metavar="N",
         help="targets run at the same time (default: one a processor)",
@@ -183,12 +184,6 @@ def _required(project: Project, cells: tuple[Cell, ...], options: argparse.Names
             f"--require {min(absent)}: the selection holds no cell of that target, so it would not run"
         )
     return required
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of workers; give 1 or more")
-    return int(text)
 
 
 class _Console(Console):

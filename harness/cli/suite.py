@@ -44,7 +44,7 @@ def run_suite(options: argparse.Namespace) -> int:
     refuse_unconfined(matrix, options.via)
     suite = find_suite(options.suite)
     required = [matrix.target(name).name for name in options.require]
-    targets = [matrix.target(name) for name in dict.fromkeys(options.targets)] or list(matrix)
+    targets = list(matrix.only(options.targets))
     items = tuple(suite.items())
     cells = select(suite_cells(suite, items, targets), options.expression)
     if not cells:

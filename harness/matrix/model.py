@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from packaging.specifiers import SpecifierSet
@@ -16,7 +16,7 @@ from harness.matrix.slurm import UNSAID, Slurm
 from harness.suggest import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from harness.engines import Traits
@@ -198,6 +198,14 @@ class Matrix:
                 return target
         names = [target.name for target in self.targets]
         raise HandledError(f"{self.path} has no target {name!r}; {did_you_mean(name, names)}")
+
+    def only(self, names: str | Iterable[str]) -> Matrix:
+        """Return the matrix of the targets of these names, in its own order; all of it where there is no name.
+
+        Raises HandledError as `target` does.
+        """
+        wanted = {self.target(name).name for name in ([names] if isinstance(names, str) else names)}
+        return replace(self, targets=tuple(each for each in self if not wanted or each.name in wanted))
 
 
 def versions_agree(declared: str, reported: str) -> bool:

@@ -57,8 +57,8 @@ class _Unsayable(Exception):
 def case_text(model: onnx.ModelProto, about: About, recipe: Recipe, *, exact: bool = False) -> str:
     """Return a case module of one variant, `reported`.
 
-    Constants of many values that differ become made-up ones of the same shape and type, unless `exact`. Raises
-    HandledError for a model that cannot be written.
+    Constants of many values that differ become made-up ones of the same shape and type, unless `exact` or one of them
+    is infinite or no number. Raises HandledError for a model that cannot be written.
     """
     try:
         body, words = _in_words(model, about.name, exact=exact), ["Graph"]
@@ -158,7 +158,7 @@ def _constant(tensor: onnx.TensorProto, *, exact: bool) -> list[str]:
     name, ends = _quoted(tensor.name), f"{shape}{_dtype(tensor.data_type)}"
     if count > 1 and len(set(values)) == 1:
         return [f"    g.constant({name}, {_listed(values[:1])} * {count}, {ends})"]
-    if count <= _MOST_VALUES or exact:
+    if count <= _MOST_VALUES or exact or not all(map(math.isfinite, values)):
         return _wrapped(name, _listed(values), ends)
     low, high = min(values), max(values)
     if tensor.data_type in _FLOATS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -117,3 +118,9 @@ def worse(before: Judged, after: Judged) -> frozenset[Trouble]:
     if any(change.loses for change in changes(before, after)) and after.demanded:
         found.add(Trouble.INT8_LOSS)
     return frozenset(found)
+
+
+def median_ms(judged: Judged) -> float | None:
+    """Return the median of what a model took on a target, in milliseconds; None where it was not timed."""
+    samples = judged.outcome.latency.samples_ms if judged.outcome.latency else ()
+    return statistics.median(samples) if samples else None

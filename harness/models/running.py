@@ -2,33 +2,44 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
+from harness.errors import HandledError
 from harness.judge.cell import Judged, judge_cell
 from harness.run.gpus import Gpus
 from harness.run.local import run_cells
-from harness.run.provision import Pulling
+from harness.run.provision import Pulling, Via
 from harness.run.provision.trust import refuse_unconfined
 from harness.run.target import TargetRunner
+from harness.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from harness.plan import Cell
     from harness.record.outcome import Outcome
     from harness.run.local import Sink
     from harness.run.prepare_in_child import PreparedVariants
-    from harness.run.provision import Via
 
 
 @dataclass(frozen=True)
 class How:
-    """Where engines run, how many targets at a time, and whether large images are pulled."""
+    """Where engines run, how many targets at a time (None: one a processor), and whether large images are pulled.
+
+    Raises HandledError for what is no such place or number.
+    """
 
     via: Via = "auto"
-    jobs: int = 1
+    jobs: int | None = None
     pull: bool = False
+
+    def __post_init__(self) -> None:
+        if self.via not in get_args(Via):
+            raise HandledError(f"via={self.via!r}: is no place; {did_you_mean(str(self.via), get_args(Via))}")
+        if self.jobs is not None and self.jobs < 1:
+            raise HandledError(f"jobs={self.jobs!r}: is no whole number above 0")
 
 
 class Nowhere:
@@ -70,7 +81,7 @@ def run_models(
             gpus=gpus,
         ),
         store=sink or Nowhere(),
-        workers=how.jobs,
+        workers=how.jobs or os.cpu_count() or 1,
         report=report,
     )
     return [done[cell.id] for cell in cells]

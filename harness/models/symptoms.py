@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from harness.errors import HandledError
 from harness.layers.datatype import same_precision
 from harness.models.bisect import Answer
-from harness.models.check import engine_made
+from harness.models.check import engine_made, median_ms
 from harness.suggest import did_you_mean
 from harness.words import GOOD, PREDICATE, Class, Precision, said
 
@@ -67,12 +67,6 @@ def check_node(symptom: Symptom, nodes: list[str], label: str) -> None:
         raise HandledError(f"{label}: has no node {symptom.node!r}; {did_you_mean(symptom.node, nodes)}")
 
 
-def median(judged: Judged) -> float | None:
-    """Return the median of what the model took on a target, in milliseconds; None where it was not timed."""
-    samples = sorted(judged.outcome.latency.samples_ms) if judged.outcome.latency else []
-    return samples[len(samples) // 2] if samples else None
-
-
 def agreed(told: Sequence[Told]) -> Told:
     """Return what several looks at a target say: neither where they do not agree, as on a busy machine."""
     if len({each.answer for each in told}) == 1:
@@ -125,7 +119,7 @@ def _precision(symptom: Symptom, judged: Judged, _: Judged, __: Judged) -> Told:
 
 
 def _slower(symptom: Symptom, judged: Judged, good: Judged, _: Judged) -> Told:
-    took, before = median(judged), median(good)
+    took, before = median_ms(judged), median_ms(good)
     if took is None or before is None:
         return Told(Answer.SKIP, f"was not timed: {judged.classification.reason}")
     words = f"{took:.4g} ms, where {before:.4g} ms is good"

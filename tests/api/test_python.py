@@ -79,6 +79,9 @@ def test_mistakes_are_sentences(folder: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.chdir(folder)
     for words, sentence in (
         ({"targets": "rtx71"}, "did you mean 'rtx17'"),
+        ({"targets": "ort131", "jobs": -1}, "jobs=-1: is no whole number above 0"),
+        ({"targets": "ort131", "via": "dokcer"}, "via='dokcer': is no place; did you mean 'docker'"),
+        ({"targets": "ort131", "flags": ["INT88"]}, "no version of TensorRT has; did you mean 'INT8'"),
         ({"targets": "ort131", "shapes": {"nothing": (1,)}}, "has no input 'nothing'"),
         ({"targets": "ort131", "inputs": {"nothing": [1.0]}}, "has no input 'nothing'"),
     ):
@@ -88,6 +91,9 @@ def test_mistakes_are_sentences(folder: Path, monkeypatch: pytest.MonkeyPatch) -
         harness.check(onnx.ModelProto())
     with pytest.raises(HandledError, match="selects no cell"):
         harness.measure("nonsense")
+    with pytest.raises(HandledError, match="jobs=0: is no whole number"):
+        harness.measure("mish", targets="ort131", jobs=0)
+    assert not Path("reports").exists()
 
 
 @pytest.mark.unit

@@ -20,6 +20,7 @@ from harness.matrix import Target
 from harness.plan import Cell
 from harness.record.outcome import Outcome
 from harness.record.store import Store
+from harness.report import build_report
 from harness.run import retry
 from harness.run.kept_models import Hashes
 from harness.run.prepare_in_child import PreparedVariants
@@ -160,8 +161,7 @@ def test_what_is_saved_meanwhile_is_in_the_next_report(
         ran(engine)
     else:
         with monkeypatch.context() as patch:
-            build = earlier.build_report
-            patch.setattr(earlier, "build_report", lambda *words: (save(), build(*words)))
+            patch.setattr(earlier, "build_report", lambda *words: (save(), build_report(*words)))
             ran(engine)
     page = toy / "reports" / "index.html"
     assert "Another label" not in page.read_text()

@@ -106,6 +106,13 @@ def test_what_is_there_is_overwritten_only_by_force(begun: Path, capsys: pytest.
     assert (begun / ".gitignore").read_text() == "/mine/\n/reports/\n__pycache__/\n"
 
 
+def test_an_ignore_file_in_another_encoding_keeps_its_bytes(tmp_path: Path) -> None:
+    mine = "/Größe/".encode("latin-1")
+    (tmp_path / ".gitignore").write_bytes(mine)
+    assert main(["init", str(tmp_path)]) == 0
+    assert (tmp_path / ".gitignore").read_bytes() == mine + b"\n/reports/\n__pycache__/\n"
+
+
 def test_a_folder_that_cannot_be_written_is_one_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

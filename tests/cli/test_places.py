@@ -6,11 +6,13 @@ import argparse
 import shutil
 from typing import TYPE_CHECKING
 
+import onnx
 import pytest
 
 from harness.cli import main
 from harness.cli.places import add_places, places, settle
 from tests.cli import project
+from tests.models import data
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,6 +62,22 @@ def test_what_is_here_or_given_is_taken_without_a_word(
     assert here == ({"toy"}, {"trt86", "ort131"}, "")
     monkeypatch.chdir(toy.parent)
     assert listed(capsys, "--matrix", "project/matrix.yaml", "--cases", "project/cases") == here
+
+
+def test_a_new_case_is_written_here_and_never_beside_those_that_are_shipped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for top in ("package", "here"):
+        (tmp_path / top).mkdir()
+    monkeypatch.setattr("harness.shipped._PACKAGE", tmp_path / "package" / "harness")
+    monkeypatch.chdir(tmp_path / "here")
+    onnx.save(data.model(), tmp_path / "model.onnx")
+    assert main(["new", "mine", "--from", "../model.onnx"]) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith("cases/mine.py: ")
+    assert said.err == ""
+    assert (tmp_path / "here" / "cases" / "mine.py").is_file()
+    assert not list((tmp_path / "package").iterdir())
 
 
 @pytest.mark.parametrize("verb", ["accept", "submit"])

@@ -113,6 +113,27 @@ def test_the_model_itself_is_never_overwritten(folder: Path, capsys: pytest.Capt
     assert (folder / "model.onnx").read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("-o", "."), "-o .: is a folder; name a file, as in -o small.onnx"),
+        (("-o", "made"), "-o made: is a folder; name a file, as in -o made/small.onnx"),
+        (
+            ("-o", "model.onnx/x.onnx"),
+            "model.onnx: cannot be written: File exists; give another folder with -o",
+        ),
+        (("--case", "/proc/mine.py"), "/proc: cannot be written: No such file or directory"),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_refused_before_anything_is_tried(
+    folder: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str
+) -> None:
+    (folder / "made").mkdir()
+    assert trt_compat("reduce", "model.onnx", "--target", "rtx15", *words) == 2
+    assert f"error: {said}" in capsys.readouterr().err
+    assert Engine.asked == []
+
+
 def test_two_targets_are_both_asked(folder: Path) -> None:
     assert trt_compat("reduce", "model.onnx", "--differs", "rtx15,rtx17", "-o", "s.onnx") == 0
     assert ops(onnx.load(folder / "s.onnx")) == ["Softmax"]

@@ -103,9 +103,13 @@ def agrees(cell: Cell, seen: CellView, code: int, said: str) -> None:
     elif seen.cls is Class.PARSE_FAILED:
         assert code
         assert "not parsed" in said or "Error" in said, said[-800:]
-    elif seen.cls is Class.BUILD_FAILED:
+    elif seen.cls in (Class.BUILD_FAILED, Class.NEEDS_GPU_TO_BUILD):
         assert code
-        assert "no engine was built" in said, said[-800:]
+        assert ("InvalidGraph" if cell.target.traits.baseline else "no engine was built") in said, said[-800:]
+    elif seen.cls is Class.CRASHED:
+        assert code < 0, said[-800:]
+    elif seen.cls is Class.INACCURATE:
+        assert not code, said[-800:]
     else:
         assert seen.cls in _BUILT, seen.cls
         assert not code, said[-800:]
@@ -122,13 +126,13 @@ def _layers(cell: Cell, seen: CellView, said: str) -> None:
 
 def _numbers(cell: Cell, _seen: CellView, said: str) -> None:
     reference = prepare_variant(cell.variant).reference
-    assert reference.outputs is not None
-    for name, wanted in reference.outputs.items():
-        first = re.search(rf"^{re.escape(name)} .*\[([^\]]*)", said, re.MULTILINE | re.DOTALL)
+    # Of operators that nobody else knows there is none.
+    for name, wanted in (reference.outputs or {}).items():
+        first = re.search(rf"^{re.escape(name)} \S+ \([^)]*\) \[([^\]]*)", said, re.MULTILINE)
         assert first, said
         shown = np.array([float(word) for word in first.group(1).split()])
         close = np.asarray(wanted, dtype="float64").ravel()[: shown.size]
-        assert np.allclose(shown, close, rtol=0.05, atol=0.05), (cell.id, shown, close)
+        assert np.allclose(shown, close, rtol=0.05, atol=0.2), (cell.id, shown, close)
 
 
 @pytest.mark.parametrize("name", SAMPLE)
@@ -172,7 +176,7 @@ def test_every_file_says_what_the_record_says(
             agrees(cell, recorded[cell.id], int(ended[name]), said)
         except AssertionError as error:
             wrong.append(f"{cell.id}: {error}")
-    assert wrong == []
+    assert not wrong, "\n".join(wrong)
 
 
 def test_a_file_feeds_what_the_harness_feeds() -> None:

@@ -242,6 +242,14 @@ def test_a_host_is_handed_down(tmp_path: Path) -> None:
     assert [target.host for target in matrix] == ["ssh://user@orin:2222/run/user/7/docker.sock"] * 2
 
 
+def test_some_targets_keep_the_order_of_the_file_and_no_name_takes_all(shipped: Matrix) -> None:
+    assert [target.name for target in shipped.only(["rtx17", "trt86", "rtx17"])] == ["trt86", "rtx17"]
+    assert [target.name for target in shipped.only("rtx17")] == ["rtx17"]
+    assert shipped.only(()) == shipped
+    with pytest.raises(HandledError, match="did you mean 'trt86'"):
+        shipped.only(["rtx17", "trt68"])
+
+
 def test_an_unknown_target_is_guessed_at(shipped: Matrix) -> None:
     with pytest.raises(HandledError, match="has no target 'trt68'; did you mean 'trt86'"):
         shipped.target("trt68")

@@ -8,7 +8,9 @@ import pytest
 
 from harness.errors import HandledError
 from harness.judge.cell import Judged
+from harness.judge.timing import statistics
 from harness.models.bisect import Answer, Edge, bisect, row_of
+from harness.models.check import median_ms
 from harness.models.symptoms import Symptom, Told, agreed, check_node, parse_symptom
 from harness.record.outcome import Accuracy, Latency
 from tests.models.test_check import judged
@@ -101,12 +103,20 @@ def test_by_numbers_what_did_not_run_is_neither() -> None:
     assert answers("numbers", right, off, BUILT) == [GOOD, BAD, SKIP]
 
 
-def test_by_latency_the_median_of_the_good_end_is_the_measure() -> None:
-    def timed(*samples: float) -> Judged:
-        return judged("int8", "int8", ran=True, latency=Latency(samples, 1, "monotonic"))
+def timed(*samples: float) -> Judged:
+    return judged("int8", "int8", ran=True, latency=Latency(samples, 1, "monotonic"))
 
+
+def test_by_latency_the_median_of_the_good_end_is_the_measure() -> None:
     good = timed(1.0, 1.0, 9.0)
     assert answers("slower:5%", good, timed(1.06, 1.06, 1.0), timed(1.04), BUILT) == [GOOD, BAD, GOOD, SKIP]
+
+
+def test_the_median_is_the_report_s() -> None:
+    """Of an even number of samples it lies between the two in the middle."""
+    samples = (4.0, 1.0, 2.0, 3.0)
+    assert median_ms(timed(*samples)) == statistics(samples).median == 2.5
+    assert median_ms(BUILT) is None
 
 
 def test_runs_that_do_not_agree_say_nothing() -> None:

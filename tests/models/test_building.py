@@ -14,7 +14,7 @@ from harness.agent.calibration import Batches
 from harness.case import Typing
 from harness.errors import HandledError
 from harness.models.bench import Bench
-from harness.models.own import Given, Wanted, built_with, check_given, own_case, read_libraries
+from harness.models.own import Given, Wanted, built_with, fitted, own_case, read_libraries
 from harness.models.own.model import own_model
 from harness.models.tries import OnlyBuilt
 from harness.plan import Cell, inapplicable_because
@@ -32,7 +32,7 @@ SHAPE = tuple(dim.dim_value for dim in FED.type.tensor_type.shape.dim)
 
 
 def checked(**arrays: Any) -> Given:
-    return check_given("m.onnx", OWN.variant.build(), OWN.variant, Given(calibration=arrays))
+    return fitted(OWN, Given(calibration=arrays))
 
 
 def test_the_first_axis_are_batches_and_an_array_of_the_inputs_shape_is_one() -> None:

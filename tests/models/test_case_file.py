@@ -109,6 +109,17 @@ def test_numbers_are_as_short_as_tells_them_apart() -> None:
     assert 'g.constant("s", [0.1], [])' in case_text(start, ABOUT, Recipe())
 
 
+@pytest.mark.parametrize("odd", ["-inf", "inf", "nan"])
+def test_many_numbers_of_which_one_is_none_are_written_themselves(odd: str) -> None:
+    """Made-up ones would lie about an infinite middle."""
+    values = np.arange(64, dtype=np.float32) / 8
+    values[5] = odd
+    start = quantised(4)
+    start.graph.initializer.append(numpy_helper.from_array(values, "mask"))
+    made = loaded(case_text(start, ABOUT, Recipe()), "own_case").build()
+    assert np.array_equal(tensors(made)["mask"], values, equal_nan=True)
+
+
 def test_numbers_that_are_none_come_back() -> None:
     start = quantised(4)
     start.graph.initializer[0].CopyFrom(numpy_helper.from_array(np.array(-np.inf, np.float32), "s"))

@@ -18,13 +18,14 @@ from harness.models.own import (
     OwnPrepared,
     Shapes,
     Wanted,
-    check_given,
+    fitted,
     load_own,
     own_case,
     parse_shapes,
     read_npz,
 )
 from harness.models.own import model as own_model_module
+from harness.models.own.data import made_up
 from harness.models.own.model import own_model, word
 from harness.run.child import ChildFailed
 from harness.run.numbers import given as given_arrays
@@ -60,6 +61,12 @@ def test_dynamic_dimensions_are_one_unless_told_and_that_is_said(tmp_path: Path)
     assert told.assumed == ()
 
 
+def test_a_constant_is_no_input_though_it_is_sparse() -> None:
+    model = dynamic()
+    model.graph.sparse_initializer.add().values.name = "x"
+    assert own_model(model, "m.onnx", Wanted(), name="m").variant.recipe.profiles == ()
+
+
 @pytest.mark.parametrize(
     ("shapes", "sentence"),
     [
@@ -74,6 +81,22 @@ def test_a_shape_that_is_not_the_model_s_is_one_sentence(
 ) -> None:
     with pytest.raises(HandledError, match=sentence.replace("?", r"\?")):
         load_own(saved(tmp_path, dynamic()), Wanted(shapes=Shapes(optimum=shapes)))
+
+
+@pytest.mark.parametrize(
+    ("minimum", "optimum", "maximum", "said"),
+    [
+        ((8, 4), (4, 4), (2, 4), "the least shape 8x4, the usual 4x4 and the largest 2x4"),
+        ((1, 4), (9, 4), (8, 4), "the least shape 1x4, the usual 9x4 and the largest 8x4"),
+        ((2, 4), (1, 4), None, "the least shape 2x4, the usual 1x4 and the largest 1x4"),
+    ],
+)
+def test_shapes_that_get_smaller_are_one_sentence(
+    minimum: tuple[int, ...], optimum: tuple[int, ...], maximum: tuple[int, ...] | None, said: str
+) -> None:
+    shapes = Shapes({"x": minimum}, {"x": optimum}, {"x": maximum} if maximum else {})
+    with pytest.raises(HandledError, match=f"m.onnx: input 'x' has {said}; give --minShapes"):
+        own_model(dynamic(), "m.onnx", Wanted(shapes=shapes), name="m")
 
 
 def test_shapes_are_trtexec_s_words() -> None:
@@ -99,6 +122,13 @@ def test_the_recipe_follows_from_the_graph_s_own_types(tmp_path: Path) -> None:
         load_own(half, Wanted(nodes="conv"))
     with pytest.raises(HandledError, match="neither auto nor none, and no pattern"):
         load_own(half, Wanted(nodes="("))
+
+
+def test_a_flag_that_no_version_has_is_one_sentence() -> None:
+    for flag, guess in (("INT88", "INT8"), ("fp16", "FP16")):
+        said = f"--flag names the builder flag '{flag}', which no version of TensorRT has; did you mean '{guess}'"
+        with pytest.raises(HandledError, match=said):
+            Wanted(flags=("TF32", flag))
 
 
 @pytest.mark.parametrize(
@@ -161,7 +191,7 @@ def test_two_models_of_one_name_are_refused() -> None:
 def test_given_inputs_that_do_not_fit_are_one_sentence(given: dict[str, np.ndarray], sentence: str) -> None:
     own = own_model(dynamic(), "m.onnx", Wanted(), name="m")
     with pytest.raises(HandledError, match=f"m.onnx: .*{sentence}"):
-        check_given("m.onnx", dynamic(), own.variant, Given(given))
+        fitted(own, Given(given))
 
 
 def test_given_data_are_what_the_model_is_run_on_and_held_to() -> None:
@@ -224,6 +254,39 @@ def test_made_up_indices_name_rows_that_the_table_has() -> None:
     ready = OwnPrepared().of(own.variant)
     assert (ready.inputs["ids"].max(), ready.inputs["types"].max()) == (7, 1)
     assert ready.reference.outputs is not None
+
+
+def looking_up(rows: int, number: int, axis: int = 0) -> onnx.ModelProto:
+    """Return a model whose input is what it looks up in a table."""
+    table = numpy_helper.from_array(np.zeros((rows, 4), np.float32), "table")
+    node = helper.make_node("Gather", ["table", "ids"], ["y"], name="/look", axis=axis)
+    ids = helper.make_tensor_value_info("ids", number, [64])
+    out = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    return helper.make_model(helper.make_graph([node], "g", [ids], [out], [table]))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        looking_up(1000, TensorProto.UINT8),
+        looking_up(1000, TensorProto.INT64, axis=2),
+        looking_up(1000, TensorProto.INT64, axis=-3),
+    ],
+)
+def test_more_rows_than_an_index_has_numbers_or_an_axis_too_many_are_no_fault_of_the_machinery(
+    model: onnx.ModelProto,
+) -> None:
+    """What is wrong with such a model its engine says."""
+    ready = OwnPrepared().of(own_model(model, "m", Wanted(), name="m").variant)
+    assert ready.unfed == ""
+    assert ready.inputs["ids"].shape == (64,)
+
+
+def test_a_node_without_inputs_is_no_fault_of_the_machinery() -> None:
+    model = looking_up(1000, TensorProto.INT64)
+    for op in ("Gather", "Cast", "DequantizeLinear"):
+        model.graph.node.append(onnx.NodeProto(op_type=op, name=op))
+    assert made_up(model, ())["ids"].shape == (64,)
 
 
 def hostile(folder: Path) -> dict[str, str]:

@@ -13,7 +13,7 @@ from harness.errors import HandledError
 from harness.matrix import load_matrix
 from harness.models import reading
 from harness.models.further import Asking, Questions
-from harness.models.own import Given, OwnPrepared, Wanted, check_given, own_case
+from harness.models.own import Given, OwnPrepared, Wanted, fitted, own_case
 from harness.models.own.model import OwnModel, load_own, own_model
 from harness.models.reading import read_beside
 from harness.models.running import How, run_models
@@ -52,7 +52,7 @@ def test_large_weights_stay_in_their_file_and_small_ones_are_read(tmp_path: Path
         3 * SMALL,
     )
     assert len(own.variant.model_bytes()) < 2000
-    assert check_given("m", own.variant.build(), own.variant, Given()) == Given()
+    assert fitted(own, Given()) == Given()
     model, weights = read_beside(write_chain(tmp_path / "small", 2, 64), "give another")
     assert weights is None
     assert len(model.graph.initializer[0].raw_data) == 64 * 64 * 4

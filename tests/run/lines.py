@@ -118,6 +118,11 @@ class Engine:
             self.process.wait()
             self.process = None
 
+    def close(self) -> None:
+        """End it for good, and the mount that it makes of its folder, without which that cannot be removed."""
+        self.end()
+        subprocess.run(["umount", f"{self.folder}/data"], capture_output=True, check=False)
+
 
 @dataclass
 class Sshd:

@@ -136,9 +136,9 @@ def test_a_dockerd_that_is_restarted_costs_no_cell(
     engine.start()
     try:
         image = needs.base_image()
-        saved = subprocess.Popen(["docker", "save", image], stdout=subprocess.PIPE)
-        subprocess.run(["docker", "-H", engine.address, "load"], stdin=saved.stdout, check=True)
-        assert saved.wait() == 0
+        with subprocess.Popen(["docker", "save", image], stdout=subprocess.PIPE) as saved:
+            subprocess.run(["docker", "-H", engine.address, "load"], stdin=saved.stdout, check=True)
+        assert saved.returncode == 0
         monkeypatch.setenv("DOCKER_HOST", engine.address)
         runner = bench.runner(target())
 
@@ -152,7 +152,7 @@ def test_a_dockerd_that_is_restarted_costs_no_cell(
         assert engine.docker("ps", "-aq").stdout == ""
     finally:
         wait_for(lambda: engine.process is not None)
-        engine.end()
+        engine.close()
 
 
 def test_the_minute_is_over_only_for_one_absence(bench: Bench, front: Front) -> None:  # noqa: ARG001

@@ -21,6 +21,7 @@ from harness.run.prepared import Prepared
 if TYPE_CHECKING:
     from harness.case import Profile, Variant
     from harness.case.model import Library
+    from harness.models.own.model import OwnModel
     from harness.run.weights import Weights
 
 
@@ -71,19 +72,22 @@ def _memory(variant: Variant) -> int:
     return MEMORY_MIB + (4 * len(variant.model_bytes()) >> 20)
 
 
-def check_given(label: str, model: onnx.ModelProto, variant: Variant, given: Given) -> Given:
-    """Return what is given, every calibration array with its axis of batches.
+def fitted(own: OwnModel, given: Given) -> Given:
+    """Return what is given for a model, every calibration array with its axis of batches.
 
     Raises HandledError where given arrays are not those that the model takes and gives.
     """
     fed = given.inputs or given.calibration
-    sizes = check_sizes(model, variant.recipe.profiles, beside=True) if fed else {}
+    if not (fed or given.expected):
+        return given
+    model = onnx.load_model_from_string(own.variant.model_bytes())
+    sizes = check_sizes(model, own.variant.recipe.profiles, beside=True) if fed else {}
     if given.inputs:
-        check_inputs(label, sizes, given.inputs)
-    check_expected(label, model, given.expected)
+        check_inputs(own.label, sizes, given.inputs)
+    check_expected(own.label, model, given.expected)
     if not given.calibration:
         return given
-    return replace(given, calibration=check_calibration(label, sizes, given.calibration))
+    return replace(given, calibration=check_calibration(own.label, sizes, given.calibration))
 
 
 def _own(variant: Variant, given: Given) -> Iterator[Prepared | Refused]:
@@ -116,17 +120,20 @@ def made_up(model: onnx.ModelProto, profiles: Sequence[Profile]) -> dict[str, Ar
     looked_up = {name: name for name in inputs}
     most: dict[str, int] = {}
     for node in model.graph.node:
-        if node.op_type == "DequantizeLinear" and node.input[0] in rows:
-            rows[node.output[0]] = rows[node.input[0]]
-        elif node.op_type == "Cast" and node.input[0] in looked_up:
-            looked_up[node.output[0]] = looked_up[node.input[0]]
-        elif node.op_type == "Gather" and node.input[1] in looked_up and rows.get(node.input[0]):
+        first, second, *_ = *node.input, "", ""
+        if node.op_type == "DequantizeLinear" and first in rows:
+            rows |= dict.fromkeys(node.output[:1], rows[first])
+        elif node.op_type == "Cast" and first in looked_up:
+            looked_up |= dict.fromkeys(node.output[:1], looked_up[first])
+        elif node.op_type == "Gather" and second in looked_up:
             axis = next((item.i for item in node.attribute if item.name == "axis"), 0)
-            name, held = looked_up[node.input[1]], rows[node.input[0]][axis]
-            most[name] = min(held, most.get(name, held))
-    return {
-        name: array % np.asarray(most[name], array.dtype)
-        if most.get(name) and array.dtype.kind in "iu"
-        else array
-        for name, array in inputs.items()
-    }
+            # Of an axis that the table lacks nothing is known here: what is wrong is the engine's to say.
+            for held in rows.get(first, ())[axis:][:1]:
+                most[looked_up[second]] = min(held, most.get(looked_up[second], held))
+    return {name: _below(most.get(name, 0), array) for name, array in inputs.items()}
+
+
+def _below(most: int, array: Array) -> Array:
+    """Return whole numbers made less than `most`, where there are that many of their type."""
+    fits = most and array.dtype.kind in "iu" and most <= np.iinfo(array.dtype).max
+    return array % np.asarray(most, array.dtype) if fits else array

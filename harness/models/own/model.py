@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.case import Case, Recipe, Typing, Variant
+from harness.case.check import check_flags
+from harness.case.inputs import fed_inputs
 from harness.case.model import Built, serialise
 from harness.errors import HandledError
 from harness.layers import asked, wished
@@ -46,13 +48,17 @@ class Wanted:
     """What the user wants of all models: how they are typed, which precision, and shapes.
 
     `nodes` is "auto" for what each graph's own types ask, "none" for nothing, else a pattern: of what the graph asks,
-    only nodes whose name holds it. `flags` are builder flags beside those that the graph's types need.
+    only nodes whose name holds it. `flags` are builder flags beside those that the graph's types need. Raises
+    HandledError for a flag that no version has.
     """
 
     typing: Typing = Typing.GRAPH
     flags: tuple[str, ...] = ()
     nodes: str = "auto"
     shapes: Shapes = field(default_factory=Shapes)
+
+    def __post_init__(self) -> None:
+        check_flags("--flag", self.flags)
 
 
 @dataclass(frozen=True)
@@ -111,8 +117,7 @@ def _loaded(folder: Path, path: Path, wanted: Wanted, name: str) -> Iterator[Own
 def own_model(model: onnx.ModelProto, label: str, wanted: Wanted, *, name: str) -> OwnModel:
     """Return a model in memory as `load_own` returns one of a file."""
     nodes = asked(model)
-    constants = {tensor.name for tensor in model.graph.initializer}
-    made, assumed = profiles(label, [v for v in model.graph.input if v.name not in constants], wanted.shapes)
+    made, assumed = profiles(label, fed_inputs(model), wanted.shapes)
     recipe = Recipe(
         typing=wanted.typing,
         flags=()

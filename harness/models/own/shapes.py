@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -68,6 +69,7 @@ def profiles(
         given, declared = shapes.of(name), _declared(value)
         if given is not None:
             _check(label, name, declared, given)
+            _check_order(label, name, given)
         if declared is None and given is None:
             raise HandledError(
                 f"{label}: gives input {name!r} no rank; name its shape: --shapes {name}:1x3x224x224"
@@ -103,4 +105,14 @@ def _check(label: str, name: str, declared: tuple[int | None, ...] | None, given
             own = "x".join("?" if extent is None else str(extent) for extent in declared)
             raise HandledError(
                 f"{label}: input {name!r} is {own or 'a scalar'} and cannot be {'x'.join(map(str, shape))}"
+            )
+
+
+def _check_order(label: str, name: str, given: tuple[Shape, Shape, Shape]) -> None:
+    for less, more in itertools.pairwise(given):
+        if len(less) != len(more) or any(low > high for low, high in zip(less, more, strict=True)):
+            least, usual, most = ("x".join(map(str, shape)) for shape in given)
+            raise HandledError(
+                f"{label}: input {name!r} has the least shape {least}, the usual {usual} and the largest {most}; "
+                f"give --minShapes, --optShapes and --maxShapes that do not get smaller"
             )

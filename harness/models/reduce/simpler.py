@@ -14,6 +14,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, numpy_helper
 
+from harness.case.inputs import fed_inputs
 from harness.models.tensors import inferred, reads
 
 #: Axes, shapes and the like: of these a changed value is another operation.
@@ -61,7 +62,7 @@ class Resize(NamedTuple):
 
 def resizes(model: onnx.ModelProto) -> Iterator[Edit]:
     """Yield ways to shrink a model's extents: by place first, then by number, each to the least size first."""
-    fed = _fed(model)
+    fed = fed_inputs(model)
     places = sorted({(axis, extent) for value in fed for axis, extent in _static(value) if extent > 1})
     for axis, extent in sorted(places, reverse=True):
         for new in _sizes(extent):
@@ -77,7 +78,7 @@ def resizes(model: onnx.ModelProto) -> Iterator[Edit]:
 def resized(model: onnx.ModelProto, how: Resize) -> onnx.ModelProto | None:
     """Return a model with other extents, None where nothing in it has the old one."""
     made, changed = _copy(model), False
-    for value in _fed(made):
+    for value in fed_inputs(made):
         for axis, dim in enumerate(value.type.tensor_type.shape.dim):
             if dim.dim_value == how.old and how.axis in (None, axis):
                 dim.dim_value, changed = how.new, True
@@ -211,11 +212,6 @@ def _filled(model: onnx.ModelProto, names: Sequence[str], number: int) -> onnx.M
         array = np.full_like(numpy_helper.to_array(tensor), number)
         tensor.CopyFrom(numpy_helper.from_array(array, tensor.name))
     return made if chosen else None
-
-
-def _fed(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
-    constants = {tensor.name for tensor in model.graph.initializer}
-    return [value for value in model.graph.input if value.name not in constants]
 
 
 def _static(value: onnx.ValueInfoProto) -> Iterator[tuple[int, int]]:

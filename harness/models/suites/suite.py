@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from harness.case.inputs import fed_inputs
 from harness.run.numbers import Array
 from harness.run.numbers.wire import is_carried
 
@@ -67,7 +68,7 @@ def item(
 
     Operator and opset, `place`, are those that the model itself is about unless given.
     """
-    unfed, fed = _named([value.name for value in _fed(model.graph)], inputs, "input", "it is not fed")
+    unfed, fed = _named([value.name for value in fed_inputs(model)], inputs, "input", "it is not fed")
     uncompared, expected = _named(
         [value.name for value in model.graph.output], outputs, "output", "nothing of it is compared"
     )
@@ -96,12 +97,6 @@ def describe(model: onnx.ModelProto) -> tuple[str, str]:
     versions = {"" if each.domain == "ai.onnx" else each.domain: each.version for each in model.opset_import}
     version = versions.get(domain)
     return operator, " ".join(filter(None, (domain, "?" if version is None else str(version))))
-
-
-def _fed(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
-    constants = {initializer.name for initializer in graph.initializer}
-    constants |= {initializer.values.name for initializer in graph.sparse_initializer}
-    return [value for value in graph.input if value.name not in constants]
 
 
 def _named(names: Sequence[str], values: Sequence[Value], what: str, so: str) -> tuple[str, dict[str, Array]]:

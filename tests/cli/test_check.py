@@ -1,0 +1,114 @@
+"""`check` as a command: what is wrong with it is said before anything runs."""
+
+from __future__ import annotations
+
+import os
+import select
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+
+from harness.cli import main
+from harness.cli.common import writable_file
+from harness.judge.cell import Judged
+from harness.models.running import run_models
+from tests.models import data
+
+pytestmark = pytest.mark.unit
+
+#: A target that no machine of the tests runs, and that nothing is pulled for.
+NOT_HERE = "trt86"
+
+
+@pytest.fixture
+def ran(toy: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return, in a project with a model, a list of what is run."""
+    onnx.save(data.model(), toy / "m.onnx")
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
+    seen: list[str] = []
+
+    def noted(*words: Any, **more: Any) -> list[Judged]:
+        seen.append("ran")
+        return run_models(*words, **more)
+
+    monkeypatch.setattr("harness.cli.check.run_models", noted)
+    return seen
+
+
+def check(*words: str) -> int:
+    return main(["check", "m.onnx", "--target", NOT_HERE, *words])
+
+
+def test_cases_that_were_named_are_loaded_before_anything_runs(
+    ran: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("theirs").mkdir()
+    Path("theirs/tool.py").write_text("import nobody_has_this")
+    for folder, said in (
+        ("theirs", "theirs/tool.py:1: cannot be imported: ModuleNotFoundError"),
+        ("nowhere", "nowhere: no such folder of cases"),
+    ):
+        assert check("--cases", folder) == 2
+        assert said in capsys.readouterr().err
+    assert ran == []
+
+
+def test_cases_that_were_only_found_cost_the_hints_when_they_are_another_tool_s(
+    ran: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert check() == 3
+    with_hints = capsys.readouterr().out.splitlines()
+    Path("cases/tool.py").write_text("import nobody_has_this")
+    assert check() == 3
+    assert ran == ["ran", "ran"]
+    said = capsys.readouterr()
+    without = [line for line in said.out.splitlines() if line not in with_hints]
+    (line,) = without
+    assert line.startswith("no hints at what is known to fail: cases/tool.py:1: cannot be imported")
+    assert line.endswith("; --cases names another folder")
+    assert said.err == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--html", "m.onnx/page"), "give another folder with --html"),
+        (("--json", "cases"), "--json cases: cannot be written: Is a directory; give another file"),
+        (("--json", "nowhere/out.json"), "--json nowhere/out.json: cannot be written: No such file"),
+        (("--write", "nowhere/x.onnx", "--leave-float", "auto"), "--write nowhere/x.onnx: cannot be written"),
+        (("--flag", "INT88"), "--flag names the builder flag 'INT88', which no version of TensorRT has"),
+        (("--jobs", "0"), "'0' is no whole number above 0"),
+    ],
+)
+def test_what_cannot_be_written_or_asked_is_refused_before_anything_runs(
+    ran: list[str], capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str
+) -> None:
+    assert check(*words) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert said in line
+    assert ran == []
+
+
+def test_a_report_may_be_made_in_the_folder_that_the_same_command_makes(ran: list[str]) -> None:
+    """And what was only to be tried beforehand is not there afterwards."""
+    words = ("--write", "new.onnx", "--leave-float", "auto", "--json", "page/out.json", "--html", "page")
+    assert check(*words) == 3
+    assert ran == ["ran"]
+    assert Path("page/out.json").read_bytes() == Path("page/results.json").read_bytes()
+    assert not Path("new.onnx").exists()
+
+
+def test_whether_a_file_can_be_written_is_asked_without_touching_it(tmp_path: Path) -> None:
+    """Were a pipe opened and closed, whoever reads it would take that for the end."""
+    (tmp_path / "old").write_text("old")
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    for name in ("old", "pipe"):
+        writable_file(tmp_path / name, "--json")
+    assert (tmp_path / "old").read_text() == "old"
+    heard = select.poll()
+    heard.register(reader, select.POLLHUP)
+    assert heard.poll(0) == []
+    os.close(reader)
