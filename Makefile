@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # More options for the command, as in: make matrix ARGS="-k mish --via venv"
 ARGS ?=
 
-.PHONY: matrix first-contact test lint lint-js docs coverage node-tests mutants faults bench dist lock clean
+.PHONY: matrix first-contact test lint lint-js docs coverage node-tests mutants fuzz faults bench dist lock clean
 .DEFAULT_GOAL := matrix
 
 $(VENV)/run.stamp: pyproject.toml constraints.txt
@@ -76,6 +76,14 @@ node-tests: $(VENV)/run.stamp
 # How much of what could be wrong with the code that judges the tests would notice.
 mutants: $(VENV)/dev.stamp
 	$(BIN)/python -m tools.mutants $(ARGS)
+
+# A search for bytes that a reader does not withstand (docs/fuzzing.md): make fuzz ARGS="--seconds 600 history"
+$(VENV)/fuzz.stamp: $(VENV)/dev.stamp
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[fuzz]'
+	@touch $@
+
+fuzz: $(VENV)/fuzz.stamp
+	$(BIN)/python -m tools.fuzz $(ARGS)
 
 # What the harness costs beside what it drives, by ratios (docs/benchmarks.md).
 bench: $(VENV)/run.stamp

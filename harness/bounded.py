@@ -41,7 +41,11 @@ def read_bytes(path: Path, most: int = LARGE) -> bytes:
     # Another file may have taken its place since.
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(handle, "rb") as file:  # noqa: PTH123  (a descriptor)
-        data = file.read(most + 1)
+        # Not `most` at once: so much memory would be taken for a file of any size.
+        size = os.fstat(handle).st_size
+        data = file.read(min(most, size) + 1)
+        if len(data) > size:
+            data += file.read(most + 1 - len(data))
     if len(data) > most:
         raise OSError(errno.EFBIG, f"it has more than {most >> 20} MiB", str(path))
     return data

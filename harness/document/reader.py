@@ -231,7 +231,8 @@ class _Reader:
             return None
         try:
             value = self._constructor.construct_object(node)
-        except ConstructorError:
+        # What a tag asks of a value that is none of its kind raises whatever comes of it.
+        except (ConstructorError, LookupError, AttributeError, ArithmeticError):
             self._problem(node, place, f"has the tag {node.tag}, which means nothing here; delete the tag")
         except ValueError:
             sentence = f'reads as a date that does not exist; put it in quotes: "{node.value}"'

@@ -14,6 +14,7 @@ from harness.bounded import parse_json
 from harness.errors import HandledError
 from harness.history.runs import FOLDER, HISTORY_SCHEMA, write_whole
 from harness.record.archive import files_of
+from harness.record.from_json import decode
 from harness.record.suites import SUITES
 
 if TYPE_CHECKING:
@@ -98,4 +99,4 @@ def _from_text(text: str) -> SuiteRun:
     if data["schema"] != HISTORY_SCHEMA:
         raise ValueError(f"history schema {data['schema']!r}, this harness reads {HISTORY_SCHEMA}")
     ended = {model: how for how, models in data["ended"].items() for model in models.split()}
-    return SuiteRun(data["target"], data["version"], data["run"], data["when"], ended)
+    return decode(SuiteRun, {**data, "ended": ended})

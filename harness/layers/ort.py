@@ -74,17 +74,22 @@ def _layer(
 
     def use(names: Iterable[str]) -> tuple[TensorUse, ...]:
         return tuple(
-            TensorUse(name, str(types.get(name, Precision.UNKNOWN)), sizes.get(name, ()))
+            TensorUse(_text(name), str(types.get(name, Precision.UNKNOWN)), sizes.get(name, ()))
             for name in names
             if name
         )
 
     return Layer(
-        name=effective_name(node),
-        type=f"{node.domain}.{node.op_type}" if node.domain else node.op_type,
+        name=_text(effective_name(node)),
+        type=f"{_text(node.domain)}.{_text(node.op_type)}" if node.domain else _text(node.op_type),
         precision="",
         inputs=use(name for name in node.input if name not in sizes),
         weights=use(name for name in node.input if name in sizes),
         outputs=use(node.output),
         onnx_nodes=nodes,
     )
+
+
+def _text(text: str | bytes) -> str:
+    """Return a text of a model; protobuf gives one that is no UTF-8 as bytes."""
+    return text if isinstance(text, str) else text.decode("utf-8", "backslashreplace")

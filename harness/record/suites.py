@@ -193,7 +193,7 @@ class SuiteStore:
     @cached_property
     def _texts(self) -> dict[tuple[str, str], str]:
         return {
-            (cell, digits): data.decode()
+            (cell, digits): data.decode("utf-8", "backslashreplace")
             for path, every in files_of(self.path / LOGS, ".txt")
             for cell, digits, data in sections(path, every)
         }
@@ -218,7 +218,7 @@ def sections(path: Path, data: bytes) -> Iterator[tuple[str, str, bytes]]:
         at = head.end() + int(head["bytes"]) + 1
         if at > len(data):
             return
-        cell, digits = head["cell"].decode(), head["digits"].decode()
+        cell, digits = head["cell"].decode("utf-8", "backslashreplace"), head["digits"].decode()
         if hashlib.sha256(text).hexdigest()[:_DIGITS] != digits:
             raise HandledError(
                 f"{path}: the log of {cell} is not the one that was recorded; run the suite again"

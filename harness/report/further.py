@@ -43,6 +43,12 @@ def further_beside(folder: Path) -> tuple[dict[str, Any], ...]:
     fault = next(iter(_validator().iter_errors(entries)), None)
     if fault is not None:
         raise HandledError(f"{path}: {fault.json_path}: {fault.message[:200]}; run the check again")
+    try:
+        further_rows(entries)
+    except OverflowError as error:
+        raise HandledError(
+            f"{path}: holds a number that is too large to be shown; run the check again"
+        ) from error
     return tuple(entries)
 
 

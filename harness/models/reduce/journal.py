@@ -49,7 +49,12 @@ class Journal:
                 (key for key in about if first is not None and first.get(key) != about[key]), "form"
             )
             raise HandledError(f"{path}: is of another {differs}; delete it, or give another place with -o")
-        self.known = {entry["sha256"]: bool(entry["shown"]) for entry in entries[1:] if "sha256" in entry}
+        told = (entry for entry in entries[1:] if isinstance(entry, dict))
+        self.known = {
+            entry["sha256"]: entry.get("shown") is True
+            for entry in told
+            if isinstance(entry.get("sha256"), str)
+        }
 
     def keep(self, sha256: str, *, shown: bool, nodes: int, ended: str) -> None:
         """Remember what a model showed."""

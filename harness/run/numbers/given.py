@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,21 +25,8 @@ def read_npz(path: Path, option: str) -> dict[str, Array]:
     try:
         check_file(path, LARGE)
         _refuse_bomb(path)
-        held = np.load(path, allow_pickle=False)
-        if not isinstance(held, np.lib.npyio.NpzFile):
-            raise HandledError(f"{option} {path}: holds one array without a name; write it with numpy.savez")
-        with held as file:
-            arrays = {name: np.asarray(file[name]) for name in file.files}
-    # RuntimeError: it is encrypted, or packed as this Python cannot unpack.
-    except (
-        OSError,
-        ValueError,
-        zipfile.BadZipFile,
-        zlib.error,
-        EOFError,
-        MemoryError,
-        RuntimeError,
-    ) as error:
+        arrays = _held(path)
+    except Exception as error:  # what numpy, zip, zlib and a parser of Python make of any bytes has no end
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise HandledError(
             f"{option} {path}: cannot be read ({reason}); write it with numpy.savez"
@@ -49,6 +35,16 @@ def read_npz(path: Path, option: str) -> dict[str, Array]:
     if odd:
         raise HandledError(f"{option} {path}: {odd[0]!r} is no array of numbers; leave it out")
     return arrays
+
+
+def _held(path: Path) -> dict[str, Array]:
+    # Opened here: numpy leaves a file open that it cannot read.
+    with path.open("rb") as opened:
+        held = np.load(opened, allow_pickle=False)
+        if not isinstance(held, np.lib.npyio.NpzFile):
+            raise ValueError("it holds one array without a name")  # noqa: TRY004  (a file's fault, not a caller's)
+        with held as file:
+            return {name: np.asarray(file[name]) for name in file.files}
 
 
 def _refuse_bomb(path: Path) -> None:
