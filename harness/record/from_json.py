@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import threading
 from typing import Any, TypeVar
 
 import msgspec
 
 _Kind = TypeVar("_Kind")
+#: msgspec keeps what it knows of a class on the class from the moment that it begins to look at it: a second thread
+#: that comes meanwhile reads what is not there yet, and the process ends with SIGSEGV.
+_LEARNING = threading.Lock()
 
 
 def decode(kind: type[_Kind], data: object) -> _Kind:
@@ -16,11 +20,19 @@ def decode(kind: type[_Kind], data: object) -> _Kind:
 
     A property that the dataclass does not have is passed over, and one with a default may be missing.
     """
+    known: Any = kind
+    _known(known)
     try:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError as error:
         sentence, _, place = str(error).partition(" - at `$.")
         raise TypeError(f"{place.rstrip('`')}: {sentence}" if place else sentence) from error
+
+
+@functools.cache
+def _known(kind: Any) -> None:  # noqa: ANN401  (a class is no Hashable to mypy)
+    with _LEARNING:
+        msgspec.json.Decoder(kind)
 
 
 def fields_of(instance: object) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,3 +57,35 @@ def test_fields_hold_defaults_that_the_data_lacks() -> None:
     """Of a record of an older harness as of one made today."""
     assert fields_of(decode(Toy, {"pairs": []})) == fields_of(Toy(pairs=()))
     assert list(fields_of(Toy(pairs=()))) == ["pairs", "by_name", "word", "size", "anything"]
+
+
+#: Classes that nobody has read yet, each by four threads at once.
+_TOGETHER = """
+import sys, threading
+from dataclasses import make_dataclass
+from harness.record.from_json import decode
+
+sys.setswitchinterval(1e-6)
+gate = threading.Barrier(4)
+
+
+def read(kind):
+    gate.wait()
+    decode(kind, {})
+
+
+for number in range(150):
+    inner = make_dataclass("Inner", [(f"i{n}", int, n) for n in range(20)])
+    outer = make_dataclass("Outer", [(f"o{n}", inner | None, None) for n in range(20)])
+    threads = [threading.Thread(target=read, args=(outer,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+"""
+
+
+def test_threads_may_read_a_class_for_the_first_time_at_once() -> None:
+    """A run of several workers died of SIGSEGV."""
+    done = subprocess.run([sys.executable, "-c", _TOGETHER], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
