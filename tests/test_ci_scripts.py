@@ -141,6 +141,8 @@ def test_every_step_of_the_long_script_stands_in_its_table(checkout: Path) -> No
         ["the unit tests on the oldest and the newest Python", "ok"],
         ["the long tests", "ok"],
         ["what does the harness harm", "ok"],
+        ["runs that are killed, in virtual environments", "ok"],
+        ["runs that are killed, in Docker", "ok"],
         ["coverage by the unit tests", "ok"],
         ["mutants of the code that judges", "ok"],
         ["bytes that no reader withstands", "ok"],

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import random
 import re
-import time
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,12 +22,8 @@ from harness.run import retry
 from harness.run.kept_models import Hashes
 from harness.run.prepare_in_child import PreparedVariants
 from harness.run.provision.cache import CACHE_VARIABLE
-from harness.scratch import PREFIX
-from tests import needs
 from tests.cli import project
-from tests.cli.test_interrupt import MANY
 from tests.cli.test_run import Scripted
-from tests.waiting import PATIENCE, wait_for
 
 #: Cells of the toy project that the scripted engine knows.
 MINE = "relu or foreign"
@@ -279,41 +272,3 @@ def test_a_run_to_go_on_with_has_its_own_selection(
 def test_one_of_the_three_is_chosen(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--fresh", "--resume"]) == 2
     assert "not allowed with" in capsys.readouterr().err
-
-
-@pytest.mark.long
-@pytest.mark.integration
-def test_kills_at_any_moment_repeat_nothing_and_lose_nothing(toy: Path, tmp_path: Path) -> None:
-    """Each is followed by --resume; the last one ends, and nothing is left of any."""
-    needs.network()
-    (toy / "cases" / "toy.py").write_text(project.CASE.partition("CASE = ")[0] + MANY)
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    environment = [("TMPDIR", str(scratch))]
-    moments = random.Random(1)  # noqa: S311  (no secret)
-    words = ["run", "--target", "ort131", "--via", "venv", "--fresh"]
-    resumes = 0
-    for number in range(12):
-        process = project.harness(toy, *words, environment=environment)
-        time.sleep(moments.uniform(0.5, 8) if number < 11 else 0)
-        if number < 11:
-            process.kill()
-        _, err = process.communicate(timeout=PATIENCE)
-        assert "Traceback" not in err
-        if process.returncode == 0:
-            break
-        if list((toy / "reports" / "unfinished").glob("*.json")):
-            words = ["run", "--resume"]
-            resumes += 1
-        elif resumes:
-            break  # It was killed when all was done, and only its last words are lost.
-    else:
-        raise AssertionError(err)
-    assert resumes
-    outcomes = list(Store(toy / "reports").outcomes())
-    assert Counter(outcome.cell for outcome in outcomes) == {f"toy[v{n}]-ort131": 1 for n in range(500)}
-    assert len({outcome.stamps.run for outcome in outcomes}) == 1
-    assert not (toy / "reports" / "unfinished").exists()
-    assert main(["verify"]) == 0
-    assert wait_for(lambda: not list(scratch.glob(f"{PREFIX}*"))), list(scratch.iterdir())
-    assert not list((toy / "reports").rglob("*.part"))
