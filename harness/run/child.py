@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 import types
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from harness.errors import described
@@ -77,7 +78,10 @@ def stream(
 
 def _keep_socket_in_scratch() -> None:
     """Have the fork server's socket where the next run removes it: multiprocessing's own folder outlives a kill."""
-    vars(multiprocessing.current_process())["_config"].setdefault("tempdir", _scratch().name)
+    # Not within it: a socket's path has 107 bytes at most, and the temporary folder's may be long.
+    vars(multiprocessing.current_process())["_config"].setdefault(
+        "tempdir", str(Path(_scratch().name).parent)
+    )
 
 
 @functools.cache

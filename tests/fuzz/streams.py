@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from tests.fuzz.base import JOB, PART, Read, of_file, scratch, toy
 
@@ -67,11 +68,10 @@ def stream() -> Read:
         def stderr_tail(self) -> str:
             return ""
 
-    # The agent's code is the same each time, and packing it takes longer than all else.
-    vars(session)["pack"] = lambda _: b""
-
     def read(data: bytes) -> None:
-        live = session.Session(Said(data), engine="tensorrt", adapter="x")  # type: ignore[arg-type]
+        # The agent's code is the same each time, and packing it takes longer than all else.
+        with mock.patch.object(session, "pack", return_value=b""):
+            live = session.Session(Said(data), engine="tensorrt", adapter="x")  # type: ignore[arg-type]
         _recorded(live.run(session.Job("run", 60, 512)))
 
     return read

@@ -105,8 +105,15 @@ def test_threads_have_children_side_by_side() -> None:
         ]
 
 
+@pytest.fixture
+def short() -> Iterator[Path]:
+    """Return an empty folder whose path leaves room for a socket's: pytest's own may be too long."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        yield Path(folder)
+
+
 def test_what_a_killed_run_leaves_of_it_is_removed_by_the_next(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    short: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The fork server's socket lies in a folder, which multiprocessing removes at a process's own end only."""
     text = (
@@ -117,10 +124,10 @@ def test_what_a_killed_run_leaves_of_it_is_removed_by_the_next(
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     ended = subprocess.run(
-        [sys.executable, "-c", text], env=os.environ | {"TMPDIR": str(tmp_path)}, check=False, cwd=TOP
+        [sys.executable, "-c", text], env=os.environ | {"TMPDIR": str(short)}, check=False, cwd=TOP
     )
     assert ended.returncode == -signal.SIGKILL
-    assert list(tmp_path.iterdir())
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    assert wait_for(lambda: bool(reap_scratch()) or not list(tmp_path.iterdir()))
-    assert not list(tmp_path.iterdir())
+    assert list(short.iterdir())
+    monkeypatch.setattr(tempfile, "tempdir", str(short))
+    assert wait_for(lambda: bool(reap_scratch()) or not list(short.iterdir()))
+    assert not list(short.iterdir())
