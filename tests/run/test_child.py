@@ -131,3 +131,21 @@ def test_what_a_killed_run_leaves_of_it_is_removed_by_the_next(
     monkeypatch.setattr(tempfile, "tempdir", str(short))
     assert wait_for(lambda: bool(reap_scratch()) or not list(short.iterdir()))
     assert not list(short.iterdir())
+
+
+def test_a_process_that_ends_removes_it_without_a_warning(short: Path) -> None:
+    text = (
+        "from harness.run.child import stream\n"
+        "from tests.run.test_child import counted\n"
+        "assert list(stream(counted, 2, seconds=60, memory_mib=64)) == [0, 1]\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-W", "error", "-c", text],
+        env=os.environ | {"TMPDIR": str(short)},
+        check=False,
+        cwd=TOP,
+        capture_output=True,
+        text=True,
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert not list(short.iterdir())
