@@ -15,8 +15,10 @@ from rich.text import Text
 from harness.cli.common import EXIT_OK, EXIT_REGRESSION
 from harness.errors import HandledError
 from harness.report.compare.choices import HEADS, NOBODY, choice, later
-from harness.report.compare.pairs import Column, Kind
-from harness.report.compare.upgrade import Row, Upgrade, upgrade
+from harness.report.compare.kinds import Kind
+from harness.report.compare.pairs import Column
+from harness.report.compare.rows import Row
+from harness.report.compare.upgrade import Upgrade, upgrade
 from harness.report.labels import KINDS
 from harness.report.loading import load_results
 from harness.report.model import Results

@@ -195,8 +195,10 @@ def _patterns(entry: dict[str, Any]) -> tuple[Pattern, ...]:
 
 def fits_claim(found: str, claimed: str) -> bool:
     """Tell whether a failure of one signature is what a claim of another says: the same, or one a form of the other."""
+    if found == claimed:
+        return True
     forms = {signature.id: signature.form_of for signature in load_signatures() if signature.form_of}
-    return found == claimed or forms.get(found) == claimed or forms.get(claimed) == found
+    return forms.get(found) == claimed or forms.get(claimed) == found
 
 
 def diagnose(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import onnx
 
-from harness.case import Link, model_sha256
+from harness.case import model_sha256
 from harness.errors import HandledError, described
 from harness.history import histories
 from harness.history.runs import records, subject_of
@@ -37,8 +37,8 @@ from harness.report.model import (
     TargetView,
     VariantView,
 )
-from harness.report.products import gpus_said
 from harness.report.runs import run_view
+from harness.report.target_view import target_views
 from harness.report.unknown import with_unknown
 from harness.words import Typing
 
@@ -49,9 +49,8 @@ if TYPE_CHECKING:
     from harness.history import CellHistory, RunRecord
     from harness.judge.cell import Judged
     from harness.judge.trust import Place, Trust
-    from harness.matrix import Matrix, Target
+    from harness.matrix import Matrix
     from harness.plan import Cell
-    from harness.record.outcome import Stamps
     from harness.record.staleness import Today
     from harness.record.store import Store
     from harness.words import Precision
@@ -156,7 +155,7 @@ def _assemble(
     cells = tuple(_joined(rows[cell.id], past[cell.id]) for cell in found.cells)
     targets = tuple(
         replace(target, commands=tuple(found.commands.get(target.id, ())))
-        for target in _targets(found.matrix, cells)
+        for target in target_views(found.matrix, cells)
     )
     views = tuple(_case(case, found.models, scripts) for case in found.cases)
     runs = tuple(map(run_view, history))
@@ -227,72 +226,6 @@ def _view(judged: Judged, *, stale: bool) -> CellView:
 def _blank(cell: Cell, reason: str) -> Outcome:
     meaningless = inapplicable_because(cell)
     return Outcome.blank(cell, "not_applicable" if meaningless else "not_run", meaningless or reason)
-
-
-def _targets(matrix: Matrix, cells: Sequence[CellView]) -> tuple[TargetView, ...]:
-    versions: dict[str, set[str]] = {}
-    for target in matrix:
-        versions.setdefault(_series(target), set()).add(target.version)
-    short = {series: ranges.short_versions(every) for series, every in versions.items()}
-    return tuple(_target(target, short[_series(target)][target.version], cells) for target in matrix)
-
-
-def _target(target: Target, short: str, cells: Sequence[CellView]) -> TargetView:
-    found = [cell.stamps for cell in cells if cell.target == target.name and cell.measured and cell.stamps]
-    latest: Stamps | None = max(found, key=lambda stamps: stamps.when, default=None)
-    return TargetView(
-        id=target.name,
-        label=target.label,
-        family=target.group,
-        series=_series(target),
-        engine=str(target.engine),
-        version=target.version,
-        short=short,
-        platform=target.platform,
-        image=target.pull_reference if target.image or target.needs.gpu else " ".join(target.packages),
-        needs=_needs(target),
-        notes=target.notes,
-        stamps=latest,
-        gpus=_gpus(target),
-        compute_capability=target.needs.compute_capability,
-        driver=target.needs.driver,
-        cuda=target.cuda,
-        jetpack=target.jetpack,
-        released=target.released,
-        sources=tuple(Link(source.url, source.says) for source in target.sources),
-    )
-
-
-def _gpus(target: Target) -> str:
-    return gpus_said(target.needs.compute_capability, jetson=target.platform == "jetson")
-
-
-def _series(target: Target) -> str:
-    """Name what can be compared: one product on one platform, for one GPU generation where that is chosen."""
-    parts = ["Jetson" if target.platform == "jetson" else target.traits.short]
-    if target.platform == "linux/arm64":
-        parts.append("arm64")
-    if target.compute_capability:
-        parts.append(f"SM {target.compute_capability}")
-    if target.provider == "cuda":
-        parts.append("CUDA")
-    return ", ".join(parts)
-
-
-def _needs(target: Target) -> str:
-    needs = target.needs
-    jetson = target.platform == "jetson"
-    parts: list[str] = [_gpus(target) or "a Jetson" if jetson else needs.architecture]
-    if needs.l4t:
-        parts.append(f"Jetson Linux {needs.l4t}")
-    if needs.gpu and not jetson:
-        generation = f" of compute capability {needs.compute_capability}" if needs.compute_capability else ""
-        parts.append(f"an NVIDIA GPU{generation}")
-        if _gpus(target):
-            parts[-1] += f": {_gpus(target)}"
-    if needs.driver:
-        parts.append(f"driver {needs.driver}")
-    return ", ".join(parts)
 
 
 def _case(case: Case, models: Models, scripts: Mapping[tuple[str, str], Sequence[str]]) -> CaseView:

@@ -15,7 +15,8 @@ from harness.matrix import load_matrix
 from harness.plan import all_cells
 from harness.record.outcome import Outcome
 from harness.record.store import Store
-from harness.report.compare.pairs import Column, Kind
+from harness.report.compare.kinds import Kind
+from harness.report.compare.pairs import Column
 from harness.report.compare.upgrade import Upgrade, upgrade
 from harness.report.results import assemble
 from harness.words import Verdict

@@ -17,11 +17,11 @@ from harness.report.compare.pairs import Column
 from harness.report.compare.sides import side
 from harness.report.compare.upgrade import upgrade
 from harness.report.model import CellView, Results
-from harness.report.page.cells import look, tooltip
 from harness.report.page.columns import groups
 from harness.report.page.conclusions import concluded
 from harness.report.page.data import page_data
 from harness.report.page.html import render
+from harness.report.page.looks import look, tooltip
 from harness.report.page.panel import cell_evidence
 from harness.report.results import assemble
 from harness.report.writer import results_json

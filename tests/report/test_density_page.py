@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harness.report import write_report
-from harness.report.compare.pairs import Kind
-from harness.report.compare.upgrade import Row
+from harness.report.compare.kinds import Kind
+from harness.report.compare.rows import Row
 from harness.report.page.columns import facts_of, groups, product_name
 from harness.report.page.html import _anchor, _shared, _together, render
 from harness.report.products import gpus_said

@@ -9,7 +9,7 @@ import pytest
 
 from harness.case import Expectation
 from harness.report.by_gpu import GpuResult, disagreement
-from harness.report.compare.pairs import Kind
+from harness.report.compare.kinds import Kind
 from harness.report.compare.ranges import changes, spans
 from harness.report.compare.sides import side
 from harness.report.exports.badge import badge_of_case
@@ -17,8 +17,8 @@ from harness.report.exports.csv_table import table
 from harness.report.exports.junit import junit
 from harness.report.exports.markdown import summary
 from harness.report.labels import MARKS, bucket
-from harness.report.page.cells import look, tooltip
 from harness.report.page.conclusions import concluded
+from harness.report.page.looks import look, tooltip
 from harness.report.page.query import states
 from harness.report.site.facts import fact
 from harness.words import Class, Grade, Verdict

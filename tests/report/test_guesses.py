@@ -10,7 +10,8 @@ import pytest
 
 from harness.case import Expectation, Link
 from harness.report.compare.instead import Meanwhile
-from harness.report.compare.pairs import Column, Kind
+from harness.report.compare.kinds import Kind
+from harness.report.compare.pairs import Column
 from harness.report.compare.sides import Side
 from harness.report.compare.steps import Steps
 from harness.report.compare.upgrade import judged, upgrade

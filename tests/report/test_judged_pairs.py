@@ -6,15 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from harness.report.compare.pairs import (
-    Kind,
-    NotComparable,
-    Pace,
-    known,
-    pace,
-    pairs,
-    why_not_comparable,
-)
+from harness.report.compare.kinds import Kind, NotComparable, Pace, pace, why_not_comparable
+from harness.report.compare.pairs import known, pairs
 from harness.report.compare.sides import Side, SideTiming
 from harness.words import Class
 from tests.report.handmade import (

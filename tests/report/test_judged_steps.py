@@ -9,10 +9,12 @@ import pytest
 
 from harness.report.compare.choices import choice, later
 from harness.report.compare.instead import Meanwhile
-from harness.report.compare.pairs import Kind, Pair
+from harness.report.compare.kinds import Kind
+from harness.report.compare.pairs import Pair
+from harness.report.compare.rows import Row, change
 from harness.report.compare.sentences import basis
 from harness.report.compare.sides import Side, SideTiming
-from harness.report.compare.upgrade import Row, Tile, Upgrade, change, default_pair, judged
+from harness.report.compare.upgrade import Tile, Upgrade, default_pair, judged
 from harness.report.model import Results
 from harness.words import Class, Grade, Precision, Role
 from tests.report.handmade import INT8, pair, side, step, target, variant

@@ -10,7 +10,8 @@ import pytest
 
 from harness.cli import main
 from harness.report.compare.pairs import Column
-from harness.report.compare.upgrade import Row, Upgrade, upgrade
+from harness.report.compare.rows import Row
+from harness.report.compare.upgrade import Upgrade, upgrade
 from harness.report.model import Results
 from harness.report.results import assemble
 from harness.report.writer import results_json

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harness.record.outcome import Latency
-from harness.report.compare.pairs import Column, Kind, known, pairs
+from harness.report.compare.kinds import Kind
+from harness.report.compare.pairs import Column, known, pairs
 from harness.report.compare.upgrade import upgrade
 from harness.report.model import CaseView, Results
 from harness.report.results import assemble

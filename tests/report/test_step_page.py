@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
     from harness.record.outcome import Outcome
-    from harness.report.compare.upgrade import Row
+    from harness.report.compare.rows import Row
 
 pytestmark = pytest.mark.browser
 

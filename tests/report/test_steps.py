@@ -11,7 +11,8 @@ import pytest
 
 from harness.layers.datatype import NARROW
 from harness.report.compare.choices import choice, later
-from harness.report.compare.pairs import Column, Kind
+from harness.report.compare.kinds import Kind
+from harness.report.compare.pairs import Column
 from harness.report.compare.steps import Steps
 from harness.report.compare.upgrade import upgrade
 from harness.report.model import Results, TargetView

@@ -10,7 +10,8 @@ import pytest
 
 from harness.case import Expectation
 from harness.record.outcome import Accuracy, Latency
-from harness.report.compare.pairs import Column, Kind
+from harness.report.compare.kinds import Kind
+from harness.report.compare.pairs import Column
 from harness.report.compare.upgrade import default_pair, upgrade
 from harness.report.results import assemble
 from harness.words import Class, Engine
@@ -19,7 +20,8 @@ from tests.report import factory
 if TYPE_CHECKING:
     from harness.record.outcome import Outcome
     from harness.report import Results
-    from harness.report.compare.upgrade import Row, Upgrade
+    from harness.report.compare.rows import Row
+    from harness.report.compare.upgrade import Upgrade
 
 pytestmark = pytest.mark.unit
 

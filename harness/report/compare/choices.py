@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
-from harness.report.compare.pairs import Kind
+from harness.report.compare.kinds import Kind
 from harness.words import Grade
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Judges a step: pairs both sides of every variant and says what became of it; sentences.py and upgrade.py word it.
+"""Pairs both sides of every variant of a step; kinds.py says what became of it, rows.py and sentences.py word it.
 
 A side is a column of a report, so that two targets of one night and one target of two nights are judged alike.
 """
@@ -6,47 +6,20 @@ A side is a column of a report, so that two targets of one night and one target 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import Enum, auto
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.judge.timing import RUN_TO_RUN
-from harness.layers.datatype import NARROW, same_precision
+from harness.report.compare.kinds import Kind, fails, kinds_of, standing
 from harness.report.compare.ranges import crosses
 from harness.report.compare.sides import Side, side
-from harness.words import GOOD, Class, Grade, Precision, Word
+from harness.words import Class, Grade, Precision
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
-    from harness.report.compare.sides import SideTiming
     from harness.report.model import CellView, Results, TargetView, VariantView
 
     Key = tuple[str, str]
-
-
-class Kind(Word):
-    """What a step from one column to another does to a variant; the order is that of the page."""
-
-    BROKEN = "broken"
-    PRECISION_LOST = "precision_lost"
-    BUILDS_WITHOUT = "builds_without"
-    WIDER = "wider"
-    SLOWER = "slower"
-    OTHERWISE = "otherwise"
-    FIXED = "fixed"
-    PRECISION_GAINED = "precision_gained"
-    NARROWER = "narrower"
-    FASTER = "faster"
-    NEWLY_UNKNOWN = "newly_unknown"
-
-
-class NotComparable(Enum):
-    """Why two timings are not compared."""
-
-    STACK = auto()
-    NOISE = auto()
-    MODEL = auto()
 
 
 @dataclass(frozen=True)
@@ -100,8 +73,6 @@ class Known:
         return side(self.cells[key], replace(own, wanted=variant.wanted), guesses=self.guesses)
 
 
-#: What a class that works stands at.
-_STANDS = 2
 #: Of a variant that a report does not have.
 _NOT_THERE = Side(None, why="not in that report")
 
@@ -168,7 +139,7 @@ class Pair:
     @cached_property
     def kinds(self) -> list[Kind]:
         """Return what became of the variant: nothing, one thing, or one and a change of its latency."""
-        return [kind for kind in (_kind(self) or _width(self), _speed(self)) if kind]
+        return kinds_of(self)
 
     @cached_property
     def words(self) -> dict[Kind, tuple[str, str, str]]:
@@ -183,15 +154,6 @@ class Pair:
         before = dict(self.old.rest)
         both = [(node, before[node], after) for node, after in self.new.rest if node in before]
         return [each for each in both if crosses(Precision(each[1]), Precision(each[2]))]
-
-
-class Pace(NamedTuple):
-    """Two timings that are compared; `least` and `most` enclose the ratio of their medians, new over old, with 99 %."""
-
-    old: SideTiming
-    new: SideTiming
-    least: float
-    most: float
 
 
 class Step(NamedTuple):
@@ -267,91 +229,5 @@ def _loss(pair: Pair) -> int:
     return min((list(Kind).index(kind) for kind in pair.kinds), default=len(Kind))
 
 
-def why_not_comparable(pair: Pair, old: SideTiming, new: SideTiming) -> NotComparable | None:
-    """Return why the timings of a variant that was timed on both sides are not compared; None where they are."""
-    if pair.altered:
-        return NotComparable.MODEL
-    if old.stack != new.stack:
-        return NotComparable.STACK
-    return None if pace(pair) else NotComparable.NOISE
-
-
-def pace(pair: Pair) -> Pace | None:
-    """Return both timings of a variant and how they compare; None where they are not compared."""
-    old, new = pair.old.timing, pair.new.timing
-    if pair.altered or not (old and new and old.stack == new.stack and old.interval and new.interval):
-        return None
-    return Pace(old, new, new.interval[0] / old.interval[1], new.interval[1] / old.interval[0])
-
-
-def fails(cls: Class | None) -> bool:
-    """Tell whether a class is known and does not work as wanted; what a GPU was missing for tells nothing."""
-    return cls not in (None, Class.NEEDS_GPU_TO_BUILD) and standing(cls) < _STANDS
-
-
-def standing(cls: Class | None) -> int:
-    """Return 2 for a class that works, 1 for one that works without its precision, 0 for one that fails or is none."""
-    return _STANDS if cls in GOOD else 1 if cls is Class.PRECISION_LOST else 0
-
-
 def _subject(variant: VariantView) -> tuple[str, str]:
     return variant.model_sha256, variant.recipe_sha256
-
-
-def _kind(pair: Pair) -> Kind | None:
-    old, new = pair.old, pair.new
-    if old.cls is None or new.cls is None:
-        lost_sight = old.cls is not None and new.why != "does not apply"
-        return Kind.NEWLY_UNKNOWN if lost_sight else None
-    if pair.open:
-        return None
-    was, now = standing(old.cls), standing(new.cls)
-    if now == 0:
-        other = old.cls is not new.cls or (old.signature and new.signature and old.signature != new.signature)
-        return Kind.BROKEN if was else Kind.OTHERWISE if other else None
-    if not was:
-        # An engine that was refused and is now built without its precision has not been fixed: it fails silently.
-        return Kind.BUILDS_WITHOUT if now == 1 else Kind.FIXED
-    if not new.demanded:
-        return None
-    wanted = pair.variant.wanted
-    gained = _kept(wanted, new, old) - _kept(wanted, old, new)
-    if not gained and not _all_told(pair):
-        gained = now - was
-    return Kind.PRECISION_LOST if gained < 0 else Kind.PRECISION_GAINED if gained else None
-
-
-def _width(pair: Pair) -> Kind | None:
-    """Tell a wider type from a narrower one, of nodes that nobody wished for; that fails no step."""
-    found = pair.crossed
-    if any(Precision(before) in NARROW for _, before, _ in found):
-        return Kind.WIDER
-    return Kind.NARROWER if found else None
-
-
-def _all_told(pair: Pair) -> bool:
-    """Tell whether both sides say what each wanted node ran in.
-
-    Then the nodes outweigh the classes: ONNX Runtime is not judged by precision, and works without it.
-    """
-    nodes = pair.old.nodes, pair.new.nodes
-    return all(nodes) and all(map(all, nodes))
-
-
-def _kept(wanted: Sequence[tuple[str, Precision]], one: Side, other: Side) -> int:
-    """Count the wanted nodes that kept their precision, among those whose precision is known on both sides."""
-    told = zip(wanted, one.nodes, other.nodes, strict=False)
-    return sum(
-        bool(got and elsewhere) and same_precision(want, Precision(got)) for (_, want), got, elsewhere in told
-    )
-
-
-def _speed(pair: Pair) -> Kind | None:
-    """Tell slower from faster, of engines that work: the time of one that fails or errs is no speed."""
-    found = pace(pair)
-    if not (found and standing(pair.old.cls) and standing(pair.new.cls)):
-        return None
-    margin = 1 + RUN_TO_RUN[found.old.stack[0]]
-    if found.least > margin:
-        return Kind.SLOWER
-    return Kind.FASTER if found.most < 1 / margin else None

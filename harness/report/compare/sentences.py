@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from harness.engines import ENGINES
-from harness.report.compare.pairs import Kind, NotComparable, standing, why_not_comparable
+from harness.report.compare.kinds import Kind, NotComparable, standing, why_not_comparable
 from harness.report.compare.sides import STACK
 from harness.words import Class, Engine, Grade, Precision
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from harness.report.compare.pairs import Pair, Step
+    from harness.report.compare.rows import Row
     from harness.report.compare.sides import Side, SideTiming
-    from harness.report.compare.upgrade import Row
 
 #: Classes that a cell has only where its engine was tried on a device.
 _RUN = frozenset({Class.OK, Class.INACCURATE, Class.LOAD_FAILED, Class.RUN_FAILED})

@@ -8,33 +8,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.judge.replaced import REPLACED
-from harness.judge.worst import badness
-from harness.layers.datatype import same_precision
-from harness.report import past
-from harness.report.claimed import by_whom, drawn, says
-from harness.report.compare.pairs import fails
 from harness.report.compare.upgrade import default_pair
-from harness.report.labels import BUCKETS, CLAIMED, CORNERS, KINDS, MARKS, PATTERNS, ROLES, bucket, drawn_as
-from harness.report.page import gpus
+from harness.report.labels import KINDS, MARKS, PATTERNS, ROLES, bucket
 from harness.report.page.columns import groups, target_data
 from harness.report.page.folds import Fold, folds
+from harness.report.page.looks import Look, look_of
 from harness.report.page.packing import table
-from harness.report.page.query import states, vocabulary
+from harness.report.page.query import vocabulary
 from harness.report.page.steps import series_of
 from harness.report.page.unknown import told_spans
-from harness.report.text import capital, clip, milliseconds, visible
-from harness.words import GOOD, Grade, Precision, said
+from harness.words import said
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from harness.case import Expectation
-    from harness.report.compare.sides import Side
     from harness.report.compare.steps import Steps
-    from harness.report.model import CaseView, CellView, Results, Span, Timing, VariantView
-
-#: Precisions that say nothing of how a node computes.
-_UNTOLD = ("", "unknown")
+    from harness.report.model import CaseView, CellView, Results, Span, VariantView
 
 
 def rows_of(results: Results) -> list[tuple[CaseView, VariantView]]:
@@ -68,39 +55,6 @@ class Row(NamedTuple):
     wanted: list[tuple[str, str, str]]
     spans: list[dict[str, Any]]
     changes: list[tuple[int, int]]
-
-
-class Look(NamedTuple):
-    """What cells that look alike have in common: what is drawn, said and asked for.
-
-    `said` is what is known in a few words, `nodes` what each wanted node ran in and whether that was asked for, `ran`
-    and `past` and `states` are words of the query language. `known` is the class that it is known to end as, "" where
-    nothing is, `grade` how sure that is, `bad` how bad it is beside others, `good` that it is not, `fails` that it
-    fails or loses precision. `guess` numbers the look of those cells where guesses are shown, of which nothing else is
-    known.
-    """
-
-    cls: str
-    bucket: str
-    letters: str
-    classes: str
-    corner: str
-    under: str
-    chip: str
-    words: str
-    said: str
-    nodes: tuple[tuple[str, bool], ...]
-    states: tuple[str, ...]
-    signature: str | None
-    ran: tuple[str, ...]
-    measured: bool
-    past: tuple[str, ...]
-    known: str
-    grade: str
-    bad: int
-    good: bool
-    fails: bool
-    guess: int | None = None
 
 
 class Time(NamedTuple):
@@ -172,10 +126,10 @@ def _grid(results: Results, steps: Steps) -> Grid:
         line: list[int] = []
         found: list[str] = []
         for cell, one in zip(cells, sides, strict=True):
-            shown = _look(cell, variant, one)
+            shown = look_of(cell, variant, one)
             if bucket(cell) == "guessed":
                 guess = guessing[cell.target].sides[variant.case, variant.name]
-                of = _look(cell, variant, guess, guesses=True)
+                of = look_of(cell, variant, guess, guesses=True)
                 shown = shown._replace(guess=looks.setdefault(of, len(looks)))
                 found.append(of.known)
             found.append(shown.known or shown.cls)
@@ -225,130 +179,3 @@ def _span(span: Span) -> dict[str, Any]:
     """Return a sentence, and the one with guesses where it is another."""
     plain = {"series": span.series, "text": span.text}
     return {**plain, "guesses": span.guesses} if span.guesses else plain
-
-
-def look(cell: CellView, variant: VariantView, *, guesses: bool = False) -> dict[str, str]:
-    """Return what the table cell shows: badge, class names, corner marks, what stands below the badge, time.
-
-    What is only guessed looks as if nothing were known, unless `guesses` asks for it.
-    """
-    where = _shown(cell, guesses=guesses)
-    claims = _only_claimed(cell, variant, guesses=guesses)
-    shown = drawn(claims[0]) if claims else drawn_as(cell)
-    mark = MARKS[shown]
-    return {
-        "letters": mark.letters + ("?" if where == "guessed" else ""),
-        "classes": f"{mark.shape} k-{shown} b-{where}",
-        "corner": (CORNERS.get(cell.verdict, "") if cell.measured else "")
-        + (gpus.mark(cell) or (claims[0].compute_capability or "" if claims else ""))
-        + past.corner(cell),
-        "under": by_whom(claims[0]) if claims else "old" if where == "stale" else cell.chip,
-        "time": _time(cell.latency) if cell.latency else "",
-    }
-
-
-def _time(latency: Timing) -> str:
-    """Return the median, marked as approximate where the samples are too noisy to compare."""
-    return f"{'≈' if latency.noise else ''}{milliseconds(latency.median)}"
-
-
-def tooltip(cell: CellView, variant: VariantView, *, guesses: bool = False) -> str:
-    """Return the cell in full words but for its time, for the tooltip and for screen readers."""
-    where = _shown(cell, guesses=guesses)
-    claims = _only_claimed(cell, variant, guesses=guesses)
-    if claims:
-        told = dict.fromkeys(f"{claim.graded}: {says(claim)}" for claim in claims)
-        return f"Not run for this report. {capital('; '.join(told))}"
-    if where == "not_run":
-        return f"{capital(clip(cell.sentence, 200))}{UNREPORTED}"
-    if not cell.measured:
-        return f"{BUCKETS[where][0]}: {clip(cell.reason or cell.sentence, 200)}"
-    ended = clip(cell.sentence, 200) if where == "fails_when_run" else MARKS[cell.cls].name.lower()
-    parts = [f"{BUCKETS[where][0]}: {ended}", cell.chip, gpus.said(cell)]
-    marks = past.corner(cell)
-    parts += [past.NEWS[word] for word, mark in past.TREND_MARKS.items() if mark in marks]
-    if cell.diagnosis:
-        parts.append(cell.diagnosis.title)
-    return ". ".join(part for part in parts if part)
-
-
-#: What is added where nobody ran a cell, and no more than our guess is at hand.
-UNREPORTED = "; nobody reports of this very graph on it"
-
-
-def _shown(cell: CellView, *, guesses: bool) -> str:
-    """Return the bucket that a cell is shown in."""
-    where = bucket(cell)
-    return "not_run" if where == "guessed" and not guesses else where
-
-
-def _only_claimed(cell: CellView, variant: VariantView, *, guesses: bool) -> list[Expectation]:
-    """Return the claims about a cell that shows nothing else."""
-    every = [variant.expectations[index] for index in cell.claims]
-    told = [claim for claim in every if guesses or claim.grade is not Grade.GUESSED]
-    return told if bucket(cell) in CLAIMED.values() else []
-
-
-def spoken(cell: CellView, variant: VariantView) -> str:
-    """Return the cell in full words with its time."""
-    noise = ", too noisy" if cell.latency and cell.latency.noise else ""
-    timed = f". median {milliseconds(cell.latency.median)}{noise}" if cell.latency else ""
-    return tooltip(cell, variant) + timed
-
-
-def _look(cell: CellView, variant: VariantView, one: Side, *, guesses: bool = False) -> Look:
-    shown = look(cell, variant, guesses=guesses)
-    where = _shown(cell, guesses=guesses)
-    return Look(
-        str(cell.cls),
-        where,
-        shown["letters"],
-        shown["classes"],
-        shown["corner"],
-        shown["under"],
-        one.chip,
-        visible(tooltip(cell, variant, guesses=guesses)),
-        _said(cell, one),
-        tuple(_nodes(cell, variant, one)),
-        states(cell, one, where),
-        one.signature,
-        _ran_in(cell, variant, one.nodes),
-        cell.measured,
-        past.history_words(cell),
-        str(one.cls or ""),
-        str(one.grade or ""),
-        _bad(cell, one),
-        one.cls in GOOD,
-        fails(one.cls),
-    )
-
-
-def _bad(cell: CellView, one: Side) -> int:
-    """Return how bad a cell is beside others, in one number; what nothing is known of hides nothing."""
-    if one.cls is None:
-        return -1
-    news, by_class = badness(one.cls, cell.verdict)
-    return 100 * news + by_class
-
-
-def _said(cell: CellView, one: Side) -> str:
-    """Return what is known in words; what was measured before and accepted says so, as the cell was not run here."""
-    accepted = one.grade is Grade.MEASURED and not cell.measured
-    return f"{one.grade}: {one.told()}" if accepted else one.told()
-
-
-def _nodes(cell: CellView, variant: VariantView, one: Side) -> Iterator[tuple[str, bool]]:
-    """Say of each wanted node what it ran in, or why that is not known, and whether that is what is wanted."""
-    for at, (_, want) in enumerate(variant.wanted):
-        ran = one.nodes[at] if one.nodes else ""
-        untold = "folded or not told" if one.cls in GOOD else one.does()
-        yield (
-            said(ran) or (untold if cell.measured else one.why or "not run"),
-            bool(ran) and same_precision(want, Precision(ran)),
-        )
-
-
-def _ran_in(cell: CellView, variant: VariantView, nodes: Sequence[str]) -> tuple[str, ...]:
-    """Return the precisions that the nodes that matter ran in; where the variant names none, those of all layers."""
-    ran = nodes if variant.wanted and cell.demanded else (str(layer.precision) for layer in cell.layers)
-    return tuple(sorted(said(kind) for kind in set(ran) - set(_UNTOLD)))

@@ -24,9 +24,9 @@ from harness.report.errors import READING, error_entries
 from harness.report.further import further_rows
 from harness.report.labels import BUCKETS, CORNERS, KINDS, MARKS, ROLES
 from harness.report.packed import RESULTS
-from harness.report.page.cells import look, spoken
 from harness.report.page.columns import NO_GPU, gpus_of, groups, label_of, short_digest
 from harness.report.page.data import page_data
+from harness.report.page.looks import look, spoken
 from harness.report.page.models import LONGEST_MODEL
 from harness.report.page.steps import offered, starts
 from harness.report.page.unknown import questions, told_spans
@@ -39,7 +39,7 @@ from harness.words import Class, Engine
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from harness.report.compare.upgrade import Row
+    from harness.report.compare.rows import Row
     from harness.report.model import CellView, Results
 
 _PAGE = Path(__file__).parent / "static"

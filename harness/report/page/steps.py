@@ -13,15 +13,17 @@ from packaging.version import Version
 
 from harness.engines import ENGINES
 from harness.report.compare.choices import HEADS, choice, later
-from harness.report.compare.upgrade import change, default_pair
+from harness.report.compare.rows import change
+from harness.report.compare.upgrade import default_pair
 from harness.report.page.packing import columns, pack
 from harness.words import Engine, said
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
+    from harness.report.compare.rows import Row
     from harness.report.compare.steps import Steps
-    from harness.report.compare.upgrade import Row, Tile, Upgrade
+    from harness.report.compare.upgrade import Tile, Upgrade
     from harness.report.model import Results, TargetView
 
 #: Variants that are compared over all steps: 3 to 4 bytes and 25 microseconds each. Steps grow with the square of the

@@ -12,7 +12,7 @@ from harness.report.site.material import Page
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from harness.report.compare.upgrade import Row
+    from harness.report.compare.rows import Row
     from harness.report.site.material import Material
     from harness.report.site.routes import Route
 
