@@ -1,6 +1,6 @@
 """Kills runs at random moments, goes on with each by `--resume`, and looks at what is lost, repeated or left over.
 
-    python -m tools.kills [--times N] [--via venv|docker] [--reports FOLDER] [WORD OF `trt-compat run` ...]
+    python -m tools.kills [--times N] [--via venv|docker] [--seed N] [WORD OF `trt-compat run` ...]
 
 The words say which cells; without any they are those of two targets and of some cases, about thirty. It prints a line a
 run and what is wrong, and exits with 1 where anything is.
@@ -27,8 +27,8 @@ from harness.run.docker import PROJECT_LABEL
 
 #: About thirty cells of two targets that need no GPU.
 FEW = ("--target", "rtx17", "--target", "ort131", "-k", "mish")
-#: Seconds until what has to end has ended.
-_PATIENCE = 120.0
+#: Seconds until what has to end has ended, and a run of all cells.
+_PATIENCE, _LONGEST = 120.0, 1800.0
 _ENDED = (0, 1)
 
 
@@ -62,7 +62,7 @@ class Campaign:
             except subprocess.TimeoutExpired:
                 process.kill()
                 kills += 1
-            err = process.communicate()[1]
+            err = process.communicate(timeout=_LONGEST)[1]
             if process.returncode in _ENDED:
                 break
             self._said(name, err)
@@ -102,7 +102,7 @@ class Campaign:
 
     def _finish(self, name: str, *words: str) -> None:
         process = self._started(self.folder / name, *words)
-        err = process.communicate()[1]
+        err = process.communicate(timeout=_LONGEST)[1]
         self._said(name, err)
         if process.returncode not in _ENDED:
             self.wrong.append(f"{name}: {' '.join(words)} ended with {process.returncode}: {err[-500:]}")

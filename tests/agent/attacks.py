@@ -296,7 +296,7 @@ def do_secrets() -> Iterator[str]:
         "/proc/kmsg",
         "/dev/mem",
         "/dev/kmsg",
-        "/proc/%d/root/etc" % os.getppid(),
+        os.path.join("/proc", str(os.getppid()), "root", "etc"),
     ]
     paths += [
         "/proc/%d/cwd" % os.getppid(),

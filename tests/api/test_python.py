@@ -80,6 +80,7 @@ def test_mistakes_are_sentences(folder: Path, monkeypatch: pytest.MonkeyPatch) -
     for words, sentence in (
         ({"targets": "rtx71"}, "did you mean 'rtx17'"),
         ({"targets": "ort131", "jobs": -1}, "jobs=-1: is no whole number above 0"),
+        ({"targets": "ort131", "jobs": "3"}, "jobs='3': is no whole number above 0"),
         ({"targets": "ort131", "via": "dokcer"}, "via='dokcer': is no place; did you mean 'docker'"),
         ({"targets": "ort131", "flags": ["INT88"]}, "no version of TensorRT has; did you mean 'INT8'"),
         ({"targets": "ort131", "shapes": {"nothing": (1,)}}, "has no input 'nothing'"),

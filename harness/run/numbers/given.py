@@ -27,7 +27,7 @@ def read_npz(path: Path, option: str) -> dict[str, Array]:
         _refuse_bomb(path)
         arrays = _held(path)
     except Exception as error:  # what numpy, zip, zlib and a parser of Python make of any bytes has no end
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        reason = (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__
         raise HandledError(
             f"{option} {path}: cannot be read ({reason}); write it with numpy.savez"
         ) from error
