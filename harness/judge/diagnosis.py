@@ -133,9 +133,10 @@ def _bad_regexes(document: Document) -> Iterator[Problem]:
             ((where, text),) = pattern.items()
             place = (number, "patterns", index, where)
             try:
-                re.compile(text, re.ASCII)
+                # It refuses what Python warns of as well, so it comes first.
                 javascript(text)
-            except re.error as error:
+                re.compile(text, re.ASCII)
+            except (re.error, OverflowError) as error:
                 sentence = f"{text!r} is no regular expression: {error}; correct it"
                 yield Problem(document.line(place), place, sentence)
             except Unportable as error:

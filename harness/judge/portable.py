@@ -21,6 +21,8 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _IN_MEMBERS = re.compile(r"\\x[0-9a-fA-F]{2}|\\.|.", re.DOTALL)
+#: What Python warns of in a class, as a later version may take it for a set within, a difference, a union and so on.
+_SETS = re.compile(r"\[\^?\[|--|&&|~~|\|\|")
 _SPACE = r" \t\n\r\f\v"
 #: An end is where no character follows; a dollar stands before the last line break too.
 _REWRITTEN = {
@@ -115,6 +117,8 @@ def _members(text: str) -> str:
     """Return a class; of the negated ones only the class of all characters may hold any."""
     if text == _ANY:
         return text
+    if found := _SETS.search(text):
+        raise Unportable(f"{found.group()!r} may mean a set of sets one day; put a backslash before its end")
     start = "[^" if text.startswith("[^") else "["
     return start + "".join(map(_member, _IN_MEMBERS.findall(text[len(start) : -1]))) + "]"
 

@@ -50,6 +50,11 @@ def test_what_differs_is_rewritten(pattern: str, said: str) -> None:
         ("(?:a?)*", "'(?:a?)' is repeated and may be empty"),
         (r"[^\S]", r"'\\S' in a class is not in the subset"),
         ("a{b", "'{' stands alone"),
+        # Python warns of these, and a warning is no sentence with a line.
+        ("[[a]", "'[[' may mean a set of sets one day"),
+        ("[^[a]", "'[^[' may mean a set of sets one day"),
+        ("[ab--c]", "'--' may mean a set of sets one day"),
+        ("[a&&b]", "'&&' may mean a set of sets one day"),
     ],
 )
 def test_what_has_no_counterpart_is_refused(pattern: str, said: str) -> None:

@@ -165,7 +165,7 @@ def _precision(label: str, pattern: str, nodes: tuple[Node, ...]) -> tuple[tuple
         return None if pattern == "auto" else ()
     try:
         named = re.compile(pattern)
-    except re.error as error:
+    except (re.error, OverflowError) as error:
         raise HandledError(
             f"--want {pattern!r}: is neither auto nor none, and no pattern: {error}"
         ) from error
