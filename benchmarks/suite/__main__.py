@@ -44,6 +44,7 @@ MEASUREMENTS: dict[str, tuple[str, Callable[[Setting], Section]]] = {
     "g": (environments.TITLE, environments.measure),
     "h": (second_run.TITLE, second_run.measure),
     "i": (report_alone.TITLE, report_alone.measure),
+    "all": (whole_run.ALL, whole_run.measure_all),
 }
 
 
