@@ -6,6 +6,7 @@ Plain, frozen data. `Results.to_json` is the contract behind `reports/results.js
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from harness.case import Expectation, Link
@@ -141,6 +142,13 @@ class VariantView:
     def ops(self) -> dict[str, str]:
         """Return the operator by node name."""
         return {node.name: node.op for node in self.graph.nodes}
+
+    @cached_property
+    def int8(self) -> list[tuple[int, str]]:
+        """Return of the nodes that are wanted in INT8 the place among the wanted ones, and the operator."""
+        ops = self.ops
+        wanted = enumerate(self.wanted)
+        return [(at, ops.get(node, "?")) for at, (node, want) in wanted if want is Precision.INT8]
 
 
 @dataclass(frozen=True)

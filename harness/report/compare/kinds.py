@@ -101,7 +101,7 @@ def _kind(pair: Pair) -> Kind | None:
     if not new.demanded:
         return None
     wanted = pair.variant.wanted
-    gained = _kept(wanted, new, old) - _kept(wanted, old, new)
+    gained = 0 if old.nodes == new.nodes else _kept(wanted, new, old) - _kept(wanted, old, new)
     if not gained and not _all_told(pair):
         gained = now - was
     return Kind.PRECISION_LOST if gained < 0 else Kind.PRECISION_GAINED if gained else None

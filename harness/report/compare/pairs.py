@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from harness.report.compare.kinds import Kind, fails, kinds_of, standing
 from harness.report.compare.ranges import crosses
@@ -17,6 +17,7 @@ from harness.words import Class, Grade, Precision
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from harness.report.compare.rows import Row
     from harness.report.model import CellView, Results, TargetView, VariantView
 
     Key = tuple[str, str]
@@ -62,6 +63,11 @@ class Known:
     def called(self) -> str:
         """Return what to call the column."""
         return self.column.called
+
+    @cached_property
+    def ordered(self) -> list[Side]:
+        """Return the side of every variant of its report, in the order of that."""
+        return [self.sides.get(key, _NOT_THERE) for key in self.variants]
 
     def side(self, key: Key, variant: VariantView) -> Side:
         """Return a side in the terms of one variant: what it wants now is asked of both sides."""
@@ -130,20 +136,13 @@ class Pair:
         return self.new.gpu[1] if self.new.gpu and chosen else ""
 
     @cached_property
-    def int8(self) -> list[tuple[int, str]]:
-        """Return of the nodes that are wanted in INT8 the place among the wanted ones, and the operator."""
-        ops = self.variant.ops
-        wanted = enumerate(self.variant.wanted)
-        return [(at, ops.get(node, "?")) for at, (node, want) in wanted if want is Precision.INT8]
-
-    @cached_property
     def kinds(self) -> list[Kind]:
         """Return what became of the variant: nothing, one thing, or one and a change of its latency."""
         return kinds_of(self)
 
     @cached_property
-    def words(self) -> dict[Kind, tuple[str, str, str]]:
-        """Return a place for what is said of each kind: many steps say it again."""
+    def rows(self) -> dict[tuple[str, ...], Row]:
+        """Return a place for the rows of it: many steps have the same ones."""
         return {}
 
     @cached_property
@@ -156,14 +155,25 @@ class Pair:
         return [each for each in both if crosses(Precision(each[1]), Precision(each[2]))]
 
 
-class Step(NamedTuple):
+@dataclass(frozen=True)
+class Step:
     """Two columns, and both sides of every variant in them."""
 
     before: Known
     after: Known
     pairs: tuple[Pair, ...]
 
-    @property
+    @cached_property
+    def known(self) -> list[Pair]:
+        """Return the variants that are known on both sides."""
+        return [pair for pair in self.pairs if pair.known]
+
+    @cached_property
+    def sure(self) -> list[Pair]:
+        """Return the variants that are known on both sides and not only guessed."""
+        return [pair for pair in self.known if pair.grade is not Grade.GUESSED]
+
+    @cached_property
     def sides(self) -> tuple[tuple[Known, tuple[Side, ...]], ...]:
         """Return each column with its side of every variant."""
         olds, news = tuple(pair.old for pair in self.pairs), tuple(pair.new for pair in self.pairs)
@@ -189,23 +199,34 @@ def known(results: Results, names: Mapping[str, str], *, guesses: bool = False) 
 
 
 def pairs(
-    before: Known, after: Known, made: dict[tuple[Key, int, int], Pair] | None = None
+    before: Known, after: Known, made: dict[tuple[int, int, int], Pair] | None = None
 ) -> tuple[Pair, ...]:
     """Return every variant with both its sides: in the order of `after`, then those that only `before` has.
 
     `made` keeps the pairs for other steps of the same report; its columns have to keep their sides.
     """
-    made = {} if made is None else made
+    if before.variants is after.variants:
+        return _of_one_report(before, after, {} if made is None else made)
     found = []
     for key in dict.fromkeys((*after.variants, *before.variants)):
         old, new = before.variants.get(key), after.variants.get(key)
         variant = new or before.variants[key]
+        altered = bool(old and new and _subject(old) != _subject(new))
         sides = before.side(key, variant), after.side(key, variant)
-        place = (key, id(sides[0]), id(sides[1]))
-        if place not in made:
-            altered = bool(old and new and _subject(old) != _subject(new))
-            made[place] = _like_with_like(Pair(variant, *sides, altered))
-        found.append(made[place])
+        found.append(_like_with_like(Pair(variant, *sides, altered)))
+    return tuple(found)
+
+
+def _of_one_report(before: Known, after: Known, made: dict[tuple[int, int, int], Pair]) -> tuple[Pair, ...]:
+    """Pair what two columns of a report know, in which each variant is the same on both sides."""
+    found = []
+    every = enumerate(zip(after.variants.values(), before.ordered, after.ordered, strict=True))
+    for at, (variant, old, new) in every:
+        place = at, id(old), id(new)
+        pair = made.get(place)
+        if pair is None:
+            pair = made[place] = _like_with_like(Pair(variant, old, new, altered=False))
+        found.append(pair)
     return tuple(found)
 
 

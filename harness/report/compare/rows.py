@@ -65,11 +65,16 @@ def change(pair: Pair) -> str:
 def row_of(step: Step, at: int, kind: Kind, meanwhile: Meanwhile) -> Row:
     """Return what a step does of one kind to the variant of its pair at this place."""
     pair = step.pairs[at]
-    if kind not in pair.words:
-        pair.words[kind] = _worded(pair, kind)
-    text, cause, signature = pair.words[kind]
     instead = meanwhile.of(at) if kind in WANTING else ""
     known = _known(step, pair)
+    place = (kind, instead, *(name for name, _ in known))
+    if place not in pair.rows:
+        pair.rows[place] = _row(pair, kind, instead, known)
+    return pair.rows[place]
+
+
+def _row(pair: Pair, kind: Kind, instead: str, known: Sequence[tuple[str, Side]]) -> Row:
+    text, cause, signature = _worded(pair, kind)
     measured = all(one.grade is Grade.MEASURED for _, one in known) and not pair.apart
     text += "".join(f"; flaky on {name} ({', '.join(one.flaky)})" for name, one in known if one.flaky)
     text = f"on {pair.gpu}: {text}" if pair.gpu else text

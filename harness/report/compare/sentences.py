@@ -23,17 +23,16 @@ _RUN = frozenset({Class.OK, Class.INACCURATE, Class.LOAD_FAILED, Class.RUN_FAILE
 
 def headline(step: Step, rows: Sequence[Row]) -> str:
     """Return the answer: first what nobody has run, then what is known, at last what is guessed."""
-    sure = [pair for pair in step.pairs if pair.known and pair.grade is not Grade.GUESSED]
     unrun = _nobody_ran(step)
-    if unrun and not sure:
+    if unrun and not step.sure:
         answer = f"{unrun}, so what this step does is not known."
     else:
-        answer = _answer(step, sure, Counter(row.kind for row in rows if not row.guessed), unrun)
+        answer = _answer(step, Counter(row.kind for row in rows if not row.guessed), unrun)
     return f"{answer}{_guesses(step, rows)}"
 
 
-def _answer(step: Step, both: Sequence[Pair], counts: Mapping[Kind, int], unrun: str) -> str:
-    before, after = step.before.called, step.after.called
+def _answer(step: Step, counts: Mapping[Kind, int], unrun: str) -> str:
+    before, after, both = step.before.called, step.after.called, step.sure
     if not both:
         return f"Nothing is known on both {before} and {after}, so nothing can be said."
     parts = _worse(counts)
@@ -91,7 +90,7 @@ def _nobody_ran(step: Step) -> str:
 
 def _guesses(step: Step, rows: Sequence[Row]) -> str:
     """Say what guesses add, which is known to nobody."""
-    many = sum(pair.known and pair.grade is Grade.GUESSED for pair in step.pairs)
+    many = len(step.known) - len(step.sure)
     if not many:
         return ""
     counts = Counter(row.kind for row in rows if row.guessed)
@@ -108,7 +107,7 @@ def basis(step: Step) -> str:
 
 def coverage(step: Step) -> str:
     """Count, by operator, the wanted INT8 nodes that run in it, for each side on which any was built."""
-    wanted = [(row, at, op) for row, pair in enumerate(step.pairs) for at, op in pair.int8]
+    wanted = [(row, at, op) for row, pair in enumerate(step.pairs) for at, op in pair.variant.int8]
     if not wanted:
         return ""
     told = ", ".join(
@@ -170,7 +169,7 @@ def _strangers(step: Step) -> str | None:
 
 def _unmeasured(step: Step) -> str | None:
     unrun = dict.fromkeys(column.called for column, _ in step.sides if not column.view.stamps)
-    counts = Counter(pair.grade for pair in step.pairs if pair.known)
+    counts = Counter(pair.grade for pair in step.known)
     told = ", ".join(f"{counts[grade]} {grade}" for grade in Grade if counts[grade])
     parts = [f"Not run for this report: {' and '.join(unrun)}."] if unrun else []
     parts += [f"Known on both, by the less sure side: {told}."] if counts.keys() - {Grade.MEASURED} else []

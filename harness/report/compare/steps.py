@@ -33,7 +33,7 @@ class Steps:
         called = {target.id: (names or {}).get(target.id, "") for target in results.targets}
         # Of a variant many columns know the same: what two of them make of one another is judged once.
         self._sides: dict[tuple[Key, Side], Side] = {}
-        self._pairs: dict[tuple[Key, int, int], Pair] = {}
+        self._pairs: dict[tuple[int, int, int], Pair] = {}
         self.known = [replace(each, sides=self._shared(each.sides)) for each in known(results, called)]
         self.guessing = [self._with_guesses(each) for each in self.known]
         self._keys = [(variant.case, variant.name) for case in results.cases for variant in case.variants]

@@ -167,7 +167,6 @@ def judged(step: Step, meanwhile: Meanwhile, plain: tuple[Step, Upgrade] | None 
     timed = (plain[1].timed, plain[1].timing) if plain else timing(step)
     covered = plain[1].coverage if plain else coverage(step)
     counts = still[True, True], still[False, True], still[True, False], still[False, False], still["open"]
-    sure = sum(pair.known and pair.grade is not Grade.GUESSED for pair in step.pairs)
     met = troubles(step)
     said = headline(step, rows) + counted(met, after.called), basis(step), covered, timed[1]
     alone = tuple(
@@ -181,7 +180,9 @@ def judged(step: Step, meanwhile: Meanwhile, plain: tuple[Step, Upgrade] | None 
         for pair in step.pairs
         if pair.unheralded and (cls := pair.new.cls) and (grade := pair.new.grade)
     )
-    return Upgrade(before.called, after.called, tuple(rows), *counts, sure, timed[0], *said, alone, met)
+    return Upgrade(
+        before.called, after.called, tuple(rows), *counts, len(step.sure), timed[0], *said, alone, met
+    )
 
 
 def _rows(step: Step, meanwhile: Meanwhile, plain: tuple[Step, Upgrade] | None) -> list[Row]:

@@ -104,10 +104,18 @@ class _Lines:
 
     def __init__(self, steps: Steps) -> None:
         self.phrases: dict[str, int] = {}
+        # Many steps have the same rows. They are kept with their lines, as their places in memory are the keys.
+        self._lines: dict[int, tuple[Row, Line]] = {}
         self._rows = {key: row for each in steps.known[:1] for row, key in enumerate(each.variants)}
 
     def of(self, row: Row) -> Line:
         """Return a row of a step by numbers."""
+        found = self._lines.get(id(row))
+        if found is None:
+            found = self._lines[id(row)] = row, self._line(row)
+        return found[1]
+
+    def _line(self, row: Row) -> Line:
         said = row.text, row.cause, row.instead, row.sure, row.seen, row.signature
         place = self.phrases.setdefault
         text, cause, instead, sure, seen, signature = [place(phrase, len(self.phrases)) for phrase in said]
