@@ -43,6 +43,8 @@ class Campaign:
     mark: str = field(default_factory=lambda: uuid.uuid4().hex)
     kills: int = 0
     wrong: list[str] = field(default_factory=list)
+    #: What other programs share already.
+    shared: frozenset[str] = field(default_factory=lambda: frozenset(_shared()))
 
     def whole(self) -> float:
         """Run once without harm, for what is made at a first run; return how many seconds a run then takes."""
@@ -84,7 +86,12 @@ class Campaign:
         """Return what is left of all runs that were made, after the next run, which removes it, or by itself."""
         end = time.monotonic() + _PATIENCE
         while (
-            found := [*self._processes(), *self._containers(), *self._folders()]
+            found := [
+                *self._processes(),
+                *self._containers(),
+                *self._folders(),
+                *sorted(set(_shared()) - self.shared),
+            ]
         ) and time.monotonic() < end:
             time.sleep(0.2)
         return found
@@ -171,6 +178,15 @@ class Campaign:
 
     def _folders(self) -> list[str]:
         return [f"temporary {path}" for path in (self.folder / "tmp").iterdir()]
+
+
+def _shared() -> list[str]:
+    """Return what processes of this machine share by name: POSIX memory and semaphores, and System V's."""
+    found = [f"shared memory {path}" for path in Path("/dev/shm").iterdir()]  # noqa: S108  (looked at, not written)
+    for kind in ("shm", "sem", "msg"):
+        lines = Path(f"/proc/sysvipc/{kind}").read_text(encoding="ascii").splitlines()[1:]
+        found += [f"System V {kind} {line.split()[1]}" for line in lines]
+    return found
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import pwd
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from harness.agent import leftovers
 from harness.agent.bootstrap import ARGUMENTS
 from harness.agent.protocol import BROKEN
 from harness.run.docker import DockerTransport, Options
@@ -78,7 +80,18 @@ def emulated() -> Iterator[Field]:
 
 @pytest.fixture(scope="module")
 def venv() -> Iterator[Field]:
+    """Yield an agent on this machine, on which nobody's semaphores and queues do not outlive these tests."""
+    before = _ipc()
     yield from field("venv")
+    for kind, number in _ipc() - before:
+        leftovers._remove_ipc(kind, number)
+
+
+def _ipc() -> set[tuple[str, int]]:
+    """Return what there is of System V and nobody made."""
+    nobody = pwd.getpwnam("nobody").pw_uid
+    rows = ((kind, row) for kind in ("shm", "sem", "msg") for row in leftovers._rows(kind))
+    return {(kind, row["id"]) for kind, row in rows if row["cuid"] == nobody}
 
 
 def came_of(events: list[Event]) -> tuple[str, list[str]]:
