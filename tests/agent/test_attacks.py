@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pwd
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +29,7 @@ ADAPTER = {"harness/agent/engines/attacks.py": (Path(__file__).parent / "attacks
 #: container has: the pages that they do not share, and the kernel's of each, filled 1 GiB before the last of them.
 CONTAINER_MIB = 4096
 MUCH_MIB = 64 << 10
+NOBODY = pwd.getpwnam("nobody").pw_uid
 
 
 class Field:
@@ -80,18 +82,24 @@ def emulated() -> Iterator[Field]:
 
 @pytest.fixture(scope="module")
 def venv() -> Iterator[Field]:
-    """Yield an agent on this machine, on which nobody's semaphores and queues do not outlive these tests."""
-    before = _ipc()
+    """Yield an agent on this machine, on which nothing that nobody shares outlives these tests."""
+    before, files = _ipc(), _shared()
     yield from field("venv")
     for kind, number in _ipc() - before:
         leftovers._remove_ipc(kind, number)
+    for path in _shared() - files:
+        leftovers.remove(path)
+
+
+def _shared() -> set[str]:
+    found = (os.path.join("/dev/shm", name) for name in os.listdir("/dev/shm"))  # noqa: S108
+    return {path for path in found if os.lstat(path).st_uid == NOBODY}
 
 
 def _ipc() -> set[tuple[str, int]]:
     """Return what there is of System V and nobody made."""
-    nobody = pwd.getpwnam("nobody").pw_uid
     rows = ((kind, row) for kind in ("shm", "sem", "msg") for row in leftovers._rows(kind))
-    return {(kind, row["id"]) for kind, row in rows if row["cuid"] == nobody}
+    return {(kind, row["id"]) for kind, row in rows if row["cuid"] == NOBODY}
 
 
 def came_of(events: list[Event]) -> tuple[str, list[str]]:
