@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.processes import alive, descendants, state
 from tests.waiting import PATIENCE, wait_for
@@ -150,6 +153,28 @@ def test_every_step_of_the_long_script_stands_in_its_table(checkout: Path) -> No
     ]
     ran = (checkout / "ran").read_text().splitlines()
     assert ran == ["machine ", "bare matrix", "bare test", "pythons "]
+
+
+def test_a_part_of_the_long_script_is_run_alone_and_fits_a_job_of_ci(checkout: Path) -> None:
+    """All steps together may take more than twice the six hours after which GitHub ends a job."""
+    for name in STEPS:
+        program(checkout / ".ci" / name, f'echo "{name} $@" >>"{checkout}/ran"')
+    (checkout / ".ci" / "environment").touch()
+    program(checkout / "bin" / "make", "")
+    assert run(checkout, "long", PART="busy").returncode == 0
+    assert (checkout / "ran").read_text().splitlines() == ["machine ", "loaded "]
+    wrong = run(checkout, "long", PART="slow")
+    assert (wrong.returncode, wrong.stderr.startswith("PART=slow: it is")) == (2, True)
+
+    job = yaml.safe_load((SCRIPTS.parent / ".github" / "workflows" / "nightly.yml").read_text())["jobs"][
+        "long"
+    ]
+    minutes = Counter[str]()
+    for part, limit in re.findall(r"^step (\w+) (\d+) ", (SCRIPTS / "long").read_text(), re.MULTILINE):
+        minutes[part] += int(limit)
+    assert sorted(minutes) == sorted(job["strategy"]["matrix"]["part"])
+    # What the machine itself takes to be set up comes on top.
+    assert max(minutes.values()) + 30 <= job["timeout-minutes"]
 
 
 def test_the_bare_machine_needs_a_known_word_and_root(checkout: Path) -> None:

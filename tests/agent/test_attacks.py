@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import pwd
 from collections.abc import Iterator
 from pathlib import Path
@@ -92,8 +91,7 @@ def venv() -> Iterator[Field]:
 
 
 def _shared() -> set[str]:
-    found = (os.path.join("/dev/shm", name) for name in os.listdir("/dev/shm"))  # noqa: S108
-    return {path for path in found if os.lstat(path).st_uid == NOBODY}
+    return {str(path) for path in Path("/dev/shm").iterdir() if path.lstat().st_uid == NOBODY}
 
 
 def _ipc() -> set[tuple[str, int]]:

@@ -33,14 +33,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unknown:
         print(f"fuzz: there is no target {unknown[0]!r}; known: {', '.join(TARGETS)}", file=sys.stderr)
         return 2
+    if options.take:
+        return take(options.take)
     if importlib.util.find_spec("atheris") is None:
         print(
             "fuzz: atheris is not installed: pip install atheris, which has wheels for some Pythons",
             file=sys.stderr,
         )
         return 2
-    if options.take:
-        return take(options.take)
     with tempfile.TemporaryDirectory(prefix="trt-compat-fuzz-") as scratch:
         out = options.out or Path(scratch)
         found = Campaign(options.targets or list(TARGETS), options.seconds, options.jobs, out).run()
