@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import io
 import os
+import re
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from dataclasses import dataclass
 from datetime import datetime
@@ -64,7 +67,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Ran:
-    """A program that has ended: times in seconds, `first` until it printed anything, `peak_mb` of its largest process.
+    """A program that has ended: times in seconds, `first` until it printed anything, `peak_mb` of the process itself.
 
     `began` is the wall clock's time; `cpu` counts every process that it waited for.
     """
@@ -97,6 +100,7 @@ def ran(
     )
     if beside is not None:
         beside(process.pid)
+    peak = _Peak(process.pid)
     assert isinstance(process.stdout, io.BufferedReader)
     heard = process.stdout.read1()
     first = time.monotonic() - start
@@ -105,10 +109,34 @@ def ran(
     seconds = time.monotonic() - start
     process.returncode = code = os.waitstatus_to_exitcode(status)
     process.stdout.close()
+    peak.stop()
     if code not in accepted:
         raise InfraError(f"{' '.join(words[:6])} ... ended with {code}: {' '.join(said.split())[-600:]}")
     cpu = usage.ru_utime + usage.ru_stime
-    return Ran(code, began, first, seconds, cpu, usage.ru_maxrss * 1024 / 1e6, said)
+    return Ran(code, began, first, seconds, cpu, peak.megabytes, said)
+
+
+class _Peak(threading.Thread):
+    """Reads the high-water mark of a process's memory while it runs; wait4 may tell that of its parent."""
+
+    def __init__(self, pid: int) -> None:
+        super().__init__(daemon=True)
+        self.megabytes = 0.0
+        self._status = Path(f"/proc/{pid}/status")
+        self._over = threading.Event()
+        self.start()
+
+    def run(self) -> None:
+        while not self._over.wait(0.05):
+            # Of a process that ended nothing is left to read.
+            with contextlib.suppress(OSError):
+                found = re.search(r"VmHWM:\s+(\d+) kB", self._status.read_text(encoding="utf-8"))
+                self.megabytes = int(found[1]) * 1024 / 1e6 if found else self.megabytes
+
+    def stop(self) -> None:
+        """Return once nothing is read any more."""
+        self._over.set()
+        self.join()
 
 
 def harness(*words: str) -> list[str]:

@@ -12,7 +12,7 @@ from benchmarks.suite import __main__ as suite
 from benchmarks.suite.figures import Figure, Limit, Section, evenly, ratios
 from benchmarks.suite.machine import Machine, memory_mib
 from benchmarks.suite.memory import split
-from benchmarks.suite.running import Ran, Run, Setting
+from benchmarks.suite.running import Ran, Run, Setting, ran
 from benchmarks.suite.sampling import Samples
 from benchmarks.suite.sampling import table as profile_table
 from benchmarks.suite.second_run import Round
@@ -243,3 +243,11 @@ def test_a_page_is_looked_at_before_anything_is_measured(
     error = capsys.readouterr().err
     assert said in error
     assert len(error.splitlines()) == 1
+
+
+def test_memory_is_that_of_the_program_and_not_of_the_one_that_starts_it() -> None:
+    """What wait4 tells is at least what the starting process had at its peak: a vfork's child begins with it."""
+    held = b"x" * 300_000_000
+    words = [sys.executable, "-c", "import time; held = b'x' * 60_000_000; time.sleep(0.3)"]
+    assert 60 < ran(words).peak_mb < 200
+    del held
