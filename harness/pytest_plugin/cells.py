@@ -7,6 +7,7 @@ unexpected pass an XPASS. Infrastructure trouble is an error of the item's set-u
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Generator, Iterable
@@ -245,9 +246,14 @@ def _terminate(*_: object) -> NoReturn:
 
 
 def pytest_keyboard_interrupt() -> None:
-    """Let nothing but SIGKILL come between an interrupt and the end of the agents."""
+    """Let nothing but SIGKILL come between an interrupt and the end of the agents.
+
+    A worker of xdist that takes five seconds to end is interrupted again, by execnet: in the middle of its exit, maybe.
+    """
     if _in_main_thread():
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        if "PYTEST_XDIST_WORKER" in os.environ:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _in_main_thread() -> bool:

@@ -22,6 +22,7 @@ import pytest
 from harness.case import load_cases
 from harness.matrix import load_matrix
 from harness.plan import Cell, all_cells, select
+from harness.pytest_plugin import cells as hooks
 from harness.record.store import Store
 from harness.run.provision import look_at_host
 from tests import needs
@@ -439,6 +440,23 @@ def test_an_interrupt_keeps_what_was_recorded_and_leaves_no_agent(
     assert "KeyboardInterrupt" in said
     assert recorded(project) < every
     assert wait_for(lambda: not any(lives(agent) for agent in left))
+
+
+@pytest.mark.parametrize("worker", [True, False])
+def test_a_worker_that_was_interrupted_is_not_interrupted_while_it_ends(
+    monkeypatch: pytest.MonkeyPatch, *, worker: bool
+) -> None:
+    """Execnet does so after five seconds, and an exit that is interrupted prints a traceback."""
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
+    if worker:
+        monkeypatch.setenv("PYTEST_XDIST_WORKER", "gw0")
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        hooks.pytest_keyboard_interrupt()
+        assert (signal.getsignal(signal.SIGINT) is signal.SIG_IGN) is worker
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @pytest.mark.parametrize(
