@@ -8,6 +8,7 @@ import os
 import shutil
 import stat
 import tempfile
+import weakref
 from pathlib import Path
 
 PREFIX = "trt-compat-"
@@ -20,19 +21,17 @@ class Scratch:
     """A temporary folder, `name`, in one that is locked for as long as this process lives, however it ends."""
 
     def __init__(self, purpose: str = "") -> None:
-        self._outer = tempfile.TemporaryDirectory(prefix=PREFIX + purpose, ignore_cleanup_errors=True)
-        outer = Path(self._outer.name)
+        made = None
+        # A run that starts in between takes it for one whose process was killed just here.
+        while made is None:
+            made = _made(Path(tempfile.mkdtemp(prefix=PREFIX + purpose)))
+        outer, self._handle = made
         self.name = str(outer / _INSIDE)
-        (outer / _INSIDE).mkdir()
-        self._handle = os.open(outer, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        # On a file system without locks nothing is marked, so that nothing in use is removed.
-        with contextlib.suppress(OSError):
-            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            (outer / _MARK).touch()
+        self._clear = weakref.finalize(self, _remove, outer)
 
     def cleanup(self) -> None:
         """Remove the folder; what cannot be removed is left to the next run."""
-        self._outer.cleanup()
+        self._clear()
         if self._handle >= 0:
             os.close(self._handle)
             self._handle = -1
@@ -44,6 +43,23 @@ class Scratch:
         self.cleanup()
 
 
+def _made(outer: Path) -> tuple[Path, int] | None:
+    """Lock and fill a new folder, None where it was removed meanwhile; return it with what holds the lock."""
+    handle = -1
+    try:
+        handle = os.open(outer, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        # On a file system without locks nothing is marked, so that nothing in use is removed.
+        with contextlib.suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            (outer / _MARK).touch()
+        (outer / _INSIDE).mkdir()
+    except FileNotFoundError:
+        if handle >= 0:
+            os.close(handle)
+        return None
+    return outer, handle
+
+
 def reap_scratch() -> tuple[str, ...]:
     """Remove this user's folders whose process is gone; return their names."""
     found = []
@@ -51,7 +67,12 @@ def reap_scratch() -> tuple[str, ...]:
         with contextlib.suppress(OSError):
             if _orphaned(path):
                 _remove(path)
-                found.append(path.name)
+            elif _unfilled(path):
+                # Fails where something is in it by now.
+                path.rmdir()
+            else:
+                continue
+            found.append(path.name)
     return tuple(found)
 
 
@@ -69,11 +90,22 @@ def _orphaned(path: Path) -> bool:
     return True
 
 
-def _remove(path: Path) -> None:
-    """Remove a folder, those inside that were made read-only too."""
-    for place, inner, _ in os.walk(path):
+def _unfilled(path: Path) -> bool:
+    """Tell a folder whose process was killed when it had just made it, or was about to remove it."""
+    seen = path.lstat()
+    return stat.S_ISDIR(seen.st_mode) and seen.st_uid == os.geteuid() and not any(path.iterdir())
+
+
+def _remove(outer: Path) -> None:
+    """Remove a folder, those inside that were made read-only too; the mark last, as this may be killed too."""
+    for place, inner, _ in os.walk(outer):
         for name in inner:
             folder = Path(place, name)
             if not folder.is_symlink():
                 folder.chmod(0o700)
-    shutil.rmtree(path, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        for path in outer.iterdir():
+            if path.name != _MARK:
+                shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+        (outer / _MARK).unlink(missing_ok=True)
+        outer.rmdir()

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -59,10 +60,54 @@ def test_what_a_killed_process_left_is_removed_by_the_next_run(
         assert Path(alive).is_dir()
 
 
+@pytest.mark.fault(
+    "kills", "a run killed while it makes or removes a temporary folder", "removed by the next run"
+)
+@pytest.mark.parametrize("moment", ["fcntl.flock", "shutil.rmtree", "pathlib.Path.rmdir"])
+def test_what_is_killed_while_it_makes_or_removes_a_folder_leaves_nothing(
+    temporary: Path, moment: str
+) -> None:
+    kill = f"import {moment.partition('.')[0]}\n{moment} = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)\n"
+    script = f"import os, pathlib, signal\nfrom harness.scratch import Scratch\n{kill}Scratch().cleanup()"
+    environment = {**os.environ, "TMPDIR": str(temporary), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, check=False)
+    assert done.returncode == -signal.SIGKILL
+    (left,) = temporary.iterdir()
+    assert reap_scratch() == (left.name,)
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_folder_that_another_run_took_for_left_is_made_anew(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    again = iter((True, True))
+    makes = tempfile.mkdtemp
+
+    def reaped(*given: str, **named: str) -> str:
+        name = makes(*given, **named)
+        if next(again, False):
+            assert reap_scratch() == (Path(name).name,)
+        return name
+
+    monkeypatch.setattr("tempfile.mkdtemp", reaped)
+    with Scratch() as name:
+        assert Path(name).is_dir()
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_link_where_the_folder_was_is_removed_and_not_followed(temporary: Path) -> None:
+    (temporary / "kept").mkdir(mode=0o500)
+    with Scratch() as name:
+        Path(name).rmdir()
+        Path(name).symlink_to(temporary / "kept")
+    assert [path.name for path in temporary.iterdir()] == ["kept"]
+    assert (temporary / "kept").stat().st_mode & 0o777 == 0o500
+
+
 @pytest.mark.fault("kills", "temporary folders of others", "left alone")
 def test_what_is_not_known_to_be_left_stays(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Scratch() as alive:
-        (temporary / "trt-compat-unmarked").mkdir()
+        (temporary / "trt-compat-unmarked" / "in").mkdir(parents=True)
         (temporary / "trt-compat-file").touch()
         (temporary / "other").mkdir()
         (temporary / "other" / "held").touch()

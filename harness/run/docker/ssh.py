@@ -163,7 +163,8 @@ class _Line:
     def _open(self) -> None:
         if shutil.which("ssh") is None:
             raise InfraError(f"Docker does not answer at {self._place.text}: {_NO_SSH}")
-        folder = Path(tempfile.mkdtemp(prefix="trt-compat-ssh-"))
+        # Not named like a scratch folder, which the next run removes when it is empty.
+        folder = Path(tempfile.mkdtemp(prefix="compat-ssh-"))
         self.socket = folder / "docker.sock"
         if len(os.fsencode(self.socket)) > _LONGEST:
             folder.rmdir()
