@@ -9,6 +9,7 @@ run and what is wrong, and exits with 1 where anything is.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import random
 import subprocess
@@ -22,6 +23,7 @@ from pathlib import Path
 
 import docker
 
+from harness.agent.leftovers import system_v
 from harness.record.store import RECORDS, Store
 from harness.run.docker import PROJECT_LABEL
 
@@ -181,12 +183,14 @@ class Campaign:
 
 
 def _shared() -> list[str]:
-    """Return what processes of this machine share by name: POSIX memory and semaphores, and System V's."""
-    found = [f"shared memory {path}" for path in Path("/dev/shm").iterdir()]  # noqa: S108  (looked at, not written)
-    for kind in ("shm", "sem", "msg"):
-        lines = Path(f"/proc/sysvipc/{kind}").read_text(encoding="ascii").splitlines()[1:]
-        found += [f"System V {kind} {line.split()[1]}" for line in lines]
-    return found
+    """Return what this user's processes share by name: POSIX memory and semaphores, and System V's."""
+    me, found = os.getuid(), []
+    for path in Path("/dev/shm").iterdir():  # noqa: S108  (looked at, not written)
+        with contextlib.suppress(FileNotFoundError):
+            if path.lstat().st_uid == me:
+                found.append(f"shared memory {path}")
+    rows = ((kind, row) for kind in ("shm", "sem", "msg") for row in system_v(kind))
+    return found + [f"System V {kind} {row['id']}" for kind, row in rows if row["cuid"] == me]
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.suite.figures import Figure, Limit, Section
+from benchmarks.suite.processes import PROC, field_mb, read
 from benchmarks.suite.running import run
 from harness.agent.bootstrap import BOOTSTRAP
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 TITLE = "peak memory of a run"
 _TICK = 0.2
-_PROC = Path("/proc")
 
 
 @dataclass
@@ -52,10 +51,10 @@ class Peaks:
     def look(self, host: int) -> None:
         """Look once."""
         agents, others = split(host, _parents(), _is_agent)
-        self.host = max(self.host, _field(host, "status", "VmHWM"))
-        self.agent = max([self.agent, *(_field(pid, "status", "VmHWM") for pid in agents)])
-        self.host_side = max(self.host_side, sum(_field(pid, "smaps_rollup", "Pss") for pid in others))
-        self.agents_side = max(self.agents_side, sum(_field(pid, "smaps_rollup", "Pss") for pid in agents))
+        self.host = max(self.host, field_mb(host, "status", "VmHWM"))
+        self.agent = max([self.agent, *(field_mb(pid, "status", "VmHWM") for pid in agents)])
+        self.host_side = max(self.host_side, sum(field_mb(pid, "smaps_rollup", "Pss") for pid in others))
+        self.agents_side = max(self.agents_side, sum(field_mb(pid, "smaps_rollup", "Pss") for pid in agents))
 
 
 def measure(setting: Setting) -> Section:
@@ -94,27 +93,14 @@ def split(
 def _parents() -> dict[int, int]:
     """Return the parent of each process."""
     found = {}
-    for folder in _PROC.iterdir():
+    for folder in PROC.iterdir():
         if folder.name.isdecimal():
             # The name, in parentheses, may hold anything.
-            words = _read(int(folder.name), "stat").rpartition(")")[2].split()
+            words = read(int(folder.name), "stat").rpartition(")")[2].split()
             if words:
                 found[int(folder.name)] = int(words[1])
     return found
 
 
 def _is_agent(pid: int) -> bool:
-    return BOOTSTRAP in _read(pid, "cmdline")
-
-
-def _field(pid: int, file: str, name: str) -> float:
-    """Return a field of a process's file in MB, 0 where it has ended."""
-    line = next((line for line in _read(pid, file).splitlines() if line.startswith(f"{name}:")), "")
-    return int(line.split()[1]) * 1024 / 1e6 if line else 0.0
-
-
-def _read(pid: int, file: str) -> str:
-    try:
-        return (_PROC / str(pid) / file).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
+    return BOOTSTRAP in read(pid, "cmdline")

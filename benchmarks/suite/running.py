@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import io
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -17,6 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks.suite.processes import field_mb
 from harness.errors import InfraError
 from harness.record.store import Store
 
@@ -122,16 +121,13 @@ class _Peak(threading.Thread):
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)
         self.megabytes = 0.0
-        self._status = Path(f"/proc/{pid}/status")
+        self._pid = pid
         self._over = threading.Event()
         self.start()
 
     def run(self) -> None:
         while not self._over.wait(0.05):
-            # Of a process that ended nothing is left to read.
-            with contextlib.suppress(OSError):
-                found = re.search(r"VmHWM:\s+(\d+) kB", self._status.read_text(encoding="utf-8"))
-                self.megabytes = int(found[1]) * 1024 / 1e6 if found else self.megabytes
+            self.megabytes = max(self.megabytes, field_mb(self._pid, "status", "VmHWM"))
 
     def stop(self) -> None:
         """Return once nothing is read any more."""

@@ -26,7 +26,7 @@ class Leftovers:
     """What was there before a job, for telling what appeared."""
 
     def __init__(self) -> None:
-        self._ipc = {kind: {row["id"] for row in _rows(kind)} for kind in _KINDS}
+        self._ipc = {kind: {row["id"] for row in system_v(kind)} for kind in _KINDS}
         self._files = {folder: _names(folder) for folder in _folders()}
 
     def unattached(self, pids: Collection[int]) -> int:
@@ -59,7 +59,7 @@ class Leftovers:
 
     def _appeared(self, kind: str) -> Iterator[Row]:
         me = os.getuid()
-        return (row for row in _rows(kind) if row["cuid"] == me and row["id"] not in self._ipc[kind])
+        return (row for row in system_v(kind) if row["cuid"] == me and row["id"] not in self._ipc[kind])
 
     def _new_files(self) -> List[str]:
         found = []
@@ -85,8 +85,8 @@ def _names(folder: str) -> Set[str]:
         return set()
 
 
-def _rows(kind: str) -> Iterator[Row]:
-    """Yield the System V objects of one kind that the kernel lists, by its own names of columns and `id`."""
+def system_v(kind: str) -> Iterator[Row]:
+    """Yield the System V objects of a kind (shm, sem, msg) that the kernel lists: its own columns, and `id`."""
     try:
         with open("/proc/sysvipc/" + kind) as file:
             names = file.readline().split()

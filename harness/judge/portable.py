@@ -22,7 +22,7 @@ _TOKEN = re.compile(
 )
 _IN_MEMBERS = re.compile(r"\\x[0-9a-fA-F]{2}|\\.|.", re.DOTALL)
 #: What Python warns of in a class, as a later version may take it for a set within, a difference, a union and so on.
-_SETS = re.compile(r"\[\^?\[|--|&&|~~|\|\|")
+_SETS = re.compile(r"\A\[\^?\[|(?<!\\)(?:--|&&|~~|\|\|)")
 _SPACE = r" \t\n\r\f\v"
 #: An end is where no character follows; a dollar stands before the last line break too.
 _REWRITTEN = {

@@ -96,7 +96,7 @@ def _shared() -> set[str]:
 
 def _ipc() -> set[tuple[str, int]]:
     """Return what there is of System V and nobody made."""
-    rows = ((kind, row) for kind in ("shm", "sem", "msg") for row in leftovers._rows(kind))
+    rows = ((kind, row) for kind in ("shm", "sem", "msg") for row in leftovers.system_v(kind))
     return {(kind, row["id"]) for kind, row in rows if row["cuid"] == NOBODY}
 
 

@@ -108,7 +108,7 @@ def test_memory_is_that_of_all_processes_of_a_job(session: Session) -> None:
 
 
 def system_v(kind: str) -> set[int]:
-    return {row["id"] for row in leftovers._rows(kind)}
+    return {row["id"] for row in leftovers.system_v(kind)}
 
 
 @pytest.mark.fault(
@@ -134,14 +134,14 @@ def test_shared_memory_of_a_job_is_removed_and_what_may_be_anothers_is_told_of(s
 def test_shared_memory_that_nobody_has_attached_counts_as_the_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = "key shmid perms size cpid lpid nattch uid gid cuid cgid atime dtime ctime rss swap\n"
     line = f" 0 7 600 9 41 41 %d {os.getuid()} 0 {os.getuid()} 0 0 0 0 4096 0\n"
-    monkeypatch.setattr(leftovers, "_rows", lambda _: iter(()))
+    monkeypatch.setattr(leftovers, "system_v", lambda _: iter(()))
     before = leftovers.Leftovers()
     monkeypatch.undo()
 
     def listing(attached: int) -> None:
         names = rows.split()
         row = dict(zip(names, map(int, (line % attached).split()), strict=True))
-        monkeypatch.setattr(leftovers, "_rows", lambda _: iter([{**row, "id": row["shmid"]}]))
+        monkeypatch.setattr(leftovers, "system_v", lambda _: iter([{**row, "id": row["shmid"]}]))
 
     listing(0)
     assert before.unattached({41}) == 4096

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 from collections import Counter
+from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,16 @@ def test_what_is_repeated_lost_or_left_over_is_told(campaign: kills.Campaign, tm
             (tmp_path / "tmp" / "trt-compat-x").mkdir()
         campaign._look(name)
         assert any(said in line for line in campaign.wrong), (name, campaign.wrong)
+
+
+@pytest.mark.unit
+def test_shared_memory_that_a_run_leaves_is_told(campaign: kills.Campaign) -> None:
+    memory = SharedMemory(create=True, size=1)
+    try:
+        assert f"shared memory /dev/shm/{memory.name}" in campaign.left_over()
+    finally:
+        memory.close()
+        memory.unlink()
 
 
 @pytest.mark.unit
