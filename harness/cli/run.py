@@ -44,6 +44,7 @@ from harness.run.commands import published_lines
 from harness.run.provision.pulls import THRESHOLD_VARIABLE
 from harness.run.provision.trust import refuse_unconfined
 from harness.run.slurm import SlurmExecutor
+from harness.scratch import reap_scratch
 from harness.words import Class, Verdict
 
 if TYPE_CHECKING:
@@ -119,7 +120,12 @@ def run(options: argparse.Namespace) -> int:
 
         return run_suite(options)
     with uncollected():
-        return _run_cells(options, stopped)
+        try:
+            return _run_cells(options, stopped)
+        finally:
+            # At its start an agent of a run that was killed may still have lived, and a run that takes all from earlier
+            # ones starts nothing.
+            reap_scratch()
 
 
 def _run_cells(options: argparse.Namespace, stopped: Planned | None) -> int:
