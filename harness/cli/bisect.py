@@ -18,7 +18,8 @@ from harness.cli.reduce import add_recipe, wanted
 from harness.errors import HandledError, InfraError
 from harness.models.bisect import Answer, Edge, bisect, is_upward, row_of
 from harness.models.check import median_ms, ran
-from harness.models.reading import read_model
+from harness.models.further import graph_of
+from harness.models.own import Given, load_own
 from harness.models.symptoms import Symptom, Told, agreed, check_node, parse_symptom
 from harness.models.tries import BuiltOrRun, Tries
 from harness.report.text import clip, visible
@@ -26,10 +27,9 @@ from harness.run.provision import Unavailable, prepare
 from harness.run.provision.trust import refuse_unconfined
 
 if TYPE_CHECKING:
-    import onnx
-
     from harness.judge.cell import Judged
     from harness.matrix import Target
+    from harness.models.own import OwnModel
 
 #: A script's code for "this one says nothing", and the last that says "bad", as `git bisect run` has them.
 _SKIP, _LAST_BAD = 125, 127
@@ -73,7 +73,7 @@ def _bisected(options: argparse.Namespace, doing: Doing) -> int:
     row = row_of(matrix, matrix.target(options.good), matrix.target(options.bad))
     refuse_unconfined(row, options.via)
     doing.now(f"reading {options.model}")
-    model = read_model(options.model, "give the path of an .onnx file")
+    own = load_own(options.model, wanted(options), name="own")
     doing.now("")
     targets = {target.name: target for target in row}
     width = max(map(len, targets))
@@ -87,14 +87,14 @@ def _bisected(options: argparse.Namespace, doing: Doing) -> int:
     if options.run:
         return _by(row, _Script(options).told, said)
     symptom = parse_symptom(options.symptom or "class")
-    check_node(symptom, [effective_name(node) for node in model.graph.node], str(options.model))
-    prepared = BuiltOrRun(runs=True, timed=symptom.timed)
+    check_node(symptom, [effective_name(node) for node in graph_of(own).graph.node], str(options.model))
+    prepared = BuiltOrRun(Given(weights=own.weights), runs=True, timed=symptom.timed)
 
     def tried(target: str, count: int) -> None:
         doing.now(f"try {count}, on {target}")
 
     with Tries(via=options.via, prepared=prepared, told=tried) as tries:
-        looking = _Looking(tries, model, symptom, options)
+        looking = _Looking(tries, own, symptom)
         return _by(row, looking.between(row), said)
 
 
@@ -132,11 +132,8 @@ def _lines(edge: Edge, targets: dict[str, Target]) -> tuple[str, ...]:
 class _Looking:
     """Looks at the model on targets, each once, or several times where it is timed."""
 
-    def __init__(
-        self, tries: Tries, model: onnx.ModelProto, symptom: Symptom, options: argparse.Namespace
-    ) -> None:
-        self._tries, self._model, self._symptom = tries, model, symptom
-        self._how = wanted(options)
+    def __init__(self, tries: Tries, own: OwnModel, symptom: Symptom) -> None:
+        self._tries, self._variant, self._symptom = tries, own.variant, symptom
         self._seen: dict[str, list[Judged]] = {}
 
     def between(self, row: tuple[Target, ...]) -> Callable[[Target], Told]:
@@ -160,7 +157,8 @@ class _Looking:
         """Return what was seen on a target, the quickest first."""
         if target.name not in self._seen:
             times = _TIMED if self._symptom.timed else 1
-            judged = [self._tries.own(self._model, target, self._how) for _ in range(times)]
+            model, recipe = self._variant.model_bytes(), self._variant.recipe
+            judged = [self._tries.judged(model, target, recipe) for _ in range(times)]
             self._seen[target.name] = sorted(judged, key=lambda each: median_ms(each) or 0.0)
         return self._seen[target.name]
 

@@ -13,6 +13,7 @@ from harness.errors import HandledError
 from harness.models.check import ran
 from harness.models.further import Asking, Further, Questions, latest
 from harness.models.own import Given
+from harness.models.tensors import outside
 from harness.models.tries import OnlyBuilt, Tries
 
 if TYPE_CHECKING:
@@ -129,9 +130,7 @@ def _lines(
 
 def _needless(asking: Asking, options: argparse.Namespace) -> Iterator[str]:
     label = asking.model.label
-    if asking.asked != asking.questions:
-        yield f"{label}: is not rewritten, for its weights stay in their files: blockers alone are looked for"
-    if asking.troubled or asking.asked != asking.questions:
+    if asking.troubled:
         return
     if options.leave_float == "auto":
         yield f"{label}: nothing is to be left in floating point: no target that ran loses anything"
@@ -150,3 +149,5 @@ def _written(found: Further, model: onnx.ModelProto, what: str, options: argpars
     except (OSError, ValueError) as error:
         raise HandledError(f"--write {options.write}: cannot be written ({error})") from error
     yield f"  written: {options.write} ({what})"
+    if outside(model) and options.write.parent.resolve() != options.models[0].parent.resolve():
+        yield f"  its weights stay in their files: move it to {options.models[0].parent}"

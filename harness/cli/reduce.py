@@ -19,13 +19,15 @@ from harness.cli.places import places
 from harness.errors import HandledError, InfraError
 from harness.models.case_file import About, add_case, case_name, case_text, loaded
 from harness.models.check import ran
-from harness.models.own import Shapes, Wanted, parse_shapes
+from harness.models.further import graph_of
+from harness.models.own import Given, Shapes, Wanted, load_own, parse_shapes
 from harness.models.own.model import own_model
-from harness.models.reading import read_model
+from harness.models.reading import held
 from harness.models.reduce.journal import Journal
 from harness.models.reduce.learn import learned
 from harness.models.reduce.search import Limits, Search, Step
 from harness.models.reduce.shown import Shown, Side, differing, named, sought
+from harness.models.tensors import outside
 from harness.models.tries import BuiltOrRun, Tries
 from harness.run.provision.trust import refuse_unconfined
 from harness.words import GOOD, Class
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from harness.case import Variant
     from harness.judge.cell import Judged
     from harness.matrix import Target
+    from harness.models.own import OwnModel
 
 #: Seconds between two lines of progress.
 _TICK = 2.0
@@ -110,15 +113,15 @@ def _reduce(options: argparse.Namespace, doing: Doing) -> int:
     refuse_unconfined(targets, options.via)
     targets = [replace(each, timeout_s=min(each.timeout_s, allowed)) for each in targets]
     doing.now(f"reading {options.model}")
-    model = read_model(options.model, "give the path of an .onnx file")
-    prepared = BuiltOrRun()
+    own = load_own(options.model, wanted(options), name="own")
+    prepared = BuiltOrRun(Given(weights=own.weights))
 
     def tried(target: str, count: int) -> None:
         doing.now(f"try {count}, on {target}")
 
     with Tries(via=options.via, prepared=prepared, told=tried) as tries:
         bench = _Bench(tries, prepared, targets, wanted(options), options, doing)
-        return bench.reduce(model)
+        return bench.reduce(own)
 
 
 class _Bench:
@@ -140,9 +143,10 @@ class _Bench:
         self._out: Path = options.output or Path(f"{options.model.stem}-reduced.onnx")
         self._started = self._said = time.monotonic()
 
-    def reduce(self, model: onnx.ModelProto) -> int:
+    def reduce(self, own: OwnModel) -> int:
         """Look at the model, search, write and tell."""
-        options, before = self._options, len(model.graph.node)
+        options, model = self._options, graph_of(own)
+        before = len(model.graph.node)
         _refuse_place(options.model, self._out)
         if options.case:
             case_name(options.case)
@@ -171,10 +175,10 @@ class _Bench:
                     write(search.best, self._out)
                 self._progress(step, before)
 
-            recipe = own_model(model, str(options.model), self._how, name="own").variant.recipe
             search = Search(
-                model, shows, learned=learned(model, recipe.profiles), near=near, known=journal.known, told=told,
-                limits=Limits(options.seconds - (time.monotonic() - self._started), options.tries),
+                model, shows, learned=learned(model, own.variant.recipe.profiles), near=near, known=journal.known,
+                told=told, limits=Limits(options.seconds - (time.monotonic() - self._started), options.tries),
+                held=lambda found: held(found, own.weights),
             )  # fmt: skip
             whole = search.run()
         write(search.best, self._out)
@@ -185,6 +189,8 @@ class _Bench:
 
     def _write_case(self, model: onnx.ModelProto, shown: Shown, path: Path) -> None:
         """Write the case that shows the same: with made-up weights where that does, else with the model's own."""
+        if outside(model):
+            raise HandledError(f"--case {path}: its weights are too many to be in a case; keep {self._out}")
         name, nodes = path.stem, model.graph.node
         recipe = own_model(model, name, self._how, name="reported").variant.recipe
         title = f"{', '.join(dict.fromkeys(node.op_type for node in nodes))} {shown}"
@@ -254,6 +260,10 @@ class _Bench:
         )
         self._doing.say(f"{self._out}: {before} -> {after} nodes, {tries}, {seconds:.1f} s")
         self._doing.say(f"shows: {shown}")
+        if outside(search.best):
+            self._doing.say(
+                f"its weights are too many to be in it and stay in their files: move it to {options.model.parent}"
+            )
         if not whole:
             self._doing.say("stopped by --seconds or --tries: the same command again goes on")
         words = ["trt-compat", "check", str(self._out)]

@@ -90,7 +90,7 @@ class Asking:
 
         Blockers and the ladder come once; the others once a target, which is then the only one.
         """
-        graph, asked = graph_of(self.model), self.asked
+        graph, asked = graph_of(self.model), self.questions
         found = [Further(each) for each in self.judged if ran(each)]
         if asked.blockers:
             found = [self._blocked(graph, each) for each in found]
@@ -104,11 +104,6 @@ class Asking:
             yield from self._rest(graph, each)
 
     @property
-    def asked(self) -> Questions:
-        """Return what can be asked: of weights that stay in their files no other model is made."""
-        return Questions(self.questions.blockers) if self.given.weights else self.questions
-
-    @property
     def troubled(self) -> bool:
         """Tell whether any target fails to build the model or loses its precision."""
         return any(ran(each) and troubles(each) and not works(each) for each in self.judged)
@@ -120,14 +115,14 @@ class Asking:
         return replace(found, blockers=blockers(graph, before, self._bench(before)))
 
     def _rest(self, graph: onnx.ModelProto, found: Further) -> Iterator[tuple[str, tuple[Further, ...]]]:
-        named, before = self.asked.named(self.model), found.before
+        named, before = self.questions.named(self.model), found.before
         troubled = bool(troubles(before)) and not works(before)
         bench = self._bench(before)
-        if self.asked.leave_float and (named or troubled):
+        if self.questions.leave_float and (named or troubled):
             left = _as_named(graph, named, bench) if named else leave_float(graph, before, bench)
             found = replace(found, left=left)
             yield "left", (found,)
-        if self.asked.workarounds and troubled:
+        if self.questions.workarounds and troubled:
             also = [node for each in found.blockers.found for node in each.nodes] if found.blockers else []
             tried = workarounds(graph, before, bench, also=also, inputs=self.given.inputs)
             found = replace(found, workarounds=tried)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 from typing import TYPE_CHECKING
 
@@ -11,10 +12,12 @@ from google.protobuf.message import DecodeError
 from harness.bounded import LARGE, check_file
 from harness.errors import HandledError
 from harness.layers.operators import dequantises, quantises
+from harness.models.tensors import outside
 from harness.run.numbers.wire import length_of
 from harness.run.weights import Weights
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 #: Bytes of a model above which no reference is computed: the evaluator would take minutes and many times the memory.
@@ -29,18 +32,10 @@ def read_model(file: Path, remedy: str) -> onnx.ModelProto:
     Raises HandledError, ending with `remedy`, for a file that is missing, is no model, has no node, whose weights are
     missing, or that is larger than protobuf can hold with them.
     """
-    try:
-        check_file(file, LARGE)
-        model = onnx.load(file, load_external_data=False)
+    with _refusing(file, remedy):
+        model = _parsed(file, remedy)
         _refuse_large(file, model)
         onnx.load_external_data_for_model(model, str(file.parent))
-    except DecodeError as error:
-        raise HandledError(f"{file}: is no ONNX model ({error}); {remedy}") from error
-    except (OSError, ValueError, onnx.checker.ValidationError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise HandledError(f"{file}: cannot be read ({reason}); {remedy}") from error
-    if not model.graph.node:
-        raise HandledError(f"{file}: has no node in its graph; {remedy}")
     return model
 
 
@@ -50,28 +45,57 @@ def read_beside(file: Path, remedy: str) -> tuple[onnx.ModelProto, Weights | Non
     The model then holds those alone that say how others are to be read: scales, and whatever is small. Raises as
     `read_model` does, and where a place of weights is no file in the model's folder, or ends before they do.
     """
-    try:
-        check_file(file, LARGE)
-        model = onnx.load(file, load_external_data=False)
-        beside = [each for each in model.graph.initializer if each.data_location == onnx.TensorProto.EXTERNAL]
+    with _refusing(file, remedy):
+        model = _parsed(file, remedy)
+        beside = outside(model)
         if sum(map(_length, beside)) <= MOST_EVALUATED:
             return read_model(file, remedy), None
         weights = _weights(file.parent.resolve(), beside)
         scaled = (node for node in model.graph.node if quantises(node.op_type) or dequantises(node.op_type))
         named = {name for node in scaled for name in node.input[1:]}
-        for tensor in beside:
-            if tensor.name in named or _length(tensor) <= _SMALL:
-                onnx.external_data_helper.load_external_data_for_tensor(tensor, str(file.parent))
-                tensor.data_location = onnx.TensorProto.DEFAULT
-                del tensor.external_data[:]
+        _take_in([each for each in beside if each.name in named or _length(each) <= _SMALL], file.parent)
+    return model, weights
+
+
+def held(model: onnx.ModelProto, weights: Weights | None) -> onnx.ModelProto | None:
+    """Return a model with all its weights in it; None where they are, or are more than anybody evaluates.
+
+    Raises HandledError where they cannot be read any more.
+    """
+    if weights is None or not 0 < sum(map(_length, outside(model))) <= MOST_EVALUATED:
+        return None
+    made = onnx.ModelProto()
+    made.CopyFrom(model)
+    with _refusing(weights.folder, "leave them there until this has ended"):
+        _take_in(outside(made), weights.folder)
+    return made
+
+
+@contextlib.contextmanager
+def _refusing(file: Path, remedy: str) -> Iterator[None]:
+    try:
+        yield
     except DecodeError as error:
         raise HandledError(f"{file}: is no ONNX model ({error}); {remedy}") from error
     except (OSError, ValueError, onnx.checker.ValidationError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise HandledError(f"{file}: cannot be read ({reason}); {remedy}") from error
+
+
+def _parsed(file: Path, remedy: str) -> onnx.ModelProto:
+    check_file(file, LARGE)
+    model = onnx.load(file, load_external_data=False)
     if not model.graph.node:
         raise HandledError(f"{file}: has no node in its graph; {remedy}")
-    return model, weights
+    return model
+
+
+def _take_in(tensors: Iterable[onnx.TensorProto], folder: Path) -> None:
+    """Read tensors from their files into their model."""
+    for tensor in tensors:
+        onnx.external_data_helper.load_external_data_for_tensor(tensor, str(folder))
+        tensor.data_location = onnx.TensorProto.DEFAULT
+        del tensor.external_data[:]
 
 
 def _weights(folder: Path, tensors: list[onnx.TensorProto]) -> Weights:
@@ -98,14 +122,13 @@ def _length(tensor: onnx.TensorProto) -> int:
 
 def _refuse_large(file: Path, model: onnx.ModelProto) -> None:
     """Raise HandledError where weights beside the model are more than fit into it, before they are read."""
-    held = 0
-    for tensor in model.graph.initializer:
-        if tensor.data_location == onnx.TensorProto.EXTERNAL:
-            said = {entry.key: entry.value for entry in tensor.external_data}
-            place = file.parent / said.get("location", "")
-            held += int(said["length"]) if "length" in said else place.stat().st_size
-    if held > LARGE:
+    size = 0
+    for tensor in outside(model):
+        said = {entry.key: entry.value for entry in tensor.external_data}
+        place = file.parent / said.get("location", "")
+        size += int(said["length"]) if "length" in said else place.stat().st_size
+    if size > LARGE:
         raise HandledError(
-            f"{file}: has {held / 2**30:.1f} GiB of weights, and a model with its weights may have 2; "
+            f"{file}: has {size / 2**30:.1f} GiB of weights, and a model with its weights may have 2; "
             "cut it into parts, or give a smaller one of the same layers"
         )

@@ -103,7 +103,9 @@ def _numbers(_: Symptom, judged: Judged, __: Judged, ___: Judged) -> Told:
         return Told(Answer.BAD, judged.classification.reason)
     if judged.outcome.accuracy:
         return Told(Answer.GOOD, "numbers agree with the reference")
-    return Told(Answer.SKIP, f"no numbers were compared: {judged.classification.reason}")
+    return Told(
+        Answer.SKIP, f"no numbers were compared: {judged.outcome.uncompared or judged.classification.reason}"
+    )
 
 
 def _precision(symptom: Symptom, judged: Judged, _: Judged, __: Judged) -> Told:

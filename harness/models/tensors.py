@@ -30,6 +30,16 @@ def constants_of(graph: onnx.GraphProto) -> set[str]:
     return found
 
 
+def outside(model: onnx.ModelProto) -> list[onnx.TensorProto]:
+    """Return the initialisers whose values are not in the model but in files."""
+    return [each for each in model.graph.initializer if not is_stored(each)]
+
+
+def is_stored(tensor: onnx.TensorProto) -> bool:
+    """Tell whether a tensor's values are in the model."""
+    return tensor.data_location != onnx.TensorProto.EXTERNAL
+
+
 def inferred(model: onnx.ModelProto) -> onnx.ModelProto:
     """Return a model with the types and shapes of its inner tensors, as far as they can be inferred."""
     try:

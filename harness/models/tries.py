@@ -56,13 +56,21 @@ class OnlyBuilt(PreparedVariants):
 
 
 class BuiltOrRun(OwnPrepared):
-    """PreparedVariants of models tried once: fed nothing, or, where `runs` is set, run; none is kept."""
+    """PreparedVariants of models tried once: fed nothing, or, where `runs` is set, run; none is kept.
 
-    def __init__(self, *, runs: bool = False, timed: bool = False) -> None:
+    `given` is for all of them.
+    """
+
+    def __init__(self, given: Given | None = None, *, runs: bool = False, timed: bool = False) -> None:
         super().__init__()
         self.runs = runs
         self._timed = timed
+        self._all = given or Given()
         self._only_built = OnlyBuilt()
+        self._only_built.given = self._all
+
+    def _given_to(self, _: Variant) -> Given:
+        return self._all
 
     def of(self, variant: Variant, needed: Callable[[], bool] = lambda: True) -> Prepared:
         """Return a variant made ready; raises Refused as every other one does."""

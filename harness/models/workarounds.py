@@ -15,6 +15,7 @@ from harness.models.cut import valid
 from harness.models.own.data import made_up
 from harness.models.reading import MOST_EVALUATED
 from harness.models.rewrites import REWRITES, Rewrite
+from harness.models.tensors import outside
 from harness.record.outcome import Accuracy
 from harness.run.child import ChildFailed, stream
 from harness.run.numbers import Array, NotFeedable, compare, reference
@@ -170,9 +171,10 @@ def _compared(
     data = model.SerializeToString()
     if not helping:
         return found
-    if len(data) > MOST_EVALUATED:
-        size = f"the model has {len(data) / 2**30:.1f} GiB"
-        return [replace(each, uncompared=f"no reference was computed: {size}") for each in found]
+    large = f"the model has {len(data) / 2**30:.1f} GiB" if len(data) > MOST_EVALUATED else ""
+    large = "the model's weights stay in their files" if outside(model) else large
+    if large:
+        return [replace(each, uncompared=f"no reference was computed: {large}") for each in found]
     models = [tried[index].model.SerializeToString() for index in helping]
     memory = MEMORY_MIB + (8 * len(data) >> 20)
     todo = list(helping)

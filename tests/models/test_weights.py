@@ -9,21 +9,30 @@ from pathlib import Path
 import onnx
 import pytest
 
+from harness.cli import main
 from harness.errors import HandledError
 from harness.matrix import load_matrix
 from harness.models import reading
-from harness.models.further import Asking, Questions
+from harness.models.further import Asking, Questions, latest
+from harness.models.ladder import Fault
 from harness.models.own import Given, OwnPrepared, Wanted, fitted, own_case
 from harness.models.own.model import OwnModel, load_own, own_model
-from harness.models.reading import read_beside
+from harness.models.reading import held, read_beside
+from harness.models.reduce.cut import Cutter
+from harness.models.reduce.search import Search
+from harness.models.rewrites import half, unquantised
 from harness.models.running import How, run_models
-from harness.models.tries import OnlyBuilt, Tries
+from harness.models.tensors import outside
+from harness.models.tries import BuiltOrRun, Tries
+from harness.models.workarounds import workarounds
 from harness.plan import all_cells
 from harness.run.docker.stream import tarred
+from harness.run.provision import Via
 from harness.words import Class
 from tests import needs
 from tests.integration.runs import ROOT
 from tests.models.beside import write_chain
+from tests.models.fake import judged, unbuilt
 
 SMALL = 1 << 20
 
@@ -94,11 +103,81 @@ def test_a_place_that_is_none_is_one_sentence(tmp_path: Path, place: str, senten
 
 @pytest.mark.usefixtures("few")
 @pytest.mark.unit
-def test_no_other_model_is_made_of_them_but_parts(tmp_path: Path) -> None:
-    own = beside(write_chain(tmp_path, 3, 512))
-    every = Questions(ladder=True, leave_float="auto", workarounds=True)
-    asking = Asking(own, [], every, Tries(prepared=OnlyBuilt()), (), Given(weights=own.weights))
-    assert asking.asked == Questions()
+def test_other_models_are_made_of_them_that_leave_them_where_they_are(tmp_path: Path) -> None:
+    path = write_chain(tmp_path, 3, 512)
+    model, _ = read_beside(path, "give another")
+    halved = half(model)
+    assert halved is not None
+    assert outside(halved) == outside(model)
+    halved_file = tmp_path / "half.onnx"
+    halved_file.write_bytes(halved.SerializeToString())
+    onnx.checker.check_model(str(halved_file), full_check=True)
+    casts = {node.input[0] for node in halved.graph.node if node.op_type == "Cast"}
+    assert casts >= {"w0", "w1", "w2"}
+    quantised, _ = read_beside(write_chain(tmp_path, 3, 512, quantised=True), "give another")
+    plain = unquantised(quantised)
+    assert plain is not None
+    assert [list(node.input) for node in plain.graph.node] == [list(node.input) for node in model.graph.node]
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.unit
+def test_weights_that_are_stored_quantised_stay_so_where_nobody_reads_them(tmp_path: Path) -> None:
+    model, _ = read_beside(write_chain(tmp_path, 3, 512, quantised=True), "give another")
+    stored, (first, *_) = model.graph.initializer[0], model.graph.node
+    stored.data_type = onnx.TensorProto.INT8
+    model.graph.node.remove(first)
+    model.graph.node[0].input[0] = stored.name
+    plain = unquantised(model)
+    assert plain is not None
+    assert [node.input[0] for node in plain.graph.node if node.op_type == "DequantizeLinear"] == ["w0"]
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.unit
+def test_they_are_taken_into_a_model_that_has_room_for_them(tmp_path: Path) -> None:
+    path = write_chain(tmp_path, 3, 512)
+    model, weights = read_beside(path, "give another")
+    assert held(model, weights) is None
+    part = Cutter(model).cut([2, 3])
+    assert part is not None
+    whole = held(part, weights)
+    assert whole is not None
+    assert not outside(whole)
+    assert whole.graph.initializer[0] == onnx.load(path).graph.initializer[1]
+    assert held(whole, weights) is None
+    assert held(part, None) is None
+    (tmp_path / "weights.bin").unlink()
+    with pytest.raises(HandledError, match=r"cannot be read.*leave them there until this has ended"):
+        held(part, weights)
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.unit
+def test_a_reduction_takes_them_in_once_so_few_nodes_are_left(tmp_path: Path) -> None:
+    model, weights = read_beside(write_chain(tmp_path, 3, 512), "give another")
+    seen: list[int] = []
+
+    def shows(candidate: onnx.ModelProto, _: str) -> bool:
+        seen.append(len(outside(candidate)))
+        return any(node.name == "/m1" for node in candidate.graph.node)
+
+    search = Search(model, shows, held=lambda found: held(found, weights))
+    assert search.run()
+    assert [node.name for node in search.best.graph.node] == ["/m1"]
+    assert [list(each.dims) for each in search.best.graph.initializer] == [[1, 1]]
+    assert seen[0] > 0
+    assert seen[-1] == 0
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.unit
+def test_numbers_are_not_compared_without_them(tmp_path: Path) -> None:
+    model, _ = read_beside(write_chain(tmp_path, 3, 512), "give another")
+    found = workarounds(model, judged(model, **unbuilt("no luck")), judged).tried
+    assert {each.uncompared for each in found if each.gain} == {
+        "no reference was computed: the model's weights stay in their files"
+    }
 
 
 @pytest.mark.unit
@@ -143,6 +222,54 @@ def test_engines_read_them_where_they_are_brought(tmp_path: Path, via: str) -> N
     own = beside(write_chain(tmp_path, 3, 512))
     found = run(own, ("rtx17", "ort117", "ort131"), via)
     assert found == {"rtx17": Class.BUILT, "ort117": Class.OK, "ort131": Class.OK}
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.integration
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("via", ["venv", "docker"])
+def test_what_is_made_of_a_model_reads_them_from_there_too(tmp_path: Path, via: Via) -> None:
+    """Turing has no product in FP32: the ladder blames no Q/DQ, FP16 helps, and one product alone shows it."""
+    needs.network()
+    if via == "docker":
+        needs.docker()
+        needs.base_image()
+    own = beside(write_chain(tmp_path, 3, 512, quantised=True))
+    target = load_matrix(ROOT / "matrix.yaml").target("rtx17-sm75")
+    given = Given(weights=own.weights)
+    every = Questions(ladder=True, leave_float="auto", workarounds=True)
+    with Tries(via=via, prepared=BuiltOrRun(given)) as tries:
+        before = tries.judged(own.variant.model_bytes(), target, own.variant.recipe)
+        (found,) = latest(Asking(own, [before], every, tries, (), given).answers())
+        assert found.blockers is not None
+        assert [each.nodes for each in found.blockers.found][:1] == [("/m0",)]
+        assert found.ladder is not None
+        assert (found.ladder.fault, found.ladder.in_half and found.ladder.in_half.classification.cls) == (
+            Fault.NO,
+            Class.BUILT,
+        )
+        assert found.workarounds is not None
+        assert found.workarounds.best is not None
+        assert found.workarounds.best.rewrite.name == "half-products"
+
+
+@pytest.mark.long
+@pytest.mark.integration
+@pytest.mark.timeout(1800)
+def test_more_than_anybody_evaluates_is_reduced_to_a_product_and_bisected(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    needs.network()
+    path, small = str(write_chain(tmp_path, 6, 5000)), tmp_path / "small.onnx"
+    where = ("--matrix", str(ROOT / "matrix.yaml"), "--via", "venv")
+    assert main(["reduce", path, "--target", "rtx17-sm75", "-o", str(small), *where]) == 0
+    assert [node.op_type for node in onnx.load(small).graph.node] == ["MatMul"]
+    assert small.stat().st_size < 1000
+    assert main(["bisect", path, "--good", "rtx16", "--bad", "rtx17", "--symptom", "numbers", *where]) == 3
+    said = capsys.readouterr().out
+    assert "no numbers were compared: " in said
+    assert main(["bisect", path, "--good", "rtx16", "--bad", "rtx17", *where]) == 1
+    assert "rtx17 is good, not bad" in capsys.readouterr().out
 
 
 @pytest.mark.long

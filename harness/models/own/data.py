@@ -54,11 +54,13 @@ class OwnPrepared(PreparedVariants):
 
     def weights(self, variant: Variant) -> Weights | None:
         """Return the weights that stay beside a variant's model."""
-        given = self._given.get(variant.name)
-        return given.weights if given else None
+        return self._given_to(variant).weights
+
+    def _given_to(self, variant: Variant) -> Given:
+        return self._given.get(variant.name, Given())
 
     def _make(self, variant: Variant, needed: Callable[[], bool]) -> Prepared | Refused:
-        given = self._given.get(variant.name, Given())
+        given = self._given_to(variant)
         fed = replace(given, calibration={}, libraries=())
         try:
             (made,) = stream(_own, variant, fed, seconds=SECONDS, memory_mib=_memory(variant), needed=needed)

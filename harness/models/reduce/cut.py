@@ -15,7 +15,7 @@ import onnx
 from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from harness.models.tensors import inferred, reads
+from harness.models.tensors import inferred, is_stored, reads
 
 #: Elements of a constant that is computed; a larger one becomes a network input.
 _MOST_ELEMENTS = 1 << 22
@@ -154,12 +154,17 @@ class Cutter:
         return tensor if known is None or known.type.tensor_type.elem_type == tensor.data_type else None
 
     def _ancestry(self, name: str) -> tuple[list[onnx.NodeProto], list[onnx.TensorProto]] | None:
-        """Return the nodes and the constants that a tensor is made of, None where a network input is among them."""
+        """Return the nodes and the constants that a tensor is made of.
+
+        None where a network input is among them, or a constant that is not in the model.
+        """
         indices: set[int] = set()
         leaves: dict[str, onnx.TensorProto] = {}
         waiting = [name]
         while waiting:
             each = waiting.pop()
+            if each in self._initializers and not is_stored(self._initializers[each]):
+                return None
             if each in self._initializers and each not in self._inputs:
                 leaves[each] = self._initializers[each]
             elif (shape := self._shape_of(each)) is not None:

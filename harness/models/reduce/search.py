@@ -47,7 +47,8 @@ class Search:
     """A search: `best` is the smallest model so far that shows it.
 
     `shows` says of a model whether it does, and `known` what it would say of models by their hash; `told` hears of
-    every try. `near` are nodes by name, about which it may be; `learned` are types that no inference tells.
+    every try. `near` are nodes by name, about which it may be; `learned` are types that no inference tells. `held`
+    returns a model with the weights that lay beside it, None as long as they are too many.
     """
 
     def __init__(  # noqa: PLR0913
@@ -60,6 +61,7 @@ class Search:
         learned: dict[str, onnx.ValueInfoProto] | None = None,
         limits: Limits = Limits(),
         told: Callable[[Step], None] = lambda _: None,
+        held: simpler.Edit = lambda _: None,
     ) -> None:
         self.best = model
         self.tries = self.remembered = self.invalid = 0
@@ -70,6 +72,7 @@ class Search:
         self._limits = limits
         self._until = time.monotonic() + limits.seconds
         self._told = told
+        self._held = held
         self._stage = ""
         self._seen: dict[str, bool] = {model_sha256(serialise(model)): False}
         self._valid = _strictest(model)
@@ -117,6 +120,8 @@ class Search:
         self._pairs()
         self._bypass()
         self._edit(simpler.fewer_outputs)
+        if self._try(self._held(self.best)):
+            self._valid = _strictest(self.best)
         self._stage = "shapes"
         self._edit(simpler.resizes)
         self._stage = "attributes"

@@ -15,7 +15,7 @@ import onnx
 from onnx import TensorProto, numpy_helper
 
 from harness.case.inputs import fed_inputs
-from harness.models.tensors import inferred, reads
+from harness.models.tensors import inferred, is_stored, reads
 
 #: Axes, shapes and the like: of these a changed value is another operation.
 _WHOLE = frozenset({TensorProto.INT32, TensorProto.INT64, TensorProto.BOOL, TensorProto.STRING})
@@ -249,7 +249,7 @@ def _renumbered(item: onnx.AttributeProto, old: int, new: int) -> bool:
 
 def _revalued(tensor: onnx.TensorProto, old: int, new: int) -> bool:
     """Put another number into a shape that is given as a constant."""
-    if tensor.data_type != TensorProto.INT64 or len(tensor.dims) != 1:
+    if tensor.data_type != TensorProto.INT64 or len(tensor.dims) != 1 or not is_stored(tensor):
         return False
     array = numpy_helper.to_array(tensor)
     if old not in array:
@@ -261,5 +261,5 @@ def _revalued(tensor: onnx.TensorProto, old: int, new: int) -> bool:
 
 
 def _plain(tensor: onnx.TensorProto) -> bool:
-    """Tell whether a tensor is of a type that NumPy itself has."""
-    return tensor.data_type not in _ODD
+    """Tell whether a tensor is in the model, and of a type that NumPy itself has."""
+    return tensor.data_type not in _ODD and is_stored(tensor)

@@ -12,7 +12,7 @@ from onnx import helper, numpy_helper
 from harness.case import effective_name
 from harness.layers.operators import dequantises, quantises
 from harness.models.cut import assembled
-from harness.models.tensors import constants_of, reads
+from harness.models.tensors import constants_of, is_stored, reads
 from harness.run.numbers import Array
 
 
@@ -67,9 +67,9 @@ class Editor:
 
     def value(self, tensor: str) -> Array | None:
         """Return the values of a tensor that is stored in the model; None for one that is not."""
-        if tensor in self._constants:
-            array: Array = numpy_helper.to_array(self._constants[tensor])
-            return array
+        stored = self._constants.get(tensor)
+        if stored is not None:
+            return numpy_helper.to_array(stored) if is_stored(stored) else None
         maker = self.maker(tensor)
         if maker is not None and maker.op_type == "Identity":
             return self.value(maker.input[0])

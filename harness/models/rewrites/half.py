@@ -16,7 +16,7 @@ from harness.case import effective_name
 from harness.layers.operators import dequantises, quantises
 from harness.models.cut import assembled
 from harness.models.rewrites.editor import Editor
-from harness.models.tensors import inferred, reads, values_of
+from harness.models.tensors import inferred, is_stored, reads, values_of
 
 _FLOAT, _HALF = TensorProto.FLOAT, TensorProto.FLOAT16
 _LARGEST = float(np.finfo(np.float16).max)
@@ -131,7 +131,7 @@ class _Halving:
         if form in self._there:
             return form
         self._there.add(form)
-        if to_half and stored is not None:
+        if to_half and stored is not None and is_stored(stored):
             values = np.clip(numpy_helper.to_array(stored), -_LARGEST, _LARGEST).astype(np.float16)
             self._new.append(numpy_helper.from_array(values, form))
         else:
