@@ -95,16 +95,23 @@ def _bisected(options: argparse.Namespace, doing: Doing) -> int:
 
     with Tries(via=options.via, prepared=prepared, told=tried) as tries:
         looking = _Looking(tries, own, symptom)
-        return _by(row, looking.between(row), said)
+        return _by(row, looking.between(row), said, timed=symptom.timed)
 
 
-def _by(row: tuple[Target, ...], ask: Callable[[Target], Told], said: Callable[[str, Told], Told]) -> int:
+def _by(
+    row: tuple[Target, ...],
+    ask: Callable[[Target], Told],
+    said: Callable[[str, Told], Told],
+    *,
+    timed: bool = False,
+) -> int:
     """Try both ends, then what lies between; print what was found and return the exit code."""
     targets = {target.name: target for target in row}
     for target, expected in ((row[0], Answer.GOOD), (row[-1], Answer.BAD)):
         told = said(target.name, ask(target))
         if told.answer is Answer.SKIP:
-            print(f"{target.name} says neither good nor bad; name another end")
+            quieter = ", or look on a quieter machine or for a larger share" if timed else ""
+            print(f"{target.name} says neither good nor bad; name another end{quieter}")
             return EXIT_INFRA
         if told.answer is not expected:
             print(

@@ -153,6 +153,22 @@ def test_a_machinery_that_fails_is_no_failure_of_the_model(
 
 
 @pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("symptom", "said"),
+    [
+        ("numbers", "rtx17 says neither good nor bad; name another end\n"),
+        ("slower:5%", "name another end, or look on a quieter machine or for a larger share\n"),
+    ],
+)
+def test_an_end_that_tells_nothing_is_named(
+    symptom: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("bisect", "model.onnx", "--good", "rtx17", "--bad", "rtx15", "--symptom", symptom)
+    assert trt_compat(*words) == 3
+    assert capsys.readouterr().out.endswith(said)
+
+
+@pytest.mark.usefixtures("folder")
 def test_a_row_of_versions_is_bisected_and_what_cannot_be_tried_is_skipped(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
