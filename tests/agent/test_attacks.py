@@ -140,13 +140,14 @@ def params(where: str) -> list[object]:
 
 
 def tried(field: Field, attack: Attack) -> None:
-    events = ask(field.session, attack.do, memory_mib=MUCH_MIB)
+    # Of a field another agent is had as soon as this one has gone.
+    agent = field.session
+    events = ask(agent, attack.do, memory_mib=MUCH_MIB)
     judge(attack, attack.container, events, emulated=field.via == "emulated")
     if attack.container == "a new agent":
         with pytest.raises(AgentLost, match="changed the limits of the agent"):
-            ask(field.session, "found")
+            ask(agent, "found")
     else:
-        agent = field.session
         assert came_of(ask(agent, "found")) == ("", [])
         assert agent is field.session
 
