@@ -8,10 +8,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from harness.api import Checked, Target, check, load_matrix, load_results, measure
+    from harness.api import (
+        Checked,
+        HandledError,
+        InfraError,
+        Target,
+        check,
+        load_matrix,
+        load_results,
+        measure,
+    )
 
 __version__ = "0.1.0"
-__all__ = ["Checked", "Target", "check", "load_matrix", "load_results", "measure"]
+__all__ = [
+    "Checked",
+    "HandledError",
+    "InfraError",
+    "Target",
+    "check",
+    "load_matrix",
+    "load_results",
+    "measure",
+]
 
 
 def __getattr__(name: str) -> object:
@@ -21,3 +39,8 @@ def __getattr__(name: str) -> object:
     from harness import api  # noqa: PLC0415
 
     return getattr(api, name)
+
+
+def __dir__() -> list[str]:
+    """Return what is public too before it is imported, for what completes names."""
+    return sorted({*globals(), *__all__})

@@ -13,7 +13,17 @@ target never raises: it is in the result.
 from harness.api.checked import Checked
 from harness.api.checking import check
 from harness.api.measuring import measure
+from harness.errors import HandledError, InfraError
 from harness.matrix import Target, load_matrix
 from harness.report.loading import load_results
 
-__all__ = ["Checked", "Target", "check", "load_matrix", "load_results", "measure"]
+__all__ = [
+    "Checked",
+    "HandledError",
+    "InfraError",
+    "Target",
+    "check",
+    "load_matrix",
+    "load_results",
+    "measure",
+]

@@ -35,7 +35,7 @@ _COLUMNS = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Checked:
     """What became of one model on each target, in the matrix's order; `assumed` are sentences on what nobody said.
 
@@ -57,6 +57,10 @@ class Checked:
             return self.by_target[target]
         except KeyError:
             raise KeyError(f"{target!r} was not asked; {did_you_mean(target, self.by_target)}") from None
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{each.cell.target.name} {each.classification.cls}" for each in self.results)
+        return f"<Checked {self.model}: {told or 'no target'}>"
 
     def __iter__(self) -> Iterator[Judged]:
         return iter(self.results)

@@ -52,7 +52,7 @@ def check(  # noqa: PLR0913  (each by its name, with a default)
     plugins: Iterable[str | Path] = (),
     want: str = "auto",
     typing: str = "graph",
-    flags: Iterable[str] = (),
+    flags: str | Iterable[str] = (),
     blockers: bool = True,
     ladder: bool = False,
     leave_float: str | Iterable[str] = "",
@@ -73,7 +73,7 @@ def check(  # noqa: PLR0913  (each by its name, with a default)
     file that is no model, for a name that is none, and for data that do not fit.
     """
     how, chosen = How(via, jobs), load_matrix(looked_up(matrix, "matrix.yaml")).only(targets)
-    wanted = _wanted(typing, flags, want, shapes or {})
+    wanted = _wanted(typing, (flags,) if isinstance(flags, str) else flags, want, shapes or {})
     own = _own(model, wanted)
     floats = leave_float if isinstance(leave_float, str) else ",".join(leave_float)
     questions = Questions(blockers, ladder, floats, workarounds)

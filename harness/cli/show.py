@@ -204,9 +204,11 @@ def _show_commands(cell: Cell, hand: ByHand, options: argparse.Namespace) -> Non
         saved = options.save or model_file(cell)
         save = shlex.join(["trt-compat", "show", cell.id, "--save", saved, *places(options, reports=False)])
         told = f"by hand, as a bug report needs it; the first line saves the model{' and the file' * bool(hand.body)}"
-        _block(told, [save, *hand.lines])
+        folder = str(Path(saved).parent)
+        there = [save, *([shlex.join(["cd", folder])] if folder != "." else [])]
+        _block(told, [*there, *hand.lines])
         *image, started = container_lines(cell.target)
-        _block("the same in the image that cells run in", [save, *image, f"{started} {hand.command}"])
+        _block("the same in the image that cells run in", [*there, *image, f"{started} {hand.command}"])
         made = made[-1:]
     _block("the engine in that image, confined as for a cell: prints its version", made)
     if cell.target.packages:

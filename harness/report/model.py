@@ -286,7 +286,7 @@ class RunView:
     on: tuple[RanOn, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Results:
     """The whole matrix; cells are in case, variant, target order, runs from the oldest on.
 
@@ -303,6 +303,10 @@ class Results:
     submissions: tuple[Contribution, ...] = ()
     #: What a check tried beyond its models as they are; plain data, as results.schema.json has it.
     further: tuple[dict[str, Any], ...] = ()
+
+    def __repr__(self) -> str:
+        measured = sum(cell.measured for cell in self.cells)
+        return f"<Results: {len(self.cells)} cells on {len(self.targets)} targets, {measured} measured>"
 
     def cell(self, case: str, variant: str, target: str) -> CellView:
         """Return one cell; KeyError if the matrix has no such cell."""

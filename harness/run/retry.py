@@ -7,6 +7,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
+from harness.case.model import Unbuildable
 from harness.errors import HandledError
 from harness.run.local import run_cells
 
@@ -55,7 +56,8 @@ def run_with_retries(  # noqa: PLR0913
     troubled: dict[str, Cell] = {}
 
     def noted(cell: Cell, outcome: Outcome, note: str) -> None:
-        if outcome.state == "infra_error":
+        # A model that cannot be built is not built later either.
+        if outcome.state == "infra_error" and not isinstance(cell.variant.build, Unbuildable):
             troubled[cell.id] = cell
         report(cell, outcome, note)
 

@@ -17,6 +17,7 @@ from harness.api.checked import Checked
 from harness.case import load_cases
 from harness.errors import HandledError
 from tests import needs
+from tests.report import factory
 
 ROOT = Path(__file__).parents[2]
 
@@ -75,6 +76,15 @@ def test_what_is_public_is_there_and_nothing_heavy_is_imported_before_it_is_aske
 
 
 @pytest.mark.unit
+def test_names_are_completed_types_are_known_and_a_result_is_told_in_a_line() -> None:
+    assert set(harness.__all__) <= set(dir(harness))
+    assert Path(harness.__file__).with_name("py.typed").is_file()
+    assert repr(Checked("m.onnx", ())) == "<Checked m.onnx: no target>"
+    assert repr(factory.results()).startswith("<Results: ")
+    assert len(repr(factory.results())) < 100
+
+
+@pytest.mark.unit
 def test_mistakes_are_sentences(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     for words, sentence in (
@@ -84,9 +94,14 @@ def test_mistakes_are_sentences(folder: Path, monkeypatch: pytest.MonkeyPatch) -
         ({"targets": "ort131", "via": "dokcer"}, "via='dokcer': is no place; did you mean 'docker'"),
         ({"targets": "ort131", "flags": ["INT88"]}, "no version of TensorRT has; did you mean 'INT8'"),
         ({"targets": "ort131", "shapes": {"nothing": (1,)}}, "has no input 'nothing'"),
+        ({"targets": "ort131", "flags": "INT88"}, "no version of TensorRT has; did you mean 'INT8'"),
         ({"targets": "ort131", "inputs": {"nothing": [1.0]}}, "has no input 'nothing'"),
+        (
+            {"targets": "ort131", "expected": {"output": [1.0]}},
+            "is .*x.* and what is expected has 1; give an array",
+        ),
     ):
-        with pytest.raises(HandledError, match=sentence):
+        with pytest.raises(harness.HandledError, match=sentence):
             harness.check("model.onnx", **words)
     with pytest.raises(HandledError, match="no node in its graph"):
         harness.check(onnx.ModelProto())

@@ -194,6 +194,7 @@ def test_the_saved_file_is_the_cells(
     assert text.startswith("# TensorRT for RTX 1.7.1.116: pip install")
     assert "parser.parse_from_file('mine.onnx')" in text
     assert "venv/bin/python mine.py" in said
+    assert said.count(f"  cd {tmp_path}\n") == 2
     assert main(["show", "conv_silu[qdq]-rtx17", "--save", str(tmp_path / "mine.py")]) == 2
     assert "name the model" in capsys.readouterr().err
 

@@ -194,6 +194,16 @@ def test_given_inputs_that_do_not_fit_are_one_sentence(given: dict[str, np.ndarr
         fitted(own, Given(given))
 
 
+def test_what_is_expected_has_the_shape_that_the_model_says() -> None:
+    own = own_model(dynamic(), "m.onnx", Wanted(), name="m")
+    fitted(own, Given(expected={"z": np.ones((7, 2), np.float32)}))
+    for shape, said in (((7, 3), "7x3"), ((2,), "2"), ((), "a scalar")):
+        with pytest.raises(
+            HandledError, match=rf"m.onnx: output 'z' is \?x2 and what is expected has {said};"
+        ):
+            fitted(own, Given(expected={"z": np.ones(shape, np.float32)}))
+
+
 def test_given_data_are_what_the_model_is_run_on_and_held_to() -> None:
     own = own_model(dynamic(), "m.onnx", Wanted(), name="m")
     inputs = {"x": np.full((1, 4), 2, np.float32), "y": np.ones((4, 2), np.float32)}

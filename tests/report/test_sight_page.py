@@ -218,6 +218,8 @@ def test_the_link_to_what_needs_attention_is_there_where_something_does(tmp_path
         text = (file / "index.html").read_text()
         assert ('href="#attention"' in text) is there
         assert ('id="attention"' in text) is there
+        assert text.count('<p class="meta urgent">') == there
+    assert "Regressed: 1. New failure: 4. " in (folder / "index.html").read_text()
 
 
 def test_fields_stand_in_line_and_badges_apart(browser: Browser, folder: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -70,11 +70,25 @@ def check_inputs(label: str, sizes: Sizes, arrays: Mapping[str, Array], option: 
 
 
 def check_expected(label: str, model: onnx.ModelProto, arrays: Mapping[str, Array]) -> None:
-    """Raise HandledError where an array is of no network output."""
-    outputs = [value.name for value in model.graph.output]
-    for name in arrays:
+    """Raise HandledError where an array is of no network output, or of another shape than the model says of it."""
+    outputs = {value.name: value.type.tensor_type for value in model.graph.output}
+    for name, array in arrays.items():
         if name not in outputs:
-            raise HandledError(f"{label}: has no output {name!r}; {did_you_mean(name, outputs)}")
+            raise HandledError(f"{label}: has no output {name!r}; {did_you_mean(name, list(outputs))}")
+        if outputs[name].HasField("shape") and not _may_be(outputs[name].shape.dim, array.shape):
+            said = [dim.dim_value if dim.HasField("dim_value") else "?" for dim in outputs[name].shape.dim]
+            own, given = ("x".join(map(str, each)) or "a scalar" for each in (said, array.shape))
+            raise HandledError(
+                f"{label}: output {name!r} is {own} and what is expected has {given}; give an array of that shape"
+            )
+
+
+def _may_be(dims: Sequence[onnx.TensorShapeProto.Dimension], shape: tuple[int, ...]) -> bool:
+    """Tell whether a shape fits one of which some extents may not be known."""
+    known = [dim.dim_value if dim.HasField("dim_value") else None for dim in dims]
+    return len(known) == len(shape) and all(
+        each in (None, extent) for each, extent in zip(known, shape, strict=True)
+    )
 
 
 def _check_one(label: str, name: str, array: Array, size: tuple[str, tuple[int, ...]], option: str) -> None:

@@ -193,7 +193,9 @@ def _uv(target: Target, arguments: Sequence[str]) -> None:
         raise InfraError(f"uv {arguments[0]} did not finish: {error}") from error
     if done.returncode == 0:
         return
-    said = " ".join(done.stderr.split())[-600:]
+    # Where it looks is not why it fails.
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("Using Python ")]
+    said = " ".join(" ".join(lines).split())[-600:]
     if "No space left on device" in said:
         raise InfraError(f"no space left for the packages of {target.name}: {said}")
     if arguments[0] == "venv":
