@@ -13,7 +13,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 #: Imported from everywhere; drawing these arrows would say nothing.
-EVERYWHERE = frozenset({"bounded", "scratch", "words", "errors", "suggest", "__init__", "__main__"})
+EVERYWHERE = frozenset({"bounded", "scratch", "text", "words", "errors", "suggest", "__init__", "__main__"})
 
 
 def imports(path: Path) -> set[str]:

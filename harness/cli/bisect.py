@@ -22,9 +22,9 @@ from harness.models.further import graph_of
 from harness.models.own import Given, load_own
 from harness.models.symptoms import Symptom, Told, agreed, check_node, parse_symptom
 from harness.models.tries import BuiltOrRun, Tries
-from harness.report.text import clip, visible
 from harness.run.provision import Unavailable, prepare
 from harness.run.provision.trust import refuse_unconfined
+from harness.text import clip, visible
 
 if TYPE_CHECKING:
     from harness.judge.cell import Judged

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.models.bench import works
 from harness.models.check import coverage
-from harness.report.text import clip, visible
+from harness.text import clip, visible
 from harness.words import PREDICATE, said
 
 if TYPE_CHECKING:

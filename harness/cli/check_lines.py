@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from harness.models.check import changes, coverage, lost_by_time, median_ms, ran, worse
-from harness.report.text import clip, visible
+from harness.text import clip, visible
 from harness.words import GOOD, PREDICATE, Class, said
 
 if TYPE_CHECKING:

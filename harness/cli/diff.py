@@ -23,8 +23,8 @@ from harness.report.labels import KINDS
 from harness.report.loading import load_results
 from harness.report.model import Results
 from harness.report.packed import results_file
-from harness.report.text import clip, visible
 from harness.suggest import did_you_mean
+from harness.text import clip, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -8,7 +8,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, TextIO
 
-from harness.report.text import clip, visible
+from harness.text import clip, visible
 
 if TYPE_CHECKING:
     from types import TracebackType

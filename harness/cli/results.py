@@ -41,8 +41,8 @@ from harness.report.suites import (
     suite_stores,
     verify_suites,
 )
-from harness.report.text import clip, visible
 from harness.run.commands import published_lines
+from harness.text import clip, visible
 from harness.words import UNJUDGED, Verdict
 
 if TYPE_CHECKING:

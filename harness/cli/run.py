@@ -39,12 +39,12 @@ from harness.judge.cell import Judged, judge_cell
 from harness.record.runs import under_way
 from harness.record.store import Store
 from harness.report import build_report
-from harness.report.text import clip, visible
 from harness.run.commands import published_lines
 from harness.run.provision.pulls import THRESHOLD_VARIABLE
 from harness.run.provision.trust import refuse_unconfined
 from harness.run.slurm import SlurmExecutor
 from harness.scratch import reap_scratch
+from harness.text import clip, visible
 from harness.words import Class, Verdict
 
 if TYPE_CHECKING:

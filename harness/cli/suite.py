@@ -15,7 +15,6 @@ from harness.models.suites import Sink, SuitePrepared, about, find_suite, suite_
 from harness.plan import select
 from harness.record.suites import SUITES, SuiteStore
 from harness.report.suites import build_suite, suite_lines
-from harness.report.text import clip, visible
 from harness.run.commands import limits, plan_environment
 from harness.run.gpus import Gpus
 from harness.run.local import run_cells
@@ -23,6 +22,7 @@ from harness.run.provision import Pulling, look_at_host
 from harness.run.provision.trust import refuse_unconfined
 from harness.run.pull_plan import PullLines, plan_pulls
 from harness.run.target import TargetRunner
+from harness.text import clip, visible
 from harness.words import Class
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
-from harness.report.text import visible
+from harness.text import visible
 
 if TYPE_CHECKING:
     from rich.console import Console

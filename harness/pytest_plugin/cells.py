@@ -7,12 +7,13 @@ unexpected pass an XPASS. Infrastructure trouble is an error of the item's set-u
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import threading
 from collections.abc import Generator, Iterable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling
@@ -24,15 +25,16 @@ from harness.judge.explain import explain
 from harness.matrix import load_matrix
 from harness.plan import Cell, all_cells
 from harness.pytest_plugin import FILE, is_matrix, named_matrix
-from harness.pytest_plugin.options import cases_folder, matrix_name, named
+from harness.pytest_plugin.collected import COLLECTED, Collected, OnTarget, Terminated
+from harness.pytest_plugin.options import PULL_GB, cases_folder, matrix_name, named
 from harness.pytest_plugin.reporter import REUSED, Reporter
-from harness.pytest_plugin.run import RUN, Run, Terminated
-from harness.pytest_plugin.suite import SuiteFile, SuiteItem
 from harness.record.outcome import Outcome
-from harness.report.text import visible
-from harness.run.provision.pulls import threshold
 from harness.suggest import did_you_mean
+from harness.text import visible
 from harness.words import Class, Verdict
+
+if TYPE_CHECKING:
+    from harness.pytest_plugin.run import Run
 
 _BEFORE = pytest.StashKey[Any]()
 #: The ids of all cells that were collected.
@@ -70,8 +72,11 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     """Collect a matrix: its cells, or with `--suite` the models of a suite on its targets."""
     named = named_matrix(parent.config)
     if file_path == named if named else file_path.name == FILE and is_matrix(file_path):
-        kind = SuiteFile if parent.config.getoption("compat_suite") else MatrixFile
-        return kind.from_parent(parent, path=file_path)
+        if not parent.config.getoption("compat_suite"):
+            return MatrixFile.from_parent(parent, path=file_path)
+        from harness.pytest_plugin.suite import SuiteFile  # noqa: PLC0415  (takes its time, and few ask for it)
+
+        return SuiteFile.from_parent(parent, path=file_path)
     return None
 
 
@@ -89,15 +94,18 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
             raise
         where = f"in {cases_folder(session.config)}; {did_you_mean(lacking, ids)}"
         raise pytest.UsageError(f"no cell {lacking!r} {where}; --cases=FOLDER names other cases") from error
+    finally:
+        # All of it stays until the end, where pytest looks for garbage several times: half a second for 10,000 cells.
+        gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Order cells by target, one warm environment after the other; everything else keeps its place before them."""
-    cells = [item for item in items if isinstance(item, CellItem | SuiteItem)]
+    cells = [item for item in items if isinstance(item, OnTarget)]
     targets = list(dict.fromkeys(item.cell.target.name for item in cells))
     cells.sort(key=lambda item: targets.index(item.cell.target.name))
-    items[:] = [*(item for item in items if not isinstance(item, CellItem | SuiteItem)), *cells]
+    items[:] = [*(item for item in items if not isinstance(item, OnTarget)), *cells]
 
 
 class MatrixFile(pytest.File):
@@ -111,20 +119,23 @@ class MatrixFile(pytest.File):
             cases = load_cases(folder)
             for name in self.config.getoption("compat_require"):
                 matrix.target(name)
-            threshold()
+            if PULL_GB in os.environ:
+                from harness.run.provision.pulls import threshold  # noqa: PLC0415  (as above)
+
+                threshold()
         except HandledError as error:
             raise self.CollectError(visible(str(error))) from error
         words = {target.name for target in matrix} | {target.engine.value for target in matrix}
         for word in sorted(words | {case.name for case in cases}):
             self.config.addinivalue_line("markers", f"{word}: cells of {word}")
         cells = all_cells(matrix, cases)
-        self.config.stash.setdefault(RUN, Run(self.config)).know(folder, cases, cells)
+        self.config.stash.setdefault(COLLECTED, Collected(self.config)).know(folder, cases, cells)
         self.config.stash.setdefault(_IDS, []).extend(cell.id for cell in cells)
         for cell in cells:
             yield CellItem.from_parent(self, name=cell.id, cell=cell, folder=folder)
 
 
-class CellItem(pytest.Item):
+class CellItem(OnTarget):
     """One cell as a test item."""
 
     def __init__(self, *, cell: Cell, folder: Path, **rest: Any) -> None:  # noqa: ANN401  (pytest's own arguments)
@@ -137,7 +148,7 @@ class CellItem(pytest.Item):
 
     def setup(self) -> None:
         """Run the cell and record it, or take what is recorded; infrastructure trouble is an error here."""
-        run = self.config.stash[RUN]
+        run = self.config.stash[COLLECTED].run
         try:
             cell, outcome = self.cell, run.earlier(self.cell, self.folder)
         except (HandledError, InfraError) as error:
@@ -214,10 +225,10 @@ def pytest_runtest_makereport(
 
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     """End a target's agent with its last cell."""
-    if isinstance(item, CellItem | SuiteItem) and not (
-        isinstance(nextitem, CellItem | SuiteItem) and nextitem.cell.target is item.cell.target
+    if isinstance(item, OnTarget) and not (
+        isinstance(nextitem, OnTarget) and nextitem.cell.target is item.cell.target
     ):
-        item.config.stash[RUN].close()
+        item.config.stash[COLLECTED].close()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -233,8 +244,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """End what an interrupted run left."""
-    if RUN in config.stash:
-        config.stash[RUN].close()
+    if COLLECTED in config.stash:
+        config.stash[COLLECTED].close()
     if _BEFORE in config.stash:
         signal.signal(signal.SIGTERM, config.stash[_BEFORE])
 

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.pytest_plugin import FILE, given_path
-from harness.run.provision.pulls import THRESHOLD_VARIABLE
 from harness.shipped import shipped
 
 if TYPE_CHECKING:
     import pytest
 
 _CASES = "cases"
+#: As harness.run.provision.pulls has it, which loads Docker's SDK.
+PULL_GB = "TRT_COMPAT_PULL_GB"
 
 
 def options() -> dict[str, dict[str, Any]]:
@@ -52,7 +53,7 @@ def options() -> dict[str, dict[str, Any]]:
         },
         "--pull": {
             "action": "store_true",
-            "help": f"pull large images too: those above {THRESHOLD_VARIABLE} (default: 2 GB), or of unknown size",
+            "help": f"pull large images too: those above {PULL_GB} (default: 2 GB), or of unknown size",
         },
         "--cached": {
             "action": "store_true",

@@ -17,18 +17,11 @@ from _pytest.junitxml import xml_key
 from harness.case import load_cases
 from harness.errors import HandledError, described
 from harness.matrix import load_matrix
+from harness.pytest_plugin.collected import COLLECTED, Terminated
 from harness.pytest_plugin.options import cases_folder, matrix_name, reports_folder
-from harness.pytest_plugin.run import RUN, Terminated
 from harness.record.runs import LastRun
-from harness.record.store import Store
 from harness.record.suites import SUITES
-from harness.report import build_report, settle_report
-from harness.report.suites import build_suites
-from harness.report.text import visible
-from harness.run.commands import published_lines
-from harness.run.made_of import made_of_project, made_of_report
-from harness.run.prepare_in_child import with_models
-from harness.run.pull_plan import plan_pulls
+from harness.text import visible
 
 #: The property of a cell's report that names the run which its outcome was taken from.
 REUSED = "reused"
@@ -62,6 +55,8 @@ class Reporter:
             self._announce(ids)
 
     def _announce(self, nodeids: list[str]) -> None:
+        from harness.run.pull_plan import plan_pulls  # noqa: PLC0415  (takes its time, and collecting needs none of it)
+
         self._announced = True
         terminal: Any = self._config.pluginmanager.getplugin("terminalreporter")
         cells = [nodeid.partition("::") for nodeid in nodeids]
@@ -108,17 +103,17 @@ class Reporter:
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:
         """Write the report on all that the store holds, once every agent and xdist's workers have ended."""
-        if RUN in self._config.stash:
-            self._run = self._config.stash[RUN].id
-            self._config.stash[RUN].close()
+        if COLLECTED in self._config.stash:
+            self._run = self._config.stash[COLLECTED].id
+            self._config.stash[COLLECTED].close()
         yield
         if self._terminated:
             session.exitstatus = 128 + signal.SIGTERM
         try:
             for path in sorted(self._matrices):
                 self._report(path, cases_folder(self._config))
-            for path in sorted(self._suites):
-                build_suites(load_matrix(path), self._folder)
+            if self._suites:
+                self._report_suites()
         except HandledError as error:
             self._complaint = str(error)
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
@@ -126,7 +121,19 @@ class Reporter:
             self._complaint = described(error)
             session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
 
+    def _report_suites(self) -> None:
+        from harness.report.suites import build_suites  # noqa: PLC0415  (as above)
+
+        for path in sorted(self._suites):
+            build_suites(load_matrix(path), self._folder)
+
     def _report(self, path: Path, folder: Path) -> None:
+        from harness.record.store import Store  # noqa: PLC0415  (as above)
+        from harness.report import build_report, settle_report  # noqa: PLC0415
+        from harness.run.commands import published_lines  # noqa: PLC0415
+        from harness.run.made_of import made_of_project, made_of_report  # noqa: PLC0415
+        from harness.run.prepare_in_child import with_models  # noqa: PLC0415
+
         known, matrix = load_cases(folder), load_matrix(path)
         project = made_of_project(path, folder)
 

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import uuid
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from harness.pytest_plugin.options import reports_folder
 from harness.record.store import Store
-from harness.report.text import visible
 from harness.run.gpus import Gpus
 from harness.run.kept_models import keep_models, known_models, made_of
 from harness.run.local import reap_orphans
@@ -21,27 +17,26 @@ from harness.run.provision import Pulling
 from harness.run.pull_plan import PullLines
 from harness.run.reuse import answering, keys_of
 from harness.run.target import TargetRunner
+from harness.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from harness.case import Case, Variant
+    import pytest
+
+    from harness.case import Variant
     from harness.plan import Cell
+    from harness.pytest_plugin.collected import Collected
     from harness.record.outcome import Outcome
     from harness.run.kept_models import Hashes
-
-
-class Terminated(KeyboardInterrupt):
-    """SIGTERM came: pytest is to end as if interrupted, its agents with it."""
 
 
 class Run:
     """What the cells of one pytest process share: the store and the one warm target."""
 
-    def __init__(self, config: pytest.Config) -> None:
-        # Under xdist each worker has its own file in the store, and all of them one run id.
+    def __init__(self, config: pytest.Config, collected: Collected) -> None:
         worker: dict[str, Any] = getattr(config, "workerinput", {})
-        self.id = str(worker.get("testrunuid") or uuid.uuid4().hex)[:12]
+        self.id, self._cases, self._cells = collected.id, collected.cases, collected.cells
         self.store = Store(reports_folder(config), run=self.id, worker=worker.get("workerid", "main"))
         self.via = config.getoption("compat_via")
         self.ignore_needs = config.getoption("compat_ignore_needs")
@@ -51,8 +46,6 @@ class Run:
         # "gw3" unless `--tx` names the workers.
         self._gpus = Gpus(int("".join(filter(str.isdecimal, worker.get("workerid", ""))) or 0))
         self._fresh = config.getoption("compat_fresh")
-        self._cases: dict[Path, tuple[Case, ...]] = {}
-        self._cells: list[Cell] = []
         #: What there is already, by target; and by cell in it.
         self._earlier: dict[int, dict[str, Outcome]] = {}
         self._outcomes: tuple[Outcome, ...] | None = None
@@ -62,11 +55,6 @@ class Run:
     def prepare(self, prepared: PreparedVariants) -> None:
         """Take what makes variants ready, where that is not their own `build`."""
         self._prepared = prepared
-
-    def know(self, folder: Path, cases: tuple[Case, ...], cells: tuple[Cell, ...]) -> None:
-        """Keep the cases of a folder, whose models are built when the first of their cells is run, and the cells."""
-        self._cases[folder] = cases
-        self._cells += cells
 
     def earlier(self, cell: Cell, folder: Path) -> Outcome | None:
         """Return the outcome of an earlier run that need not be made anew."""
@@ -139,7 +127,3 @@ def _printer(config: pytest.Config) -> Callable[[str], None]:
                 terminal.write_line(visible(text))
 
     return say
-
-
-#: Where a process keeps its `Run`.
-RUN = pytest.StashKey[Run]()

@@ -17,12 +17,12 @@ from harness.errors import HandledError, InfraError
 from harness.history.suites import suite_history
 from harness.matrix import load_matrix
 from harness.models.suites import Sink, SuitePrepared, about, find_suite, suite_cells
+from harness.pytest_plugin.collected import COLLECTED, Collected, OnTarget
 from harness.pytest_plugin.options import reports_folder
-from harness.pytest_plugin.run import RUN, Run
 from harness.record.suites import SUITES, SuiteStore
 from harness.report.suites import judge_item
 from harness.report.suites.compare import class_of
-from harness.report.text import clip, visible
+from harness.text import clip, visible
 from harness.words import GOOD, Class
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class SuiteFile(pytest.File):
             items = tuple(suite.items())
         except HandledError as error:
             raise self.CollectError(visible(str(error))) from error
-        run = self.config.stash.setdefault(RUN, Run(self.config))
+        run = self.config.stash.setdefault(COLLECTED, Collected(self.config)).run
         run.prepare(SuitePrepared(items))
         session = SuiteSession(self.config, suite, items, run.id)
         for word in sorted({target.name for target in matrix} | {target.engine.value for target in matrix}):
@@ -76,7 +76,7 @@ class SuiteSession:
         return {run.target: run.ended for run in suite_history(self._reports, self._suite)}
 
 
-class SuiteItem(pytest.Item):
+class SuiteItem(OnTarget):
     """One model on one target as a test item."""
 
     def __init__(self, *, cell: Cell, shared: SuiteSession, **rest: Any) -> None:  # noqa: ANN401  (pytest's own arguments)
@@ -90,7 +90,7 @@ class SuiteItem(pytest.Item):
     def setup(self) -> None:
         """Build the model, run it where that can be done, and record it."""
         try:
-            outcome, log = self.config.stash[RUN].runner(self.cell).run(self.cell)
+            outcome, log = self.config.stash[COLLECTED].run.runner(self.cell).run(self.cell)
             outcome = self._shared.sink.append(outcome, log)
         except OSError as error:
             pytest.fail(f"{self._shared.store.path}: cannot be written: {error.strerror}", pytrace=False)

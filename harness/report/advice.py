@@ -6,7 +6,7 @@ from functools import cache
 
 from harness.judge.diagnosis import Diagnosis, in_general, load_signatures
 from harness.report.model import Advice
-from harness.report.text import clip
+from harness.text import clip
 
 
 def advice_of(found: Diagnosis) -> Advice:

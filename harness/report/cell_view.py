@@ -14,7 +14,7 @@ from harness.report.advice import advice_of
 from harness.report.by_gpu import GpuResult
 from harness.report.compare.ranges import chip
 from harness.report.model import CellView, Timing
-from harness.report.text import clip, tail
+from harness.text import clip, tail
 from harness.words import Class, said
 
 if TYPE_CHECKING:

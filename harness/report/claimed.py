@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harness.report.products import GENERATIONS
-from harness.report.text import clip
+from harness.text import clip
 from harness.words import PREDICATE, Class, Grade
 
 if TYPE_CHECKING:

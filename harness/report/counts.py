@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.report.labels import BUCKETS, MARKS, UNEXPECTED, bucket
-from harness.report.text import listed
+from harness.text import listed
 from harness.words import GOOD, Grade
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from harness.judge.texts import load_texts
 from harness.report.claimed import seen_by
 from harness.report.compare.sides import side
 from harness.report.page.columns import NO_GPU, gpus_of
-from harness.report.text import listed
+from harness.text import listed
 from harness.words import GOOD, UNJUDGED, Class, Engine, Grade, Role
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import jsonschema
 
 from harness.bounded import SMALL, parse_json, read_bytes
 from harness.errors import HandledError
-from harness.report.text import clip
+from harness.text import clip
 from harness.words import PREDICATE, Class, said
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.history.latency import NEEDED
 from harness.report.labels import MARKS
-from harness.report.text import milliseconds
+from harness.text import milliseconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

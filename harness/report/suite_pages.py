@@ -12,7 +12,7 @@ from harness.bounded import parse_json, read_bytes
 from harness.errors import HandledError
 from harness.record.suites import SUITES
 from harness.report.packed import content, twin
-from harness.report.text import visible
+from harness.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

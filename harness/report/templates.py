@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import jinja2
 from markupsafe import Markup
 
-from harness.report.text import visible
+from harness.text import visible
 
 if TYPE_CHECKING:
     from pathlib import Path

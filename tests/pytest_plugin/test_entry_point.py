@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harness.cli import main
+from harness.pytest_plugin import options
+from harness.run.provision import pulls
 from tests.cli import project
 from tests.test_package import installed, library
 
@@ -80,6 +82,21 @@ def test_an_own_matrix_is_collected_beside_the_repositorys_tests(library: Path, 
     assert collected(library, own, CELLS[0]) == CELLS[:1]
     (own / "conftest.py").write_text('pytest_plugins = ["harness.pytest_plugin"]\n')
     assert collected(library, own, "--via=venv") == ["test_own.py::test_own", *CELLS]
+
+
+def test_what_runs_cells_is_not_loaded_to_collect_them(library: Path, own: Path) -> None:
+    """It takes most of a second."""
+    heavy = ("docker", "requests", "jinja2", "harness.report", "harness.run", "harness.models")
+    (own / "conftest.py").write_text(
+        f"import sys\n\ndef pytest_unconfigure():\n    print('loaded:', {{*{heavy}}} & set(sys.modules))\n"
+    )
+    done = run(library, own, "--collect-only", "-k", "relu")
+    assert "toy[relu]-ort131" in done.stdout
+    assert "loaded: set()" in done.stdout
+
+
+def test_the_variable_that_is_told_is_the_one_that_is_read() -> None:
+    assert options.PULL_GB == pulls.THRESHOLD_VARIABLE
 
 
 def test_an_option_that_a_conftest_has_stays_its_own(library: Path, own: Path) -> None:

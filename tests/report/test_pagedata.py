@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import onnx
 import pytest
 
-from harness.report import text
+from harness import text
 from harness.report.page import models
 from harness.report.page.models import held
 from harness.report.page.packing import columns, pack, squeeze, unsqueezed

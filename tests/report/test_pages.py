@@ -22,7 +22,7 @@ from harness.report.page import packing
 from harness.report.page.data import page_data, unpacked
 from harness.report.page.html import render
 from harness.report.page.packing import unsqueezed
-from harness.report.text import clip, tail, visible
+from harness.text import clip, tail, visible
 from harness.words import Class, Verdict
 from tests.report import factory
 from tests.report.poison import SAFE, everywhere

@@ -17,7 +17,7 @@ from harness.report.model import Results
 from harness.report.packed import content, results_file
 from harness.report.page.html import _STEP_ROWS, _shared, _together, render
 from harness.report.results import assemble
-from harness.report.text import clip
+from harness.text import clip
 from harness.words import Class
 from tests.report import factory
 from tests.report.browsing import Opened, cell, panel, rows, settled

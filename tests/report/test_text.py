@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from harness.report.text import milliseconds
+from harness.text import milliseconds
 
 pytestmark = pytest.mark.unit
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from harness.layers.datatype import same_precision
 from harness.report.compare.kinds import Kind, pace
-from harness.report.text import milliseconds
+from harness.text import milliseconds
 from harness.words import Grade, Precision, said
 
 if TYPE_CHECKING:

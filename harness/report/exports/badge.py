@@ -9,7 +9,7 @@ from markupsafe import escape
 
 from harness.report.counts import counts
 from harness.report.labels import drawn_as
-from harness.report.text import visible
+from harness.text import visible
 from harness.words import GOOD
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import io
 from typing import TYPE_CHECKING
 
 from harness.report.labels import bucket
-from harness.report.text import visible
+from harness.text import visible
 
 if TYPE_CHECKING:
     from harness.case import Expectation

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from harness.report.by_gpu import disagreement
 from harness.report.labels import BUCKETS, bucket
-from harness.report.text import clip, visible
+from harness.text import clip, visible
 
 if TYPE_CHECKING:
     from harness.report.model import CellView, Results, TargetView

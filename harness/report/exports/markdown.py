@@ -11,7 +11,7 @@ from harness.report.compare.grouped import ChangeGroup, grouped
 from harness.report.counts import clusters, counts, nobody_ran
 from harness.report.labels import BUCKETS, MARKS, bucket
 from harness.report.past import NEWS, news
-from harness.report.text import capital, clip, visible
+from harness.text import capital, clip, visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

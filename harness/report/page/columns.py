@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal
 
 from harness.engines import ENGINES
-from harness.report.text import clip
+from harness.text import clip
 from harness.words import UNJUDGED, Engine
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from harness.report import past
 from harness.report.advice import general_advice
 from harness.report.claimed import says, source
 from harness.report.labels import BUCKETS, CLAIMED, MARKS, bucket, drawn_as
-from harness.report.text import capital
+from harness.text import capital
 from harness.words import UNJUDGED, Grade
 
 if TYPE_CHECKING:

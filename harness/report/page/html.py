@@ -33,7 +33,7 @@ from harness.report.page.unknown import questions, told_spans
 from harness.report.past import NEWS, TREND_MARKS, day, news
 from harness.report.project import addresses
 from harness.report.templates import environment, policy
-from harness.report.text import capital, clip, visible
+from harness.text import capital, clip, visible
 from harness.words import Class, Engine
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from harness.report.compare.kinds import fails
 from harness.report.labels import BUCKETS, CLAIMED, CORNERS, MARKS, bucket, drawn_as
 from harness.report.page import gpus
 from harness.report.page.query import states
-from harness.report.text import capital, clip, milliseconds, visible
+from harness.text import capital, clip, milliseconds, visible
 from harness.words import GOOD, Grade, Precision, said
 
 if TYPE_CHECKING:

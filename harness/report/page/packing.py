@@ -14,7 +14,7 @@ import math
 import zlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harness.report.text import visible
+from harness.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -9,7 +9,7 @@ from harness.report.errors import error_entries
 from harness.report.site import paths
 from harness.report.site.facts import lines, signatures
 from harness.report.site.material import Page, guesses, told
-from harness.report.text import clip
+from harness.text import clip
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

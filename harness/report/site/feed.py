@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from harness.report.past import NEWS, news
 from harness.report.site import paths
-from harness.report.text import clip, visible
+from harness.text import clip, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

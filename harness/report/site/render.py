@@ -17,7 +17,7 @@ from harness.report.site import paths
 from harness.report.site.facts import apart, signatures
 from harness.report.site.titles import LONGEST_DESCRIPTION, LONGEST_TITLE
 from harness.report.templates import environment
-from harness.report.text import clip, milliseconds, visible
+from harness.text import clip, milliseconds, visible
 
 if TYPE_CHECKING:
     from harness.report.site.material import Material, Page

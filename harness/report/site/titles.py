@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from harness.engines import ENGINES
 from harness.report.site.facts import lines
-from harness.report.text import clip
+from harness.text import clip
 from harness.words import GOOD, Class, Engine
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from harness.report.labels import MARKS
 from harness.report.past import day
 from harness.report.templates import environment, policy
-from harness.report.text import capital, clip
+from harness.text import capital, clip
 from harness.words import Class
 
 if TYPE_CHECKING:

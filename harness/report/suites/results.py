@@ -18,7 +18,7 @@ from harness.record.speaking import latest
 from harness.report.model import Advice
 from harness.report.suites.compare import compare
 from harness.report.suites.model import Ending, Pair, SuiteModel, SuiteResults, SuiteTarget
-from harness.report.text import clip, visible
+from harness.text import clip, visible
 from harness.words import Class
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.report.text import visible
+from harness.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

@@ -1,0 +1,58 @@
+"""What was collected, and what runs it: the latter takes most of a second to load, and is loaded for the first cell."""
+
+from __future__ import annotations
+
+import uuid
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from harness.case import Case
+    from harness.plan import Cell
+    from harness.pytest_plugin.run import Run
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came: pytest is to end as if interrupted, its agents with it."""
+
+
+class OnTarget(pytest.Item):
+    """An item that runs on a target, which those after it on the same target find warm."""
+
+    cell: Cell
+
+
+class Collected:
+    """The cells that one pytest process has collected, and their run."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        # Under xdist each worker has its own file in the store, and all of them one run id.
+        worker: dict[str, Any] = getattr(config, "workerinput", {})
+        self.id = str(worker.get("testrunuid") or uuid.uuid4().hex)[:12]
+        self.cases: dict[Path, tuple[Case, ...]] = {}
+        self.cells: list[Cell] = []
+        self._config = config
+
+    def know(self, folder: Path, cases: tuple[Case, ...], cells: tuple[Cell, ...]) -> None:
+        """Keep the cases of a folder, whose models are built when the first of their cells is run, and the cells."""
+        self.cases[folder] = cases
+        self.cells += cells
+
+    @cached_property
+    def run(self) -> Run:
+        """Return what the cells share that are run."""
+        from harness.pytest_plugin.run import Run  # noqa: PLC0415  (engines' machinery and Docker's SDK)
+
+        return Run(self._config, self)
+
+    def close(self) -> None:
+        """End the warm target, where there is one."""
+        if "run" in vars(self):
+            self.run.close()
+
+
+#: Where a process keeps what it has collected.
+COLLECTED = pytest.StashKey[Collected]()
