@@ -25,6 +25,7 @@ from harness.models.tries import BuiltOrRun, Tries
 from harness.run.provision import Unavailable, prepare
 from harness.run.provision.trust import refuse_unconfined
 from harness.text import clip, visible
+from harness.words import Class
 
 if TYPE_CHECKING:
     from harness.judge.cell import Judged
@@ -149,11 +150,11 @@ class _Looking:
         def told(target: Target) -> Told:
             ends = [self._of(end) for end in (row[0], row[-1])]
             for seen in ends:
-                if not ran(seen[0]):
+                if not _answers(seen[0]):
                     name, reason = seen[0].cell.target.name, seen[0].classification.reason
                     raise InfraError(f"{name} cannot be tried here: {reason}")
             seen = self._of(target)
-            if not ran(seen[0]):
+            if not _answers(seen[0]):
                 return Told(Answer.SKIP, f"cannot be tried here: {seen[0].classification.reason}")
             good, bad = (end[len(end) // 2] for end in ends)
             return agreed([self._symptom.told(each, good, bad) for each in seen])
@@ -168,6 +169,11 @@ class _Looking:
             judged = [self._tries.judged(model, target, recipe) for _ in range(times)]
             self._seen[target.name] = sorted(judged, key=lambda each: median_ms(each) or 0.0)
         return self._seen[target.name]
+
+
+def _answers(judged: Judged) -> bool:
+    """Tell whether a target says anything of the model; one that asks for a GPU first does not."""
+    return ran(judged) and judged.classification.cls is not Class.NEEDS_GPU_TO_BUILD
 
 
 class _Script:

@@ -62,6 +62,8 @@ def check_usage(options: argparse.Namespace, models: Sequence[OwnModel]) -> None
         questions(options).named(model)
     if options.write is None:
         return
+    if any(options.write.exists() and options.write.samefile(each) for each in options.models):
+        raise HandledError(f"--write {options.write}: is the model itself; give another place")
     if bool(options.leave_float) == options.try_workarounds:
         raise HandledError(
             "--write writes what one of --leave-float and --try-workarounds found; give one of them"

@@ -75,6 +75,7 @@ def told(judged: Sequence[Judged], steps: Iterable[tuple[Judged, Judged]]) -> It
     for step in steps:
         yield from between(*step, several=several)
     yield from _advice(judged)
+    yield from _uncompared(judged)
     yield from _not_run(judged)
 
 
@@ -116,16 +117,23 @@ def _advice(judged: Sequence[Judged]) -> Iterator[str]:
                 yield f"  proof {', '.join(found.advice_variants)}"
 
 
+def _uncompared(judged: Sequence[Judged]) -> Iterator[str]:
+    """Yield why numbers of what ran were not compared, once a reason."""
+    return _by_reason("numbers not compared", ((each, each.outcome.uncompared) for each in judged))
+
+
 def _not_run(judged: Sequence[Judged]) -> Iterator[str]:
     """Yield why targets said nothing, once a reason."""
-    reasons: dict[str, list[str]] = {}
-    for each in judged:
-        if not ran(each):
-            names = reasons.setdefault(_short(each.classification.reason), [])
-            if each.cell.target.name not in names:
-                names.append(each.cell.target.name)
+    return _by_reason("not run", ((each, "" if ran(each) else each.classification.reason) for each in judged))
+
+
+def _by_reason(what: str, found: Iterable[tuple[Judged, str]]) -> Iterator[str]:
+    reasons: dict[str, dict[str, None]] = {}
+    for each, reason in found:
+        if reason:
+            reasons.setdefault(_short(reason), {})[each.cell.target.name] = None
     for reason, names in reasons.items():
-        yield f"not run: {', '.join(names)}: {reason}"
+        yield f"{what}: {', '.join(names)}: {reason}"
 
 
 def _short(text: str) -> str:

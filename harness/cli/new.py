@@ -7,6 +7,7 @@ from pathlib import Path
 
 from harness.cli.common import EXIT_OK
 from harness.cli.reduce import add_recipe, wanted
+from harness.errors import HandledError
 from harness.models.case_file import About, add_case, case_name, case_text, loaded
 from harness.models.own import load_own
 
@@ -32,6 +33,10 @@ def new(options: argparse.Namespace) -> int:
     path = options.cases / f"{options.name}.py"
     name = case_name(path)
     own = load_own(options.model, wanted(options), name="reported")
+    if own.weights is not None:
+        raise HandledError(
+            f"{options.model}: has {own.weights} of weights, too many for a case; `trt-compat reduce` makes it small"
+        )
     about = About(name, _TITLE, f"A model of {len(own.nodes)} nodes.", options.issue)
     text = case_text(own.variant.build(), about, own.variant.recipe)
     loaded(text, name)

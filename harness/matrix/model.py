@@ -197,7 +197,10 @@ class Matrix:
             if target.name == name:
                 return target
         names = [target.name for target in self.targets]
-        raise HandledError(f"{self.path} has no target {name!r}; {did_you_mean(name, names)}")
+        several = (
+            "name each of them alone" if set(name.split(",")) <= set(names) else did_you_mean(name, names)
+        )
+        raise HandledError(f"{self.path} has no target {name!r}; {several}")
 
     def only(self, names: str | Iterable[str]) -> Matrix:
         """Return the matrix of the targets of these names, in its own order; all of it where there is no name.

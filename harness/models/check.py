@@ -113,7 +113,10 @@ def worse(before: Judged, after: Judged) -> frozenset[Trouble]:
     """Return the troubles of the later side that the earlier one does not have.
 
     INT8 is worse as soon as one node that ran in a narrow type before does not any more, whatever else was lost before.
+    Of a model that was not built before nothing is taken away.
     """
+    if Trouble.BUILD in troubles(before):
+        return frozenset()
     found = set(troubles(after) - troubles(before))
     if any(change.loses for change in changes(before, after)) and after.demanded:
         found.add(Trouble.INT8_LOSS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import onnx
@@ -18,7 +19,6 @@ from harness.run.weights import Weights
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
 #: Bytes of a model above which no reference is computed: the evaluator would take minutes and many times the memory.
 MOST_EVALUATED = 512 << 20
@@ -78,7 +78,11 @@ def _refusing(file: Path, remedy: str) -> Iterator[None]:
     except DecodeError as error:
         raise HandledError(f"{file}: is no ONNX model ({error}); {remedy}") from error
     except (OSError, ValueError, onnx.checker.ValidationError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        reason = str(error)
+        if isinstance(error, OSError) and error.strerror:
+            # Of what lies beside it too.
+            other = f"{error.filename}: " if error.filename and Path(error.filename) != file else ""
+            reason = f"{other}{error.strerror}"
         raise HandledError(f"{file}: cannot be read ({reason}); {remedy}") from error
 
 

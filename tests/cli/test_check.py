@@ -78,6 +78,10 @@ def test_cases_that_were_only_found_cost_the_hints_when_they_are_another_tool_s(
         (("--json", "cases"), "--json cases: cannot be written: Is a directory; give another file"),
         (("--json", "nowhere/out.json"), "--json nowhere/out.json: cannot be written: No such file"),
         (("--write", "nowhere/x.onnx", "--leave-float", "auto"), "--write nowhere/x.onnx: cannot be written"),
+        (
+            ("--write", "m.onnx", "--leave-float", "auto"),
+            "--write m.onnx: is the model itself; give another place",
+        ),
         (("--flag", "INT88"), "--flag names the builder flag 'INT88', which no version of TensorRT has"),
         (("--jobs", "0"), "'0' is no whole number above 0"),
     ],

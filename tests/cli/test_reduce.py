@@ -14,11 +14,12 @@ from harness.case import Recipe, load_cases
 from harness.cli import main
 from harness.judge.cell import Judged, judge_cell
 from harness.layers import asked
-from harness.matrix import Target
+from harness.matrix import Target, load_matrix
 from harness.models.own import Wanted
 from harness.plan import Cell
 from harness.record.outcome import ParserError
 from harness.run.provision import Environment, Unavailable
+from harness.words import Class
 from tests.models.test_check import judged as built
 from tests.models.test_reduce import chain, ops
 
@@ -150,6 +151,18 @@ def test_a_machinery_that_fails_is_no_failure_of_the_model(
     assert "nothing can be said of a model on rtx15: the agent was lost" in capsys.readouterr().err
     assert trt_compat("bisect", "model.onnx", "--good", "rtx17", "--bad", "rtx15") == 3
     assert "rtx15 cannot be tried here: the agent was lost" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("folder")
+def test_an_end_that_asks_for_a_gpu_says_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A build that nobody could try is no good one."""
+    seen = Engine().own(onnx.load("model.onnx"), load_matrix(ROOT / "matrix.yaml").target("rtx17"), Wanted())
+    asks = replace(seen, classification=replace(seen.classification, cls=Class.NEEDS_GPU_TO_BUILD))
+    monkeypatch.setattr(Engine, "judged", lambda *_: asks)
+    assert trt_compat("bisect", "model.onnx", "--good", "rtx17", "--bad", "rtx15") == 3
+    assert "rtx17 cannot be tried here" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("folder")

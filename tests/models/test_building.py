@@ -49,7 +49,7 @@ def test_the_first_axis_are_batches_and_an_array_of_the_inputs_shape_is_one() ->
             {FED.name: np.zeros((5, *SHAPE[:-1], SHAPE[-1] + 1), np.float32)},
             "a batch of input .* give BATCHESx",
         ),
-        ({FED.name: np.zeros((0, *SHAPE), np.float32)}, "a batch of input"),
+        ({FED.name: np.zeros((0, *SHAPE), np.float32)}, "(a|no) batch of input"),
         ({FED.name: np.zeros((5, *SHAPE), np.float64)}, "convert it with astype"),
     ],
 )

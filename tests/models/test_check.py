@@ -63,6 +63,13 @@ def test_nodes_that_lost_their_precision_come_by_what_they_take() -> None:
     assert [(lost.node, taken) for lost, taken in untimed] == [("/a", None), ("/b", None)]
 
 
+def test_why_numbers_were_not_compared_is_told_once() -> None:
+    found = [judged("int8", "int8", name=name, uncompared="no reference") for name in ("old", "new")]
+    assert [line for line in told(found, ()) if "compared" in line] == [
+        "numbers not compared: old, new: no reference"
+    ]
+
+
 def test_a_float_that_becomes_another_is_told_of_what_multiplies_and_is_no_loss() -> None:
     before, after = judged("fp16", "int8", "fp16", name="old"), judged("fp32", "int8", "fp32")
     assert [each.node for each in changes(before, after)] == ["/a"]
@@ -73,6 +80,7 @@ def test_a_failed_build_is_worse_than_any_engine_and_says_nothing_of_nodes() -> 
     before, after = judged("int8", "int8", name="old"), judged(failed_phase="build", layers=())
     assert worse(before, after) == {Trouble.BUILD}
     assert worse(after, before) == frozenset()
+    assert worse(after, judged("int8", "fp32")) == frozenset(), "what was not built has nothing to lose"
     assert changes(before, after) == ()
 
 

@@ -12,6 +12,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from harness.case import Profile, Typing
+from harness.cli import main
 from harness.errors import HandledError
 from harness.models.own import (
     Given,
@@ -159,7 +160,9 @@ def test_weights_beside_the_model_are_read_with_it_and_missed_where_they_are_not
         load_own(path)
 
 
-def test_weights_that_fit_into_no_model_stay_in_their_file(tmp_path: Path) -> None:
+def test_weights_that_fit_into_no_model_stay_in_their_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     side = 1 << 15
     tensor = TensorProto(name="y", dims=[side, side], data_type=1, data_location=TensorProto.EXTERNAL)
     for key, value in (("location", "w.data"), ("length", str(4 * side * side))):
@@ -170,6 +173,11 @@ def test_weights_that_fit_into_no_model_stay_in_their_file(tmp_path: Path) -> No
         file.truncate(4 * side * side)
     own = load_own(saved(tmp_path, model))
     assert (str(own.weights), len(own.variant.model_bytes()) < 1000) == ("4.0 GiB", True)
+    assert main(["new", "big", "--from", own.label, "--cases", str(tmp_path / "cases")]) == 2
+    assert "has 4.0 GiB of weights, too many for a case" in capsys.readouterr().err
+    (tmp_path / "w.data").unlink()
+    with pytest.raises(HandledError, match=r"w\.data: No such file"):
+        load_own(Path(own.label))
 
 
 def test_two_models_of_one_name_are_refused() -> None:
@@ -202,6 +210,19 @@ def test_what_is_expected_has_the_shape_that_the_model_says() -> None:
             HandledError, match=rf"m.onnx: output 'z' is \?x2 and what is expected has {said};"
         ):
             fitted(own, Given(expected={"z": np.ones(shape, np.float32)}))
+    for odd in (np.nan, np.inf):
+        with pytest.raises(HandledError, match="what is expected of output 'z' holds NaN or infinity"):
+            fitted(own, Given(expected={"z": np.full((7, 2), odd, np.float32)}))
+
+
+def test_files_and_batches_without_anything_are_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "empty.npz")
+    with pytest.raises(HandledError, match=r"--inputs .*empty\.npz: holds no array"):
+        given_arrays.read_npz(tmp_path / "empty.npz", "--inputs")
+    with pytest.raises(HandledError, match=r"m\.onnx: --calibration holds no batch of input 'x'"):
+        given_arrays.check_calibration(
+            "m.onnx", {"x": ("float32", (1, 4))}, {"x": np.ones((0, 1, 4), np.float32)}
+        )
 
 
 def test_given_data_are_what_the_model_is_run_on_and_held_to() -> None:

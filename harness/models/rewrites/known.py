@@ -44,6 +44,11 @@ class Rewrite:
     apply: Callable[[onnx.ModelProto, Collection[str]], onnx.ModelProto | None]
     gives_up: bool = False
 
+    @property
+    def free(self) -> bool:
+        """Tell whether it costs nothing."""
+        return self.cost.startswith("nothing:")
+
 
 #: What costs nothing comes first, what changes the whole model last.
 REWRITES = (

@@ -31,6 +31,8 @@ def read_npz(path: Path, option: str) -> dict[str, Array]:
         raise HandledError(
             f"{option} {path}: cannot be read ({reason}); write it with numpy.savez"
         ) from error
+    if not arrays:
+        raise HandledError(f"{option} {path}: holds no array; write it with numpy.savez")
     odd = [name for name, array in arrays.items() if not is_carried(array)]
     if odd:
         raise HandledError(f"{option} {path}: {odd[0]!r} is no array of numbers; leave it out")
@@ -70,7 +72,7 @@ def check_inputs(label: str, sizes: Sizes, arrays: Mapping[str, Array], option: 
 
 
 def check_expected(label: str, model: onnx.ModelProto, arrays: Mapping[str, Array]) -> None:
-    """Raise HandledError where an array is of no network output, or of another shape than the model says of it."""
+    """Raise HandledError where an array is of no network output, of another shape than that, or holds no numbers."""
     outputs = {value.name: value.type.tensor_type for value in model.graph.output}
     for name, array in arrays.items():
         if name not in outputs:
@@ -80,6 +82,10 @@ def check_expected(label: str, model: onnx.ModelProto, arrays: Mapping[str, Arra
             own, given = ("x".join(map(str, each)) or "a scalar" for each in (said, array.shape))
             raise HandledError(
                 f"{label}: output {name!r} is {own} and what is expected has {given}; give an array of that shape"
+            )
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise HandledError(
+                f"{label}: what is expected of output {name!r} holds NaN or infinity; leave it out"
             )
 
 
@@ -96,7 +102,7 @@ def _check_one(label: str, name: str, array: Array, size: tuple[str, tuple[int, 
     if array.shape != shape:
         own, given = ("x".join(map(str, each)) or "a scalar" for each in (shape, array.shape))
         raise HandledError(
-            f"{label}: input {name!r} is {own} and {option} has {given}; give that, or name the shape with --shapes"
+            f"{label}: input {name!r} is {own} and {option} has {given}; give that; --shapes is for dynamic ones"
         )
     if array.dtype != dtype_of(dtype):
         raise HandledError(
@@ -131,6 +137,8 @@ def _batches(label: str, name: str, array: Array, dtype: str, shape: tuple[int, 
     batches = array[None] if array.shape == shape else array
     if batches.shape[1:] != shape or batches.ndim != len(shape) + 1 or not len(batches):
         own, given = ("x".join(map(str, each)) or "a scalar" for each in (shape, array.shape))
+        if array.shape[1:] == shape:
+            raise HandledError(f"{label} holds no batch of input {name!r}")
         raise HandledError(
             f"{label}: a batch of input {name!r} is {own} and not {given}; "
             f"give BATCHESx{own}, as reshape(-1, {', '.join(map(str, shape))}) makes it of samples"
