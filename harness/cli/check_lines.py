@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.models.check import changes, coverage, lost_by_time, median_ms, ran, worse
 from harness.text import clip, visible
-from harness.words import GOOD, PREDICATE, Class, said
+from harness.words import GOOD, PREDICATE, Class, Precision, said
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -71,6 +71,7 @@ def between(before: Judged, after: Judged, *, several: bool = False) -> Iterator
 def told(judged: Sequence[Judged], steps: Iterable[tuple[Judged, Judged]]) -> Iterator[str]:
     """Yield what follows the targets' lines."""
     yield from _lost(judged)
+    yield from _untold(judged)
     several = len({each.cell.variant.name for each in judged}) > 1
     for step in steps:
         yield from between(*step, several=several)
@@ -94,6 +95,19 @@ def _lost(judged: Sequence[Judged]) -> Iterator[str]:
         yield from (f"  {line}" for line in lines[:_MOST_NODES])
         if len(lines) > _MOST_NODES:
             yield f"  and {len(lines) - _MOST_NODES} more nodes"
+
+
+def _untold(judged: Sequence[Judged]) -> Iterator[str]:
+    """Yield the nodes of which no layer tells what they ran in, once where targets have the same ones."""
+    groups: dict[tuple[str, ...], dict[str, None]] = {}
+    for each in judged:
+        if each.outcome.layers and each.demanded:
+            unknown = (node for node in each.wished if each.precision.get(node) in (None, Precision.UNKNOWN))
+            groups.setdefault(tuple(unknown), {})[each.cell.target.name] = None
+    for nodes, names in groups.items():
+        if nodes:
+            more = f" and {len(nodes) - _MOST_NODES} more nodes" if len(nodes) > _MOST_NODES else ""
+            yield f"no layer tells on {', '.join(names)} in what these ran: {', '.join(nodes[:_MOST_NODES])}{more}"
 
 
 def _milliseconds(taken: float | None) -> str:

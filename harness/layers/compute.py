@@ -8,7 +8,8 @@ The rules, in order:
    weights are. Data is the first input. Weights are the declared `Weights`, else the largest narrow constant, else the
    first constant that is shaped like a weight, else the second input (TensorRT-RTX dequantises weights in a kernel of
    their own for SM75), else any constant matrix. Scales, alpha, beta and bias are no weights. Where the schema prints
-   no constants (TensorRT-RTX 1.4) data alone decides.
+   no constants (TensorRT-RTX 1.4) data alone decides. A generated kernel that dequantises data and weights before
+   it multiplies (`__myl_CastMulCastCastMulCastFc`) computes in a float that no edge shows: UNKNOWN.
 3. Any other layer computes in the one float type at its edges: a kernel from FP32 to INT8 works in FP32 and
    quantises at the end. A generated kernel is named after its operations in order
    (`__myl_MulAddSiluMulMinMaxRounCast`): `RounCast` quantises and a later `CastMul` dequantises, any other
@@ -82,9 +83,17 @@ def _of_compute(layer: Layer) -> Precision:
     if found in _STORED and (weights not in layer.weights or "DynamicQuantize" in layer.type):
         # A narrow tensor that is no constant is data; ONNX Runtime's layers of this name quantise theirs inside.
         return Precision(weights.precision) if weights and weights in layer.weights else data
+    if found in NARROW and found not in _STORED and _dequantises_first(_operations(layer)):
+        return Precision.UNKNOWN
     if found is Precision.FP32 and "tf32" in layer.tactic.lower():
         return Precision.TF32
     return found
+
+
+def _dequantises_first(operations: str) -> bool:
+    """Tell whether what a generated kernel multiplies is dequantised in it, and not quantised again before."""
+    multiplies = _KERNEL_MULTIPLIES.search(operations)
+    return multiplies is not None and "CastMul" in operations[: multiplies.start()].rpartition("RounCast")[2]
 
 
 def _weights(layer: Layer) -> TensorUse | None:

@@ -109,6 +109,29 @@ def test_a_matmul_of_two_fp4_matrices_is_fp4() -> None:
     assert found("rtx-1.7.1.116-nvfp4-matmul", "MatMul /MatMul") == {"/MatMul": "fp4"}
 
 
+@pytest.mark.parametrize(
+    ("operations", "precision"),
+    [
+        ("CastMulCastCastMulCastFc", Precision.UNKNOWN),  # a product behind a Concat of unlike scales, 1.7
+        ("CastMulCorrSilu", Precision.UNKNOWN),
+        ("CastMulMulRounCastFc", Precision.INT8),
+        ("MulRounCastCorr", Precision.INT8),
+        ("CorrCastMul", Precision.INT8),
+        ("Fc", Precision.INT8),
+    ],
+)
+def test_a_kernel_that_dequantises_what_it_multiplies_does_so_in_a_float(
+    operations: str, precision: Precision
+) -> None:
+    data, weights = TensorUse("x", "int8", (1, 32, 128)), TensorUse("w", "int8", (1, 128, 64))
+    scale = TensorUse("s", "fp32", (1, 1, 128))
+    name = f"__myl_{operations}_myl0_10"
+    made = Layer(
+        name, "runtime_fusion", "", (data,), (scale, weights), (TensorUse("y", "fp32", (1, 32, 64)),)
+    )
+    assert layer_precision(made) is precision
+
+
 def test_a_narrow_tensor_that_is_no_constant_is_data() -> None:
     """What ONNX Runtime quantises inside is no stored weight either."""
     narrow = TensorUse("w", "int8", (64, 32))

@@ -63,6 +63,14 @@ def test_nodes_that_lost_their_precision_come_by_what_they_take() -> None:
     assert [(lost.node, taken) for lost, taken in untimed] == [("/a", None), ("/b", None)]
 
 
+def test_a_node_of_which_no_layer_tells_is_named() -> None:
+    found = [judged("int8", "", name=name) for name in ("old", "new")]
+    assert [line for line in told(found, ()) if "no layer" in line] == [
+        "no layer tells on old, new in what these ran: /b"
+    ]
+    assert not [line for line in told([judged("int8", "fp32")], ()) if "no layer" in line]
+
+
 def test_why_numbers_were_not_compared_is_told_once() -> None:
     found = [judged("int8", "int8", name=name, uncompared="no reference") for name in ("old", "new")]
     assert [line for line in told(found, ()) if "compared" in line] == [
