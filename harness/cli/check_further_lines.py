@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from harness.models.bench import works
@@ -27,11 +28,13 @@ def blocker_lines(label: str, found: Mapping[str, Blockers], told: set[str]) -> 
     groups: dict[tuple[tuple[str, ...], str], list[str]] = {}
     for target, each in found.items():
         groups.setdefault((tuple(map(_blocker, each.found)), each.end), []).append(target)
-    for (lines, end), targets in groups.items():
+    for (_, end), targets in groups.items():
         each = found[targets[0]]
-        many = f"{len(lines)} blocker{'s' if len(lines) != 1 else ''}"
+        many = f"{len(each.found)} blocker{'s' if len(each.found) != 1 else ''}"
+        kinds = _kinds(each.found)
+        many += f" of {len(kinds)} kinds" if 1 < len(kinds) < len(each.found) else ""
         yield f"{label} on {', '.join(targets)}: {many}; {_short(end)} ({_spent(each.tries, each.seconds)})"
-        for line, blocker in zip(lines, each.found, strict=True):
+        for line, blocker in ((_blocker(kind), kind) for kind in kinds):
             yield f"  {line}"
             if blocker.diagnosis and blocker.diagnosis.id not in told:
                 told.add(blocker.diagnosis.id)
@@ -97,12 +100,24 @@ def workaround_lines(label: str, before: Judged, found: Workarounds) -> Iterator
         yield f"  nothing to change for: {', '.join(each.name for each in found.unfit)}"
 
 
+def _kinds(found: Sequence[Blocker]) -> list[Blocker]:
+    """Return blockers with those of one cause and operator as one, in place of the first of them."""
+    kinds: dict[object, Blocker] = {}
+    for number, each in enumerate(found):
+        alike = each.diagnosis and each.named and each.operator
+        key = (each.diagnosis.id, each.operator) if each.diagnosis and alike else number
+        first = kinds.get(key)
+        kinds[key] = replace(first, nodes=(*first.nodes, *each.nodes)) if first else each
+    return list(kinds.values())
+
+
 def _blocker(blocker: Blocker) -> str:
     nodes = _names(blocker.nodes)
     if not blocker.operator:
         where = f"a fused region of {len(blocker.nodes)} nodes: {nodes}"
     elif blocker.named:
-        where = f"{blocker.operator} {nodes}"
+        many = f"{len(blocker.nodes)} times " if len(blocker.nodes) > 1 else ""
+        where = f"{many}{blocker.operator} {nodes}"
     else:
         where = f"{blocker.operator}, which the engine names no node of; {len(blocker.nodes)} can be meant: {nodes}"
     found = blocker.diagnosis

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from harness.record.outcome import Node, ParserError
 
 #: Where a search ends: a try is a tenth of a second, or that of a large model a few seconds.
-MOST_TRIES, MOST_SECONDS = 20, 30.0
+MOST_TRIES, MOST_SECONDS = 200, 30.0
 #: Failures that may be a node's.
 OF_A_NODE = frozenset({Class.PARSE_FAILED, Class.BUILD_FAILED, Class.CRASHED})
 _REGION = re.compile(r"\{ForeignNode\[.*\]\}")
