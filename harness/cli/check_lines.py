@@ -37,7 +37,8 @@ def row(judged: Judged, width: int, *, several: bool) -> str:
         parts += [found.id, found.place]
     kept = coverage(judged)
     if kept and judged.outcome.layers:
-        parts.append(f"{said(kept[0]).upper()} {kept[1]}/{kept[2]}")
+        unheld = "" if judged.demanded or kept[1] == kept[2] else " (not held to it)"
+        parts.append(f"{said(kept[0]).upper()} {kept[1]}/{kept[2]}{unheld}")
     if (
         not found
         and judged.classification.cls not in GOOD
