@@ -29,6 +29,7 @@ from harness.pytest_plugin.collected import COLLECTED, Collected, OnTarget, Term
 from harness.pytest_plugin.options import PULL_GB, cases_folder, matrix_name, named
 from harness.pytest_plugin.reporter import REUSED, Reporter
 from harness.record.outcome import Outcome
+from harness.scratch import reap_scratch
 from harness.suggest import did_you_mean
 from harness.text import visible
 from harness.words import Class, Verdict
@@ -243,9 +244,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """End what an interrupted run left."""
+    """End what an interrupted run left, and remove what one that was killed did."""
     if COLLECTED in config.stash:
         config.stash[COLLECTED].close()
+        reap_scratch()
     if _BEFORE in config.stash:
         signal.signal(signal.SIGTERM, config.stash[_BEFORE])
 
