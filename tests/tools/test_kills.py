@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
+import subprocess
 from collections import Counter
 from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
@@ -24,9 +25,16 @@ CELLS = all_cells(factory.matrix(), (factory.case(),))[:2]
 def campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> kills.Campaign:
     """Return a campaign whose whole run has recorded two cells."""
     monkeypatch.setattr(kills, "_PATIENCE", 0.0)
+    monkeypatch.setattr(subprocess, "run", verified)
     (tmp_path / "tmp").mkdir()
     record(tmp_path / "timed", "a", "a")
     return kills.Campaign((), "venv", tmp_path, random.SystemRandom())
+
+
+def verified(words: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+    """Stand for `verify`, which finds fault with the report in the folder `report`, and takes seconds."""
+    code = int(Path(words[-1]).name == "report")
+    return subprocess.CompletedProcess(words, code, "", "results.json is another's")
 
 
 def record(reports: Path, *runs: str, cells: int = 2) -> None:
@@ -43,6 +51,7 @@ def test_what_is_repeated_lost_or_left_over_is_told(campaign: kills.Campaign, tm
         "runs": "of several runs",
         "part": "left over",
         "scratch": "left over: temporary",
+        "report": "verify: results.json is another's",
     }
     record(tmp_path / "lost", "a", cells=1)
     record(tmp_path / "twice", "a", "a")
@@ -51,6 +60,7 @@ def test_what_is_repeated_lost_or_left_over_is_told(campaign: kills.Campaign, tm
     record(tmp_path / "part", "a", "a")
     (tmp_path / "part" / "page.part").touch()
     record(tmp_path / "scratch", "a", "a")
+    record(tmp_path / "report", "a", "a")
     for name, said in found.items():
         campaign.wrong.clear()
         if name == "scratch":
