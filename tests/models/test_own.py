@@ -211,8 +211,13 @@ def test_what_is_expected_has_the_shape_that_the_model_says() -> None:
         ):
             fitted(own, Given(expected={"z": np.ones(shape, np.float32)}))
     for odd in (np.nan, np.inf):
-        with pytest.raises(HandledError, match="what is expected of output 'z' holds NaN or infinity"):
+        with pytest.raises(
+            HandledError, match="what is expected of output 'z' holds NaN, or infinities alone"
+        ):
             fitted(own, Given(expected={"z": np.full((7, 2), odd, np.float32)}))
+    fitted(own, Given(expected={"z": np.array([[np.inf, 1]], np.float32)}))
+    with pytest.raises(HandledError, match="holds NaN"):
+        fitted(own, Given(expected={"z": np.array([[np.nan, 1]], np.float32)}))
 
 
 def test_files_and_batches_without_anything_are_refused(tmp_path: Path) -> None:
