@@ -83,9 +83,7 @@ def check(  # noqa: PLR0913  (each by its name, with a default)
     given = fitted(own, Given(*arrays, libraries, own.weights))
     own = built_with(own, given)
     judged = run_models(all_cells(chosen, (own_case([own]),)), OwnPrepared({own.variant.name: given}), how)
-    only_built = OnlyBuilt()
-    only_built.given = given
-    with Tries(via=via, prepared=only_built) as tries:
+    with Tries(via=via, prepared=OnlyBuilt(given)) as tries:
         asking = Asking(own, judged, questions, tries, wanted.flags, given)
         return Checked(own.label, tuple(judged), own.assumed, latest(asking.answers()))
 

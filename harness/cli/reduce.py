@@ -113,14 +113,15 @@ def _reduce(options: argparse.Namespace, doing: Doing) -> int:
     refuse_unconfined(targets, options.via)
     targets = [replace(each, timeout_s=min(each.timeout_s, allowed)) for each in targets]
     doing.now(f"reading {options.model}")
-    own = load_own(options.model, wanted(options), name="own")
+    how = wanted(options)
+    own = load_own(options.model, how, name="own")
     prepared = BuiltOrRun(Given(weights=own.weights))
 
     def tried(target: str, count: int) -> None:
         doing.now(f"try {count}, on {target}")
 
     with Tries(via=options.via, prepared=prepared, told=tried) as tries:
-        bench = _Bench(tries, prepared, targets, wanted(options), options, doing)
+        bench = _Bench(tries, prepared, targets, how, options, doing)
         return bench.reduce(own)
 
 

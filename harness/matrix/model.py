@@ -197,10 +197,9 @@ class Matrix:
             if target.name == name:
                 return target
         names = [target.name for target in self.targets]
-        several = (
-            "name each of them alone" if set(name.split(",")) <= set(names) else did_you_mean(name, names)
-        )
-        raise HandledError(f"{self.path} has no target {name!r}; {several}")
+        several = set(name.split(",")) <= set(names)
+        hint = "name each of them alone" if several else did_you_mean(name, names)
+        raise HandledError(f"{self.path} has no target {name!r}; {hint}")
 
     def only(self, names: str | Iterable[str]) -> Matrix:
         """Return the matrix of the targets of these names, in its own order; all of it where there is no name.

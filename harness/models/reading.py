@@ -33,10 +33,7 @@ def read_model(file: Path, remedy: str) -> onnx.ModelProto:
     missing, or that is larger than protobuf can hold with them.
     """
     with _refusing(file, remedy):
-        model = _parsed(file, remedy)
-        _refuse_large(file, model)
-        onnx.load_external_data_for_model(model, str(file.parent))
-    return model
+        return _whole(file, _parsed(file, remedy))
 
 
 def read_beside(file: Path, remedy: str) -> tuple[onnx.ModelProto, Weights | None]:
@@ -49,7 +46,7 @@ def read_beside(file: Path, remedy: str) -> tuple[onnx.ModelProto, Weights | Non
         model = _parsed(file, remedy)
         beside = outside(model)
         if sum(map(_length, beside)) <= MOST_EVALUATED:
-            return read_model(file, remedy), None
+            return _whole(file, model), None
         weights = _weights(file.parent.resolve(), beside)
         scaled = (node for node in model.graph.node if quantises(node.op_type) or dequantises(node.op_type))
         named = {name for node in scaled for name in node.input[1:]}
@@ -91,6 +88,13 @@ def _parsed(file: Path, remedy: str) -> onnx.ModelProto:
     model = onnx.load(file, load_external_data=False)
     if not model.graph.node:
         raise HandledError(f"{file}: has no node in its graph; {remedy}")
+    return model
+
+
+def _whole(file: Path, model: onnx.ModelProto) -> onnx.ModelProto:
+    """Read what lies beside a model into it."""
+    _refuse_large(file, model)
+    onnx.load_external_data_for_model(model, str(file.parent))
     return model
 
 

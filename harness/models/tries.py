@@ -38,7 +38,9 @@ class OnlyBuilt(PreparedVariants):
     `given` is for building them: calibration and plugins.
     """
 
-    given = Given()
+    def __init__(self, given: Given | None = None) -> None:
+        super().__init__()
+        self.given = given or Given()
 
     def of(self, variant: Variant, needed: Callable[[], bool] = lambda: True) -> Prepared:  # noqa: ARG002
         """Return a variant with nothing but its model."""
@@ -65,12 +67,10 @@ class BuiltOrRun(OwnPrepared):
         super().__init__()
         self.runs = runs
         self._timed = timed
-        self._all = given or Given()
-        self._only_built = OnlyBuilt()
-        self._only_built.given = self._all
+        self._only_built = OnlyBuilt(given)
 
     def _given_to(self, _: Variant) -> Given:
-        return self._all
+        return self._only_built.given
 
     def of(self, variant: Variant, needed: Callable[[], bool] = lambda: True) -> Prepared:
         """Return a variant made ready; raises Refused as every other one does."""

@@ -171,10 +171,10 @@ def _compared(
     data = model.SerializeToString()
     if not helping:
         return found
-    large = f"the model has {len(data) / 2**30:.1f} GiB" if len(data) > MOST_EVALUATED else ""
-    large = "the model's weights stay in their files" if outside(model) else large
-    if large:
-        return [replace(each, uncompared=f"no reference was computed: {large}") for each in found]
+    if outside(model) or len(data) > MOST_EVALUATED:
+        size = f"the model has {len(data) / 2**30:.1f} GiB"
+        why = "the model's weights stay in their files" if outside(model) else size
+        return [replace(each, uncompared=f"no reference was computed: {why}") for each in found]
     models = [tried[index].model.SerializeToString() for index in helping]
     memory = MEMORY_MIB + (8 * len(data) >> 20)
     todo = list(helping)

@@ -6,7 +6,6 @@ and runs no thread: this process has threads, and a fork of it could inherit a l
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import functools
 import multiprocessing
@@ -87,10 +86,7 @@ def _keep_socket_in_scratch() -> None:
 
 @functools.cache
 def _scratch() -> Scratch:
-    made = Scratch()
-    # By itself it would be removed with a warning, which may be an error by then.
-    atexit.register(made.cleanup)
-    return made
+    return Scratch()
 
 
 @contextlib.contextmanager

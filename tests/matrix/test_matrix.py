@@ -253,6 +253,8 @@ def test_some_targets_keep_the_order_of_the_file_and_no_name_takes_all(shipped: 
 def test_an_unknown_target_is_guessed_at(shipped: Matrix) -> None:
     with pytest.raises(HandledError, match="has no target 'trt68'; did you mean 'trt86'"):
         shipped.target("trt68")
+    with pytest.raises(HandledError, match="has no target 'rtx16,rtx17'; name each of them alone"):
+        shipped.target("rtx16,rtx17")
 
 
 BROKEN: list[tuple[str, str | bytes, str]] = [

@@ -185,6 +185,9 @@ def test_where_none_helps_alone_they_are_tried_one_on_top_of_the_other() -> None
     found = workarounds(blocked(), attempt(blocked()), attempt)
     assert found.best is not None
     assert found.best.rewrite.name == "float-bias + zeros-in-kernel"
+    costs = {each.name: each.cost for each in REWRITES}
+    assert found.best.rewrite.cost == costs["zeros-in-kernel"]
+    assert costs["float-bias"].startswith("nothing:")
     assert found.best.worst is not None
     assert found.best.worst.max_rel < 1e-6
     attempt = trial(partial(engine, also_topk=True))

@@ -20,7 +20,7 @@ from harness.models.own.model import OwnModel, load_own, own_model
 from harness.models.reading import held, read_beside
 from harness.models.reduce.cut import Cutter
 from harness.models.reduce.search import Search
-from harness.models.rewrites import half, unquantised
+from harness.models.rewrites import REWRITES, half, unquantised
 from harness.models.running import How, run_models
 from harness.models.tensors import outside
 from harness.models.tries import BuiltOrRun, Tries
@@ -32,6 +32,7 @@ from harness.words import Class
 from tests import needs
 from tests.integration.runs import ROOT
 from tests.models.beside import write_chain
+from tests.models.embedded import blocked, classifier, network
 from tests.models.fake import judged, unbuilt
 
 SMALL = 1 << 20
@@ -118,6 +119,27 @@ def test_other_models_are_made_of_them_that_leave_them_where_they_are(tmp_path: 
     plain = unquantised(quantised)
     assert plain is not None
     assert [list(node.input) for node in plain.graph.node] == [list(node.input) for node in model.graph.node]
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    "model", [blocked(), network("concat", depth=4), network("vector", depth=4), classifier()]
+)
+def test_no_rewrite_needs_weights_that_lie_elsewhere(model: onnx.ModelProto) -> None:
+    """Those that write weights anew find nothing to change."""
+    held = onnx.ModelProto()
+    held.CopyFrom(model)
+    for tensor in held.graph.initializer:
+        if tensor.dims:
+            tensor.ClearField("raw_data")
+            tensor.data_location = onnx.TensorProto.EXTERNAL
+            tensor.external_data.add(key="location", value="weights.bin")
+    names = {node.name for node in held.graph.node}
+    for rewrite in REWRITES:
+        made = rewrite.apply(held, names)
+        assert made is None or rewrite.name not in {"padded-channels", "zeros-in-kernel"}
+        if made is not None:
+            assert {each.name for each in outside(made)} <= {each.name for each in outside(held)}
 
 
 @pytest.mark.usefixtures("few")
