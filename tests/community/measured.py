@@ -50,6 +50,8 @@ def make_project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     matrix = yaml.safe_load((folder / "matrix.yaml").read_text(encoding="utf-8"))
     matrix["targets"][TARGET]["digest"] = DIGEST
     (folder / "matrix.yaml").write_text(yaml.safe_dump(matrix), encoding="utf-8")
+    # Else the bytecode of its cases makes it a changed checkout.
+    (folder / ".gitignore").write_text("__pycache__/\n", encoding="utf-8")
     git(folder, "init", "--quiet", "--initial-branch=main")
     git(folder, "add", ".")
     git(folder, "commit", "--quiet", "-m", "the project")

@@ -31,7 +31,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         shutil.copytree(
             ROOT / name, remote / name, ignore=shutil.ignore_patterns("__pycache__", "environment")
         )
-    (remote / ".gitignore").write_text("__pycache__\n", encoding="ascii")
     git(remote, "add", ".")
     git(remote, "commit", "--quiet", "-m", "the harness")
     commit.harness_commit.cache_clear()
@@ -50,7 +49,7 @@ def pull_request(project: Path, *paths: tuple[str, bytes | None], link: str = ""
         path.unlink() if data is None else path.write_bytes(data)
     if link:
         (remote / link).symlink_to("/etc/passwd")
-    git(remote, "add", "--all", "--force", ".")
+    git(remote, "add", "--all", ".")
     git(remote, "commit", "--quiet", "-m", "mine")
     git(remote, "update-ref", "refs/pull/1/head", "HEAD")
     git(remote, "checkout", "--quiet", "main")
