@@ -46,7 +46,7 @@ def named(table: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def held(results: Results) -> dict[tuple[str, str], Any]:
-    """Return the steps in a page by their two targets."""
+    """Return the steps in a page by their two targets, each with its rows and those that guesses make of them."""
 
     def opened(chunk: dict[str, Any]) -> Any:
         plain = json.loads(unsqueezed(chunk["packed"]))
@@ -54,20 +54,32 @@ def held(results: Results) -> dict[tuple[str, str], Any]:
 
     found = {}
     packed = packed_steps(Steps(results))
-    phrases = opened(packed["phrases"])
-    for before, chunk in zip(results.targets, packed["steps"], strict=True):
-        for after, step in zip(chunk["to"], opened(chunk), strict=True):
-            for told in (step, step["guesses"]):
-                if "rows" in told:
-                    told["rows"] = spelt(told["rows"], phrases)
-            found[before.id, results.targets[after].id] = step
+    phrases, lines, become, variants = opened(packed["rowsOfSteps"])
+    spelt = [line | {name: phrases[line[name]] for name in PHRASES} for line in named(lines)]
+    order = {str(kind): at for at, kind in enumerate(Kind)}
+    for start, (before, chunk) in enumerate(zip(results.targets, packed["steps"], strict=True)):
+        for at, (after, step) in enumerate(zip(chunk["to"], opened(chunk), strict=True)):
+            names = before.id, results.targets[after].id
+            for guesses in (False, True):
+                rows = [
+                    {"row": number} | {key: marked(text, names) for key, text in spelt[line].items()}
+                    for number, columns in enumerate(variants)
+                    for line in become[columns[start][at]][-1 if guesses else 0]
+                ]
+                rows.sort(key=lambda row: order[row["kind"]])
+                if not guesses:
+                    step["rows"] = rows
+                elif rows != step["rows"]:
+                    step["guesses"]["rows"] = rows
+            found[names] = step
     return found
 
 
-def spelt(table: dict[str, Any], phrases: list[str]) -> dict[str, Any]:
-    """Return a step's rows with the phrases that they number."""
-    told = {name: [phrases[at] for at in table["columns"][name]] for name in PHRASES}
-    return {"columns": {**table["columns"], **told}}
+def marked(text: Any, names: tuple[str, str]) -> Any:
+    """Return a phrase with both names in place of their marks."""
+    for mark, name in zip(page_steps.MARKS, names, strict=True):
+        text = text.replace(mark, name) if isinstance(text, str) else text
+    return text
 
 
 @pytest.mark.parametrize("make", [factory.results, with_timings, with_claims, with_unasked])
@@ -83,13 +95,10 @@ def test_every_step_of_the_page_is_what_was_judged(make: Callable[[], Results]) 
             wanted.basis,
             f"{wanted.rest} {wanted.coverage} {wanted.timing}".replace("  ", " "),
         )
-        rows = [(row["kind"], *names[row["row"]]) for row in named(step["rows"])]
+        rows = [(row["kind"], *names[row["row"]]) for row in step["rows"]]
         assert rows == [(row.kind, row.case, row.variant) for row in wanted.rows]
-        for row, each in zip(named(step["rows"]), wanted.rows, strict=True):
-            assert {
-                **row,
-                **{key: getattr(each, key) for key in PHRASES},
-            } == row
+        for row, each in zip(step["rows"], wanted.rows, strict=True):
+            assert {**row, **{key: getattr(each, key) for key in PHRASES}} == row
         tiles = [
             (tile["kind"], tile["label"], tile["number"] or str(wanted.count(Kind(tile["kind"]))))
             for tile in named(step["tiles"])
@@ -105,7 +114,7 @@ def test_every_step_of_the_page_is_what_was_judged(make: Callable[[], Results]) 
             guessed.quiet,
         )
         judged = guessed if step["guesses"] else wanted
-        assert [(row["kind"], row["text"], row["instead"], row["sure"]) for row in named(told["rows"])] == [
+        assert [(row["kind"], row["text"], row["instead"], row["sure"]) for row in told["rows"]] == [
             (row.kind, row.text, row.instead, row.sure) for row in judged.rows
         ]
 

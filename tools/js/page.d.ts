@@ -32,7 +32,7 @@ interface PageData {
   replaced: { [signature: string]: [old: string, now: string, url: string][] };
   patterns: { [kind: string]: [mark: string, path: string] };
   query: { states: string[]; pasts: string[]; precisions: string[]; engines: { [key: string]: string } };
-  archives: string[]; errors: Chunk; models: Chunk; issues: string; home: string; called: Table<CalledBy>; phrases: Chunk; choices: string[]; steps: (Chunk & { to: number[] })[]; evidence: (Chunk & { rows: number[] })[];
+  archives: string[]; errors: Chunk; models: Chunk; issues: string; home: string; called: Table<CalledBy>; rowsOfSteps: Chunk; choices: string[]; steps: (Chunk & { to: number[] })[]; evidence: (Chunk & { rows: number[] })[];
 }
 
 // What pasted text is recognised by, and what was said in it, by place.
@@ -53,6 +53,7 @@ interface Called extends CalledBy { words: RegExp }
 interface Part { name: string; what: string }
 
 interface StepLine { kind: string; row: number; text: string; cause: string; instead: string; sure: string; seen: string; signature: string; guessed: boolean }
+interface PackedLine { kind: string; text: number; cause: number; instead: number; sure: number; seen: number; signature: number; guessed: boolean }
 interface Step {
   headline: string; basis: string; quiet: string;
   tiles: { kind: string; label: string; number: string }[]; rows: StepLine[];

@@ -157,11 +157,17 @@ class Pair:
 
 @dataclass(frozen=True)
 class Step:
-    """Two columns, and both sides of every variant in them."""
+    """Two columns, and both sides of every variant in them; `names` is what rows call the two, if not by their names."""
 
     before: Known
     after: Known
     pairs: tuple[Pair, ...]
+    names: tuple[str, str] | None = None
+
+    @property
+    def called(self) -> tuple[str, str]:
+        """Return what rows call the two columns."""
+        return self.names or (self.before.called, self.after.called)
 
     @cached_property
     def known(self) -> list[Pair]:

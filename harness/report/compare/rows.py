@@ -66,11 +66,11 @@ def row_of(step: Step, at: int, kind: Kind, meanwhile: Meanwhile) -> Row:
     """Return what a step does of one kind to the variant of its pair at this place."""
     pair = step.pairs[at]
     instead = meanwhile.of(at) if kind in WANTING else ""
-    known = _known(step, pair)
-    place = (kind, instead, *(name for name, _ in known))
-    if place not in pair.rows:
-        pair.rows[place] = _row(pair, kind, instead, known)
-    return pair.rows[place]
+    place = (kind, instead, *step.called)
+    found = pair.rows.get(place)
+    if found is None:
+        found = pair.rows[place] = _row(pair, kind, instead, _known(step, pair))
+    return found
 
 
 def _row(pair: Pair, kind: Kind, instead: str, known: Sequence[tuple[str, Side]]) -> Row:
@@ -109,7 +109,7 @@ def _seen(known: Sequence[tuple[str, Side]]) -> str:
 
 def _known(step: Step, pair: Pair) -> list[tuple[str, Side]]:
     """Return the sides of which something is known, each with what it is called."""
-    sides = (step.before.called, pair.old), (step.after.called, pair.new)
+    sides = zip(step.called, (pair.old, pair.new), strict=True)
     return [(name, one) for name, one in sides if one.cls is not None]
 
 

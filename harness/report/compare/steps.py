@@ -62,12 +62,17 @@ class Steps:
             return column
         return replace(column, sides={**column.sides, **self._shared(guessed)}, guesses=True)
 
-    def step(self, before: int, after: int) -> tuple[Step, Upgrade, Upgrade]:
-        """Return both sides of every variant, what becomes of them, and what does with guesses."""
+    def step(
+        self, before: int, after: int, names: tuple[str, str] | None = None
+    ) -> tuple[Step, Upgrade, Upgrade]:
+        """Return both sides of every variant, what becomes of them, and what does with guesses.
+
+        `names` is what the rows call the two columns, where that is not their names.
+        """
         if len(self._pairs) > _MOST_KEPT:
             self._pairs.clear()
         plain, guessing = (
-            Step(old, new, pairs(old, new, self._pairs))
+            Step(old, new, pairs(old, new, self._pairs), names)
             for old, new in ((every[before], every[after]) for every in (self.known, self.guessing))
         )
         found = judged(plain, self._meanwhile[False][after])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from packaging.version import Version
@@ -100,9 +101,13 @@ class Upgrade:
         """Tell whether something that was measured breaks or loses its precision."""
         return any(row.kind in _BREAKING and row.measured for row in self.rows)
 
+    @cached_property
+    def _counts(self) -> Counter[Kind]:
+        return Counter([row.kind for row in self.rows])
+
     def count(self, kind: Kind) -> int:
         """Return the number of rows of one kind."""
-        return sum(row.kind is kind for row in self.rows)
+        return self._counts[kind]
 
     @property
     def quiet(self) -> str:

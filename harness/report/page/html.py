@@ -52,7 +52,7 @@ _FEW_CELLS = 4
 _BRIEF = 240
 #: A matrix of more cells is drawn by the script, as far as it is scrolled to: 200 bytes a cell are half a megabyte for
 #: 2400, and a filter has to lay all of them out anew.
-_STATIC_CELLS = 2000
+_STATIC_CELLS = 500
 #: A larger matrix than that has no table for readers without scripts: 40 bytes a cell.
 _PLAIN_CELLS = 8000
 #: A cell of that table; those of the matrix have a class too.

@@ -1,7 +1,9 @@
-"""The steps that the page can show, judged and packed by the column that they start from; the script only draws them.
+"""The steps that the page can show, judged and packed; the script only draws them.
 
-A step is opened with all others from its column: they are a few kilobytes together, and the matrix tells latencies
-against that column.
+What stands above a step's rows is packed by the column that it starts from, as the matrix tells latencies against that
+column. The rows are packed by variant: of one variant few columns differ, and what two of them make of one another is
+the same in all steps between such columns, and in those of its siblings. So they are written once, with marks in place
+of both columns' names: 0.06 MB in place of 0.33 for 784 steps of 234 variants.
 """
 
 from __future__ import annotations
@@ -31,11 +33,15 @@ if TYPE_CHECKING:
 _MOST_COMPARED = 200_000
 
 
+#: Stand for the names of both columns in rows. They are no characters, and Unicode keeps them for such use: a text of
+#: somebody's that has them all the same shows a column's name there.
+MARKS = ("\ufdd0", "\ufdd1")
+
+
 class Line(NamedTuple):
-    """A row of a step: which variant, by its number, and the phrases that are shown, by theirs."""
+    """What a step does of one kind to a variant: the phrases that are shown, by their numbers."""
 
     kind: str
-    row: int
     text: int
     cause: int
     instead: int
@@ -77,20 +83,18 @@ class Offer(NamedTuple):
 
 
 def packed_steps(steps: Steps) -> dict[str, Any]:
-    """Return for each column its steps, packed, with the columns that they go to, in the same order; and the phrases.
+    """Return for each column its steps, packed, with the columns that they go to, in the same order; and all rows.
 
-    What is said of a variant on one column is said in each of its steps: the phrases of all stand in one chunk.
+    These are four lists: phrases; lines of them; what becomes of a variant, as its lines without guesses, and with them
+    where that differs; and for each variant, each column and each step from there, what becomes of it.
     """
-    lines = _Lines(steps)
-    return {
-        "choices": HEADS,
-        "steps": [
-            {"packed": pack(_step(steps, before, after, lines, onward) for after in afters), "to": afters}
-            for before, afters in enumerate(offered(steps.results).columns)
-            for onward in [_onward(steps.results, before)]
-        ],
-        "phrases": {"packed": pack(lines.phrases)},
-    }
+    rows = _Rows(steps)
+    packed = [
+        {"packed": pack(_step(steps, before, after, rows, onward) for after in afters), "to": afters}
+        for before, afters in enumerate(offered(steps.results).columns)
+        for onward in [_onward(steps.results, before)]
+    ]
+    return {"choices": HEADS, "steps": packed, "rowsOfSteps": {"packed": pack(rows.lists())}}
 
 
 def _onward(results: Results, before: int) -> set[int]:
@@ -99,40 +103,61 @@ def _onward(results: Results, before: int) -> set[int]:
     return set(map(ids.index, later(results, ids[before])))
 
 
-class _Lines:
-    """Numbers variants, and phrases in the order in which they are first said."""
+class _Rows:
+    """Takes the rows of one step after the other; phrases and lines have numbers in the order in which they come."""
 
     def __init__(self, steps: Steps) -> None:
-        self.phrases: dict[str, int] = {}
+        self._phrases: dict[str, int] = {}
+        self._lines: dict[Line, int] = {}
+        self._found: dict[tuple[tuple[int, ...], ...], int] = {((),): 0}
         # Many steps have the same rows. They are kept with their lines, as their places in memory are the keys.
-        self._lines: dict[int, tuple[Row, Line]] = {}
-        self._rows = {key: row for each in steps.known[:1] for row, key in enumerate(each.variants)}
+        self._known: dict[int, tuple[Row, int]] = {}
+        keys = steps.known[0].variants if steps.known else ()
+        self._numbers = {key: at for at, key in enumerate(keys)}
+        self._variants: list[list[list[int]]] = [[[] for _ in steps.known] for _ in keys]
 
-    def of(self, row: Row) -> Line:
-        """Return a row of a step by numbers."""
-        found = self._lines.get(id(row))
-        if found is None:
-            found = self._lines[id(row)] = row, self._line(row)
-        return found[1]
+    def add(self, before: int, found: Upgrade, guessed: Upgrade) -> None:
+        """Take the rows of the next step from a column."""
+        plain = self._by_variant(found)
+        guesses = plain if guessed is found else self._by_variant(guessed)
+        for key, number in self._numbers.items():
+            without, with_them = plain.get(key, ()), guesses.get(key, ())
+            become = (without,) if without == with_them else (without, with_them)
+            self._variants[number][before].append(self._found.setdefault(become, len(self._found)))
 
-    def _line(self, row: Row) -> Line:
-        said = row.text, row.cause, row.instead, row.sure, row.seen, row.signature
-        place = self.phrases.setdefault
-        text, cause, instead, sure, seen, signature = [place(phrase, len(self.phrases)) for phrase in said]
-        number = self._rows[row.case, row.variant]
-        return Line(str(row.kind), number, text, cause, instead, sure, seen, signature, row.guessed)
+    def _by_variant(self, found: Upgrade) -> dict[tuple[str, str], tuple[int, ...]]:
+        by_variant: dict[tuple[str, str], tuple[int, ...]] = {}
+        for row in found.rows:
+            key = row.case, row.variant
+            by_variant[key] = *by_variant.get(key, ()), self._line(row)
+        return by_variant
+
+    def _line(self, row: Row) -> int:
+        known = self._known.get(id(row))
+        if known is None:
+            said = row.text, row.cause, row.instead, row.sure, row.seen, row.signature
+            place = self._phrases.setdefault
+            text, cause, instead, sure, seen, signature = [place(each, len(self._phrases)) for each in said]
+            line = Line(str(row.kind), text, cause, instead, sure, seen, signature, row.guessed)
+            known = self._known[id(row)] = row, self._lines.setdefault(line, len(self._lines))
+        return known[1]
+
+    def lists(self) -> Iterator[Any]:
+        """Yield all that was taken."""
+        yield from (list(self._phrases), columns(Line, self._lines), list(self._found), self._variants)
 
 
-def _step(steps: Steps, before: int, after: int, lines: _Lines, onward: Collection[int]) -> dict[str, Any]:
-    step, found, guessed = steps.step(before, after)
+def _step(steps: Steps, before: int, after: int, rows: _Rows, onward: Collection[int]) -> dict[str, Any]:
+    step, found, guessed = steps.step(before, after, MARKS)
+    rows.add(before, found, guessed)
     crossings = (
         Crossing(row, node, said(old), said(new))
         for row, pair in enumerate(step.pairs)
         for node, old, new in pair.crossed
     )
     changes = (Change(row, change(pair)) for row, pair in enumerate(step.pairs))
-    told = _told(found, lines)
-    with_guesses = _told(guessed, lines) if guessed is not found else told
+    told = _told(found)
+    with_guesses = _told(guessed) if guessed is not found else told
     return {
         **told,
         **({"choice": choice(found)} if after in onward else {}),
@@ -147,14 +172,13 @@ def _step(steps: Steps, before: int, after: int, lines: _Lines, onward: Collecti
     }
 
 
-def _told(found: Upgrade, lines: _Lines) -> dict[str, Any]:
+def _told(found: Upgrade) -> dict[str, Any]:
     """Return what guesses can change; what they do not change is written once."""
     return {
         "headline": found.headline,
         "basis": found.basis,
         "quiet": found.quiet,
         "tiles": columns(Shown, (Shown(tile.kind, tile.label, _number(tile)) for tile in found.tiles())),
-        "rows": columns(Line, map(lines.of, found.rows)),
     }
 
 

@@ -74,15 +74,20 @@ const nodesTable = (step, before, after) => {
     .map((text) => make("th", { scope: "col" }, text)))), make("tbody", {}, lines.slice(0, 1000)),
     lines.length > 1000 ? make("caption", {}, `The first 1000 of ${lines.length}; results.json has all.`) : null);
 };
-/** @type {(step: Step, phrases: string[]) => Step} */
-const spelt = (step, phrases) => ({ ...step, rows: step.rows.map((row) => ({ ...row, .../** @type {any} */ (Object.fromEntries(PHRASES.map((field) => [field, phrases[/** @type {any} */ (row)[field]]]))) })) });
+// In them marks stand for the names of both columns.
+/** @type {(line: PackedLine, phrases: string[], before: number, after: number) => Omit<StepLine, "row">} */
+const spelt = (line, phrases, before, after) => ({ ...line, .../** @type {any} */ (Object.fromEntries(PHRASES.map((field) => [field,
+  phrases[/** @type {any} */ (line)[field]].replaceAll("\ufdd0", targets[before].label).replaceAll("\ufdd1", targets[after].label)]))) });
 // The step from one column to another as Python judged it; null where this page does not have it.
 /** @type {(before: number, after: number) => Promise<Step | null>} */
 const stepOf = async (before, after) => {
   const at = data.steps[before].to.indexOf(after);
   if (at < 0) return null;
-  const [steps, phrases] = await Promise.all([opening(data.steps[before]), opening(data.phrases)]);
-  return spelt(toldStep(steps[at]), phrases);
+  const [steps, [phrases, lines, found, variants]] = await Promise.all([opening(data.steps[before]), opening(data.rowsOfSteps)]);
+  /** @type {(become: number[][]) => number[]} */
+  const told = (become) => become[asked.guesses ? become.length - 1 : 0];
+  const all = variants.flatMap((/** @type {number[][]} */ columns, /** @type {number} */ row) => told(found[columns[before][at]]).map((line) => ({ row, ...spelt(lines[line], phrases, before, after) })));
+  return { ...toldStep(steps[at]), rows: all };
 };
 // What fails or loses precision on one side while nothing is known of the other is in no row of the step.
 /** @type {(before: number, after: number) => Element | string} */
