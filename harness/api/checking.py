@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,6 +51,8 @@ def check(  # noqa: PLR0913  (each by its name, with a default)
     expected: Arrays | None = None,
     calibration: Arrays | None = None,
     plugins: Iterable[str | Path] = (),
+    max_rel: float | None = None,
+    cosine: float | None = None,
     want: str = "auto",
     typing: str = "graph",
     flags: str | Iterable[str] = (),
@@ -66,7 +69,8 @@ def check(  # noqa: PLR0913  (each by its name, with a default)
     `matrix` is that file, else matrix.yaml here, else the one that comes with the harness. `targets` are names of it,
     all where none is given. `shapes` are those of dynamic inputs, 1 for each dimension that nobody gives. `inputs` are
     arrays for all network inputs, made up where none is given; `expected` are outputs to hold the engine to, by default
-    those of the ONNX reference evaluator. `calibration` are batches of each network input for an INT8 calibrator, along
+    those of the ONNX reference evaluator. `max_rel` and `cosine` are how far an output may be off, by default what its
+    precision allows. `calibration` are batches of each network input for an INT8 calibrator, along
     the first axis, and `plugins` compiled libraries. `want` is "auto" for the precision that the graph asks of each
     node, "none", or a pattern of node names. `blockers`, `ladder`, `leave_float` ("auto" or nodes) and `workarounds`
     are what is tried beyond the model as it is, as the command's options of these names do. Raises HandledError for a
@@ -74,6 +78,7 @@ def check(  # noqa: PLR0913  (each by its name, with a default)
     """
     how, chosen = How(via, jobs), load_matrix(looked_up(matrix, "matrix.yaml")).only(targets)
     wanted = _wanted(typing, (flags,) if isinstance(flags, str) else flags, want, shapes or {})
+    wanted = replace(wanted, max_rel=max_rel, cosine=cosine)
     own = _own(model, wanted)
     floats = leave_float if isinstance(leave_float, str) else ",".join(leave_float)
     questions = Questions(blockers, ladder, floats, workarounds)

@@ -35,6 +35,11 @@ class Data:
     def __post_init__(self) -> None:
         check_types(self)
 
+    @property
+    def has_files(self) -> bool:
+        """Tell whether it is more than how far an output may be off."""
+        return bool(self.inputs or self.expected or self.calibration)
+
     def path(self, what: str) -> Path | None:
         """Return where the "inputs", "expected" or "calibration" lie; None where there are none."""
         name = getattr(self, what)

@@ -94,7 +94,7 @@ def _bisected(options: argparse.Namespace, doing: Doing) -> int:
     def tried(target: str, count: int) -> None:
         doing.now(f"try {count}, on {target}")
 
-    with Tries(via=options.via, prepared=prepared, told=tried) as tries:
+    with Tries(via=options.via, prepared=prepared, told=tried, data=own.variant.data) as tries:
         looking = _Looking(tries, own, symptom)
         return _by(row, looking.between(row), said, timed=symptom.timed)
 

@@ -17,6 +17,7 @@ from harness.cli.common import (
     EXIT_INFRA,
     EXIT_OK,
     EXIT_REGRESSION,
+    add_tolerance,
     add_trust,
     load_targets,
     positive,
@@ -124,6 +125,7 @@ def _add_data(command: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="an .npz with what outputs are to be (default: ONNX's reference)",
     )
+    add_tolerance(command)
     command.add_argument(
         "--calibration",
         type=Path,
@@ -230,7 +232,8 @@ def _matrix(options: argparse.Namespace) -> Matrix:
 def _wanted(options: argparse.Namespace) -> Wanted:
     least, usual, most = (parse_shapes(getattr(options, name), f"--{name}") for name in _SHAPES)
     shapes = Shapes(least, usual or parse_shapes(options.shapes, "--shapes"), most)
-    return Wanted(Typing(options.typing), tuple(options.flags), options.want, shapes)
+    figures = {"max_rel": options.max_rel, "cosine": options.cosine}
+    return Wanted(Typing(options.typing), tuple(options.flags), options.want, shapes, **figures)
 
 
 def _given(options: argparse.Namespace, models: list[OwnModel]) -> dict[str, Given]:

@@ -119,6 +119,30 @@ def positive(text: str) -> int:
     return int(text)
 
 
+def add_tolerance(command: argparse.ArgumentParser) -> None:
+    """Add how far outputs may be off."""
+    by_precision = "(default: by the coarsest precision that anything ran in)"
+    command.add_argument(
+        "--max-rel",
+        type=_figure,
+        metavar="N",
+        help=f"how far an output may be off, of its magnitude {by_precision}",
+    )
+    command.add_argument(
+        "--cosine",
+        type=_figure,
+        metavar="N",
+        help=f"what cosine an output has with what is expected, at least {by_precision}",
+    )
+
+
+def _figure(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
+
+
 def writable(folder: Path, option: str = "--reports") -> Path:
     """Return a folder, made if missing; raises HandledError where nothing can be written into it."""
     try:

@@ -13,7 +13,7 @@ import onnx
 
 from harness.case import Typing, model_sha256
 from harness.case.model import serialise
-from harness.cli.common import EXIT_OK, add_trust, load_targets, positive, writable
+from harness.cli.common import EXIT_OK, add_tolerance, add_trust, load_targets, positive, writable
 from harness.cli.doing import Doing
 from harness.cli.places import places
 from harness.errors import HandledError, InfraError
@@ -87,6 +87,7 @@ def add_recipe(command: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="a builder flag, as FP16 (repeatable)",
     )
+    add_tolerance(command)
     command.add_argument(
         "--via", choices=("auto", "docker", "venv"), default="auto", help="where engines run (default: auto)"
     )
@@ -96,7 +97,8 @@ def add_recipe(command: argparse.ArgumentParser) -> None:
 def wanted(options: argparse.Namespace) -> Wanted:
     """Return what `add_recipe` was given."""
     shapes = Shapes(optimum=parse_shapes(options.shapes, "--shapes"))
-    return Wanted(Typing(options.typing), tuple(options.flags), shapes=shapes)
+    figures = {"max_rel": options.max_rel, "cosine": options.cosine}
+    return Wanted(Typing(options.typing), tuple(options.flags), shapes=shapes, **figures)
 
 
 def reduce(options: argparse.Namespace) -> int:
@@ -120,7 +122,7 @@ def _reduce(options: argparse.Namespace, doing: Doing) -> int:
     def tried(target: str, count: int) -> None:
         doing.now(f"try {count}, on {target}")
 
-    with Tries(via=options.via, prepared=prepared, told=tried) as tries:
+    with Tries(via=options.via, prepared=prepared, told=tried, data=how.data) as tries:
         bench = _Bench(tries, prepared, targets, how, options, doing)
         return bench.reduce(own)
 

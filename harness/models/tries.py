@@ -27,6 +27,7 @@ from harness.run.weights import Weights
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from harness.case import Data
     from harness.matrix import Target
     from harness.run.provision import Via
     from harness.words import Precision
@@ -86,7 +87,7 @@ class Tries:
     """Says what becomes of a model on a target; as a context it ends what it started.
 
     `prepared` makes models ready, by default with inputs and a reference; `OnlyBuilt` is for what fails before it runs.
-    `told` hears of each try its target's name and number.
+    `told` hears of each try its target's name and number, and `data` say how far an output may be off.
     """
 
     def __init__(
@@ -95,8 +96,10 @@ class Tries:
         via: Via = "auto",
         prepared: PreparedVariants | None = None,
         told: Callable[[str, int], None] = lambda *_: None,
+        data: Data | None = None,
     ) -> None:
         self._told = told
+        self._data = data
         self._via: Via = via
         self._prepared = prepared or PreparedVariants()
         self._run = uuid.uuid4().hex[:12]
@@ -117,7 +120,7 @@ class Tries:
         """
         data = model if isinstance(model, bytes) else serialise(model)
         name = f"try-{self.count}"
-        variant = Variant(name, "a try", Built(data), recipe, precision=precision)
+        variant = Variant(name, "a try", Built(data), recipe, precision=precision, data=self._data)
         case = Case("tries", "Tries", "Models that are tried.", (), (variant,))
         cell = Cell(f"tries[{variant.name}]-{target.name}", case, variant, target)
         self.count += 1

@@ -58,7 +58,7 @@ def by_hand(cell: Cell, data: bytes, digest: str = "", model: str = "") -> ByHan
     line = trtexec_line(cell, model, quantised=b"DequantizeLinear" in data)
     if line is not None:
         return ByHand(_lines(cell, line, digest), line)
-    if cell.variant.data is not None:
+    if cell.variant.data is not None and cell.variant.data.has_files:
         return ByHand()
     body = body_of(cell, model, data)
     if not body:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from harness.case import load_cases
 from harness.cli import main
 from tests import needs
 from tests.integration.runs import ROOT
+from tests.models import data
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
@@ -34,15 +36,15 @@ def test_an_own_model_from_one_version_to_the_next(
 ) -> None:
     """To a generation that computes it in FP32: lost, named, and red; the other way nothing gets worse."""
     needs.network()
-    page, data = tmp_path / "page", tmp_path / "out.json"
-    assert check(quantised, "--from", "rtx17", "--to", "rtx17-sm75", "--html", page, "--json", data) == 1
+    page, found = tmp_path / "page", tmp_path / "out.json"
+    assert check(quantised, "--from", "rtx17", "--to", "rtx17-sm75", "--html", page, "--json", found) == 1
     said = capsys.readouterr().out
     assert "5 nodes, opset 13; 1 to run in INT8" in said
     assert "INT8 1/1" in said
     assert "from rtx17 to rtx17-sm75: gets worse (int8-loss)" in said
     assert "node_of_output: int8 -> fp32" in said
     assert (page / "index.html").is_file()
-    cells = {each["target"]: each["class"] for each in json.loads(data.read_text())["cells"]}
+    cells = {each["target"]: each["class"] for each in json.loads(found.read_text())["cells"]}
     assert cells == {"rtx17": "built", "rtx17-sm75": "precision_lost"}
     assert check(quantised, "--from", "rtx17-sm75", "--to", "rtx17") == 0
     assert check(quantised, "--from", "rtx17", "--to", "rtx17-sm75", "--fail-on", "build") == 0
@@ -99,3 +101,30 @@ def test_mistakes_are_one_sentence_each(
     error = capsys.readouterr().err
     assert sentence in error
     assert len(error.strip().splitlines()) == 1
+
+
+def test_how_far_outputs_may_be_off_is_the_user_s_to_say(
+    quantised: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By default it goes by precision; here not at all, and by more than the twentieth that is expected too much."""
+    needs.network()
+    assert check(quantised, "--target", "ort131", "--fail-on", "numbers") == 0
+    assert check(quantised, "--target", "ort131", "--fail-on", "numbers", "--max-rel", 0) == 1
+    assert "(int8 may be off by 0)" in capsys.readouterr().out
+    ends = (quantised, "--good", "ort117", "--bad", "ort131", "--symptom", "numbers", "--via", "venv")
+    bisect = ["bisect", "--matrix", str(ROOT / "matrix.yaml"), *map(str, ends)]
+    assert main(bisect) == 1
+    assert "ort131 is good, not bad" in capsys.readouterr().out
+    assert main([*bisect, "--max-rel", "0"]) == 1
+    assert "ort117 is bad, not good" in capsys.readouterr().out
+    plain, x = tmp_path / "relu.onnx", np.array([1, 2], np.float32)
+    plain.write_bytes(data.model().SerializeToString())
+    np.savez(tmp_path / "in.npz", x=x)
+    np.savez(tmp_path / "out.npz", y=1.05 * x)
+    given = (plain, "--inputs", tmp_path / "in.npz", "--expected", tmp_path / "out.npz", "--target", "ort131")
+    assert check(*given, "--fail-on", "numbers") == 1
+    assert check(*given, "--fail-on", "numbers", "--max-rel", "0.06") == 0
+    assert check(*given, "--fail-on", "numbers", "--max-rel", "0.06", "--cosine", "1") == 0
+    for words, said in ((("--max-rel", "-1"), "-1 is no max-rel"), (("--cosine", "nan"), "nan is no cosine")):
+        assert check(*given, *words) == 2
+        assert said in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from harness.case import Case, Recipe, Typing, Variant
 from harness.case.check import check_flags
+from harness.case.data import Data
 from harness.case.inputs import fed_inputs
 from harness.case.model import Built, serialise
 from harness.errors import HandledError
@@ -48,17 +50,32 @@ class Wanted:
     """What the user wants of all models: how they are typed, which precision, and shapes.
 
     `nodes` is "auto" for what each graph's own types ask, "none" for nothing, else a pattern: of what the graph asks,
-    only nodes whose name holds it. `flags` are builder flags beside those that the graph's types need. Raises
-    HandledError for a flag that no version has.
+    only nodes whose name holds it. `flags` are builder flags beside those that the graph's types need. `max_rel` and
+    `cosine` are how far an output may be off, None for what its precision allows. Raises HandledError for a flag that
+    no version has, and for a figure that none can have.
     """
 
     typing: Typing = Typing.GRAPH
     flags: tuple[str, ...] = ()
     nodes: str = "auto"
     shapes: Shapes = field(default_factory=Shapes)
+    max_rel: float | None = None
+    cosine: float | None = None
 
     def __post_init__(self) -> None:
         check_flags("--flag", self.flags)
+        if self.max_rel is not None and not 0 <= self.max_rel < math.inf:
+            raise HandledError(
+                f"{self.max_rel:g} is no max-rel: that is how far outputs may be off, 0 or more"
+            )
+        if self.cosine is not None and not -1 <= self.cosine <= 1:
+            raise HandledError(f"{self.cosine:g} is no cosine: that is from -1 to 1")
+
+    @property
+    def data(self) -> Data | None:
+        """Return how far outputs may be off as a variant has it; None where that goes by their precision."""
+        own = (self.max_rel, self.cosine) != (None, None)
+        return Data(max_rel=self.max_rel, cosine=self.cosine) if own else None
 
 
 @dataclass(frozen=True)
@@ -131,6 +148,7 @@ def own_model(model: onnx.ModelProto, label: str, wanted: Wanted, *, name: str) 
         build=Built(serialise(model)),
         recipe=recipe,
         precision=_precision(label, wanted.nodes, nodes),
+        data=wanted.data,
     )
     return OwnModel(label, variant, nodes, describe(model)[1], wished(variant, nodes), assumed)
 

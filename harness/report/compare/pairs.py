@@ -157,7 +157,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Step:
-    """Two columns, and both sides of every variant in them; `names` is what rows call the two, if not by their names."""
+    """Two columns, and both sides of every variant in them; rows call the two by `names`, where there are any."""
 
     before: Known
     after: Known
