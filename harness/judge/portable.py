@@ -108,6 +108,8 @@ def _character(text: str) -> str:
         if text == "{":
             raise Unportable(r"'{' stands alone; write '\{'")
         return text
+    if text == "\\":
+        raise Unportable(r"a backslash with nothing behind it ends the pattern; write '\\' for one")
     if text[1].isalnum():
         raise Unportable(f"{text!r} is not in the subset that JavaScript shares; spell it out without it")
     return text if text[1] in _SYNTAX else text[1]

@@ -51,6 +51,7 @@ def test_what_differs_is_rewritten(pattern: str, said: str) -> None:
         ("(?:a?)*", "'(?:a?)' is repeated and may be empty"),
         (r"[^\S]", r"'\\S' in a class is not in the subset"),
         ("a{b", "'{' stands alone"),
+        ("a\\", r"a backslash with nothing behind it ends the pattern; write '\\' for one"),
         # Python warns of these, and a warning is no sentence with a line.
         ("[[a]", "'[[' may mean a set of sets one day"),
         ("[^[a]", "'[^[' may mean a set of sets one day"),
