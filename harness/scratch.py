@@ -15,16 +15,22 @@ PREFIX = "trt-compat-"
 #: Tells that the folder was locked when it was made: what is locked no more has lost its process.
 _MARK = "held"
 _INSIDE = "in"
+#: Where folders are whose path has to be short, and the temporary folder's is not; and how long one may be for a Unix
+#: socket beside what is inside: of 107 bytes those of "/listener-" and eight letters are left for its name.
+_SHORT, _SOCKETS = "/tmp", 107 - 18  # noqa: S108  (a folder of its own is made in it)
 
 
 class Scratch:
-    """A temporary folder, `name`, in one that is locked for as long as this process lives, however it ends."""
+    """A temporary folder, `name`, in one that is locked for as long as this process lives, however it ends.
 
-    def __init__(self, purpose: str = "") -> None:
-        made = None
+    With `sockets` the outer one has a path that leaves room for the name of a Unix socket.
+    """
+
+    def __init__(self, purpose: str = "", *, sockets: bool = False) -> None:
+        made, where = None, _SHORT if sockets and _long() else None
         # A run that starts in between takes it for one whose process was killed just here.
         while made is None:
-            made = _made(Path(tempfile.mkdtemp(prefix=PREFIX + purpose)))
+            made = _made(Path(tempfile.mkdtemp(prefix=PREFIX + purpose, dir=where)))
         outer, self._handle = made
         self.name = str(outer / _INSIDE)
         self._clear = weakref.finalize(self, _remove, outer)
@@ -41,6 +47,11 @@ class Scratch:
 
     def __exit__(self, *_: object) -> None:
         self.cleanup()
+
+
+def _long() -> bool:
+    """Tell whether the temporary folder leaves no room for sockets in one of ours."""
+    return len(os.fsencode(tempfile.gettempdir())) + len(f"/{PREFIX}12345678") > _SOCKETS
 
 
 def _made(outer: Path) -> tuple[Path, int] | None:
@@ -63,7 +74,8 @@ def _made(outer: Path) -> tuple[Path, int] | None:
 def reap_scratch() -> tuple[str, ...]:
     """Remove this user's folders whose process is gone; return their names."""
     found = []
-    for path in sorted(Path(tempfile.gettempdir()).glob(f"{PREFIX}*")):
+    places = [tempfile.gettempdir(), *([_SHORT] if _long() else [])]
+    for path in sorted(path for place in places for path in Path(place).glob(f"{PREFIX}*")):
         with contextlib.suppress(OSError):
             if _orphaned(path):
                 _remove(path)

@@ -78,7 +78,7 @@ def stream(
 
 def _keep_socket_in_scratch() -> None:
     """Have the fork server's socket where the next run removes it: multiprocessing's own folder outlives a kill."""
-    # Not within it: a socket's path has 107 bytes at most, and the temporary folder's may be long.
+    # Not within it, for a socket's path has to be short.
     vars(multiprocessing.current_process())["_config"].setdefault(
         "tempdir", str(Path(_scratch().name).parent)
     )
@@ -86,7 +86,7 @@ def _keep_socket_in_scratch() -> None:
 
 @functools.cache
 def _scratch() -> Scratch:
-    return Scratch()
+    return Scratch(sockets=True)
 
 
 @contextlib.contextmanager

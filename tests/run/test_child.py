@@ -133,6 +133,32 @@ def test_what_a_killed_run_leaves_of_it_is_removed_by_the_next(
     assert not list(short.iterdir())
 
 
+def test_a_temporary_folder_may_have_any_path(
+    short: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A socket may not: that of the fork server then lies elsewhere, where the next run looks as well."""
+    deep = tmp_path / ("d" * 100)
+    deep.mkdir()
+    text = (
+        "import os, signal\n"
+        "from harness import scratch\n"
+        f"scratch._SHORT = {str(short)!r}\n"
+        "from harness.run.child import stream\n"
+        "from tests.run.test_child import counted\n"
+        "assert list(stream(counted, 2, seconds=60, memory_mib=64)) == [0, 1]\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", text], env=os.environ | {"TMPDIR": str(deep)}, check=False, cwd=TOP
+    )
+    assert ended.returncode == -signal.SIGKILL
+    assert list(short.iterdir())
+    monkeypatch.setattr(tempfile, "tempdir", str(deep))
+    monkeypatch.setattr("harness.scratch._SHORT", str(short))
+    assert wait_for(lambda: bool(reap_scratch()) or not list(short.iterdir()))
+    assert not list(short.iterdir())
+
+
 def test_a_process_that_ends_removes_it_without_a_warning(short: Path) -> None:
     text = (
         "from harness.run.child import stream\n"
