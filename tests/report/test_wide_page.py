@@ -137,10 +137,10 @@ def test_a_large_matrix_without_scripts_says_where_the_cells_are(browser: Browse
 
 
 def test_a_large_page_keeps_within_its_budget() -> None:
-    """Ten thousand cells, with the steps between neighbours and the errors, in a megabyte and a quarter."""
+    """Ten thousand cells, with the steps between neighbours and the errors, in 1.2 megabytes."""
     from harness.report.page.html import render
 
-    assert len(render(many(10_000)).encode()) <= 1_250_000
+    assert len(render(many(10_000)).encode()) <= 1_200_000
 
 
 # ---- strangers' text ------------------------------------------------------------------------------------------------

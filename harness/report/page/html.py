@@ -50,8 +50,8 @@ _NAMED_CELLS = 12
 _FEW_CELLS = 4
 #: An engine message in a list of news is cut; the panel shows it whole.
 _BRIEF = 240
-#: A matrix of more cells is drawn by the script, as far as it is scrolled to: 200 bytes a cell are half a megabyte for
-#: 2400, and a filter has to lay all of them out anew.
+#: A matrix of more cells is drawn by the script, as far as it is scrolled to: 250 bytes a cell are a quarter of a
+#: megabyte for 1000, and a filter has to lay all of them out anew.
 _STATIC_CELLS = 500
 #: A larger matrix than that has no table for readers without scripts: 40 bytes a cell.
 _PLAIN_CELLS = 8000
