@@ -70,11 +70,11 @@ def check(  # noqa: PLR0913  (each by its name, with a default)
     all where none is given. `shapes` are those of dynamic inputs, 1 for each dimension that nobody gives. `inputs` are
     arrays for all network inputs, made up where none is given; `expected` are outputs to hold the engine to, by default
     those of the ONNX reference evaluator. `max_rel` and `cosine` are how far an output may be off, by default what its
-    precision allows. `calibration` are batches of each network input for an INT8 calibrator, along
-    the first axis, and `plugins` compiled libraries. `want` is "auto" for the precision that the graph asks of each
-    node, "none", or a pattern of node names. `blockers`, `ladder`, `leave_float` ("auto" or nodes) and `workarounds`
-    are what is tried beyond the model as it is, as the command's options of these names do. Raises HandledError for a
-    file that is no model, for a name that is none, and for data that do not fit.
+    precision allows. `calibration` are batches of each network input for an INT8 calibrator, along the first axis, and
+    `plugins` compiled libraries. `want` is "auto" for the precision that the graph asks of each node, "none", or a
+    pattern of node names. `blockers`, `ladder`, `leave_float` ("auto" or nodes) and `workarounds` are what is tried
+    beyond the model as it is, as the command's options of these names do. Raises HandledError for a file that is no
+    model, for a name that is none, and for data that do not fit.
     """
     how, chosen = How(via, jobs), load_matrix(looked_up(matrix, "matrix.yaml")).only(targets)
     wanted = _wanted(typing, (flags,) if isinstance(flags, str) else flags, want, shapes or {})

@@ -37,7 +37,7 @@ def new(options: argparse.Namespace) -> int:
         raise HandledError(
             f"{options.model}: has {own.weights} of weights, too many for a case; `trt-compat reduce` makes it small"
         )
-    about = About(name, _TITLE, f"A model of {len(own.nodes)} nodes.", options.issue)
+    about = About(name, _TITLE, f"A model of {len(own.nodes)} nodes.", options.issue, own.variant.data)
     text = case_text(own.variant.build(), about, own.variant.recipe)
     loaded(text, name)
     add_case(path, text)

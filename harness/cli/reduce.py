@@ -33,7 +33,7 @@ from harness.run.provision.trust import refuse_unconfined
 from harness.words import GOOD, Class
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from harness.case import Variant
     from harness.judge.cell import Judged
@@ -198,9 +198,8 @@ class _Bench:
         recipe = own_model(model, name, self._how, name="reported").variant.recipe
         title = f"{', '.join(dict.fromkeys(node.op_type for node in nodes))} {shown}"
         for exact in (False, True):
-            text = case_text(
-                model, About(name, title, f"Reduced from a model that {shown}."), recipe, exact=exact
-            )
+            about = About(name, title, f"Reduced from a model that {shown}.", data=self._how.data)
+            text = case_text(model, about, recipe, exact=exact)
             variant = loaded(text, name)
             if shown.shown(lambda target, made=variant: self._look_at(made, target)):  # type: ignore[misc]
                 add_case(path, text)
@@ -241,7 +240,9 @@ class _Bench:
         return {
             "model": model_sha256(serialise(model)),
             "targets": {name: target.version for name, target in self._targets.items()},
-            "recipe": f"{self._how.typing} {' '.join(self._how.flags)} {self._options.shapes}".strip(),
+            "recipe": " ".join(
+                [str(self._how.typing), " ".join(self._how.flags), self._options.shapes, *self._figures()]
+            ).strip(),
             "failure": str(shown),
         }
 
@@ -272,7 +273,14 @@ class _Bench:
         words = ["trt-compat", "check", str(self._out)]
         words += [word for name in self._targets for word in ("--target", name)]
         words += ["--shapes", options.shapes] if options.shapes else []
-        self._doing.say(f"try it: {shlex.join([*words, *places(options, reports=False)])}")
+        words += ["--typing", options.typing] if self._how.typing is not Typing.GRAPH else []
+        words += [word for flag in options.flags for word in ("--flag", flag)]
+        self._doing.say(f"try it: {shlex.join([*words, *self._figures(), *places(options, reports=False)])}")
+
+    def _figures(self) -> Iterator[str]:
+        """Yield the options that say how far outputs may be off."""
+        for word, given in (("--max-rel", self._how.max_rel), ("--cosine", self._how.cosine)):
+            yield from () if given is None else (word, str(given))
 
 
 def write(model: onnx.ModelProto, path: Path) -> None:

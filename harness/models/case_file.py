@@ -23,7 +23,7 @@ from harness.scratch import Scratch
 from harness.words import Typing
 
 if TYPE_CHECKING:
-    from harness.case import Recipe, Variant
+    from harness.case import Data, Recipe, Variant
 
 #: Types that `Graph.constant` packs.
 _PACKED = frozenset(
@@ -42,12 +42,16 @@ _TAKEN = frozenset({"op", "inputs", "name", "output", "outputs", "domain"})
 
 @dataclass(frozen=True)
 class About:
-    """What a case says of itself: its name, title, summary, and the address of the report, "" for none."""
+    """What a case says of itself: its name, title, summary, and the address of the report, "" for none.
+
+    `data` say how far outputs may be off, where that does not go by their precision.
+    """
 
     name: str
     title: str
     summary: str
     issue: str = ""
+    data: Data | None = None
 
 
 class _Unsayable(Exception):
@@ -64,9 +68,8 @@ def case_text(model: onnx.ModelProto, about: About, recipe: Recipe, *, exact: bo
         body, words = _in_words(model, about.name, exact=exact), ["Graph"]
     except _Unsayable:
         body, words = _in_text(model, about.name), []
-    used = {"Case", "Recipe", "Variant", *words, *_recipe_words(recipe)} | (
-        {"Link"} if about.issue else set()
-    )
+    used = {"Case", "Recipe", "Variant", *words, *_recipe_words(recipe)}
+    used |= ({"Link"} if about.issue else set()) | ({"Data"} if about.data else set())
     return "\n".join([*_head(about, body, sorted(used)), *body, "", "", *_case(about, recipe), ""])
 
 
@@ -98,7 +101,14 @@ def _case(about: About, recipe: Recipe) -> Iterator[str]:
     yield f"            title={_quoted(about.title)},"
     yield "            build=_model,"
     yield f"            recipe={_recipe(recipe)},"
+    if about.data:
+        yield f"            data={_data(about.data)},"
     yield from ("        ),", "    ),", ")")
+
+
+def _data(data: Data) -> str:
+    figures = (("max_rel", data.max_rel), ("cosine", data.cosine))
+    return f"Data({', '.join(f'{name}={figure}' for name, figure in figures if figure is not None)})"
 
 
 def _recipe_words(recipe: Recipe) -> set[str]:

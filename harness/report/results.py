@@ -43,7 +43,7 @@ from harness.report.unknown import with_unknown
 from harness.words import Typing
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from harness.case import Case, Variant
     from harness.history import CellHistory, RunRecord
@@ -58,6 +58,21 @@ if TYPE_CHECKING:
     Commands = Mapping[str, Sequence[str]]
     #: Serialised models by case and variant.
     Models = Mapping[tuple[str, str], bytes]
+
+
+class _Judging:
+    """Judges a record once, which the history asks for and the report."""
+
+    def __init__(self) -> None:
+        # With its record, whose place in memory is the key.
+        self._known: dict[int, Judged] = {}
+
+    def of(self, cell: Cell, outcome: Outcome) -> Judged:
+        """Return a cell's record with its conclusions."""
+        known = self._known.get(id(outcome))
+        if known is None:
+            known = self._known[id(outcome)] = judge_cell(cell, outcome)
+        return known
 
 
 @dataclass(frozen=True)
@@ -77,6 +92,7 @@ class Recorded:
     commands: Commands
     revoked: Mapping[str, str] = field(default_factory=dict)
     further: tuple[dict[str, Any], ...] = ()
+    judging: _Judging = field(default_factory=_Judging)
 
 
 def recorded(
@@ -116,7 +132,7 @@ def run_records(found: Recorded) -> tuple[RunRecord, ...]:
     """
     cells = {cell.id: cell for cell in found.cells}
     return records(
-        judge_cell(cells[outcome.cell], outcome)
+        found.judging.of(cells[outcome.cell], outcome)
         for outcome in found.outcomes
         if outcome.state == "done"
         and not outcome.stamps.submission
@@ -149,7 +165,10 @@ def _assemble(
 ) -> Results:
     today = found.today
     known = trusts(found.cells, found.outcomes, lambda outcome: is_stale(outcome, today))
-    rows = {cell.id: _rows(cell, outcomes.get(cell.id, ()), today[cell.id], known) for cell in found.cells}
+    rows = {
+        cell.id: _rows(cell, outcomes.get(cell.id, ()), today[cell.id], known, found.judging.of)
+        for cell in found.cells
+    }
     rows, scripts = with_lines(found.cells, found.models, rows)
     past = _pasts(rows, today, history)
     cells = tuple(_joined(rows[cell.id], past[cell.id]) for cell in found.cells)
@@ -202,15 +221,19 @@ def _with_history(cell: CellView, past: CellHistory | None) -> CellView:
 
 
 def _rows(
-    cell: Cell, outcomes: Sequence[Outcome], today: Today, known: Mapping[Place, Trust]
+    cell: Cell,
+    outcomes: Sequence[Outcome],
+    today: Today,
+    known: Mapping[Place, Trust],
+    judge: Callable[[Cell, Outcome], Judged],
 ) -> list[CellView]:
     """Return a cell as each of its outcomes shows it, the worst first; of what is stale only that there is one."""
     because = today.stale_because(outcomes[0]) if outcomes else ""
     if because or not outcomes:
-        outcomes = (_blank(cell, because or today.unbuildable or NOT_RUN_YET),)
+        outcomes, judge = (_blank(cell, because or today.unbuildable or NOT_RUN_YET),), judge_cell
     return [
         _view(judged, stale=bool(because) and judged.outcome.state != "not_applicable")
-        for judged in worth_telling([believed(judge_cell(cell, outcome), known) for outcome in outcomes])
+        for judged in worth_telling([believed(judge(cell, outcome), known) for outcome in outcomes])
     ]
 
 

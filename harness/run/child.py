@@ -13,13 +13,14 @@ import os
 import resource
 import signal
 import sys
+import tempfile
 import threading
 import time
 import types
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from harness.errors import described
+from harness.errors import InfraError, described
 from harness.scratch import Scratch
 
 if TYPE_CHECKING:
@@ -86,7 +87,13 @@ def _keep_socket_in_scratch() -> None:
 
 @functools.cache
 def _scratch() -> Scratch:
-    return Scratch(sockets=True)
+    try:
+        return Scratch(sockets=True)
+    except OSError as error:
+        raise InfraError(
+            f"{tempfile.gettempdir()}: no folder with a name short enough for sockets can be made there or in /tmp "
+            f"({error.strerror}); set TMPDIR to a shorter one"
+        ) from error
 
 
 @contextlib.contextmanager

@@ -95,7 +95,9 @@ def test_mistakes_are_sentences(folder: Path, monkeypatch: pytest.MonkeyPatch) -
         ({"targets": "ort131", "flags": ["INT88"]}, "no version of TensorRT has; did you mean 'INT8'"),
         ({"targets": "ort131", "shapes": {"nothing": (1,)}}, "has no input 'nothing'"),
         ({"targets": "ort131", "flags": "INT88"}, "no version of TensorRT has; did you mean 'INT8'"),
-        ({"targets": "ort131", "max_rel": -1}, "-1 is no max-rel"),
+        ({"targets": "ort131", "max_rel": -1}, "-1 is no max-rel: give a number from 0 on"),
+        ({"targets": "ort131", "max_rel": "much"}, "much is no max-rel"),
+        ({"targets": "ort131", "cosine": 1.0000001}, "1.0000001 is no cosine"),
         ({"targets": "ort131", "inputs": {"nothing": [1.0]}}, "has no input 'nothing'"),
         (
             {"targets": "ort131", "expected": {"output": [1.0]}},

@@ -78,6 +78,24 @@ def test_a_case_is_written_that_shows_the_same(
     assert "is there already; give another place, or delete it" in capsys.readouterr().err
 
 
+def test_what_is_off_by_more_than_the_user_allows_is_kept(
+    network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The case allows as much, the line to try it too, and what was tried is not taken for what another figure says."""
+    needs.network()
+    small, case, words = tmp_path / "small.onnx", tmp_path / "off.py", ("--target", "ort131", "--max-rel", 0)
+    assert trt_compat("reduce", network, *words, "-o", small, "--case", case) == 0
+    said = capsys.readouterr().out
+    assert "gives wrong numbers (numbers that are off) on ort131" in said
+    assert "--target ort131 --max-rel 0.0" in said
+    assert len(onnx.load(small).graph.node) == 1
+    (variant,) = load_cases(tmp_path)[0]
+    assert variant.data is not None
+    assert variant.data.max_rel == 0
+    assert trt_compat("reduce", network, "--target", "ort131", "--max-rel", "1e-9", "-o", small) == 2
+    assert "is of another recipe; delete it" in capsys.readouterr().err
+
+
 def test_a_model_is_bisected_over_versions(network: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The convolution has INT8 from 1.7 on; 1.7 is newer, so that it is the first good one."""
     needs.network()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from harness.case import Profile, Recipe, Typing, load_cases
+from harness.case import Data, Profile, Recipe, Typing, load_cases
 from harness.errors import HandledError
 from harness.models.case_file import About, add_case, case_name, case_text, loaded
 from tests.models.test_reduce import model, quantised, value
@@ -40,7 +41,15 @@ def test_a_quantised_graph_is_written_in_the_words_of_a_case() -> None:
     assert (made.graph.input, made.graph.output) == (start.graph.input, start.graph.output)
     assert tensors(made) == tensors(start)
     assert variant.recipe == recipe
+    assert variant.data is None
     assert max(map(len, text.splitlines())) <= 110
+
+
+def test_how_far_outputs_may_be_off_is_written_too() -> None:
+    for data in (Data(max_rel=0.5), Data(cosine=0.25), Data(max_rel=0.0, cosine=1.0)):
+        variant = loaded(case_text(quantised(1), replace(ABOUT, data=data), Recipe()), "own_case")
+        assert variant.data is not None
+        assert (variant.data.max_rel, variant.data.cosine) == (data.max_rel, data.cosine)
 
 
 def test_many_weights_become_made_up_ones_unless_all_are_wanted() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.case import Calibrator, Profile, Recipe, Typing, load_cases
+from harness.case import Calibrator, Data, Profile, Recipe, Typing, load_cases
 from harness.matrix import load_matrix
 from harness.plan import Cell, all_cells, inapplicable_because
 from harness.plan.by_hand import ByHand, by_hand
@@ -55,6 +55,14 @@ def test_every_cell_has_a_line_or_a_file_and_never_both() -> None:
         weak = cell.target.engine == "tensorrt" and not cell.target.version.startswith("11.")
         assert named == ({parents[kind.kind]} if kind and weak else set()), cell.id
     assert files > 800
+
+
+def test_what_somebody_allows_is_no_data_that_a_file_would_lack() -> None:
+    known = cells()["depthwise_qdq[qdq]-ort131"]
+    for data, has in ((Data(max_rel=0.5), True), (Data(inputs="in.npz"), False)):
+        variant = dataclasses.replace(known.variant, data=data)
+        cell = dataclasses.replace(known, variant=variant)
+        assert bool(by_hand(cell, variant.model_bytes()).body) is has
 
 
 def test_recipes_that_differ_have_files_that_differ() -> None:

@@ -179,8 +179,16 @@ def published() -> Results:
     return Results.from_json(json.loads(content(file)))
 
 
+def oddly_named() -> Results:
+    """Return results whose targets are called what means something in JavaScript's patterns."""
+    found = factory.results()
+    named = tuple(replace(each, label=f"{each.label} $& $$ $1 $`") for each in found.targets)
+    return replace(found, targets=named)
+
+
 SOURCES: dict[str, tuple[Callable[[], Results], set[str]]] = {
     "plain": (factory.results, {"broken", "fixed", "newly_unknown", "precision_gained", "builds_without"}),
+    "oddly named": (oddly_named, {"broken", "fixed", "newly_unknown"}),
     "timed": (with_timings, {"broken", "fixed", "newly_unknown", "slower", "faster"}),
     "claimed": (with_claims, {"broken", "fixed", "newly_unknown"}),
     "unasked": (with_unasked, {"wider", "narrower", "precision_lost", "precision_gained"}),

@@ -17,7 +17,8 @@ from typing import Any
 
 import pytest
 
-from harness.errors import HandledError
+from harness.errors import HandledError, InfraError
+from harness.run import child
 from harness.run.child import ChildFailed, stream
 from harness.scratch import reap_scratch
 from tests.waiting import wait_for
@@ -157,6 +158,15 @@ def test_a_temporary_folder_may_have_any_path(
     monkeypatch.setattr("harness.scratch._SHORT", str(short))
     assert wait_for(lambda: bool(reap_scratch()) or not list(short.iterdir()))
     assert not list(short.iterdir())
+
+
+def test_where_no_place_is_short_enough_a_sentence_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / ("d" * 100)))
+    monkeypatch.setattr("harness.scratch._SHORT", str(tmp_path / "none"))
+    with pytest.raises(InfraError, match=r"\(No such file or directory\); set TMPDIR to a shorter one$"):
+        child._scratch.__wrapped__()
 
 
 def test_a_process_that_ends_removes_it_without_a_warning(short: Path) -> None:

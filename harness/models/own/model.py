@@ -45,6 +45,10 @@ _FLAGS = {
 }
 
 
+def _is_figure(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 @dataclass(frozen=True)
 class Wanted:
     """What the user wants of all models: how they are typed, which precision, and shapes.
@@ -64,18 +68,16 @@ class Wanted:
 
     def __post_init__(self) -> None:
         check_flags("--flag", self.flags)
-        if self.max_rel is not None and not 0 <= self.max_rel < math.inf:
-            raise HandledError(
-                f"{self.max_rel:g} is no max-rel: that is how far outputs may be off, 0 or more"
-            )
-        if self.cosine is not None and not -1 <= self.cosine <= 1:
-            raise HandledError(f"{self.cosine:g} is no cosine: that is from -1 to 1")
+        if self.max_rel is not None and not (_is_figure(self.max_rel) and 0 <= self.max_rel < math.inf):
+            raise HandledError(f"{self.max_rel} is no max-rel: give a number from 0 on, and no infinity")
+        if self.cosine is not None and not (_is_figure(self.cosine) and -1 <= self.cosine <= 1):
+            raise HandledError(f"{self.cosine} is no cosine: give a number from -1 to 1")
 
     @property
     def data(self) -> Data | None:
         """Return how far outputs may be off as a variant has it; None where that goes by their precision."""
-        own = (self.max_rel, self.cosine) != (None, None)
-        return Data(max_rel=self.max_rel, cosine=self.cosine) if own else None
+        figures = [None if each is None else float(each) for each in (self.max_rel, self.cosine)]
+        return None if figures == [None, None] else Data(max_rel=figures[0], cosine=figures[1])
 
 
 @dataclass(frozen=True)

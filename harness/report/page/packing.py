@@ -42,7 +42,7 @@ def columns(kind: type[NamedTuple], rows: Iterable[NamedTuple]) -> dict[str, Any
     return {"columns": {name: [row[at] for row in listed] for at, name in enumerate(kind._fields)}}
 
 
-def pack(rows: Iterable[dict[str, Any] | str]) -> str:
+def pack(rows: Iterable[dict[str, Any] | list[Any]]) -> str:
     """Return rows cleaned and compressed, with each part that occurs more than once written once."""
     pieces = _Pieces()
     plain = pieces.text(pieces.list_of(rows))

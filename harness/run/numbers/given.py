@@ -83,7 +83,7 @@ def check_expected(label: str, model: onnx.ModelProto, arrays: Mapping[str, Arra
             raise HandledError(
                 f"{label}: output {name!r} is {own} and what is expected has {given}; give an array of that shape"
             )
-        # An infinity may be meant, and is compared with nothing; with anything agrees what is nothing else.
+        # An infinity may be meant: its place is not compared. Infinities alone would agree with anything.
         if array.dtype.kind == "f" and array.size and (np.isnan(array).any() or np.isinf(array).all()):
             raise HandledError(
                 f"{label}: what is expected of output {name!r} holds NaN, or infinities alone; leave it out"

@@ -74,10 +74,10 @@ const nodesTable = (step, before, after) => {
     .map((text) => make("th", { scope: "col" }, text)))), make("tbody", {}, lines.slice(0, 1000)),
     lines.length > 1000 ? make("caption", {}, `The first 1000 of ${lines.length}; results.json has all.`) : null);
 };
-// In them marks stand for the names of both columns.
+// In phrases marks stand for the names of both columns.
 /** @type {(line: PackedLine, phrases: string[], before: number, after: number) => Omit<StepLine, "row">} */
 const spelt = (line, phrases, before, after) => ({ ...line, .../** @type {any} */ (Object.fromEntries(PHRASES.map((field) => [field,
-  phrases[/** @type {any} */ (line)[field]].replaceAll("\ufdd0", targets[before].label).replaceAll("\ufdd1", targets[after].label)]))) });
+  phrases[/** @type {any} */ (line)[field]].replaceAll("\ufdd0", () => targets[before].label).replaceAll("\ufdd1", () => targets[after].label)]))) });
 // The step from one column to another as Python judged it; null where this page does not have it.
 /** @type {(before: number, after: number) => Promise<Step | null>} */
 const stepOf = async (before, after) => {
