@@ -115,9 +115,13 @@ def _by(
             print(f"{target.name} says neither good nor bad; name another end{quieter}")
             return EXIT_INFRA
         if told.answer is not expected:
-            print(
-                f"{target.name} is {told.answer}, not {expected}: there is nothing to find between these two"
-            )
+            good, bad = row[0].name, row[-1].name
+            if target is row[0] and said(bad, ask(row[-1])).answer is Answer.GOOD:
+                print(f"{good} is bad and {bad} is good; try --good {bad} --bad {good}")
+            else:
+                print(
+                    f"{target.name} is {told.answer}, not {expected}: there is nothing to find between these two"
+                )
             return EXIT_REGRESSION
     edge = bisect([target.name for target in row], lambda name: said(name, ask(targets[name])).answer)
     for line in _lines(edge, targets):

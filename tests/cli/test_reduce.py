@@ -226,6 +226,10 @@ def test_a_script_s_code_is_the_answer(
         '[ "$3" = "/$1/python" ] || exit 200\n'
         'case "$1" in rtx17) exit 0;; rtx15) exit 125;; rtx14) exit 127;; esac',
     )
+    swapped = ("bisect", "model.onnx", "--good", "rtx14", "--bad", "rtx17", "--run")
+    assert trt_compat(*swapped, told) == 1
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == "rtx14 is bad and rtx17 is good; try --good rtx17 --bad rtx14"
     words = ("bisect", "model.onnx", "--good", "rtx17", "--bad", "rtx14", "--run")
     assert trt_compat(*words, told) == 0
     out = capsys.readouterr().out

@@ -204,7 +204,10 @@ def test_given_inputs_that_do_not_fit_are_one_sentence(given: dict[str, np.ndarr
 
 def test_what_is_expected_has_the_shape_that_the_model_says() -> None:
     own = own_model(dynamic(), "m.onnx", Wanted(), name="m")
-    fitted(own, Given(expected={"z": np.ones((7, 2), np.float32)}))
+    inputs = {"x": np.ones((1, 4), np.float32), "y": np.ones((4, 2), np.float32)}
+    fitted(own, Given(inputs, {"z": np.ones((7, 2), np.float32)}))
+    with pytest.raises(HandledError, match=r"m\.onnx: outputs are expected, and nobody says of which inputs"):
+        fitted(own, Given(expected={"z": np.ones((7, 2), np.float32)}))
     for shape, said in (((7, 3), "7x3"), ((2,), "2"), ((), "a scalar")):
         with pytest.raises(
             HandledError, match=rf"m.onnx: output 'z' is \?x2 and what is expected has {said};"
@@ -215,7 +218,7 @@ def test_what_is_expected_has_the_shape_that_the_model_says() -> None:
             HandledError, match="what is expected of output 'z' holds NaN, or infinities alone"
         ):
             fitted(own, Given(expected={"z": np.full((7, 2), odd, np.float32)}))
-    fitted(own, Given(expected={"z": np.array([[np.inf, 1]], np.float32)}))
+    fitted(own, Given(inputs, {"z": np.array([[np.inf, 1]], np.float32)}))
     with pytest.raises(HandledError, match="holds NaN"):
         fitted(own, Given(expected={"z": np.array([[np.nan, 1]], np.float32)}))
 

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import onnx
 
+from harness.case.inputs import fed_inputs
 from harness.case.model import model_sha256
+from harness.errors import HandledError
 from harness.layers import asked
 from harness.models.reading import MOST_EVALUATED
 from harness.run.child import ChildFailed, stream
@@ -87,6 +89,10 @@ def fitted(own: OwnModel, given: Given) -> Given:
     if given.inputs:
         check_inputs(own.label, sizes, given.inputs)
     check_expected(own.label, model, given.expected)
+    if given.expected and not given.inputs and any(fed_inputs(model)):
+        raise HandledError(
+            f"{own.label}: outputs are expected, and nobody says of which inputs; give these too"
+        )
     if not given.calibration:
         return given
     return replace(given, calibration=check_calibration(own.label, sizes, given.calibration))
