@@ -136,7 +136,7 @@ def _needless(asking: Asking, options: argparse.Namespace) -> Iterator[str]:
         return
     if options.leave_float == "auto":
         yield f"{label}: nothing is to be left in floating point: no target that ran loses anything"
-    if options.try_workarounds:
+    if options.try_workarounds and not asking.untold:
         yield f"{label}: no workaround is needed: no target that ran fails to build it or loses anything"
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from harness.models.bench import untold
 from harness.models.check import changes, coverage, lost_by_time, median_ms, ran, worse
 from harness.text import clip, visible
-from harness.words import GOOD, PREDICATE, Class, Precision, said
+from harness.words import GOOD, PREDICATE, Class, said
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -102,9 +103,7 @@ def _untold(judged: Sequence[Judged]) -> Iterator[str]:
     """Yield the nodes of which no layer tells what they ran in, once where targets have the same ones."""
     groups: dict[tuple[str, ...], dict[str, None]] = {}
     for each in judged:
-        if each.outcome.layers and each.demanded:
-            unknown = (node for node in each.wished if each.precision.get(node) in (None, Precision.UNKNOWN))
-            groups.setdefault(tuple(unknown), {})[each.cell.target.name] = None
+        groups.setdefault(untold(each), {})[each.cell.target.name] = None
     for nodes, names in groups.items():
         if nodes:
             more = f" and {len(nodes) - _MOST_NODES} more nodes" if len(nodes) > _MOST_NODES else ""

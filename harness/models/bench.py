@@ -10,7 +10,7 @@ from harness.layers.datatype import NARROW, same_precision
 from harness.models.blockers import accused
 from harness.models.check import engine_made, ran
 from harness.models.own.model import flags_for
-from harness.words import Typing
+from harness.words import Precision, Typing
 
 if TYPE_CHECKING:
     import onnx
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from harness.matrix import Target
     from harness.models.tries import Tries
     from harness.record.outcome import Node
-    from harness.words import Precision
 
 
 @dataclass(frozen=True)
@@ -70,6 +69,14 @@ def kept(judged: Judged) -> int:
 def works(judged: Judged) -> bool:
     """Tell whether an engine is built in which each node keeps what its graph asks of it."""
     return ran(judged) and engine_made(judged) and not judged.classification.lost
+
+
+def untold(judged: Judged) -> tuple[str, ...]:
+    """Return the nodes that ask for a type and of which no layer tells what they ran in."""
+    if not (judged.outcome.layers and judged.demanded):
+        return ()
+    unknown = (None, Precision.UNKNOWN)
+    return tuple(node for node in judged.wished if judged.precision.get(node) in unknown)
 
 
 def blamed(judged: Judged) -> tuple[str, ...]:

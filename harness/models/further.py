@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import onnx
 
 from harness.errors import HandledError
-from harness.models.bench import Bench, works
+from harness.models.bench import Bench, untold, works
 from harness.models.blockers import OF_A_NODE, Blockers, blockers
 from harness.models.check import ran, troubles
 from harness.models.ladder import Ladder, ladder
@@ -108,6 +108,11 @@ class Asking:
         """Tell whether any target fails to build the model or loses its precision."""
         return any(ran(each) and troubles(each) and not works(each) for each in self.judged)
 
+    @property
+    def untold(self) -> bool:
+        """Tell whether of any node no layer tells whether it kept its precision."""
+        return any(ran(each) and untold(each) for each in self.judged)
+
     def _blocked(self, graph: onnx.ModelProto, found: Further) -> Further:
         before = found.before
         if before.classification.cls not in OF_A_NODE:
@@ -122,8 +127,9 @@ class Asking:
             left = _as_named(graph, named, bench) if named else leave_float(graph, before, bench)
             found = replace(found, left=left)
             yield "left", (found,)
-        if self.questions.workarounds and troubled:
+        if self.questions.workarounds and (troubled or untold(before)):
             also = [node for each in found.blockers.found for node in each.nodes] if found.blockers else []
+            also += untold(before)
             tried = workarounds(graph, before, bench, also=also, inputs=self.given.inputs)
             found = replace(found, workarounds=tried)
             yield "workarounds", (found,)

@@ -11,7 +11,7 @@ import pytest
 from harness.cli import main
 from tests import needs
 from tests.integration.runs import ROOT
-from tests.models.embedded import blocked, classifier, network
+from tests.models.embedded import blocked, classifier, network, products
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
@@ -58,6 +58,17 @@ def test_the_fewest_nodes_are_left_in_float_and_quantisation_is_at_fault(
     assert f"written: {left} (/up/ConvTranspose)" in said
     assert check(onnx.load(left), left, "--target", "rtx17", "--leave-float", "/back0b/Conv") == 0
     assert "1 of 4 quantised nodes in floating point helps: it builds, INT8 3/3" in capsys.readouterr().out
+
+
+def test_what_no_layer_tells_of_is_worth_a_workaround(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The product dequantises first, in a kernel that does not say so: nothing is lost, and nothing is known."""
+    assert check(products(), tmp_path / "m.onnx", "--target", "rtx17", "--try-workarounds") == 0
+    said = capsys.readouterr().out
+    assert "no layer tells on rtx17 in what these ran: /joined/MatMul" in said
+    assert "m.onnx on rtx17: builds, INT8 2/3; 2 of " in said
+    assert "gives built INT8 3/3 (1 more in what it is asked to)" in said
 
 
 def test_a_workaround_is_found_measured_and_written(

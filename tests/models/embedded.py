@@ -72,6 +72,23 @@ def classifier() -> onnx.ModelProto:
     return g.model()
 
 
+def products() -> onnx.ModelProto:
+    """Return three INT8 products, of which the last takes the other two, joined with scales that differ."""
+    g = Graph("products", opset=17)
+
+    def product(x: str, name: str, rows: int) -> str:
+        weight = g.weight_qdq(g.weight(f"{name}.weight", (rows, 64)), name=f"/{name}/weight", axis=1)
+        return g.node("MatMul", [x, weight], name=f"/{name}/MatMul")
+
+    x = g.qdq(g.input("x", [8, 64]), name="/input", scale=0.03)
+    joined = [
+        g.qdq(product(x, name, 64), name=f"/{name}/output", scale=scale)
+        for name, scale in (("left", 0.03), ("right", 0.05))
+    ]
+    g.output(product(g.node("Concat", joined, name="/Concat", axis=-1), "joined", 128), [8, 64])
+    return g.model()
+
+
 def blocked() -> onnx.ModelProto:
     """Return a network with a bias in INT32, a deconvolution of stride and dilation, and a TopK of 4000."""
     g = Graph("blocked", opset=17)
