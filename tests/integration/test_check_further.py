@@ -8,6 +8,7 @@ from pathlib import Path
 import onnx
 import pytest
 
+from harness.case import load_cases
 from harness.cli import main
 from tests import needs
 from tests.integration.runs import ROOT
@@ -58,6 +59,20 @@ def test_the_fewest_nodes_are_left_in_float_and_quantisation_is_at_fault(
     assert f"written: {left} (/up/ConvTranspose)" in said
     assert check(onnx.load(left), left, "--target", "rtx17", "--leave-float", "/back0b/Conv") == 0
     assert "1 of 4 quantised nodes in floating point helps: it builds, INT8 3/3" in capsys.readouterr().out
+
+
+def test_zero_points_as_onnx_runtime_s_quantiser_gives_them_are_moved_to_zero(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (case,) = (each for each in load_cases(ROOT / "cases") if each.name == "ort_output")
+    (variant,) = (each for each in case if each.name == "ort-uint8")
+    words = ("--target", "rtx17", "--try-workarounds", "--write", tmp_path / "better.onnx")
+    assert check(variant.build(), tmp_path / "m.onnx", *words) == 1
+    said = capsys.readouterr().out
+    assert "m.onnx on rtx17: fails to parse; 1 of " in said
+    assert "  zero-points: zero points of 0 and INT8 in place of any" in said
+    assert "\n    gives built INT8 1/1" in said
+    assert check(onnx.load(tmp_path / "better.onnx"), tmp_path / "better.onnx", "--target", "rtx17") == 0
 
 
 def test_what_no_layer_tells_of_is_worth_a_workaround(

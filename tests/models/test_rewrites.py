@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from harness.case import Graph, Quantiser
 from harness.layers import asked
@@ -29,7 +29,7 @@ from harness.models.rewrites.placement import (
     identity,
     mark_output,
 )
-from harness.models.rewrites.scales import float_bias, float_scalars, scalar_scale
+from harness.models.rewrites.scales import float_bias, float_scalars, scalar_scale, zero_points
 from harness.models.tensors import inferred
 from harness.run.numbers import Array, compare, make_inputs, reference
 from tests.models.embedded import classifier, network
@@ -174,6 +174,105 @@ def test_exact_rewrites_give_the_same_numbers_to_the_bit() -> None:
     assert off(bias, floated) == 0
     assert precisions(floated) == ["int8"]
     assert float_bias(floated or bias, ()) is None
+
+
+UINT8, LOW = Quantiser(TensorProto.UINT8, zero_point=100), Quantiser(zero_point=-128)
+
+
+def scales_of(model: onnx.ModelProto) -> dict[str, Any]:
+    """Return the scale of each Q and DQ, the type of its zero point, and the zero points that it has."""
+    held = {each.name: numpy_helper.to_array(each) for each in model.graph.initializer}
+    return {
+        node.name: (held[node.input[1]].reshape(-1).tolist(), str(zero.dtype), set(zero.reshape(-1).tolist()))
+        for node in model.graph.node
+        if "quantize" in node.op_type.lower()
+        for zero in [held[node.input[2]]]
+    }
+
+
+@pytest.mark.parametrize(("to", "wide"), [(UINT8, 0.02 * 155 / 127), (LOW, 0.02 * 255 / 127)])
+def test_zero_points_move_to_zero_and_the_scale_takes_in_the_larger_side(to: Quantiser, wide: float) -> None:
+    g = Graph("asymmetric")
+    x = g.qdq(g.input("x", [4, 8]), name="/x", scale=0.02, to=to)
+    g.output(
+        g.node("MatMul", [x, g.weight_qdq(g.weight("w", (8, 4)), name="/w", axis=1)], name="/mm"), [4, 4]
+    )
+    moved = zero_points(g.model(), ())
+    assert moved is not None
+    before, after = scales_of(g.model()), scales_of(moved)
+    for name in ("/x/QuantizeLinear", "/x/DequantizeLinear"):
+        assert after[name] == ([pytest.approx(wide)], "int8", {0})
+    assert {key: each for key, each in after.items() if "/w" in key} == {
+        key: each for key, each in before.items() if "/w" in key
+    }
+    assert 0 < off(g.model(), moved) < 0.05
+    assert zero_points(moved, ()) is None
+    assert zero_points(convolution(), ()) is None
+
+
+def test_a_zero_point_that_stands_for_a_relu_becomes_one() -> None:
+    """Quantisers leave out the Relu in front of what cuts off below zero by itself."""
+    for operator, relus in (("Neg", 1), ("Relu", 1), ("Sigmoid", 0)):
+        g = Graph("cut")
+        x = g.node(operator, [g.input("x", [4])], name="/before")
+        to = Quantiser(TensorProto.UINT8, zero_point=0)
+        g.output(g.node("Add", [g.qdq(x, name="/q", scale=0.01, to=to), x], name="/add"), [4])
+        moved = zero_points(g.model(), ())
+        assert off(g.model(), moved) < 0.02
+        assert operators(moved or g.model()).count("Relu") == relus
+
+
+def test_stored_weights_are_rounded_anew_around_zero() -> None:
+    """By channel, each to its own largest value; a channel of nothing but its zero point keeps a scale."""
+    stored = np.array([[10, 250], [130, 7], [200, 7], [90, 7]], np.uint8)
+    zeros, scales = np.array([100, 7], np.uint8), np.array([0.01, 0.02], np.float32)
+    held = [
+        ("q", stored),
+        ("s", scales),
+        ("z", zeros),
+        ("one", stored[:, :1]),
+        ("s1", scales[0]),
+        ("z1", zeros[0]),
+    ]
+    nodes = [
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["w"], name="/w", axis=1),
+        helper.make_node("DequantizeLinear", ["one", "s1", "z1"], ["v"], name="/v"),
+        helper.make_node("MatMul", ["x", "w"], ["y"], name="/mm"),
+        helper.make_node("MatMul", ["x", "v"], ["u"], name="/mv"),
+    ]
+    float32 = TensorProto.FLOAT
+    ends = [helper.make_tensor_value_info(name, float32, [2, size]) for name, size in (("y", 2), ("u", 1))]
+    start = [helper.make_tensor_value_info("x", float32, [2, 4])]
+    graph = helper.make_graph(
+        nodes, "stored", start, ends, [numpy_helper.from_array(array, name) for name, array in held]
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    moved = zero_points(model, ())
+    assert moved is not None
+    assert scales_of(moved) == {
+        "/w": ([pytest.approx(0.01 * 100 / 127), pytest.approx(0.02 * 243 / 127)], "int8", {0}),
+        "/v": ([pytest.approx(0.01 * 100 / 127)], "int8", {0}),
+    }
+    assert off(model, moved) < 0.02
+    flat = onnx.ModelProto()
+    flat.CopyFrom(model)
+    flat.graph.initializer[0].CopyFrom(numpy_helper.from_array(np.full((4, 2), [100, 7], np.uint8), "q"))
+    assert scales_of(zero_points(flat, ()) or flat)["/w"] == ([1, 1], "int8", {0})
+
+
+def test_what_more_than_its_dequantisers_reads_keeps_its_zero_point() -> None:
+    def graph(*, shown: bool, other: int = 100) -> onnx.ModelProto:
+        g = Graph("shared")
+        q = g.quantize(g.input("x", [4]), name="/q", scale=0.02, to=UINT8)
+        y = g.dequantize(q, name="/dq", scale=0.02, to=Quantiser(TensorProto.UINT8, zero_point=other))
+        g.output(g.node("Relu", [y], name="/r"), [4])
+        if shown:
+            g.output(q, [4], TensorProto.UINT8)
+        return g.model()
+
+    assert zero_points(graph(shown=False), ()) is not None
+    assert zero_points(graph(shown=True), ()) is None
+    assert zero_points(graph(shown=False, other=101), ()) is None
 
 
 def test_a_constant_of_one_element_needs_no_q_dq() -> None:

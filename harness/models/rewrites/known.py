@@ -23,7 +23,7 @@ from harness.models.rewrites.placement import (
     identity,
     mark_output,
 )
-from harness.models.rewrites.scales import float_bias, float_scalars, scalar_scale
+from harness.models.rewrites.scales import float_bias, float_scalars, scalar_scale, zero_points
 
 if TYPE_CHECKING:
     import onnx
@@ -65,6 +65,13 @@ REWRITES = (
         "nothing: the same numbers",
         ("ort_output.ort-symmetric",),
         float_bias,
+    ),
+    Rewrite(
+        "zero-points",
+        "zero points of 0 and INT8 in place of any, and of UINT8; a Relu where one stood for that",
+        "accuracy: what did not lie around zero is rounded up to twice as coarsely",
+        ("ort_output.ort-symmetric",),
+        zero_points,
     ),
     Rewrite(
         "float-scalars",

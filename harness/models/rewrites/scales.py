@@ -1,18 +1,26 @@
-"""Rewrites of how scales and quantised constants are written; exact, all of them."""
+"""Rewrites of how scales, zero points and quantised constants are written; exact, but for that of zero points."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from harness.layers.operators import dequantises, quantises
 from harness.models.rewrites.editor import Editor
-from harness.models.rewrites.unquantised import bypass
+from harness.models.rewrites.unquantised import bypass, dequantised
 
 if TYPE_CHECKING:
     import onnx
+
+    from harness.run.numbers import Array
+
+#: What 8 bits hold where they are symmetric.
+_MOST = 127
+#: What gives nothing below zero. Behind anything else a zero point at the lower end is a Relu as well: quantisers leave
+#: that out.
+_POSITIVE = frozenset({"Relu", "Sigmoid", "HardSigmoid", "Softmax", "Abs", "Exp", "Sqrt"})
 
 
 def scalar_scale(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelProto | None:
@@ -43,6 +51,89 @@ def float_bias(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelProto | 
             if stored is not None and stored.dtype == np.int32:
                 bypass(editor, node)
     return editor.done()
+
+
+def zero_points(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelProto | None:
+    """Return a model whose 8-bit Q/DQ has zero points of 0 and is INT8: a scale takes in the larger side of its range.
+
+    What lies on one side of its zero point alone goes through a Relu, as the other side was cut off.
+    Q/DQ whose scale nobody knows before it runs, or whose quantised tensor something else reads, stays as it is.
+    """
+    editor = Editor(model)
+    for node in list(editor.nodes):
+        if quantises(node.op_type):
+            pair = [node, *editor.readers(node.output[0])]
+            held = [[editor.value(name) for name in each.input[1:]] for each in pair]
+            if node.output[0] not in editor.outputs and all(
+                map(_alike, pair[1:], held[1:], held[:1] * len(held))
+            ):
+                _centre(editor, pair, held[0])
+        elif dequantises(node.op_type) and editor.value(node.input[0]) is not None:
+            _centre_stored(editor, node, [editor.value(name) for name in node.input[1:]])
+    return editor.done()
+
+
+def _alike(node: onnx.NodeProto, held: Sequence[Array | None], first: Sequence[Array | None]) -> bool:
+    """Tell whether a node undoes a QuantizeLinear of these scales and zero points."""
+    if not dequantises(node.op_type) or len(held) != len(first):
+        return False
+    pairs = zip(held, first, strict=True)
+    return all(one is not None and other is not None and np.array_equal(one, other) for one, other in pairs)
+
+
+def _off_centre(held: Sequence[Array | None]) -> tuple[Array, Array] | None:
+    """Return the scale and the zero point of a node of 8 bits that is not symmetric INT8; None for any other."""
+    scale, zero = held if len(held) == 2 else (None, None)  # noqa: PLR2004  (a scale and a zero point)
+    if scale is None or zero is None:
+        return None
+    asymmetric = zero.dtype == np.uint8 or (zero.dtype == np.int8 and bool(zero.any()))
+    return (scale, zero) if asymmetric else None
+
+
+def _centre(editor: Editor, pair: Sequence[onnx.NodeProto], held: Sequence[Array | None]) -> None:
+    found = _off_centre(held)
+    if found is None:
+        return
+    scale, zero = found
+    ends = np.iinfo(zero.dtype)
+    middle = zero.astype(np.float32)
+    side = np.maximum(ends.max - middle, middle - ends.min)
+    maker = editor.maker(pair[0].input[0])
+    if np.all(zero == ends.min) and (maker is None or maker.op_type not in _POSITIVE):
+        editor.read(pair[0], 0, editor.add("Relu", pair[0].input[:1], f"{pair[0].input[0]}/relu"))
+    _put(editor, pair, (scale.astype(np.float32) * side / _MOST).astype(scale.dtype))
+
+
+def _centre_stored(editor: Editor, node: onnx.NodeProto, held: Sequence[Array | None]) -> None:
+    found, stored = _off_centre(held), editor.value(node.input[0])
+    if (
+        found is None
+        or stored is None
+        or any(item.name == "block_size" and item.i for item in node.attribute)
+    ):
+        return
+    values = dequantised(editor, node, stored)
+    if values is None:
+        return
+    scale, axis = found[0], next((int(item.i) for item in node.attribute if item.name == "axis"), 1)
+    others = None if scale.size == 1 else tuple(at for at in range(values.ndim) if at != axis % values.ndim)
+    largest = np.abs(values.astype(np.float32)).max(axis=others, keepdims=True)
+    wide = np.where(largest > 0, largest / _MOST, 1)
+    kept = np.clip(np.rint(values.astype(np.float32) / wide), -_MOST, _MOST).astype(np.int8)
+    editor.read(node, 0, editor.constant(f"{node.input[0]}/symmetric", kept))
+    _put(editor, [node], wide.reshape(scale.shape).astype(scale.dtype))
+
+
+def _put(editor: Editor, nodes: Sequence[onnx.NodeProto], scale: Array) -> None:
+    """Give nodes one scale, and a zero point of 0 in INT8."""
+    made = editor.constant(f"{nodes[0].input[1]}/symmetric", scale)
+    zero = editor.constant(f"{nodes[0].input[2]}/symmetric", np.zeros(scale.shape, np.int8))
+    for node in nodes:
+        editor.read(node, 1, made)
+        editor.read(node, 2, zero)
+        kept = [item for item in node.attribute if item.name != "output_dtype"]
+        del node.attribute[:]
+        node.attribute.extend(kept)
 
 
 def float_scalars(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelProto | None:
