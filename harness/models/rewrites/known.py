@@ -68,7 +68,7 @@ REWRITES = (
     ),
     Rewrite(
         "zero-points",
-        "zero points of 0 and INT8 in place of any, and of UINT8; a Relu where one stood for that",
+        "zero points of 0 and INT8 in place of any, and of UINT8; a Relu where the zero point stood for one",
         "accuracy: what did not lie around zero is rounded up to twice as coarsely",
         ("ort_output.ort-symmetric",),
         zero_points,
