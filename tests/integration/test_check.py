@@ -125,6 +125,9 @@ def test_how_far_outputs_may_be_off_is_the_user_s_to_say(
     assert check(*given, "--fail-on", "numbers") == 1
     assert check(*given, "--fail-on", "numbers", "--max-rel", "0.06") == 0
     assert check(*given, "--fail-on", "numbers", "--max-rel", "0.06", "--cosine", "1") == 0
-    for words, said in ((("--max-rel", "-1"), "-1 is no max-rel"), (("--cosine", "nan"), "nan is no cosine")):
+    for words, said in (
+        (("--max-rel", "-1"), "-1.0 is no max-rel"),
+        (("--cosine", "nan"), "nan is no cosine"),
+    ):
         assert check(*given, *words) == 2
         assert said in capsys.readouterr().err

@@ -64,7 +64,7 @@ def test_what_was_measured_is_told_with_its_versions_and_its_text() -> None:
 
 
 def test_a_text_that_onnx_runtime_printed_is_not_tensorrts() -> None:
-    assert [text.seen for text in entry("runtime-opset").texts] == ["measured on ONNX Runtime"]
+    assert {text.seen for text in entry("runtime-opset").texts} == {"measured on ONNX Runtime"}
     assert [text.seen for text in entry("rotary-order").texts] == ["measured on TensorRT for RTX"]
 
 
