@@ -94,7 +94,7 @@ def _bisected(options: argparse.Namespace, doing: Doing) -> int:
     def tried(target: str, count: int) -> None:
         doing.now(f"try {count}, on {target}")
 
-    with Tries(via=options.via, prepared=prepared, told=tried, data=own.variant.data) as tries:
+    with Tries(via=options.via, prepared=prepared, told=tried) as tries:
         looking = _Looking(tries, own, symptom)
         return _by(row, looking.between(row), said, timed=symptom.timed)
 
@@ -169,8 +169,8 @@ class _Looking:
         """Return what was seen on a target, the quickest first."""
         if target.name not in self._seen:
             times = _TIMED if self._symptom.timed else 1
-            model, recipe = self._variant.model_bytes(), self._variant.recipe
-            judged = [self._tries.judged(model, target, recipe) for _ in range(times)]
+            own, model = self._variant, self._variant.model_bytes()
+            judged = [self._tries.judged(model, target, own.recipe, allowed=own.data) for _ in range(times)]
             self._seen[target.name] = sorted(judged, key=lambda each: median_ms(each) or 0.0)
         return self._seen[target.name]
 

@@ -21,6 +21,7 @@ from harness.cli.common import (
     add_trust,
     load_targets,
     positive,
+    tolerance,
     writable,
     writable_file,
 )
@@ -232,8 +233,7 @@ def _matrix(options: argparse.Namespace) -> Matrix:
 def _wanted(options: argparse.Namespace) -> Wanted:
     least, usual, most = (parse_shapes(getattr(options, name), f"--{name}") for name in _SHAPES)
     shapes = Shapes(least, usual or parse_shapes(options.shapes, "--shapes"), most)
-    figures = {"max_rel": options.max_rel, "cosine": options.cosine}
-    return Wanted(Typing(options.typing), tuple(options.flags), options.want, shapes, **figures)
+    return Wanted(Typing(options.typing), tuple(options.flags), options.want, shapes, **tolerance(options))
 
 
 def _given(options: argparse.Namespace, models: list[OwnModel]) -> dict[str, Given]:

@@ -9,7 +9,7 @@ import shlex
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harness.case import Case, load_cases
 from harness.cli.places import places
@@ -134,6 +134,11 @@ def add_tolerance(command: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"what cosine an output has with what is expected, at least {by_precision}",
     )
+
+
+def tolerance(options: argparse.Namespace) -> dict[str, Any]:
+    """Return what `add_tolerance` was given, by its name in `Wanted`."""
+    return {"max_rel": options.max_rel, "cosine": options.cosine}
 
 
 def _figure(text: str) -> float:

@@ -13,7 +13,7 @@ import onnx
 
 from harness.case import Typing, model_sha256
 from harness.case.model import serialise
-from harness.cli.common import EXIT_OK, add_tolerance, add_trust, load_targets, positive, writable
+from harness.cli.common import EXIT_OK, add_tolerance, add_trust, load_targets, positive, tolerance, writable
 from harness.cli.doing import Doing
 from harness.cli.places import places
 from harness.errors import HandledError, InfraError
@@ -97,8 +97,7 @@ def add_recipe(command: argparse.ArgumentParser) -> None:
 def wanted(options: argparse.Namespace) -> Wanted:
     """Return what `add_recipe` was given."""
     shapes = Shapes(optimum=parse_shapes(options.shapes, "--shapes"))
-    figures = {"max_rel": options.max_rel, "cosine": options.cosine}
-    return Wanted(Typing(options.typing), tuple(options.flags), shapes=shapes, **figures)
+    return Wanted(Typing(options.typing), tuple(options.flags), shapes=shapes, **tolerance(options))
 
 
 def reduce(options: argparse.Namespace) -> int:
@@ -122,7 +121,7 @@ def _reduce(options: argparse.Namespace, doing: Doing) -> int:
     def tried(target: str, count: int) -> None:
         doing.now(f"try {count}, on {target}")
 
-    with Tries(via=options.via, prepared=prepared, told=tried, data=how.data) as tries:
+    with Tries(via=options.via, prepared=prepared, told=tried) as tries:
         bench = _Bench(tries, prepared, targets, how, options, doing)
         return bench.reduce(own)
 
@@ -208,7 +207,9 @@ class _Bench:
         raise HandledError(f"--case {path}: as a case the model shows something else; keep {self._out}")
 
     def _look_at(self, variant: Variant, name: str) -> Judged:
-        return self._tries.judged(variant.model_bytes(), self._targets[name], variant.recipe)
+        return self._tries.judged(
+            variant.model_bytes(), self._targets[name], variant.recipe, allowed=variant.data
+        )
 
     def _first(self, model: onnx.ModelProto) -> tuple[Shown, tuple[str, ...]]:
         """Return what the model shows, and the nodes that it is about: by building alone where that is enough."""

@@ -87,7 +87,7 @@ class Tries:
     """Says what becomes of a model on a target; as a context it ends what it started.
 
     `prepared` makes models ready, by default with inputs and a reference; `OnlyBuilt` is for what fails before it runs.
-    `told` hears of each try its target's name and number, and `data` say how far an output may be off.
+    `told` hears of each try its target's name and number.
     """
 
     def __init__(
@@ -96,10 +96,8 @@ class Tries:
         via: Via = "auto",
         prepared: PreparedVariants | None = None,
         told: Callable[[str, int], None] = lambda *_: None,
-        data: Data | None = None,
     ) -> None:
         self._told = told
-        self._data = data
         self._via: Via = via
         self._prepared = prepared or PreparedVariants()
         self._run = uuid.uuid4().hex[:12]
@@ -113,14 +111,17 @@ class Tries:
         target: Target,
         recipe: Recipe,
         precision: tuple[tuple[str, Precision], ...] | None = None,
+        *,
+        allowed: Data | None = None,
     ) -> Judged:
         """Return what became of a model; whatever goes wrong is in the record, as for a cell of the matrix.
 
-        `precision` is what nodes are to run in, as a variant has it: None is what the graph asks.
+        `precision` is what nodes are to run in, as a variant has it: None is what the graph asks. `allowed` is how far
+        an output may be off, None for what its precision allows.
         """
         data = model if isinstance(model, bytes) else serialise(model)
         name = f"try-{self.count}"
-        variant = Variant(name, "a try", Built(data), recipe, precision=precision, data=self._data)
+        variant = Variant(name, "a try", Built(data), recipe, precision=precision, data=allowed)
         case = Case("tries", "Tries", "Models that are tried.", (), (variant,))
         cell = Cell(f"tries[{variant.name}]-{target.name}", case, variant, target)
         self.count += 1
@@ -134,7 +135,7 @@ class Tries:
         parts = (wanted.shapes.minimum, wanted.shapes.optimum, wanted.shapes.maximum)
         shapes = Shapes(*({name: each[name] for name in names if name in each} for each in parts))
         made = own_model(model, "the model", replace(wanted, shapes=shapes), name="own")
-        return self.judged(made.variant.model_bytes(), target, made.variant.recipe)
+        return self.judged(made.variant.model_bytes(), target, made.variant.recipe, allowed=wanted.data)
 
     def _runner(self, target: Target) -> TargetRunner:
         if target.name not in self._runners:

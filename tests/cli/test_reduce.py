@@ -10,7 +10,7 @@ import onnx
 import pytest
 from packaging.version import Version
 
-from harness.case import Recipe, load_cases
+from harness.case import Data, Recipe, load_cases
 from harness.cli import main
 from harness.judge.cell import Judged, judge_cell
 from harness.layers import asked
@@ -58,8 +58,8 @@ class Engine:
         cell = Cell(base.cell.id, base.cell.case, base.cell.variant, target)
         return judge_cell(cell, outcome)
 
-    def judged(self, model: bytes, target: Target, recipe: Recipe) -> Judged:
-        del recipe
+    def judged(self, model: bytes, target: Target, recipe: Recipe, *, allowed: Data | None) -> Judged:
+        del recipe, allowed
         return self.own(onnx.load_model_from_string(model), target, Wanted())
 
 
@@ -160,7 +160,7 @@ def test_an_end_that_asks_for_a_gpu_says_nothing(
     """A build that nobody could try is no good one."""
     seen = Engine().own(onnx.load("model.onnx"), load_matrix(ROOT / "matrix.yaml").target("rtx17"), Wanted())
     asks = replace(seen, classification=replace(seen.classification, cls=Class.NEEDS_GPU_TO_BUILD))
-    monkeypatch.setattr(Engine, "judged", lambda *_: asks)
+    monkeypatch.setattr(Engine, "judged", lambda *_, **__: asks)
     assert trt_compat("bisect", "model.onnx", "--good", "rtx17", "--bad", "rtx15") == 3
     assert "rtx17 cannot be tried here" in capsys.readouterr().err
 

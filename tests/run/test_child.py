@@ -113,33 +113,16 @@ def short() -> Iterator[Path]:
         yield Path(folder)
 
 
+@pytest.mark.parametrize("deep", ["", "d" * 100])
 def test_what_a_killed_run_leaves_of_it_is_removed_by_the_next(
-    short: Path, monkeypatch: pytest.MonkeyPatch
+    short: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deep: str
 ) -> None:
-    """The fork server's socket lies in a folder, which multiprocessing removes at a process's own end only."""
-    text = (
-        "import os, signal\n"
-        "from harness.run.child import stream\n"
-        "from tests.run.test_child import counted\n"
-        "assert list(stream(counted, 2, seconds=60, memory_mib=64)) == [0, 1]\n"
-        "os.kill(os.getpid(), signal.SIGKILL)\n"
-    )
-    ended = subprocess.run(
-        [sys.executable, "-c", text], env=os.environ | {"TMPDIR": str(short)}, check=False, cwd=TOP
-    )
-    assert ended.returncode == -signal.SIGKILL
-    assert list(short.iterdir())
-    monkeypatch.setattr(tempfile, "tempdir", str(short))
-    assert wait_for(lambda: bool(reap_scratch()) or not list(short.iterdir()))
-    assert not list(short.iterdir())
+    """The fork server's socket lies in a folder, which multiprocessing removes at a process's own end only.
 
-
-def test_a_temporary_folder_may_have_any_path(
-    short: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A socket may not: that of the fork server then lies elsewhere, where the next run looks as well."""
-    deep = tmp_path / ("d" * 100)
-    deep.mkdir()
+    Where the temporary folder's path leaves no room for a socket, that lies elsewhere, and the next run looks there.
+    """
+    temporary = tmp_path / deep if deep else short
+    temporary.mkdir(exist_ok=True)
     text = (
         "import os, signal\n"
         "from harness import scratch\n"
@@ -150,11 +133,11 @@ def test_a_temporary_folder_may_have_any_path(
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     ended = subprocess.run(
-        [sys.executable, "-c", text], env=os.environ | {"TMPDIR": str(deep)}, check=False, cwd=TOP
+        [sys.executable, "-c", text], env=os.environ | {"TMPDIR": str(temporary)}, check=False, cwd=TOP
     )
     assert ended.returncode == -signal.SIGKILL
     assert list(short.iterdir())
-    monkeypatch.setattr(tempfile, "tempdir", str(deep))
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     monkeypatch.setattr("harness.scratch._SHORT", str(short))
     assert wait_for(lambda: bool(reap_scratch()) or not list(short.iterdir()))
     assert not list(short.iterdir())
