@@ -199,7 +199,7 @@ def _layer(node: str, kind: str, target: TargetView) -> Layer:
 def measure(page: Page, file: Path) -> tuple[float, float, str]:
     """Return milliseconds to interactive, those of the slowest filter, and which that was."""
     page.goto(file.as_uri())
-    page.wait_for_function("document.documentElement.dataset.ready === ''")
+    page.wait_for_selector("html[data-ready]", state="attached")
     ready = page.evaluate("performance.getEntriesByName('ready')[0].startTime")
     page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)))")
     times: dict[str, list[float]] = {query: [] for query in _QUERIES}

@@ -25,6 +25,13 @@ class Opened:
         self.page.on("console", lambda message: self.complaints.append(message.text))
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.goto(file.as_uri() + address)
+        if options.get("java_script_enabled", True) and self.page.locator("script#data").count():
+            answering(self.page)
+
+
+def answering(page: Page) -> None:
+    """Wait until a report's page, opened or loaded anew, has unpacked its data and answers."""
+    page.wait_for_selector("html[data-ready]", state="attached")
 
 
 def cell(page: Page, name: str = "qdq", on: str = "rtx17") -> Any:

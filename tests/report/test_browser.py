@@ -257,3 +257,15 @@ def test_hostile_text_runs_nothing_and_is_shown_as_text(browser: Browser, tmp_pa
     assert made.complaints == []
     assert made.requests == [(tmp_path / "index.html").as_uri()]
     made.context.close()
+
+
+def test_a_browser_that_cannot_unpack_the_data_is_told_so(browser: Browser, folder: Path) -> None:
+    """What needs no scripts stands there all the same."""
+    context = browser.new_context()
+    context.add_init_script("delete globalThis.DecompressionStream")
+    page = context.new_page()
+    page.goto((folder / "index.html").as_uri())
+    page.locator("#stranger", has_text="This browser cannot unpack the page's data").wait_for()
+    assert page.locator("#grid tr.variant").count() == 4
+    assert page.locator("#step .headline").is_visible()
+    context.close()

@@ -16,7 +16,7 @@ from harness.report.page.html import _anchor, _shared, _together, render
 from harness.report.products import gpus_said
 from harness.report.results import assemble
 from tests.report import factory
-from tests.report.browsing import Opened, open_cell, rows
+from tests.report.browsing import Opened, answering, open_cell, rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -110,6 +110,7 @@ def test_columns_are_chosen_by_product(browser: Browser, tmp_path: Path) -> None
     assert page.locator("#columns summary").inner_text() == "Columns: 7 of 8"
     assert "cols=trt86" in page.evaluate("location.hash")
     page.reload()
+    answering(page)
     assert heads.count() == 7
     page.locator("#f-text").fill("nothing is called so")
     page.locator("#show-all").click()

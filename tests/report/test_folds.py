@@ -102,7 +102,6 @@ def swept(many: int = 4) -> Results:
 def folded(browser: Browser, tmp_path: Path) -> Iterator[Opened]:
     write_report(swept(), tmp_path)
     made = Opened(browser, tmp_path / "index.html", viewport={"width": 1500, "height": 900})
-    made.page.wait_for_function("document.documentElement.dataset.ready === ''")
     yield made
     assert made.complaints == []
     made.context.close()

@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError
 import pytest
 
 from harness.report import project
+from harness.report.page.data import unpacked
 from harness.report.page.html import render
 from harness.report.project import addresses
 from harness.report.site import site_files
@@ -46,7 +47,7 @@ def test_pages_say_where_to_send_a_result(monkeypatch: pytest.MonkeyPatch) -> No
     page, site = render(results), site_files(results)
     for url in (HOME, ISSUES, SITE):
         assert f'href="{url}"' in page
-    assert f'"issues":"{ISSUES}"' in page
+    assert f'"issues":"{ISSUES}"' in unpacked(page)
     assert f'<a href="{HOME}">the project</a>' in site["contributors/index.html"].decode()
     assert f'<a href="{ISSUES}">Report an error</a>' in site["index.html"].decode()
 

@@ -553,7 +553,6 @@ def test_a_cell_shows_the_figure_that_was_chosen(browser: Browser, tmp_path: Pat
     write_report(with_timings(), tmp_path)
     made = Opened(browser, tmp_path / "index.html", "#a=rtx14&b=rtx15&metric=against")
     page = made.page
-    page.wait_for_function("document.documentElement.dataset.ready === ''")
 
     def under(on: str) -> str:
         return str(cell(page, "qdq-between", on).inner_text()).replace("\n", " ").strip()

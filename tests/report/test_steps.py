@@ -53,12 +53,13 @@ def held(results: Results) -> dict[tuple[str, str], Any]:
         return resolved(plain["rows"], plain["table"])
 
     found = {}
-    packed = packed_steps(Steps(results))
+    there, packed = packed_steps(Steps(results))
     phrases, lines, become, variants = opened(packed["rowsOfSteps"])
     spelt = [line | {name: phrases[line[name]] for name in PHRASES} for line in named(lines)]
     order = {str(kind): at for at, kind in enumerate(Kind)}
-    for start, (before, chunk) in enumerate(zip(results.targets, packed["steps"], strict=True)):
-        for at, (after, step) in enumerate(zip(chunk["to"], opened(chunk), strict=True)):
+    starts = zip(results.targets, there["to"], opened(packed["steps"]), strict=True)
+    for start, (before, afters, steps) in enumerate(starts):
+        for at, (after, step) in enumerate(zip(afters, steps, strict=True)):
             names = before.id, results.targets[after].id
             for guesses in (False, True):
                 rows = [

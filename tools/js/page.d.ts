@@ -24,15 +24,17 @@ interface Look {
   ran: string[]; measured: boolean; past: string[]; known: string; grade: string; bad: number; good: boolean; fails: boolean; guess: number | null;
 }
 interface Time { row: number; column: number; median: number; stack: number; noisy: number }
+// Unpacked before anything else runs.
+declare const data: PageData;
 interface PageData {
   targets: Omit<Target, "index">[]; pair: [string, string]; series: number[][]; cases: Case[];
-  rows: Table<RowFields & { case: number; wanted: [node: string, want: string, op: string][] }>; folds: Table<Fold>; looks: Table<Look>; grid: number[][]; times: Table<Time>;
+  rows: (RowFields & { case: number; wanted: [node: string, want: string, op: string][] })[]; folds: Fold[]; looks: Look[]; grid: number[][]; times: Time[];
   marks: { [cls: string]: { letters: string; shape: string; name: string } };
   kinds: { id: string; name: string; meaning: string }[];
   replaced: { [signature: string]: [old: string, now: string, url: string][] };
   patterns: { [kind: string]: [mark: string, path: string] };
   query: { states: string[]; pasts: string[]; precisions: string[]; engines: { [key: string]: string } };
-  archives: string[]; errors: Chunk; models: Chunk; issues: string; home: string; called: Table<CalledBy>; rowsOfSteps: Chunk; choices: string[]; steps: (Chunk & { to: number[] })[]; evidence: (Chunk & { rows: number[] })[];
+  archives: string[]; errors: Chunk; models: Chunk; issues: string; home: string; called: CalledBy[]; rowsOfSteps: Chunk; choices: string[]; to: number[][]; steps: Chunk; evidence: (Chunk & { rows: number[] })[];
 }
 
 // What pasted text is recognised by, and what was said in it, by place.

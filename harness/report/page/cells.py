@@ -13,7 +13,7 @@ from harness.report.labels import KINDS, MARKS, PATTERNS, ROLES, bucket
 from harness.report.page.columns import groups, target_data
 from harness.report.page.folds import Fold, folds
 from harness.report.page.looks import Look, look_of
-from harness.report.page.packing import table
+from harness.report.page.packing import columns, table
 from harness.report.page.query import vocabulary
 from harness.report.page.steps import series_of
 from harness.report.page.unknown import told_spans
@@ -97,7 +97,7 @@ def facts(results: Results, steps: Steps) -> dict[str, Any]:
         "folds": table(Fold, folds([variant for _, variant in rows], grid.ends)),
         "looks": table(Look, grid.looks),
         "grid": grid.places,
-        "times": table(Time, grid.times),
+        "times": columns(Time, grid.times),
         "marks": {
             str(cls): {"letters": mark.letters, "shape": mark.shape, "name": mark.name}
             for cls, mark in MARKS.items()

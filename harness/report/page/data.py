@@ -1,4 +1,4 @@
-"""The data inside the page: facts of every cell as plain JSON; the steps between columns and the evidence packed."""
+"""The data inside the page: what the first screen needs, the steps between columns and the evidence, each packed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harness.report.page.called import Called, called
 from harness.report.page.cells import facts, grid_of, rows_of
 from harness.report.page.columns import label_of
 from harness.report.page.models import held
-from harness.report.page.packing import clean, pack, table, unsqueezed
+from harness.report.page.packing import pack, table, unsqueezed
 from harness.report.page.panel import cell_evidence, variant_evidence
 from harness.report.page.recognise import packed as packed_errors
 from harness.report.page.steps import packed_steps
@@ -43,25 +43,24 @@ def page_data(
     rows = list(zip(rows_of(results), grid_of(results), strict=True))
     steps = Steps(results, {target.id: label_of(target) for target in results.targets})
     beside = held(models or {})
-    plain = clean(facts(results, steps))
-    packed = {
-        **packed_steps(steps),
+    known = addresses()
+    steps_to, packed = packed_steps(steps)
+    start = {
+        **facts(results, steps),
+        **steps_to,
+        "archives": archives,
+        "issues": known["issues"],
+        "home": known["home"],
+        "called": table(Called, called(results)),
+    }
+    data = {
+        "start": {"packed": pack([start])},
+        **packed,
         "evidence": _evidence(rows, steps, beside.places),
         "models": {"packed": beside.packed},
         "errors": {"packed": packed_errors()},
     }
-    known = addresses()
-    asked = {"called": table(Called, called(results))}
-    data = {
-        **plain,
-        "archives": list(archives),
-        "issues": known["issues"],
-        "home": known["home"],
-        **asked,
-        **packed,
-    }
-    text = json.dumps(data, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e")
+    return json.dumps(data, separators=(",", ":"))
 
 
 def unpacked(page: str) -> str:

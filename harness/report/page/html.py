@@ -138,8 +138,9 @@ def _asset(name: str) -> str:
 
 def _script() -> str:
     """Return the scripts without indents and without lines that are remarks alone."""
-    bodies = [_NO_CODE.sub("", _asset(f"{name}.js")) for name in _SCRIPTS]
-    return '"use strict";\n(() => {\n' + "".join(bodies) + "})();\n"
+    first, *bodies = [_NO_CODE.sub("", _asset(f"{name}.js")) for name in ("unpack", *_SCRIPTS)]
+    whole = "".join([first, "const data = await allData();\n", *bodies])
+    return f'"use strict";\n(async () => {{\n{whole}}})();\n'
 
 
 @cache

@@ -1,5 +1,5 @@
 // ---- what the filter box understands beside its language: products and error texts -------------------------------------
-const CALLED = zipped(data.called).map((each) => ({ ...each, words: new RegExp(`(?<![\\w:-])(?:${each.pattern})(?![\\w-])`, "giu") }));
+const CALLED = data.called.map((each) => ({ ...each, words: new RegExp(`(?<![\\w:-])(?:${each.pattern})(?![\\w-])`, "giu") }));
 /** @type {(text: string) => boolean} */
 const looksLikeLog = (text) => text.length > 160 || /\[TRT\]|\[[EWIV]\]|Error Code \d+: |Error\[\d+\]|\.cpp(?::|\()|ERROR: |WARNING: |\n/.test(text);
 // Products are taken out of the text, the longest first, and name columns; what is in quotes is left as it is.

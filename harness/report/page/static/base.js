@@ -1,22 +1,15 @@
-/** @type {PageData} */
-const data = JSON.parse(document.getElementById("data")?.textContent || "{}");
-/** @type {(id: string) => any} */
-const byId = (id) => document.getElementById(id);
 const grid = byId("grid");
 const panel = byId("panel");
 const TITLE = document.title;
 
-// Rows of named fields come as a table, and become objects by the names that stand in it.
-/** @type {<T>(table: Table<T>) => T[]} */
-const zipped = ({ fields, rows: lines }) => lines.map((line) => /** @type {any} */ (Object.fromEntries(fields.map((field, at) => [field, line[at]]))));
 /** @type {Target[]} */
 const targets = data.targets.map((target, index) => ({ ...target, index }));
 const byTarget = new Map(targets.map((target) => [target.id, target]));
 /** @type {Row[]} */
-const rows = zipped(data.rows).map((row, index) => ({
+const rows = data.rows.map((row, index) => ({
   ...row, index, case: data.cases[row.case], wanted: row.wanted.map(([node, want, op]) => ({ node, want, op })), full: `${data.cases[row.case].name}[${row.name}]`,
 }));
-const looks = zipped(data.looks);
+const looks = data.looks;
 // What is only guessed is shown where the reader asks for it: other looks, other sentences, other steps.
 const asked = { guesses: false };
 const plainGrid = data.grid;
@@ -24,11 +17,9 @@ const plainGrid = data.grid;
 const spansOf = (row) => row.spans.map((span) => ({ ...span, text: (asked.guesses && span.guesses) || span.text })).filter((span) => span.text);
 /** @type {(row: number, column: number) => Look} */
 const lookOf = (row, column) => looks[data.grid[row][column]];
-const times = new Map(zipped(data.times).map((time) => [`${time.row} ${time.column}`, time]));
+const times = new Map(data.times.map((time) => [`${time.row} ${time.column}`, time]));
 /** @type {(row: number, column: number) => Time | undefined} */
 const timed = (row, column) => times.get(`${row} ${column}`);
-/** @type {(error: unknown) => string} */
-const messageOf = (error) => (error instanceof Error ? error.message : String(error));
 /** @type {(row: number, column: number) => string} */
 const idOf = (row, column) => `${rows[row].full}-${targets[column].id}`;
 const rowOf = new Map(rows.map((row) => [row.full, row.index]));
@@ -79,23 +70,13 @@ const spoken = (row, column) => {
   return lookOf(row, column).words + (time ? `. median ${ms(time.median)}${time.noisy ? ", too noisy" : ""}` : "");
 };
 
-// ---- what is packed: unpacked when it is asked for -------------------------------------------------------------
-const DIGITS = new Map([..."0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;.=:?@^_`{|}~"].map((letter, at) => [letter, at]));
-// Five digits of 85 are four bytes; of the last ones those that are missing are the highest.
-/** @type {(packed: string) => Uint8Array<ArrayBuffer>} */
-const bytesOf = (packed) => {
-  const bytes = new DataView(new ArrayBuffer(Math.ceil(packed.length / 5) * 4));
-  for (let at = 0; at < packed.length; at += 5) {
-    let value = 0;
-    for (let digit = at; digit < at + 5; digit += 1) value = value * 85 + (DIGITS.get(packed[digit]) ?? 84);
-    bytes.setUint32((at / 5) * 4, value);
-  }
-  return new Uint8Array(bytes.buffer, 0, Math.floor((packed.length * 4) / 5));
+// ---- the evidence of a row: unpacked when it is asked for --------------------------------------------------------
+const chunkOf = new Map(data.evidence.flatMap((chunk) => chunk.rows.map((row, at) => /** @type {const} */ ([row, { chunk, at }]))));
+/** @type {(row: number) => Promise<Evidence | null>} */
+const evidence = async (row) => {
+  const found = chunkOf.get(row);
+  return found ? (await opening(found.chunk))(found.at) : null;
 };
-/** @type {(packed: string) => Response} */
-const inflated = (packed) => new Response(new Blob([bytesOf(packed)]).stream().pipeThrough(new DecompressionStream("deflate")));
-/** @type {(packed: string) => Promise<{ rows: unknown[]; table: unknown[] }>} */
-const unpack = async (packed) => JSON.parse(await inflated(packed).text());
 /** @type {Promise<ArrayBuffer> | null} */
 let models = null;
 // Returns a model that the page holds, byte by byte a letter.
@@ -104,33 +85,4 @@ const modelOf = async (pieces) => {
   models = models || inflated(data.models.packed).arrayBuffer();
   const all = await models;
   return pieces.map((piece) => Array.from(new Uint8Array(all, ...piece), (byte) => String.fromCharCode(byte)).join("")).join("");
-};
-// Rows come by their fields too.
-/** @type {(columns: [field: string, values: unknown[]][]) => object[]} */
-const downwards = (columns) => columns[0][1].map((_, at) => Object.fromEntries(columns.map(([field, values]) => [field, values[at]])));
-// `table` holds what occurs more than once in a chunk; {"$": n} stands for entry n.
-/** @type {(value: any, table: unknown[]) => any} */
-const resolve = (value, table) => {
-  if (Array.isArray(value)) return value.map((entry) => resolve(entry, table));
-  if (value === null || typeof value !== "object") return value;
-  if ("$" in value) return resolve(table[value.$], table);
-  /** @type {any} */
-  const made = Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, resolve(entry, table)]));
-  if ("columns" in made) return downwards(Object.entries(made.columns));
-  return "fields" in made && "rows" in made ? zipped(made) : made;
-};
-/** @type {Map<Chunk, Promise<any[]>>} */
-const opened = new Map();
-// Returns the rows of a chunk; each is unpacked once.
-/** @type {(chunk: Chunk) => Promise<any[]>} */
-const opening = (chunk) => {
-  const found = opened.get(chunk) || unpack(chunk.packed).then(({ rows: packed, table }) => packed.map((row) => resolve(row, table)));
-  opened.set(chunk, found);
-  return found;
-};
-const chunkOf = new Map(data.evidence.flatMap((chunk) => chunk.rows.map((row, at) => /** @type {const} */ ([row, { chunk, at }]))));
-/** @type {(row: number) => Promise<Evidence | null>} */
-const evidence = async (row) => {
-  const found = chunkOf.get(row);
-  return found ? (await opening(found.chunk))[found.at] : null;
 };

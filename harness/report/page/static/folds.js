@@ -1,6 +1,6 @@
 // ---- rows that are folded into one, and what a line leaves untold until it is asked for --------------------------
 /** @type {Fold[]} */
-const folds = zipped(data.folds);
+const folds = data.folds;
 const foldOf = new Map(folds.flatMap((fold) => fold.rows.map((row) => /** @type {const} */ ([row, fold]))));
 // The rows as they stand in the matrix: those of a fold together, where its first one is.
 const order = rows.flatMap(({ index }) => { const fold = foldOf.get(index); return !fold ? [index] : fold.rows[0] === index ? fold.rows : []; });

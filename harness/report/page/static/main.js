@@ -54,7 +54,7 @@ let shownFilter = null;
 // Offers the targets that there are steps to: for "to" those from the one chosen, and the one that the address names.
 /** @type {(before: number, after: number) => void} */
 const fillPickers = (before, after) => {
-  const { to } = data.steps[before];
+  const to = data.to[before];
   fillPicker(byId("pick-a"), targets, before);
   fillPicker(byId("pick-b"), targets.filter((target) => target.index === after || to.includes(target.index)), after);
 };
@@ -151,7 +151,7 @@ byId("pair-said").classList.add("on-paper");
 // Another start may have no step to where one was going: then the nearest that it has is offered.
 /** @type {(id: string) => void} */
 const pickStart = (id) => {
-  const { to } = data.steps[number(id, data.pair[0])];
+  const to = data.to[number(id, data.pair[0])];
   const [, after] = pairNow();
   const nearest = [...to].sort((one, two) => Math.abs(one - after) - Math.abs(two - after))[0];
   go({ a: id, b: targets[nearest].id });
@@ -282,4 +282,5 @@ Promise.all([stepShown, cellShown]).then(() => {
   if (current) scroller.scrollIntoView({ block: "nearest", behavior: "instant" });
   performance.mark("ready");
   document.documentElement.dataset.ready = "";
+  watch();
 });

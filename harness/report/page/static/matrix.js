@@ -1,6 +1,6 @@
 // ---- the matrix: rows are static where the page has them, else made as far as they are scrolled to --------------
 const STATIC = !grid.hasAttribute("data-drawn");
-const BATCH = 15;
+const BATCH = 10;
 let watch = () => {};
 /** @type {HTMLElement} */
 const scroller = grid.closest(".scroller");
@@ -32,13 +32,24 @@ const dress = (anchor, row, column) => {
   anchor.setAttribute("aria-label", `${cut(rows[row].name)} on ${targets[column].id}. ${spoken(row, column)}. Shown: ${anchor.textContent.trim()}`);
   anchor.tabIndex = -1;
 };
+// Cells that look alike are copies of one: of thousands there are a few dozen looks.
+/** @type {Map<Look, HTMLElement>} */
+const firstOf = new Map();
+/** @type {(look: Look) => HTMLElement} */
+const cellLike = (look) => {
+  const found = firstOf.get(look) || make("td", { class: look.classes }, make("a", {}, badge(look), look.corner ? [" ", make("sup", {}, look.corner)] : null,
+    look.under ? [" ", make("i", { class: look.under === look.chip ? "chip" : null }, look.under)] : null));
+  firstOf.set(look, found);
+  return /** @type {HTMLElement} */ (found.cloneNode(true));
+};
 /** @type {(row: number, column: number) => Element} */
 const tableCell = (row, column) => {
-  const look = lookOf(row, column);
+  const made = cellLike(lookOf(row, column));
   const time = timeOf(row, column);
-  const anchor = make("a", {}, badge(look), look.corner ? [" ", make("sup", {}, look.corner)] : null,
-    look.under ? [" ", make("i", { class: look.under === look.chip ? "chip" : null }, look.under)] : null, time ? [" ", make("i", { class: "time" }, time)] : null);
-  return make("td", { class: (firsts.has(column) ? "first " : "") + look.classes, title: spoken(row, column) }, anchor);
+  made.title = spoken(row, column);
+  if (firsts.has(column)) made.classList.add("first");
+  if (time) made.firstElementChild?.append(" ", make("i", { class: "time" }, time));
+  return made;
 };
 /** @type {(row: Row) => HTMLElement} */
 const rowElement = (row) => make("tr", { class: "variant" }, make("th", { scope: "row" }, make("div", { class: "row" },
@@ -130,7 +141,8 @@ if (STATIC) {
     watch();
   }, { root: scroller, rootMargin: "300px 1000000px" });
   // An observer speaks when a crossing changes; observed anew it speaks of a sentinel that is still in view.
-  watch = () => { more.unobserve(sentinel); more.observe(sentinel); };
+  // Until the page answers, what stands above the matrix comes first.
+  watch = () => { if ("ready" in document.documentElement.dataset) { more.unobserve(sentinel); more.observe(sentinel); } };
 }
 const drawHeads = () => {
   heads.forEach((head, index) => { head.hidden = !columns[index]; });

@@ -78,12 +78,15 @@ const nodesTable = (step, before, after) => {
 /** @type {(line: PackedLine, phrases: string[], before: number, after: number) => Omit<StepLine, "row">} */
 const spelt = (line, phrases, before, after) => ({ ...line, .../** @type {any} */ (Object.fromEntries(PHRASES.map((field) => [field,
   phrases[/** @type {any} */ (line)[field]].replaceAll("\ufdd0", () => targets[before].label).replaceAll("\ufdd1", () => targets[after].label)]))) });
+/** @type {(before: number) => Promise<Step[]>} */
+const stepsFrom = async (before) => (await opening(data.steps))(before);
 // The step from one column to another as Python judged it; null where this page does not have it.
 /** @type {(before: number, after: number) => Promise<Step | null>} */
 const stepOf = async (before, after) => {
-  const at = data.steps[before].to.indexOf(after);
+  const at = data.to[before].indexOf(after);
   if (at < 0) return null;
-  const [steps, [phrases, lines, found, variants]] = await Promise.all([opening(data.steps[before]), opening(data.rowsOfSteps)]);
+  const [steps, entry] = await Promise.all([stepsFrom(before), opening(data.rowsOfSteps)]);
+  const [phrases, lines, found, variants] = [0, 1, 2, 3].map(entry);
   /** @type {(become: number[][]) => number[]} */
   const told = (become) => become[asked.guesses ? become.length - 1 : 0];
   const all = variants.flatMap((/** @type {number[][]} */ columns, /** @type {number} */ row) => told(found[columns[before][at]]).map((line) => ({ row, ...spelt(lines[line], phrases, before, after) })));
@@ -109,8 +112,8 @@ const troubleTold = (step, after) => (step.troubles ? make("div", { class: "kind
 // What is known of the steps to the later versions of a series, side by side.
 /** @type {(before: number) => Promise<Element | string>} */
 const choiceTold = async (before) => {
-  const steps = await opening(data.steps[before]);
-  const later = data.steps[before].to.map((column, at) => ({ ...targets[column], choice: /** @type {Step} */ (steps[at]).choice })).filter(({ choice }) => choice);
+  const steps = await stepsFrom(before);
+  const later = data.to[before].map((column, at) => ({ ...targets[column], choice: steps[at].choice })).filter(({ choice }) => choice);
   if (later.length < 2) return "";
   const to = (/** @type {string} */ id, /** @type {string} */ label) => {
     const anchor = make("a", { href: hashOf({ ...fresh(), a: targets[before].id, b: id }) }, label);
@@ -157,8 +160,8 @@ const changesOf = (step) => new Map(step.changes.map((change) => [change.row, ch
 // What the other columns' latencies are against one of them: "" for the median as it is, a dash where no step is here.
 /** @type {(column: number) => Promise<Against>} */
 const compareWith = async (column) => {
-  const { to } = data.steps[column];
-  const steps = await opening(data.steps[column]);
+  const to = data.to[column];
+  const steps = await stepsFrom(column);
   const said = new Map(to.map((other, at) => [other, changesOf(steps[at])]));
   return { column, said: (row, other) => (other === column ? timeOf(row, other) : said.has(other) ? said.get(other)?.get(row) || "n/c" : "–") };
 };
