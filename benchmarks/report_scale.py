@@ -219,7 +219,7 @@ def _line(browser: Browser, file: Path, cells: int) -> str:
     file.write_text(text, encoding="utf-8")
     page = browser.new_page(viewport={"width": 1440, "height": 900})
     ready, slowest, query = measure(page, file)
-    kept = page.evaluate("JSON.parse(document.getElementById('data').textContent).evidence")
+    kept = page.evaluate("JSON.parse(document.getElementById('behind').textContent).evidence")
     page.close()
     rows = sum(len(chunk["rows"]) for chunk in kept)
     shown = f"{rows} of {sum(len(case.variants) for case in made.cases)}"

@@ -78,7 +78,7 @@ def page_of(text: str) -> Any:
     """Return the evidence in a page, unpacked and with its references resolved: rows of a variant and its cells."""
     scripts = {attributes.get("id"): body for attributes, body in Page(text).scripts}
     found: dict[int, Any] = {}
-    for packed in json.loads(scripts["data"])["evidence"]:
+    for packed in json.loads(scripts["behind"])["evidence"]:
         chunk = json.loads(unsqueezed(packed["packed"]))
         found |= zip(packed["rows"], resolved(chunk["rows"], chunk["table"]), strict=True)
     return [found[number] for number in sorted(found)]
@@ -175,8 +175,9 @@ def test_no_text_field_is_left_out_of_the_tests_with_strangers_text() -> None:
 def test_keys_that_strangers_chose_are_no_keys_of_the_data() -> None:
     """An environment variable called __proto__ cannot become a property of the page's objects."""
     results = factory.results(hostile="x")
-    assert '"__proto__":' not in page_data(results)
-    plain = unpacked(f"<script>{page_data(results)}</script>")
+    data = "".join(page_data(results))
+    assert '"__proto__":' not in data
+    plain = unpacked(f"<script>{data}</script>")
     assert '["__proto__","x"]' in plain
     assert '"__proto__":' not in plain
 

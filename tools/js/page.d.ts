@@ -34,8 +34,9 @@ interface PageData {
   replaced: { [signature: string]: [old: string, now: string, url: string][] };
   patterns: { [kind: string]: [mark: string, path: string] };
   query: { states: string[]; pasts: string[]; precisions: string[]; engines: { [key: string]: string } };
-  archives: string[]; errors: Chunk; models: Chunk; issues: string; home: string; called: CalledBy[]; rowsOfSteps: Chunk; choices: string[]; to: number[][]; steps: Chunk; evidence: (Chunk & { rows: number[] })[];
+  archives: string[]; errors: Chunk; issues: string; home: string; called: CalledBy[]; rowsOfSteps: Chunk; choices: string[]; to: number[][]; steps: Chunk;
 }
+interface Behind { evidence: (Chunk & { rows: number[] })[]; models: Chunk }
 
 // What pasted text is recognised by, and what was said in it, by place.
 interface SignatureOf<P> { id: string; patterns: [where: string, pattern: P][]; generic: boolean; note: boolean; innocent: boolean; standard_op: boolean; phases: string[]; operator: string }

@@ -35,10 +35,11 @@ _PACKED = re.compile(r'(?<="packed":")[^"]+(?=")')
 
 def page_data(
     results: Results, archives: Sequence[str] = (), models: Mapping[str, bytes] | None = None
-) -> str:
-    """Return the JSON text, safe inside a <script> element; the same bytes for the same results and zlib.
+) -> tuple[str, str]:
+    """Return the JSON text that the page starts with, and that of evidence and models, which nothing waits for.
 
-    `archives` are what the page finds packed beside it, `models` files by their place.
+    Both are safe inside a <script> element, and the same bytes for the same results and zlib. `archives` are what the
+    page finds packed beside it, `models` files by their place.
     """
     rows = list(zip(rows_of(results), grid_of(results), strict=True))
     steps = Steps(results, {target.id: label_of(target) for target in results.targets})
@@ -56,10 +57,13 @@ def page_data(
     data = {
         "start": {"packed": pack([start])},
         **packed,
-        "evidence": _evidence(rows, steps, beside.places),
-        "models": {"packed": beside.packed},
         "errors": {"packed": packed_errors()},
     }
+    behind = {"evidence": _evidence(rows, steps, beside.places), "models": {"packed": beside.packed}}
+    return _json(data), _json(behind)
+
+
+def _json(data: dict[str, Any]) -> str:
     return json.dumps(data, separators=(",", ":"))
 
 

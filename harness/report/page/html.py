@@ -88,6 +88,7 @@ def render(results: Results, archives: Sequence[str] = (), models: Mapping[str, 
     by_row: dict[tuple[str, str], list[CellView]] = {}
     for cell in results.cells:
         by_row.setdefault((cell.case, cell.variant), []).append(cell)
+    data, behind = page_data(results, archives, models)
     page = (
         _environment()
         .get_template("index.html.j2")
@@ -97,7 +98,8 @@ def render(results: Results, archives: Sequence[str] = (), models: Mapping[str, 
             style=Markup(style),  # noqa: S704  (a file of this package, under the hash that the policy names)
             script=Markup(script),  # noqa: S704
             policy=policy(style, script),
-            data=Markup(page_data(results, archives, models)),  # noqa: S704  (no "<" is left in it)
+            data=Markup(data),  # noqa: S704  (no "<" is left in it)
+            behind=Markup(behind),  # noqa: S704
             tally=tally,
             plain=without_guesses(tally),
             lead=nobody_ran(results),

@@ -70,11 +70,14 @@ const spoken = (row, column) => {
   return lookOf(row, column).words + (time ? `. median ${ms(time.median)}${time.noisy ? ", too noisy" : ""}` : "");
 };
 
-// ---- the evidence of a row: unpacked when it is asked for --------------------------------------------------------
-const chunkOf = new Map(data.evidence.flatMap((chunk) => chunk.rows.map((row, at) => /** @type {const} */ ([row, { chunk, at }]))));
+// ---- what stands behind the script, so that nothing waits for it: the evidence of each row, and models ------------
+const parsed = document.readyState === "loading" ? new Promise((done) => { document.addEventListener("DOMContentLoaded", done); }) : Promise.resolve();
+/** @type {Promise<Behind>} */
+const behind = parsed.then(() => JSON.parse(byId("behind").textContent));
+const chunkOf = behind.then(({ evidence: chunks }) => new Map(chunks.flatMap((chunk) => chunk.rows.map((row, at) => /** @type {const} */ ([row, { chunk, at }])))));
 /** @type {(row: number) => Promise<Evidence | null>} */
 const evidence = async (row) => {
-  const found = chunkOf.get(row);
+  const found = (await chunkOf).get(row);
   return found ? (await opening(found.chunk))(found.at) : null;
 };
 /** @type {Promise<ArrayBuffer> | null} */
@@ -82,7 +85,7 @@ let models = null;
 // Returns a model that the page holds, byte by byte a letter.
 /** @type {(pieces: [start: number, length: number][]) => Promise<string>} */
 const modelOf = async (pieces) => {
-  models = models || inflated(data.models.packed).arrayBuffer();
+  models = models || behind.then((held) => inflated(held.models.packed).arrayBuffer());
   const all = await models;
   return pieces.map((piece) => Array.from(new Uint8Array(all, ...piece), (byte) => String.fromCharCode(byte)).join("")).join("");
 };

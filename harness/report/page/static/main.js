@@ -113,7 +113,8 @@ const apply = () => {
   byId("f-details").checked = state.only.includes("s");
   byId("f-unfold").checked = state.only.includes("u");
   filterAgain();
-  if (newPair) showPair(pair);
+  // What is asked where it stands is laid out: once, with the step.
+  if (newPair) stepShown.then(() => { if (shownPair === pair.join()) showPair(pair); });
   for (const button of document.querySelectorAll("[data-bucket]")) button.setAttribute("aria-pressed", String(state.state === "b-" + button.dataset.bucket));
   const place = state.cell ? placeOf(state.cell) : null;
   if (place) {

@@ -50,12 +50,13 @@ const opening = (chunk) => {
   opened.set(chunk, found);
   return found;
 };
-// Returns the data: what the first screen needs unpacked, and the rest as it is.
+// Returns the data: what the first screen needs unpacked, and the rest as it is. The steps are wanted next.
 /** @type {() => Promise<PageData>} */
 const allData = async () => {
   const held = JSON.parse(byId("data").textContent);
   try {
-    return { ...held, ...(await opening(held.start))(0) };
+    const [start] = await Promise.all([held.start, held.steps, held.rowsOfSteps].map(opening));
+    return { ...held, ...start(0) };
   } catch (error) {
     byId("stranger").textContent = `This browser cannot unpack the page's data (${messageOf(error)}): Chromium 80, Firefox 113 and Safari 16.4 can. Without scripts the page has more than here.`;
     byId("stranger").hidden = false;
