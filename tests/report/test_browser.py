@@ -269,3 +269,21 @@ def test_a_browser_that_cannot_unpack_the_data_is_told_so(browser: Browser, fold
     assert page.locator("#grid tr.variant").count() == 4
     assert page.locator("#step .headline").is_visible()
     context.close()
+
+
+def test_a_page_that_was_cut_off_works_and_says_what_it_lacks(
+    browser: Browser, tmp_path: Path, folder: Path
+) -> None:
+    """A download that broke, or a load that was stopped: the matrix stands before the evidence."""
+    whole = (folder / "index.html").read_text(encoding="utf-8")
+    place = '<script type="application/json" id="behind">'
+    for at, left in enumerate((0, 40)):
+        cut = tmp_path / f"{at}.html"
+        cut.write_text(whole[: whole.index(place) + left * (len(place) + 1)], encoding="utf-8")
+        made = Opened(browser, cut)
+        made.page.locator("#f-text").fill("variant:qdq")
+        assert rows(made.page) == ["qdq"]
+        open_cell(made.page)
+        assert "The evidence is missing in this copy of the page, or damaged" in panel(made.page)
+        assert made.complaints == []
+        made.context.close()

@@ -66,6 +66,21 @@ def test_what_the_compared_columns_say_is_told_where_the_reader_chose_them(
     made.context.close()
 
 
+def test_a_text_of_which_all_is_known_and_harmless_is_no_unknown_error(opened: Opened) -> None:
+    """Beside a line that nobody knows, the reader is offered a report of it."""
+    flood = "\n".join(
+        f"[W] [TRT] Missing scale and zero-point for tensor {name}, expect fall back to non-int8 "
+        "implementation for any layer consuming or producing given tensor"
+        for name in ("a", "b", "c", "d")
+    )
+    ids(opened.page, flood)
+    said = opened.page.locator("#paste-said")
+    assert "All of this text is known, and nothing in it is a failure." in said.inner_text()
+    assert said.locator(".unknown").count() == 0
+    ids(opened.page, f"{flood}\n[E] a text of nobody")
+    assert "No known failure in this text" in said.inner_text()
+
+
 def test_a_line_that_only_follows_sends_to_the_first_error(opened: Opened) -> None:
     text = "[E] Network must have at least one output\n[E] Engine could not be created from network"
     found = paste(opened.page, text)

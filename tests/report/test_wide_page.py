@@ -136,7 +136,7 @@ def test_a_large_matrix_without_scripts_says_where_the_cells_are(browser: Browse
 
 
 def test_a_large_page_keeps_within_its_budget() -> None:
-    """Ten thousand cells, with the steps between neighbours and the errors, in 1.2 megabytes."""
+    """Ten thousand cells, with the steps between neighbours and the errors, in one megabyte."""
     from harness.report.page.html import render
 
     assert len(render(many(10_000)).encode()) <= 1_000_000

@@ -1,7 +1,5 @@
 // What the report's page is given by harness/report/page, and what its scripts pass to one another.
 
-/** Rows of named fields: `zipped` makes objects of them. */
-interface Table<T> { fields: string[]; rows: unknown[][]; readonly of?: T }
 interface Chunk { packed: string }
 
 interface Target {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harness.report.compare.pairs import Step
+
+
+#: What only a failure fills in.
+_BLANK = re.compile(r", <\w+>,")
 
 
 class Trouble(NamedTuple):
@@ -51,5 +56,5 @@ def _reported_of(engine: str, target: str, version: str, platform: str) -> dict[
         said = general_advice(signature.id)
         if claims and said:
             seen = "; ".join(map(seen_by, claims))
-            found[signature.id] = Trouble(signature.id, said.title, said.advice, seen)
+            found[signature.id] = Trouble(signature.id, _BLANK.sub("", said.title), said.advice, seen)
     return found

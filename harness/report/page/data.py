@@ -64,7 +64,8 @@ def page_data(
 
 
 def _json(data: dict[str, Any]) -> str:
-    return json.dumps(data, separators=(",", ":"))
+    text = json.dumps(data, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e")
 
 
 def unpacked(page: str) -> str:

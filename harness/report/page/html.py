@@ -82,12 +82,6 @@ def render(results: Results, archives: Sequence[str] = (), models: Mapping[str, 
     `archives` are what it finds packed beside it, `models` files by their place, of which it holds the small ones.
     """
     style, script = "".join(map(_asset, _STYLES)), _script()
-    tally = counts(results)
-    before, after = default_pair(results)
-    labels = {target.id: label_of(target) for target in results.targets}
-    by_row: dict[tuple[str, str], list[CellView]] = {}
-    for cell in results.cells:
-        by_row.setdefault((cell.case, cell.variant), []).append(cell)
     data, behind = page_data(results, archives, models)
     page = (
         _environment()
@@ -99,31 +93,43 @@ def render(results: Results, archives: Sequence[str] = (), models: Mapping[str, 
             script=Markup(script),  # noqa: S704
             policy=policy(style, script),
             data=Markup(data),  # noqa: S704  (no "<" is left in it)
-            behind=Markup(behind),  # noqa: S704
-            tally=tally,
-            plain=without_guesses(tally),
-            lead=nobody_ran(results),
+            behind=Markup(behind),  # noqa: S704  (nor in this)
             total=len(results.cells),
-            groups=groups(results),
-            row_cells=by_row,
-            attention=attention(results),
-            changes=grouped(results.changes, _MOST_CHANGES),
-            pair=(before, after),
-            step=upgrade(*(Column(results, each, labels.get(each, "")) for each in (before, after))),
-            offered=offered(results).said,
-            starts=starts(results),
             project=addresses(),
             static=len(results.cells) <= _STATIC_CELLS,
             bare=len(results.cells) <= _PLAIN_CELLS,
-            clusters=clusters(results),
-            errors=error_entries(results),
-            news=news(results),
-            questions=questions(results),
-            further=further_rows(results.further),
-            runs=_runs(results),
+            **_sections(results),
         )
     )
     return _without_idle_ids(page)
+
+
+def _sections(results: Results) -> dict[str, Any]:
+    """Return what the sections show, by the names that the template has for it."""
+    tally, pair = counts(results), default_pair(results)
+    labels = {target.id: label_of(target) for target in results.targets}
+    by_row: dict[tuple[str, str], list[CellView]] = {}
+    for cell in results.cells:
+        by_row.setdefault((cell.case, cell.variant), []).append(cell)
+    return {
+        "tally": tally,
+        "plain": without_guesses(tally),
+        "lead": nobody_ran(results),
+        "groups": groups(results),
+        "row_cells": by_row,
+        "attention": attention(results),
+        "changes": grouped(results.changes, _MOST_CHANGES),
+        "pair": pair,
+        "step": upgrade(*(Column(results, each, labels.get(each, "")) for each in pair)),
+        "offered": offered(results).said,
+        "starts": starts(results),
+        "clusters": clusters(results),
+        "errors": error_entries(results),
+        "news": news(results),
+        "questions": questions(results),
+        "further": further_rows(results.further),
+        "runs": _runs(results),
+    }
 
 
 def _without_idle_ids(page: str) -> str:

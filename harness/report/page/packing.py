@@ -60,26 +60,16 @@ def unsqueezed(text: str) -> bytes:
     return zlib.decompress(base64.b85decode(text.encode().translate(_BACK)))
 
 
-def clean(value: Any) -> Any:  # noqa: ANN401  (walks JSON)
-    """Return the data with hidden characters written out, and no number that JSON does not have."""
-    if isinstance(value, str):
-        return visible(value)
-    if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
-    if isinstance(value, dict):
-        return {key: clean(entry) for key, entry in value.items()}
-    if isinstance(value, _LISTS):
-        return [clean(entry) for entry in value]
-    return value
-
-
 def _plain(value: Any) -> str:  # noqa: ANN401  (what JSON has beside texts, integers, lists and objects)
-    """Return a value as the encoder writes it, which need not be asked a hundred thousand times."""
+    """Return a value as the encoder writes it, which need not be asked a hundred thousand times.
+
+    A number that JSON does not have becomes a text.
+    """
     if isinstance(value, bool):
         return "true" if value else "false"
-    if type(value) is float and math.isfinite(value):
-        return repr(value)
-    return _encode(clean(value))
+    if isinstance(value, float):
+        return repr(float(value)) if math.isfinite(value) else _encode(str(value))
+    return _encode(value)
 
 
 class _Piece:

@@ -71,10 +71,13 @@ const spoken = (row, column) => {
 };
 
 // ---- what stands behind the script, so that nothing waits for it: the evidence of each row, and models ------------
-const parsed = document.readyState === "loading" ? new Promise((done) => { document.addEventListener("DOMContentLoaded", done); }) : Promise.resolve();
+// Also where somebody stops the loading of the page.
+const parsed = document.readyState === "loading" ? new Promise((done) => { document.addEventListener("readystatechange", done); }) : Promise.resolve();
 /** @type {Promise<Behind>} */
 const behind = parsed.then(() => JSON.parse(byId("behind").textContent));
 const chunkOf = behind.then(({ evidence: chunks }) => new Map(chunks.flatMap((chunk) => chunk.rows.map((row, at) => /** @type {const} */ ([row, { chunk, at }])))));
+// The panel says what is wrong, where it is asked.
+chunkOf.catch(() => {});
 /** @type {(row: number) => Promise<Evidence | null>} */
 const evidence = async (row) => {
   const found = (await chunkOf).get(row);

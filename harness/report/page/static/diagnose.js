@@ -20,7 +20,7 @@ const compiled = ({ signatures, finders, operators }) => ({
 let knownSoon = null;
 /** @type {() => Promise<Known>} */
 const knownErrors = () => {
-  knownSoon = knownSoon || opening(data.errors).then((entry) => compiled(entry(0)));
+  knownSoon = knownSoon || opening(data.errors).then((entryAt) => compiled(entryAt(0)));
   return knownSoon;
 };
 

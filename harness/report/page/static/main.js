@@ -113,8 +113,7 @@ const apply = () => {
   byId("f-details").checked = state.only.includes("s");
   byId("f-unfold").checked = state.only.includes("u");
   filterAgain();
-  // What is asked where it stands is laid out: once, with the step.
-  if (newPair) stepShown.then(() => { if (shownPair === pair.join()) showPair(pair); });
+  if (newPair) showPair(pair);
   for (const button of document.querySelectorAll("[data-bucket]")) button.setAttribute("aria-pressed", String(state.state === "b-" + button.dataset.bucket));
   const place = state.cell ? placeOf(state.cell) : null;
   if (place) {
@@ -278,10 +277,10 @@ addEventListener("afterprint", () => {
 byId("f-help").addEventListener("click", showHelp);
 follow();
 if (!shownPair) apply();
+stepShown.finally(goOn);
 // Once all that stands above the matrix has its height.
-Promise.all([stepShown, cellShown]).then(() => {
+Promise.allSettled([stepShown, cellShown]).then(() => {
   if (current) scroller.scrollIntoView({ block: "nearest", behavior: "instant" });
   performance.mark("ready");
   document.documentElement.dataset.ready = "";
-  watch();
 });

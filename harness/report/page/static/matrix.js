@@ -2,6 +2,9 @@
 const STATIC = !grid.hasAttribute("data-drawn");
 const BATCH = 10;
 let watch = () => {};
+// Rows beyond the first ones wait for what stands above the matrix.
+let early = true;
+const goOn = () => { early = false; watch(); };
 /** @type {HTMLElement} */
 const scroller = grid.closest(".scroller");
 /** @type {HTMLTableCellElement[]} */
@@ -34,12 +37,12 @@ const dress = (anchor, row, column) => {
 };
 // Cells that look alike are copies of one: of thousands there are a few dozen looks.
 /** @type {Map<Look, HTMLElement>} */
-const firstOf = new Map();
+const cellOf = new Map();
 /** @type {(look: Look) => HTMLElement} */
 const cellLike = (look) => {
-  const found = firstOf.get(look) || make("td", { class: look.classes }, make("a", {}, badge(look), look.corner ? [" ", make("sup", {}, look.corner)] : null,
+  const found = cellOf.get(look) || make("td", { class: look.classes }, make("a", {}, badge(look), look.corner ? [" ", make("sup", {}, look.corner)] : null,
     look.under ? [" ", make("i", { class: look.under === look.chip ? "chip" : null }, look.under)] : null));
-  firstOf.set(look, found);
+  cellOf.set(look, found);
   return /** @type {HTMLElement} */ (found.cloneNode(true));
 };
 /** @type {(row: number, column: number) => Element} */
@@ -93,8 +96,7 @@ const showMetric = async (metric, column) => {
   grid.dataset.metric = metric;
   if (wanted === metricWanted) return;
   metricWanted = wanted;
-  let found = null;
-  try { found = wanted ? await compareWith(column) : null; } catch { return; }
+  const found = wanted ? await compareWith(column) : null;
   if (wanted !== metricWanted) return;
   against = found;
   links.forEach((_, row) => measure(row));
@@ -141,8 +143,7 @@ if (STATIC) {
     watch();
   }, { root: scroller, rootMargin: "300px 1000000px" });
   // An observer speaks when a crossing changes; observed anew it speaks of a sentinel that is still in view.
-  // Until the page answers, what stands above the matrix comes first.
-  watch = () => { if ("ready" in document.documentElement.dataset) { more.unobserve(sentinel); more.observe(sentinel); } };
+  watch = () => { more.unobserve(sentinel); more.observe(sentinel); };
 }
 const drawHeads = () => {
   heads.forEach((head, index) => { head.hidden = !columns[index]; });
@@ -165,7 +166,7 @@ const drawRows = () => {
     }
     drawn = 0;
     drawMore(BATCH);
-    watch();
+    if (!early) watch();
     return;
   }
   const kept = new Set(lines);

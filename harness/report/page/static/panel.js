@@ -284,7 +284,7 @@ const openCell = async (row, column, other) => {
   const id = idOf(row, column);
   let found = null;
   let trouble = "";
-  try { found = await evidence(row); } catch (error) { trouble = `The evidence cannot be unpacked in this browser (${messageOf(error)}).`; }
+  try { found = await evidence(row); } catch (error) { trouble = `The evidence is missing in this copy of the page, or damaged (${messageOf(error)}).`; }
   if (!current || current[0] !== row || current[1] !== column || current[2] !== other) return;
   const close = make("button", { type: "button", "aria-keyshortcuts": "Escape" }, "Close");
   close.addEventListener("click", () => go({ cell: "", vs: "" }));

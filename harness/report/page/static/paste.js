@@ -157,8 +157,15 @@ const reportOf = (said, text) => {
   return ["An error text that no signature knows", "", `Version: ${versionIn(text) || "(TensorRT, platform)"}`, "GPU and driver: ", "Command: ", "Model, or the nodes around: ", "",
     ...lines.slice(0, 20).map((line) => `    ${cut(line, 400)}`), ...(lines.length > 20 ? [`    (and ${lines.length - 20} more lines)`] : [])].join("\n");
 };
-/** @type {(said: Said, text: string, found: Found[]) => Content[]} */
-const unknownTold = (said, text, found) => {
+// Tells whether a short text has nothing but lines that a signature knows.
+/** @type {(text: string, told: Set<string>) => boolean} */
+const allKnown = (text, told) => {
+  const lines = text.split("\n").map((line) => line.trim()).filter(Boolean);
+  return lines.length <= MOST_UNKNOWN && lines.every((line) => [...told].some((one) => line.includes(one.trim()) || one.includes(line)));
+};
+/** @type {(said: Said, text: string, found: Found[], told: Set<string>) => Content[]} */
+const unknownTold = (said, text, found, told) => {
+  if (found.length && allKnown(text, told)) return [make("p", {}, "All of this text is known, and nothing in it is a failure. Where a build fails, another line says so: paste the whole log.")];
   const where = data.issues ? [" and file it at ", link(data.issues, data.issues)] : [" and send it to whoever you have this page from"];
   const report = reportOf(said, text);
   return [make("div", { class: "found unknown" }, make("h3", {}, found.length ? "No known failure in this text" : "Unknown here"),
@@ -217,7 +224,7 @@ const readPaste = async (text, typed = false) => {
     if (!all || stale()) return;
     const { found, told } = all;
     const causes = found.filter(({ id }) => entryOf(id).dataset.kind === "failure");
-    place.replaceChildren(...found.map((one) => foundTold(said, one, one === causes[0])), ...(/** @type {any[]} */ (causes.length ? [othersTold(said, told)].filter(Boolean) : unknownTold(said, text, found))));
+    place.replaceChildren(...found.map((one) => foundTold(said, one, one === causes[0])), ...(/** @type {any[]} */ (causes.length ? [othersTold(said, told)].filter(Boolean) : unknownTold(said, text, found, told))));
     tellChosen();
     if (!typed) place.scrollIntoView({ block: "nearest" });
     const others = found.length - causes.length;

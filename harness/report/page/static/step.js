@@ -85,8 +85,8 @@ const stepsFrom = async (before) => (await opening(data.steps))(before);
 const stepOf = async (before, after) => {
   const at = data.to[before].indexOf(after);
   if (at < 0) return null;
-  const [steps, entry] = await Promise.all([stepsFrom(before), opening(data.rowsOfSteps)]);
-  const [phrases, lines, found, variants] = [0, 1, 2, 3].map(entry);
+  const [steps, entryAt] = await Promise.all([stepsFrom(before), opening(data.rowsOfSteps)]);
+  const [phrases, lines, found, variants] = [0, 1, 2, 3].map(entryAt);
   /** @type {(become: number[][]) => number[]} */
   const told = (become) => become[asked.guesses ? become.length - 1 : 0];
   const all = variants.flatMap((/** @type {number[][]} */ columns, /** @type {number} */ row) => told(found[columns[before][at]]).map((line) => ({ row, ...spelt(lines[line], phrases, before, after) })));
@@ -137,18 +137,15 @@ const stepBody = (step, before, after) => {
 const noStep = (before, after) => [make("p", { class: "headline" }, `The step from ${targets[before].label} to ${targets[after].label} is not in this page.`),
   make("p", { class: "basis" }, "This answers it: ", make("code", {}, `trt-compat diff ${targets[before].id} ${targets[after].id}`))];
 let stepWanted = "";
-// Draws a step once it is unpacked, unless another one is wanted by then.
+// Draws a step, unless another one is wanted by then.
 /** @type {(before: number, after: number) => Promise<void>} */
 const drawStep = async (before, after) => {
   const wanted = `${before} ${after}`;
   stepWanted = wanted;
   const place = byId("step");
   place.setAttribute("aria-busy", "true");
-  let body;
-  try {
-    const step = await stepOf(before, after);
-    body = step ? [...stepBody(step, before, after), await choiceTold(before)] : noStep(before, after);
-  } catch (error) { body = [make("p", { class: "headline" }, `The steps cannot be unpacked in this browser (${messageOf(error)}).`)]; }
+  const step = await stepOf(before, after);
+  const body = step ? [...stepBody(step, before, after), await choiceTold(before)] : noStep(before, after);
   if (stepWanted !== wanted) return;
   place.replaceChildren(...body);
   // A cell is opened beside the one that the step comes from.

@@ -20,8 +20,8 @@ const inflated = (packed) => new Response(new Blob([bytesOf(packed)]).stream().p
 /** @type {(packed: string) => Promise<{ rows: unknown[]; table: unknown[] }>} */
 const unpack = async (packed) => JSON.parse(await inflated(packed).text());
 // Rows of named fields come as a table, and become objects by the names that stand in it.
-/** @type {<T>(table: Table<T>) => T[]} */
-const zipped = ({ fields, rows: lines }) => lines.map((line) => /** @type {any} */ (Object.fromEntries(fields.map((field, at) => [field, line[at]]))));
+/** @type {(table: { fields: string[]; rows: unknown[][] }) => object[]} */
+const zipped = ({ fields, rows: lines }) => lines.map((line) => Object.fromEntries(fields.map((field, at) => [field, line[at]])));
 // Rows come by their fields too.
 /** @type {(columns: [field: string, values: unknown[]][]) => object[]} */
 const downwards = (columns) => columns[0][1].map((_, at) => Object.fromEntries(columns.map(([field, values]) => [field, values[at]])));
@@ -38,14 +38,16 @@ const resolve = (value, table) => {
 };
 /** @type {Map<Chunk, Promise<(at: number) => any>>} */
 const opened = new Map();
-// Returns what has the entries of a chunk by their numbers: it is unpacked once, and made objects of where it is asked.
+// Returns what has the entries of a chunk by their numbers. A chunk is unpacked once, an entry when it is asked for.
 /** @type {(chunk: Chunk) => Promise<(at: number) => any>} */
 const opening = (chunk) => {
-  /** @type {Map<number, any>} */
-  const made = new Map();
-  const found = opened.get(chunk) || unpack(chunk.packed).then(({ rows: packed, table }) => (at) => {
-    if (!made.has(at)) made.set(at, resolve(packed[at], table));
-    return made.get(at);
+  const found = opened.get(chunk) || unpack(chunk.packed).then(({ rows: packed, table }) => {
+    /** @type {Map<number, any>} */
+    const made = new Map();
+    return (at) => {
+      if (!made.has(at)) made.set(at, resolve(packed[at], table));
+      return made.get(at);
+    };
   });
   opened.set(chunk, found);
   return found;
