@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import gc
 import json
 import os
 import shlex
@@ -26,6 +25,7 @@ from harness.run.docker.options import create_arguments
 from harness.run.docker.reaper import RUN_LABEL, leave, reap
 from harness.run.docker.stream import split_frames
 from tests import needs
+from tests.run.transport.open_files import open_files
 from tests.waiting import PATIENCE, wait_for
 
 if TYPE_CHECKING:
@@ -78,12 +78,6 @@ def inspect(name: str) -> dict[str, Any]:
     done = subprocess.run(["docker", "inspect", name], capture_output=True, text=True, check=True)
     (found,) = json.loads(done.stdout)
     return dict(found)
-
-
-def descriptors() -> list[str]:
-    """Return the numbers of this process's open files, those of forgotten objects closed."""
-    gc.collect()
-    return sorted(path.name for path in Path("/proc/self/fd").iterdir())
 
 
 @pytest.mark.integration
@@ -155,11 +149,11 @@ def test_the_memory_limit_is_reported_as_such() -> None:
 @pytest.mark.integration
 def test_closing_removes_the_container_and_every_descriptor() -> None:
     chosen = options(SLEEP)
-    before = descriptors()
+    before = open_files()
     made = DockerTransport(chosen, target="toy")
     name = made.name
     made.close()
-    assert descriptors() == before
+    assert not open_files() - before
     with pytest.raises(subprocess.CalledProcessError):
         inspect(name)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 from harness.errors import InfraError
 from harness.run.transport.process import ProcessTransport, agent_environment
 from tests.processes import alive
+from tests.run.transport.open_files import open_files
 from tests.waiting import PATIENCE, wait_for
 
 GRANDCHILD = """
@@ -21,12 +21,6 @@ if child == 0:
 os.write(1, str(child).encode())
 os._exit(0)
 """
-
-
-def descriptors() -> list[str]:
-    """Return the numbers of this process's open files, those of forgotten objects closed."""
-    gc.collect()
-    return sorted(path.name for path in Path("/proc/self/fd").iterdir())
 
 
 @pytest.mark.integration
@@ -42,13 +36,13 @@ def test_a_grandchild_neither_hides_the_end_nor_survives_the_close() -> None:
 
 @pytest.mark.integration
 def test_no_scratch_folder_and_no_descriptor_is_left(tmp_path: Path) -> None:
-    before = len(descriptors())
+    before = open_files()
     transport = ProcessTransport([sys.executable, "-c", "import os; print(os.getcwd())"])
     scratch = Path(transport.receive(PATIENCE).decode().strip())
     assert scratch.is_dir()
     transport.close()
     assert not scratch.exists()
-    assert len(descriptors()) == before
+    assert not open_files() - before
     assert not list(tmp_path.iterdir())
 
 
