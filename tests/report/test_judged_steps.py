@@ -92,7 +92,7 @@ def test_a_defect_that_is_reported_of_the_new_version_alone_is_told_though_no_va
     many = met("8.6.1", "10.3.0.26").troubles
     assert {each.id for each in many} == gone | {"check-links"}
     # What only a failure tells is left out.
-    assert "The call for the workspace is gone" in {each.title for each in many}
+    assert "What set the workspace is gone" in {each.title for each in many}
     assert not any("<" in each.title for each in many)
     assert one.seen.startswith("reported by users in DeepStream-Yolo issue 585: a YOLOv8s under DeepStream")
     assert "Orin" not in one.seen
