@@ -33,6 +33,8 @@ os.kill(os.getpid(), signal.SIGKILL)
 @pytest.fixture(autouse=True)
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    # Where a path is long /tmp is looked at too, and other tests leave what was killed there.
+    monkeypatch.setattr("harness.scratch._SHORT", str(tmp_path / "short"))
     return tmp_path
 
 

@@ -48,8 +48,6 @@ from harness.text import clip, visible
 from harness.words import Class, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from harness.plan import Cell
     from harness.record.outcome import Outcome
     from harness.record.runs import Planned
@@ -154,8 +152,13 @@ def _run_cells(options: argparse.Namespace, stopped: Planned | None) -> int:
         if work.todo:
             say(f"{len(work.todo)} of {len(cells)} cells to run")
             _run_the_rest(work, store, executor, judged)
-        work.report(store, planned)
-    return _close([judged[cell.id] for cell in cells if cell.id in judged], required, options, work.lines())
+        try:
+            code = _answer([judged[cell.id] for cell in cells if cell.id in judged], required, work)
+        finally:
+            # It is of all cells that were ever run: whoever ran one need not wait for it to be told of that.
+            work.report(store, planned)
+    print(f"report: {options.reports / 'index.html'}")
+    return code
 
 
 def _run_the_rest(work: Work, store: Store, executor: Executor, judged: dict[str, Judged]) -> None:
@@ -244,21 +247,26 @@ def _run(cells: tuple[Cell, ...], store: Store, executor: Executor, judged: dict
         executor.run(cells, store=store, report=report, say=say, live=live if console.is_terminal else None)
 
 
-def _close(
-    judged: list[Judged], required: set[str], options: argparse.Namespace, earlier: Iterable[str]
-) -> int:
+def _answer(judged: list[Judged], required: set[str], work: Work) -> int:
+    """Tell what came of the cells; return the exit code."""
+    options = work.options
     missed = [r for r in judged if r.cell.target.name in required and r.classification.cls is Class.NOT_RUN]
-    for line in (*summarise(judged), *earlier, *missing(missed)):
-        print(line)
-    print(f"report: {options.reports / 'index.html'}")
     accept = command_line("accept", options) if own(options, "cases") else ""
-    for line in advice(judged, accept, places(options)):
+    for line in (
+        *summarise(judged),
+        *work.lines(),
+        *missing(missed),
+        *advice(judged, accept, places(options)),
+    ):
         print(line)
+    ran = any(result.outcome.state == "done" for result in judged)
+    if not ran:
+        print(f"nothing that was selected ran: {_why_nothing_ran(judged)}")
+    sys.stdout.flush()
     verdicts = {result.judgement.verdict for result in judged}
     if Verdict.REGRESSED in verdicts:
         return EXIT_REGRESSION
-    if not any(result.outcome.state == "done" for result in judged):
-        print(f"nothing that was selected ran: {_why_nothing_ran(judged)}")
+    if not ran:
         return EXIT_INFRA
     return EXIT_INFRA if Verdict.INFRA in verdicts or missed else EXIT_OK
 

@@ -23,24 +23,6 @@ if TYPE_CHECKING:
     from harness.judge.diagnosis import Signature
     from harness.report.model import CellView, Results, VariantView
 
-#: How the name of a fused layer tells which nodes of the model are in it.
-READING = (
-    ("a + b", "one layer that does the work of the nodes a and b, in this order"),
-    (
-        "w + w_quantize + conv",
-        "the same, of explicit quantisation: a weight, its QuantizeLinear, the node that uses it",
-    ),
-    ("PWN(a, b)", "pointwise nodes merged into one; PWN(PWN(Sigmoid), Mul) is SiLU"),
-    (
-        "{ForeignNode[a...b]}",
-        "all that lies between the nodes a and b, given to the graph compiler as one piece",
-    ),
-    ("a || b", "nodes side by side that read the same tensor, merged into one"),
-    ("node_of_x", "a node that has no name in the model; x is its first output"),
-    ("(Unnamed Layer* 269) [Shuffle]", "the engine's layer 269, made by the parser; no node has this name"),
-    ("__myl_MulAdd_myl0_3", "a name that the graph compiler made of operations; no node has it"),
-    ("Reformatting CopyNode for Input Tensor 0 to a", "a copy that changes the format of an input of a"),
-)
 _FUSED = re.compile(r"ForeignNode\[|PWN\(|\w \+ \S|__my|node_of_|Unnamed Layer")
 _PLATFORMS = {None: "", "jetson": "on Jetson", "linux/amd64": "on x86-64", "linux/arm64": "on arm64"}
 _BOUNDS = {">=": "from", "<": "before", "==": "", "<=": "to", ">": "after", "!=": "not"}
@@ -63,12 +45,16 @@ class ShownText:
 
 @dataclass(frozen=True)
 class Seen:
-    """Where a text was seen: on which versions and GPUs, how sure that is, and by whom."""
+    """Where a text was seen: on which versions and GPUs, how sure that is, and by whom.
+
+    `ends` says that it is reported of versions before another.
+    """
 
     grade: Grade
     where: str
     by: str
     url: str = ""
+    ends: bool = False
 
 
 @dataclass(frozen=True)
@@ -116,7 +102,8 @@ class ErrorEntry:
 
     `guesses` counts our own claims, which are no part of `seen`. `kind` is "failure", "warning" (counted, and the cause
     only of a lost precision or wrong numbers) or "harmless"; `reading` says that its texts name layers as `READING`
-    tells; `only` is the product that all of it is of, where that is not TensorRT.
+    tells; `only` is the product that all of it is of, where that is not TensorRT; `related` are the ids and titles of
+    the signatures that its texts name.
     """
 
     id: str
@@ -134,6 +121,7 @@ class ErrorEntry:
     links: tuple[str, ...]
     reading: bool
     only: str = ""
+    related: tuple[tuple[str, str], ...] = ()
 
     @property
     def summary(self) -> str:
@@ -147,6 +135,12 @@ def error_entries(results: Results) -> tuple[ErrorEntry, ...]:
     made = [book.entry(signature) for signature in load_signatures()]
     order = {"failure": 0, "warning": 1, "harmless": 2}
     return tuple(sorted(made, key=lambda entry: (order[entry.kind], -_reports(entry), not entry.seen)))
+
+
+def _related(own: str, text: str) -> tuple[tuple[str, str], ...]:
+    """Return the other signatures that a text names in brackets."""
+    named = set(re.findall(r"\(([a-z0-9]+(?:-[a-z0-9]+)+)\)", text)) - {own}
+    return tuple((each.id, in_general(each).title) for each in load_signatures() if each.id in named)
 
 
 def _reports(entry: ErrorEntry) -> int:
@@ -194,6 +188,7 @@ class _Book:
             links=signature.links,
             reading=any(_FUSED.search(each.text) for each in texts),
             only=self._only(signature),
+            related=_related(signature.id, f"{said.cause} {said.advice}"),
         )
 
     def _only(self, signature: Signature) -> str:
@@ -234,7 +229,7 @@ class _Book:
             found.append(Seen(Grade.MEASURED, self._where([cell.target for cell in cells]), many))
         claims = [claim for _, claim in self._claims.get(signature.id, ())]
         found += [
-            Seen(claim.grade, _range(claim), claim.graded, claim.source.url)
+            Seen(claim.grade, _range(claim), claim.graded, claim.source.url, "<" in claim.versions)
             for claim in (*claims, *signature.reported)
             if claim.grade is Grade.REPORTED and claim.source
         ]

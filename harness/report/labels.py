@@ -162,3 +162,23 @@ def bucket(cell: CellView) -> str:
 def drawn_as(cell: CellView) -> Class | Verdict:
     """Return what a cell's own result is drawn as: a key of MARKS."""
     return cell.verdict if cell.verdict is Verdict.FAILS_WHEN_RUN else cell.cls
+
+
+#: How the name of a fused layer tells which nodes of the model are in it.
+READING = (
+    ("a + b", "one layer that does the work of the nodes a and b, in this order"),
+    (
+        "w + w_quantize + conv",
+        "the same, of explicit quantisation: a weight, its QuantizeLinear, the node that uses it",
+    ),
+    ("PWN(a, b)", "pointwise nodes merged into one; PWN(PWN(Sigmoid), Mul) is SiLU"),
+    (
+        "{ForeignNode[a...b]}",
+        "all that lies between the nodes a and b, given to the graph compiler as one piece",
+    ),
+    ("a || b", "nodes side by side that read the same tensor, merged into one"),
+    ("node_of_x", "a node that has no name in the model; x is its first output"),
+    ("(Unnamed Layer* 269) [Shuffle]", "the engine's layer 269, made by the parser; no node has this name"),
+    ("__myl_MulAdd_myl0_3", "a name that the graph compiler made of operations; no node has it"),
+    ("Reformatting CopyNode for Input Tensor 0 to a", "a copy that changes the format of an input of a"),
+)

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from harness.cli import here, main
+from harness.errors import HandledError
 from harness.matrix import Target
 from harness.plan import Cell
 from harness.record.outcome import End, Outcome, Stamps
@@ -138,8 +139,32 @@ def test_why_nothing_ran_is_what_hindered_and_not_what_does_not_apply(
     play: Play, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert play(relu=ABSENT, weak=MEANINGLESS, foreign=LOST) == 3
-    last = capsys.readouterr().out.splitlines()[-1]
+    *_, last, report = capsys.readouterr().out.splitlines()
+    assert report == "report: reports/index.html"
     assert last == "nothing that was selected ran: needs an NVIDIA GPU; none found, and 1 other reason"
+
+
+@pytest.mark.unit
+def test_what_came_of_the_cells_is_told_before_the_report_is_made(
+    play: Play, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The report is of all cells that were ever run; and it is made where nobody reads the answer any more."""
+    told: list[str] = []
+
+    def made(*_: object, **__: object) -> None:
+        told.append(capsys.readouterr().out)
+
+    monkeypatch.setattr("harness.cli.run.Work.report", made)
+    assert play("-k", "relu", relu=WELL) == 0
+    assert "1 cell on 1 target: " in told[0]
+    assert capsys.readouterr().out == "report: reports/index.html\n"
+
+    def gone(*_: object) -> int:
+        raise HandledError("nobody reads this")
+
+    monkeypatch.setattr("harness.cli.run._answer", gone)
+    assert play("-k", "relu", "--fresh", relu=WELL) == 2
+    assert len(told) == 2
 
 
 @pytest.mark.unit
@@ -168,7 +193,7 @@ def test_the_summary_ends_with_what_to_do_and_it_can_be_pasted(
     lines = capsys.readouterr().out.splitlines()
     assert "look into one: trt-compat show 'toy[relu]-ort131' --reports 'out here'" in lines
     told = "trt-compat accept -k 'relu or weak' --target ort131 --reports 'out here'"
-    assert lines[-1] == f"to expect these results from now on: {told}"
+    assert lines[-2] == f"to expect these results from now on: {told}"
     words = ["accept", "-k", "relu or weak", "--target", "ort131", "--reports", "out here"]
     assert main(words) == 0
     capsys.readouterr()

@@ -91,7 +91,9 @@ def test_what_is_reported_is_told_with_its_source_and_guesses_are_counted() -> N
     guess = Expectation.guessed(Class.BUILD_FAILED, ">=9,<10", "as before", signature=name)
     found = entry(name, reported, guess)
     assert found.seen == (
-        Seen(Grade.REPORTED, "TensorRT on Jetson from 8.5 before 9", "reported by users", source.url),
+        Seen(
+            Grade.REPORTED, "TensorRT on Jetson from 8.5 before 9", "reported by users", source.url, ends=True
+        ),
     )
     assert found.guesses == 1
     assert found.summary == "reported on TensorRT on Jetson from 8.5 before 9"
@@ -106,6 +108,19 @@ def test_what_is_reported_of_versions_with_models_that_are_no_variant_is_told() 
         (Grade.REPORTED, "TensorRT on Jetson from 10.3 before 10.4"),
     ]
     assert found.reproducers == ()
+
+
+def test_a_range_that_ends_says_so_and_one_that_does_not_does_not() -> None:
+    """Else "before 9" is read as mended in 9."""
+    ends = {one.where: one.ends for one in entry("missing-scale").seen}
+    assert ends == {"TensorRT from 8.6 before 8.7": True}
+    assert {one.ends for one in entry("bindings-removed").seen} == {False}
+
+
+def test_the_signatures_that_a_text_names_are_related() -> None:
+    related = [each for each, _ in entry("no-implementation").related]
+    assert sorted(related) == ["no-implementation-head", "no-implementation-qdq", "no-implementation-silu"]
+    assert all(not each.related for each in error_entries(factory.results()) if each.id.endswith("-qdq"))
 
 
 def test_a_proof_is_told_with_what_came_of_it_and_one_that_is_not_here_is_left_out() -> None:

@@ -146,6 +146,11 @@ def test_what_asks_for_single_rows_unfolds_them(folded: Opened) -> None:
     page.locator("#f-text").fill("tag:sweep:*")
     assert rows(page) == []
     assert page.locator("#f-count").inner_text() == "4 of 8 rows"
+    for named in ("qdq-c", "variant:qdq-c*"):
+        page.locator("#f-text").fill(named)
+        assert rows(page) == SWEEP, named
+    page.locator("#f-text").fill("-entropy")
+    assert page.locator("#grid tr.fold").count() == 1
     page.locator("#f-text").fill("")
     page.locator("#f-unfold").check()
     assert rows(page) == ["qdq", *SWEEP, *PLAIN[1:]]

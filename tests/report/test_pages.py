@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 import zlib
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ import pytest
 from harness.errors import HandledError, InfraError
 from harness.record.store import Store
 from harness.report import build_report, verify_report, write_report, writer
-from harness.report.counts import clusters, counts
+from harness.report.counts import cluster, clusters, counts
 from harness.report.exports.markdown import LIMIT_BYTES, summary
 from harness.report.labels import BUCKETS, MARKS
 from harness.report.page import packing
@@ -228,6 +229,20 @@ def test_clusters_hold_each_measured_failure_once() -> None:
     assert found[0].advice is not None
     assert found[0].advice.id == "no-implementation-qdq"
     assert len(found[0].cells) == 2
+
+
+def test_a_cluster_of_several_nodes_speaks_of_none_of_them() -> None:
+    """Its title and cause are those of the signature; of a single node they name it."""
+    (found,) = (each for each in clusters(factory.results()) if each.advice and "qdq" in each.advice.id)
+    alone = cluster(found.cells[:1])[0]
+    diagnosis = found.cells[1].diagnosis
+    assert diagnosis is not None
+    other = replace(found.cells[1], diagnosis=replace(diagnosis, title="of /another/Conv"))
+    (both,) = cluster((found.cells[0], other))
+    assert factory.CONV in alone.title
+    assert both.title == "No implementation for a layer with quantised weights, <node>"
+    assert both.advice is not None
+    assert factory.CONV not in f"{both.title} {both.advice.cause}"
 
 
 def test_every_class_has_its_own_letters_and_shape() -> None:

@@ -77,6 +77,14 @@ def test_a_text_of_which_all_is_known_and_harmless_is_no_unknown_error(opened: O
     said = opened.page.locator("#paste-said")
     assert "All of this text is known, and nothing in it is a failure." in said.inner_text()
     assert said.locator(".unknown").count() == 0
+    others = said.locator(".found > details").first
+    assert others.locator("summary").inner_text() == "3 other lines say so"
+    others.locator("summary").click()
+    told = others.locator("pre").inner_text().split("\n")
+    assert [line.partition(",")[0] for line in told] == [
+        f"line {number}: Missing scale and zero-point for tensor {name}"
+        for number, name in ((2, "b"), (3, "c"), (4, "d"))
+    ]
     ids(opened.page, f"{flood}\n[E] a text of nobody")
     assert "No known failure in this text" in said.inner_text()
 
@@ -144,6 +152,19 @@ def test_a_fused_layer_is_taken_apart(opened: Opened) -> None:
         "onnx::MatMul_1 the region begins here",
         "/Transpose_2 and ends here; all between is in it",
     ]
+
+
+def test_the_name_of_a_layer_alone_is_taken_apart(opened: Opened) -> None:
+    """As a profile has it; a sentence with a plus is none, nor is what a signature knows."""
+    found = paste(opened.page, "/a/Conv + PWN(PWN(/b/Sigmoid), /b/Mul)")
+    assert found.locator("h3").inner_text() == "The name of a layer"
+    assert found.locator(".parts li").all_inner_texts() == [
+        "/a/Conv",
+        "/b/Sigmoid pointwise, merged",
+        "/b/Mul pointwise, merged",
+    ]
+    for other in ("/a/Conv", "1 +1 is 2", "nothing at all\na + b"):
+        assert paste(opened.page, other).locator("h3").inner_text() == "Unknown here", other
 
 
 def test_a_name_with_its_parts_left_out_is_read(opened: Opened) -> None:
@@ -340,6 +361,25 @@ def test_an_error_text_is_found_in_the_filter_box(opened: Opened) -> None:
     assert page.locator('[id="error=no-implementation"]').evaluate("(one) => one.open")
     for text in ("PWN", "zero-point", "Error Code 10", "Missing scale and zero-point"):
         assert "match" in ask(page, text), text
+
+
+def test_a_word_of_the_matrix_is_no_error_for_being_in_the_text_of_one(opened: Opened) -> None:
+    """Sigmoid is the name of an operator in the texts of many, and there are rows of it; no row has "tactic"."""
+    page = opened.page
+    assert rows(page) != []
+    assert ask(page, "Sigmoid") == ""
+    assert "match" in ask(page, "tactic")
+    assert "match" in ask(page, "implementation")
+
+
+def test_a_version_is_looked_for_as_a_number(opened: Opened) -> None:
+    """The rows tell of 1.4 and 1.7: neither has a version 4, and 1.1 is not 1.17."""
+    page = opened.page
+    ask(page, "1.7")
+    assert rows(page) != []
+    for text in (".7", "1.1", "11.7"):
+        ask(page, text if text != ".7" else "0.7")
+        assert rows(page) == [], text
 
 
 def test_a_line_of_a_log_in_the_filter_box_is_led_to_the_paste_box(opened: Opened) -> None:

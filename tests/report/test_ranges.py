@@ -185,6 +185,21 @@ def test_precision_change_of_a_wanted_node_is_told() -> None:
     assert f"{factory.CONV} int8 → fp32" in change.text
 
 
+@pytest.mark.parametrize(
+    ("told", "what", "better"), [("fp16", "class", False), ("unknown", "precision", None)]
+)
+def test_a_precision_that_an_engine_does_not_tell_is_no_loss(
+    told: str, what: str, better: bool | None
+) -> None:
+    """A node wanted in INT8 that is next told to run in FP16 has lost it; of one that is not told nothing is known."""
+    case = factory.case()
+    loose = replace(case, variants=(replace(case.variants[3], precision=((factory.CONV, Precision.INT8),)),))
+    after = factory.outcome("fp32", "rtx15", layers=(factory.conv_layer(told),))
+    made = [factory.outcome("fp32", "rtx14"), after]
+    results = assemble(factory.matrix(), (loose,), {entry.cell: entry for entry in made})
+    assert [(change.what, change.better) for change in results.changes] == [(what, better)]
+
+
 def test_versions_are_shortened_as_far_as_they_stay_apart() -> None:
     """8.6 says enough unless 8.6.1 and 8.6.2 are both there."""
     assert short_versions(["8.6.1", "10.2.0.19"]) == {"8.6.1": "8.6", "10.2.0.19": "10.2"}

@@ -42,7 +42,8 @@ def working(folder: Path) -> subprocess.Popen[str]:
         text=True,
     )
     assert process.stdout is not None
-    assert process.stdout.readline() == "works\n"
+    if process.stdout.readline() != "works\n":
+        raise AssertionError(process.communicate())
     return process
 
 
@@ -57,8 +58,21 @@ def test_a_task_reads_as_it_was_written(tmp_path: Path) -> None:
 def test_it_is_terminated_when_no_heartbeat_comes_any_more(tmp_path: Path) -> None:
     """As when the run's process was killed, or its machine is off: nobody says that the run has ended."""
     task(tmp_path, 1.0)
-    Heartbeat(tmp_path / "heartbeat").beat()
-    process = working(tmp_path)
+    heartbeat, started = Heartbeat(tmp_path / "heartbeat"), threading.Event()
+
+    def beats() -> None:
+        # A busy machine takes longer than a second to start it.
+        while not started.wait(0.1):
+            heartbeat.beat()
+
+    heartbeat.beat()
+    thread = threading.Thread(target=beats)
+    thread.start()
+    try:
+        process = working(tmp_path)
+    finally:
+        started.set()
+        thread.join()
     _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == -15
     assert "the run that this task is of has ended" in said

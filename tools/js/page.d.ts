@@ -48,7 +48,7 @@ interface Said {
 }
 interface ErrorPlace { operator: string; node: string }
 interface Hit { where: string; text: string; groups: { [name: string]: string } }
-interface Found extends ErrorPlace { id: string; message: string; groups: { [name: string]: string }; count?: number }
+interface Found extends ErrorPlace { id: string; message: string; groups: { [name: string]: string }; others?: string[] }
 interface CalledBy { pattern: string; said: string; columns: number[] }
 interface Called extends CalledBy { words: RegExp }
 interface Part { name: string; what: string }
@@ -112,7 +112,7 @@ type Attributes = { [name: string]: string | number | boolean | null | undefined
 type LookTest = (look: Look) => boolean;
 interface Query {
   rows: ((row: Row) => boolean)[]; columns: ((target: Target) => boolean)[]; cells: LookTest[]; none: LookTest[];
-  sequences: [states: string[], not: boolean][];
+  sequences: [states: string[], not: boolean][]; named: boolean;
 }
 interface State { [key: string]: string; a: string; b: string; q: string; state: string; hide: string; only: string; metric: string; guesses: string; cell: string; vs: string; cols: string }
 interface Filter {

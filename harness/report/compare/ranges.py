@@ -237,7 +237,12 @@ def _difference(variant: VariantView, old: CellView, new: CellView) -> Differenc
     rest = unasked(old, variant)
     moved = moved or [each for each in _moved(rest, unasked(new, variant), rest) if crosses(*each[1:])]
     if moved:
-        told = [(before, after, wanted[node]) for node, before, after in moved if node in wanted]
+        # Where one side does not tell, nothing is known to be gained or lost.
+        told = [
+            (before, after, wanted[node])
+            for node, before, after in moved
+            if node in wanted and Precision.UNKNOWN not in (before, after)
+        ]
         gained = {after == want for before, after, want in told if want in (before, after)}
         text = ", ".join(f"{node} {said(before)} → {said(after)}" for node, before, after in moved)
         return "precision", gained.pop() if len(gained) == 1 else None, "", text

@@ -20,9 +20,9 @@ from harness.report.compare.grouped import grouped
 from harness.report.compare.pairs import Column
 from harness.report.compare.upgrade import default_pair, upgrade
 from harness.report.counts import attention, clusters, counts, nobody_ran, without_guesses
-from harness.report.errors import READING, error_entries
+from harness.report.errors import error_entries
 from harness.report.further import further_rows
-from harness.report.labels import BUCKETS, CORNERS, KINDS, MARKS, ROLES
+from harness.report.labels import BUCKETS, CORNERS, KINDS, MARKS, READING, ROLES
 from harness.report.packed import RESULTS
 from harness.report.page.columns import NO_GPU, gpus_of, groups, label_of, short_digest
 from harness.report.page.data import page_data

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import jinja2
 
-from harness.report.errors import READING
-from harness.report.labels import MARKS
+from harness.report.labels import MARKS, READING
 from harness.report.page.columns import NO_GPU
 from harness.report.past import day
 from harness.report.project import addresses

@@ -13,18 +13,19 @@ const productsIn = (text) => {
   }), part))).join("");
   return { rest, products };
 };
-/** @type {Map<string, string> | null} */
+/** @type {Map<string, { title: string; texts: string }> | null} */
 let catalogue = null;
-// The catalogue's texts and titles by signature, read off the page once.
+// The catalogue's titles and texts by signature, read off the page once.
 const errorTexts = () => {
-  catalogue = catalogue || new Map([...document.querySelectorAll("#catalogue .error")].map((entry) => [entry.id.slice("error=".length),
-    [...entry.querySelectorAll(".texts code, summary b, summary code")].map((one) => one.textContent).join("\n").toLowerCase()]));
+  const told = (/** @type {Element} */ entry, /** @type {string} */ which) => [...entry.querySelectorAll(which)].map((one) => one.textContent).join("\n").toLowerCase();
+  catalogue = catalogue || new Map([...document.querySelectorAll("#catalogue .error")].map((entry) => [entry.id.slice("error=".length), { title: told(entry, "summary b, summary code"), texts: told(entry, ".texts code") }]));
   return catalogue;
 };
-/** @type {(phrase: string) => string[]} */
-const errorsLike = (phrase) => {
+// What begins a word of the matrix is no error for being in the example of one: `titled` looks at what errors are called.
+/** @type {(phrase: string, titled?: boolean) => string[]} */
+const errorsLike = (phrase, titled = false) => {
   const asked = phrase.trim().replace(/^"|"$/g, "").replace(/\s+/g, " ").toLowerCase();
-  return asked.length < 3 ? [] : [...errorTexts()].filter(([, text]) => text.includes(asked)).map(([id]) => id);
+  return asked.length < 3 ? [] : [...errorTexts()].filter(([, { title, texts }]) => title.includes(asked) || !titled && texts.includes(asked)).map(([id]) => id);
 };
 // The words of a query that stand without a key.
 /** @type {(text: string) => string} */
@@ -44,7 +45,8 @@ const hintOn = (text) => {
   }
   const { rest, products } = productsIn(text);
   const told = products.map(({ said, columns }) => `${columns.length ? "" : "No column here is of "}${said}${columns.length ? `: ${columns.map((column) => targets[column].id).join(", ")}` : ""}. `);
-  const found = errorsLike(plainWords(rest));
+  const words = plainWords(rest);
+  const found = errorsLike(words, /^\w*$/.test(words) && rows.some((row) => haystack(row).includes(words.toLowerCase())));
   const names = found.slice(0, MOST_NAMED).flatMap((id, at) => [at ? ", " : "", make("a", { href: `#error=${id}` }, byId(`error=${id}`).querySelector("summary b").textContent)]);
   return [...told, found.length ? [`${found.length} error${found.length > 1 ? "s match" : " matches"}; see `, names, found.length > MOST_NAMED ? ` and ${found.length - MOST_NAMED} more under “Errors”` : "", "."] : null];
 };

@@ -9,9 +9,15 @@ const openFolds = new Set();
 let allOpen = false;
 /** @type {(fold: Fold) => boolean} */
 const isOpen = (fold) => allOpen || openFolds.has(fold);
+// Who asks for rows by words looks for them, and not for what they share, where they are few enough to look through.
+const MOST_APART = 30;
+let apart = false;
+/** @type {(query: Query, matching: number[]) => void} */
+const standApart = ({ named }, matching) => { apart = named && matching.length <= MOST_APART; };
 // A fold stands where all its rows fit the filter; those that were asked for one by one stand by themselves.
 /** @type {(matching: number[]) => Line[]} */
 const linesOf = (matching) => {
+  if (apart) return matching;
   const there = new Set(matching);
   const whole = (/** @type {Fold} */ fold) => fold.rows.every((row) => there.has(row));
   return matching.flatMap((row) => {

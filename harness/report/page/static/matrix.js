@@ -206,6 +206,7 @@ const filterRows = ({ query, hide, state, differs, measured, pair, cols }) => {
     return !query.none.length || !shown.some((column) => banned[cells[column]]);
   });
   matching = fitting.filter((row) => sequences.every(({ follows, not }) => follows(rows[row]) !== not));
+  standApart(query, matching);
   const kept = new Set(matching);
   const unrun = sequences.some(({ not }) => !not) ? fitting.filter((row) => !kept.has(row) && sequences.every(({ claimed, not }) => claimed(rows[row]) !== not)).length : 0;
   drawRows();

@@ -27,7 +27,8 @@ const findAll = async (known, said, stale) => {
   for (const signature of [...known.signatures].sort((one, two) => KIND_OF(one) - KIND_OF(two))) {
     if (!signature.note && !signature.innocent && !canExplain(said, signature)) continue;
     let first = null;
-    let count = 0;
+    /** @type {Set<string>} */
+    const others = new Set();
     for (const hit of hitsOf(known, signature, signature.innocent ? any : texts)) {
       if (performance.now() - since > REST_AFTER) {
         await rest();
@@ -37,12 +38,13 @@ const findAll = async (known, said, stale) => {
       if (hit) told.add(hit.text);
       if (!hit || explained.has(hit.text)) continue;
       // Of a failure one line is told.
-      if (!first || signature.note || signature.innocent) count += 1;
+      if (first && (signature.note || signature.innocent)) others.add(hit.text);
       first = first || hit;
     }
     if (!first) continue;
     for (const text of first.text.split("\n").concat(first.text)) explained.add(text);
-    found.push({ ...foundBy(known, said, signature, first), count });
+    others.delete(first.text);
+    found.push({ ...foundBy(known, said, signature, first), others: [...others] });
   }
   return { found, told };
 };
@@ -59,7 +61,7 @@ const othersTold = (said, told) => {
   if (!left.length) return null;
   return make("div", { class: "found unknown" }, make("h3", {}, `${left.length} further error line${left.length > 1 ? "s are" : " is"} unknown here`),
     make("p", {}, "They may only follow from what stands above, or have a cause of their own."),
-    make("pre", {}, left.slice(0, 20).map((text) => `line ${lineOf(said, text)}: ${cut(firstLine(text), 200)}`).join("\n") + (left.length > 20 ? `\nand ${left.length - 20} more` : "")));
+    make("pre", {}, listOf(said, left)));
 };
 
 // ---- the name of a fused layer, taken apart ---------------------------------------------------------------------------
@@ -115,15 +117,32 @@ const filledIn = (source, found) => {
   for (const blank of made.querySelectorAll("var")) blank.replaceWith(cut(values[blank.textContent] ?? "?", 200));
   return made;
 };
+// The nodes in the name of a layer; none where it is that of a node.
+/** @type {(name: string) => Part[]} */
+const partsOf = (name) => {
+  const parts = name ? takenApart(name.slice(0, LONGEST_NAME)) : [];
+  return parts.length > 1 || parts.some(({ what }) => what) ? parts : [];
+};
+/** @type {(parts: Part[]) => Content} */
+const partsTold = (parts) => (parts.length ? [make("p", {}, make("b", {}, "The layer, taken apart. "), "Look for these names among the nodes of your model; the first may be a weight."),
+  make("ul", { class: "parts" }, parts.map(({ name, what }) => make("li", {}, make("code", {}, cut(name, 200)), what ? ` ${what}` : "")))] : null);
+// A name alone, as a log or a profile has it, says nothing of a failure, but which nodes are in it.
+const LAYER_NAME = /^(?:\{ForeignNode\[|PWN\(|\(Unnamed Layer|Reformatting CopyNode |node_of_|__my)|\S \+ \S| \|\| /;
+/** @type {(text: string) => Part[]} */
+const nameTold = (text) => (!/\n/.test(text.trim()) && LAYER_NAME.test(text.trim()) ? partsOf(text) : []);
 /** @type {(found: Found) => Content[]} */
 const placeTold = (found) => {
-  const parts = found.node ? takenApart(found.node.slice(0, LONGEST_NAME)) : [];
-  const fused = parts.length > 1 || parts.some(({ what }) => what);
+  const parts = partsOf(found.node);
+  const fused = parts.length > 0;
   const where = found.operator === NETWORK_INPUT ? `The network input ${found.node}` : found.operator === WHOLE_MODEL ? "The whole model" : [found.operator && `operator ${found.operator}`, found.node && !fused && `node ${found.node}`].filter(Boolean).join(", ");
   return [where ? make("p", {}, make("b", {}, "Where. "), capital(cut(where, 300)), ".") : null,
-    fused ? [make("p", {}, make("b", {}, "The layer, taken apart. "), "Look for these names among the nodes of your model; the first may be a weight."),
-      make("ul", { class: "parts" }, parts.map(({ name, what }) => make("li", {}, make("code", {}, cut(name, 200)), what ? ` ${what}` : "")))] : null];
+    partsTold(parts)];
 };
+/** @type {(said: Said, texts: string[]) => string} */
+const listOf = (said, texts) => texts.slice(0, 20).map((text) => `line ${lineOf(said, text.trim())}: ${cut(firstLine(text), 200)}`).join("\n") + (texts.length > 20 ? `\nand ${texts.length - 20} more` : "");
+// The other lines that say so: of other nodes, or tensors.
+/** @type {(said: Said, texts: string[]) => Content} */
+const furtherTold = (said, texts) => (texts.length ? make("details", {}, make("summary", {}, `${texts.length} other line${texts.length > 1 ? "s say" : " says"} so`), make("pre", {}, listOf(said, texts))) : null);
 /** @type {(id: string) => Content} */
 const copyError = (id) => copying("Copy link", () => addressOf(`#error=${id}`), COPIED_LINK);
 /** @type {(said: Said, found: Found, first: boolean) => Element} */
@@ -133,9 +152,8 @@ const foundTold = (said, found, first) => {
   const what = { failure: first ? "The cause" : "Also in this text", warning: "A warning", harmless: "No cause of anything" }[/** @type {"failure"} */ (kind)];
   const title = filledIn(entry.querySelector("summary b"), found);
   const line = lineOf(said, found.message.trim());
-  const where = [line && said.at.size > 1 && `Line ${line}`, (found.count || 0) > 1 && `${found.count} different lines`].filter(Boolean).join(", ");
   return make("div", { class: `found ${kind}`, "data-id": found.id }, make("h3", {}, `${what}: `, [...title.childNodes], " ", make("a", { href: `#error=${found.id}` }, make("code", {}, found.id)), " ", copyError(found.id)),
-    make("pre", {}, cut(found.message.trim(), 600)), where ? make("p", { class: "quiet" }, `${where}.`) : null,
+    make("pre", {}, cut(found.message.trim(), 600)), line && said.at.size > 1 ? make("p", { class: "quiet" }, `Line ${line}.`) : null, furtherTold(said, found.others || []),
     placeTold(found), make("p", { class: "chosen", "data-error": found.id }), [...filledIn(entry.querySelector(".told"), found).childNodes]);
 };
 const VERSION = /TensorRT(?:[ -](?:for[ -])?RTX)?(?: version)?[ :=]*v?(\d{1,2}\.\d+(?:\.\d+){0,2})|\[TensorRT v(\d{4,6})\]/;
@@ -166,6 +184,8 @@ const allKnown = (text, told) => {
 /** @type {(said: Said, text: string, found: Found[], told: Set<string>) => Content[]} */
 const unknownTold = (said, text, found, told) => {
   if (found.length && allKnown(text, told)) return [make("p", {}, "All of this text is known, and nothing in it is a failure. Where a build fails, another line says so: paste the whole log.")];
+  const parts = found.length ? [] : nameTold(text);
+  if (parts.length) return [make("div", { class: "found" }, make("h3", {}, "The name of a layer"), make("p", {}, "It says nothing of a failure: paste the line that it is from, too."), partsTold(parts), wordsTold(text))];
   const where = data.issues ? [" and file it at ", link(data.issues, data.issues)] : [" and send it to whoever you have this page from"];
   const report = reportOf(said, text);
   return [make("div", { class: "found unknown" }, make("h3", {}, found.length ? "No known failure in this text" : "Unknown here"),

@@ -77,11 +77,18 @@ const haystack = (row) => {
   }
   return haystacks.get(row.index) || "";
 };
+// A version is looked for as a number: 6.1 is not in 8.6.1, nor in 6.13.
+/** @type {(word: string) => (text: string) => boolean} */
+const wordTest = (word) => {
+  if (!/^\d+(?:\.\d+)+$/.test(word)) return (text) => text.includes(word);
+  const number = new RegExp(`(?<![\\d.])${word.replaceAll(".", "\\.")}(?!\\d)`);
+  return (text) => number.test(text);
+};
 // Returns what rows, columns and cells are asked for; throws BadQuery with a sentence.
 /** @type {(text: string) => Query} */
 const parseQuery = (text) => {
   /** @type {Query} */
-  const made = { rows: [], columns: [], cells: [], none: [], sequences: [] };
+  const made = { rows: [], columns: [], cells: [], none: [], sequences: [], named: false };
   // A log's line is for the paste box: it filters nothing, and is not taken for filters.
   if (looksLikeLog(text)) return made;
   const { rest, products } = productsIn(text);
@@ -90,8 +97,9 @@ const parseQuery = (text) => {
   const words = [];
   for (const { not, key, value } of tokens(rest)) {
     if (!key) {
-      const word = value.toLowerCase();
-      words.push((row) => haystack(row).includes(word) !== not);
+      const fits = wordTest(value.toLowerCase());
+      words.push((row) => fits(haystack(row)) !== not);
+      made.named = made.named || !not;
       continue;
     }
     if (!KEYS.includes(key)) throw new BadQuery(`“${key}:” is no filter; there are ${KEYS.map((one) => one + ":").join(" ")} – put text with a colon into quotes`);
@@ -119,6 +127,7 @@ const parseQuery = (text) => {
     } else {
       const fits = rowTerm(key, values);
       made.rows.push((row) => fits(row) !== not);
+      made.named = made.named || (key === "variant" && !not);
     }
   }
   // Words that no row has may be those of an error: then cells that end with it are asked for.
