@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
+from typing import TYPE_CHECKING
 
 from harness.judge.diagnosis import Diagnosis, in_general, load_signatures
 from harness.report.model import Advice
 from harness.text import clip
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: What only a failure fills in, where a title goes on without it.
+_BLANK = re.compile(r", <\w+>(?:,|$)")
 
 
 def advice_of(found: Diagnosis) -> Advice:
@@ -23,9 +31,21 @@ def advice_of(found: Diagnosis) -> Advice:
     )
 
 
+def shared_advice(every: Sequence[Advice]) -> Advice:
+    """Return what is told of one signature's cells together: in general, where each is told of nodes of its own."""
+    first = every[0]
+    texts = {(each.title, each.cause) for each in every}
+    return first if len(texts) == 1 else general_advice(first.id) or first
+
+
 def general_advice(signature: str | None) -> Advice | None:
     """Return what is known of a signature whatever the model; None for none, and for one of another version."""
     return _general().get(signature or "")
+
+
+def without_blanks(title: str) -> str:
+    """Return a title without what only a failure fills in, where it can do without."""
+    return _BLANK.sub("", title)
 
 
 @cache

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.report.advice import general_advice
+from harness.report.advice import shared_advice
 from harness.report.labels import BUCKETS, MARKS, UNEXPECTED, bucket
 from harness.text import listed
 from harness.words import GOOD, Grade
@@ -126,7 +126,5 @@ def _cluster(cells: list[CellView]) -> Cluster:
     if first.diagnosis is None:
         name = MARKS[first.cls].name
         return Cluster(name if first.cls in GOOD else f"{name}, no known signature", None, tuple(cells))
-    # Filled in with the nodes of one cell it would speak of the others' too.
-    texts = {(cell.diagnosis.title, cell.diagnosis.cause) for cell in cells if cell.diagnosis}
-    shared = first.diagnosis if len(texts) == 1 else general_advice(first.diagnosis.id) or first.diagnosis
+    shared = shared_advice([cell.diagnosis for cell in cells if cell.diagnosis])
     return Cluster(shared.title, shared, tuple(cells))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from harness.engines import ENGINES
 from harness.judge.diagnosis import blank, in_general, load_signatures
 from harness.judge.texts import load_texts
+from harness.report.advice import without_blanks
 from harness.report.claimed import seen_by
 from harness.report.compare.sides import side
 from harness.report.page.columns import NO_GPU, gpus_of
@@ -140,7 +141,9 @@ def error_entries(results: Results) -> tuple[ErrorEntry, ...]:
 def _related(own: str, text: str) -> tuple[tuple[str, str], ...]:
     """Return the other signatures that a text names in brackets."""
     named = set(re.findall(r"\(([a-z0-9]+(?:-[a-z0-9]+)+)\)", text)) - {own}
-    return tuple((each.id, in_general(each).title) for each in load_signatures() if each.id in named)
+    return tuple(
+        (each.id, without_blanks(in_general(each).title)) for each in load_signatures() if each.id in named
+    )
 
 
 def _reports(entry: ErrorEntry) -> int:

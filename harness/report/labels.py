@@ -144,26 +144,6 @@ CLAIMED: dict[Grade | None, str] = {
     Grade.REPORTED: "reported",
     Grade.GUESSED: "guessed",
 }
-
-
-def bucket(cell: CellView) -> str:
-    """Return the one bucket that a cell is counted in."""
-    if cell.stale:
-        return "stale"
-    if cell.cls is Class.NOT_APPLICABLE:
-        return "not_applicable"
-    if cell.cls is Class.NOT_RUN:
-        return CLAIMED.get(cell.grade, "not_run")
-    if cell.verdict is Verdict.NOT_RUN:
-        return "undecided"
-    return "new_ok" if cell.cls in GOOD and cell.verdict is Verdict.NEW else str(cell.verdict)
-
-
-def drawn_as(cell: CellView) -> Class | Verdict:
-    """Return what a cell's own result is drawn as: a key of MARKS."""
-    return cell.verdict if cell.verdict is Verdict.FAILS_WHEN_RUN else cell.cls
-
-
 #: How the name of a fused layer tells which nodes of the model are in it.
 READING = (
     ("a + b", "one layer that does the work of the nodes a and b, in this order"),
@@ -182,3 +162,21 @@ READING = (
     ("__myl_MulAdd_myl0_3", "a name that the graph compiler made of operations; no node has it"),
     ("Reformatting CopyNode for Input Tensor 0 to a", "a copy that changes the format of an input of a"),
 )
+
+
+def bucket(cell: CellView) -> str:
+    """Return the one bucket that a cell is counted in."""
+    if cell.stale:
+        return "stale"
+    if cell.cls is Class.NOT_APPLICABLE:
+        return "not_applicable"
+    if cell.cls is Class.NOT_RUN:
+        return CLAIMED.get(cell.grade, "not_run")
+    if cell.verdict is Verdict.NOT_RUN:
+        return "undecided"
+    return "new_ok" if cell.cls in GOOD and cell.verdict is Verdict.NEW else str(cell.verdict)
+
+
+def drawn_as(cell: CellView) -> Class | Verdict:
+    """Return what a cell's own result is drawn as: a key of MARKS."""
+    return cell.verdict if cell.verdict is Verdict.FAILS_WHEN_RUN else cell.cls

@@ -199,6 +199,18 @@ def test_a_title_says_what_fails_where_and_how_sure_that_is() -> None:
     )
 
 
+def test_an_error_leads_to_those_that_it_names_and_says_where_reports_end() -> None:
+    """Only a range that ends says so."""
+    files = site()
+    named = files["errors/no-implementation/index.html"].decode()
+    links = re.findall(r'href="../no-implementation-(\w+)/index.html">([^<]*)</a>', named)
+    assert [name for name, _ in links] == ["head", "silu", "qdq"]
+    assert links[0][1] == "No implementation for the end of a segmentation head"
+    ends = b"Where a range ends, the reports end"
+    assert ends in files["errors/missing-scale/index.html"]
+    assert ends not in files["errors/bindings-removed/index.html"]
+
+
 def test_a_guess_is_in_no_title_and_stands_apart_on_its_page() -> None:
     """`qdq` on trt102 is guessed to work: no word of it but among the guesses."""
     assert [each.grade for each in facts("qdq") if each.target.id == "trt102"] == [Grade.GUESSED]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.judge.diagnosis import load_signatures
-from harness.report.advice import general_advice
+from harness.report.advice import general_advice, without_blanks
 from harness.report.claimed import seen_by
 from harness.words import Engine
 
@@ -15,10 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harness.report.compare.pairs import Step
-
-
-#: What only a failure fills in.
-_BLANK = re.compile(r", <\w+>,")
 
 
 class Trouble(NamedTuple):
@@ -56,5 +51,5 @@ def _reported_of(engine: str, target: str, version: str, platform: str) -> dict[
         said = general_advice(signature.id)
         if claims and said:
             seen = "; ".join(map(seen_by, claims))
-            found[signature.id] = Trouble(signature.id, _BLANK.sub("", said.title), said.advice, seen)
+            found[signature.id] = Trouble(signature.id, without_blanks(said.title), said.advice, seen)
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.report.advice import general_advice
+from harness.report.advice import shared_advice
 from harness.report.labels import MARKS
 
 if TYPE_CHECKING:
@@ -45,7 +45,5 @@ def _cause(facts: list[Fact]) -> Cause:
     if advice is None or facts[0].cls is None:
         name = MARKS[facts[0].cls].name if facts[0].cls else ""
         return Cause(f"{name}, no known cause", None, tuple(facts))
-    # Filled in with the nodes of one cell it would speak of the others' too.
-    texts = {(each.advice.title, each.advice.cause) for each in facts if each.advice}
-    shared = advice if len(texts) == 1 else general_advice(advice.id) or advice
+    shared = shared_advice([each.advice for each in facts if each.advice])
     return Cause(shared.title, shared, tuple(facts))

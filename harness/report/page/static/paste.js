@@ -128,8 +128,13 @@ const partsTold = (parts) => (parts.length ? [make("p", {}, make("b", {}, "The l
   make("ul", { class: "parts" }, parts.map(({ name, what }) => make("li", {}, make("code", {}, cut(name, 200)), what ? ` ${what}` : "")))] : null);
 // A name alone, as a log or a profile has it, says nothing of a failure, but which nodes are in it.
 const LAYER_NAME = /^(?:\{ForeignNode\[|PWN\(|\(Unnamed Layer|Reformatting CopyNode |node_of_|__my)|\S \+ \S| \|\| /;
+// In a sentence with a plus there are other spaces.
+const NODE_ALONE = /^(?:\S+|\(Unnamed Layer\* \d+\) \[[\w ]+\]\S*)$/;
 /** @type {(text: string) => Part[]} */
-const nameTold = (text) => (!/\n/.test(text.trim()) && LAYER_NAME.test(text.trim()) ? partsOf(text) : []);
+const nameTold = (text) => {
+  const parts = LAYER_NAME.test(text.trim()) ? partsOf(text) : [];
+  return parts.every(({ name }) => NODE_ALONE.test(name)) ? parts : [];
+};
 /** @type {(found: Found) => Content[]} */
 const placeTold = (found) => {
   const parts = partsOf(found.node);
