@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # More options for the command, as in: make matrix ARGS="-k mish --via venv"
 ARGS ?=
 
-.PHONY: matrix first-contact test lint lint-js docs coverage node-tests mutants fuzz faults kills bench dist lock clean
+.PHONY: matrix first-contact test lint lint-js docs coverage node-tests fuzz faults kills bench dist lock clean
 .DEFAULT_GOAL := matrix
 
 $(VENV)/run.stamp: pyproject.toml constraints.txt
@@ -72,10 +72,6 @@ coverage: $(VENV)/dev.stamp
 node-tests: $(VENV)/run.stamp
 	$(BIN)/python -m harness run --suite onnx-node --target rtx14 --target rtx17 --reports build/node-tests $(ARGS)
 	$(BIN)/python -m tools.diagnosed --reports build/node-tests
-
-# How much of what could be wrong with the code that judges the tests would notice.
-mutants: $(VENV)/dev.stamp
-	$(BIN)/python -m tools.mutants $(ARGS)
 
 # A search for bytes that a reader does not withstand (docs/fuzzing.md): make fuzz ARGS="--seconds 600 history"
 $(VENV)/fuzz.stamp: $(VENV)/dev.stamp

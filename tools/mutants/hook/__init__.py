@@ -1,1 +1,0 @@
-"""A folder for PYTHONPATH: Python imports its sitecustomize when it starts."""
