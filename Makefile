@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # More options for the command, as in: make matrix ARGS="-k mish --via venv"
 ARGS ?=
 
-.PHONY: matrix first-contact test lint lint-js docs coverage node-tests fuzz faults kills bench dist lock clean
+.PHONY: matrix first-contact test lint lint-js docs coverage node-tests faults kills bench dist lock clean
 .DEFAULT_GOAL := matrix
 
 $(VENV)/run.stamp: pyproject.toml constraints.txt
@@ -72,14 +72,6 @@ coverage: $(VENV)/dev.stamp
 node-tests: $(VENV)/run.stamp
 	$(BIN)/python -m harness run --suite onnx-node --target rtx14 --target rtx17 --reports build/node-tests $(ARGS)
 	$(BIN)/python -m tools.diagnosed --reports build/node-tests
-
-# A search for bytes that a reader does not withstand (docs/fuzzing.md): make fuzz ARGS="--seconds 600 history"
-$(VENV)/fuzz.stamp: $(VENV)/dev.stamp
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[fuzz]'
-	@touch $@
-
-fuzz: $(VENV)/fuzz.stamp
-	$(BIN)/python -m tools.fuzz $(ARGS)
 
 # What the harness costs beside what it drives, by ratios (docs/benchmarks.md).
 bench: $(VENV)/run.stamp

@@ -12,14 +12,12 @@ pass without it. It is a comma-separated list of the names below, or "all":
     gpu        an NVIDIA GPU
     slurm      the daemons and commands of Slurm and munge, as root
     python3.8  the oldest Python that the agent meets
-    atheris    what `make fuzz` installs
     NAME       a program of that name, for `needs.program("NAME")`
 """
 
 from __future__ import annotations
 
 import functools
-import importlib.util
 import os
 import shutil
 import subprocess
@@ -63,12 +61,6 @@ def emulation(architecture: str) -> None:
     """Need a daemon that starts containers of this architecture, its own or an emulated one."""
     if architecture not in (docker().architecture, *look_at_host().emulated):
         _missing("emulation", f"no emulation of {architecture} is registered")
-
-
-def atheris() -> None:
-    """Need the fuzzer, which has wheels for few machines."""
-    if importlib.util.find_spec("atheris") is None:
-        _missing("atheris", "it is not installed: make fuzz")
 
 
 def network() -> None:

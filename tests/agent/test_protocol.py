@@ -1,10 +1,13 @@
 """Frames survive any cut of the stream, and what is not a frame, or not in the table, is refused."""
 
+import contextlib
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from harness.agent import protocol
 from harness.agent.protocol import (
@@ -23,6 +26,7 @@ from harness.agent.protocol import (
     read_message,
     split_parts,
 )
+from tests.near import SAME, near
 
 pytestmark = pytest.mark.unit
 
@@ -209,3 +213,31 @@ def test_a_frame_that_is_too_long_is_refused_before_it_is_kept(head: int, body: 
     assert list(decoder.feed(encode({"type": "a"}, bytes(100))))
     with pytest.raises(ProtocolError, match=f"a message of {head} bytes and {body} more"):
         list(decoder.feed(b"TCM2" + NO_JOB + head.to_bytes(4, "big") + body.to_bytes(4, "big")))
+
+
+def decoded(*pieces: bytes) -> list[Frame | str]:
+    """Return the frames of a stream, and "broken" where it goes on as none."""
+    found: list[Frame | str] = []
+    decoder = Decoder(1 << 20)
+    try:
+        for piece in pieces:
+            found += decoder.feed(piece)
+    except ProtocolError:
+        found.append("broken")
+    return found
+
+
+@SAME
+@given(
+    near(*(encode({"type": kind, **fields}, body, JOB) for kind, (fields, body) in SAID.items())),
+    st.integers(1, 40),
+)
+def test_a_stream_near_a_good_one_is_read_alike_however_it_comes(data: bytes, step: int) -> None:
+    """Whatever is wrong with it is a ProtocolError, of a frame's form or of what it says."""
+    frames = decoded(data)
+    assert decoded(*(data[at : at + step] for at in range(0, len(data), step))) == frames
+    reader = Reader(FROM_CHILD)
+    for frame in frames:
+        with contextlib.suppress(ProtocolError):
+            if isinstance(frame, Frame):
+                reader.read(frame)

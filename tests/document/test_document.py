@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from hypothesis import example, given
 from jsonschema import Draft202012Validator
 
 from harness.case import measured
@@ -18,6 +20,7 @@ from harness.errors import HandledError
 from harness.judge import diagnosis
 from harness.matrix import load as matrix
 from harness.words import Engine
+from tests.near import SAME, near
 
 pytestmark = pytest.mark.unit
 
@@ -180,3 +183,29 @@ def test_what_is_no_plain_file_is_not_waited_for(tmp_path: Path) -> None:
     }.items():
         with pytest.raises(HandledError, match=rf"/{name}: cannot be read: {said}"):
             read_document(tmp_path / name, start="")
+
+
+MATRIX, MEASURED, SIGNATURES = (
+    (ROOT / name).read_bytes()
+    for name in ("matrix.yaml", "cases/measured.yaml", "harness/judge/diagnosis.yaml")
+)
+
+
+@SAME
+@given(
+    near(
+        MATRIX[MATRIX.index(b"schema:") :].partition(b"\n  trt92:")[0],
+        MEASURED[:600].rpartition(b"\n")[0],
+        SIGNATURES[SIGNATURES.index(b"- id:") :][:4000].rpartition(b"- id:")[0],
+    )
+)
+@example(b"!!float ")
+@example(
+    b"- id: a\n  patterns:\n    - errors: 'x{99999999999999999999}'\n  title: t\n  cause: c\n  advice: a\n"
+)
+def test_what_is_near_a_good_file_is_read_or_refused_in_a_sentence(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_bytes(data)
+    for reader in (matrix.load_matrix, measured.read, diagnosis.load_signatures.__wrapped__):
+        with contextlib.suppress(HandledError):
+            reader(path)

@@ -7,13 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from harness.case import Case, Expectation, Graph, Link, Precision, Recipe, Variant
 from harness.judge.cell import judge_cell
+from harness.judge.diagnosis import notes
+from harness.judge.texts import load_texts
 from harness.matrix import load_matrix
 from harness.plan import Cell
-from harness.record.outcome import Accuracy, End, Layer, Message, Node, Outcome, Stamps
+from harness.record.outcome import Accuracy, End, Layer, Message, Node, Outcome, ParserError, Stamps
 from harness.words import Class, Engine, Grade, Verdict
+from tests.near import SAME, near
 
 pytestmark = pytest.mark.unit
 
@@ -260,3 +265,22 @@ def test_a_cell_that_was_not_run_shows_the_claims_about_every_gpu() -> None:
     assert shown(T4, state="not_run", reason="no image") == claims
     assert shown(T4, state="infra_error", reason="lost") == claims[:1]
     assert (shown(T4), shown(L4), shown(NO_GPU)) == (claims[:1], claims[1:], ())
+
+
+SAID = near(*(each.text.encode() for each in load_texts()))
+
+
+@SAME
+@given(st.lists(SAID, min_size=1, max_size=4), near(b""))
+def test_whatever_an_engine_says_is_judged(said: list[bytes], native: bytes) -> None:
+    texts = [each.decode("utf-8", "replace") for each in said]
+    found = record(
+        cell(),
+        failed_phase="build",
+        messages=tuple(Message("ERROR", text) for text in texts),
+        parser_errors=(ParserError(texts[0]),),
+        native_output=native.decode("utf-8", "replace"),
+    )
+    judged = judge_cell(cell(), found)
+    assert judged.classification.cls is Class.BUILD_FAILED, judged.classification.reason
+    notes(found)

@@ -10,13 +10,25 @@ from itertools import pairwise
 
 import onnx
 import pytest
+from hypothesis import given
 
-from benchmarks.parser_growth import NODES
-from harness.layers import LayerReport, Source, origins, ort_node_times, parse, parse_layers
-from harness.record.outcome import Node
+from harness.layers import (
+    LayerReport,
+    Source,
+    node_precision,
+    origins,
+    ort_node_times,
+    parse,
+    parse_layers,
+)
+from harness.record.outcome import Node, Outcome
+from tests.layers.graphs import quantised
+from tests.layers.samples import DATA
+from tests.near import SAME, near
 
 pytestmark = [pytest.mark.unit, pytest.mark.timeout(60)]
 
+NODES = tuple(Node(name, "Conv") for name in ("a", "b", "c", "conv"))
 LENGTH = 1_000_000
 TENSOR = "{ Name: x, Dimensions: [1,8], Datatype: Half"
 
@@ -164,3 +176,29 @@ def test_a_node_that_lacks_what_nodes_have_is_not_understood(node: onnx.NodeProt
 def test_a_time_that_no_kernel_takes_is_no_time(took: str) -> None:
     times = ort_node_times(f'[{{"name": "a_kernel_time", "dur": {took}}}]')
     assert times in ({}, {"a": [0.001]})
+
+
+#: By source: accounts of layers that an engine gave.
+GIVEN: dict[Source, tuple[bytes, ...]] = {
+    "log_8x": ((DATA / "written-8.x-build.log").read_bytes()[:4000],),
+    "verbose_log": ((DATA / "rtx-1.7.1.116-int8-matmul-sm89.txt").read_bytes()[:4000],),
+    "inspector": (
+        json.dumps(
+            {"Layers": [{"Name": "a", "Inputs": [{"Name": "x", "Dimensions": [1, 8]}]}, "b"]}
+        ).encode(),
+    ),
+    "ort_graph": tuple(path.read_bytes() for path in sorted(DATA.glob("ort-1.31*.onnx"))),
+}
+
+
+@pytest.mark.parametrize("source", GIVEN)
+def test_of_any_account_layers_come_that_a_record_holds(source: Source) -> None:
+    @SAME
+    @given(near(*GIVEN[source]))
+    def read(said: bytes) -> None:
+        report = parse_layers(source, said, nodes=NODES, model=quantised())
+        node_precision(NODES, report.layers)
+        outcome = Outcome("c[v]-t", "c", "v", "t", "done", layers=report.layers)
+        assert outcome.as_read() == outcome
+
+    read()

@@ -277,6 +277,9 @@ def test_a_journal_of_something_else_is_refused(tmp_path: Path) -> None:
     path.write_text("something else\n")
     with pytest.raises(HandledError, match="is of another form"):
         Journal(path, {"model": "a"})
+    path.write_text('{"model": "a"}\n{"sha256": "b", "nodes": 3}\n[]\n{"sha256": 7, "shown": true}\n')
+    with Journal(path, {"model": "a"}) as journal:
+        assert journal.known == {"b": False}
 
 
 def failed(text: str, *, node: str = "/a", code: str = "UNSUPPORTED_NODE", **fields: object) -> Judged:

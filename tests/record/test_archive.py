@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import io
 import lzma
@@ -13,11 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
 
 from harness.errors import HandledError, InfraError
 from harness.record import archive
 from harness.record.archive import archive_of, files_of, pack, unpack
 from harness.record.store import Store
+from tests.near import SAME, near
 from tests.record.test_store import outcome
 
 if TYPE_CHECKING:
@@ -351,3 +354,16 @@ def test_a_store_absorbs_a_packed_one(tmp_path: Path) -> None:
     with Store(tmp_path / "here") as here:
         assert (here.absorb(store), here.absorb(store)) == (1, 0)
     assert Store(tmp_path / "here").log(sha) == "the log"
+
+
+@SAME
+@given(near(tar(("records/a.jsonl", b"x" * 600), ("records/b", b""))), near(b""))
+def test_what_is_near_an_archive_is_refused_or_lies_in_its_folder(
+    tmp_path: Path, members: bytes, end: bytes
+) -> None:
+    path = tmp_path / "records.tar.xz"
+    for data in (lzma.compress(members), lzma.compress(members)[: -1 - len(end)] + end):
+        path.write_bytes(data)
+        with contextlib.suppress(InfraError):
+            for name in unpack(path):
+                assert not {"", ".", ".."} & set(name.split("/"))

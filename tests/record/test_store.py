@@ -18,10 +18,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
 
 from harness.errors import HandledError
 from harness.record.outcome import End, Layer, Message, Outcome, Stamps
-from harness.record.store import Store
+from harness.record.store import Store, read_records
+from tests.near import SAME, near
 from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.unit
@@ -532,3 +534,19 @@ def test_blank_lines_are_no_records(tmp_path: Path) -> None:
     assert len(list(store.outcomes())) == 2
     (fault,) = store.faults
     assert fault.startswith(f"{path}:5: not a record this harness reads")
+
+
+RECORDS = tuple(
+    f"{json.dumps(each.to_json())}\n".encode() * 2
+    for each in (outcome(), outcome(phases={"parse": 0.1}, messages=(Message("ERROR", "text"),)))
+)
+
+
+@SAME
+@given(near(*RECORDS))
+def test_lines_near_records_are_read_or_told_of(data: bytes) -> None:
+    """What is read is a record that can be written."""
+    told: list[str] = []
+    for found in read_records(Path("r.jsonl"), data, told.append):
+        assert found.as_read() == found
+    assert all("\n" not in sentence for sentence in told)

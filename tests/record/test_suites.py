@@ -131,6 +131,9 @@ def test_a_damaged_log_is_not_shown(tmp_path: Path) -> None:
         HandledError, match=r"the log of onnx-node\[mod\]-rtx17 is not the one that was recorded"
     ):
         SuiteStore(store.path).log(found)
+    file.write_bytes(b"==== \xca 9b7c0e76159a 3\nno\n")
+    with pytest.raises(HandledError):
+        SuiteStore(store.path).log(found)
 
 
 def test_two_writers_of_one_name_have_a_file_each(tmp_path: Path) -> None:

@@ -93,7 +93,14 @@ def test_a_report_without_it_says_nothing_of_it_and_an_earlier_check_s_goes(tmp_
     assert 'id="further"' not in (tmp_path / "index.html").read_text()
 
 
-@pytest.mark.parametrize("wrong", ["{", '{"a": 1}', "[1]", '[{"cell": "x"}]'])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *("{", '{"a": 1}', "[1]", '[{"cell": "x"}]'),
+        json.dumps([entry()]).replace('"max_rel": 0.5', f'"max_rel": {10**400}'),
+    ],
+    ids=range(5),
+)
 def test_a_file_that_is_not_one_is_one_sentence(tmp_path: Path, wrong: str) -> None:
     (tmp_path / "further.json").write_text(wrong)
     with pytest.raises(HandledError, match=r"further\.json: .*; run the check again"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import re
@@ -10,20 +11,26 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from harness.agent.protocol import EVENTS
+from harness.agent.protocol import EVENTS, OF_A_JOB, Frame, ProtocolError, Reader
 from harness.case import Case, Graph, Link, Variant
 from harness.judge.classify import classify
 from harness.judge.diagnosis import diagnose
 from harness.matrix import load_matrix
 from harness.plan import Cell
+from harness.record.log import entries, whole_log
 from harness.record.outcome import End, Node, Outcome, ParserError, Stamps
+from harness.record.store import readable
 from harness.run import observation as module
 from harness.run.numbers import Reference
 from harness.run.observation import Observation
 from harness.run.prepared import prepare_variant
 from harness.run.session import Event
 from harness.words import Class
+from tests.agent.test_protocol import SAID
+from tests.near import SAME, near
 
 pytestmark = pytest.mark.unit
 
@@ -488,3 +495,32 @@ def test_others_on_the_gpu_stand_beside_what_its_sensors_said() -> None:
     latency = seen.outcome(CELL, prepare_variant(VARIANT), Stamps()).latency
     assert latency is not None
     assert (latency.before, latency.after) == ({"power_w": "70"}, {})
+
+
+#: One message of each kind, and what it carries.
+TOLD = {
+    **{kind: ({"type": kind, **fields}, body) for kind, (fields, body) in SAID.items()},
+    "end": ({"type": "end", **END}, b""),
+    "layers": ({"type": "layers", "source": "inspector"}, b'{"Layers": [{"Name": "/act"}, 7]}'),
+    "ort_graph": (ORT_GRAPH.message, ORT_GRAPH.body),
+    "profile": ({"type": "profile"}, b'[{"name": "/act_kernel_time", "dur": 3}]'),
+}
+ANYTHING = st.sampled_from(sorted(TOLD)).flatmap(
+    lambda kind: st.tuples(near(json.dumps(TOLD[kind][0]).encode()), near(TOLD[kind][1]))
+)
+
+
+@SAME
+@given(st.lists(ANYTHING, max_size=6))
+def test_whatever_an_agent_says_is_a_record_and_a_log_that_are_read_again(
+    said: list[tuple[bytes, bytes]],
+) -> None:
+    reader, events = Reader(OF_A_JOB), []
+    for head, body in said:
+        with contextlib.suppress(ProtocolError):
+            events.append(Event(reader.read(Frame(head, body, b"")), body))
+    outcome, seen = heard(*events)
+    assert "cannot be read" not in seen.fault
+    kept = readable(outcome)
+    assert kept.as_read() == kept
+    assert list(entries(whole_log(kept, seen.log)))

@@ -1,1 +1,0 @@
-"""Coverage-guided fuzzing of every reader of bytes that others wrote: `make fuzz`."""
