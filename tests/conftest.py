@@ -9,7 +9,6 @@ import pytest
 
 from harness.run.retry import VARIABLE
 from tests.waiting import HANGS
-from tools.faults import PROPERTY
 
 # A shell that starts a program in the background without job control has it ignore SIGINT. Programs respect that, and
 # so does the harness: those that tests start and interrupt would inherit it.
@@ -21,7 +20,6 @@ os.environ.setdefault(VARIABLE, "")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """End a test that hangs: nothing else is to be ended by a clock. Hand on which fault a test is about."""
+    """End a test that hangs: nothing else is to be ended by a clock."""
     for item in items:
         item.add_marker(pytest.mark.timeout(HANGS))
-        item.user_properties += [(PROPERTY, list(mark.args)) for mark in item.iter_markers("fault")]

@@ -46,7 +46,6 @@ def test_a_folder_goes_with_its_owner(temporary: Path) -> None:
     assert list(temporary.iterdir()) == []
 
 
-@pytest.mark.fault("kills", "a temporary folder of a run killed by SIGKILL", "removed by the next run")
 def test_what_a_killed_process_left_is_removed_by_the_next_run(
     temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -62,9 +61,6 @@ def test_what_a_killed_process_left_is_removed_by_the_next_run(
         assert Path(alive).is_dir()
 
 
-@pytest.mark.fault(
-    "kills", "a run killed while it makes or removes a temporary folder", "removed by the next run"
-)
 @pytest.mark.parametrize("moment", ["fcntl.flock", "shutil.rmtree", "pathlib.Path.rmdir"])
 def test_what_is_killed_while_it_makes_or_removes_a_folder_leaves_nothing(
     temporary: Path, moment: str
@@ -106,7 +102,6 @@ def test_a_link_where_the_folder_was_is_removed_and_not_followed(temporary: Path
     assert (temporary / "kept").stat().st_mode & 0o777 == 0o500
 
 
-@pytest.mark.fault("kills", "temporary folders of others", "left alone")
 def test_what_is_not_known_to_be_left_stays(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Scratch() as alive:
         (temporary / "trt-compat-unmarked" / "in").mkdir(parents=True)

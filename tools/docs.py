@@ -14,7 +14,6 @@ from pathlib import Path
 from harness.case import load_cases
 from harness.matrix import load_matrix
 from tests.contract import written
-from tools.attacks_page import attacks_page
 from tools.bake_file import BAKE_FILE, bake_file
 from tools.recipes_page import recipes_page
 from tools.reuse.page import reuse_page
@@ -28,7 +27,6 @@ STALE = "is out of date: run `make docs` and commit what it writes"
 PAGES: dict[str, Callable[[], str]] = {
     "docs/recipes.md": lambda: recipes_page(load_matrix(TOP / "matrix.yaml"), load_cases(TOP / "cases")),
     "docs/verdicts.md": verdicts_page,
-    "docs/attacks.md": attacks_page,
     "docs/reuse.md": reuse_page,
     BAKE_FILE.relative_to(TOP).as_posix(): lambda: bake_file(load_matrix(TOP / "matrix.yaml")),
 }

@@ -19,8 +19,6 @@ from tests import needs
 from tests.agent.attack_table import ATTACKS, Attack
 from tests.agent.test_enemy import as_nobody
 from tests.agent.test_serve import ask, end, heard
-from tools.attacks_page import attacks_page
-from tools.docs import stale
 
 ADAPTER = {"harness/agent/engines/attacks.py": (Path(__file__).parent / "attacks.py").read_bytes()}
 
@@ -127,13 +125,9 @@ def judge(attack: Attack, wanted: str, events: list[Event], *, emulated: bool = 
 
 
 def params(where: str) -> list[object]:
-    """Return the attacks, each with the mark that `make faults` makes a line of."""
+    """Return the attacks that are tried there."""
     return [
-        pytest.param(
-            attack,
-            id=attack.do.replace(" ", "-"),
-            marks=pytest.mark.fault(f"{where}: {attack.group}", attack.tried, getattr(attack, where)),
-        )
+        pytest.param(attack, id=attack.do.replace(" ", "-"))
         for attack in ATTACKS
         if not getattr(attack, where).endswith("not tried")
     ]
@@ -176,8 +170,3 @@ def test_in_a_virtual_environment_what_is_promised_is_held(venv: Field, attack: 
     """The rest is tried as well, but for what would harm this machine: whatever came of it, the next job runs."""
     judge(attack, attack.venv, ask(venv.session, attack.do, memory_mib=MUCH_MIB))
     assert came_of(ask(venv.session, "call"))[0] == ""
-
-
-@pytest.mark.unit
-def test_the_page_is_of_this_table() -> None:
-    assert not stale("docs/attacks.md", attacks_page())

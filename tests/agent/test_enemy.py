@@ -71,7 +71,6 @@ def told(session: Session, do: str, **limits: Any) -> Any:
     return json.loads(said.message["text"])
 
 
-@pytest.mark.fault("child", "opens the agent's descriptors and memory, traces it, writes its code", "refused")
 def test_a_job_opens_nothing_of_the_agents_and_writes_none_of_its_code(session: Session) -> None:
     # What everybody may read of any process is nobody's secret.
     assert told(session, "spy") == []
@@ -82,7 +81,6 @@ def test_a_job_is_the_kernels_first_choice_though_its_own_file_says_it_is_roots(
     assert told(session, "score") == 1000
 
 
-@pytest.mark.fault("child", "leaves a process outside group and session", "gone with the job")
 @in_a_venv
 def test_a_process_that_left_group_session_and_parent_is_gone_with_its_job(session: Session) -> None:
     stays = told(session, "stay")
@@ -90,7 +88,6 @@ def test_a_process_that_left_group_session_and_parent_is_gone_with_its_job(sessi
     assert told(session, "nothing") == 0
 
 
-@pytest.mark.fault("child", "leaves a process in a container", "gone with the job")
 @in_docker
 def test_no_process_of_a_job_is_left_in_its_container(session: Session) -> None:
     told(session, "stay")
@@ -100,7 +97,6 @@ def test_no_process_of_a_job_is_left_in_its_container(session: Session) -> None:
     assert len(top.stdout.splitlines()) == 2
 
 
-@pytest.mark.fault("child", "takes memory in processes below it", "out of memory")
 @in_a_venv
 def test_memory_is_that_of_all_processes_of_a_job(session: Session) -> None:
     said = end(ask(session, "breed", memory_mib=400))
@@ -111,9 +107,6 @@ def system_v(kind: str) -> set[int]:
     return {row["id"] for row in leftovers.system_v(kind)}
 
 
-@pytest.mark.fault(
-    "child", "leaves System V objects in a virtual environment", "memory removed, others told of"
-)
 @in_a_venv
 def test_shared_memory_of_a_job_is_removed_and_what_may_be_anothers_is_told_of(session: Session) -> None:
     """Of semaphores and queues the kernel does not say who made them."""
@@ -150,7 +143,6 @@ def test_shared_memory_that_nobody_has_attached_counts_as_the_jobs(monkeypatch: 
     assert before.unattached({41}) == 0
 
 
-@pytest.mark.fault("child", "leaves files, shared memory, queues in a container", "removed")
 @in_docker
 def test_nothing_that_a_job_made_in_a_container_outlives_it(session: Session) -> None:
     told(session, "leave_memory")
@@ -167,7 +159,6 @@ def test_nothing_that_a_job_made_in_a_container_outlives_it(session: Session) ->
     assert found.stdout.strip() == f"{[1, 1, 1]} {[False] * len(made)}"
 
 
-@pytest.mark.fault("child", "leaves 3000 folders in one another, closed", "removed")
 def test_folders_however_deep_are_removed_and_the_agent_goes_on(session: Session) -> None:
     told(session, "dig")
     assert told(session, "nothing") == 0
@@ -176,7 +167,6 @@ def test_folders_however_deep_are_removed_and_the_agent_goes_on(session: Session
         assert not list(Path(transport._scratch.name).iterdir())
 
 
-@pytest.mark.fault("child", "changes the agent's limits or priority", "a new agent for the next cell")
 @in_a_venv
 @pytest.mark.parametrize("how", ["starve", "slow"])
 def test_an_agent_whose_limits_a_job_has_changed_serves_no_other(session: Session, how: str) -> None:
@@ -187,7 +177,6 @@ def test_an_agent_whose_limits_a_job_has_changed_serves_no_other(session: Sessio
         ask(session, "nothing")
 
 
-@pytest.mark.fault("child", "kills or stops the agent of a container", "ignored")
 @in_docker
 def test_a_job_can_neither_end_nor_stop_the_agent_of_a_container(session: Session) -> None:
     assert told(session, "kill") == 1

@@ -97,7 +97,6 @@ def test_a_module_that_fails_is_not_left_half_imported(tmp_path: Path) -> None:
     assert not [name for name in sys.modules if name.endswith("half_made")]
 
 
-@pytest.mark.fault("inputs", "GeneratorExit or SystemExit out of a case module", "one sentence")
 @pytest.mark.parametrize(
     "what", ["GeneratorExit", "SystemExit(1)", "BaseException('no')", "OSError(5, 'no')"]
 )
@@ -108,7 +107,6 @@ def test_whatever_comes_out_of_a_module_is_told(tmp_path: Path, what: str) -> No
         load_cases(tmp_path)
 
 
-@pytest.mark.fault("inputs", "a case module that loops for ever", "one sentence")
 @pytest.mark.parametrize(
     "loop",
     ["while True: pass", "while True:\n    try:\n        while True: pass\n    except Exception: pass"],
@@ -122,7 +120,6 @@ def test_a_module_that_loops_for_ever_is_told(
         load_cases(tmp_path)
 
 
-@pytest.mark.fault("inputs", "a pipe for a case module", "one sentence")
 def test_a_pipe_is_no_module(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a.py")
     with pytest.raises(HandledError, match=r"a\.py: not a Python module"):

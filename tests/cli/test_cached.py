@@ -112,9 +112,6 @@ def test_what_is_recorded_is_taken_and_the_report_says_so(
     assert len(list((reports / "history").iterdir())) == 2
 
 
-@pytest.mark.fault(
-    "kills", "a killed run's temporary folder, and a next run that runs nothing", "removed at its end"
-)
 @pytest.mark.unit
 def test_what_a_killed_run_left_goes_though_nothing_is_run(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -116,7 +116,6 @@ def test_a_reader_of_errors_that_goes_away_is_no_regression(toy: Path) -> None:
     assert process.returncode == 128 + signal.SIGPIPE
 
 
-@pytest.mark.fault("kills", "an interrupt while the program loads", "one word, exit code 130")
 def test_an_interrupt_while_the_program_loads_is_told_in_a_word(tmp_path: Path) -> None:
     """It takes a second to load, and ended with a traceback."""
     (tmp_path / "onnx.py").write_text(

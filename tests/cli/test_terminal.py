@@ -48,7 +48,6 @@ POISONED: dict[str, Any] = {
 }
 
 
-@pytest.mark.fault("terminal", "escapes in what any verb prints", "written out")
 @pytest.mark.parametrize("verb", VERBS)
 def test_no_verb_prints_what_cannot_be_seen(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], verb: str
@@ -70,7 +69,6 @@ def test_no_verb_prints_what_cannot_be_seen(
         assert not CONTROL.search(stream)
 
 
-@pytest.mark.fault("terminal", "escapes in every field of a record", "written out")
 @pytest.mark.parametrize("state", ["done", "infra_error", "not_run"])
 def test_a_hostile_record_is_shown_in_what_can_be_seen(
     toy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], state: str
@@ -113,7 +111,6 @@ def test_rich_finds_the_stream_itself(capsys: pytest.CaptureFixture[str]) -> Non
     assert capsys.readouterr().out == "\x1b[1mours\x1b[0m\n"
 
 
-@pytest.mark.fault("terminal", "escapes in what pytest prints of a cell", "written out")
 def test_pytest_prints_a_failed_cell_in_what_can_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     cell = find(all_cells(factory.matrix(), (factory.case(),)), "conv_silu[qdq]-rtx14")
     judged = judge_cell(cell, dataclasses.replace(factory.build_failure("qdq", "rtx14"), **POISONED))

@@ -98,7 +98,6 @@ def test_both_parsers_read_the_shipped_files_alike(name: str, monkeypatch: pytes
     assert read_document(ROOT / name, start="") == fast
 
 
-@pytest.mark.fault("inputs", "YAML nested 100,000 levels deep", "one sentence")
 @pytest.mark.parametrize("deep", [1500, 100_000], ids=["for Python", "for libyaml"])
 def test_what_is_nested_too_deeply_is_one_sentence(tmp_path: Path, deep: int) -> None:
     """libyaml recurses on the C stack, and ends the process where that is used up."""
@@ -106,7 +105,6 @@ def test_what_is_nested_too_deeply_is_one_sentence(tmp_path: Path, deep: int) ->
         read(tmp_path, "[" * deep + "]" * deep)
 
 
-@pytest.mark.fault("inputs", "aliases of a thousand million values", "one sentence")
 def test_aliases_of_aliases_are_not_written_out(tmp_path: Path) -> None:
     """Nine lines of ten aliases each stand for a thousand million values."""
     lines = ["a0: &a0 [1, 2, 3]"]
@@ -127,7 +125,6 @@ def test_a_check_sees_what_all_before_it_found_good(tmp_path: Path) -> None:
         checked(path, measured.FORM, lambda document: document.data["rtx17"]["cells"])
 
 
-@pytest.mark.fault("inputs", "an escape, a surrogate, a huge number or list in YAML", "one short sentence")
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -158,7 +155,6 @@ def test_a_value_without_end_is_not_quoted_to_its_end(tmp_path: Path) -> None:
     assert len(str(refused.value)) < 1000
 
 
-@pytest.mark.fault("inputs", "thousands of mistakes in matrix.yaml", "one sentence")
 def test_faults_without_number_are_not_all_worded(tmp_path: Path) -> None:
     """To find what was meant by each of many thousand names takes minutes."""
     path = tmp_path / "matrix.yaml"
@@ -167,7 +163,6 @@ def test_faults_without_number_are_not_all_worded(tmp_path: Path) -> None:
         checked(path, matrix.FORM)
 
 
-@pytest.mark.fault("inputs", "a pipe, a loop, a device or a folder for a YAML file", "one sentence")
 def test_what_is_no_plain_file_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "loop").symlink_to("loop")

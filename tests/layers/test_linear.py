@@ -37,7 +37,6 @@ def filled(unit: str, before: str = "", after: str = "") -> str:
     return before + unit * (LENGTH // len(unit)) + after
 
 
-@pytest.mark.fault("texts", "a megabyte that is nearly an 8.x log", "read in seconds")
 @pytest.mark.parametrize(
     "unit",
     [
@@ -56,7 +55,6 @@ def test_a_line_of_an_8_x_log_that_is_nearly_one(unit: str) -> None:
     parse_layers("log_8x", filled(unit, "Layer(Conv): a, Tactic: 0x0, ", "z[Int8(1)]"), nodes=NODES)
 
 
-@pytest.mark.fault("texts", "a megabyte that is nearly a verbose log", "read in seconds")
 @pytest.mark.parametrize(
     "unit",
     [
@@ -79,7 +77,6 @@ def test_a_white_space_that_has_no_end_in_a_verbose_log() -> None:
     assert [layer.name for layer in report.layers] == ["a"]
 
 
-@pytest.mark.fault("texts", "a layer's name of a megabyte", "read in seconds")
 @pytest.mark.parametrize(
     "unit", ["{ForeignNode[", "...", "a...", "w...)", "{ForeignNode[w...", " + ", "a || "]
 )
@@ -96,7 +93,6 @@ def test_sizes_that_no_tensor_has_are_not_multiplied() -> None:
     assert inspect("a", Inputs=[{**constant, "Dimensions": [10**4000]}]).unparsed == 1
 
 
-@pytest.mark.fault("texts", "JSON without end", "not understood")
 @pytest.mark.parametrize(
     "said", ["[" * LENGTH, '{"Layers": ' * (LENGTH // 11), '{"Layers": [' + "1" * LENGTH]
 )
@@ -114,7 +110,6 @@ def inspect(name: str, **fields: object) -> LayerReport:
     return parse_layers(source, json.dumps({"Layers": [{"Name": name, **fields}]}), nodes=NODES)
 
 
-@pytest.mark.fault("texts", "names and nodes that ask for their product", "given up and counted")
 def test_a_model_of_many_nodes_beside_names_of_many_joints() -> None:
     """Text and names together ask for their product: what is left over is counted as not understood."""
     nodes = [Node("a" * (number + 1), "Conv") for number in range(2000)]
@@ -123,7 +118,6 @@ def test_a_model_of_many_nodes_beside_names_of_many_joints() -> None:
     assert 0 < report.unparsed < len(report.layers) == LENGTH // 3000
 
 
-@pytest.mark.fault("texts", "regions that hold every node", "given up and counted")
 def test_regions_that_hold_every_node() -> None:
     nodes = [Node(f"n{number}", "Conv") for number in range(20_000)]
     said = json.dumps({"Layers": ["{ForeignNode[n0...n19999]}"] * 3_000})
@@ -132,7 +126,6 @@ def test_regions_that_hold_every_node() -> None:
     assert len(report.layers[0].onnx_nodes) == 20_000
 
 
-@pytest.mark.fault("texts", "an optimised model that asks for the product of two", "given up and counted")
 def test_an_optimised_model_whose_every_node_asks_for_the_whole_original(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -147,7 +140,6 @@ def test_an_optimised_model_whose_every_node_asks_for_the_whole_original(
     assert 0 < report.unparsed < len(report.layers)
 
 
-@pytest.mark.fault("texts", "an account of layers without end", "not read, and counted")
 def test_what_is_longer_than_any_account_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     said = json.dumps({"Layers": ["a"]})
     monkeypatch.setattr(parse, "LONGEST", len(said))
@@ -155,7 +147,6 @@ def test_what_is_longer_than_any_account_is_not_read(monkeypatch: pytest.MonkeyP
     assert parse_layers("inspector", f" {said}") == LayerReport((), 1, "inspector")
 
 
-@pytest.mark.fault("texts", "a node of ONNX Runtime's without inputs or outputs", "not understood")
 @pytest.mark.parametrize(
     "node",
     [
@@ -171,7 +162,6 @@ def test_a_node_that_lacks_what_nodes_have_is_not_understood(node: onnx.NodeProt
         parse_layers("ort_graph", bytes_, model=data)
 
 
-@pytest.mark.fault("texts", "a kernel's time of 10^400 or NaN", "no time")
 @pytest.mark.parametrize("took", ["1" * 400, "1e999", "-1", "NaN", "true", '"1"', "[1]"])
 def test_a_time_that_no_kernel_takes_is_no_time(took: str) -> None:
     times = ort_node_times(f'[{{"name": "a_kernel_time", "dur": {took}}}]')

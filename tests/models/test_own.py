@@ -342,7 +342,6 @@ def hostile(folder: Path) -> dict[str, str]:
     }
 
 
-@pytest.mark.fault("inputs", "a pipe, a loop, a device or a folder for a model", "one sentence")
 def test_a_model_that_is_no_plain_file_is_one_sentence(tmp_path: Path) -> None:
     """A pipe was waited for, and a device read until the memory was full."""
     for name, said in hostile(tmp_path).items():
@@ -350,7 +349,6 @@ def test_a_model_that_is_no_plain_file_is_one_sentence(tmp_path: Path) -> None:
             load_own(tmp_path / name)
 
 
-@pytest.mark.fault("inputs", "a model that ends the process that reads it", "one sentence")
 def test_a_model_that_ends_the_process_that_reads_it_is_one_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -379,7 +377,6 @@ def test_a_relative_path_is_read_where_the_user_is(tmp_path: Path, monkeypatch: 
     assert load_own(Path(path.name)).label == path.name
 
 
-@pytest.mark.fault("inputs", "a pipe, a zip bomb or a huge header for arrays", "one sentence")
 def test_arrays_that_are_no_plain_file_or_a_bomb_are_one_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -194,7 +194,6 @@ def test_every_prefix_of_a_file_is_readable(tmp_path: Path) -> None:
         assert len(list(Store(tmp_path).outcomes())) == sum(end <= cut for end in ends)
 
 
-@pytest.mark.fault("store", "a line that is no record", "a sentence, the others read")
 @pytest.mark.parametrize(
     "line",
     [
@@ -251,7 +250,6 @@ def test_names_that_are_no_file_names(tmp_path: Path, name: str) -> None:
             Store(tmp_path, **names)  # type: ignore[arg-type]
 
 
-@pytest.mark.fault("store", "a record that no reader would take", "its cell's infra_error")
 @pytest.mark.parametrize(
     ("changes", "says"),
     [

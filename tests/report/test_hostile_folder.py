@@ -122,9 +122,6 @@ def absorb(folder: Path, other: Path) -> None:
         store.absorb(Store(other))
 
 
-@pytest.mark.fault(
-    "files", "a pipe, a loop, a device, a folder, a bomb or depth in a reports folder", "one sentence"
-)
 @pytest.mark.parametrize(("place", "damage"), DAMAGE, ids=[called(*each) for each in DAMAGE])
 def test_a_hostile_folder(
     tmp_path: Path,
@@ -152,7 +149,6 @@ def test_a_hostile_folder(
             assert len(str(error).splitlines()) == 1  # noqa: PT017
 
 
-@pytest.mark.fault("files", "a NUL, a surrogate or a path for the hash of a log", "one sentence")
 @pytest.mark.parametrize("name", ["a\0b", "\ud800", "../../../etc/passwd", "A" * 64, "", "0" * 5000])
 def test_a_name_that_no_log_has_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(HandledError, match=r"is the name of no log; run the cell again") as refused:
@@ -171,7 +167,6 @@ def test_a_record_that_names_such_a_log_is_told_of(tmp_path: Path, finished: Pat
     assert any("is the name of no log" in fault for fault in found)
 
 
-@pytest.mark.fault("files", "a gzip bomb for a log", "refused at the limit")
 def test_a_log_unpacks_to_no_more_than_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three gigabytes of one letter are three megabytes when packed."""
     monkeypatch.setattr(archive, "LIMIT", LIMIT)
@@ -187,7 +182,6 @@ def test_a_log_unpacks_to_no_more_than_the_limit(tmp_path: Path, monkeypatch: py
             archive.inflate(path)
 
 
-@pytest.mark.fault("texts", "a log without end", "its middle left out")
 def test_a_log_is_written_no_longer_than_it_can_be_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -150,7 +150,6 @@ def test_what_is_not_in_the_table_is_the_end_of_its_own_job(message: Any, says: 
     assert [event.type for event in live.run(JOB)] == ["phase_begin", "end"]
 
 
-@pytest.mark.fault("stream", "frames without an end", "agent lost in bounded time")
 def test_an_agent_that_never_falls_silent_is_lost_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is not of the job is passed over for so long and no longer."""
     clock = itertools.count(0, 30)

@@ -110,7 +110,6 @@ def teller(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes], T
     return make
 
 
-@pytest.mark.fault("stream", "a frame that lies, in 26 ways", "its own cell crashed, broken-protocol")
 @pytest.mark.parametrize("bench", ["venv"], indirect=True)
 def test_a_frame_that_lies_is_its_own_cells_crash_and_the_agent_serves_the_next(
     bench: Bench, teller: Callable[[bytes], TargetRunner]
@@ -131,7 +130,6 @@ def test_a_frame_that_lies_is_its_own_cells_crash_and_the_agent_serves_the_next(
     assert len(bench.agents) == 1
 
 
-@pytest.mark.fault("stream", "frames of another job", "passed over")
 @pytest.mark.parametrize("bench", ["venv"], indirect=True)
 def test_frames_of_another_job_are_nobodys(bench: Bench, teller: Callable[[bytes], TargetRunner]) -> None:
     """Neither of the cell in whose pipe they are, nor of one after it."""
@@ -145,7 +143,6 @@ def test_frames_of_another_job_are_nobodys(bench: Bench, teller: Callable[[bytes
     assert len(bench.agents) == 1
 
 
-@pytest.mark.fault("stream", "exit code 0 in the middle of the work", "crashed")
 @pytest.mark.parametrize("bench", ["venv"], indirect=True)
 def test_a_process_that_leaves_early_and_in_order_has_not_done_its_work(bench: Bench) -> None:
     runner = bench.runner(target())

@@ -40,9 +40,6 @@ def inspected(name: str | int) -> dict[str, Any]:
 
 
 @pytest.mark.integration
-@pytest.mark.fault(
-    "untrusted", "leaves what it likes for the next cell", "a container for each, removed after it"
-)
 @in_docker
 def test_each_cell_has_a_container_of_its_own_which_is_gone_after_it(bench: Bench) -> None:
     runner = bench.runner(UNTRUSTED)
@@ -152,7 +149,6 @@ def test_the_limits_are_on_the_container_and_on_the_line_to_paste() -> None:
 
 
 @pytest.mark.integration
-@pytest.mark.fault("untrusted", "a daemon that cannot filter system calls", "refused")
 def test_a_daemon_that_filters_nothing_runs_trusted_models_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream, "filters", lambda *_: False)
     plain = Options(needs.base_image(), "linux/amd64", "python3", ("-c", "print(1)"), 256)
@@ -166,7 +162,6 @@ def test_a_daemon_that_filters_nothing_runs_trusted_models_alone(monkeypatch: py
 
 
 @pytest.mark.unit
-@pytest.mark.fault("untrusted", "a machine without Docker", "one sentence before anything runs")
 def test_without_containers_an_untrusted_model_is_refused_and_what_is_not_protected_is_named() -> None:
     bare = "keeps a model's code from your files, your network and your processes"
     with pytest.raises(HandledError, match=f"--via venv is refused for untrusted models.*{bare}"):

@@ -152,7 +152,6 @@ SAID = {
 }
 
 
-@pytest.mark.fault("cache", "a damaged environment", "made anew, and told")
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_a_damaged_environment_is_made_anew(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, damage: str
@@ -203,7 +202,6 @@ def test_an_environment_of_before_is_taken_as_it_is(monkeypatch: pytest.MonkeyPa
     assert packages.damage(toy) == "bin/python has 0 bytes and not 1"
 
 
-@pytest.mark.fault("cache", "a damaged file in uv's own cache", "fetched anew")
 def test_what_uv_keeps_damaged_is_not_installed_again(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
