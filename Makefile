@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # More options for the command, as in: make matrix ARGS="-k mish --via venv"
 ARGS ?=
 
-.PHONY: matrix first-contact test lint lint-js docs coverage node-tests kills bench dist lock clean
+.PHONY: matrix first-contact test lint lint-js docs coverage node-tests bench dist lock clean
 .DEFAULT_GOAL := matrix
 
 $(VENV)/run.stamp: pyproject.toml constraints.txt
@@ -76,10 +76,6 @@ node-tests: $(VENV)/run.stamp
 # What the harness costs beside what it drives, by ratios (docs/benchmarks.md).
 bench: $(VENV)/run.stamp
 	$(BIN)/python -m benchmarks.suite $(ARGS)
-
-# Runs that are killed at random moments and gone on with: make kills ARGS="--times 50 --via docker"
-kills: $(VENV)/dev.stamp
-	$(BIN)/python -m tools.kills $(ARGS)
 
 # What `pip install trt-compat` installs: dist/*.whl, built from the source distribution beside it.
 dist: $(VENV)/run.stamp

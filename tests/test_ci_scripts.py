@@ -143,8 +143,6 @@ def test_every_step_of_the_long_script_stands_in_its_table(checkout: Path) -> No
         ["the tests beside busy loops and in the background", "not done after 200 minutes"],
         ["the unit tests on the oldest and the newest Python", "ok"],
         ["the long tests", "ok"],
-        ["runs that are killed, in virtual environments", "ok"],
-        ["runs that are killed, in Docker", "ok"],
         ["coverage by the unit tests", "ok"],
         ["what is known of failures on ONNX's node tests", "ok"],
     ]

@@ -81,6 +81,37 @@ def test_a_signal_removes_the_container(many: Path) -> None:
     assert not containers(mine)
 
 
+@pytest.mark.parametrize("via", ["venv", "docker"])
+def test_a_killed_run_is_gone_on_with_and_leaves_nothing(
+    many: Path, monkeypatch: pytest.MonkeyPatch, via: str
+) -> None:
+    """No cell is lost or run twice; processes, containers and temporary folders are gone."""
+    needs.network()
+    if via == "docker":
+        needs.base_image()
+    temporary = many / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    process, below = started(many, "--via", via, "-k", "v1")
+    process.kill()
+    process.communicate(timeout=PATIENCE)
+    reports = many / "reports"
+    kept = {outcome.cell for outcome in Store(reports).outcomes()}
+    again = project.harness(many, "run", "--resume")
+    _, err = again.communicate(timeout=PATIENCE)
+    assert (again.returncode, "Traceback" in err) == (0, False), err
+    cells = [(outcome.cell, outcome.stamps.run) for outcome in Store(reports).outcomes()]
+    assert (len(cells), len(set(cells)), len({run for _, run in cells})) == (111, 111, 1)
+    assert kept < {cell for cell, _ in cells}
+    assert not list(reports.rglob("*.part"))
+    assert not list(reports.glob("unfinished/*.json"))
+    assert main(["verify"]) == 0
+    assert wait_for(lambda: not any(map(alive, below)))
+    assert not list(temporary.iterdir())
+    if via == "docker":
+        assert not containers(f"{PROJECT_LABEL}.run={cells[0][1]}")
+
+
 def containers(label: str) -> list[str]:
     import docker
 
