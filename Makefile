@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # More options for the command, as in: make matrix ARGS="-k mish --via venv"
 ARGS ?=
 
-.PHONY: matrix first-contact test lint lint-js docs coverage node-tests bench dist lock clean
+.PHONY: matrix first-contact test lint lint-js docs coverage bench dist lock clean
 .DEFAULT_GOAL := matrix
 
 $(VENV)/run.stamp: pyproject.toml constraints.txt
@@ -55,7 +55,7 @@ $(JS)/.package-lock.json: tools/js/package.json tools/js/package-lock.json
 	npm ci --prefix tools/js --silent --no-audit --no-fund
 	@touch $@
 
-# Every page and file that is made from the code; to be run after a change to matrix.yaml, cases/ or the adapter.
+# Every file that is made from the code; to be run after a change to matrix.yaml or the adapter.
 docs: $(VENV)/dev.stamp
 	$(BIN)/python -m tools.docs
 
@@ -67,11 +67,6 @@ coverage: $(VENV)/dev.stamp
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage html --quiet --fail-under=0
 	$(BIN)/coverage report
-
-# How much of what engines refuse is diagnosed, on ONNX's own node tests.
-node-tests: $(VENV)/run.stamp
-	$(BIN)/python -m harness run --suite onnx-node --target rtx14 --target rtx17 --reports build/node-tests $(ARGS)
-	$(BIN)/python -m tools.diagnosed --reports build/node-tests
 
 # What the harness costs beside what it drives, by ratios (docs/benchmarks.md).
 bench: $(VENV)/run.stamp

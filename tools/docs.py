@@ -1,49 +1,62 @@
-"""Writes every page and file of the repository that is made from its code: `make docs`.
+"""Writes the files of the repository that are made from its code: `make docs`.
 
-What this machine lacks a program or a download for is left as it is, and named.
+docker/docker-bake.json follows from matrix.yaml. docs/capabilities.md and the pages of the adapter's calls are found
+out on the real bindings of every version; where this machine lacks a program or a download for that they are left as
+they are.
 """
 
 from __future__ import annotations
 
+import json
 import platform
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
-from harness.case import load_cases
-from harness.matrix import load_matrix
+from harness.matrix import Matrix, load_matrix
+from harness.run.provision.images import build_arguments, planned_image
 from tests.contract import written
-from tools.bake_file import BAKE_FILE, bake_file
-from tools.recipes_page import recipes_page
-from tools.reuse.page import reuse_page
-from tools.verdicts_page import verdicts_page
 
 TOP = Path(__file__).resolve().parents[1]
-#: What to do where a written file is not what the code says.
-STALE = "is out of date: run `make docs` and commit what it writes"
-
-#: The files that follow from matrix.yaml and the cases alone, by their place in the tree, and what writes their text.
-PAGES: dict[str, Callable[[], str]] = {
-    "docs/recipes.md": lambda: recipes_page(load_matrix(TOP / "matrix.yaml"), load_cases(TOP / "cases")),
-    "docs/verdicts.md": verdicts_page,
-    "docs/reuse.md": reuse_page,
-    BAKE_FILE.relative_to(TOP).as_posix(): lambda: bake_file(load_matrix(TOP / "matrix.yaml")),
-}
-#: What is found out on the real bindings of every version.
+BAKE_FILE = "docker/docker-bake.json"
+#: What is found out on the real bindings.
 PROBED = "docs/capabilities.md and tests/contract/data/traces"
+
+
+def bake_file(matrix: Matrix) -> str:
+    """Return the text for `docker buildx bake`: every image that is built on a published one.
+
+    The tags are those that the harness looks for, so a baked image is used as it is. Images of packages are not in it:
+    what they hold is resolved on the host by the harness, and no Dockerfile can do that.
+    """
+    targets = {
+        target.name: {
+            "context": "docker",
+            "dockerfile": f"{target.build.kind}.Dockerfile",
+            "platforms": [target.docker_platform],
+            "args": build_arguments(target),
+            "tags": [planned_image(target)],
+        }
+        for target in matrix
+        if target.build is not None and target.build.kind != "packages"
+    }
+    groups = {"default": {"targets": list(targets)}}
+    for kind in ("ngc", "tarball", "l4t"):
+        members = [name for name, fields in targets.items() if fields["dockerfile"] == f"{kind}.Dockerfile"]
+        groups[kind] = {"targets": members}
+    return json.dumps({"group": groups, "target": targets}, indent=2) + "\n"
 
 
 def stale(name: str, text: str) -> str:
     """Return the sentence on a file that differs from `text`, which the code says it holds; "" where it is the same."""
     path = TOP / name
-    return "" if path.is_file() and path.read_text(encoding="utf-8") == text else f"{name} {STALE}"
+    same = path.is_file() and path.read_text(encoding="utf-8") == text
+    return "" if same else f"{name} is out of date: run `make docs` and commit what it writes"
 
 
 def main() -> None:
-    """Write all pages."""
-    for name, text in PAGES.items():
-        _write(name, text())
+    """Write all files."""
+    _write(BAKE_FILE, bake_file(load_matrix(TOP / "matrix.yaml")))
     lacking = _lacking()
     if lacking:
         print(f"{PROBED} are left as they are: making them {lacking}")

@@ -1,4 +1,4 @@
-"""Holds a class against what is claimed of it; docs/verdicts.md is the table that this code makes.
+"""Holds a class against what is claimed of it; docs/results.md has the rules in short.
 
 A claim is about levels: an engine builds, runs, gives the right numbers, and keeps the precision wanted. Only what it
 says is held against it: "it builds" is not broken by a lost precision. A failure that is claimed and does not happen is

@@ -15,8 +15,7 @@ from harness.run.provision import planned_image, prepare
 from harness.run.provision.images import build_arguments
 from tests import needs
 from tests.run.provision.factory import gpu_target, target
-from tools.bake_file import bake_file
-from tools.docs import stale
+from tools.docs import BAKE_FILE, bake_file, stale
 
 TOP = Path(__file__).parents[2]
 DOCKERFILES = sorted((TOP / "docker").glob("*.Dockerfile"))
@@ -110,7 +109,7 @@ def test_every_build_argument_is_one_that_its_dockerfile_takes(one: Any) -> None
 @pytest.mark.unit
 def test_the_bake_file_is_what_matrix_yaml_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRT_COMPAT_BASE_IMAGE", "is/of:no-account")
-    assert not stale("docker/docker-bake.json", bake_file(MATRIX))
+    assert not stale(BAKE_FILE, bake_file(MATRIX))
 
 
 @pytest.mark.unit
