@@ -108,19 +108,17 @@ def compile_stub(gcc: str, folder: Path) -> Path:
     return folder
 
 
-def adapter_files(code: Path = ROOT) -> list[Path]:
+def adapter_files() -> list[Path]:
     """Return the adapter's files."""
     found: list[Path] = []
     for name in ADAPTER:
-        path = code / name
+        path = ROOT / name
         found += sorted(path.glob("*.py")) if path.is_dir() else [path]
     return found
 
 
-def probe(
-    bindings: Bindings, scenarios: Sequence[Mapping[str, Any]], stub: Path, code: Path = ROOT
-) -> dict[str, Any]:
-    """Run the scenarios on a version through the adapter under `code`; returns the probe's report.
+def probe(bindings: Bindings, scenarios: Sequence[Mapping[str, Any]], stub: Path) -> dict[str, Any]:
+    """Run the scenarios on a version through the adapter; returns the probe's report.
 
     Raises AssertionError with what the process printed when it ends early, a crash included.
     """
@@ -130,9 +128,9 @@ def probe(
         "name": bindings.engine,
         "keep": source_names(bindings.sources)["names"] if bindings.sources else None,
         "scenarios": scenarios,
-        "files": [str(path) for path in adapter_files(code)],
+        "files": [str(path) for path in adapter_files()],
     }
-    report = _ask(bindings, "tests.contract.probe", order, stub, code)
+    report = _ask(bindings, "tests.contract.probe", order, stub)
     for result in report["results"].values():
         if result["end"] == "crashed":
             result["detail"] += f"\n{report['stderr']}"
@@ -153,11 +151,8 @@ def run_files(bindings: Bindings, files: Sequence[Mapping[str, Any]], stub: Path
     return dict(_ask(bindings, "tests.contract.probe.files", order, stub)["results"])
 
 
-def _ask(
-    bindings: Bindings, program: str, order: Mapping[str, Any], stub: Path, code: Path = ROOT
-) -> dict[str, Any]:
-    # A changed copy of the agent goes before the one that is tested.
-    paths = [str(code), str(_installed(bindings.package)), str(_installed(bindings.numpy)), str(ROOT)]
+def _ask(bindings: Bindings, program: str, order: Mapping[str, Any], stub: Path) -> dict[str, Any]:
+    paths = [str(_installed(bindings.package)), str(_installed(bindings.numpy)), str(ROOT)]
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith("PYTHON")},
         "PYTHONPATH": os.pathsep.join(paths),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import platform
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,8 +15,8 @@ from tests.contract import bindings
 from tests.contract.bindings import Bindings
 from tests.contract.scenarios import Scenario, plugin_folders, scenarios
 
-#: Runs scenarios on a version through the adapter under a folder.
-Probe = Callable[[Bindings, Path], dict[str, Any]]
+#: Runs every job on a version through the adapter.
+Probe = Callable[[Bindings], dict[str, Any]]
 
 
 @pytest.fixture(scope="session")
@@ -35,14 +36,7 @@ def jobs(stub: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Scen
 
 @pytest.fixture(scope="session")
 def probe(stub: Path, jobs: Mapping[str, Scenario]) -> Probe:
-    """Return what runs every job on a version, once for each version and code."""
+    """Return a function that runs every job on a version, once for each version."""
     needs.network()
     orders = [scenario.as_dict() for scenario in jobs.values()]
-    done: dict[tuple[str, Path], dict[str, Any]] = {}
-
-    def run(version: Bindings, code: Path = bindings.ROOT) -> dict[str, Any]:
-        if (version.id, code) not in done:
-            done[version.id, code] = bindings.probe(version, orders, stub, code)
-        return done[version.id, code]
-
-    return run
+    return functools.cache(lambda version: bindings.probe(version, orders, stub))

@@ -23,8 +23,8 @@ _LIVES = (
     *("ILogger", "IProfiler", "IInt8EntropyCalibrator2", "IInt8MinMaxCalibrator"),
     *("IPluginCreator", "IPluginCreatorV3One"),
 )
-#: Bytes up to this many are kept beside their length.
-_KEPT = 256
+#: Bytes up to this many are kept, of more their length.
+_KEPT = 32
 #: A number from here on is no size and no count: it is the address of something that is not the device's.
 _ADDRESSES = 1 << 40
 
@@ -78,7 +78,6 @@ class Trace:
             "on": "" if on is None else self.text(on),
             "call": call,
             "arguments": [self.text(argument) for argument in arguments],
-            "data": next((data for data in map(_data, arguments) if data), ""),
             "result": "",
         }
         if self._on:
@@ -101,7 +100,7 @@ class Trace:
         if isinstance(value, (list, tuple)):
             return f"[{', '.join(map(self.text, value))}]"
         if isinstance(value, (bytes, bytearray, memoryview, ctypes.Array)):
-            return f"<{len(value)} bytes>"
+            return repr(bytes(value)) if 0 < len(value) <= _KEPT else f"<{len(value)} bytes>"
         return json.dumps(value) if isinstance(value, str) else self._named(value)
 
     def _named(self, value: Any) -> str:
@@ -133,25 +132,12 @@ class Trace:
         name, _ = self._objects.pop(key)
         if name.partition("#")[0] in _LIVES:
             self.events.append(
-                {
-                    "depth": self._depth,
-                    "on": "",
-                    "call": "freed",
-                    "arguments": [name],
-                    "data": "",
-                    "result": "",
-                }
+                {"depth": self._depth, "on": "", "call": "freed", "arguments": [name], "result": ""}
             )
 
     def _numbered(self, kind: str) -> str:
         self._counts[kind] += 1
         return f"{kind}#{self._counts[kind]}"
-
-
-def _data(value: Any) -> str:
-    """Return short bytes in hexadecimal digits; "" for anything else."""
-    plain = bytes(value) if isinstance(value, (bytes, bytearray, memoryview, ctypes.Array)) else b""
-    return plain.hex() if len(plain) <= _KEPT else ""
 
 
 TRACE = Trace()

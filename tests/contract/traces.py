@@ -14,6 +14,7 @@ KEPT = {
     "build-parser-flag-set": "feature NATIVE_INSTANCENORM set",
     "build-parser-flag-cleared": "feature NATIVE_INSTANCENORM cleared",
     "build-marked-outputs": "feature tensors marked as output",
+    "build-workspace": "feature workspace limit",
     "build-other-gpu": "build for 8.9",
     "build-plugin-in-python": "plugin in Python",
     "build-plugin-in-c++": "plugin in C++",
@@ -29,16 +30,12 @@ _HEAD = """# The calls of the contract test's job "{job}", once for all versions
 
 @dataclass(frozen=True)
 class Call:
-    """One call: its full name, the thing it is of, and its arguments and result by their meaning.
-
-    `data` are the bytes that went in, as hexadecimal digits, where they are few.
-    """
+    """One call: its full name, the thing it is of, and its arguments and result by their meaning."""
 
     depth: int
     on: str
     call: str
     arguments: tuple[str, ...]
-    data: str
     result: str
 
     @property
