@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -28,18 +29,6 @@ if "--reports" in sys.argv:
     (folder / "summary.md").write_text("of the run")
     sys.exit(int(os.environ["CODE"]))
 """
-GIVEN = {"EXPRESSION": "mish and not qdq", "TARGETS": "rtx17 ort131", "REPORTS": "my reports"}
-WANTED = [
-    "run",
-    "-k",
-    "mish and not qdq",
-    "--target",
-    "rtx17",
-    "--target",
-    "ort131",
-    "--reports",
-    "my reports",
-]
 
 
 def workflow_steps() -> list[dict[str, Any]]:
@@ -79,23 +68,28 @@ def ran(tmp_path: Path, command: str, code: int = 0, **given: str) -> tuple[int,
     return done.returncode, [json.loads(line) for line in notes.read_text().splitlines()], summary.read_text()
 
 
-def test_the_workflow_installs_what_it_is_told_and_runs_what_is_asked_for(tmp_path: Path) -> None:
-    install, run = (step["run"] for step in workflow_steps())
-    code, said, _ = ran(tmp_path, install, PACKAGE="trt-compat @ file:///x y.whl")
-    assert (code, said[0][0], said[0][-1]) == (0, "pip", "trt-compat @ file:///x y.whl")
-    assert ran(tmp_path, run, code=1, **GIVEN)[:2] == (1, [*said, ["trt-compat", *WANTED]])
-
-
-def test_the_action_runs_what_is_asked_for_and_tells_the_summary(tmp_path: Path) -> None:
-    code, said, summary = ran(tmp_path, action_step()["run"], code=1, **GIVEN)
-    assert (code, said, summary) == (1, [["trt-compat", *WANTED]], "of the run")
-
-
 @pytest.mark.parametrize("step", [workflow_steps()[1], action_step()], ids=["workflow", "action"])
-def test_nothing_given_is_everything(tmp_path: Path, step: dict[str, Any]) -> None:
-    """And the words are those that the command takes; every input reaches the step."""
-    assert step["env"].keys() == GIVEN.keys()
-    _, said, _ = ran(tmp_path, step["run"], EXPRESSION="", TARGETS="", REPORTS="reports")
-    assert said == [["trt-compat", "run", "-k", "", "--reports", "reports"]]
-    options = _parse(said[0][1:])
-    assert (options.expression, options.targets) == ("", [])
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ({"EXPRESSION": "", "TARGETS": "", "REPORTS": "reports"}, "run -k '' --reports reports"),
+        (
+            {"EXPRESSION": "mish and not qdq", "TARGETS": "rtx17 ort131", "REPORTS": "my reports"},
+            "run -k 'mish and not qdq' --target rtx17 --target ort131 --reports 'my reports'",
+        ),
+    ],
+    ids=["everything", "some"],
+)
+def test_the_step_runs_the_cells_that_are_asked_for(
+    tmp_path: Path, step: dict[str, Any], given: dict[str, str], wanted: str
+) -> None:
+    """With the run's exit code; every input reaches the step, and the command takes its words."""
+    assert step["env"].keys() == given.keys()
+    code, said, _ = ran(tmp_path, step["run"], code=1, **given)
+    assert (code, said) == (1, [["trt-compat", *shlex.split(wanted)]])
+    assert _parse(said[0][1:]).called == "run"
+
+
+def test_the_action_hands_on_the_summary(tmp_path: Path) -> None:
+    said = ran(tmp_path, action_step()["run"], EXPRESSION="", TARGETS="", REPORTS="reports")
+    assert said[2] == "of the run"
