@@ -8,14 +8,10 @@ import ctypes
 import errno
 import fcntl
 import json
-import mmap
 import os
 import platform
-import resource
 import signal
 import socket
-import stat
-import struct
 import sys
 import tempfile
 import time
@@ -27,83 +23,20 @@ Emit = Callable[..., None]
 LIBC = ctypes.CDLL(None, use_errno=True)
 MIB = 1 << 20
 NATIVE = platform.machine() == "x86_64"
-#: Numbers of system calls on x86-64 and on arm64; -1 where there is none.
+#: Numbers of system calls on x86-64 and on arm64.
 CALLS = {
-    "acct": (163, 89),
-    "add_key": (248, 217),
-    "adjtimex": (159, 171),
     "bpf": (321, 280),
-    "chroot": (161, 51),
-    "clock_settime": (227, 112),
-    "clone3": (435, 435),
-    "delete_module": (176, 106),
-    "fanotify_init": (300, 262),
-    "finit_module": (313, 273),
-    "fsopen": (430, 430),
     "init_module": (175, 105),
-    "io_setup": (206, 0),
-    "io_uring_enter": (426, 426),
-    "io_uring_register": (427, 427),
     "io_uring_setup": (425, 425),
-    "ioperm": (173, -1),
-    "iopl": (172, -1),
-    "kcmp": (312, 272),
-    "kexec_load": (246, 104),
     "keyctl": (250, 219),
-    "mbind": (237, 235),
-    "memfd_secret": (447, 447),
-    "migrate_pages": (256, 238),
-    "modify_ldt": (154, -1),
     "mount": (165, 40),
-    "mount_setattr": (442, 442),
-    "move_mount": (429, 429),
-    "move_pages": (279, 239),
-    "name_to_handle_at": (303, 264),
-    "open_by_handle_at": (304, 265),
-    "open_tree": (428, 428),
-    "perf_event_open": (298, 241),
-    "pidfd_getfd": (438, 438),
-    "pivot_root": (155, 41),
-    "process_madvise": (440, 440),
     "process_vm_readv": (310, 270),
-    "process_vm_writev": (311, 271),
-    "ptrace": (101, 117),
-    "quotactl": (179, 60),
     "reboot": (169, 142),
-    "request_key": (249, 218),
-    "seccomp": (317, 277),
-    "sethostname": (170, 161),
     "setns": (308, 268),
     "settimeofday": (164, 170),
-    "splice": (275, 76),
-    "swapoff": (168, 225),
-    "swapon": (167, 224),
-    "syslog": (103, 116),
-    "tee": (276, 77),
-    "umount2": (166, 39),
     "unshare": (272, 97),
-    "userfaultfd": (323, 282),
-    "vmsplice": (278, 75),
 }
-FAMILIES = {"vsock": 40, "packet": 17, "netlink": 16, "alg": 38, "bluetooth": 31, "can": 29, "xdp": 44}
 _REFUSALS = (errno.EPERM, errno.ENOSYS, errno.EACCES)
-#: What every container has in /dev.
-_DEVICES = {
-    "console",
-    "core",
-    "fd",
-    "full",
-    "mqueue",
-    "null",
-    "ptmx",
-    "pts",
-    "random",
-    "shm",
-    "tty",
-    "urandom",
-    "zero",
-}
-_DEVICES |= {"stderr", "stdin", "stdout"}
 
 
 def preload(engine: str) -> Dict[str, str]:
@@ -152,64 +85,16 @@ def do_call(*names: str) -> Iterator[str]:
     for name in names:
         number = CALLS[name][0 if NATIVE else 1]
         ctypes.set_errno(0)
-        if number >= 0 and LIBC.syscall(ctypes.c_long(number), *([nothing] * 6)) == -1:
+        if LIBC.syscall(ctypes.c_long(number), *([nothing] * 6)) == -1:
             if ctypes.get_errno() not in _REFUSALS:
                 yield "%s: %s" % (name, errno.errorcode[ctypes.get_errno()])
-        elif number >= 0:
+        else:
             yield name
-
-
-def do_socket(*families: str) -> Iterator[str]:
-    """Make sockets of a family, of each type."""
-    for family in families:
-        for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_RAW, socket.SOCK_SEQPACKET):
-            try:
-                socket.socket(FAMILIES[family], kind).close()
-            except OSError as error:
-                if error.errno in (*_REFUSALS, errno.EAFNOSUPPORT):
-                    continue
-            yield "%s %s" % (family, kind)
-
-
-def do_raw() -> Iterator[str]:
-    """Make raw sockets of the internet's protocols."""
-    for family in (socket.AF_INET, socket.AF_INET6):
-        raw = (family, socket.SOCK_RAW, socket.IPPROTO_ICMP)
-        yield from _let_through(str(family), lambda raw=raw: socket.socket(*raw).close())  # type: ignore[misc]
 
 
 def do_network() -> List[str]:
     """Look for a way to another machine."""
     return sorted(set(os.listdir("/sys/class/net")) - {"lo"})
-
-
-def do_namespace() -> List[str]:
-    """Fork into a new user namespace, in which one is root."""
-    pid = LIBC.syscall(
-        ctypes.c_long(56 if NATIVE else 220), ctypes.c_long(0x10000000 | signal.SIGCHLD), 0, 0, 0, 0
-    )
-    if pid == 0:
-        os._exit(0)
-    return ["a user namespace"] if pid > 0 else []
-
-
-def do_personality() -> List[str]:
-    """Have addresses of this process's programs no longer be chosen at random."""
-    LIBC.personality(ctypes.c_ulong(0x0040000))
-    return ["fixed addresses"] if LIBC.personality(ctypes.c_ulong(0xFFFFFFFF)) & 0x0040000 else []
-
-
-def do_foreign_calls() -> List[str]:
-    """Make a system call as a 32-bit program does: another table, with other numbers."""
-    if not NATIVE:
-        return []
-    pid = os.fork()
-    if pid == 0:
-        code = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
-        code.write(b"\xb8\x14\x00\x00\x00\xcd\x80\xc3")  # getpid by int 0x80
-        address = ctypes.addressof(ctypes.c_char.from_buffer(code))
-        os._exit(0 if ctypes.CFUNCTYPE(ctypes.c_int)(address)() > 0 else 1)
-    return ["int 0x80"] if os.waitpid(pid, 0)[1] == 0 else []
 
 
 # Getting out.
@@ -225,22 +110,6 @@ def do_root() -> Iterator[str]:
     yield from (name for name in said if name.startswith("Cap") and int(said[name], 16))
     if said["NoNewPrivs"] != "1":
         yield "programs that are root's"
-
-
-def do_devices() -> List[str]:
-    """Look for devices beyond those that every container has."""
-    return sorted(set(os.listdir("/dev")) - _DEVICES)
-
-
-def do_new_device() -> Iterator[str]:
-    """Make a device file of the machine's memory and of its first disk."""
-    for name, kind, number in (("mem", stat.S_IFCHR, (1, 1)), ("disk", stat.S_IFBLK, (254, 0))):
-        try:
-            os.mknod(name, kind | 0o600, os.makedev(*number))
-        except OSError:
-            continue
-        os.unlink(name)
-        yield name
 
 
 def do_write() -> Iterator[str]:
@@ -289,7 +158,7 @@ def do_settings() -> Iterator[str]:
 
 
 def do_secrets() -> Iterator[str]:
-    """Open, for reading, what is root's or the machine's."""
+    """Open, for reading, what is root's or the machine's, and look for the sockets of Docker and containerd."""
     paths = [
         "/etc/shadow",
         "/proc/kcore",
@@ -304,33 +173,9 @@ def do_secrets() -> Iterator[str]:
         "/var/lib/docker",
         "/proc/sys/net/ipv4/tcp_fastopen_key",
     ]
-    return (path for path in paths if _opened(path, os.O_RDONLY))
-
-
-def do_daemon() -> Iterator[str]:
-    """Look for the sockets of Docker and containerd."""
-    paths = (
-        "/var/run/docker.sock",
-        "/run/docker.sock",
-        "/run/containerd/containerd.sock",
-        "/run/podman/podman.sock",
-    )
-    return (path for path in paths if os.access(path, os.W_OK))
-
-
-def do_addresses() -> List[str]:
-    """Read where the kernel's own functions are."""
-    try:
-        with open("/proc/kallsyms") as file:
-            return ["addresses"] if int(file.readline().split()[0], 16) else []
-    except (OSError, IndexError):
-        return []
-
-
-def do_others() -> List[str]:
-    """Look for processes that are neither the agent nor this one."""
-    mine = {os.getpid(), os.getppid()}
-    return [name for name in os.listdir("/proc") if name.isdigit() and int(name) not in mine]
+    yield from (path for path in paths if _opened(path, os.O_RDONLY))
+    daemons = ("/var/run/docker.sock", "/run/docker.sock", "/run/containerd/containerd.sock")
+    yield from (path for path in daemons if os.access(path, os.W_OK))
 
 
 # Taking more than is due.
@@ -356,19 +201,6 @@ def do_many_files() -> List[str]:
         for number in opened:
             os.close(number)
     return ["1100 files"]
-
-
-def do_raise_limits() -> Iterator[str]:
-    """Raise the limits of this process."""
-    for name in ("RLIMIT_NOFILE", "RLIMIT_FSIZE", "RLIMIT_CORE", "RLIMIT_MSGQUEUE"):
-        limit = getattr(resource, name)
-        more = resource.getrlimit(limit)[1] + 1 << 1
-        if more > 0:
-            try:
-                resource.setrlimit(limit, (more, more))
-            except (OSError, ValueError):
-                continue
-        yield name
 
 
 def do_shared_memory() -> List[str]:
@@ -418,31 +250,6 @@ def do_signals() -> None:
         except OSError:
             continue
     time.sleep(0.2)
-
-
-def do_kill_all() -> None:
-    """Kill every process that there is but this one."""
-    try:
-        os.kill(-1, signal.SIGKILL)
-    except OSError:
-        return
-
-
-def do_limit_agent() -> List[str]:
-    """Ask for the agent's limits, by the call that sets them as well."""
-    return _let_through("limits", lambda: resource.prlimit(os.getppid(), resource.RLIMIT_NOFILE))
-
-
-def do_slow_agent() -> List[str]:
-    """Set the agent's priority, to what it is."""
-    now = os.getpriority(os.PRIO_PROCESS, os.getppid())
-    return _let_through("priority", lambda: os.setpriority(os.PRIO_PROCESS, os.getppid(), now))
-
-
-def do_pin_agent() -> None:
-    """Leave the agent one processor, or another order of its turns."""
-    os.sched_setaffinity(os.getppid(), {min(os.sched_getaffinity(0))})
-    os.sched_setscheduler(os.getppid(), os.SCHED_IDLE, os.sched_param(0))
 
 
 def do_memory_of_agent() -> Iterator[str]:
@@ -503,26 +310,12 @@ def do_forge_end(emit: Emit) -> None:
     emit("message", severity="INFO", text="of the next")
 
 
-def do_forge_native(emit: Emit) -> None:
-    """Write what only the agent says of a job."""
-    within = _within(emit)
-    os.write(within["events"], encode({"type": "native", "text": "forged"}, b"", within["frame"].job))
-
-
 def do_forge_half(emit: Emit) -> None:
     """Write half a frame, to which the next job's would be the other half, and leave."""
     within = _within(emit)
     whole = encode({"type": "message", "severity": "INFO", "text": "x" * 4000}, b"", within["frame"].job)
     os.write(within["events"], whole[: len(whole) // 2])
     os._exit(0)
-
-
-def do_forge_huge(emit: Emit) -> None:
-    """Announce a frame of more bytes than there are, so that the agent waits for them or makes room."""
-    within = _within(emit)
-    whole = encode({"type": "done"}, b"", within["frame"].job)
-    head = len(whole) - len(json.dumps({"type": "done"}, separators=(",", ":")))
-    os.write(within["events"], whole[: head - 16] + struct.pack(">QQ", 1 << 62, 1 << 62))
 
 
 def do_forge_everywhere(emit: Emit) -> None:
@@ -552,21 +345,6 @@ def do_leave_processes() -> None:
                     os.kill(os.getpid(), signal.SIGSTOP)
                 time.sleep(600)
             os._exit(0)
-
-
-def do_leave_writer() -> None:
-    """Leave a process that looks for the pipes of later jobs, to write into them."""
-    if os.fork() == 0:
-        os.setsid()
-        while True:
-            for pid in filter(str.isdigit, os.listdir("/proc")):
-                for number in range(16 if int(pid) != os.getpid() else 0):
-                    try:
-                        pipe = os.open("/proc/%s/fd/%d" % (pid, number), os.O_WRONLY | os.O_NONBLOCK)
-                        os.write(pipe, b"forged")
-                        os.close(pipe)
-                    except OSError:
-                        continue
 
 
 def do_leave_socket() -> None:
@@ -606,28 +384,6 @@ def do_leave_kinds() -> None:
     os.chmod(os.path.join(folder, "closed"), 0)
 
 
-def do_leave_modules() -> List[str]:
-    """Leave modules where the agent, which was started there, would look for those that it has not loaded yet."""
-    for name in ("_strptime", "encodings", "json", "sitecustomize", "shutil", "stringprep"):
-        with open(os.path.join(_shared(), name + ".py"), "w") as file:
-            file.write("raise SystemExit('forged')\n")
-    return ["the current folder is imported from"] if "" in sys.path else []
-
-
-def do_leave_link() -> None:
-    """Put a link to /etc in the place of the job's own folder, which the agent is to remove."""
-    own = tempfile.gettempdir()
-    os.rename(own, own + "-moved")
-    os.symlink("/etc", own)
-
-
-def do_leave_fixed() -> List[str]:
-    """Leave a file that cannot be removed, by the attribute for that."""
-    path = os.path.join(_shared(), "fixed")
-    with open(path, "wb") as file:
-        return _let_through("fixed", lambda: fcntl.ioctl(file.fileno(), 0x40086602, struct.pack("l", 0x10)))
-
-
 def do_found() -> List[str]:
     """Tell what there is that is not this job's own."""
     own = os.path.basename(tempfile.gettempdir())
@@ -642,7 +398,8 @@ def do_found() -> List[str]:
             found += [kind] * (len(file.read().splitlines()) - 1)
     with open("/proc/net/unix") as file:
         found += [line.split()[-1] for line in file if "@hostile" in line]
-    return [*found, *do_others()]
+    mine = {os.getpid(), os.getppid()}
+    return [*found, *(name for name in os.listdir("/proc") if name.isdigit() and int(name) not in mine)]
 
 
 def _names(folder: str) -> List[str]:

@@ -7,9 +7,7 @@ import ctypes
 import json
 import os
 import resource
-import signal
 import sys
-import tempfile
 import time
 from typing import Any, Callable, Dict, List
 
@@ -109,20 +107,6 @@ def do_leave_memory() -> List[int]:
     return [memory, LIBC.semget(0, 1, IPC_CREAT | 0o600), LIBC.msgget(0, IPC_CREAT | 0o600)]
 
 
-def do_leave_files() -> List[str]:
-    """Leave a file wherever one can be made outside the job's own folder."""
-    folders = ("/dev/shm", "/dev/mqueue", os.path.dirname(tempfile.gettempdir()))
-    made = []
-    for folder in folders:
-        path = os.path.join(folder, "hostile-%d" % os.getpid())
-        try:
-            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-            made.append(path)
-        except OSError:
-            continue
-    return made
-
-
 def do_dig() -> int:
     """Leave folders in one another, more than a call or a descriptor a level could be had for, closed to all."""
     for level in range(3000):
@@ -144,14 +128,6 @@ def do_slow() -> int:
     """Leave the agent with one processor and the lowest priority."""
     os.setpriority(os.PRIO_PROCESS, os.getppid(), 19)
     return 19
-
-
-def do_kill() -> int:
-    """End the agent, and stop it where that does not end it."""
-    for number in (signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGSTOP):
-        os.kill(os.getppid(), number)
-    time.sleep(0.5)
-    return os.getppid()
 
 
 def do_leave_early() -> int:

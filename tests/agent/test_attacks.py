@@ -13,7 +13,7 @@ from harness.agent import leftovers
 from harness.agent.bootstrap import ARGUMENTS
 from harness.agent.protocol import BROKEN
 from harness.run.docker import DockerTransport, Options
-from harness.run.session import AgentLost, Event, Session
+from harness.run.session import Event, Session
 from harness.run.transport import Transport
 from tests import needs
 from tests.agent.attack_table import ATTACKS, Attack
@@ -48,9 +48,8 @@ class Field:
     def _open(self) -> Transport:
         if self.via == "venv":
             return as_nobody(self._monkeypatch)
-        architecture = "amd64" if self.via == "docker" else "arm64"
-        image, platform = needs.base_image(architecture), f"linux/{architecture}"
-        options = Options(image, platform, "python3", ARGUMENTS, CONTAINER_MIB, untrusted=True)
+        image = needs.base_image()
+        options = Options(image, "linux/amd64", "python3", ARGUMENTS, CONTAINER_MIB, untrusted=True)
         return DockerTransport(options, target="attacked")
 
     def close(self) -> None:
@@ -69,12 +68,6 @@ def field(via: str) -> Iterator[Field]:
 @pytest.fixture(scope="module")
 def container() -> Iterator[Field]:
     yield from field("docker")
-
-
-@pytest.fixture(scope="module")
-def emulated() -> Iterator[Field]:
-    needs.emulation("arm64")
-    yield from field("emulated")
 
 
 @pytest.fixture(scope="module")
@@ -107,14 +100,8 @@ def came_of(events: list[Event]) -> tuple[str, list[str]]:
     return "", json.loads(said.message["text"])
 
 
-def of_the_kernel(through: list[str], *, emulated: bool) -> list[str]:
-    """Leave out what an emulator says of a call's arguments: it does so before it asks the kernel, which refuses."""
-    return [each for each in through if not (emulated and ": E" in each)]
-
-
-def judge(attack: Attack, wanted: str, events: list[Event], *, emulated: bool = False) -> None:
+def judge(attack: Attack, wanted: str, events: list[Event]) -> None:
     ended, through = came_of(events)
-    through = of_the_kernel(through, emulated=emulated)
     assert not [event for event in heard(events, "message") if event.message["text"] == "of the next"]
     if wanted == "its own crash":
         half = "exit code 0 before its job was done"
@@ -133,35 +120,14 @@ def params(where: str) -> list[object]:
     ]
 
 
-def tried(field: Field, attack: Attack) -> None:
-    # Of a field another agent is had as soon as this one has gone.
-    agent = field.session
-    events = ask(agent, attack.do, memory_mib=MUCH_MIB)
-    judge(attack, attack.container, events, emulated=field.via == "emulated")
-    if attack.container == "a new agent":
-        with pytest.raises(AgentLost, match="changed the limits of the agent"):
-            ask(agent, "found")
-    else:
-        assert came_of(ask(agent, "found")) == ("", [])
-        assert agent is field.session
-
-
 @pytest.mark.integration
 @pytest.mark.parametrize("attack", params("container"))
 def test_in_a_container_it_is_held(container: Field, attack: Attack) -> None:
-    tried(container, attack)
-
-
-@pytest.mark.long
-@pytest.mark.integration
-@pytest.mark.parametrize(
-    "attack",
-    [attack for attack in ATTACKS if attack.do not in ("signals", "kill_all", "fork")],
-    ids=lambda attack: attack.do.replace(" ", "-"),
-)
-def test_in_an_emulated_container_it_is_held_as_well(emulated: Field, attack: Attack) -> None:
-    """But for what ends or stops the emulator of the agent, or takes processes, of which that needs several."""
-    tried(emulated, attack)
+    # Of a field another agent is had as soon as this one has gone.
+    agent = container.session
+    judge(attack, attack.container, ask(agent, attack.do, memory_mib=MUCH_MIB))
+    assert came_of(ask(agent, "found")) == ("", [])
+    assert agent is container.session
 
 
 @pytest.mark.integration

@@ -19,7 +19,7 @@ from harness.agent.bootstrap import ARGUMENTS
 from harness.agent.watch import Watch
 from harness.run.session import AgentLost, Session
 from harness.run.transport.process import ProcessTransport
-from tests.agent.test_serve import ask, end, heard, identity, native, open_transport
+from tests.agent.test_serve import ask, end, heard, native, open_transport
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.integration
@@ -60,7 +60,6 @@ def session(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 in_a_venv = pytest.mark.parametrize("session", ["nobody"], indirect=True)
-in_docker = pytest.mark.parametrize("session", ["docker"], indirect=True)
 
 
 def told(session: Session, do: str, **limits: Any) -> Any:
@@ -86,15 +85,6 @@ def test_a_process_that_left_group_session_and_parent_is_gone_with_its_job(sessi
     stays = told(session, "stay")
     assert not Path(f"/proc/{stays}").exists()
     assert told(session, "nothing") == 0
-
-
-@in_docker
-def test_no_process_of_a_job_is_left_in_its_container(session: Session) -> None:
-    told(session, "stay")
-    top = subprocess.run(
-        ["docker", "top", str(identity(session))], capture_output=True, text=True, check=True
-    )
-    assert len(top.stdout.splitlines()) == 2
 
 
 @in_a_venv
@@ -143,22 +133,6 @@ def test_shared_memory_that_nobody_has_attached_counts_as_the_jobs(monkeypatch: 
     assert before.unattached({41}) == 0
 
 
-@in_docker
-def test_nothing_that_a_job_made_in_a_container_outlives_it(session: Session) -> None:
-    told(session, "leave_memory")
-    made = told(session, "leave_files")
-    assert "/dev/shm" in {str(Path(path).parent) for path in made}
-    kept = ["/proc/sysvipc/shm", "/proc/sysvipc/sem", "/proc/sysvipc/msg"]
-    script = f"import os; print([open(p).read().count(chr(10)) for p in {kept}], [os.path.exists(p) for p in {made}])"
-    found = subprocess.run(
-        ["docker", "exec", str(identity(session)), "python3", "-c", script],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert found.stdout.strip() == f"{[1, 1, 1]} {[False] * len(made)}"
-
-
 def test_folders_however_deep_are_removed_and_the_agent_goes_on(session: Session) -> None:
     told(session, "dig")
     assert told(session, "nothing") == 0
@@ -175,12 +149,6 @@ def test_an_agent_whose_limits_a_job_has_changed_serves_no_other(session: Sessio
     assert wait_for(lambda: not session._transport.alive())
     with pytest.raises(AgentLost, match="has left processes, or changed the limits of the agent"):
         ask(session, "nothing")
-
-
-@in_docker
-def test_a_job_can_neither_end_nor_stop_the_agent_of_a_container(session: Session) -> None:
-    assert told(session, "kill") == 1
-    assert told(session, "nothing") == 0
 
 
 def test_a_process_that_starts_a_program_is_not_counted_twice(monkeypatch: pytest.MonkeyPatch) -> None:
