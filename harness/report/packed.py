@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 MODELS = "models"
 RESULTS = "results.json"
 #: The files of a report that are packed, each by itself; the others are for looking at, or small.
-PACKABLE = (RESULTS, "results.csv", "junit.xml")
+PACKABLE = (RESULTS, "results.csv")
 
 
 def twin(path: Path) -> Path:

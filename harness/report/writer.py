@@ -15,9 +15,7 @@ from harness.history import read_history, update_history
 from harness.record.archive import archive_of
 from harness.record.from_json import fields_of
 from harness.record.runs import keep_last, read_last
-from harness.report.exports.badge import badge
 from harness.report.exports.csv_table import table
-from harness.report.exports.junit import junit
 from harness.report.exports.markdown import summary
 from harness.report.further import FURTHER, further_text
 from harness.report.last_run import renewed, with_last_run
@@ -133,8 +131,6 @@ def report_texts(
         "results.json": results_json(results),
         SCHEMA_FILE: schema_text(),
         "results.csv": table(results),
-        "junit.xml": junit(results),
-        "badge.svg": badge(results),
         "summary.md": summary(results),
         "index.html": with_suites(render(results, archives, models), suites or {}),
     }

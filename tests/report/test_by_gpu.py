@@ -103,7 +103,7 @@ def test_a_merge_keeps_both_gpus(tmp_path: Path, order: tuple[Outcome, Outcome])
 
 
 def test_what_regressed_on_one_gpu_is_not_hidden_by_a_known_failure_on_another() -> None:
-    """The row of the cell is what the counts, the badge and `junit.xml` go by."""
+    """The row of the cell is what the counts go by."""
     claims = (
         replace(factory.case().variants[0].expectations[0], versions="", compute_capability="7.5"),
         replace(

@@ -1,4 +1,4 @@
-"""The files beside the page: the schema describes results.json, and table, JUnit file and badge say the same."""
+"""The files beside the page: the schema describes results.json, and the table says the same."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import dataclasses
 import io
 import json
 import re
-import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +19,8 @@ from harness.matrix import load_matrix
 from harness.plan import all_cells, find
 from harness.record.outcome import Outcome
 from harness.report.cell_view import cell_view
-from harness.report.counts import counts
-from harness.report.exports.badge import badge
 from harness.report.exports.csv_table import COLUMNS, table
-from harness.report.exports.junit import junit
 from harness.report.exports.markdown import summary
-from harness.report.labels import bucket
 from harness.report.model import Results
 from harness.report.results import assemble
 from harness.report.writer import results_json, schema_text
@@ -157,124 +152,18 @@ def test_no_field_of_the_table_is_a_formula_or_hides_something() -> None:
     assert "\x00" not in table(factory.results(hostile=HOSTILE))
 
 
-def cases_of(results: Results) -> dict[str, ET.Element]:
-    """Return the JUnit test cases by name."""
-    return {entry.attrib["name"]: entry for entry in ET.fromstring(junit(results)).iter("testcase")}  # noqa: S314
-
-
-def test_junit_is_red_where_pytest_is_and_nowhere_else() -> None:
-    """Regressed and new failures are failures; known ones are skipped and say why."""
-    results = factory.results()
-    found = cases_of(results)
-    for cell in results.cells:
-        tags = {child.tag for child in found[cell.id]}
-        assert ("failure" in tags) is (bucket(cell) in ("regressed", "new")), cell.id
-        assert ("error" in tags) is (bucket(cell) == "infra"), cell.id
-    known = found["conv_silu[qdq]-rtx14"].find("skipped")
-    assert known is not None
-    assert ". Known failure: fails to build, as Measured on" in known.attrib["message"]
-    broken = found["conv_silu[qdq]-rtx17"].find("failure")
-    assert broken is not None
-    assert factory.COULD_NOT in str(broken.text)
-
-
-def test_junit_messages_begin_with_what_is_known_of_the_failure() -> None:
-    """Title and place, the verdict, then the cause; of what was not run what it needs, and no word on this machine."""
-    results = factory.results()
-    found = cases_of(results)
-    diagnosed = [
-        cell
-        for cell in results.cells
-        if cell.diagnosis and bucket(cell) in ("known_failure", "new", "regressed")
-    ]
-    assert {bucket(cell) for cell in diagnosed} >= {"known_failure", "new"}
-    for cell in diagnosed:
-        assert cell.diagnosis
-        message = next(iter(found[cell.id])).attrib["message"]
-        place = f", at {cell.diagnosis.place}" if cell.diagnosis.place else ""
-        assert message.startswith(f"{cell.diagnosis.title}{place}. "), message
-        assert f" Cause: {cell.diagnosis.cause[:60]}" in message
-    assert any(cell.diagnosis and cell.diagnosis.place for cell in diagnosed)
-    needs = {target.id: target.needs for target in results.targets}
-    asked = [cell for cell in results.cells if bucket(cell) in ("claimed", "not_run") and not cell.phases]
-    assert len(asked) > 2
-    for cell in asked:
-        message = next(iter(found[cell.id])).attrib["message"]
-        assert message.startswith(f"Not run for this report: needs {needs[cell.target]}. "), message
-
-
-def test_junit_says_what_the_engine_said_of_a_gpu() -> None:
-    """It was asked: that is no complaint of the machine's alone."""
-    results = factory.results()
-    cell = next(cell for cell in results.cells if bucket(cell) == "not_run" and not cell.phases)
-    reason = "needs a GPU that this machine does not have, in build"
-    tried = dataclasses.replace(cell, phases={"parse": 0.1, "build": 0.2}, reason=reason, sentence=reason)
-    cells = tuple(tried if each is cell else each for each in results.cells)
-    skipped = cases_of(dataclasses.replace(results, cells=cells))[cell.id].find("skipped")
-    assert skipped is not None
-    assert skipped.attrib["message"] == f"Not run: {reason}"
-
-
-def test_junit_totals_add_up() -> None:
-    """CI services show the totals and not the cases."""
-    root = ET.fromstring(junit(factory.results()))  # noqa: S314
-    for element in (root, *root.iter("testsuite")):
-        for total, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
-            assert int(element.attrib[total]) == len(list(element.iter(tag)))
-        assert int(element.attrib["tests"]) == len(list(element.iter("testcase")))
-    assert int(root.attrib["tests"]) == len(factory.results().cells)
-
-
 @pytest.mark.parametrize("text", [HOSTILE, "\udfff\x0b\u2066", "@SUM(1)", "n" * 10_000, "'\"\r\n,;\t|"])
-def test_strangers_text_in_any_field_leaves_table_junit_and_badge_whole(text: str) -> None:
-    """Same lines, same test cases, nothing that runs in a spreadsheet, and UTF-8."""
+def test_strangers_text_in_any_field_leaves_the_table_whole(text: str) -> None:
+    """Same lines, nothing that runs in a spreadsheet, and UTF-8."""
     results = everywhere(text)
     found = rows(results)
     assert [row["cell"] for row in found] == [cell.id for cell in results.cells]
     assert not any(
         value.startswith(("=", "+", "-", "@", "\t", "\r")) for row in found for value in row.values()
     )
-    assert set(cases_of(results)) == {cell.id for cell in results.cells}
-    for made in (table(results), junit(results), badge(results)):
-        made.encode()
-        assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\u202a-\u202e\u2066-\u2069]", made)
-    assert text[:4] not in badge(results)
-
-
-def test_junit_is_well_formed_whatever_a_log_says() -> None:
-    """XML has no spelling at all for some characters, and a service that cannot read the file shows nothing."""
-    found = cases_of(factory.results(hostile=HOSTILE))
-    assert len(found) == len(factory.results().cells)
-    texts = [child.attrib.get("message", "") for entry in found.values() for child in entry]
-    assert any("\N{PILE OF POO}" in text and "<b>&amp;" in text for text in texts)
-
-
-@pytest.mark.parametrize(
-    ("dropped", "colour", "message"),
-    [
-        ((), "#b3261e", r"\d+ regressed"),
-        (("regressed",), "#8a5a00", r"\d+ new failures?"),
-        (("regressed", "new"), "#1a7f37", r"no regression in \d+"),
-        (
-            ("regressed", "new", "known_failure", "expected", "new_ok", "fixed", "not_reproduced"),
-            "#555555",
-            "nothing measured",
-        ),
-    ],
-)
-def test_the_badge_says_the_worst_in_words_and_colour(
-    dropped: tuple[str, ...], colour: str, message: str
-) -> None:
-    """It is a picture that parses, with its text in it for those who cannot see it."""
-    whole = factory.results()
-    results = dataclasses.replace(
-        whole, cells=tuple(cell for cell in whole.cells if bucket(cell) not in dropped)
-    )
-    root = ET.fromstring(badge(results))  # noqa: S314
-    assert re.fullmatch(f"TensorRT matrix: {message}", root.attrib["aria-label"])
-    assert colour in badge(results)
-    if not dropped:
-        assert f"{counts(results)['regressed']} regressed" in badge(results)
+    made = table(results)
+    made.encode()
+    assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\u202a-\u202e\u2066-\u2069]", made)
 
 
 def test_every_format_tells_that_gpus_disagree() -> None:
@@ -286,7 +175,5 @@ def test_every_format_tells_that_gpus_disagree() -> None:
     )
     assert (row["class"], row["gpu"], row["compute_capability"]) == ("build_failed", "Tesla T4", "7.5")
     told = "GPUs disagree: build failed on Tesla T4; works on NVIDIA L4"
-    assert told in junit(results)
     assert told in summary(results)
-    for made in (junit(factory.results()), summary(factory.results())):
-        assert "disagree" not in made
+    assert "disagree" not in summary(factory.results())

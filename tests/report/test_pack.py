@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.unit
 
 FILES = {
-    *("index.html", "summary.md", "badge.svg", "results.schema.json"),
-    *("results.json.xz", "results.csv.xz", "junit.xml.xz"),
+    *("index.html", "summary.md", "results.schema.json"),
+    *("results.json.xz", "results.csv.xz"),
     *("records.tar.xz", "logs.tar.xz", "models.tar.xz", "history.tar.xz"),
 }
 

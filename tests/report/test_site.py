@@ -15,7 +15,6 @@ import pytest
 from harness.case import Class
 from harness.matrix import load_matrix
 from harness.record.archive import decompress
-from harness.report.exports.badge import badge_of_case
 from harness.report.model import Results
 from harness.report.results import assemble
 from harness.report.site import paths, site_files
@@ -334,21 +333,7 @@ def test_an_entry_of_the_feed_keeps_its_id_when_more_runs_follow() -> None:
     assert all(first[key].when == later[key].when for key in first)
 
 
-# ---- badge, strangers
-
-
-def test_a_case_has_a_badge_and_the_lines_that_embed_it() -> None:
-    """It counts what is measured alone."""
-    text = badge_of_case(factory.results(), "conv_silu")
-    measured = [cell for cell in factory.results().cells if cell.measured]
-    failing = [cell for cell in measured if cell.cls not in (Class.OK, Class.BUILT)]
-    assert f"{len(failing)} of {len(measured)} fail" in text
-    assert "regressed" in text
-    xml(text)
-    assert "nothing measured" in badge_of_case(assemble(factory.matrix(), (factory.case(),), {}), "conv_silu")
-    page = site()["cases/conv_silu/index.html"].decode()
-    assert f"[![conv_silu]({BASE}cases/conv_silu/badge.svg)]({BASE}cases/conv_silu/)" in page
-    assert "SITE/cases/conv_silu/badge.svg" in site(base="")["cases/conv_silu/index.html"].decode()
+# ---- strangers
 
 
 @pytest.mark.parametrize("kind", sorted(HOSTILE))
@@ -363,6 +348,4 @@ def test_strangers_text_adds_no_element_and_no_attribute(kind: str) -> None:
         assert all(re.match("https://", address) for address in page.outside), name
     xml(files["feed.xml"])
     xml(files["sitemap.xml"])
-    for case in everywhere(HOSTILE[kind]).cases:
-        xml(files[paths.badge(case.name)])
     assert dead(with_report(files)) == []

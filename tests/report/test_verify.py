@@ -80,8 +80,6 @@ def test_records_are_read_and_models_built_once(tmp_path: Path, monkeypatch: pyt
         "results.json",
         "results.schema.json",
         "results.csv",
-        "junit.xml",
-        "badge.svg",
         "summary.md",
         "models/conv_silu-qdq.onnx",
     ],

@@ -1,1 +1,1 @@
-"""The report in other people's formats: Markdown, JUnit, badges, CSV."""
+"""The report in other people's formats: Markdown, CSV."""

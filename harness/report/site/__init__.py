@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
-from harness.report.exports.badge import badge_of_case
 from harness.report.page.models import LONGEST_MODEL
 from harness.report.site import paths
 from harness.report.site.case_pages import case_pages
@@ -53,8 +52,6 @@ def site_files(
     files["robots.txt"] = _robots(base).encode()
     if base:
         files[paths.SITEMAP] = _sitemap(base, [*places, paths.REPORT, *tables]).encode()
-    for case in results.cases:
-        files[paths.badge(case.name)] = badge_of_case(results, case.name).encode()
     return files
 
 

@@ -64,7 +64,6 @@ def _case(material: Material, case: CaseView) -> Page:
             "rows": [(variant, known) for variant, known, _ in rows],
             "guesses": [(variant, guessed) for variant, _, guessed in rows if guessed],
             "roles": ROLES,
-            "badge": paths.badge(case.name),
         },
         _TRAIL,
     )

@@ -49,11 +49,6 @@ def case(name: str) -> str:
     return f"cases/{slug(name)}/{ENTRY}"
 
 
-def badge(name: str) -> str:
-    """Return the badge of a case."""
-    return f"cases/{slug(name)}/badge.svg"
-
-
 def variant(of: str, name: str) -> str:
     """Return the page of a variant of a case."""
     return f"cases/{slug(of)}/{slug(name)}/{ENTRY}"
