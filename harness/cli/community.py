@@ -12,10 +12,10 @@ from harness.cli.common import EXIT_OK, Project, add_selection, built, load_proj
 from harness.community import intake as taking
 from harness.community import repository
 from harness.community.provenance import is_account
-from harness.community.submit import ordered, submission
+from harness.community.submit import submission
 from harness.errors import HandledError, InfraError
 from harness.judge.cell import judge_cell
-from harness.plan import inapplicable_because
+from harness.plan import claims_about, inapplicable_because
 from harness.record.store import Store
 from harness.report import build_report
 from harness.run.commands import published_lines
@@ -98,7 +98,10 @@ def _need_own_cases(options: argparse.Namespace) -> None:
 
 
 def _suite(project: Project, options: argparse.Namespace) -> list[Cell]:
-    """Return the cells to measure, those first that settle most; raises HandledError for those of several targets."""
+    """Return the cells to measure, those first of which something is claimed.
+
+    Raises HandledError for those of several targets.
+    """
     chosen = [cell for cell in selected(project, options) if inapplicable_because(cell) is None]
     names = dict.fromkeys(cell.target.name for cell in chosen)
     if len(names) != 1:
@@ -112,7 +115,7 @@ def _suite(project: Project, options: argparse.Namespace) -> list[Cell]:
         raise HandledError(
             f"{target.name}: the project measures {target.traits.short} itself; submit TensorRT"
         )
-    return ordered(chosen)
+    return sorted(chosen, key=lambda cell: not claims_about(cell))
 
 
 def _measure(

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from harness.case import measured
-from harness.case.questions import load_questions
 from harness.cli.common import (
     EXIT_INFRA,
     EXIT_OK,
@@ -93,7 +92,6 @@ def report(options: argparse.Namespace) -> int:
             options.site,
             base=base,
             commands=lines,
-            questions=load_questions(options.cases, project.cases),
         )
         size = sum(path.stat().st_size for path in set(written))
         print(f"site: {options.site / 'index.html'}, {len(set(written))} files, {size / 1e6:.1f} MB")

@@ -19,7 +19,6 @@ from harness.community.check import rederived
 from harness.community.provenance import Provenance, gpu_hash, timed_beside_others
 from harness.community.scrub import KNOWN_FACTS, Scrubber, scrubber, without_neighbours
 from harness.errors import HandledError
-from harness.plan.questions import open_questions
 from harness.record.from_json import decode
 from harness.record.outcome import End, Latency, Outcome, Stamps
 
@@ -32,14 +31,6 @@ if TYPE_CHECKING:
     Measured = tuple[Cell, Outcome, str]
 
 _PATIENCE = 10
-
-
-def ordered(cells: Iterable[Cell]) -> list[Cell]:
-    """Return cells, those first whose answers settle most claims that nobody measured yet."""
-    known = list(cells)
-    asked = [question.cell for question in open_questions(known, (), most=None)]
-    first = {cell.id for cell in asked}
-    return [*asked, *(cell for cell in known if cell.id not in first)]
 
 
 def submission(measured: Sequence[Measured], *, commit: str, account: str) -> tuple[Provenance, bytes]:

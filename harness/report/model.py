@@ -101,20 +101,6 @@ class Change:
 
 
 @dataclass(frozen=True)
-class QuestionView:
-    """A cell that nobody has measured, what is claimed of it that its answer would settle, the line that measures it.
-
-    `claims` are indices into the variant's expectations.
-    """
-
-    case: str
-    variant: str
-    target: str
-    claims: tuple[int, ...]
-    command: str
-
-
-@dataclass(frozen=True)
 class VariantView:
     """A row; `reproduced` says where a claimed failure was measured, "" where nobody claims one.
 
@@ -298,7 +284,6 @@ class Results:
     cells: tuple[CellView, ...]
     changes: tuple[Change, ...] = ()
     runs: tuple[RunView, ...] = ()
-    questions: tuple[QuestionView, ...] = ()
     matrix_sha256: str = ""
     submissions: tuple[Contribution, ...] = ()
     #: What a check tried beyond its models as they are; plain data, as results.schema.json has it.
@@ -325,7 +310,6 @@ class Results:
             "changes": [{**fields_of(change), "text": change.text} for change in self.changes],
             "runs": self.runs,
             "submissions": self.submissions,
-            "questions": self.questions,
             "cells": list(cells_of(self)),
             **({"further": self.further} if self.further else {}),
         }

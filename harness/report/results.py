@@ -37,9 +37,9 @@ from harness.report.model import (
     TargetView,
     VariantView,
 )
+from harness.report.reproduced import with_reproduced
 from harness.report.runs import run_view
 from harness.report.target_view import target_views
-from harness.report.unknown import with_unknown
 from harness.words import Typing
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ def _assemble(
         further=found.further,
         matrix_sha256=found.matrix.sha256(),
     )
-    return with_unknown(_with_ranges(whole), found.cells)
+    return with_reproduced(_with_ranges(whole), found.cells)
 
 
 def _pasts(

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from harness.case import Case
-    from harness.case.questions import Question
     from harness.matrix import Matrix
     from harness.record.store import Store
     from harness.report.model import Results
@@ -46,7 +45,6 @@ def build_site(  # noqa: PLR0913  (what is recorded, and where the site goes)
     *,
     base: str = "",
     commands: Commands | None = None,
-    questions: tuple[Question, ...] = (),
 ) -> tuple[Path, ...]:
     """Write the site of what a store holds into a folder; return the files' paths. Nothing beside it is changed.
 
@@ -54,7 +52,7 @@ def build_site(  # noqa: PLR0913  (what is recorded, and where the site goes)
     """
     found = recorded(matrix, cases, store, commands)
     results = results_of(found, history_of(store.path, found))
-    beside = Beside(suites_beside(store.path), questions)
+    beside = Beside(suites_beside(store.path))
     files = whole_site(results, found.models, packed_logs(store.path), base, beside)
     files |= {f"{LATEST}/{name}": data for name, data in suite_files(store.path).items()}
     return write_site(folder, files)

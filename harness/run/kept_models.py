@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from harness.case import Case
 
 #: What says something of models and is no part of them.
-_SAID = frozenset({"measured.yaml", "questions.yaml"})
+_SAID = frozenset({"measured.yaml"})
 #: The program that was started, under its own name and that of multiprocessing.
 _PROGRAM = frozenset({"__main__", "__mp_main__"})
 #: A folder of more files than this is not looked through.

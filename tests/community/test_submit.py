@@ -11,13 +11,12 @@ from typing import Any
 
 import pytest
 
-from harness.case import Class, Expectation, Link
 from harness.cli import main
 from harness.community import intake, repository, scrub
 from harness.community import submit as submitting
 from harness.community.provenance import gpu_hash
 from harness.community.scrub import Scrubber, scrubber, without_neighbours
-from harness.community.submit import ordered, submission
+from harness.community.submit import submission
 from harness.errors import HandledError, InfraError
 from harness.record.outcome import OTHERS, Outcome
 from harness.run import commit
@@ -204,13 +203,6 @@ def test_a_submission_is_of_one_gpu(project: Path) -> None:
         measured = [measure(cell, uuid=uuid) for cell, uuid in zip((one, other), uuids, strict=True)]
         with pytest.raises(HandledError, match="no GPU took part, or several did"):
             submission(measured, commit="0" * 40, account="")
-
-
-def test_the_cells_that_settle_most_come_first(project: Path) -> None:
-    one, other = cells(project)
-    claim = Expectation.reported(Class.BUILD_FAILED, "", Link("https://example.org/1"))
-    variant = replace(other.variant, expectations=(claim,))
-    assert [cell.id for cell in ordered([one, replace(other, variant=variant)])] == [other.id, one.id]
 
 
 def test_only_a_clean_and_published_commit_is_measured(project: Path) -> None:

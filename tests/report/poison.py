@@ -18,7 +18,6 @@ SAFE = {
     "CaseView": {"name"},
     "VariantView": {"case", "name", "counterpart", "recipe_sha256", "model_sha256"},
     "CellView": {"id", "case", "variant", "target", "log_sha256", "failed_phase"},
-    "QuestionView": {"case", "variant", "target"},
     "Change": {"case", "variant", "before", "after", "what"},
     "Advice": {"id"},
     "Expectation": {"platform", "versions", "kind"},

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from harness.judge.replaced import REPLACED
 from harness.report.compare.upgrade import default_pair
 from harness.report.labels import KINDS, MARKS, PATTERNS, ROLES, bucket
+from harness.report.model import Span
 from harness.report.page.columns import groups, target_data
 from harness.report.page.folds import Fold, folds
 from harness.report.page.looks import Look, look_of
 from harness.report.page.packing import columns, table
 from harness.report.page.query import vocabulary
 from harness.report.page.steps import series_of
-from harness.report.page.unknown import told_spans
 from harness.words import said
 
 if TYPE_CHECKING:
     from harness.report.compare.steps import Steps
-    from harness.report.model import CaseView, CellView, Results, Span, VariantView
+    from harness.report.model import CaseView, CellView, Results, VariantView
 
 
 def rows_of(results: Results) -> list[tuple[CaseView, VariantView]]:
@@ -173,6 +173,12 @@ def _row(case: int, variant: VariantView, changes: list[tuple[int, int]]) -> Row
         [_span(span) for span in told_spans(variant)],
         changes,
     )
+
+
+def told_spans(variant: VariantView) -> tuple[Span, ...]:
+    """Return how a variant fares along the versions, and where it was reproduced if anybody claims that it fails."""
+    told = (Span("Reproduced", variant.reproduced),) if variant.reproduced else ()
+    return (*variant.spans, *told)
 
 
 def _span(span: Span) -> dict[str, Any]:

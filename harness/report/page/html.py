@@ -24,12 +24,12 @@ from harness.report.errors import error_entries
 from harness.report.further import further_rows
 from harness.report.labels import BUCKETS, CORNERS, KINDS, MARKS, READING, ROLES
 from harness.report.packed import RESULTS
+from harness.report.page.cells import told_spans
 from harness.report.page.columns import NO_GPU, gpus_of, groups, label_of, short_digest
 from harness.report.page.data import page_data
 from harness.report.page.looks import look, spoken
 from harness.report.page.models import LONGEST_MODEL
 from harness.report.page.steps import offered, starts
-from harness.report.page.unknown import questions, told_spans
 from harness.report.past import NEWS, TREND_MARKS, day, news
 from harness.report.project import addresses
 from harness.report.templates import environment, policy
@@ -126,7 +126,6 @@ def _sections(results: Results) -> dict[str, Any]:
         "clusters": clusters(results),
         "errors": error_entries(results),
         "news": news(results),
-        "questions": questions(results),
         "further": further_rows(results.further),
         "runs": _runs(results),
     }

@@ -14,7 +14,6 @@ from harness.report.site.case_pages import case_pages
 from harness.report.site.error_pages import error_pages
 from harness.report.site.feed import feed
 from harness.report.site.material import Beside, Material
-from harness.report.site.question_pages import question_pages
 from harness.report.site.render import render, style
 from harness.report.site.run_pages import entry_page, run_pages
 from harness.report.site.target_pages import target_pages
@@ -41,7 +40,7 @@ def site_files(
     beside = beside or Beside()
     small = {paths.model(*key): data for key, data in (models or {}).items() if len(data) <= LONGEST_MODEL}
     tables = {f"{paths.LATEST}/{place}": title for place, title in beside.suites.items()}
-    material = Material(results, base, frozenset(small), tables, beside.questions)
+    material = Material(results, base, frozenset(small), tables)
     files = dict(small)
     places = []
     for page in pages(material):
@@ -63,7 +62,6 @@ def pages(material: Material) -> Iterator[Page]:
     yield from case_pages(material)
     yield from target_pages(material)
     yield from run_pages(material)
-    yield from question_pages(material)
 
 
 def _robots(base: str) -> str:

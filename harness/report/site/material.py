@@ -13,7 +13,6 @@ from harness.report.site.routes import Route, routes
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from harness.case.questions import Question
     from harness.report.compare.upgrade import Upgrade
     from harness.report.model import Results, TargetView, VariantView
 
@@ -38,15 +37,14 @@ class Page:
 
 @dataclass(frozen=True)
 class Beside:
-    """What a site has beside the results: titles of suites' pages by their place beside the report, and questions."""
+    """What a site has beside the results: titles of suites' pages by their place beside the report."""
 
     suites: Mapping[str, str] = field(default_factory=dict)
-    questions: tuple[Question, ...] = ()
 
 
 @dataclass(frozen=True)
 class Material:
-    """The results, what users ask of them, and by what the pages look things up.
+    """The results, and by what the pages look things up.
 
     `suites` are titles of their pages by place; `base` is the site's address, which ends in "/", or "" where it is
     not known; `models` are the places of models that lie beside the pages.
@@ -56,7 +54,6 @@ class Material:
     base: str = ""
     models: frozenset[str] = frozenset()
     suites: Mapping[str, str] = field(default_factory=dict)
-    questions: tuple[Question, ...] = ()
 
     @cached_property
     def targets(self) -> dict[str, TargetView]:

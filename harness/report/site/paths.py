@@ -16,9 +16,8 @@ REPORT = f"{LATEST}/index.html"
 DATA = f"{LATEST}/results.json"
 SCHEMA = f"{LATEST}/results.schema.json"
 MODELS = "models"
-ERRORS, CASES, TARGETS, UPGRADES, RUNS, CONTRIBUTORS, QUESTIONS = (
-    f"{name}/index.html"
-    for name in ("errors", "cases", "targets", "upgrades", "runs", "contributors", "questions")
+ERRORS, CASES, TARGETS, UPGRADES, RUNS, CONTRIBUTORS = (
+    f"{name}/index.html" for name in ("errors", "cases", "targets", "upgrades", "runs", "contributors")
 )
 #: No name is longer: file systems take 255 bytes, and a scratch file beside it needs some of them.
 _LONGEST = 100

@@ -1,25 +1,22 @@
-"""What the results leave open: where what is reported was reproduced, and which cells would settle most claims."""
+"""Where what is reported to fail was reproduced, in the results."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from harness.plan.questions import open_questions
 from harness.plan.reproduced import reproduced_on, reproduced_said
-from harness.report.model import QuestionView
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harness.plan import Cell
-    from harness.plan.questions import Question
     from harness.report.model import Results
     from harness.words import Class
 
 
-def with_unknown(results: Results, cells: Sequence[Cell]) -> Results:
-    """Return the results with the open questions, and with where each variant was reproduced."""
+def with_reproduced(results: Results, cells: Sequence[Cell]) -> Results:
+    """Return the results with where each variant was reproduced."""
     seen = {
         cell.id: {cell.cls, *(each.cls for each in cell.by_gpu)}
         for cell in results.cells
@@ -38,16 +35,8 @@ def with_unknown(results: Results, cells: Sequence[Cell]) -> Results:
         )
         for case in results.cases
     )
-    questions = tuple(map(_view, open_questions(cells, seen.keys())))
-    return replace(results, cases=cases, questions=questions)
+    return replace(results, cases=cases)
 
 
 def _reproduced(cells: Sequence[Cell], seen: dict[str, set[Class]]) -> str:
     return reproduced_said(reproduced_on(cells, seen))
-
-
-def _view(question: Question) -> QuestionView:
-    cell = question.cell
-    expectations = cell.variant.expectations
-    claims = tuple(expectations.index(claim) for claim in question.claims)
-    return QuestionView(cell.case.name, cell.variant.name, cell.target.name, claims, question.command)
