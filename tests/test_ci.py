@@ -198,11 +198,10 @@ def parts(tmp_path: Path, *, broken: bool = False) -> Path:
 
 
 def publish(tmp_path: Path, folder: Path) -> Ran:
-    """Merge the parts in a folder into `reports`, and publish `site`."""
-    places = {"REPORTS": str(tmp_path / "reports"), "SITE": str(tmp_path / "site")}
+    """Merge the parts in a folder into `reports`, and write the pages to publish there."""
     python = small(tmp_path)
     return script(
-        tmp_path, "nightly-publish", PARTS=str(folder), **places, TRT_COMPAT_SITE_URL="", PYTHON=python
+        tmp_path, "nightly-publish", PARTS=str(folder), REPORTS=str(tmp_path / "reports"), PYTHON=python
     )
 
 
@@ -232,8 +231,8 @@ def test_the_night_is_merged_checked_and_summarised(tmp_path: Path) -> None:
     assert ran.summary.startswith("# TensorRT compatibility matrix")
     assert shown(tmp_path) == {"rtx14": 2, "rtx15": 1, "ort131": 1}
     # GitHub Pages refuses a site with a file that not everybody may read.
-    pages = [path for path in (tmp_path / "site").rglob("*") if path.is_file()]
-    assert tmp_path / "site" / "index.html" in pages
+    pages = [path for path in reports.rglob("*") if path.is_file()]
+    assert {reports / "index.html", reports / "pages.html"} <= set(pages)
     assert all(path.stat().st_mode & 0o444 == 0o444 for path in pages)
     kept = {path.name for path in (reports / "history").glob("*.json")}
     assert kept
@@ -263,7 +262,6 @@ def test_a_night_without_any_result_is_red(tmp_path: Path) -> None:
     ran = publish(tmp_path, tmp_path / "none")
     assert (ran.code, ran.output) == (3, "")
     assert not (tmp_path / "reports").exists()
-    assert not (tmp_path / "site").exists()
     assert publish(tmp_path, tmp_path / "nowhere").code == 3
 
 

@@ -37,7 +37,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "init": ("trt-compat init", "trt-compat init nightly    # into a new folder"),
     "report": (
         "trt-compat report",
-        "trt-compat report --site build/site --site-url https://example.org/trt/",
+        "trt-compat report --pages build/pages    # with a page for each error and each case",
     ),
     "diff": (
         "trt-compat diff rtx16 rtx17                     # two targets of one report",

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import os
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from harness.case import measured
 from harness.cli.common import (
@@ -29,9 +26,9 @@ from harness.record.speaking import speaking, took_part
 from harness.record.staleness import is_stale, todays
 from harness.record.store import Store
 from harness.record.suites import SUITES
-from harness.report import build_report, build_site, pack_report, verify_report
+from harness.report import build_report, pack_report, verify_report, write_pages
 from harness.report.by_gpu import GpuResult
-from harness.report.project import addresses
+from harness.report.page.own_pages import LIST
 from harness.report.suites import (
     absorb_suites,
     build_suites,
@@ -50,78 +47,33 @@ if TYPE_CHECKING:
     from harness.report.suites import SuiteResults
 
 
-#: The variable that stands for `--site-url`.
-SITE_URL = "TRT_COMPAT_SITE_URL"
-
-
 def add_report_arguments(command: argparse.ArgumentParser) -> None:
-    """Add where to write a site to, and its address."""
-    command.description = (
-        "Write the report from what is recorded: one interactive page with the data beside it, in the --reports "
-        "folder; or, with --site, a whole web site of static pages, and nothing in the --reports folder."
-    )
+    """Add where to write the report with pages to."""
+    command.description = "Write the report from what is recorded: one interactive page with the data beside it, in the --reports folder."
     command.add_argument(
-        "--site",
+        "--pages",
         type=Path,
         metavar="FOLDER",
-        help="write a page for each error, case, variant, target and upgrade into this folder, with a feed, and the "
-        "whole report under latest/; other files in it stay",
-    )
-    command.add_argument(
-        "--site-url",
-        metavar="ADDRESS",
-        help=f"the address that the site will have, for canonical links and a sitemap (default: ${SITE_URL}, "
-        "or Site of [project.urls] in pyproject.toml)",
+        help="write the report into this folder, which may be the --reports folder, and beside it a static page for "
+        "each error and each case, to link to and to be found by; other files in it stay",
     )
 
 
 def report(options: argparse.Namespace) -> int:
-    """Write the report, or the site, from the records."""
-    if options.site_url is not None and not options.site:
-        raise HandledError("--site-url is about a site; add --site FOLDER")
-    site = options.site_url or os.environ.get(SITE_URL, "") or addresses()["site"]
-    base = _base(site) if options.site else ""
+    """Write the report from the records, with `--pages` those of the errors and cases too."""
     project = built(load_project(options), options)
     _need_records(options.reports)
     store, lines = Store(options.reports), published_lines(project.matrix)
-    if options.site:
-        written = build_site(
-            project.matrix,
-            project.cases,
-            store,
-            options.site,
-            base=base,
-            commands=lines,
-        )
-        size = sum(path.stat().st_size for path in set(written))
-        print(f"site: {options.site / 'index.html'}, {len(set(written))} files, {size / 1e6:.1f} MB")
-        if not base:
-            print(f"no address is given with --site-url or {SITE_URL}: no canonical links and no sitemap")
-        return EXIT_OK
+    folder = options.pages or options.reports
     # First: the report's page links to those of the suites.
     for suite in build_suites(project.matrix, options.reports):
         print(f"report: {options.reports / SUITES / suite.name}.html")
     if store.holds_records:
-        build_report(project.matrix, project.cases, store, options.reports, lines)
-        print(f"report: {options.reports / 'index.html'}")
+        results = build_report(project.matrix, project.cases, store, folder, lines)
+        print(f"report: {folder / 'index.html'}")
+        if options.pages:
+            print(f"{len(write_pages(results, folder)) - 2} pages of errors and cases: {folder / LIST}")
     return EXIT_OK
-
-
-def _base(address: str) -> str:
-    """Return the address of a site with a "/" at its end; raises HandledError for what is none."""
-    if not address:
-        return ""
-    try:
-        parts = urlsplit(address)
-        sound = parts.scheme in ("http", "https") and parts.hostname and not (parts.query or parts.fragment)
-    except ValueError:
-        sound = False
-    if not sound or not re.fullmatch(r"[!-~]+", address) or re.search(r"[\"<>\\^`{|}]", address):
-        raise HandledError(
-            f"--site-url {address!r:.200} is no address of a site; give it or {SITE_URL} one such as "
-            "'https://example.org/trt/'"
-        )
-    return address.rstrip("/") + "/"
 
 
 def add_accept_arguments(command: argparse.ArgumentParser) -> None:

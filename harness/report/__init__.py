@@ -3,17 +3,16 @@
 from harness.report.model import Results
 from harness.report.pack import pack_report
 from harness.report.results import assemble
-from harness.report.site_writer import build_site
 from harness.report.verify import verify_report
-from harness.report.writer import build_report, settle_report, write_report
+from harness.report.writer import build_report, settle_report, write_pages, write_report
 
 __all__ = [
     "Results",
     "assemble",
     "build_report",
-    "build_site",
     "pack_report",
     "settle_report",
     "verify_report",
+    "write_pages",
     "write_report",
 ]

@@ -232,7 +232,7 @@ class _Book:
             found.append(Seen(Grade.MEASURED, self._where([cell.target for cell in cells]), many))
         claims = [claim for _, claim in self._claims.get(signature.id, ())]
         found += [
-            Seen(claim.grade, _range(claim), claim.graded, claim.source.url, "<" in claim.versions)
+            Seen(claim.grade, range_of(claim), claim.graded, claim.source.url, "<" in claim.versions)
             for claim in (*claims, *signature.reported)
             if claim.grade is Grade.REPORTED and claim.source
         ]
@@ -324,7 +324,8 @@ def _plain(text: str) -> str:
     return re.sub(r"\d+", "#", text).strip()
 
 
-def _range(claim: Expectation) -> str:
+def range_of(claim: Expectation) -> str:
+    """Return the versions that a claim is about, with product and platform."""
     where = (
         ENGINES[claim.engine].product,
         _PLATFORMS.get(claim.platform, f"on {claim.platform}"),

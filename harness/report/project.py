@@ -8,12 +8,11 @@ from importlib.metadata import PackageNotFoundError, metadata
 _LABELS = {
     "issues": ("issues", "bug tracker", "issue tracker", "tracker"),
     "home": ("repository", "source", "source code", "github", "homepage"),
-    "site": ("site", "documentation"),
 }
 
 
 def addresses() -> dict[str, str]:
-    """Return where reports are taken ("issues"), where the project ("home") and the published site ("site") are."""
+    """Return where reports are taken ("issues") and where the project is ("home")."""
     try:
         named = metadata("trt-compat").get_all("Project-URL") or []
     except PackageNotFoundError:

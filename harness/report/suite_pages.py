@@ -1,4 +1,4 @@
-"""Which pages of suites lie beside a report: what its page and the site link to, and the site holds."""
+"""Which pages of suites lie beside a report: its page links to them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from markupsafe import escape
 
-from harness.bounded import parse_json, read_bytes
+from harness.bounded import parse_json
 from harness.errors import HandledError
 from harness.record.suites import SUITES
 from harness.report.packed import content, twin
@@ -35,16 +35,6 @@ def suites_beside(reports: Path) -> dict[str, str]:
         except (OSError, ValueError, LookupError, TypeError) as error:
             raise HandledError(f"{path}: cannot be read ({error}); run `trt-compat report`") from error
     return found
-
-
-def suite_files(reports: Path) -> dict[str, bytes]:
-    """Return what readers are shown of suites, by its place in a reports folder."""
-    paths = sorted((reports / SUITES).glob("*.*"))
-    return {
-        f"{SUITES}/{path.name}": read_bytes(path)
-        for path in paths
-        if path.suffix != ".part" and path.is_file()
-    }
 
 
 def with_suites(page: str, suites: Mapping[str, str]) -> str:

@@ -21,6 +21,7 @@ from harness.report.further import FURTHER, further_text
 from harness.report.last_run import renewed, with_last_run
 from harness.report.packed import MODELS, PACKABLE, archived, twin
 from harness.report.page.html import render
+from harness.report.page.own_pages import own_pages
 from harness.report.results import recorded, results_of, run_records
 from harness.report.suite_pages import suites_beside, with_suites
 
@@ -69,6 +70,11 @@ def write_report(
         # Another process may write the same report.
         left.unlink(missing_ok=True)
     return written
+
+
+def write_pages(results: Results, folder: Path) -> tuple[Path, ...]:
+    """Write a page for each error and each case beside the report in a folder; raises as `write_report`."""
+    return write_files(folder, {name: text.encode() for name, text in own_pages(results).items()})
 
 
 def settle_report(

@@ -84,12 +84,6 @@ def a_file(name: str) -> Prepare:
     return lambda folder: (folder / name).write_text("")
 
 
-def reported(folder: Path) -> None:
-    """Leave one record and the page of a report."""
-    recorded(folder)
-    (folder / "reports" / "index.html").write_text("")
-
-
 BUILDER = project.CASE.replace('g = Graph("relu")\n', 'g = Graph("relu")\n    g.missing()\n')
 RTX = "rtx17:\n  engine: tensorrt_rtx\n  version: {}\n  measured: '2026-01-01'\n  cells: {}\n"
 
@@ -192,41 +186,16 @@ BROKEN: dict[str, tuple[Prepare, list[str], str]] = {
         "cases: cannot be written",
     ),
     "report of nothing": (nothing, ["report"], "reports: holds no records"),
-    "site of nothing": (nothing, ["report", "--site", "out"], "reports: holds no records"),
-    "site on a file": (
+    "pages of nothing": (nothing, ["report", "--pages", "out"], "reports: holds no records"),
+    "pages on a file": (
         recorded_beside_a_file,
-        ["report", "--site", "out"],
-        "out: is no folder; give --site another one",
+        ["report", "--pages", "out"],
+        "out: the report cannot be written",
     ),
-    "site below a file": (
-        recorded_beside_a_file,
-        ["report", "--site", "out/x"],
-        "out/x: is no folder; give --site another one",
-    ),
-    "site over a report": (
-        reported,
-        ["report", "--site", "reports"],
-        "reports/index.html: is there and is no page of an earlier site",
-    ),
-    "site nowhere": (
+    "pages nowhere": (
         recorded,
-        ["report", "--site", "/proc/nowhere"],
+        ["report", "--pages", "/proc/nowhere"],
         "/proc/nowhere: the report cannot be written",
-    ),
-    "site at no address": (
-        recorded,
-        ["report", "--site", "out", "--site-url", "example.org"],
-        "--site-url 'example.org' is no address of a site",
-    ),
-    "site at an address with a query": (
-        recorded,
-        ["report", "--site", "out", "--site-url", "https://example.org/?a=1"],
-        "is no address of a site",
-    ),
-    "address without a site": (
-        recorded,
-        ["report", "--site-url", "https://example.org/"],
-        "--site-url is about a site; add --site FOLDER",
     ),
     "verify of nothing": (nothing, ["verify", "--reports", "nowhere"], "nowhere: holds no records"),
     "accept of nothing": (nothing, ["accept"], "reports: holds no records"),

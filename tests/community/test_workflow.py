@@ -128,7 +128,6 @@ def published(project: Path, site: Path) -> tuple[str, list[str]]:
         [project / ".ci" / "nightly-publish"],
         env={name: os.environ[name] for name in ("PATH", "HOME")}
         | {"PYTHON": sys.executable, "PYTHONPATH": str(project), "PARTS": str(parts), "REPORTS": str(site)}
-        | {"SITE": str(site.parent / f"{site.name}-pages")}
         | dict.fromkeys(("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"), str(github)),
         capture_output=True,
         text=True,

@@ -12,12 +12,11 @@ from harness.report import project
 from harness.report.page.data import unpacked
 from harness.report.page.html import render
 from harness.report.project import addresses
-from harness.report.site import site_files
 from tests.report import factory
 
 pytestmark = pytest.mark.unit
 
-HOME, ISSUES, SITE = "https://a.example/p", "https://a.example/p/issues", "https://a.example/site/"
+HOME, ISSUES = "https://a.example/p", "https://a.example/p/issues"
 
 
 def named(monkeypatch: pytest.MonkeyPatch, *urls: str) -> None:
@@ -29,10 +28,10 @@ def named(monkeypatch: pytest.MonkeyPatch, *urls: str) -> None:
 
 def test_the_addresses_are_those_of_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     """By the labels that packages use; what is no https address is none, nor is a package that is not installed."""
-    named(monkeypatch, f"Repository, {HOME}", f"Bug Tracker, {ISSUES}", f"Site, {SITE}")
-    assert addresses() == {"home": HOME, "issues": ISSUES, "site": SITE}
+    named(monkeypatch, f"Repository, {HOME}", f"Bug Tracker, {ISSUES}")
+    assert addresses() == {"home": HOME, "issues": ISSUES}
     named(monkeypatch, "Repository, git@a.example:p", "Chat, https://a.example/chat")
-    assert addresses() == {"home": "", "issues": "", "site": ""}
+    assert addresses() == {"home": "", "issues": ""}
 
     def missing(name: str) -> Message:
         raise PackageNotFoundError(name)
@@ -43,13 +42,11 @@ def test_the_addresses_are_those_of_the_package(monkeypatch: pytest.MonkeyPatch)
 
 def test_pages_say_where_to_send_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
     results = factory.results()
-    named(monkeypatch, f"Repository, {HOME}", f"Issues, {ISSUES}", f"Site, {SITE}")
-    page, site = render(results), site_files(results)
-    for url in (HOME, ISSUES, SITE):
+    named(monkeypatch, f"Repository, {HOME}", f"Issues, {ISSUES}")
+    page = render(results)
+    for url in (HOME, ISSUES):
         assert f'href="{url}"' in page
     assert f'"issues":"{ISSUES}"' in unpacked(page)
-    assert f'<a href="{HOME}">the project</a>' in site["contributors/index.html"].decode()
-    assert f'<a href="{ISSUES}">Report an error</a>' in site["index.html"].decode()
 
 
 def test_pages_of_no_known_project_say_to_write_to_who_published_them(
@@ -57,9 +54,7 @@ def test_pages_of_no_known_project_say_to_write_to_who_published_them(
 ) -> None:
     results = factory.results()
     named(monkeypatch)
-    page, site = render(results), site_files(results)
+    page = render(results)
     (said,) = re.findall(r'<p id="send">(.*?)</p>', page)
     assert said.endswith("to who published it.")
     assert "<a" not in said
-    assert "send it to who published these pages" in site["contributors/index.html"].decode()
-    assert "The project</a>" not in site["index.html"].decode()

@@ -68,7 +68,8 @@ _MOST_STEP_ROWS = 100
 _NEWS_ROWS, _MOST_NEWS, _NEWS_CELLS = 12, 100, 3
 #: No literal of the scripts is longer than a line.
 _NO_CODE = re.compile(r"^ *(?:(?://.*|/\*\*(?:(?!\*/).)*\*/) *\n)?", re.MULTILINE)
-_STYLES = ("style.css", "matrix.css", "compact.css", "panel.css", "errors.css", "media.css")
+#: The style sheets, in the order in which they overrule one another.
+STYLES = ("style.css", "matrix.css", "compact.css", "panel.css", "errors.css", "media.css")
 #: In the order in which they rely on one another.
 _SCRIPTS = (
     *("base", "step", "asked", "query", "folds", "matrix", "guesses", "sight", "graph", "layers", "panel"),
@@ -81,13 +82,14 @@ def render(results: Results, archives: Sequence[str] = (), models: Mapping[str, 
 
     `archives` are what it finds packed beside it, `models` files by their place, of which it holds the small ones.
     """
-    style, script = "".join(map(_asset, _STYLES)), _script()
+    style, script = "".join(map(asset, STYLES)), _script()
     data, behind = page_data(results, archives, models)
     page = (
-        _environment()
+        page_templates()
         .get_template("index.html.j2")
         .render(
             results=results,
+            report="",
             results_file=RESULTS + PACKED if RESULTS in archives else RESULTS,
             style=Markup(style),  # noqa: S704  (a file of this package, under the hash that the policy names)
             script=Markup(script),  # noqa: S704
@@ -139,19 +141,21 @@ def _without_idle_ids(page: str) -> str:
     )
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """Return the text of a style sheet or script."""
     return (_PAGE / name).read_text(encoding="utf-8")
 
 
 def _script() -> str:
     """Return the scripts without indents and without lines that are remarks alone."""
-    first, *bodies = [_NO_CODE.sub("", _asset(f"{name}.js")) for name in ("unpack", *_SCRIPTS)]
+    first, *bodies = [_NO_CODE.sub("", asset(f"{name}.js")) for name in ("unpack", *_SCRIPTS)]
     whole = "".join([first, "const data = await allData();\n", *bodies])
     return f'"use strict";\n(async () => {{\n{whole}}})();\n'
 
 
 @cache
-def _environment() -> jinja2.Environment:
+def page_templates() -> jinja2.Environment:
+    """Return the templates of the report and of the pages beside it."""
     made = environment(_PAGE)
     made.globals.update(MARKS=MARKS, BUCKETS=BUCKETS, CORNERS=CORNERS, ROLES=ROLES)
     made.globals.update(NEWS=NEWS, TREND_MARKS=TREND_MARKS, MOST_NEWS=_MOST_NEWS, NEWS_ROWS=_NEWS_ROWS)

@@ -1,0 +1,125 @@
+"""A page for each error and each case: every link leads somewhere, no guess is told, strangers' text stays text."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness.judge.diagnosis import load_signatures
+from harness.record.store import Store
+from harness.report import build_report, write_pages
+from harness.report.page.html import render
+from harness.report.page.own_pages import LIST, REPORT, STYLE, own_pages, page_of_case, page_of_error
+from tests import needs
+from tests.report import factory
+from tests.report.browsing import Opened, panel
+from tests.report.crawl import dead, read_pages
+from tests.report.poison import everywhere
+from tests.report.test_pages import HIDDEN, HOSTILE
+from tests.report.test_verify import faults, finished
+from tests.report.test_wide_page import violations
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playwright.sync_api import Browser
+
+ERROR = page_of_error("no-implementation-qdq")
+CASE = page_of_case("conv_silu")
+
+
+@pytest.mark.unit
+def test_each_error_and_each_case_has_a_page_that_is_found_from_the_list() -> None:
+    """And from every page the report and the list are one link away; all links are relative."""
+    pages = own_pages(factory.results())
+    assert set(pages) == {LIST, STYLE, CASE, *(page_of_error(each.id) for each in load_signatures())}
+    whole = {**pages, REPORT: render(factory.results())}
+    assert [each for each in dead(whole) if not each.startswith(REPORT)] == []
+    read = read_pages(pages)
+    assert {*read} - {LIST} <= set(read[LIST].links)
+    assert len({page.title for page in read.values()}) == len(read)
+    for name, page in read.items():
+        top = "../" if "/" in name else ""
+        assert {top + STYLE, top + REPORT} <= {link.partition("#")[0] for link in page.links}, name
+        assert all(link.startswith("https://") for link in page.outside), name
+        assert len(page.ids) == len(set(page.ids)), name
+
+
+@pytest.mark.unit
+def test_a_page_is_readable_without_scripts_because_there_are_none() -> None:
+    for name, page in read_pages(own_pages(factory.results())).items():
+        tags = [tag for tag, _ in page.elements]
+        assert not {"script", "style", "iframe", "object", "base", "form"} & set(tags), name
+        assert [tags.count(tag) for tag in ("h1", "main", "title")] == [1, 1, 1], name
+        assert not [key for _, found in page.elements for key in found if key.startswith("on")], name
+        headings = [int(tag[1]) for tag in tags if re.fullmatch("h[1-6]", tag)]
+        assert all(after <= before + 1 for before, after in pairwise(headings)), name
+
+
+@pytest.mark.unit
+def test_error_and_case_lead_to_each_other() -> None:
+    """An error to the cases with models that fail by it, a case to what to do about each."""
+    pages = own_pages(factory.results())
+    assert factory.COULD_NOT in pages[ERROR]
+    assert f'href="../{CASE}"' in pages[ERROR]
+    assert f'href="../{ERROR}"' in pages[CASE]
+    assert f'href="../{REPORT}#error=no-implementation-qdq"' in pages[ERROR]
+
+
+@pytest.mark.unit
+def test_a_case_tells_what_is_measured_or_reported_and_by_whom() -> None:
+    """`qdq` on trt102 is guessed to work: the page says no word of it."""
+    page = own_pages(factory.results())[CASE]
+    assert "%5Bqdq%5D-trt102" not in page
+    assert 'href="../index.html#conv_silu%5Bqdq%5D-trt86"' in page
+    assert factory.ISSUE.url in page
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("kind", sorted(HOSTILE))
+def test_strangers_text_adds_no_element_and_no_attribute(kind: str) -> None:
+    """Whatever a name or a log says, each page has the same elements."""
+    plain, files = own_pages(everywhere("plain")), own_pages(everywhere(HOSTILE[kind]))
+    assert set(plain) == set(files)
+    shapes = {
+        name: [(tag, sorted(a)) for tag, a in page.elements] for name, page in read_pages(plain).items()
+    }
+    for name, page in read_pages(files).items():
+        assert [(tag, sorted(a)) for tag, a in page.elements] == shapes[name], name
+        assert not HIDDEN.search(files[name]), name
+
+
+@pytest.mark.unit
+def test_pages_lie_beside_the_report_which_stays_as_it_is(tmp_path: Path) -> None:
+    """In the folder of the run, or with a report of their own in another."""
+    reports = finished(tmp_path / "reports")
+    for folder in (reports, tmp_path / "other"):
+        results = build_report(factory.matrix(), (factory.case(),), Store(reports), folder)
+        assert {path.relative_to(folder).as_posix() for path in write_pages(results, folder)} == {
+            *own_pages(results)
+        }
+        assert (folder / REPORT).is_file()
+    assert faults(reports) == ""
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1200), ("dark", 320)])
+def test_pages_are_sound_in_a_browser(browser: Browser, tmp_path: Path, scheme: Any, width: int) -> None:
+    """From a disk: drawn with the report's style, nothing cut off, no rule of axe-core broken; a cell leads into it."""
+    needs.axe()
+    results = build_report(factory.matrix(), (factory.case(),), Store(finished(tmp_path)), tmp_path)
+    write_pages(results, tmp_path)
+    size = {"width": width, "height": 900}
+    made = Opened(browser, tmp_path / LIST, color_scheme=scheme, bypass_csp=True, viewport=size)
+    for name in (LIST, ERROR, CASE):
+        made.page.goto((tmp_path / name).as_uri())
+        assert made.page.evaluate("getComputedStyle(document.body).marginTop") == "0px", name
+        assert made.page.evaluate("document.documentElement.scrollWidth") <= width, name
+        assert violations(made) == [], name
+    made.page.locator("a.cellref", has_text="trt86").first.click()
+    made.page.locator("#panel-title").wait_for()
+    assert "trt86" in panel(made.page)
+    made.context.close()
