@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
-from urllib.parse import quote
-
-from markupsafe import escape
 
 from harness.bounded import parse_json
 from harness.errors import HandledError
 from harness.record.suites import SUITES
 from harness.report.packed import content, twin
-from harness.text import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
-
-_LINKS = re.compile(r'(?<=<span id="suites">).*?(?=</span>)', re.DOTALL)
 
 
 def suites_beside(reports: Path) -> dict[str, str]:
@@ -35,14 +27,3 @@ def suites_beside(reports: Path) -> dict[str, str]:
         except (OSError, ValueError, LookupError, TypeError) as error:
             raise HandledError(f"{path}: cannot be read ({error}); run `trt-compat report`") from error
     return found
-
-
-def with_suites(page: str, suites: Mapping[str, str]) -> str:
-    """Return the page of a report with its links to the pages of suites, by title and place.
-
-    They are filled in afterwards: either is written without the other.
-    """
-    links = "".join(
-        f'<a href="{quote(place)}">{escape(visible(title))}</a> ' for place, title in suites.items()
-    )
-    return _LINKS.sub(lambda _: links, page, count=1)

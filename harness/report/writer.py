@@ -23,7 +23,7 @@ from harness.report.packed import MODELS, PACKABLE, archived, twin
 from harness.report.page.html import render
 from harness.report.page.own_pages import own_pages
 from harness.report.results import recorded, results_of, run_records
-from harness.report.suite_pages import suites_beside, with_suites
+from harness.report.suite_pages import suites_beside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -138,7 +138,7 @@ def report_texts(
         SCHEMA_FILE: schema_text(),
         "results.csv": table(results),
         "summary.md": summary(results),
-        "index.html": with_suites(render(results, archives, models), suites or {}),
+        "index.html": render(results, archives, models, suites),
     }
 
 

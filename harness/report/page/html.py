@@ -77,10 +77,16 @@ _SCRIPTS = (
 )
 
 
-def render(results: Results, archives: Sequence[str] = (), models: Mapping[str, bytes] | None = None) -> str:
+def render(
+    results: Results,
+    archives: Sequence[str] = (),
+    models: Mapping[str, bytes] | None = None,
+    suites: Mapping[str, str] | None = None,
+) -> str:
     """Return the page; the same bytes for the same results.
 
     `archives` are what it finds packed beside it, `models` files by their place, of which it holds the small ones.
+    `suites` are the titles of the pages that it links to, by their place.
     """
     style, script = "".join(map(asset, STYLES)), _script()
     data, behind = page_data(results, archives, models)
@@ -98,6 +104,7 @@ def render(results: Results, archives: Sequence[str] = (), models: Mapping[str, 
             behind=Markup(behind),  # noqa: S704  (nor in this)
             total=len(results.cells),
             project=addresses(),
+            suites=suites or {},
             static=len(results.cells) <= _STATIC_CELLS,
             bare=len(results.cells) <= _PLAIN_CELLS,
             **_sections(results),

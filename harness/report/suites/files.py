@@ -14,7 +14,6 @@ from harness.record.store import LOGS, RECORDS
 from harness.record.suites import SUITES, SuiteStore, section, sections
 from harness.report.pack import nobody_writes, read_back, remove
 from harness.report.packed import content, twin
-from harness.report.suite_pages import suites_beside, with_suites
 from harness.report.suites.page import render_suite
 from harness.report.suites.results import suite_results, suite_runs
 from harness.report.suites.summary import suite_markdown
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
 
 #: What a record of a model that was run is stamped with.
 _STAMPS = ("engine_version", "via", "harness_version", "when", "run", "model_sha256")
-#: The page of the report.
-_REPORT = "index.html"
 _SUFFIXES = {RECORDS: ".jsonl", LOGS: ".txt"}
 
 
@@ -56,17 +53,7 @@ def build_suite(matrix: Matrix, reports: Path, store: SuiteStore) -> SuiteResult
     if results is not None:
         keep_suite_runs(reports, store.path.name, suite_runs(results))
         _write(reports, store.path.name, results)
-        _link(reports)
     return results
-
-
-def _link(reports: Path) -> None:
-    """Have the page of the report, where there is one, link to the pages of the suites."""
-    path = reports / _REPORT
-    before = path.read_text(encoding="utf-8") if path.is_file() else ""
-    after = with_suites(before, suites_beside(reports))
-    if after != before:
-        write_files(reports, {_REPORT: after.encode()})
 
 
 def absorb_suites(reports: Path, other: Path) -> Iterator[str]:
