@@ -152,7 +152,7 @@ class Variant:
 
     def model_sha256(self) -> str:
         """Return the hash of the model; raises as `model_bytes` does."""
-        return self.build.sha256 if isinstance(self.build, Hashed) else model_sha256(self.model_bytes())
+        return model_sha256(self.model_bytes())
 
     def model_bytes(self) -> bytes:
         """Return the serialised model, the same bytes on every machine; raises HandledError where `build` fails."""
@@ -179,18 +179,6 @@ class Built:
     def __call__(self) -> onnx.ModelProto:
         """Return the model."""
         return onnx.load_model_from_string(self.model)
-
-
-@dataclass(frozen=True)
-class Hashed:
-    """The `build` of a variant whose model is not built, and its hash known."""
-
-    build: Callable[[], onnx.ModelProto]
-    sha256: str
-
-    def __call__(self) -> onnx.ModelProto:
-        """Return the model."""
-        return self.build()
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 
 from harness.cli.common import Project, built, selected
 from harness.errors import HandledError
-from harness.record.runs import LastRun, Planned, stopped
-from harness.report import build_report, settle_report
+from harness.record.runs import Planned, stopped
+from harness.record.staleness import todays
+from harness.report import build_report
 from harness.run.commands import published_lines
-from harness.run.kept_models import Hashes, keep_models, known_models, made_of
-from harness.run.made_of import made_of_project, made_of_report
 from harness.run.reuse import answering, keys_of, recorded_by
 
 if TYPE_CHECKING:
@@ -110,11 +109,11 @@ def cells_of(project: Project, options: argparse.Namespace, planned: Planned | N
     return found
 
 
-@dataclass
+@dataclass(frozen=True)
 class Work:
-    """A run's cells, parted: `reused` have the outcome of an earlier run, `done` one of this run from before its stop.
+    """A run's cells: `reused` have the outcome of an earlier run, `done` one of this run from before its stop.
 
-    The models of `project` are built where a cell is left `todo`, and once `build` was called.
+    The models of `project` are built.
     """
 
     project: Project
@@ -122,53 +121,17 @@ class Work:
     options: argparse.Namespace
     reused: dict[str, Outcome] = field(default_factory=dict)
     done: dict[str, Outcome] = field(default_factory=dict)
-    models: Hashes | None = None
-    is_built: bool = False
-    project_hash: str = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Note what the matrix and the cases are, which somebody may change while they run."""
-        self.project_hash = made_of_project(self.options.matrix, self.options.cases)
-
-    @property
-    def todo(self) -> tuple[Cell, ...]:
-        """Return the cells that are to be run."""
-        found = self.found
-        return tuple(cell for cell in self.cells if cell.id not in found)
 
     @property
     def found(self) -> dict[str, Outcome]:
         """Return the outcomes that there are already, by cell id."""
         return self.reused | self.done
 
-    def build(self) -> None:
-        """Build the models of all cases, once."""
-        if not self.is_built:
-            self.is_built = True
-            before = made_of(self.options.cases)
-            self.project = built(self.project, self.options)
-            known = {cell.id: cell for cell in self.project.cells}
-            self.cells = tuple(known[cell.id] for cell in self.cells if cell.id in known)
-            self.models = keep_models(self.options.cases, self.project.cases, before)
-
-    def look_up(self, store: Store, planned: Planned | None) -> None:
-        """Find the outcomes that there are already, and build the models where cells are left to run."""
-        options = self.options
-        # A node of a cluster is another machine.
-        here = options.executor == "local"
-        cached = here and options.reuse == _CACHED
-        outcomes = tuple(store.outcomes()) if planned or cached else ()
-        if outcomes:
-            self.models = known_models(options.cases)
-            if self.models is None:
-                self.build()
-            models = self.models or {}
-            keys = keys_of(self.cells, models, options.via, ignore_needs=options.ignore_needs) if here else {}
-            if cached:
-                self.reused = answering(self.cells, outcomes, models, keys)
-            if planned:
-                self.done = recorded_by(planned.run, self.cells, outcomes, models, keys)
-                self.reused = {key: each for key, each in self.reused.items() if key not in self.done}
+    @property
+    def todo(self) -> tuple[Cell, ...]:
+        """Return the cells that are to be run."""
+        found = self.found
+        return tuple(cell for cell in self.cells if cell.id not in found)
 
     def lines(self) -> Iterator[str]:
         """Yield what is told of outcomes that were there already."""
@@ -177,19 +140,32 @@ class Work:
         if self.reused:
             yield f"{len(self.reused)} of {len(self.cells)} cells taken from earlier runs; --fresh runs all"
 
-    def report(self, store: Store, planned: Planned) -> None:
-        """Write the report of a run that has come to its end, or let it say what is new where no outcome is."""
-        options = self.options
-        last = LastRun(planned.run, planned.when, len(self.cells), len(self.reused))
+    def report(self, store: Store) -> None:
+        """Write the report on all that the store holds."""
+        matrix = self.project.matrix
+        build_report(matrix, self.project.cases, store, self.options.reports, published_lines(matrix))
 
-        def build() -> None:
-            self.build()
-            matrix = self.project.matrix
-            build_report(matrix, self.project.cases, store, options.reports, published_lines(matrix))
 
-        settle_report(
-            options.reports,
-            last,
-            made_of=lambda: made_of_report(self.project_hash, options.reports),
-            build=build,
-        )
+def work_of(
+    project: Project,
+    cells: tuple[Cell, ...],
+    options: argparse.Namespace,
+    store: Store,
+    planned: Planned | None,
+) -> Work:
+    """Build the models of a project; return the cells of a run with the outcomes that there are already."""
+    project = built(project, options)
+    known = {cell.id: cell for cell in project.cells}
+    cells = tuple(known[cell.id] for cell in cells)
+    # A node of a cluster is another machine.
+    here = options.executor == "local"
+    cached = here and options.reuse == _CACHED
+    outcomes = tuple(store.outcomes()) if planned or cached else ()
+    if not outcomes:
+        return Work(project, cells, options)
+    today = todays(cells)
+    keys = keys_of(cells, today, options.via, ignore_needs=options.ignore_needs) if here else {}
+    done = recorded_by(planned.run, today, outcomes, keys) if planned else {}
+    reused = answering(today, outcomes, keys) if cached else {}
+    reused = {key: each for key, each in reused.items() if key not in done}
+    return Work(project, cells, options, reused, done)

@@ -27,7 +27,7 @@ from harness.cli.common import (
     positive,
     writable,
 )
-from harness.cli.earlier import Work, cells_of, plan_of, planned_run, uncollected
+from harness.cli.earlier import Work, cells_of, plan_of, planned_run, uncollected, work_of
 from harness.cli.earlier import add_arguments as add_reuse
 from harness.cli.here import Here
 from harness.cli.places import own, places
@@ -38,8 +38,6 @@ from harness.errors import HandledError, described
 from harness.judge.cell import Judged, judge_cell
 from harness.record.runs import under_way
 from harness.record.store import Store
-from harness.report import build_report
-from harness.run.commands import published_lines
 from harness.run.provision.pulls import THRESHOLD_VARIABLE
 from harness.run.provision.trust import refuse_unconfined
 from harness.run.slurm import SlurmExecutor
@@ -142,12 +140,12 @@ def _run_cells(options: argparse.Namespace, stopped: Planned | None) -> int:
     reports = writable(options.reports)
     say = printer(_Console(stderr=True))
     say(f"run {planned.run}: {len(cells)} cell(s) on {len({cell.target.name for cell in cells})} target(s)")
-    work = Work(project, cells, options)
     with under_way(reports, planned), Store(reports, run=planned.run) as store:
         if stopped:
             executor.take_over(cells, store)
-        work.look_up(store, stopped)
-        found = work.found
+        # Before any container is started: the models of a case module that hangs take their time here.
+        work = work_of(project, cells, options, store, stopped)
+        cells, found = work.cells, work.found
         judged = {cell.id: judge_cell(cell, found[cell.id]) for cell in cells if cell.id in found}
         if work.todo:
             say(f"{len(work.todo)} of {len(cells)} cells to run")
@@ -156,7 +154,7 @@ def _run_cells(options: argparse.Namespace, stopped: Planned | None) -> int:
             code = _answer([judged[cell.id] for cell in cells if cell.id in judged], required, work)
         finally:
             # It is of all cells that were ever run: whoever ran one need not wait for it to be told of that.
-            work.report(store, planned)
+            work.report(store)
     print(f"report: {options.reports / 'index.html'}")
     return code
 
@@ -164,25 +162,23 @@ def _run_cells(options: argparse.Namespace, stopped: Planned | None) -> int:
 def _run_the_rest(work: Work, store: Store, executor: Executor, judged: dict[str, Judged]) -> None:
     """Run the cells that have no outcome yet; where that breaks off, the report is written all the same."""
     gc.enable()
-    # Before any container is started: the models of a case module that hangs take their time here.
-    work.build()
     try:
         _run(work.todo, store, executor, judged)
     except BaseException:
         recorded = f"{len(judged)} of {len(work.cells)} cells are recorded"
-        _report_what_there_is(work.project, store, work.options, recorded)
+        _report_what_there_is(work, store, recorded)
         raise
 
 
-def _report_what_there_is(project: Project, store: Store, options: argparse.Namespace, recorded: str) -> None:
+def _report_what_there_is(work: Work, store: Store, recorded: str) -> None:
     """Write the report of a run that did not come to its end; what stopped it is told by whoever catches that."""
     try:
-        build_report(project.matrix, project.cases, store, options.reports, published_lines(project.matrix))
+        work.report(store)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  (the run's own trouble is the one to tell)
-        again = shlex.join(["trt-compat", "report", *places(options)])
+        again = shlex.join(["trt-compat", "report", *places(work.options)])
         print(f"{recorded}; no report was written ({described(error)}); {again} shows them", file=sys.stderr)
     else:
-        print(f"{recorded}; report: {options.reports / 'index.html'}", file=sys.stderr)
+        print(f"{recorded}; report: {work.options.reports / 'index.html'}", file=sys.stderr)
 
 
 def _required(project: Project, cells: tuple[Cell, ...], options: argparse.Namespace) -> set[str]:

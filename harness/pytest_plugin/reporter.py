@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import datetime as dt
 import signal
 import subprocess
-import uuid
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -19,7 +17,6 @@ from harness.errors import HandledError, described
 from harness.matrix import load_matrix
 from harness.pytest_plugin.collected import COLLECTED, Terminated
 from harness.pytest_plugin.options import cases_folder, matrix_name, reports_folder
-from harness.record.runs import LastRun
 from harness.record.suites import SUITES
 from harness.text import visible
 
@@ -39,8 +36,6 @@ class Reporter:
         self._terminated = False
         self._announced = False
         self._cells = self._reused = 0
-        self._run = uuid.uuid4().hex[:12]
-        self._when = dt.datetime.now(dt.timezone.utc).isoformat(timespec="milliseconds")
         self._workers: list[subprocess.Popen[bytes]] = []
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
@@ -89,7 +84,6 @@ class Reporter:
     def pytest_testnodeready(self, node: Any) -> None:  # noqa: ANN401
         """Note the process of one of xdist's workers; one on another machine has none here."""
         # Private to execnet, seen with 2.1.2 and xdist 3.8: no event of xdist's tells a worker's process.
-        self._run = str(node.workerinput["testrunuid"])[:12]
         io = node.gateway._io  # noqa: SLF001
         if hasattr(io, "popen"):
             self._workers.append(io.popen)
@@ -104,7 +98,6 @@ class Reporter:
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:
         """Write the report on all that the store holds, once every agent and xdist's workers have ended."""
         if COLLECTED in self._config.stash:
-            self._run = self._config.stash[COLLECTED].id
             self._config.stash[COLLECTED].close()
         yield
         if self._terminated:
@@ -129,24 +122,12 @@ class Reporter:
 
     def _report(self, path: Path, folder: Path) -> None:
         from harness.record.store import Store  # noqa: PLC0415  (as above)
-        from harness.report import build_report, settle_report  # noqa: PLC0415
+        from harness.report import build_report  # noqa: PLC0415
         from harness.run.commands import published_lines  # noqa: PLC0415
-        from harness.run.made_of import made_of_project, made_of_report  # noqa: PLC0415
         from harness.run.prepare_in_child import with_models  # noqa: PLC0415
 
-        known, matrix = load_cases(folder), load_matrix(path)
-        project = made_of_project(path, folder)
-
-        def build() -> None:
-            cases = with_models(known, folder)
-            build_report(matrix, cases, Store(self._folder), self._folder, published_lines(matrix))
-
-        settle_report(
-            self._folder,
-            LastRun(self._run, self._when, self._cells, self._reused),
-            made_of=lambda: made_of_report(project, self._folder),
-            build=build,
-        )
+        matrix, cases = load_matrix(path), with_models(load_cases(folder), folder)
+        build_report(matrix, cases, Store(self._folder), self._folder, published_lines(matrix))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Say where the report is, or why there is none."""

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.pytest_plugin.options import reports_folder
+from harness.record.staleness import todays
 from harness.record.store import Store
 from harness.run.gpus import Gpus
-from harness.run.kept_models import keep_models, known_models, made_of
 from harness.run.local import reap_orphans
 from harness.run.prepare_in_child import PreparedVariants, with_models
 from harness.run.provision import Pulling
@@ -24,11 +24,10 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from harness.case import Variant
+    from harness.case import Case
     from harness.plan import Cell
     from harness.pytest_plugin.collected import Collected
     from harness.record.outcome import Outcome
-    from harness.run.kept_models import Hashes
 
 
 class Run:
@@ -49,8 +48,7 @@ class Run:
         #: What there is already, by target; and by cell in it.
         self._earlier: dict[int, dict[str, Outcome]] = {}
         self._outcomes: tuple[Outcome, ...] | None = None
-        self._models: dict[Path, Hashes] = {}
-        self._variants: dict[Path, dict[tuple[str, str], Variant]] = {}
+        self._built: dict[Path, dict[str, Case]] = {}
 
     def prepare(self, prepared: PreparedVariants) -> None:
         """Take what makes variants ready, where that is not their own `build`."""
@@ -66,31 +64,20 @@ class Run:
                 # What cannot be read is told with the report: pytest catches what a test prints.
                 self._outcomes = tuple(Store(self.store.path, tell=lambda _: None).outcomes())
             cells = [each for each in self._cells if each.target is target] if self._outcomes else []
-            models = self._hashes(folder) if cells else {}
-            keys = keys_of(cells, models, self.via, ignore_needs=self.ignore_needs)
-            self._earlier[id(target)] = answering(cells, self._outcomes, models, keys)
+            cells = [self.built(each, folder) for each in cells]
+            today = todays(cells)
+            keys = keys_of(cells, today, self.via, ignore_needs=self.ignore_needs)
+            self._earlier[id(target)] = answering(today, self._outcomes, keys)
         return self._earlier[id(target)].get(cell.id)
-
-    def _hashes(self, folder: Path) -> Hashes:
-        if folder not in self._models:
-            known = known_models(folder)
-            if known is None:
-                self._build(folder)
-            else:
-                self._models[folder] = known
-        return self._models[folder]
-
-    def _build(self, folder: Path) -> None:
-        before = made_of(folder)
-        cases = with_models(self._cases[folder], folder)
-        self._models[folder] = keep_models(folder, cases, before)
-        self._variants[folder] = {(case.name, variant.name): variant for case in cases for variant in case}
 
     def built(self, cell: Cell, folder: Path) -> Cell:
         """Return a cell with its model built, in a child process; it is `Unbuildable` where that cannot be."""
-        if folder not in self._variants:
-            self._build(folder)
-        return replace(cell, variant=self._variants[folder][cell.case.name, cell.variant.name])
+        if folder not in self._built:
+            cases = with_models(self._cases[folder], folder)
+            self._built[folder] = {case.name: case for case in cases}
+        case = self._built[folder][cell.case.name]
+        variant = next(each for each in case if each.name == cell.variant.name)
+        return replace(cell, case=case, variant=variant)
 
     def runner(self, cell: Cell) -> TargetRunner:
         """Return the runner of the cell's target; the one before is closed."""

@@ -1,7 +1,6 @@
 """What a reports folder keeps of its runs beside their records.
 
 unfinished/<run>.json   what a run set out to do; locked while it is at it, and gone when it has come to its end
-last-run.json           how much of the last run that came to its end was taken from earlier ones
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from harness.record.from_json import decode
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-UNFINISHED, LAST = "unfinished", "last-run.json"
+UNFINISHED = "unfinished"
 
 
 @dataclass(frozen=True)
@@ -33,23 +32,6 @@ class Planned:
     when: str
     cells: tuple[str, ...]
     options: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class LastRun:
-    """The last run that came to its end: how many cells it was of, and how many of these were `reused`.
-
-    `made_of` is a hash of all that the report beside it was made of.
-    """
-
-    run: str
-    when: str
-    cells: int
-    reused: int
-    made_of: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.reused} of {self.cells} cells taken from earlier runs"
 
 
 @contextlib.contextmanager
@@ -65,7 +47,9 @@ def under_way(reports: Path, planned: Planned) -> Iterator[None]:
             os.write(handle, json.dumps(dataclasses.asdict(planned)).encode())
             os.fsync(handle)
     except OSError as error:
-        raise _unwritten(path, error) from error
+        # A full disk is the machine's trouble, a folder that is not one's own the user's.
+        kind = InfraError if error.errno in SHORT_OF else HandledError
+        raise kind(f"{path}: cannot be written ({error.strerror})") from error
     try:
         yield
         path.unlink(missing_ok=True)
@@ -77,12 +61,6 @@ def under_way(reports: Path, planned: Planned) -> Iterator[None]:
             path.parent.rmdir()
     finally:
         os.close(handle)
-
-
-def _unwritten(path: Path, error: OSError) -> Exception:
-    """Return what to raise: a full disk is the machine's trouble, a folder that is not one's own the user's."""
-    kind = InfraError if error.errno in SHORT_OF else HandledError
-    return kind(f"{path}: cannot be written ({error.strerror})")
 
 
 def stopped(reports: Path) -> Planned:
@@ -129,22 +107,3 @@ def _locked(path: Path, flags: int = 0) -> int | None:
         # A file system without locks: who goes on there is to know that nobody else does.
         return handle
     return handle
-
-
-def read_last(reports: Path) -> LastRun | None:
-    """Return the last run of a reports folder; None where none is kept that can be read."""
-    try:
-        return decode(LastRun, parse_json(read_text(reports / LAST, SMALL)))
-    except (OSError, ValueError, TypeError):
-        return None
-
-
-def keep_last(reports: Path, last: LastRun) -> None:
-    """Keep a run as the last one."""
-    path = reports / LAST
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        temporary.write_text(json.dumps(dataclasses.asdict(last)) + "\n", encoding="utf-8")
-        temporary.replace(path)
-    except OSError as error:
-        raise _unwritten(path, error) from error

@@ -4,14 +4,13 @@ from harness.report.model import Results
 from harness.report.pack import pack_report
 from harness.report.results import assemble
 from harness.report.verify import verify_report
-from harness.report.writer import build_report, settle_report, write_pages, write_report
+from harness.report.writer import build_report, write_pages, write_report
 
 __all__ = [
     "Results",
     "assemble",
     "build_report",
     "pack_report",
-    "settle_report",
     "verify_report",
     "write_pages",
     "write_report",

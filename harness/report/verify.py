@@ -14,8 +14,6 @@ from harness.errors import HandledError
 from harness.history import FOLDER, read_history
 from harness.history.runs import MOST_SAMPLES, keepable, missing
 from harness.plan import all_cells
-from harness.record.runs import read_last
-from harness.report.last_run import with_last_run
 from harness.report.packed import archived, content, is_packed, published, results_file
 from harness.report.page.data import unpacked
 from harness.report.results import recorded, results_of, run_records
@@ -54,7 +52,6 @@ def verify_report(
     packed = is_packed(folder)
     results, models = results_of(found, read_history(store.path)), model_files(found.models)
     texts = report_texts(results, archived(folder, packed=packed), models, suites_beside(folder))
-    texts = texts if packed else with_last_run(texts, read_last(folder))
     files = {name: text.encode() for name, text in texts.items()} | models
     again = f"`trt-compat {'pack' if packed else 'report'}`"
     for name, path, there in published(folder, files):

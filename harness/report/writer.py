@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +12,9 @@ from harness.errors import SHORT_OF, HandledError, InfraError
 from harness.history import read_history, update_history
 from harness.record.archive import archive_of
 from harness.record.from_json import fields_of
-from harness.record.runs import keep_last, read_last
 from harness.report.exports.csv_table import table
 from harness.report.exports.markdown import summary
 from harness.report.further import FURTHER, further_text
-from harness.report.last_run import renewed, with_last_run
 from harness.report.packed import MODELS, PACKABLE, archived, twin
 from harness.report.page.html import render
 from harness.report.page.own_pages import own_pages
@@ -26,11 +22,10 @@ from harness.report.results import recorded, results_of, run_records
 from harness.report.suite_pages import suites_beside
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from harness.case import Case
     from harness.matrix import Matrix
-    from harness.record.runs import LastRun
     from harness.record.store import Store
     from harness.report.model import Results
     from harness.report.results import Commands, Models
@@ -63,7 +58,6 @@ def write_report(
     where the folder cannot be written, InfraError where its disk is full.
     """
     texts = report_texts(results, archived(folder, packed=False), models, suites_beside(folder))
-    texts = with_last_run(texts, read_last(folder))
     written = write_files(folder, {name: text.encode() for name, text in texts.items()} | dict(models or {}))
     packed = [archive_of(folder / MODELS), *(twin(folder / name) for name in PACKABLE)]
     for left in {*(folder / MODELS).glob("*.onnx"), *packed} - set(written):
@@ -75,25 +69,6 @@ def write_report(
 def write_pages(results: Results, folder: Path) -> tuple[Path, ...]:
     """Write a page for each error and each case beside the report in a folder; raises as `write_report`."""
     return write_files(folder, {name: text.encode() for name, text in own_pages(results).items()})
-
-
-def settle_report(
-    folder: Path, last: LastRun, *, made_of: Callable[[], tuple[str, str]], build: Callable[[], object]
-) -> None:
-    """Have the report of a run that has come to its end built; where it is as it would be, let it only tell of the run.
-
-    `made_of` gives a hash of all that the report is made of, and one of what it leaves. What is recorded or saved while
-    it is built is not in it: the next run builds it again.
-    """
-    before, (made, left) = read_last(folder), made_of()
-    if before and before.made_of == f"{made} {left}":
-        keep_last(folder, replace(last, made_of=before.made_of))
-        with contextlib.suppress(HandledError):
-            write_files(folder, {name: text.encode() for name, text in renewed(folder).items()})
-            return
-    keep_last(folder, last)
-    build()
-    keep_last(folder, replace(last, made_of=f"{made} {made_of()[1]}"))
 
 
 def write_files(folder: Path, files: Mapping[str, bytes]) -> tuple[Path, ...]:

@@ -22,8 +22,6 @@ from harness.run.provision.model import UNKNOWN
 from harness.run.transport.process import HEEDED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from harness.case.model import Recipe, Variant
     from harness.matrix import Target
     from harness.plan import Cell
@@ -73,17 +71,12 @@ def code() -> str:
         *_TOP.glob("*.py"),
         *(path for room in _ROOMS for kind in kinds for path in (_TOP / room).rglob(kind)),
     ]
-    return _sha256([hash_of_files(_TOP, files), sys.version, *map(_version, _LIBRARIES)])
-
-
-def hash_of_files(top: Path, paths: Iterable[Path]) -> str:
-    """Return a hash of the names and the content of files in a folder."""
     digest = hashlib.sha256()
-    for path in sorted(paths):
+    for path in sorted(files):
         data = path.read_bytes()
-        digest.update(f"{path.relative_to(top)} {len(data)}\n".encode())
+        digest.update(f"{path.relative_to(_TOP)} {len(data)}\n".encode())
         digest.update(data)
-    return digest.hexdigest()
+    return _sha256([digest.hexdigest(), sys.version, *map(_version, _LIBRARIES)])
 
 
 @functools.cache

@@ -2,58 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from harness.case.model import Hashed, Unbuildable
 from harness.errors import HandledError, InfraError
 from harness.plan import inapplicable_because
 from harness.record.outcome import OTHERS
 from harness.record.speaking import speaking
-from harness.record.staleness import Today
-from harness.run.key import cell_key, place_of, placed_in, recipe_sha256
+from harness.run.key import cell_key, place_of, placed_in
 from harness.run.provision import NotMade, Unavailable, can_run, host_of, look_at_host, prepare
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
-    from harness.case import Case, Variant
     from harness.matrix import Target
     from harness.plan import Cell
     from harness.record.outcome import Outcome
-    from harness.run.kept_models import Hashes
+    from harness.record.staleness import Today
     from harness.run.provision import Host, Via
 
 
 def keys_of(
-    cells: Iterable[Cell], models: Hashes, via: Via = "auto", *, ignore_needs: bool = False
+    cells: Iterable[Cell], today: Mapping[str, Today], via: Via = "auto", *, ignore_needs: bool = False
 ) -> dict[str, str]:
     """Return the keys that cells would be recorded under if they were run now, by cell id; "" where nobody can say.
 
-    This machine is looked at, and nothing is made, pulled or started.
+    Their models are built. This machine is looked at, and nothing is made, pulled or started.
     """
-    known, found = _Places(via, ignore_needs=ignore_needs), {}
-    cases: dict[int, Case] = {}
-    for cell in cells:
-        if id(cell.case) not in cases:
-            cases[id(cell.case)] = _hashed(cell.case, models)
-        # No model is built, which may take any time.
-        case = cases[id(cell.case)]
-        variant = next(each for each in case if each.name == cell.variant.name)
-        reason = inapplicable_because(replace(cell, case=case, variant=variant))
-        sha256 = models.get((cell.case.name, cell.variant.name), "")
-        found[cell.id] = cell_key(cell, sha256, known.of(cell.target, reason))
-    return found
-
-
-def _hashed(case: Case, models: Hashes) -> Case:
-    """Return a case whose models are known by their hashes."""
-
-    def build(variant: Variant) -> Hashed | Unbuildable:
-        sha256 = models.get((case.name, variant.name))
-        return Hashed(variant.build, sha256) if sha256 else Unbuildable("its hash is not known")
-
-    return replace(case, variants=tuple(replace(variant, build=build(variant)) for variant in case))
+    places = _Places(via, ignore_needs=ignore_needs)
+    return {
+        cell.id: cell_key(
+            cell, today[cell.id].model_sha256, places.of(cell.target, inapplicable_because(cell))
+        )
+        for cell in cells
+    }
 
 
 class _Places:
@@ -86,14 +67,13 @@ class _Places:
 
 
 def answering(
-    cells: Sequence[Cell], outcomes: Iterable[Outcome], models: Hashes, keys: Mapping[str, str]
+    today: Mapping[str, Today], outcomes: Iterable[Outcome], keys: Mapping[str, str]
 ) -> dict[str, Outcome]:
     """Return the outcomes that need not be made anew, by cell id: the latest of today's key.
 
     One in which an engine took part must speak for its cell, as it would if it were made anew. What was timed beside
     others on its GPU is none, nor is what somebody else sent in, nor an infra_error.
     """
-    today = _today(cells, models)
     mine = [each for each in outcomes if each.cell in today]
     speaks = speaking(mine, lambda each: bool(today[each.cell].stale_because(each)))
     found: dict[str, Outcome] = {}
@@ -108,10 +88,9 @@ def answering(
 
 
 def recorded_by(
-    run: str, cells: Sequence[Cell], outcomes: Iterable[Outcome], models: Hashes, keys: Mapping[str, str]
+    run: str, today: Mapping[str, Today], outcomes: Iterable[Outcome], keys: Mapping[str, str]
 ) -> dict[str, Outcome]:
     """Return what a run has recorded of cells, by cell id, without an infra_error and what has changed since."""
-    today = _today(cells, models)
     return {
         each.cell: each
         for each in outcomes
@@ -121,13 +100,6 @@ def recorded_by(
         and not today[each.cell].stale_because(each)
         and (each.key == keys.get(each.cell) or "" in {each.key, keys.get(each.cell, "")})
     }
-
-
-def _today(cells: Iterable[Cell], models: Hashes) -> dict[str, Today]:
-    def model(cell: Cell) -> str:
-        return models.get((cell.case.name, cell.variant.name), "")
-
-    return {cell.id: Today(model(cell), recipe_sha256(cell.variant), cell.target, "") for cell in cells}
 
 
 def _may_answer(outcome: Outcome, key: str) -> bool:

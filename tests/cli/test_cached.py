@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +16,14 @@ from harness.errors import HandledError
 from harness.matrix import Target
 from harness.plan import Cell
 from harness.record.outcome import Outcome
+from harness.record.staleness import Today
 from harness.record.store import Store
-from harness.report import build_report
 from harness.run import retry
-from harness.run.kept_models import Hashes
 from harness.run.prepare_in_child import PreparedVariants
-from harness.run.provision.cache import CACHE_VARIABLE
 from tests.cli import project
 from tests.cli.test_run import Scripted
+
+pytestmark = pytest.mark.usefixtures("toy")
 
 #: Cells of the toy project that the scripted engine knows.
 MINE = "relu or foreign"
@@ -61,14 +61,13 @@ def key_of(cell: Cell, model: str) -> str:
     return f"{cell.id} {model}"
 
 
-def keys_of(cells: tuple[Cell, ...], models: Hashes, *_: Any, **__: Any) -> dict[str, str]:
-    return {cell.id: key_of(cell, models.get((cell.case.name, cell.variant.name), "")) for cell in cells}
+def keys_of(cells: tuple[Cell, ...], today: Mapping[str, Today], *_: Any, **__: Any) -> dict[str, str]:
+    return {cell.id: key_of(cell, today[cell.id].model_sha256) for cell in cells}
 
 
 @pytest.fixture
-def engine(toy: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
+def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
     made = Engine()
-    monkeypatch.setenv(CACHE_VARIABLE, str(toy.parent / "cache"))
     monkeypatch.setattr(here, "TargetRunner", made.runner)
     monkeypatch.setattr(earlier, "keys_of", keys_of)
     return made
@@ -85,12 +84,11 @@ BOTH = ["toy[foreign]-ort131", "toy[relu]-ort131"]
 
 
 @pytest.mark.unit
-def test_what_is_recorded_is_taken_and_the_report_says_so(
+def test_what_is_recorded_is_taken_and_the_run_says_so(
     engine: Engine, toy: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert ran(engine) == BOTH
     first = json.loads((toy / "reports" / "results.json").read_text())
-    assert first["last_run"]["reused"] == 0
     capsys.readouterr()
     for _ in range(2):
         assert ran(engine) == []
@@ -99,16 +97,11 @@ def test_what_is_recorded_is_taken_and_the_report_says_so(
         assert re.fullmatch(r"run [0-9a-f]{12}: 2 cell\(s\) on 1 target\(s\)\n", said.err), "nothing was run"
     reports = toy / "reports"
     second = json.loads((reports / "results.json").read_text())
-    assert {key: second["last_run"][key] for key in ("cells", "reused")} == {"cells": 2, "reused": 2}
-    assert second["cells"] == first["cells"]
-    told = "Last run: 2 of 2 cells taken from earlier runs."
-    assert (reports / "index.html").read_text().count(told) == 1
-    assert (reports / "summary.md").read_text().count(told) == 1
+    assert second == first
     assert len(list((reports / "history").iterdir())) == 1, "no new sample"
     assert len(list(Store(reports).outcomes())) == 2
     assert main(["verify"]) == 0
     assert ran(engine, "--fresh") == BOTH
-    assert told not in (reports / "index.html").read_text()
     assert len(list((reports / "history").iterdir())) == 2
 
 
@@ -136,7 +129,7 @@ def test_a_changed_case_runs_its_cells_alone(engine: Engine, toy: Path) -> None:
 
 
 @pytest.mark.unit
-def test_a_report_that_would_be_another_is_written_again(engine: Engine, toy: Path) -> None:
+def test_the_report_is_written_though_nothing_is_run(engine: Engine, toy: Path) -> None:
     """A claim changed, a file is gone, the matrix says something else: none of it runs a cell."""
     page, results = toy / "reports" / "index.html", toy / "reports" / "results.json"
     ran(engine)
@@ -151,29 +144,6 @@ def test_a_report_that_would_be_another_is_written_again(engine: Engine, toy: Pa
     assert ran(engine) == []
     assert '"grade":"measured"' in results.read_text()
     assert main(["verify"]) == 0
-
-
-@pytest.mark.unit
-@pytest.mark.parametrize("when", ["run", "report"])
-def test_what_is_saved_meanwhile_is_in_the_next_report(
-    engine: Engine, toy: Path, monkeypatch: pytest.MonkeyPatch, when: str
-) -> None:
-    def save() -> dict[str, Any]:
-        text = (toy / "matrix.yaml").read_text()
-        (toy / "matrix.yaml").write_text(text.replace("  ort131:\n", "  ort131:\n    label: Another label\n"))
-        return {}
-
-    if when == "run":
-        engine.fields["toy[relu]-ort131"] = save
-        ran(engine)
-    else:
-        with monkeypatch.context() as patch:
-            patch.setattr(earlier, "build_report", lambda *words: (save(), build_report(*words)))
-            ran(engine)
-    page = toy / "reports" / "index.html"
-    assert "Another label" not in page.read_text()
-    assert ran(engine) == []
-    assert "Another label" in page.read_text()
 
 
 @pytest.mark.unit
@@ -273,7 +243,6 @@ def test_what_was_not_made_ready_is_made_anew_when_it_is_tried_again(
 
 @pytest.mark.unit
 @pytest.mark.parametrize("words", [["-k", "relu"], ["--target", "ort131"], ["--suite", "onnx-node"]])
-@pytest.mark.usefixtures("toy")
 def test_a_run_to_go_on_with_has_its_own_selection(
     capsys: pytest.CaptureFixture[str], words: list[str]
 ) -> None:
@@ -282,7 +251,6 @@ def test_a_run_to_go_on_with_has_its_own_selection(
 
 
 @pytest.mark.unit
-@pytest.mark.usefixtures("toy")
 def test_one_of_the_three_is_chosen(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--fresh", "--resume"]) == 2
     assert "not allowed with" in capsys.readouterr().err

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import HandledError
-from harness.record.runs import LastRun, Planned, keep_last, read_last, stopped, under_way
+from harness.record.runs import Planned, stopped, under_way
 
 pytestmark = pytest.mark.unit
 
@@ -73,13 +73,3 @@ def test_what_is_no_plan_is_none(tmp_path: Path, text: str) -> None:
     os.mkfifo(path.with_name("pipe.json"))
     with pytest.raises(HandledError, match="no unfinished run"):
         stopped(tmp_path)
-
-
-def test_the_last_run_is_kept(tmp_path: Path) -> None:
-    assert read_last(tmp_path) is None
-    keep_last(tmp_path, LastRun("a1", "2026", 4, 3))
-    found = read_last(tmp_path)
-    assert found == LastRun("a1", "2026", 4, 3)
-    assert str(found) == "3 of 4 cells taken from earlier runs"
-    (tmp_path / "last-run.json").write_text("{")
-    assert read_last(tmp_path) is None

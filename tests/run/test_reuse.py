@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness.case import model_sha256
 from harness.plan import all_cells
 from harness.record.outcome import OTHERS, Latency, Outcome
-from harness.run import kept_models, reuse
-from harness.run.prepare_in_child import with_models
+from harness.record.staleness import todays
+from harness.run import reuse
 from harness.run.provision import Environment, Host, NotMade
-from harness.run.provision.cache import CACHE_VARIABLE
 from harness.run.reuse import answering, keys_of, recorded_by
-from tests.cli import project
 from tests.report import factory
 
 pytestmark = pytest.mark.unit
 
 CELLS = all_cells(factory.matrix(), (factory.case(),))
 CELL = next(cell for cell in CELLS if cell.id == "conv_silu[qdq]-ort131")
-MODELS = {(CELL.case.name, CELL.variant.name): model_sha256(CELL.variant.model_bytes())}
+TODAY = todays(CELLS)
+MINE = {CELL.id: TODAY[CELL.id]}
 KEYS = {CELL.id: "today"}
 
 
@@ -31,7 +28,7 @@ def outcome(key: str = "today", when: str = "2026-01-01", state: Any = "done", *
     """Return an outcome of the cell as it is today."""
     plain = Outcome.blank(CELL, state, "" if state == "done" else "why")
     hashes: dict[str, Any] = {
-        "model_sha256": MODELS[CELL.case.name, CELL.variant.name],
+        "model_sha256": MINE[CELL.id].model_sha256,
         "recipe_sha256": CELL.variant.recipe.sha256(),
         "engine_version": CELL.target.version,
         "when": when,
@@ -42,7 +39,7 @@ def outcome(key: str = "today", when: str = "2026-01-01", state: Any = "done", *
 
 
 def answer(*outcomes: Outcome, keys: dict[str, str] = KEYS) -> Outcome | None:
-    return answering([CELL], outcomes, MODELS, keys).get(CELL.id)
+    return answering(MINE, outcomes, keys).get(CELL.id)
 
 
 def test_the_latest_outcome_of_todays_key_answers() -> None:
@@ -88,7 +85,7 @@ def test_a_run_that_was_stopped_has_what_it_recorded_itself() -> None:
     mine, other = outcome(), outcome(stamps={"run": "b"})
 
     def recorded(*outcomes: Outcome, keys: dict[str, str] = KEYS) -> dict[str, Outcome]:
-        return recorded_by("a", [CELL], outcomes, MODELS, keys)
+        return recorded_by("a", MINE, outcomes, keys)
 
     assert recorded(mine, other) == {CELL.id: mine}
     assert recorded(other) == {}
@@ -109,11 +106,11 @@ def test_keys_are_those_of_what_would_be_used_and_nothing_is_made(monkeypatch: p
     monkeypatch.setattr(reuse, "look_at_host", lambda: Host("amd64"))
     monkeypatch.setattr(reuse, "prepare", refuse)
     cells = [cell for cell in CELLS if cell.variant is CELL.variant]
-    found = keys_of(cells, MODELS)
+    found = keys_of(cells, TODAY)
     assert found["conv_silu[qdq]-trt86"], "it needs a GPU"
     assert found["conv_silu[qdq]-rtx17"] == ""
     monkeypatch.setattr(reuse, "look_at_host", lambda: Host("amd64", gpu_reason="another reason"))
-    assert keys_of(cells, MODELS)["conv_silu[qdq]-trt86"] != found["conv_silu[qdq]-trt86"]
+    assert keys_of(cells, TODAY)["conv_silu[qdq]-trt86"] != found["conv_silu[qdq]-trt86"]
 
 
 def test_an_untrusted_case_has_a_place_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,69 +119,10 @@ def test_an_untrusted_case_has_a_place_of_its_own(monkeypatch: pytest.MonkeyPatc
     confined = replace(cell, target=replace(cell.target, untrusted=True))
     monkeypatch.setattr(reuse, "look_at_host", lambda: Host("amd64"))
     monkeypatch.setattr(reuse, "prepare", lambda *_, **__: Environment("docker", "ort131", "python3", "i"))
-    there = [keys_of([each], MODELS)[cell.id] for each in (cell, confined)]
+    there = [keys_of([each], TODAY)[cell.id] for each in (cell, confined)]
     assert there[0] != there[1]
     monkeypatch.setattr(reuse, "cell_key", lambda _, __, place: place)
     trusted = replace(cell, id="trusted")
-    both = keys_of([trusted, replace(confined, id="confined")], MODELS)
+    cells = [trusted, replace(confined, id="confined")]
+    both = keys_of(cells, todays(cells))
     assert both["trusted"] != both["confined"]
-
-
-class TestKeptModels:
-    @pytest.fixture
-    def folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-        monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
-        return project.make(tmp_path / "project") / "cases"
-
-    def test_hashes_are_kept_until_something_changes(self, folder: Path) -> None:
-        from harness.case import load_cases
-
-        assert kept_models.known_models(folder) is None
-        cases = with_models(load_cases(folder), folder)
-        kept = kept_models.keep_models(folder, cases, kept_models.made_of(folder))
-        assert kept[cases[0].name, "relu"] == model_sha256(cases[0].variants[0].model_bytes())
-        assert kept_models.known_models(folder) == kept
-        (folder / "measured.yaml").write_text("schema: 1\n")
-        assert kept_models.known_models(folder) == kept, "a claim is no part of a model"
-        (folder / "weights.npz").write_bytes(b"1")
-        assert kept_models.known_models(folder) is None, "a module may read what is beside it"
-
-    def test_what_is_saved_while_models_are_built_is_in_none_of_them(self, folder: Path) -> None:
-        before = kept_models.made_of(folder)
-        (folder / "toy.py").write_text((folder / "toy.py").read_text() + "\n# saved meanwhile\n")
-        kept_models.keep_models(folder, (), before)
-        assert kept_models.known_models(folder) is None
-
-    def test_what_an_editor_leaves_is_no_part_of_a_case(self, folder: Path) -> None:
-        kept_models.keep_models(folder, (), kept_models.made_of(folder))
-        (folder / ".#toy.py").symlink_to("somebody@elsewhere.1:2")
-        assert kept_models.known_models(folder) == {}
-        (folder / "gone.py").symlink_to("nowhere.py")
-        assert kept_models.known_models(folder) is None, "what cannot be read is something else than nothing"
-        kept_models.keep_models(folder, (), kept_models.made_of(folder))
-        assert kept_models.known_models(folder) == {}
-
-    @pytest.mark.parametrize("text", ["", "{", "[]", '{"made_of": 1}', "[" * 100_000])
-    def test_a_damaged_file_is_none(self, folder: Path, text: str) -> None:
-        kept_models.keep_models(folder, (), kept_models.made_of(folder))
-        (path,) = (folder.parents[1] / "cache" / "models").glob("*.json")
-        path.write_text(text)
-        assert kept_models.known_models(folder) is None
-
-    def test_a_module_from_elsewhere_counts(
-        self, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        import sys
-        import types
-
-        kept_models.keep_models(folder, (), kept_models.made_of(folder))
-        assert kept_models.known_models(folder) == {}
-        helper = tmp_path / "helper.py"
-        helper.write_text("WIDTH = 1\n")
-        module = types.ModuleType("helper")
-        module.__file__ = str(helper)
-        monkeypatch.setitem(sys.modules, "helper", module)
-        kept_models.keep_models(folder, (), kept_models.made_of(folder))
-        assert kept_models.known_models(folder) == {}
-        helper.write_text("WIDTH = 2\n")
-        assert kept_models.known_models(folder) is None

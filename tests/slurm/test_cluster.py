@@ -29,7 +29,6 @@ SLURM = ("--executor", "slurm", "--via", "venv")
 #: What two runs of the same cells cannot agree in.
 STAMPS_AND_TIMES = {
     "first_seen",
-    "last_run",
     "latency_ms",
     "log_sha256",
     "medians_ms",
