@@ -1,7 +1,7 @@
 """What a case module imports: frozen data, the ONNX graph builder and shared `links`; with loader and checks."""
 
 from harness.case.check import check_variant
-from harness.case.claims import Expectation, Kind, Level, Link
+from harness.case.claims import Expectation, Kind, Level, Link, Scope
 from harness.case.data import Data
 from harness.case.graph import Graph, Quantiser
 from harness.case.model import (
@@ -35,6 +35,7 @@ __all__ = [
     "Quantiser",
     "Recipe",
     "Role",
+    "Scope",
     "Typing",
     "Variant",
     "check_variant",

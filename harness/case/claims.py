@@ -30,6 +30,9 @@ class Link:
 Kind = Literal["users", "nvidia", "source", "summary"]
 #: What a claim is about, where it says so: that the engine builds, runs, gives the right numbers, keeps the precision.
 Level = Literal["builds", "runs", "right numbers", "precision"]
+#: How near a claim is to its variant: made of this graph; of a whole model, of which the graph is our reduction; of
+#: something alike, which gives no cell its class and is a line in the panel.
+Scope = Literal["graph", "model", "sibling"]
 #: "7.5"
 CAPABILITY = re.compile(r"[0-9]{1,2}\.[0-9]")
 #: The levels that a claim may name, by its class; the level of any other class goes without saying.
@@ -44,23 +47,26 @@ _KINDS: dict[Kind | None, str] = {
     "source": "reported by source code",
     "summary": "reported in a summary",
 }
+_SCOPES: dict[Scope, str] = {"graph": "", "model": "a whole model", "sibling": "something alike"}
 
 
 @dataclass(frozen=True)
 class Expectation:
     """A claim about a variant: on these versions of this engine, on this platform, it ends in this class.
 
-    `versions` is a version specifier such as ">=8.6,<10.2" ("" is every version). `platform` is matched against
+    `versions` is a version specifier such as ">=8.6,<10.2" ("" is every version), no wider than the source; None is a
+    source that names no version: it stands in no column, only with the row. `platform` is matched against
     the target's platform, "linux/amd64", "linux/arm64" or "jetson"; None is every platform. `compute_capability` is
     that of the GPUs that it is about ("7.5"), None is every GPU; `product` is the GPU that a measured one was measured
     on. `signature` is the diagnosis id that goes with a failure, where known. A measured one has no source but the
     measurement, which its note names; a reported one has the source and its `kind`, a guess a source or a note that
     says what it is guessed from. `targets` names the targets that it is about, () is every one; `level` says what
-    it is about where its class leaves that open.
+    it is about where its class leaves that open. `of` is what the source tells that the column does not, and is printed
+    with the claim: "8.6.11, Quadro T2000".
     """
 
     outcome: Class
-    versions: str
+    versions: str | None
     source: Link | None
     grade: Grade
     note: str = ""
@@ -72,14 +78,16 @@ class Expectation:
     level: Level | None = None
     compute_capability: str | None = None
     product: str = ""
+    scope: Scope = "graph"
+    of: str = ""
 
     def __post_init__(self) -> None:
         check_types(self)
-        fault = self._fault() or self._level_fault()
+        fault = self._fault() or self._scope_fault() or self._level_fault()
         if fault:
             raise ValueError(f"expectation {self.outcome} on {self.versions!r}: {fault}")
         try:
-            SpecifierSet(self.versions)
+            SpecifierSet(self.versions or "")
         except InvalidSpecifier as error:
             raise ValueError(
                 f'expectation versions {self.versions!r}: not a version specifier (write ">=8.6,<10.2")'
@@ -89,10 +97,12 @@ class Expectation:
     def reported(  # noqa: PLR0913  (the parts of a claim)
         cls,
         outcome: Class,
-        versions: str,
+        versions: str | None,
         link: Link,
         kind: Kind = "users",
         *,
+        scope: Scope = "graph",
+        of: str = "",
         level: Level | None = None,
         note: str = "",
         platform: str | None = None,
@@ -103,9 +113,8 @@ class Expectation:
     ) -> Expectation:
         """Return a claim that somebody makes; `link` is where it was read."""
         where = (engine, platform, targets)
-        return cls(
-            outcome, versions, link, Grade.REPORTED, note, *where, signature, kind, level, compute_capability
-        )
+        about = (outcome, versions, link, Grade.REPORTED, note)
+        return cls(*about, *where, signature, kind, level, compute_capability, scope=scope, of=of)
 
     @classmethod
     def guessed(  # noqa: PLR0913  (the parts of a claim)
@@ -130,14 +139,31 @@ class Expectation:
 
     @property
     def graded(self) -> str:
-        """Return the grade for readers, with who reported it."""
-        return _KINDS.get(self.kind, str(self.grade))
+        """Return the grade for readers, with who reported it and of what."""
+        of = ", ".join(filter(None, (_SCOPES[self.scope], self.of)))
+        return f"{_KINDS.get(self.kind, str(self.grade))}{f' of {of}' if of else ''}"
+
+    @property
+    def on_versions(self) -> str:
+        """Return the versions for readers."""
+        return "of no version that is named" if self.versions is None else self.versions or "of every version"
+
+    @property
+    def stands(self) -> bool:
+        """Tell whether it may stand in a column: of this graph or its whole model, and of versions that are named."""
+        return self.scope != "sibling" and self.versions is not None
 
     def _level_fault(self) -> str:
         may = _LEVELS.get(self.outcome, ())
         if self.level is None or self.level in may:
             return ""
         return f"its class has no level {self.level!r}; it may name {', '.join(may) or 'none'}"
+
+    def _scope_fault(self) -> str:
+        plain = self.scope == "graph" and not self.of and self.versions is not None
+        if plain or self.grade is Grade.REPORTED:
+            return ""
+        return "only a reported claim has a scope, says what it is of, or may name no version"
 
     def _fault(self) -> str:
         """Return what a claim of this grade lacks or may not have; "" where nothing."""
@@ -162,9 +188,10 @@ class Expectation:
         platform: str,
         compute_capability: str | None = None,
     ) -> bool:
-        """Tell whether the claim is about this target, on a GPU of this compute capability.
+        """Tell whether the claim is about this target, on a GPU of this compute capability; of no version, about none.
 
-        None is any GPU, as of a cell that was not run; "" is none, of which a claim about a GPU says nothing.
+        A compute capability of None is any GPU, as of a cell that was not run; "" is none, of which a claim about a GPU
+        says nothing.
         """
         if self.engine is not engine or (self.targets and target not in self.targets):
             return False
@@ -174,5 +201,5 @@ class Expectation:
 
 
 @functools.cache
-def _contains(versions: str, version: str) -> bool:
-    return SpecifierSet(versions).contains(version, prereleases=True)
+def _contains(versions: str | None, version: str) -> bool:
+    return versions is not None and SpecifierSet(versions).contains(version, prereleases=True)

@@ -164,7 +164,7 @@ def _graded(claim: Expectation) -> str:
 def _range(claim: Expectation) -> str:
     where = f", {claim.platform}" if claim.platform else ""
     gpu = f", compute capability {claim.compute_capability}" if claim.compute_capability else ""
-    return f"{claim.engine} {claim.versions or 'every version'}{where}{gpu}"
+    return f"{claim.engine} {claim.on_versions}{where}{gpu}"
 
 
 def _show_result(cell: Cell, outcome: Outcome, *, stale: str) -> None:

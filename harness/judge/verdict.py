@@ -8,10 +8,10 @@ A build that needs a GPU is held only against what was seen on a machine without
 that it builds had one. An engine that was only built, and is known elsewhere not to run or to give wrong numbers, is
 `fails_when_run`: it is no failure that shows here, and no engine to rely on.
 
-When several claims cover a target the surest one is judged: measured before reported, a summary after other reports,
-before guessed; among equals the first in the variant's list. A guess that is contradicted is a guess that was wrong,
-never a regression. Nor is a precision that was lost by what the graph asks for, where a source claims the cell and
-nobody wished for that precision.
+When several claims cover a target the surest one is judged: measured before reported, one of the graph before one of
+a whole model, a summary after other reports, before guessed; among equals the first in the variant's list. A guess that
+is contradicted is a guess that was wrong, never a regression. Nor is a precision that was lost by what the graph asks
+for, where a source claims the cell and nobody wished for that precision.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def surest(expectations: Sequence[Expectation]) -> Expectation | None:
     """Return the claim that is judged, or None."""
     return min(
         expectations,
-        key=lambda claim: (_SUREST.index(claim.grade), claim.kind == "summary"),
+        key=lambda claim: (_SUREST.index(claim.grade), claim.scope == "model", claim.kind == "summary"),
         default=None,
     )
 

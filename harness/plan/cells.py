@@ -60,8 +60,9 @@ def series(target: Target) -> tuple[object, ...]:
 
 
 def claims_about(cell: Cell, compute_capability: str | None = None) -> tuple[Expectation, ...]:
-    """Return the claims about this cell on a GPU of this compute capability; None is any, "" is none.
+    """Return the claims that stand in this cell on a GPU of this compute capability; None is any, "" is none.
 
+    One of something alike stands in none, nor does one of a source that names no version.
     Where it is either, the GPU generation that the target builds for counts, if it declares one. That a build needs a
     GPU says nothing where there is one.
     """
@@ -69,7 +70,8 @@ def claims_about(cell: Cell, compute_capability: str | None = None) -> tuple[Exp
     return tuple(
         expectation
         for expectation in cell.variant.expectations
-        if not (compute_capability and expectation.outcome is Class.NEEDS_GPU_TO_BUILD)
+        if expectation.stands
+        and not (compute_capability and expectation.outcome is Class.NEEDS_GPU_TO_BUILD)
         and expectation.covers(
             target=target.name,
             engine=target.engine,
@@ -97,15 +99,19 @@ def failed_before(cell: Cell, compute_capability: str | None = None) -> str:
     ]
     if not found:
         return ""
-    last = max(found, key=lambda claim: Version(claim.versions.removeprefix("==")))
+    last = max(found, key=_measured_on)
     return f"{last.note} to {to_do(last.outcome)}"
 
 
 def _shows_failure(claim: Expectation, cell: Cell) -> bool:
     if claim.grade is not Grade.MEASURED or claim.outcome in SHOWS_NO_FAILURE:
         return False
-    if not claim.versions.startswith("==") or claim.engine is not cell.target.engine:
+    if not (claim.versions or "").startswith("==") or claim.engine is not cell.target.engine:
         return False
     if {cell.target.name, *cell.earlier}.isdisjoint(claim.targets):
         return False
-    return Version(claim.versions.removeprefix("==")) <= Version(cell.target.version)
+    return _measured_on(claim) <= Version(cell.target.version)
+
+
+def _measured_on(claim: Expectation) -> Version:
+    return Version((claim.versions or "").removeprefix("=="))

@@ -84,6 +84,8 @@ def exported(claim: Expectation) -> dict[str, Any]:
         "level": claim.level,
         "grade": claim.grade,
         "kind": claim.kind,
+        "scope": claim.scope,
+        "of": claim.of,
         "source": claim.source.url if claim.source else None,
         "title": source(claim),
         "signature": claim.signature,

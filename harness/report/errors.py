@@ -232,7 +232,7 @@ class _Book:
             found.append(Seen(Grade.MEASURED, self._where([cell.target for cell in cells]), many))
         claims = [claim for _, claim in self._claims.get(signature.id, ())]
         found += [
-            Seen(claim.grade, range_of(claim), claim.graded, claim.source.url, "<" in claim.versions)
+            Seen(claim.grade, range_of(claim), claim.graded, claim.source.url, "<" in (claim.versions or ""))
             for claim in (*claims, *signature.reported)
             if claim.grade is Grade.REPORTED and claim.source
         ]
@@ -329,7 +329,7 @@ def range_of(claim: Expectation) -> str:
     where = (
         ENGINES[claim.engine].product,
         _PLATFORMS.get(claim.platform, f"on {claim.platform}"),
-        " ".join(map(_bound, filter(None, claim.versions.split(",")))) or "in every version",
+        " ".join(map(_bound, claim.versions.split(","))) if claim.versions else claim.on_versions,
         f"on SM {claim.compute_capability}" if claim.compute_capability else "",
         f"({', '.join(claim.targets)})" if claim.targets else "",
     )

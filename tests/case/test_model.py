@@ -119,6 +119,23 @@ def test_a_claim_is_written_one_way_and_says_who_makes_it() -> None:
         Expectation.guessed(Class.OK, "", "n", level="numbers")  # type: ignore[arg-type]
 
 
+def test_a_claim_says_of_what_it_is_made() -> None:
+    """What the source tells and the column does not is printed with it; two kinds of claim stand in no column."""
+    whole = Expectation.reported(Class.OK, ">=8.6,<8.7", LINK, scope="model", of="8.6.11, Quadro T2000")
+    assert whole.graded == "reported by users of a whole model, 8.6.11, Quadro T2000"
+    alike = Expectation.reported(Class.OK, ">=8.6,<8.7", LINK, scope="sibling")
+    unnamed = Expectation.reported(Class.OK, None, LINK)
+    assert [each.stands for each in (whole, alike, unnamed)] == [True, False, False]
+    assert not unnamed.covers(
+        target="t", engine=Engine.TENSORRT, version="8.6.1", platform="jetson", compute_capability=None
+    )
+    assert "no version" in unnamed.on_versions
+    about: dict[str, Any]
+    for about in ({"scope": "model"}, {"of": "8.6.11"}, {"versions": None}):
+        with pytest.raises(ValueError, match="only a reported claim has a scope"):
+            dataclasses.replace(claim("<9", grade=Grade.MEASURED, kind=None), **about)
+
+
 def test_what_makes_no_sense_is_refused() -> None:
     with pytest.raises(ValueError, match=r'write ">=8\.6,<10\.2"'):
         claim("8.6 to 10.2")

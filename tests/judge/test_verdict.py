@@ -222,6 +222,12 @@ def test_the_surest_claim_is_judged() -> None:
     assert judge(seen(Class.BUILD_FAILED), both).verdict is Verdict.KNOWN_FAILURE
 
 
+def test_a_claim_of_the_graph_is_judged_before_one_of_a_whole_model() -> None:
+    whole = replace(REPORTED, scope="model")
+    assert surest([whole, SUMMARY]) is SUMMARY
+    assert surest([whole, MEASURED]) is MEASURED
+
+
 def test_whoever_reports_it_but_a_summary_counts_alike() -> None:
     for kind in ("users", "nvidia", "source"):
         other = replace(REPORTED, kind=kind)

@@ -331,6 +331,16 @@ def test_the_last_version_that_failed_is_named_and_no_report_counts(matrix: Matr
     assert failed_before(cell_of(matrix, "trt110", variant("v", expectations=(reported,)))) == ""
 
 
+def test_a_claim_of_something_alike_or_of_no_version_stands_in_no_cell(matrix: Matrix) -> None:
+    """Neither gives a cell its class: what stands there is of this graph or its whole model, and names the version."""
+    whole, alike = (
+        Expectation.reported(Class.OK, ">=8.6,<8.7", LINK, scope=scope) for scope in ("model", "sibling")
+    )
+    unnamed = Expectation.reported(Class.BUILD_FAILED, None, LINK)
+    cell = cell_of(matrix, "trt86", variant("v", expectations=(unnamed, alike, whole)))
+    assert claims_about(cell) == (whole,)
+
+
 def test_where_no_gpu_took_part_the_generation_counts_that_the_target_builds_for(matrix: Matrix) -> None:
     """`rtx17-sm75` builds for 7.5 on any machine; of a GPU that took part the GPU counts."""
     engine = Engine.TENSORRT_RTX

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 def concluded(cell: CellView, variant: VariantView, meanwhile: str, *, guesses: bool) -> dict[str, Any]:
     """Return what guesses can change: the headline, the claims that are told, the cause, what to use meanwhile."""
     about = {index: variant.expectations[index] for index in cell.claims}
+    # What stands in no column is told with the row: of something alike, or of no version.
+    beside = [index for index, claim in enumerate(variant.expectations) if not claim.stands]
     told = {index: claim for index, claim in about.items() if guesses or claim.grade is not Grade.GUESSED}
     # The sentence of a result has told the measurement that it is held against.
     once = {
@@ -32,7 +34,7 @@ def concluded(cell: CellView, variant: VariantView, meanwhile: str, *, guesses: 
     advice = cell.diagnosis or (general_advice(first.signature) if first else None)
     return {
         "state": _state(cell, first),
-        "claims": [index for index in told if index not in once],
+        "claims": [*(index for index in told if index not in once), *beside],
         "diagnosis": fields_of(advice) if advice else None,
         "meanwhile": meanwhile,
     }
@@ -52,7 +54,7 @@ def claim_evidence(entry: Expectation) -> dict[str, Any]:
     """Return a claim: what it says, how sure that is, who says so and where it holds."""
     said = says(entry)
     where = [
-        f"{ENGINES[entry.engine].product} {entry.versions or 'of every version'}",
+        f"{ENGINES[entry.engine].product} {entry.on_versions}",
         entry.platform or "",
         f"compute capability {entry.compute_capability}" if entry.compute_capability else "",
         *entry.targets,
