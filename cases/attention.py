@@ -60,8 +60,17 @@ SCORES, VALUES = "/attn/MatMul", "/attn/MatMul_1"
 PROJECTIONS = ("/attn/q/MatMul", "/attn/k/MatMul", "/attn/v/MatMul")
 
 OK, WRONG, NO_PARSER = Class.OK, Class.INACCURATE, Class.PARSE_FAILED
-reported, guessed = Expectation.reported, Expectation.guessed
-NO_BF16 = guessed(NO_PARSER, "<9", "its header has no BF16", link=links.HEADER_86)
+reported = Expectation.reported
+NO_BF16 = tuple(
+    reported(
+        NO_PARSER,
+        f"=={version}.*",
+        links.operators(version),
+        "nvidia",
+        note="its types have no BF16",
+    )
+    for version in ("8.5", "8.6")
+)
 
 
 def _attend(  # noqa: PLR0913
@@ -177,25 +186,26 @@ def _operation(
 def _on_sm120(outcome: Class, note: str) -> Expectation:
     return reported(
         outcome,
-        ">=10.16,<10.17",
+        "==10.16.*",
         WRONG_ON_SM120,
-        note=f"a whole SAM 3, 10.16.1: {note}",
+        scope="model",
+        of="10.16.1, a SAM 3",
+        note=note,
         level="right numbers" if outcome is OK else None,
         compute_capability="12.0",
     )
 
 
-IS_IMPORTED = reported(OK, ">=10.14,<11", PARSER_1014, "nvidia", level="builds")
+IS_IMPORTED = reported(OK, "==10.14.*", PARSER_1014, "nvidia", level="builds")
 
 WRITTEN_OUT = (
     _plain("fp16", "Attention of 4 heads of 64 in FP16", HALF, _on_sm120(WRONG, "FP16 loses all detections")),
-    _plain("bf16", "The same in BF16", BF16, NO_BF16, _on_sm120(WRONG, "BF16 as well")),
+    _plain("bf16", "The same in BF16", BF16, *NO_BF16, _on_sm120(WRONG, "BF16 as well")),
     _plain("fp32", "The same in FP32", FLOAT, _on_sm120(OK, "FP32 is exact"), role=Role.CONTROL),
     _plain(
         "fp16-fp32-scores",
-        "Scores and softmax in FP32, values in FP16, against overflow",
+        "Scores and softmax in FP32, values in FP16: advised against overflow",
         HALF,
-        guessed(OK, ">=9", "kept so in a strongly typed export", link=FP32_SCORES, level="precision"),
         role=Role.WORKAROUND,
         scores=FLOAT,
     ),
@@ -205,7 +215,7 @@ WRITTEN_OUT = (
         "fp16-head33",
         "Heads of 33 in FP16, which no fused kernel takes unpadded",
         HALF,
-        reported(OK, ">=10.14,<11", KERNELS, "nvidia", level="builds", note="padded, and then fused"),
+        reported(OK, "==10.14.*", KERNELS, "nvidia", level="builds", note="padded, and then fused"),
         size=33,
     ),
 )
@@ -219,9 +229,12 @@ SHARED = (
         expectations=(
             reported(
                 WRONG,
-                ">=10.13,<10.14",
+                "==10.13.*",
                 SHARED_INPUT,
-                note="10.13.3.9 on a Thor (SM 11.0): the projections are fused into one product",
+                scope="model",
+                of="10.13.3.9 on a Thor",
+                note="the projections are fused into one product",
+                platform="jetson",
                 compute_capability="11.0",
             ),
         ),
@@ -237,10 +250,13 @@ SHARED = (
         expectations=(
             reported(
                 OK,
-                ">=10.13,<10.14",
+                "==10.13.*",
                 SHARED_INPUT,
+                scope="model",
+                of="10.13.3.9 on a Thor",
                 level="right numbers",
-                note="so the reporter found the fusion",
+                note="the reporter suspected a buffer used twice; another user found the fusion",
+                platform="jetson",
                 compute_capability="11.0",
             ),
         ),

@@ -162,21 +162,15 @@ def _tail(*, qdq: bool = False, concat: bool = False) -> onnx.ModelProto:
 
 
 OK, FAILS, REMOVED = Class.OK, Class.BUILD_FAILED, Class.API_REMOVED
-reported, guessed = Expectation.reported, Expectation.guessed
-builds, may_build = partial(reported, OK, level="builds"), partial(guessed, OK, level="builds")
-NO_KERNEL, NO_TAIL = "no-implementation-silu", "no-implementation-head"
-fails, may_fail = partial(reported, FAILS, signature=NO_KERNEL), partial(guessed, FAILS, signature=NO_KERNEL)
-fails_tail, may_fail_tail = partial(fails, signature=NO_TAIL), partial(may_fail, signature=NO_TAIL)
-X86 = "linux/amd64"
+reported = Expectation.reported
+builds = partial(reported, OK, level="builds", scope="model")
+fails = partial(reported, FAILS, signature="no-implementation-silu", scope="model")
+fails_tail = partial(fails, signature="no-implementation-head")
+X86, JETSON = "linux/amd64", "jetson"
 NO_IMPLICIT = reported(REMOVED, ">=11", links.MIGRATION, "nvidia", signature="implicit-int8-removed")
+BUILDS_FOR_A_USER = builds(None, MINMAX, of="an RTX 3090 and an Orin")
+NO_CALIBRATOR = "the thread names no calibrator"
 NO_WEAK_TYPING = reported(REMOVED, ">=11", links.MIGRATION, "nvidia", signature="weak-typing-removed")
-#: 10.2 breaks the calibration of whole YOLO models in another way.
-CALIBRATES = may_build(
-    ">=9.2,<11,!=10.2.*",
-    "a YOLO26, which has this convolution, is calibrated by min-max on every 10.x but 10.2",
-    link=CALIBRATION_102,
-    platform=X86,
-)
 
 _one = partial(_model, FIRST)
 _two = partial(_model, *TWO)
@@ -193,7 +187,6 @@ def _convs(precision: Precision, *modules: Module) -> tuple[tuple[str, Precision
 
 _workaround = partial(Variant, role=Role.WORKAROUND, counterpart="int8-entropy")
 _control = partial(Variant, role=Role.CONTROL, counterpart="int8-entropy")
-PROPOSED = may_build(">=8.5,<9", "proposed by a maintainer, confirmed by nobody", link=REPORT)
 TAIL = (PROTO_1, PROTO_2, PROTO_3)
 _twin = partial(Variant, recipe=EXPLICIT, role=Role.TWIN, precision=_convs(Precision.INT8, FIRST))
 
@@ -204,25 +197,19 @@ FIRST_VARIANTS = (
         build=_one,
         recipe=ENTROPY,
         expectations=(
-            fails(
-                ">=8.5,<9",
-                REPORT,
-                note="seen with a whole large YOLO, whose calibrator the thread does not name",
-                platform="jetson",
+            *(
+                fails(versions, REPORT, of=of, note=NO_CALIBRATOR, platform=JETSON, compute_capability="8.7")
+                for versions, of in (
+                    ("==8.5.*", "JetPack 5.1.2 (8.5.2) by the reporter's word, AGX Orin"),
+                    ("==8.6.*", "8.6.2 of JetPack 6.0, AGX Orin"),
+                )
             ),
-            may_fail(
-                ">=8.6,<9",
-                "an RTX 3090 fails at /model.1 unless the calibrator is min-max; version by the date",
-                link=MINMAX,
-                platform=X86,
-            ),
-            builds(">=9.2,<10", REPORT, "nvidia", note="a maintainer built the reported model", platform=X86),
-            builds(">=10,<10.1", REPORT, "summary", note="from a summary of the thread", platform=X86),
-            may_build(
-                ">=10.1,<11,!=10.2.*",
-                "builds for a user with the second entropy calibrator, not with the first; 10.x by its log",
-                link=CALIBRATORS,
-                platform=X86,
+            builds("==9.2.*", REPORT, "nvidia", note=f"a maintainer built it; {NO_CALIBRATOR}", platform=X86),
+            builds("==10.0.*", REPORT, "summary", note=f"of the thread; {NO_CALIBRATOR}", platform=X86),
+            builds(
+                None,
+                CALIBRATORS,
+                note="with the second entropy calibrator, as here; with the first it fails at /model.0",
             ),
             NO_IMPLICIT,
         ),
@@ -233,10 +220,15 @@ FIRST_VARIANTS = (
         build=_one,
         recipe=MIN_MAX,
         expectations=(
-            may_build(
-                ">=8.5,<9", "builds for a user on an RTX 3090 and an Orin; 8.6 by the date", link=MINMAX
+            BUILDS_FOR_A_USER,
+            builds(
+                ">=10,<11,!=10.2.*",
+                CALIBRATION_102,
+                scope="sibling",
+                of="a YOLO26",
+                note="10.2 breaks the calibration of whole models in another way",
+                platform=X86,
             ),
-            CALIBRATES,
             NO_IMPLICIT,
         ),
     ),
@@ -246,37 +238,39 @@ FIRST_VARIANTS = (
         build=_one,
         recipe=Recipe(Typing.WEAK, flags=("INT8", "FP16"), calibrator=Calibrator("entropy")),
         expectations=(
-            guessed(
+            reported(
                 FAILS,
-                ">=8.6,<9",
-                "a YOLOv8 segmentation model fails with both flags; the error's text was not seen",
-                link=WITH_FP16,
+                "==8.6.*",
+                WITH_FP16,
+                scope="sibling",
+                of="8.6.1 on Windows, RTX 3060, a YOLOv8n-seg",
+                note="at which node was not seen",
                 platform=X86,
+                compute_capability="8.6",
             ),
-            CALIBRATES,
             NO_IMPLICIT,
         ),
     ),
     _workaround(
         name="int8-mark-conv",
-        title="Making the convolution's result a network output keeps it from fusing",
+        title="Marking the convolution's result as a network output, as the maintainers advise",
         build=_one,
         recipe=replace(ENTROPY, mark_outputs=(CONV_TENSOR,)),
-        expectations=(PROPOSED, CALIBRATES, NO_IMPLICIT),
+        expectations=(NO_IMPLICIT,),
     ),
     _workaround(
         name="int8-mark-sigmoid",
-        title="Making the Sigmoid's result a network output keeps it from fusing",
+        title="Marking the Sigmoid's result as a network output, as the maintainers advise",
         build=_one,
         recipe=replace(ENTROPY, mark_outputs=(SIGMOID_TENSOR,)),
-        expectations=(PROPOSED, CALIBRATES, NO_IMPLICIT),
+        expectations=(NO_IMPLICIT,),
     ),
     _control(
         name="int8-relu",
         title="The same convolution with ReLU in place of SiLU",
         build=partial(_one, relu=True),
         recipe=ENTROPY,
-        expectations=(may_build(">=8.5,<11", link=REPORT), NO_IMPLICIT),
+        expectations=(NO_IMPLICIT,),
     ),
     Variant(
         name="int8-two",
@@ -284,8 +278,12 @@ FIRST_VARIANTS = (
         build=_two,
         recipe=ENTROPY,
         expectations=(
-            may_fail(">=8.6,<9", "names /model.1/conv/Conv; 8.6 by the date", link=MINMAX),
-            CALIBRATES,
+            fails(
+                None,
+                MINMAX,
+                of="an RTX 3090 and an Orin",
+                note="at /model.1/conv/Conv, unless the calibrator is min-max",
+            ),
             NO_IMPLICIT,
         ),
     ),
@@ -299,15 +297,28 @@ TAIL_VARIANTS = (
         recipe=ENTROPY,
         expectations=(
             fails_tail(
-                ">=8.6,<9",
+                "==8.6.*",
                 TENSORRTX,
-                note="a YOLOv8n-seg, its network made by layer calls, on an RTX 3090",
+                of="8.6.1, a YOLOv8n-seg by layer calls, RTX 3090",
+                platform=X86,
+                compute_capability="8.6",
+            ),
+            fails_tail(
+                "==8.6.*",
+                TAIL_REPORT,
+                of="8.6.1 on Windows, a YOLOv8n-seg without a calibrator",
+                note="and on a newer version, which the user does not name",
                 platform=X86,
             ),
-            may_fail_tail(
-                ">=9.2,<11",
-                "a user saw the same without a calibrator on 8.6.1 and on a newer version, which he does not name",
-                link=TAIL_REPORT,
+            reported(
+                FAILS,
+                "==10.6.*",
+                TAIL_106,
+                scope="sibling",
+                of="10.6.0, RTX 4060 Laptop, a YOLO11n-seg, in INT8 and in half",
+                note="at which node was not read",
+                platform=X86,
+                compute_capability="8.9",
             ),
             NO_IMPLICIT,
         ),
@@ -319,27 +330,26 @@ TAIL_VARIANTS = (
         recipe=MIN_MAX,
         counterpart="int8-tail",
         expectations=(
-            may_build(
-                ">=8.6,<9",
-                "a user builds it by the Python API of 8.6.1; with which calibrator he does not say",
-                link=TAIL_REPORT,
-                platform=X86,
-            ),
-            fails_tail(">=10.3,<10.4", TAIL_NOW, note="a YOLO11n-seg on AGX Orin", platform="jetson"),
-            guessed(
-                FAILS,
-                ">=10.6,<10.7",
-                "a YOLO11n-seg fails on an RTX 4060 Laptop; the node was not read",
-                link=TAIL_106,
+            builds(
+                "==8.6.*",
+                TAIL_REPORT,
+                scope="sibling",
+                of="8.6.1 on Windows, by the Python API",
+                note="with which calibrator is not said",
                 platform=X86,
             ),
             fails_tail(
-                ">=10.11,<10.12", TAIL_NOW, note="a YOLO11n-seg, seen by Ultralytics itself", platform=X86
+                "==10.3.*",
+                TAIL_NOW,
+                of="10.3.0, AGX Orin, a YOLO11n-seg",
+                platform=JETSON,
+                compute_capability="8.7",
             ),
-            may_fail_tail(
-                ">=10.3,<11",
-                "10.11 fails, 10.9 unless a calibration cache is there; no version is said to build it",
-                link=TAIL_NOW,
+            fails_tail(
+                "==10.11.*",
+                TAIL_NOW,
+                of="a YOLO11n-seg, seen by Ultralytics itself",
+                note="on an A100 10.9 seems to build it once the calibration cache is there",
                 platform=X86,
             ),
             NO_IMPLICIT,
@@ -352,10 +362,7 @@ TAIL_VARIANTS = (
         recipe=ENTROPY,
         counterpart="int8-tail",
         expectations=(
-            builds(">=8.6,<9", TENSORRTX, note="by layer calls, not from ONNX", platform=X86),
-            may_build(
-                ">=10,<11", "the same in the code for TensorRT 10", link=TENSORRTX_CONCAT, platform=X86
-            ),
+            builds("==8.6.*", TENSORRTX, of="8.6.1, by layer calls", platform=X86),
             NO_IMPLICIT,
         ),
     ),
@@ -365,24 +372,27 @@ TAIL_VARIANTS = (
         build=_tail,
         counterpart="int8-tail-minmax",
         precision=_convs(Precision.FP32, *TAIL),
-        expectations=(
-            builds(">=10.11,<10.12", TAIL_NOW, note="the export without int8=True", platform=X86),
-            may_build(">=8.5", link=TAIL_NOW),
-        ),
+        expectations=(builds("==10.11.*", TAIL_NOW, note="the export without int8=True", platform=X86),),
     ),
 )
 
-DENSE_OK = (
-    builds(">=8.5,<8.6", DENSE_SWISH, note="a dense convolution with Swish", platform="jetson"),
-    may_build(">=8.5", link=DENSE_SWISH),
-)
 EXPLICIT_VARIANTS = (
     _twin(
         name="qdq",
         title="Convolution and SiLU in explicit INT8",
         build=partial(_one, qdq=True),
         counterpart="int8-entropy",
-        expectations=DENSE_OK,
+        expectations=(
+            builds(
+                "==8.5.*",
+                DENSE_SWISH,
+                scope="sibling",
+                of="8.5.2, AGX Orin",
+                note="one dense convolution, BatchNormalization and Swish",
+                platform=JETSON,
+                compute_capability="8.7",
+            ),
+        ),
     ),
     _twin(
         name="qdq-identity",
@@ -390,14 +400,12 @@ EXPLICIT_VARIANTS = (
         build=partial(_one, qdq=True, identity=True),
         role=Role.CONTROL,
         counterpart="qdq",
-        expectations=(may_build(">=8.5", "named as a workaround for depthwise", link=DENSE_SWISH),),
     ),
     _twin(
         name="qdq-relu",
         title="Convolution and ReLU in explicit INT8",
         build=partial(_one, qdq=True, relu=True),
         counterpart="int8-relu",
-        expectations=(may_build(">=8.5", link=DENSE_SWISH),),
     ),
     _twin(
         name="qdq-fp16",
@@ -426,7 +434,6 @@ EXPLICIT_VARIANTS = (
         build=partial(_two, qdq=True),
         counterpart="int8-two",
         precision=_convs(Precision.INT8, *TWO),
-        expectations=DENSE_OK,
     ),
     _twin(
         name="qdq-tail",
@@ -434,7 +441,6 @@ EXPLICIT_VARIANTS = (
         build=partial(_tail, qdq=True),
         counterpart="int8-tail",
         precision=_convs(Precision.INT8, *TAIL),
-        expectations=DENSE_OK,
     ),
     _twin(
         name="qdq-tail-concat",
@@ -452,9 +458,7 @@ FLOAT_VARIANTS = (
         build=_one,
         recipe=Recipe(Typing.WEAK, flags=("FP16",)),
         expectations=(
-            may_build(
-                ">=8.5,<11", "builds for a user on an RTX 3090 and an Orin; 8.6 by the date", link=MINMAX
-            ),
+            BUILDS_FOR_A_USER,
             NO_WEAK_TYPING,
         ),
     ),
@@ -465,16 +469,13 @@ FLOAT_VARIANTS = (
         recipe=Recipe(flags=("FP16",)),
         counterpart="fp16",
         precision=_convs(Precision.FP16, FIRST),
-        expectations=(may_build(">=8.5", link=MINMAX),),
     ),
     _control(
         name="fp32",
         title="Convolution and SiLU in FP32",
         build=_one,
         precision=_convs(Precision.FP32, FIRST),
-        expectations=(
-            may_build(">=8.5", "builds for a user on an RTX 3090 and an Orin; 8.6 by the date", link=MINMAX),
-        ),
+        expectations=(BUILDS_FOR_A_USER,),
     ),
 )
 
@@ -484,7 +485,8 @@ CASE = Case(
     summary=(
         "YOLO models calibrated for INT8 do not build: no implementation is found for a convolution fused with its "
         "Sigmoid and Mul. For the first convolution this is reported of TensorRT 8.5 and 8.6 on Jetson, and 9.2 and "
-        "10.0 are said to build it on x86; the end of the segmentation head fails on 8.6 and still on 10.3 (Jetson) "
+        "10.0 are said to build it on x86; the maintainers advise to mark the convolution or the Sigmoid as a network "
+        "output, which nobody confirms. The end of the segmentation head fails on 8.6 and still on 10.3 (Jetson) "
         "and 10.11 (x86), there with the min-max calibrator that helped the first. A Jetson comes with the version "
         "of its JetPack, so what avoids the failure matters; on JetPack 6 Ultralytics puts 10.7 in its place."
     ),

@@ -51,7 +51,17 @@ DECONV = "/up/ConvTranspose"
 BOXES, KEPT = 64, 8
 
 OK, NO_PARSER, FAILS = Class.OK, Class.PARSE_FAILED, Class.BUILD_FAILED
-reported, guessed = Expectation.reported, Expectation.guessed
+reported = Expectation.reported
+NO_BF16 = tuple(
+    reported(
+        NO_PARSER,
+        f"=={version}.*",
+        links.operators(version),
+        "nvidia",
+        note="its types have no BF16",
+    )
+    for version in ("8.5", "8.6")
+)
 parsed_since = partial(reported, OK, level="builds")
 
 
@@ -153,7 +163,7 @@ def _topk(name: str, title: str, k: int, role: Role, *claims: Expectation) -> Va
     return Variant(name, title, build, role=role, counterpart=counterpart, precision=(), expectations=claims)
 
 
-LISTED_86 = parsed_since(">=8.6,<9", links.OPERATORS_86, "source")
+LISTED_86 = parsed_since("==8.6.*", links.operators("8.6"), "source")
 _half = partial(Variant, recipe=Recipe(flags=("FP16",)), precision=())
 _plain = partial(Variant, precision=())
 
@@ -164,8 +174,8 @@ DETECTORS = (
         build=_image,
         recipe=Recipe(profiles=(Profile("__input", (1, 16, 16, 3), (1, 16, 16, 3), (2, 16, 16, 3)),)),
         expectations=(
-            parsed_since(">=10.11,<10.12", SEGFAULT),
-            reported(Class.CRASHED, ">=10.13,<10.14", SEGFAULT, note="10.13.3, in the parser"),
+            parsed_since("==10.11.*", SEGFAULT),
+            reported(Class.CRASHED, "==10.13.*", SEGFAULT, of="10.13.3", note="in the parser"),
         ),
         tags=("few-values",),
     ),
@@ -183,8 +193,8 @@ DETECTORS = (
             antialias=1,
         ),
         expectations=(
-            reported(Class.INACCURATE, ">=8.6,<9", ANTIALIAS, note="it is passed over"),
-            reported(NO_PARSER, ">=10.0,<10.1", ANTIALIAS, signature="resize-antialias"),
+            reported(Class.INACCURATE, "==8.6.*", ANTIALIAS, note="it is passed over"),
+            reported(NO_PARSER, "==10.0.*", ANTIALIAS, signature="resize-antialias"),
         ),
         tags=("opset18",),
     ),
@@ -193,20 +203,15 @@ DETECTORS = (
         "TopK of 4000 values",
         4000,
         Role.REPRODUCER,
-        guessed(
-            FAILS,
-            ">=10",
-            "3840 is the limit, and nobody names one without",
-            link=TOPK,
-            signature="topk-limit",
-        ),
+        reported(FAILS, "==10.1.*", links.operators("10.1"), "nvidia", signature="topk-limit"),
+        reported(FAILS, None, TOPK, "nvidia", note="the limit is 3840", signature="topk-limit"),
     ),
     _topk(
         "topk-3840",
         "TopK of the 3840 values that are allowed",
         3840,
         Role.WORKAROUND,
-        guessed(OK, ">=10", "NVIDIA's staff names the limit so", link=TOPK, level="builds"),
+        reported(OK, None, TOPK, "nvidia", level="builds", note="K <= 3840 is what NVIDIA's staff names"),
     ),
     _plain(
         name="nms",
@@ -214,11 +219,12 @@ DETECTORS = (
         build=_suppressed,
         expectations=(
             LISTED_86,
-            guessed(
+            reported(
                 FAILS,
-                ">=1.4",
-                "asked for when 1.0 was there",
-                link=NMS,
+                None,
+                NMS,
+                scope="model",
+                note="asked for when 1.0 was there",
                 engine=Engine.TENSORRT_RTX,
                 signature="no-runners",
             ),
@@ -235,7 +241,8 @@ DETECTORS = (
                 ">=1.4,<1.6",
                 NONZERO,
                 "nvidia",
-                note="a known gap; seen on 1.4.0 and 1.5.0",
+                of="1.4.0 and 1.5.0",
+                note="a known gap",
                 engine=Engine.TENSORRT_RTX,
                 signature="no-runners",
             ),
@@ -280,7 +287,7 @@ DECONVOLUTIONS = (
         title="A deconvolution in BF16",
         build=partial(_deconvolution, BF16),
         recipe=Recipe(flags=("BF16",)),
-        expectations=(guessed(NO_PARSER, "<9", "its header has no BF16", link=links.HEADER_86),),
+        expectations=NO_BF16,
         tags=("opset22",),
     ),
     Variant(

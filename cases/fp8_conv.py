@@ -62,12 +62,13 @@ def _fp8(channels: int = 32, *, group: int = 1, out: int = 32, data: int = FLOAT
     return g.model()
 
 
-reported, guessed = Expectation.reported, Expectation.guessed
+reported = Expectation.reported
 LOST, OK = Class.PRECISION_LOST, Class.OK
-may_keep = partial(guessed, OK, level="precision")
+#: All that is reported of TensorRT itself is of an H100.
+_on_h100 = partial(reported, compute_capability="9.0")
 NO_KERNEL = reported(
     LOST,
-    ">=10.12,<10.13",
+    "==10.12.*",
     GROUPS,
     "nvidia",
     note="the release notes: no optimised FP8 for groups and depthwise",
@@ -76,7 +77,10 @@ _on_rtx = partial(
     reported, versions=">=1.5,<1.6", link=links.RTX_PRECISIONS, kind="nvidia", engine=Engine.TENSORRT_RTX
 )
 FP8_ON_RTX = (
-    *(_on_rtx(OK, level="builds", compute_capability=gpu) for gpu in ("8.9", "12.0")),
+    *(
+        _on_rtx(OK, scope="sibling", of="FP8 at large", level="builds", compute_capability=gpu)
+        for gpu in ("8.9", "12.0")
+    ),
     *(
         _on_rtx(Class.BUILD_FAILED, compute_capability=gpu, signature="type-not-on-generation")
         for gpu in ("7.5", "8.6")
@@ -110,8 +114,13 @@ CASE = Case(
             role=Role.REPRODUCER,
             counterpart=None,
             expectations=(
-                reported(LOST, ">=10.2,<10.3", WEAK, note="an H100; a bug of 10.2, says NVIDIA"),
-                may_keep(">=10.3", "NVIDIA wants to mend it in 10.3", link=WEAK),
+                _on_h100(
+                    LOST,
+                    "==10.2.*",
+                    WEAK,
+                    of="10.2, an H100",
+                    note="a bug of 10.2, says NVIDIA, which wants to mend it in 10.3",
+                ),
                 *FP8_ON_RTX,
             ),
         ),
@@ -123,10 +132,10 @@ CASE = Case(
             counterpart="dense-flags",
             expectations=(
                 NO_STRONG,
-                reported(
-                    OK, ">=10.2,<10.3", WEAK, level="precision", note="the reporter confirms it on an H100"
+                _on_h100(OK, "==10.2.*", WEAK, of="10.2, an H100", level="precision"),
+                _on_h100(
+                    LOST, "==10.12.*", DENSE, scope="model", of="10.12.0.36, an H100, by Torch-TensorRT"
                 ),
-                reported(LOST, ">=10.12,<10.13", DENSE, note="32 channels and more, on an H100"),
                 *FP8_ON_RTX,
             ),
         ),
@@ -138,11 +147,12 @@ CASE = Case(
             counterpart=None,
             expectations=(
                 NO_STRONG,
-                reported(
+                _on_h100(
                     Class.BUILD_FAILED,
-                    ">=10.2,<10.3",
+                    "==10.2.*",
                     WEAK,
-                    note="the first one of ResNet, on an H100",
+                    scope="model",
+                    of="10.2, an H100, a ResNet",
                     signature="no-implementation",
                 ),
             ),
@@ -169,7 +179,6 @@ CASE = Case(
             build=partial(_fp8, data=HALF),
             expectations=(
                 NO_STRONG,
-                may_keep(">=10.7", "the scales have the type of the data", link=SCALES),
                 *FP8_ON_RTX,
             ),
         ),

@@ -47,7 +47,7 @@ CONSTANT_OR = links.issue(4511, "Or and Cast")
 
 BOOL, INT64 = TensorProto.BOOL, TensorProto.INT64
 OK, WRONG, NO_PARSER = Class.OK, Class.INACCURATE, Class.PARSE_FAILED
-reported, guessed = Expectation.reported, Expectation.guessed
+reported = Expectation.reported
 is_right = partial(reported, OK, level="right numbers")
 
 
@@ -172,6 +172,8 @@ def _or_cast() -> onnx.ModelProto:
     return g.model()
 
 
+RTX_5090 = "10.13.3, RTX 5090, a batch of 45056"
+BLOCK = "a SegFormer and its encoder block, in FP32 and FP16"
 GRIDS = (
     Variant(
         name="grid-sample-16",
@@ -179,20 +181,20 @@ GRIDS = (
         build=partial(_grid_sample, 16, batch=8),
         role=Role.CONTROL,
         counterpart="grid-sample-20",
-        expectations=(is_right(">=10.13,<10.14", OPSET_20, note="opset 18, a batch of 45056"),),
+        expectations=(is_right("==10.13.*", OPSET_20, of=RTX_5090, note="of opset 18"),),
     ),
     Variant(
         name="grid-sample-20",
         title="The same of opset 20",
         build=partial(_grid_sample, 20, batch=8),
         expectations=(
-            reported(WRONG, ">=10.13,<10.14", OPSET_20, note="10.13.3 on an RTX 5090, a batch of 45056"),
-            reported(WRONG, ">=11.1,<11.2", OPSET_20_MODE, note="11.1: linear is taken for nearest"),
+            reported(WRONG, "==10.13.*", OPSET_20, of=RTX_5090, compute_capability="12.0"),
+            reported(WRONG, "==11.1.*", OPSET_20_MODE, note="linear is taken for nearest"),
             reported(
                 WRONG,
-                ">=1.5,<1.6",
+                "==1.5.*",
                 OPSET_20_MODE,
-                note="1.5: linear is taken for nearest",
+                note="linear is taken for nearest",
                 engine=Engine.TENSORRT_RTX,
             ),
         ),
@@ -203,10 +205,17 @@ GRIDS = (
         title="GridSample of a volume, opset 20",
         build=partial(_grid_sample, 20, volume=True),
         expectations=(
-            reported(NO_PARSER, ">=10.6,<10.7", VOLUME, signature="gridsample-volume"),
-            guessed(NO_PARSER, ">=8.5,<10.6", "10.6 has none", link=VOLUME),
-            guessed(NO_PARSER, ">=10.7,<11.2", "11.2 brings it", link=VOLUME_112),
-            reported(OK, ">=11.2", VOLUME_112, "nvidia", level="builds"),
+            reported(
+                NO_PARSER,
+                "==10.6.*",
+                VOLUME,
+                of="10.6.0 on Windows, RTX 4070 Ti Super",
+                signature="gridsample-volume",
+                compute_capability="8.9",
+            ),
+            reported(NO_PARSER, "==10.1.*", links.operators("10.1"), "nvidia", note="its input must be 4-D"),
+            reported(NO_PARSER, "<11.2", VOLUME_112, "nvidia", note="new in 11.2.1"),
+            reported(OK, "==11.2.*", VOLUME_112, "nvidia", of="11.2.1", level="builds"),
         ),
         tags=("opset20",),
     ),
@@ -217,16 +226,31 @@ WHOLE_MODELS = (
         title="Deformable attention: values sampled, weighted and summed",
         build=_deformable,
         expectations=(
-            guessed(
-                OK,
-                ">=10.13,<10.14",
-                "a whole detector is right; change 917 of lightly-train avoids GridSample for 10.13.3 on a T4",
-                link=DEFORMABLE,
-                level="right numbers",
+            is_right(
+                "==10.13.*",
+                DEFORMABLE,
+                scope="model",
+                of="a detector",
+                note="change 917 of lightly-train avoids GridSample for 10.13.3 on a T4",
             ),
-            reported(WRONG, ">=10.14,<10.15", DEFORMABLE, note="a second reporter, 10.14.1 on SM 8.6"),
             reported(
-                WRONG, ">=11.1,<11.2", DEFORMABLE, note="a whole detector, FP32, 11.1.0 on SM 8.9 and 12.0"
+                WRONG,
+                "==10.14.*",
+                DEFORMABLE,
+                scope="model",
+                of="10.14.1, a detector of a second reporter",
+                compute_capability="8.6",
+            ),
+            *(
+                reported(
+                    WRONG,
+                    "==11.1.*",
+                    DEFORMABLE,
+                    scope="model",
+                    of="11.1.0, a detector in FP32",
+                    compute_capability=gpu,
+                )
+                for gpu in ("8.9", "12.0")
             ),
         ),
     ),
@@ -235,8 +259,8 @@ WHOLE_MODELS = (
         title="SegFormer's attention over a smaller image, batch size 2",
         build=partial(_segformer, 2),
         expectations=(
-            reported(WRONG, ">=10.11,<10.12", SEGFORMER, note="an encoder block too, FP32 and FP16"),
-            reported(WRONG, ">=11.1,<11.2", SEGFORMER, note="an encoder block too, FP32 and FP16"),
+            reported(WRONG, "==10.11.*", SEGFORMER, scope="model", of=BLOCK),
+            reported(WRONG, "==11.1.*", SEGFORMER, scope="model", of=BLOCK),
         ),
     ),
     Variant(
@@ -245,7 +269,10 @@ WHOLE_MODELS = (
         build=partial(_segformer, 1),
         role=Role.CONTROL,
         counterpart="segformer-batch2",
-        expectations=(is_right(">=10.11,<10.12", SEGFORMER), is_right(">=11.1,<11.2", SEGFORMER)),
+        expectations=(
+            is_right("==10.11.*", SEGFORMER, scope="model", of=BLOCK),
+            is_right("==11.1.*", SEGFORMER, scope="model", of=BLOCK),
+        ),
     ),
 )
 SMALL = (
@@ -254,15 +281,13 @@ SMALL = (
         title="Two CumSum over two axes",
         build=partial(_sums, axes=(0, 1)),
         expectations=(
-            guessed(
-                OK,
-                "<10.8",
-                "the layer that is blamed came with 10.8",
-                link=CUMSUM_PARSER,
-                level="right numbers",
-            ),
             reported(
-                WRONG, ">=10.8,<10.12", CUMSUM_PARSER, note="10.11.0.33 on an A10; since 10.8, by its title"
+                WRONG,
+                ">=10.8,<10.12",
+                CUMSUM_PARSER,
+                of="10.11.0.33, an A10",
+                note="since 10.8, where the layer that is blamed came, says the user",
+                compute_capability="8.6",
             ),
         ),
     ),
@@ -270,34 +295,30 @@ SMALL = (
         name="cumsum-reverse",
         title="Two CumSum, one of them reversed",
         build=partial(_sums, reverse=(0, 1)),
-        expectations=(
-            guessed(
-                WRONG,
-                ">=10.8,<10.12",
-                "the same fault; the report's version was not read",
-                link=CUMSUM_REVERSE,
-            ),
-        ),
+        expectations=(reported(WRONG, None, CUMSUM_REVERSE, note="the version of the report was not read"),),
     ),
     Variant(
         name="gemv-pair",
         title="Two products of one row, one behind the other",
         build=partial(_rows, padded=False),
         expectations=(
-            is_right(">=8.6,<9", GEMV, note="a whole model, 8.6.3"),
-            reported(WRONG, ">=10.0,<10.1", GEMV, note="a whole model, 10.0.1 on an RTX 3090"),
+            is_right("==8.6.*", GEMV, scope="model", of="8.6.3", platform="linux/amd64"),
+            reported(WRONG, "==10.0.*", GEMV, scope="model", of="10.0.1, RTX 3090", compute_capability="8.6"),
             reported(
-                WRONG, ">=10.1,<10.2", GEMV, "nvidia", note="a known issue in the release notes, quoted there"
+                WRONG,
+                "==10.1.*",
+                GEMV,
+                "nvidia",
+                note="a known issue in the release notes, quoted there: try to pad to two rows",
             ),
         ),
     ),
     Variant(
         name="gemv-pair-padded",
-        title="The same products of two rows",
+        title="The same products of two rows, which NVIDIA's notes say to try",
         build=partial(_rows, padded=True),
         role=Role.WORKAROUND,
         counterpart="gemv-pair",
-        expectations=(reported(OK, ">=10.1,<10.2", GEMV, "nvidia", level="right numbers"),),
     ),
     Variant(
         name="or-cast",
@@ -306,10 +327,11 @@ SMALL = (
         expectations=(
             reported(
                 Class.BUILD_FAILED,
-                ">=10.12,<10.13",
+                "==10.12.*",
                 CONSTANT_OR,
-                note="10.12.0.36 on an RTX 3080, a constant of ones",
+                of="10.12.0.36, RTX 3080, a constant of ones",
                 signature="no-implementation",
+                compute_capability="8.6",
             ),
         ),
         tags=("few-values",),

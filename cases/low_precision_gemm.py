@@ -131,9 +131,7 @@ def _fp4() -> onnx.ModelProto:
 
 OK, FAILS = Class.OK, Class.BUILD_FAILED
 RTX = Engine.TENSORRT_RTX
-reported, guessed = Expectation.reported, Expectation.guessed
-may_build = partial(guessed, OK, level="builds")
-may_keep = partial(guessed, OK, level="precision")
+reported = Expectation.reported
 _on_rtx = partial(reported, OK, ">=1.5,<1.6", links.RTX_PRECISIONS, "nvidia", level="builds", engine=RTX)
 _not_on_rtx = partial(
     reported,
@@ -155,28 +153,34 @@ BLACKWELL = (
 )
 
 _int8 = partial(Variant, recipe=Recipe(flags=("INT8",)), precision=((NODE, Precision.INT8),))
-INT8_CLAIMS = (
-    may_build(">=8.5", link=links.QUANTISED_TYPES),
-    guessed(OK, ">=1.4", "the path is opened for 1.4", link=ACTIVATIONS, engine=RTX, level="builds"),
-)
 INT8_PRODUCTS = (
     _int8(
         name="int8",
         title="A product in INT8, a weight scale for each column",
         build=_product,
-        expectations=INT8_CLAIMS,
     ),
     _int8(
         name="int8-gemm",
         title="Gemm with transB and a bias in INT8, as PyTorch's Linear",
         build=partial(_product, axis=0, gemm=True),
-        expectations=INT8_CLAIMS,
+        expectations=(
+            reported(
+                OK,
+                "==1.4.*",
+                ACTIVATIONS,
+                "nvidia",
+                scope="sibling",
+                of="two linear layers, by Torch-TensorRT",
+                level="builds",
+                note="INT8 activations were opened for 1.4",
+                engine=RTX,
+            ),
+        ),
     ),
     _int8(
         name="int8-two-activations",
         title="The product of two activations in INT8",
         build=_two_activations,
-        expectations=INT8_CLAIMS,
     ),
     _int8(
         name="int8-half",
@@ -185,7 +189,6 @@ INT8_PRODUCTS = (
         recipe=Recipe(flags=("INT8", "FP16")),
         role=Role.WORKAROUND,
         counterpart="int8",
-        expectations=(may_keep(">=10", link=links.QUANTISED_TYPES),),
         tags=("opset19",),
     ),
 )
@@ -215,7 +218,7 @@ STORED = (
         recipe=Recipe(flags=("INT4", "FP16")),
         precision=((NODE, Precision.INT4_WEIGHTS),),
         expectations=(
-            reported(OK, ">=10.7,<11", BLOCKS, "nvidia", level="builds", note="from opset 21 on"),
+            reported(OK, "==10.7.*", BLOCKS, "nvidia", level="builds", note="from opset 21 on"),
             *AMPERE_AND_LATER,
         ),
         tags=("opset21",),
@@ -263,7 +266,7 @@ NARROW_FLOATS = (
         build=partial(_half_product, TensorProto.FLOAT8E4M3FN),
         recipe=Recipe(flags=("FP8", "FP16")),
         precision=((NODE, Precision.FP8),),
-        expectations=(may_build(">=10", link=links.QUANTISED_TYPES), *ADA_AND_LATER),
+        expectations=ADA_AND_LATER,
         tags=("opset19",),
     ),
 )

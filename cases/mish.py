@@ -42,14 +42,12 @@ SWISH = links.DEPTHWISE_SWISH
 RESIDUAL = links.issue(3579)
 RESIDUAL_FIX = Link("https://github.com/NVIDIA/Model-Optimizer/issues/50", "Model-Optimizer issue 50")
 ADD_ADVICE = links.issue(3243)
-PARSER_92 = Link(f"{links.PARSER}/9.2/docs/operators.md", "ONNX parser 9.2")
-PARSER_100 = Link(f"{links.PARSER}/10.0-GA/docs/operators.md", "ONNX parser 10.0")
 
 OK, FAILS = Class.OK, Class.BUILD_FAILED
-reported, guessed = Expectation.reported, Expectation.guessed
-builds, may_build = partial(reported, OK, level="builds"), partial(guessed, OK, level="builds")
-NO_KERNEL = "no-implementation-qdq"
-fails, may_fail = partial(reported, FAILS, signature=NO_KERNEL), partial(guessed, FAILS, signature=NO_KERNEL)
+reported = Expectation.reported
+builds = partial(reported, OK, level="builds")
+fails = partial(reported, FAILS, signature="no-implementation-qdq")
+X86, JETSON = "linux/amd64", "jetson"
 CONV = "/SandGlass1/SandGlass1.0/Conv"
 NEXT_CONV = "/SandGlass1/SandGlass1.3/Conv"
 SWISH_CONV = "node_of_dqconv.dwconv"
@@ -171,14 +169,15 @@ EXPLICIT = Recipe(flags=("INT8",))
 BOTH_INT8 = ((CONV, Precision.INT8), (NEXT_CONV, Precision.INT8))
 _explicit = partial(Variant, recipe=EXPLICIT, precision=BOTH_INT8, counterpart="qdq")
 
-#: The thread's own words are of the model; the version of the fix is from a summary of the thread.
+#: The thread names 10.0.1; that 10.2 mends it, and the way round, are from a summary of it.
+_of_the_model = partial(builds, link=REPORT, kind="summary", scope="model", platform=X86)
 REPORTED_CLAIMS = (
-    may_fail(
-        ">=10.0,<10.2",
-        "10.0.1 fails on Windows with the whole model, the GPU is not named; the fix is said to be in 10.2",
-        link=REPORT,
-    ),
-    builds(">=10.2,<11", REPORT, "summary", note="the fix version is from a summary of the thread"),
+    fails("==10.0.*", REPORT, scope="model", of="10.0.1 on Windows, no GPU named", platform=X86),
+    _of_the_model("==10.2.*", note="the version of the fix is from a summary of the thread"),
+)
+#: The table of an earlier report has what builds beside what fails.
+_seen_beside = partial(
+    builds, "==8.5.*", SWISH, scope="sibling", of="8.5.2, AGX Orin", platform=JETSON, compute_capability="8.7"
 )
 EXPLICIT_VARIANTS = (
     _explicit(
@@ -186,7 +185,7 @@ EXPLICIT_VARIANTS = (
         title="Depthwise convolution, BatchNormalization and Mish in explicit INT8",
         build=_block,
         counterpart=None,
-        expectations=(*REPORTED_CLAIMS, may_build(">=11", link=REPORT)),
+        expectations=REPORTED_CLAIMS,
     ),
     Variant(
         name="qdq-calibrator",
@@ -208,7 +207,6 @@ EXPLICIT_VARIANTS = (
         counterpart="qdq-calibrator",
         expectations=(
             reported(Class.API_REMOVED, "<9", links.HEADER_86, "source", signature="strong-typing-missing"),
-            may_build(">=11", link=REPORT),
         ),
     ),
     _explicit(
@@ -217,9 +215,7 @@ EXPLICIT_VARIANTS = (
         build=partial(_block, qdq_after_norm=True),
         role=Role.WORKAROUND,
         expectations=(
-            may_build(">=8.5,<10", link=REPORT),
-            builds(">=10,<11", REPORT, "summary", note="the workaround is from a summary of the thread"),
-            may_build(">=11", link=REPORT),
+            _of_the_model("==10.0.*", of="10.0.1", note="the workaround is from a summary of the thread"),
         ),
     ),
     _explicit(
@@ -227,17 +223,16 @@ EXPLICIT_VARIANTS = (
         title="The single ONNX operator Mish (opset 18) in place of Softplus, Tanh and Mul",
         build=partial(_block, _mish_op, opset=18),
         tags=("opset18",),
-        expectations=(
+        expectations=tuple(
             reported(
                 Class.PARSE_FAILED,
-                "<10",
-                PARSER_92,
+                f"=={version}.*",
+                links.operators(version),
                 "nvidia",
-                note="the ONNX parser imports Mish from 10.0 on",
+                note="its list has no Mish; that of 10.0 has",
                 signature="no-importer",
-            ),
-            may_fail(">=10.0,<10.2", "imported as the same three layers", link=PARSER_100),
-            may_build(">=10.2", "imported as the same three layers", link=PARSER_100),
+            )
+            for version in ("8.5", "8.6", "9.2")
         ),
     ),
     _explicit(
@@ -245,17 +240,14 @@ EXPLICIT_VARIANTS = (
         title="The same block with a dense convolution in place of the depthwise one",
         build=partial(_block, dense=True),
         role=Role.CONTROL,
-        expectations=(may_build(">=8.5", "a dense one with Swish builds on 8.5.2", link=SWISH),),
+        expectations=(_seen_beside(note="a dense convolution with Swish"),),
     ),
     _explicit(
         name="qdq-relu",
         title="The same block with ReLU in place of Mish",
         build=partial(_block, _relu),
         role=Role.CONTROL,
-        expectations=(
-            builds(">=8.5,<8.6", SWISH, note="seen with 144 channels", platform="jetson"),
-            may_build(">=8.5", link=SWISH),
-        ),
+        expectations=(_seen_beside(note="144 channels, ReLU and Q/DQ at the end"),),
     ),
 )
 
@@ -267,19 +259,17 @@ EARLIER_VARIANTS = (
         recipe=EXPLICIT,
         precision=((SWISH_CONV, Precision.INT8),),
         expectations=(
-            fails(">=8.5,<8.6", SWISH, note="seen at 128x128 on AGX Orin", platform="jetson"),
-            may_build(">=9", "a maintainer announced the fix for the release after 8.6", link=SWISH),
+            fails("==8.5.*", SWISH, of="8.5.2, AGX Orin, 128x128", platform=JETSON, compute_capability="8.7"),
         ),
     ),
     Variant(
         name="swish-tail-identity",
-        title="An Identity behind the last Q/DQ pair avoids the failure of Swish at the end of the graph",
+        title="An Identity behind the last Q/DQ pair, which a maintainer advises and nobody confirms",
         build=partial(_swish_tail, identity=True),
         recipe=EXPLICIT,
         role=Role.WORKAROUND,
         counterpart="swish-tail",
         precision=((SWISH_CONV, Precision.INT8),),
-        expectations=(may_build(">=8.5", "named by a maintainer, confirmed by nobody", link=SWISH),),
     ),
     Variant(
         name="residual-fp32",
@@ -289,24 +279,24 @@ EARLIER_VARIANTS = (
         precision=((RESIDUAL_CONV, Precision.INT8),),
         expectations=(
             fails(
-                ">=8.6,<9",
+                "==8.6.*",
                 RESIDUAL_FIX,
-                note="a YOLOv10 with --fp16 --int8 on 8.6.1; issue 3579 has these names, its version is not shown",
-                platform="linux/amd64",
+                scope="model",
+                of="8.6.1, a YOLOv10 with --fp16 --int8, no GPU named",
+                note="issue 3579 has these names, its version is not shown",
+                platform=X86,
             ),
-            builds(">=10,<11", RESIDUAL_FIX, note="the reporter confirms the fix in 10"),
-            may_build(">=11", link=RESIDUAL_FIX),
+            builds(None, RESIDUAL_FIX, scope="model", of="TensorRT 10", note="the reporter confirms the fix"),
         ),
     ),
     Variant(
         name="residual-qdq",
-        title="A Q/DQ pair on the residual as well avoids the failure",
+        title="A Q/DQ pair on the residual as well, the usual advice for residual adds",
         build=partial(_residual, quantised=True),
         recipe=EXPLICIT,
         role=Role.WORKAROUND,
         counterpart="residual-fp32",
         precision=((RESIDUAL_CONV, Precision.INT8),),
-        expectations=(may_build(">=8.5", "the usual advice for residual adds", link=ADD_ADVICE),),
     ),
 )
 
@@ -330,7 +320,6 @@ FLOAT_VARIANTS = (
         role=Role.CONTROL,
         counterpart="qdq",
         expectations=(
-            may_build(">=8.5,<11", link=REPORT),
             reported(Class.API_REMOVED, ">=11", links.MIGRATION, "nvidia", signature="weak-typing-removed"),
         ),
     ),
@@ -342,7 +331,6 @@ FLOAT_VARIANTS = (
         role=Role.TWIN,
         counterpart="fp16",
         precision=((CONV, Precision.FP16), (NEXT_CONV, Precision.FP16)),
-        expectations=(may_build(">=8.5", link=REPORT),),
     ),
     Variant(
         name="fp32",
@@ -351,7 +339,6 @@ FLOAT_VARIANTS = (
         role=Role.CONTROL,
         counterpart="qdq",
         precision=((CONV, Precision.FP32), (NEXT_CONV, Precision.FP32)),
-        expectations=(may_build(">=8.5", link=REPORT),),
     ),
 )
 
@@ -360,11 +347,11 @@ CASE = Case(
     title="Depthwise convolution with BatchNormalization and Mish in INT8",
     summary=(
         "A user reports that a model with depthwise convolutions and Mish does not build in INT8 on TensorRT 10.0: no "
-        "implementation is found for its first one. The report shows no graph; Q/DQ and the MobileNeXt block round "
-        "the convolution are taken from an earlier report of its author, and that this block alone fails there is a "
-        "guess. Other reports have the same error for a depthwise convolution with Swish (8.5) and with a residual "
-        "Add (8.6)."
+        "implementation is found for its first one. A summary of the thread has 10.2 build it, and on 10.0 a Q/DQ "
+        "pair between BatchNormalization and the activation. The report shows no graph; Q/DQ and the MobileNeXt block "
+        "round the convolution are taken from an earlier report of its author. Other reports have the same error for "
+        "a depthwise convolution with Swish (8.5) and with a residual Add (8.6)."
     ),
-    links=(REPORT, SWISH, RESIDUAL, RESIDUAL_FIX),
+    links=(REPORT, SWISH, RESIDUAL, RESIDUAL_FIX, ADD_ADVICE),
     variants=EXPLICIT_VARIANTS + EARLIER_VARIANTS + FLOAT_VARIANTS,
 )

@@ -39,7 +39,6 @@ QUANTISED_TYPES = Link(
     "https://docs.nvidia.com/deeplearning/tensorrt/latest/inference-library/work-with-quantized-types.html",
     "NVIDIA: working with quantised types",
 )
-OPERATORS_101 = Link(f"{links.PARSER}/release/10.1-GA/docs/operators.md", "ONNX parser 10.1: operators")
 ROTARY_1015 = Link(
     "https://docs.nvidia.com/deeplearning/tensorrt/latest/inference-library/work-with-transformers.html",
     "NVIDIA: rotary embedding since 10.15.1",
@@ -51,7 +50,9 @@ CONV = "/conv/Conv"
 SCALE = 0.01
 
 OK, NO_PARSER = Class.OK, Class.PARSE_FAILED
-reported, guessed = Expectation.reported, Expectation.guessed
+reported = Expectation.reported
+#: Versions whose parser's list of operators was read.
+LISTS = ("8.5", "8.6", "9.2", "10.0", "10.1")
 
 
 def _quantised(*, activation: Quantiser, int32_bias: bool) -> onnx.ModelProto:
@@ -127,9 +128,8 @@ def _rotary(opset: int, domain: str = "") -> onnx.ModelProto:
     return g.model()
 
 
-NOT_LISTED = (
-    reported(NO_PARSER, ">=8.6,<9", links.OPERATORS_86, "source"),
-    reported(NO_PARSER, ">=10.1,<10.2", OPERATORS_101, "source"),
+NOT_LISTED = tuple(
+    reported(NO_PARSER, f"=={version}.*", links.operators(version), "source") for version in LISTS
 )
 _q = partial(Variant, recipe=Recipe(flags=("INT8",)))
 _half = partial(Variant, recipe=Recipe(flags=("FP16",)), precision=())
@@ -140,14 +140,16 @@ QUANTISED = (
         title="Activations in UINT8 with a zero point, as ONNX Runtime quantises by default",
         build=partial(_quantised, activation=Quantiser(UINT8, zero_point=128), int32_bias=False),
         precision=((CONV, Precision.INT8),),
-        expectations=(
-            guessed(
+        expectations=tuple(
+            reported(
                 NO_PARSER,
-                ">=10",
-                "only symmetric quantisation is documented",
-                link=QUANTISED_TYPES,
+                f"=={version}.*",
+                links.operators(version),
+                "nvidia",
+                note="the zero point must be 0",
                 signature="asymmetric-quantization",
-            ),
+            )
+            for version in LISTS
         ),
     ),
     _q(
@@ -156,11 +158,12 @@ QUANTISED = (
         build=partial(_quantised, activation=Quantiser(), int32_bias=True),
         precision=((CONV, Precision.INT8),),
         expectations=(
-            guessed(
+            reported(
                 NO_PARSER,
-                ">=8.5",
-                "trtexec refuses it when it parses; the version is not said",
-                link=INT32_BIAS,
+                None,
+                INT32_BIAS,
+                scope="model",
+                note="trtexec refuses it when it parses",
                 signature="int32-bias",
             ),
         ),
@@ -172,7 +175,6 @@ QUANTISED = (
         role=Role.WORKAROUND,
         counterpart="ort-int32-bias",
         precision=((CONV, Precision.INT8),),
-        expectations=(guessed(OK, ">=8.5", "what NVIDIA documents", link=QUANTISED_TYPES, level="builds"),),
     ),
     _q(
         name="qoperator",
@@ -206,11 +208,6 @@ FROM_ORT_OPTIMISER = (
         build=partial(_rotary, 23),
         role=Role.WORKAROUND,
         counterpart="contrib-rotary",
-        expectations=(
-            guessed(
-                OK, ">=10.15,<11", "the layer is there from 10.15.1 on", link=ROTARY_1015, level="builds"
-            ),
-        ),
         tags=("opset23",),
     ),
 )
@@ -222,6 +219,6 @@ CASE = Case(
         "points, for biases in INT32, for integer operators and for operators of com.microsoft. Which of them a "
         "version takes, and with which options of the quantiser it takes the rest."
     ),
-    links=(INT32_BIAS, NOT_INT8, QUANTISED_TYPES),
+    links=(INT32_BIAS, NOT_INT8, QUANTISED_TYPES, ROTARY_1015),
     variants=(*QUANTISED, *FROM_ORT_OPTIMISER),
 )

@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 from harness.case import (
     Case,
-    Class,
-    Expectation,
     Graph,
     Precision,
     Recipe,
@@ -125,8 +123,6 @@ def _prelu(g: Graph, x: str) -> str:
     return g.node("PRelu", [x, g.weight("slope", (CHANNELS, 1, 1), centre=0.1, spread=0.05)], name=BETWEEN)
 
 
-may_build = partial(Expectation.guessed, Class.OK, level="builds")
-may_keep = partial(Expectation.guessed, Class.OK, level="precision")
 _variant = partial(Variant, recipe=Recipe(flags=("INT8",)))
 ENDS = ((FIRST, INT8), (LAST, INT8))
 ALL = ((FIRST, INT8), (SECOND, INT8), (LAST, INT8))
@@ -137,7 +133,6 @@ RESIDUALS = (
         title="A residual that is not quantised, added to an INT8 convolution",
         build=partial(_residual, quantised=False),
         precision=ENDS,
-        expectations=(may_build(">=8.5", link=RESIDUAL),),
     ),
     _variant(
         name="residual-qdq",
@@ -146,7 +141,6 @@ RESIDUALS = (
         role=Role.WORKAROUND,
         counterpart="residual-float",
         precision=ENDS,
-        expectations=(may_keep(">=8.5", "the advice for residual adds", link=RESIDUAL),),
     ),
 )
 _concats = partial(_variant, precision=ALL, counterpart="concat-two-scales")
@@ -156,21 +150,18 @@ CONCATS = (
         title="Q/DQ with a scale of its own on each input of Concat",
         build=partial(_concat, (0.02, 0.03), after=False),
         counterpart=None,
-        expectations=(may_build(">=8.5", link=RULES),),
     ),
     _concats(
         name="concat-one-scale",
         title="Q/DQ with one and the same scale on each input of Concat",
         build=partial(_concat, (0.03, 0.03), after=False),
         role=Role.WORKAROUND,
-        expectations=(may_build(">=8.5", link=RULES),),
     ),
     _concats(
         name="concat-after",
         title="Q/DQ behind the Concat in place of its inputs",
         build=partial(_concat, None, after=True),
         role=Role.WORKAROUND,
-        expectations=(may_keep(">=8.5", "the logs show Q moved in front of Concat", link=CLONED),),
     ),
     _concats(
         name="concat-none",
@@ -178,7 +169,6 @@ CONCATS = (
         build=partial(_concat, None, after=False),
         role=Role.CONTROL,
         precision=None,
-        expectations=(may_build(">=8.5", link=CONCAT),),
     ),
 )
 
@@ -203,7 +193,6 @@ def _activated(name: str, title: str, activation: Callable[[Graph, str], str]) -
         role=Role.CONTROL,
         counterpart="residual-float",
         precision=ENDS,
-        expectations=(may_build(">=8.6", link=links.QUANTISED_TYPES),),
     )
 
 
@@ -213,7 +202,6 @@ def _surrounded(name: str, title: str, operator: Callable[[Graph, str], str]) ->
         title=f"{title} between two Q/DQ pairs and two convolutions",
         build=partial(_between, operator),
         precision=(*ENDS, (BETWEEN, INT8)),
-        expectations=(may_build(">=8.6", link=links.QUANTISED_TYPES),),
     )
 
 
@@ -225,7 +213,6 @@ def _alone(name: str, title: str, operator: Callable[[Graph, str], str]) -> Vari
         role=Role.CONTROL,
         counterpart=f"between-{name}",
         precision=((BETWEEN, INT8),),
-        expectations=(may_build(">=8.6", link=links.QUANTISED_TYPES),),
     )
 
 

@@ -34,7 +34,7 @@ GROUPED = links.issue(1934, "grouped ConvTranspose with Q/DQ")
 AXIS = links.issue(1694, "the axis of a ConvTranspose's scales")
 ODD = links.issue(1556, "ConvTranspose with odd channels")
 DILATED = Link(
-    "https://github.com/pytorch/TensorRT/issues/4306", "Torch-TensorRT issue 4306: deconvolutions on RTX"
+    "https://github.com/pytorch/TensorRT/pull/4306", "pytorch/TensorRT change 4306: deconvolutions on RTX"
 )
 
 CHANNELS, SIZE = 16, 8
@@ -96,8 +96,8 @@ def _dilated(*, zeros: bool) -> onnx.ModelProto:
 
 
 OK, FAILS = Class.OK, Class.BUILD_FAILED
-reported, guessed = Expectation.reported, Expectation.guessed
-may_build = partial(guessed, OK, level="builds")
+reported = Expectation.reported
+RESOLVED = reported(OK, "==10.9.*", GROUPED, "nvidia", of="a grouped one", level="builds")
 QUANTISED, HALF = Recipe(flags=("INT8",)), Recipe(flags=("FP16",))
 _up = partial(
     Variant,
@@ -113,25 +113,22 @@ DECONVOLUTIONS = (
         build=partial(_deconvolution, axis=1),
         role=Role.REPRODUCER,
         counterpart=None,
-        expectations=(may_build(">=8.5", "a maintainer confirms one with odd channels", link=ODD),),
     ),
     _up(
         name="up-per-tensor",
         title="ConvTranspose in INT8, one weight scale",
         build=partial(_deconvolution, axis=None),
-        expectations=(may_build(">=8.5", link=ODD),),
     ),
     _up(
         name="up-axis0",
-        title="ConvTranspose in INT8, a weight scale for each input channel (axis 0)",
+        title="ConvTranspose in INT8, a weight scale for each input channel (axis 0), once advised",
         build=partial(_deconvolution, axis=0),
-        expectations=(may_build(">=8.5", "axis 0 was a maintainer's advice for 8.x", link=AXIS),),
     ),
     _up(
         name="up-odd",
         title="ConvTranspose in INT8 with 15 channels",
         build=partial(_deconvolution, axis=1, channels=15),
-        expectations=(reported(OK, ">=8.5,<9", ODD, "nvidia", level="builds", note="fixed in 8.5"),),
+        expectations=(reported(OK, "==8.5.*", ODD, "nvidia", level="builds", note="fixed in 8.5"),),
     ),
     _up(
         name="up-group4",
@@ -140,11 +137,7 @@ DECONVOLUTIONS = (
         role=Role.REPRODUCER,
         counterpart=None,
         tags=("no-reference",),
-        expectations=(
-            may_build(">=8.5,<10.9", "channels at least four times the groups", link=GROUPED),
-            reported(OK, ">=10.9,<11", GROUPED, "nvidia", level="builds", note="a grouped one, on 10.9"),
-            may_build(">=11", link=GROUPED),
-        ),
+        expectations=(RESOLVED,),
     ),
     _up(
         name="up-depthwise",
@@ -153,9 +146,10 @@ DECONVOLUTIONS = (
         role=Role.REPRODUCER,
         counterpart=None,
         expectations=(
-            guessed(FAILS, ">=8.5,<9", "8.4 refuses one channel for each group", link=GROUPED),
-            reported(OK, ">=10.9,<11", GROUPED, "nvidia", level="builds", note="a grouped one, on 10.9"),
-            may_build(">=11", link=GROUPED),
+            reported(
+                FAILS, "==8.4.*", GROUPED, "nvidia", note="channels must be at least four times the groups"
+            ),
+            RESOLVED,
         ),
     ),
     _up(
@@ -165,7 +159,6 @@ DECONVOLUTIONS = (
         recipe=HALF,
         role=Role.WORKAROUND,
         precision=((UP, Precision.FP16),),
-        expectations=(may_build(">=8.5", link=ODD),),
     ),
 )
 
@@ -175,13 +168,11 @@ CONVOLUTIONS = (
         name="conv1d",
         title="A 1-D convolution in INT8",
         build=partial(_convolution, 1),
-        expectations=(may_build(">=8.5", link=links.OPERATORS_86),),
     ),
     _conv(
         name="conv3d",
         title="A 3-D convolution in INT8",
         build=partial(_convolution, 3),
-        expectations=(may_build(">=8.5", link=links.OPERATORS_86),),
     ),
     _conv(
         name="conv3d-fp16",
@@ -191,7 +182,6 @@ CONVOLUTIONS = (
         role=Role.WORKAROUND,
         counterpart="conv3d",
         precision=((CONV, Precision.FP16),),
-        expectations=(may_build(">=8.5", link=links.OPERATORS_86),),
     ),
 )
 
@@ -202,11 +192,13 @@ DILATED_ONES = (
         build=partial(_dilated, zeros=False),
         precision=((UP, Precision.FP32),),
         expectations=(
-            guessed(
+            reported(
                 FAILS,
-                ">=1.4,<1.8",
-                "said of 3-D ones",
-                link=DILATED,
+                "==1.5.*",
+                DILATED,
+                "nvidia",
+                scope="sibling",
+                of="3-D ones, an A100",
                 engine=Engine.TENSORRT_RTX,
                 signature="strided-dilated-deconvolution",
             ),
@@ -219,7 +211,6 @@ DILATED_ONES = (
         role=Role.WORKAROUND,
         counterpart="up-dilated",
         precision=((UP, Precision.FP32),),
-        expectations=(may_build(">=8.5", "any version has deconvolutions without dilation", link=DILATED),),
     ),
 )
 

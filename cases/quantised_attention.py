@@ -67,12 +67,14 @@ def _attention(narrow: int, dtype: int = FLOAT) -> onnx.ModelProto:
 
 OK, FAILS = Class.OK, Class.BUILD_FAILED
 reported = Expectation.reported
-may_build = partial(Expectation.guessed, OK, level="builds")
 _on_rtx = partial(
     reported, versions=">=1.5,<1.6", link=links.RTX_PRECISIONS, kind="nvidia", engine=Engine.TENSORRT_RTX
 )
 FP8_ON_RTX = (
-    *(_on_rtx(OK, level="builds", compute_capability=gpu) for gpu in ("8.9", "12.0")),
+    *(
+        _on_rtx(OK, scope="sibling", of="FP8 at large", level="builds", compute_capability=gpu)
+        for gpu in ("8.9", "12.0")
+    ),
     *(_on_rtx(FAILS, compute_capability=gpu, signature="type-not-on-generation") for gpu in ("7.5", "8.6")),
 )
 _attentions = partial(
@@ -85,7 +87,19 @@ ATTENTIONS = (
         name="int8",
         title="Attention in INT8, FP32 otherwise",
         build=partial(_attention, TensorProto.INT8),
-        expectations=(may_build(">=8.6", link=FUSED),),
+        expectations=(
+            reported(
+                OK,
+                "==10.3.*",
+                FUSED,
+                scope="sibling",
+                of="10.3 of JetPack 6.1, an Orin, by --int8 and no Q/DQ that was seen",
+                level="builds",
+                note="no fused kernel is called",
+                platform="jetson",
+                compute_capability="8.7",
+            ),
+        ),
     ),
     _attentions(
         name="int8-half",
@@ -94,7 +108,6 @@ ATTENTIONS = (
         recipe=Recipe(flags=("INT8", "FP16")),
         role=Role.WORKAROUND,
         counterpart="int8",
-        expectations=(may_build(">=10", link=FUSED),),
         tags=("opset19",),
     ),
     _attentions(
@@ -106,9 +119,11 @@ ATTENTIONS = (
         expectations=(
             reported(
                 Class.PRECISION_LOST,
-                ">=10.8,<10.9",
+                "==10.8.*",
                 FUSED_FP8,
-                note="a ViT of Model-Optimizer runs it in FP16",
+                scope="model",
+                of="10.8, a ViT, no GPU named",
+                note="it runs in half precision",
             ),
             *FP8_ON_RTX,
         ),

@@ -12,12 +12,17 @@ def issue(number: int, about: str = "") -> Link:
     return Link(f"{TRT}/issues/{number}", f"TensorRT issue {number}{f': {about}' if about else ''}")
 
 
+def operators(version: str) -> Link:
+    """Return what the ONNX parser of a version lists of operators, types and limits: "8.6"."""
+    tag = "9.2" if version == "9.2" else f"release/{version}-GA"
+    return Link(f"{PARSER}/{tag}/docs/operators.md", f"ONNX parser {version}: operators")
+
+
 MIGRATION = Link(
     "https://docs.nvidia.com/deeplearning/tensorrt/11.0.0/api/migration/tensorrt-10x-to-11x.html",
     "NVIDIA: migrating from TensorRT 10.x to 11.x",
 )
 HEADER_86 = Link(f"{TRT}/blob/v8.6.1/include/NvInfer.h", "NvInfer.h of 8.6.1")
-OPERATORS_86 = Link(f"{PARSER}/release/8.6-GA/docs/operators.md", "ONNX parser 8.6: operators")
 #: Users found it with depthwise convolutions and Swish, and report dense ones and ReLU beside them.
 DEPTHWISE_SWISH = issue(3385)
 #: What each GPU generation has of INT8, INT4, FP8 and FP4 on TensorRT for RTX.

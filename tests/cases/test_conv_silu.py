@@ -8,7 +8,7 @@ import onnx
 import pytest
 from onnx import TensorProto
 
-from harness.case import Class, Engine, Grade, Precision, Role, Typing, load_cases
+from harness.case import Precision, Role, Typing, load_cases
 from harness.layers import asked, wished
 
 pytestmark = pytest.mark.unit
@@ -25,15 +25,6 @@ def names(variant: str) -> list[str]:
 
 def shapes(graph: onnx.GraphProto) -> dict[str, list[int]]:
     return {entry.name: list(entry.dims) for entry in graph.initializer}
-
-
-def claims(variant: str, version: str, platform: str) -> set[tuple[Class, str | None]]:
-    """Return what is claimed of a variant on one version of TensorRT."""
-    return {
-        (claim.outcome, claim.signature)
-        for claim in VARIANTS[variant].expectations
-        if claim.covers(target="", engine=Engine.TENSORRT, version=version, platform=platform)
-    }
 
 
 def test_the_reproducer_is_the_first_convolution_of_the_report() -> None:
@@ -178,65 +169,3 @@ def test_wanted_precision_is_that_of_the_graph() -> None:
     for variant in VARIANTS.values():
         if variant.recipe.typing is Typing.WEAK:
             assert wished(variant, asked(variant.build())) == ()
-
-
-FAILS = (Class.BUILD_FAILED, "no-implementation-silu")
-TAIL_FAILS = (Class.BUILD_FAILED, "no-implementation-head")
-REMOVED = (Class.API_REMOVED, "implicit-int8-removed")
-
-
-@pytest.mark.parametrize(
-    ("variant", "version", "platform", "wanted"),
-    [
-        ("int8-entropy", "8.5.2", "jetson", {FAILS}),
-        ("int8-entropy", "8.5.2", "linux/amd64", set()),
-        ("int8-entropy", "8.6.1", "linux/amd64", {FAILS}),
-        ("int8-entropy", "8.6.2", "jetson", {FAILS}),
-        ("int8-entropy", "9.2.0.5", "linux/amd64", {(Class.OK, None)}),
-        ("int8-entropy", "10.0.1.6", "linux/amd64", {(Class.OK, None)}),
-        ("int8-entropy", "10.2.0.19", "linux/amd64", set()),
-        ("int8-entropy", "10.3.0.26", "jetson", set()),
-        ("int8-entropy", "11.2.1.2", "linux/amd64", {REMOVED}),
-        ("int8-entropy", "10.7.0.23", "linux/amd64", {(Class.OK, None)}),
-        ("int8-minmax", "8.6.1", "linux/amd64", {(Class.OK, None)}),
-        ("int8-minmax", "8.6.2", "jetson", {(Class.OK, None)}),
-        ("int8-tail", "8.6.1", "linux/amd64", {TAIL_FAILS}),
-        ("int8-tail", "10.16.1.11", "linux/amd64", {TAIL_FAILS}),
-        ("int8-tail-minmax", "8.6.1", "linux/amd64", {(Class.OK, None)}),
-        ("int8-tail-minmax", "10.3.0.26", "jetson", {TAIL_FAILS}),
-        ("int8-tail-minmax", "10.6.0.26", "linux/amd64", {TAIL_FAILS, (Class.BUILD_FAILED, None)}),
-        ("int8-tail-minmax", "10.11.0.33", "linux/amd64", {TAIL_FAILS}),
-        ("int8-tail-minmax", "10.16.1.11", "linux/amd64", {TAIL_FAILS}),
-        ("int8-tail-concat", "8.6.1", "linux/amd64", {(Class.OK, None)}),
-        ("int8-fp16", "8.6.1", "linux/amd64", {(Class.BUILD_FAILED, None)}),
-        ("qdq", "8.5.2", "jetson", {(Class.OK, None)}),
-        ("fp16", "11.0.0.114", "linux/amd64", {(Class.API_REMOVED, "weak-typing-removed")}),
-    ],
-)
-def test_claims_are_those_of_the_reports(
-    variant: str, version: str, platform: str, wanted: set[tuple[Class, str | None]]
-) -> None:
-    """The claimed outcome of a version and platform is the one that the sources give, and no more."""
-    assert claims(variant, version, platform) == wanted
-
-
-def test_the_windows_report_is_cited_for_the_tail_alone() -> None:
-    """Issue 4555 names /model.22/proto/cv3: it says nothing of the first convolution."""
-    citing = {
-        variant.name
-        for variant in CASES["conv_silu"]
-        for claim in variant.expectations
-        if claim.source and claim.source.url.endswith("/TensorRT/issues/4555")
-    }
-    assert citing == {"int8-tail", "int8-tail-minmax"}
-
-
-def test_a_version_that_a_date_tells_is_a_guess() -> None:
-    """The user who found min-max names no version of TensorRT."""
-    graded = {
-        claim.grade
-        for variant in CASES["conv_silu"]
-        for claim in variant.expectations
-        if claim.source and "yolov5_quant_sample" in claim.source.url
-    }
-    assert graded == {Grade.GUESSED}

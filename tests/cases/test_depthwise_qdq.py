@@ -8,7 +8,7 @@ import onnx
 import pytest
 from onnx import TensorProto
 
-from harness.case import Class, Engine, Grade, Precision, effective_name, load_cases
+from harness.case import Precision, effective_name, load_cases
 
 pytestmark = pytest.mark.unit
 
@@ -27,15 +27,6 @@ def conv_of(name: str) -> tuple[list[int], int]:
     group = next(entry.i for entry in conv.attribute if entry.name == "group")
     shapes = {entry.name: list(entry.dims) for entry in graph.initializer}
     return shapes["weights"], group
-
-
-def claims(name: str, version: str, platform: str = "linux/amd64") -> set[Class]:
-    """Return what is claimed of a variant on one version of TensorRT."""
-    return {
-        claim.outcome
-        for claim in VARIANTS[name].expectations
-        if claim.covers(target="", engine=Engine.TENSORRT, version=version, platform=platform)
-    }
 
 
 def test_the_reproducer_has_unnamed_nodes() -> None:
@@ -119,39 +110,3 @@ def test_workarounds_end_quantised(name: str, operators: list[str]) -> None:
     """A Q/DQ pair follows the convolution, or its ReLU."""
     found = [node.op_type for node in VARIANTS[name].build().graph.node]
     assert found[-len(operators) :] == operators
-
-
-@pytest.mark.parametrize(
-    ("name", "version", "platform", "wanted"),
-    [
-        ("qdq", "8.6.1", "linux/amd64", {Class.BUILD_FAILED}),
-        ("qdq", "8.6.2", "jetson", {Class.BUILD_FAILED}),
-        ("qdq", "10.1.0.27", "linux/amd64", set()),
-        ("qdq", "10.2.0.19", "linux/amd64", {Class.PRECISION_LOST}),
-        ("qdq", "10.3.0.26", "linux/amd64", set()),
-        ("qdq-after", "8.6.1", "linux/amd64", {Class.OK}),
-        ("act-qdq", "8.6.1", "linux/amd64", {Class.OK}),
-        ("qdq-relu-after", "8.5.2", "jetson", {Class.OK}),
-        ("qdq-dense-c4", "8.6.1", "linux/amd64", {Class.BUILD_FAILED}),
-        ("qdq-c6", "8.6.1", "linux/amd64", {Class.BUILD_FAILED}),
-        ("qdq-c6", "10.3.0.26", "linux/amd64", {Class.PRECISION_LOST}),
-        ("qdq-c8", "8.6.1", "linux/amd64", set()),
-        ("qdq-c1", "8.6.1", "linux/amd64", set()),
-        ("qdq-group2", "8.6.1", "linux/amd64", set()),
-        ("qdq-group2", "10.3.0.26", "linux/amd64", {Class.PRECISION_LOST}),
-        ("qdq-group12", "8.6.1", "linux/amd64", {Class.OK}),
-        ("fp16", "11.0.0.114", "linux/amd64", {Class.API_REMOVED}),
-        ("fp16-graph", "11.0.0.114", "linux/amd64", {Class.OK}),
-    ],
-)
-def test_claims_are_those_of_the_reports(name: str, version: str, platform: str, wanted: set[Class]) -> None:
-    """The claimed outcome of a version is the one that the sources give, and no more."""
-    assert claims(name, version, platform) == wanted
-
-
-def test_a_report_of_8_6_11_is_a_guess_for_its_neighbours() -> None:
-    """No target is 8.6.11; whoever reads a claim about 8.6 finds the number in its note."""
-    read = [claim for claim in VARIANTS["qdq"].expectations if claim.grade is not Grade.MEASURED]
-    failing = [claim for claim in read if claim.outcome is Class.BUILD_FAILED]
-    assert {claim.grade for claim in failing} == {Grade.GUESSED}
-    assert all("8.6.11" in claim.note for claim in failing)

@@ -8,7 +8,7 @@ import onnx
 import pytest
 from onnx import TensorProto
 
-from harness.case import Class, Engine, Expectation, Grade, Typing, Variant, effective_name, load_cases
+from harness.case import Typing, Variant, effective_name, load_cases
 
 pytestmark = pytest.mark.unit
 
@@ -22,15 +22,6 @@ def shapes(model: onnx.ModelProto) -> dict[str, tuple[list[int], int]]:
 
 def operators(variant: Variant) -> list[str]:
     return [node.op_type for node in variant.build().graph.node]
-
-
-def classes(name: str, version: str, platform: str = "linux/amd64") -> set[tuple[Class, str | None]]:
-    """Return what is claimed of a variant on one version of TensorRT."""
-    return {
-        (claim.outcome, claim.signature)
-        for claim in VARIANTS[name].expectations
-        if claim.covers(target="", engine=Engine.TENSORRT, version=version, platform=platform)
-    }
 
 
 def test_the_reproducer_has_the_names_of_the_error() -> None:
@@ -142,48 +133,6 @@ def test_the_reporters_script_sets_a_calibrator_as_well() -> None:
     assert variant.recipe.flags == ("INT8",)
     assert variant.recipe.calibrator is not None
     assert (variant.recipe.calibrator.kind, variant.recipe.typing) == ("entropy", Typing.WEAK)
-
-
-def read(name: str) -> list[Expectation]:
-    """Return what is claimed of a variant and not measured."""
-    return [claim for claim in VARIANTS[name].expectations if claim.grade is not Grade.MEASURED]
-
-
-def test_a_report_from_windows_without_a_gpu_is_a_guess_here() -> None:
-    """The failure on 10.0 is told of Windows; that the fix builds it is no word on INT8."""
-    for name in ("qdq", "qdq-calibrator"):
-        failing = {claim.grade for claim in read(name) if claim.outcome is Class.BUILD_FAILED}
-        assert failing == {Grade.GUESSED}
-    for name in ("qdq", "qdq-after-norm", "residual-fp32"):
-        assert {claim.level for claim in read(name) if claim.outcome is Class.OK} == {"builds"}
-
-
-@pytest.mark.parametrize(
-    ("name", "version", "platform", "wanted"),
-    [
-        ("qdq", "8.6.1", "linux/amd64", set()),
-        ("qdq", "10.0.1.6", "linux/amd64", {(Class.BUILD_FAILED, "no-implementation-qdq")}),
-        ("qdq", "10.1.0.27", "linux/amd64", {(Class.BUILD_FAILED, "no-implementation-qdq")}),
-        ("qdq", "10.2.0.19", "linux/amd64", {(Class.OK, None)}),
-        ("qdq", "11.0.0.114", "linux/amd64", {(Class.OK, None)}),
-        ("qdq-calibrator", "10.0.1.6", "linux/amd64", {(Class.BUILD_FAILED, "no-implementation-qdq")}),
-        ("qdq-calibrator", "10.2.0.19", "linux/amd64", {(Class.OK, None)}),
-        ("qdq-calibrator", "11.0.0.114", "linux/amd64", {(Class.API_REMOVED, "implicit-int8-removed")}),
-        ("qdq-strong", "8.6.1", "linux/amd64", {(Class.API_REMOVED, "strong-typing-missing")}),
-        ("mish-op", "9.2.0.5", "linux/amd64", {(Class.PARSE_FAILED, "no-importer")}),
-        ("swish-tail", "8.5.2", "jetson", {(Class.BUILD_FAILED, "no-implementation-qdq")}),
-        ("swish-tail", "8.5.2", "linux/amd64", set()),
-        ("residual-fp32", "8.6.1", "linux/amd64", {(Class.BUILD_FAILED, "no-implementation-qdq")}),
-        ("residual-fp32", "10.0.1.6", "linux/amd64", {(Class.OK, None)}),
-        ("int8-entropy", "11.0.0.114", "linux/amd64", {(Class.API_REMOVED, "implicit-int8-removed")}),
-        ("fp16", "11.0.0.114", "linux/amd64", {(Class.API_REMOVED, "weak-typing-removed")}),
-    ],
-)
-def test_claims_are_those_of_the_reports(
-    name: str, version: str, platform: str, wanted: set[tuple[Class, str | None]]
-) -> None:
-    """The claimed outcome of a version is the one that the sources give, and no more."""
-    assert classes(name, version, platform) == wanted
 
 
 def test_typing_of_the_variants() -> None:

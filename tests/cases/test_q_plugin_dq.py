@@ -155,16 +155,11 @@ def test_strong_typing_is_expected_to_be_missing_on_8(name: str) -> None:
     ("name", "version", "outcome", "signature"),
     [
         ("q-dq-plugin-q-dq-int8", "8.6.1", Class.BUILD_FAILED, "candidates-removed"),
-        ("q-dq-plugin-q-dq-int8", "11.2.1.2", Class.BUILD_FAILED, "no-plugin-format"),
         ("q-plugin-dq-int8", "8.6.1", Class.OK, None),
-        ("q-plugin-dq-int8-vectorised", "8.6.1", Class.BUILD_FAILED, "no-plugin-format"),
-        ("q-plugin-dq-int8-fp32", "8.6.1", Class.BUILD_FAILED, "candidates-removed"),
-        ("int8-constant-v3", "9.2.0.5", Class.PARSE_FAILED, "plugin-not-found"),
         ("int8-constant-v3", "10.0.1.6", Class.BUILD_FAILED, "quantized-constant"),
         ("int8-constant-v3", "10.1.0.27", Class.OK, None),
         ("int8-constant-v2", "10.0.1.6", Class.OK, None),
         ("layernorm-native", "8.5.2", Class.PARSE_FAILED, "plugin-not-found"),
-        ("layernorm-native", "8.6.2", Class.OK, None),
     ],
 )
 def test_the_documented_edges(name: str, version: str, outcome: Class, signature: str | None) -> None:
