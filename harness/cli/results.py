@@ -49,7 +49,10 @@ if TYPE_CHECKING:
 
 def add_report_arguments(command: argparse.ArgumentParser) -> None:
     """Add where to write the report with pages to."""
-    command.description = "Write the report from what is recorded: one interactive page with the data beside it, in the --reports folder."
+    command.description = (
+        "Write the report from what is recorded: one interactive page with the data beside it, in the --reports "
+        "folder."
+    )
     command.add_argument(
         "--pages",
         type=Path,
