@@ -7,7 +7,6 @@ import ctypes
 import json
 import os
 import resource
-import sys
 import time
 from typing import Any, Callable, Dict, List
 
@@ -128,12 +127,6 @@ def do_slow() -> int:
     """Leave the agent with one processor and the lowest priority."""
     os.setpriority(os.PRIO_PROCESS, os.getppid(), 19)
     return 19
-
-
-def do_leave_early() -> int:
-    """End the process in order, with the work not done."""
-    sys.stdout.flush()
-    os._exit(0)
 
 
 def do_score() -> int:
