@@ -14,10 +14,10 @@ from harness.report.compare.pairs import Pair
 from harness.report.compare.rows import Row, change
 from harness.report.compare.sentences import basis
 from harness.report.compare.sides import Side, SideTiming
-from harness.report.compare.upgrade import Tile, Upgrade, default_pair, judged
+from harness.report.compare.upgrade import Upgrade, default_pair, judged
 from harness.report.model import Results
-from harness.words import Class, Grade, Precision, Role
-from tests.report.handmade import INT8, pair, side, step, target, variant
+from harness.words import Class, Grade, Role
+from tests.report.handmade import pair, side, step, target, variant
 
 pytestmark = pytest.mark.unit
 
@@ -38,7 +38,7 @@ def timed(median: float, cls: Class = OK, **fields: Any) -> Side:
     return side(cls, timing=SideTiming(median, ("monotonic",), (median, median)), **fields)
 
 
-def test_a_judged_step_is_told_in_full() -> None:
+def test_the_rows_and_counts_of_a_step() -> None:
     """Worst first; what makes no row is counted."""
     pairs = [
         pair(timed(1.0), timed(2.0), of=variant("slow")),
@@ -50,31 +50,13 @@ def test_a_judged_step_is_told_in_full() -> None:
         pair(side(OK), side(None, why="does not apply"), of=variant("j")),
     ]
     found = judge(*pairs)
-    assert found == Upgrade(
-        before="old",
-        after="new",
-        rows=(
-            Row(Kind.BROKEN, "c", "v", "builds → fails to build", "no tactic", HELP, "measured", measured=True),
-            Row(Kind.SLOWER, "c", "slow", "median 1 ms → 2 ms, 100 % slower", "", "", "measured", measured=True),
-            Row(Kind.FIXED, "c", "mended", "fails to build → works", "no tactic", "", "measured", measured=True),
-        ),
-        same=3,
-        added=2,
-        dropped=1,
-        unknown=4,
-        open=0,
-        known=6,
-        timed=1,
-        headline="Going to new breaks 1 of 6 variants known on both.",
-        basis="Built, not run, on old (1 variant): numbers and latency were not measured.",
-        coverage="",
-        timing="Latency is compared for 1 of 1 variants timed on both.",
-    )  # fmt: skip
-    assert found.breaks
-    assert found.quiet == (
-        "3 variants are the same on both, 2 known on new alone, 1 known on old but not applicable to new, "
-        "4 known on neither. Latency is compared for 1 of 1 variants timed on both."
-    )
+    assert [(row.kind, row.variant, row.cause, row.measured) for row in found.rows] == [
+        (Kind.BROKEN, "v", "no tactic", True),
+        (Kind.SLOWER, "slow", "", True),
+        (Kind.FIXED, "mended", "no tactic", True),
+    ]
+    assert (found.same, found.added, found.dropped, found.unknown, found.open) == (3, 2, 1, 4, 0)
+    assert (found.known, found.timed, found.breaks) == (6, 1, True)
 
 
 def test_a_defect_that_is_reported_of_the_new_version_alone_is_told_though_no_variant_shows_it() -> None:
@@ -87,16 +69,12 @@ def test_a_defect_that_is_reported_of_the_new_version_alone_is_told_though_no_va
 
     found = met("10.0.1", "10.3.0.26")
     (one,) = found.troubles
-    assert (one.id, one.title) == ("check-links", "The builder of 10.3 loses a region in implicit INT8")
+    assert one.id == "check-links"
     gone = {"bindings-removed", "workspace-size-removed", "build-engine-removed"}
     many = met("8.6.1", "10.3.0.26").troubles
     assert {each.id for each in many} == gone | {"check-links"}
-    # What only a failure tells is left out.
-    assert "What set the workspace is gone" in {each.title for each in many}
-    assert not any("<" in each.title for each in many)
-    assert one.seen.startswith("reported by users in DeepStream-Yolo issue 585: a YOLOv8s under DeepStream")
+    assert "DeepStream-Yolo issue 585" in one.seen
     assert "Orin" not in one.seen
-    assert found.headline.endswith(" 1 more trouble is reported of new that no variant here shows.")
     for other in (
         met("10.3.0", "10.3.0.26"),
         met("10.0.1", "10.7.0"),
@@ -104,7 +82,6 @@ def test_a_defect_that_is_reported_of_the_new_version_alone_is_told_though_no_va
         met("10.0.1", "10.3.0.26", signature="check-links"),
     ):
         assert other.troubles == ()
-        assert "trouble" not in other.headline
 
 
 def test_rows_stand_in_the_order_of_the_page() -> None:
@@ -177,84 +154,6 @@ def test_a_variant_may_have_a_row_of_its_latency_beside_another() -> None:
     assert [row.text for row in found.rows] == ["loses precision → works", "median 2 ms → 1 ms, 50 % faster"]
 
 
-def wide(low: float, high: float) -> Side:
-    return side(OK, timing=SideTiming(1.0, ("monotonic",), (low, high)))
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        (wide(1.0, 1.0), wide(1.5, 1.75), "50 to 75 % slower"),
-        (wide(1.0, 1.0), wide(1.506, 1.514), "51 % slower"),
-        (wide(1.0, 1.0), wide(0.25, 0.5), "50 to 75 % faster"),
-        (wide(1.0, 1.0), wide(1.375, 1.625), "38 to 63 % slower"),
-    ],
-)
-def test_a_change_of_latency_lies_between_two_bounds(old: Side, new: Side, said: str) -> None:
-    """Rounded halves up; bounds that are the same in percent are one number."""
-    assert only(pair(old, new)).text == f"median 1 ms → 1 ms, {said}"
-
-
-FIVE: dict[str, Precision] = dict.fromkeys("pqrst", INT8)
-STEADY = side(nodes=("int8",) * 5)
-
-
-@pytest.mark.parametrize(
-    ("nodes", "named"),
-    [
-        ("fp32 int8 int8 int8 int8", "p in fp32 instead of int8"),
-        (
-            "fp32 fp16 int4_weights int8 int8",
-            "p in fp32 instead of int8, q in fp16 instead of int8, r in int4 weights instead of int8",
-        ),
-        (
-            "int8 fp32 fp32 fp32 fp32",
-            "q in fp32 instead of int8, r in fp32 instead of int8, s in fp32 instead of int8 and 1 more",
-        ),
-        (
-            "fp32 fp32 fp32 fp32 fp32",
-            "p in fp32 instead of int8, q in fp32 instead of int8, r in fp32 instead of int8 and 2 more",
-        ),
-        (". . int8 fp32 int8", "s in fp32 instead of int8"),
-    ],
-)
-def test_three_nodes_that_lost_their_precision_are_named(nodes: str, named: str) -> None:
-    """The others are counted; what is not told is not lost."""
-    new = side(LOST, nodes=tuple(node.removeprefix(".") for node in nodes.split()))
-    lost = only(pair(STEADY, new, of=variant(**FIVE)))
-    assert (lost.kind, lost.text) == (Kind.PRECISION_LOST, f"builds → loses precision: {named}")
-    silent = only(pair(side(FAILED), new, of=variant(**FIVE)))
-    assert silent.text == f"fails to build → builds without its precision: {named}"
-    wrong = only(pair(STEADY, replace(new, cls=WRONG), of=variant(**FIVE)))
-    assert wrong.text == "builds → gives wrong numbers"
-
-
-REST = tuple((name, "int8") for name in "wxyz")
-WIDER = tuple((name, "int8_weights") for name in "wxyz")
-CROSSED = "w int8 → int8 weights, x int8 → int8 weights, y int8 → int8 weights and 1 more"
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "text"),
-    [
-        (side(rest=REST), side(rest=WIDER), f"builds → builds: {CROSSED}"),
-        (side(rest=WIDER[:1]), side(rest=REST[:1]), "builds → builds: w int8 weights → int8"),
-        (
-            side(nodes=("int8",), rest=REST),
-            side(LOST, nodes=("fp16",), rest=WIDER),
-            f"builds → loses precision: a in fp16 instead of int8; not asked for: {CROSSED}",
-        ),
-        (
-            side(LOST, nodes=("fp16",), rest=REST[:1]),
-            side(OK, nodes=("int8",), rest=WIDER[:1]),
-            "loses precision → works: not asked for: w int8 → int8 weights",
-        ),
-    ],
-)
-def test_nodes_that_nobody_asked_for_are_named_as_such_beside_others(old: Side, new: Side, text: str) -> None:
-    assert only(pair(old, new, of=variant(a=INT8))).text == text
-
-
 SWAYING = (OK, CRASHED)
 
 
@@ -311,17 +210,8 @@ def test_what_fails_where_nothing_was_known_is_named_and_no_all_clear() -> None:
         pair(UNKNOWN, side(OK)),
         pair(side(OK), side(OK)),
     )
-    assert [one.said for one in found.alone] == ["Precision lost, measured", "Build failed, measured"]
-    assert found.headline.endswith(
-        "But 2 more fail or lose precision on new, and nothing is known of old there."
-    )
-    assert "3 known on new alone (2 of them to fail or lose precision)" in found.rest
-
-
-def test_the_headline_tells_of_guesses_that_something_builds_without_precision() -> None:
-    guess = side(LOST, grade=Grade.GUESSED)
-    found = judge(pair(side(FAILED), guess), pair(side(FAILED), guess))
-    assert found.headline.endswith("; 2 that failed before now build without their precision.")
+    assert len(found.alone) == 2
+    assert "2 more fail" in found.headline
 
 
 def test_a_step_to_another_product_is_no_upgrade() -> None:
@@ -331,45 +221,15 @@ def test_a_step_to_another_product_is_no_upgrade() -> None:
     assert found == "old is TensorRT and new is TensorRT for RTX: different products, so this is no upgrade."
 
 
-def test_a_number_on_top_says_what_it_rests_on_and_what_it_leaves_out() -> None:
-    """A loss that is named below, with nothing known before, is no 0 without a word."""
-    claimed = {"grade": Grade.REPORTED, "graded": "reported by users", "seen": "reported by users in T"}
-    lost = pair(UNKNOWN, side(LOST, **claimed))
-    breaks = pair(side(OK), side(CRASHED, **claimed))
-    labels = {str(tile.kind): (tile.number, tile.label) for tile in judge(lost, breaks).tiles()}
-    assert labels["precision_lost"] == ("0", "Loses precision; 1 more with nothing known before")
-    assert labels["broken"] == ("1", "Breaks, reported")
-    more = judge(breaks, pair(side(OK), side(CRASHED)), pair(UNKNOWN, side(CRASHED))).tiles()
-    assert (more[0].number, more[0].label) == ("2", "Breaks, 1 reported; 1 more with nothing known before")
-    gone = judge(pair(side(OK, **claimed), UNKNOWN)).tiles()[-1]
-    assert (gone.number, gone.label) == ("1", "Nothing known after")
-
-
 @pytest.mark.parametrize(
     ("timed_on_both", "slower", "faster"),
-    [
-        ([], (DASH, "Slower, not compared", 0), (DASH, "Faster, not compared", 0)),
-        ([pair(timed(1.0), timed(2.0))], ("1", "Slower", 1), ("0", "Faster", 0)),
-    ],
+    [([], DASH, DASH), ([pair(timed(1.0), timed(2.0))], "1", "0")],
 )
-def test_the_numbers_on_top(
-    timed_on_both: list[Pair], slower: tuple[str, str, int], faster: tuple[str, str, int]
-) -> None:
+def test_the_numbers_on_top(timed_on_both: list[Pair], slower: str, faster: str) -> None:
     """Every kind has one; how many are slower or faster is not known where no latency was compared."""
     broken = pair(side(OK), side(CRASHED))
-    assert judge(broken, broken, *timed_on_both).tiles() == [
-        Tile(Kind.BROKEN, "2", "Breaks", 2),
-        Tile(Kind.PRECISION_LOST, "0", "Loses precision", 0),
-        Tile(Kind.BUILDS_WITHOUT, "0", "Builds without precision", 0),
-        Tile(Kind.WIDER, "0", "Wider type", 0),
-        Tile(Kind.SLOWER, *slower),
-        Tile(Kind.OTHERWISE, "0", "Fails in another way", 0),
-        Tile(Kind.FIXED, "0", "Now works", 0),
-        Tile(Kind.PRECISION_GAINED, "0", "Keeps precision now", 0),
-        Tile(Kind.NARROWER, "0", "Narrower type", 0),
-        Tile(Kind.FASTER, *faster),
-        Tile(Kind.NEWLY_UNKNOWN, "0", "Nothing known after", 0),
-    ]
+    numbers = {tile.kind: tile.number for tile in judge(broken, broken, *timed_on_both).tiles()}
+    assert numbers == {**dict.fromkeys(Kind, "0"), Kind.BROKEN: "2", Kind.SLOWER: slower, Kind.FASTER: faster}
 
 
 @pytest.mark.parametrize(

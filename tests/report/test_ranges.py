@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harness.record.outcome import Layer, Node
-from harness.report.compare.ranges import chip, short_versions
+from harness.report.compare.ranges import chip, short_versions, unasked
 from harness.report.results import assemble
 from harness.words import Engine, Precision
 from tests.report import factory
+from tests.report.handmade import FP16, FP32, INT8, cell, layer, variant
 
 if TYPE_CHECKING:
     from harness.matrix import Target
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from harness.report import Results
 
 pytestmark = pytest.mark.unit
-
-INT8 = Precision.INT8
 
 
 def spans(results: Results, variant: str) -> dict[tuple[str, bool], str]:
@@ -233,3 +232,50 @@ def test_engines_are_named_for_readers() -> None:
     for engine in Engine:
         added = factory.target("added", "99.1.0", engine=engine)
         assert of(extra=(added,)).targets[-1].series in ("TensorRT", "RTX", "ONNX Runtime")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "actual", "untold", "said"),
+    [
+        ({"a": INT8, "b": FP16}, {"a": INT8, "b": FP32}, (), "kept 1/2"),
+        ({"a": INT8, "b": FP16}, {}, ("a", "b"), "kept ?"),
+        # A node of which neither is known vanished rightly: it was folded into a constant.
+        ({"a": INT8, "b": INT8}, {"a": INT8}, (), "INT8 1/1"),
+        ({"a": INT8}, {}, (), "FP16+INT4 WEIGHTS"),
+        ({}, {"a": INT8}, ("a",), "FP16+INT4 WEIGHTS"),
+    ],
+)
+def test_the_chip_of_a_cell(
+    wanted: dict[str, Precision], actual: dict[str, Precision], untold: tuple[str, ...], said: str
+) -> None:
+    """Mixed wishes are counted as one; without any the layers speak, but not those of indices and of nothing told."""
+    kinds = ("int4_weights", "fp16", "fp16", "unknown", "int32", "int64", "bool")
+    layers = [layer(kind) for kind in kinds]
+    assert chip(wanted, actual, untold, layers) == said
+
+
+def test_what_nobody_asked_for_is_told_in_narrow_types_and_floats() -> None:
+    """A node that is fused with a wanted one follows it as long as it runs in the same; indices are of no interest."""
+    found = cell(
+        precision={
+            "wanted": INT8,
+            "follows": INT8,
+            "differs": FP32,
+            "alone": INT8,
+            "half": FP16,
+            "stored": Precision.INT4_WEIGHTS,
+            "index": Precision.INT64,
+            "hidden": Precision.UNKNOWN,
+        },
+        layers=(
+            layer("int8", "wanted", "follows", "differs"),
+            layer("int8", "alone"),
+            layer("fp16", "half", "stored", "index", "hidden"),
+        ),
+    )
+    assert unasked(found, variant(wanted=INT8)) == {
+        "differs": FP32,
+        "alone": INT8,
+        "half": FP16,
+        "stored": Precision.INT4_WEIGHTS,
+    }
