@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.report import write_report
 from harness.report.page.columns import Column, groups
 from harness.report.page.html import render
 from harness.report.results import assemble
@@ -138,70 +136,6 @@ def test_a_date_that_is_none_breaks_nothing() -> None:
     """Records are files, and files can be damaged."""
     found = heads(results(stamped(factory.outcome("qdq", "rtx16"), when="yesterday or so")))
     assert found["rtx16"].date == "yesterday o"[:10]
-
-
-@pytest.mark.browser
-def test_the_states_of_columns_and_cells_look_different_without_colour(
-    browser: Browser, tmp_path: Path
-) -> None:
-    """Hatched and called old, dashed and called doc, or filled."""
-    write_report(every_state(), tmp_path)
-    made = Opened(browser, tmp_path / "index.html", viewport={"width": 1440, "height": 900})
-    page = made.page
-    looks = {}
-    for name in ("rtx17", "rtx16", "rtx15", "rtx14", "trt86"):
-        head = page.locator("#grid .targets th", has=page.get_by_role("link", name=name, exact=True))
-        style = head.evaluate(
-            "e => [getComputedStyle(e).backgroundImage.slice(0, 9), getComputedStyle(e).borderBottomStyle]"
-        )
-        looks[name] = (*style, head.locator(".when").inner_text())
-    assert looks == {
-        "rtx17": ("none", "solid", "20 Nov"),
-        "rtx16": ("repeating", "solid", "Oct 2025 old"),
-        "rtx15": ("repeating", "solid", "20 Nov old"),
-        "rtx14": ("repeating", "solid", "old"),
-        "trt86": ("none", "dashed", "\N{EN DASH}"),
-    }
-    stale = page.locator("#grid td.b-stale")
-    assert stale.count() == 2
-    assert stale.locator("i").all_inner_texts() == ["old", "old"]
-    assert "repeating" in stale.first.locator("a").evaluate("e => getComputedStyle(e).backgroundImage")
-    said = page.locator("#targets .stale").all_inner_texts()
-    assert [text.split(":")[0] for text in said] == [
-        "1 of 4 results are out of date",
-        "1 of 4 results are out of date",
-        "Run 415 days before the newest column.",
-    ]
-    made.context.close()
-
-
-@pytest.mark.browser
-def test_heads_stay_in_sight_both_ways_and_groups_follow_the_columns(browser: Browser, folder: Path) -> None:
-    """Scrolled into the middle, version, GPU and row name are still there; a hidden column leaves no group behind."""
-    made = Opened(browser, folder / "index.html", "#only=s", viewport={"width": 700, "height": 500})
-    page = made.page
-    page.evaluate("Object.assign(document.querySelector('.scroller'), { scrollTop: 160, scrollLeft: 120 })")
-    view = page.locator(".scroller").bounding_box()
-    assert view
-    tops = [
-        page.locator(f"#grid tr.{row} th:not(.corner)").last.bounding_box()
-        for row in ("families", "gpus", "targets")
-    ]
-    bottoms = [round(box["y"] + box["height"] - view["y"]) for box in tops if box]
-    assert bottoms == sorted(bottoms)
-    assert bottoms[-1] < 160
-    for above, below in pairwise(tops):
-        assert above
-        assert below
-        assert abs(above["y"] + above["height"] - below["y"]) <= 1.5
-    row = page.locator("#grid tr.variant th").nth(1).bounding_box()
-    assert row
-    assert row["x"] == view["x"]
-    page.locator("#f-text").fill("target:rtx17")
-    assert page.locator("#grid .gpus th:visible").all_inner_texts() == ["no GPU"]
-    page.locator("#f-text").fill("")
-    assert page.locator("#grid .gpus th:visible").count() == 4
-    made.context.close()
 
 
 @pytest.mark.browser

@@ -89,65 +89,6 @@ def test_an_arrow_tells_its_tensor_on_focus(opened: Opened) -> None:
     assert text.text_content() == "float32 1x1x4x4"
 
 
-BEHIND = """svg => {
-  const boxes = [...svg.querySelectorAll('g.node')].map((node) => {
-    const [at, body] = [node.transform.baseVal[0].matrix, node.querySelector('.body')];
-    return { node, left: at.e, right: at.e + body.width.baseVal.value, top: at.f + 0.5, bottom: at.f + body.height.baseVal.value - 0.5 };
-  });
-  return [...svg.querySelectorAll('.wire')].flatMap((wire) => {
-    const points = Array.from({ length: 200 }, (_, step) => wire.getPointAtLength((wire.getTotalLength() * step) / 200));
-    return boxes.filter((box) => points.some(({ x, y }) => x > box.left && x < box.right && y > box.top && y < box.bottom))
-      .map((box) => box.node.getAttribute('aria-label'));
-  });
-}"""  # noqa: E501
-OVER = """svg => [...svg.querySelectorAll('g.node')].flatMap((node) => {
-  const right = node.querySelector('.body').width.baseVal.value;
-  return [...node.querySelectorAll('text')].filter((text) => text.getBBox().x + text.getBBox().width > right)
-    .map((text) => text.textContent);
-})"""
-
-
-def test_no_arrow_runs_behind_a_box(opened: Opened) -> None:
-    """SiLU multiplies the convolution's output with what the Sigmoid between them makes of it."""
-    page = opened.page
-    open_cell(page, "qdq", "rtx15")
-    for figures in (1, 2):
-        svg = page.locator("#panel svg.graph[role=group]")
-        assert svg.count() == figures
-        assert svg.first.locator(".wire").count() == 5
-        assert svg.first.evaluate(BEHIND) == []
-        page.locator("#p-vs").select_option("rtx16")
-        page.locator("#panel figure").nth(1).wait_for()
-
-
-def test_names_fit_their_boxes_or_are_cut(browser: Browser, tmp_path: Path) -> None:
-    """Whatever the font of this machine, and whatever the operator is called."""
-    from dataclasses import replace
-
-    from harness.report import write_report
-    from harness.report.graph import GraphView, NodeView
-
-    results = factory.results()
-    (case,) = results.cases
-    names = ("Conv", "BatchNormalization", "InstanceNormalization", "W" * 60, "\U0001f468" * 40)
-    nodes = tuple(
-        NodeView(f"/a/long/path/to/{name}", name, (f"t{at}",), (f"t{at + 1}",))
-        for at, name in enumerate(names)
-    )
-    variants = tuple(replace(variant, graph=GraphView(nodes, ("t0",), ("t5",))) for variant in case.variants)
-    write_report(replace(results, cases=(replace(case, variants=variants),)), tmp_path)
-    made = Opened(browser, tmp_path / "index.html")
-    open_cell(made.page, "qdq", "rtx15")
-    svg = made.page.locator("#panel svg.graph[role=group]")
-    assert svg.evaluate(OVER) == []
-    shown = svg.locator(".op").all_text_contents()
-    assert shown[:3] == list(names[:3])
-    assert [text[-1] for text in shown[3:]] == ["…", "…"]
-    assert set(shown[4]) == {"\U0001f468", "…"}
-    assert {text[0] for text in svg.locator(".name").all_text_contents()[1:]} == {"…"}
-    made.context.close()
-
-
 def test_layers_are_aligned_by_their_nodes_and_the_unmatched_shown(opened: Opened) -> None:
     """The fused layer meets the convolution it came from; the activation has no partner and says so."""
     page = opened.page
@@ -164,17 +105,6 @@ def test_layers_are_aligned_by_their_nodes_and_the_unmatched_shown(opened: Opene
     assert lines[1][2].startswith("PWN(act)")
     assert table.locator("tr.lostrow").count() == 1
     assert "Layers (1 and 2)" in panel(page)
-
-
-def test_graph_is_drawn_the_same_every_time(browser: Browser, folder: Path) -> None:
-    """Two readers talk of the same picture."""
-    drawn = []
-    for _ in range(2):
-        made = Opened(browser, folder / "index.html", "#conv_silu%5Bqdq%5D-rtx15")
-        made.page.locator("#panel svg.graph").wait_for()
-        drawn.append(made.page.locator("#panel svg.graph").inner_html())
-        made.context.close()
-    assert drawn[0] == drawn[1]
 
 
 def test_panel_links_to_the_whole_log_beside_the_page(browser: Browser, tmp_path: Path) -> None:
