@@ -8,7 +8,10 @@ import os
 import stat
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from harness.errors import HandledError
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 #: Bytes of a YAML file, or of a small one of JSON: the largest of this project is a hundredth of it.
@@ -54,6 +57,16 @@ def read_bytes(path: Path, most: int = LARGE) -> bytes:
 def read_text(path: Path, most: int = SMALL) -> str:
     """Return the text of a plain file; raises OSError as `check_file` does, and UnicodeDecodeError."""
     return read_bytes(path, most).decode("utf-8")
+
+
+def files_of(folder: Path, suffix: str) -> Iterator[tuple[Path, bytes]]:
+    """Yield the files in a folder whose names end so, by name; raises HandledError for one that cannot be read."""
+    place = folder
+    try:
+        for place in sorted(folder.glob(f"*{suffix}")):
+            yield place, read_bytes(place)
+    except OSError as error:
+        raise HandledError(f"{place}: cannot be read ({error.strerror})") from error
 
 
 def parse_json(text: str | bytes) -> Any:  # noqa: ANN401  (whatever it holds)

@@ -1,4 +1,4 @@
-"""(i) The report without a run: made-up matrices of three sizes, and the run that is published here.
+"""(i) The report without a run: made-up matrices of three sizes.
 
 As a program it makes the page of so many cells, and prints the seconds that this took.
 """
@@ -6,14 +6,13 @@ As a program it makes the page of so many cells, and prints the seconds that thi
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 import time
 from typing import TYPE_CHECKING
 
 from benchmarks.report_scale import results
 from benchmarks.suite.figures import Figure, Section
-from benchmarks.suite.running import ROOT, Ran, harness, ran
+from benchmarks.suite.running import Ran, ran
 from harness.report.page.html import render
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ TITLE = "the report alone"
 
 
 def measure(setting: Setting) -> Section:
-    """Make the page of each size, and the whole report of the published records."""
+    """Make the page of each size."""
     figures: list[Figure] = []
     for cells in (100, 200) if setting.small else (1_000, 10_000, 100_000):
         found = [_page(cells) for _ in setting.rounds(f"i, {cells} cells")]
@@ -31,16 +30,6 @@ def measure(setting: Setting) -> Section:
             Figure(f"the page of {cells} cells", "s", tuple(seconds for seconds, _ in found)),
             Figure(f"the page of {cells} cells: peak memory", "MB", tuple(one.peak_mb for _, one in found)),
         ]
-    reports = setting.folder()
-    shutil.copytree(ROOT / "reports" / "published", reports, dirs_exist_ok=True)
-    whole = [
-        ran(harness("report", "--reports", str(reports)), accepted=(0, 1))
-        for _ in setting.rounds("i, published")
-    ]
-    figures += [
-        Figure("`report` of the published records", "s", tuple(one.seconds for one in whole)),
-        Figure("`report` of the published records: peak memory", "MB", tuple(one.peak_mb for one in whole)),
-    ]
     return Section("i", TITLE, tuple(figures))
 
 

@@ -20,9 +20,8 @@ from harness.report.compare.pairs import Column
 from harness.report.compare.rows import Row
 from harness.report.compare.upgrade import Upgrade, upgrade
 from harness.report.labels import KINDS
-from harness.report.loading import load_results
+from harness.report.loading import load_results, results_file
 from harness.report.model import Results
-from harness.report.packed import results_file
 from harness.suggest import did_you_mean
 from harness.text import clip, visible
 

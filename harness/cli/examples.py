@@ -46,7 +46,6 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "accept": ("trt-compat accept --target rtx17", "trt-compat accept -k 'mish[qdq]-rtx17'"),
     "merge": ("trt-compat merge ../gpu-box/reports --check",),
     "verify": ("trt-compat verify",),
-    "pack": ("trt-compat pack --output published",),
     "share": ("trt-compat share 'conv_silu[qdq]-rtx17' -o issue.zip",),
     "submit": ("trt-compat submit --target trt102 --account NAME",),
     "intake": ("trt-compat intake theirs.tar.xz",),

@@ -96,12 +96,6 @@ VERBS = {
         "verify",
         "check records, logs and report for consistency; exit 3 where there is a fault",
     ),
-    "pack": _Verb(
-        "results",
-        "add_pack_arguments",
-        "pack",
-        "pack records, logs, models and history into an archive each, to publish them",
-    ),
     "submit": _Verb(
         "community",
         "add_submit_arguments",

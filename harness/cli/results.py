@@ -1,4 +1,4 @@
-"""`report`, `accept`, `merge`, `verify` and `pack`: work on what is recorded; no engine, no Docker, no GPU."""
+"""`report`, `accept`, `merge` and `verify`: work on what is recorded; no engine, no Docker, no GPU."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from harness.record.speaking import speaking, took_part
 from harness.record.staleness import is_stale, todays
 from harness.record.store import Store
 from harness.record.suites import SUITES
-from harness.report import build_report, pack_report, verify_report, write_pages
+from harness.report import build_report, verify_published, verify_report, write_pages
 from harness.report.by_gpu import GpuResult
+from harness.report.loading import results_file
 from harness.report.page.own_pages import LIST
 from harness.report.suites import (
     absorb_suites,
     build_suites,
-    pack_suites,
     suite_lines,
     suite_stores,
     verify_suites,
@@ -173,7 +173,10 @@ def merge(options: argparse.Namespace) -> int:
     project = built(load_project(options), options)
     for folder in options.folders:
         if not Store(folder).holds_records and not any(suite_stores(folder)):
-            raise HandledError(f"{folder}: holds no records; give the --reports folder of another run")
+            why = (
+                "" if not results_file(folder).is_file() else ", and no record can be made of a results.json"
+            )
+            raise HandledError(f"{folder}: holds no records{why}; give the --reports folder of another run")
     with Store(writable(options.reports)) as store:
         for folder in options.folders:
             taken, past = store.absorb(Store(folder)), take_history(options.reports, folder)
@@ -221,51 +224,26 @@ def add_verify_arguments(_command: argparse.ArgumentParser) -> None:
 def verify(options: argparse.Namespace) -> int:
     """Check that every record reads, every log is whole and the report follows from the records.
 
-    Returns 3 where a fault is found: a damaged folder says nothing of a regression.
+    Of a report without records: that results.json is whole and the summary follows from it. Returns 3 where a fault is
+    found: a damaged folder says nothing of a regression.
     """
     project = built(load_project(options), options)
-    _need_records(options.reports)
     # What is no record is among the faults.
-    faults, store = (
-        verify_suites(project.matrix, options.reports),
-        Store(options.reports, tell=lambda _: None),
-    )
+    store = Store(options.reports, tell=lambda _: None)
+    alone = results_file(options.reports).is_file() and not store.holds_records
+    if not alone:
+        _need_records(options.reports)
+    faults = verify_suites(project.matrix, options.reports)
     if store.holds_records:
         lines = published_lines(project.matrix)
         faults = verify_report(project.matrix, project.cases, store, options.reports, lines) + faults
+    elif alone:
+        faults = verify_published(project.matrix, project.cases, options.reports) + faults
     for fault in faults:
         print(fault)
-    print(f"{options.reports}: {f'{len(faults)} faults' if faults else 'consistent'}")
+    whole = f"consistent{'; without records the page is not checked' if alone else ''}"
+    print(f"{options.reports}: {f'{len(faults)} faults' if faults else whole}")
     return EXIT_INFRA if faults else EXIT_OK
-
-
-def add_pack_arguments(command: argparse.ArgumentParser) -> None:
-    """Add where to pack to."""
-    command.description = (
-        "Pack a reports folder into few files, to keep or to publish: records, logs, models and history in an archive "
-        "each. The other verbs read it as before, and a run may go on in it."
-    )
-    command.add_argument(
-        "--output", type=Path, metavar="FOLDER", help="a new folder to pack into (default: in its own place)"
-    )
-
-
-def pack(options: argparse.Namespace) -> int:
-    """Pack a reports folder, in its own place or into a new one."""
-    project = built(load_project(options), options)
-    _need_records(options.reports)
-    out: Path | None = options.output
-    if out and out.exists() and not (out.is_dir() and not any(out.iterdir())):
-        raise HandledError(f"{out}: is there already; give --output a new folder")
-    if out is None:
-        writable(options.reports)
-    written, store = pack_suites(project.matrix, options.reports, out), Store(options.reports)
-    if store.holds_records:
-        lines = published_lines(project.matrix)
-        written += pack_report(project.matrix, project.cases, store, out, lines)
-    size = sum(path.stat().st_size for path in written)
-    print(f"{out or options.reports}: {len(written)} files, {size / 1e6:.1f} MB")
-    return EXIT_OK
 
 
 def _need_records(folder: Path) -> None:

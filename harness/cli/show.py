@@ -24,6 +24,8 @@ from harness.plan.by_hand import by_hand, model_file
 from harness.record.speaking import took_part
 from harness.record.staleness import is_stale, todays
 from harness.record.store import Store
+from harness.report.by_gpu import GpuResult
+from harness.report.loading import load_results, results_file
 from harness.run.commands import command_lines, container_lines, limits
 from harness.shipped import installed
 from harness.words import Grade, said
@@ -72,7 +74,7 @@ def show(options: argparse.Namespace) -> int:
     for line in (cell.variant.title, f"case: {cell.case.title}", f"target: {cell.target.label}"):
         _say(line)
     if not recorded:
-        print(f"\nlast result: none is recorded in {options.reports}")
+        _show_published(cell, options.reports, now.model_sha256)
     for outcome in recorded:
         _show_result(cell, outcome, stale=now.stale_because(outcome))
     _show_claims(cell)
@@ -180,6 +182,29 @@ def _show_result(cell: Cell, outcome: Outcome, *, stale: str) -> None:
     for line in complaints(judged):
         _say(line.strip(), "    " if line.startswith(" ") else "  ")
     for node, precision in judged.precision.items():
+        print(f"  {node} ran in {said(precision)}")
+
+
+def _show_published(cell: Cell, reports: Path, model: str) -> None:
+    """Print what a results.json says of a cell, where no record of it is at hand."""
+    path = results_file(reports)
+    every = load_results(path).cells if path.is_file() else ()
+    found = next((each for each in every if each.id == cell.id and each.measured), None)
+    if found is None or found.stamps is None:
+        print(f"\nlast result: none is recorded in {reports}")
+        return
+    print(f"\nlast result, as {path} has it ({found.stamps.when}, {found.stamps.via})")
+    if found.stamps.model_sha256 != model:
+        _say("out of date: it is of another model; run it again")
+        return
+    for each in found.by_gpu or (found,):
+        on = f"on {each.gpu}: " if isinstance(each, GpuResult) and each.gpu else ""
+        cls, verdict = str(each.cls), str(each.verdict)
+        _say(f"{on}{cls if cls == verdict else f'{cls} ({verdict})'}: {each.sentence}")
+    if found.diagnosis:
+        _say(f"known as {found.diagnosis.id}: {found.diagnosis.title}")
+        _say(f"advice   {found.diagnosis.advice}")
+    for node, precision in found.precision.items():
         print(f"  {node} ran in {said(precision)}")
 
 

@@ -13,9 +13,8 @@ import re
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from harness.bounded import parse_json
+from harness.bounded import files_of, parse_json
 from harness.errors import SHORT_OF, HandledError, InfraError
-from harness.record.archive import files_of
 from harness.record.from_json import decode
 from harness.words import UNJUDGED, Class
 
@@ -216,12 +215,11 @@ def from_text(text: str) -> RunRecord:
 
 
 def read_history(reports: Path) -> tuple[RunRecord, ...]:
-    """Return all records of a reports folder and of the archive in it, the oldest first.
+    """Return all records of a reports folder, the oldest first.
 
-    Of a run that is in both, the one of more cells. Raises HandledError, naming the file, for one that cannot be read:
-    leaving it out would move dates.
+    Raises HandledError, naming the file, for one that cannot be read: leaving it out would move dates.
     """
-    found: dict[str, RunRecord] = {}
+    found = []
     for path, data in files_of(reports / FOLDER, ".json"):
         try:
             record = from_text(data.decode())
@@ -229,8 +227,8 @@ def read_history(reports: Path) -> tuple[RunRecord, ...]:
             raise HandledError(f"{path}: not a history record ({error}); mend or delete it") from error
         if not _FILE.fullmatch(path.name) or path.name != record.file_name:
             raise HandledError(f"{path}: holds the record {record.file_name}; give it that name or delete it")
-        found[path.name] = max(found.get(path.name, record), record, key=lambda each: len(each.cells))
-    return tuple(sorted(found.values(), key=_age))
+        found.append(record)
+    return tuple(sorted(found, key=_age))
 
 
 def missing(reports: Path, fresh: Iterable[RunRecord]) -> tuple[RunRecord, ...]:

@@ -10,10 +10,9 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from harness.bounded import parse_json
+from harness.bounded import files_of, parse_json
 from harness.errors import HandledError
 from harness.history.runs import FOLDER, HISTORY_SCHEMA, write_whole
-from harness.record.archive import files_of
 from harness.record.from_json import decode
 from harness.record.suites import SUITES
 

@@ -1,11 +1,8 @@
-"""The archive beside a folder: `records.tar.xz` holds what was packed of `records/`, and both are read as one.
+"""Files packed by xz and gzip, and the archive that is sent in: the same files give the same bytes.
 
-Tar, because it keeps names and everybody has a program for it; xz, because the logs of a run repeat each other far
-apart, which the 32 KB that gzip and zip look back miss: logs take an eighth of their tar.gz, models a fifth. The same
-files give the same bytes, as far as liblzma's version is the same.
-
-What is read may come from a stranger: no member is ever written to disk, nothing but plain files inside the folder is
-taken, and of whatever is packed no more than `LIMIT` bytes are unpacked.
+Tar, because it keeps names and everybody has a program for it; xz, because logs repeat each other far apart, which the
+32 KB that gzip and zip look back miss. What is read may come from a stranger: of whatever is packed no more than
+`LIMIT` bytes are unpacked, and nothing is written to disk.
 """
 
 from __future__ import annotations
@@ -14,7 +11,6 @@ import errno
 import io
 import tarfile
 import zlib
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.bounded import read_bytes
@@ -22,16 +18,15 @@ from harness.errors import HandledError, InfraError
 
 try:
     import lzma
-except ImportError:  # Some build Python without liblzma; all but packed folders works there.
+except ImportError:  # Some build Python without liblzma; all but what is packed by xz works there.
     lzma = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
 #: Bytes that one packed file may unpack to.
 LIMIT = 256 << 20
-#: The end of an archive's name, and of the name of a single file that is packed.
-ARCHIVE, PACKED = ".tar.xz", ".xz"
 #: What tells zlib that its data has gzip's head.
 _GZIP = 16 + zlib.MAX_WBITS
 #: Bytes of memory for unpacking: what preset 9 needs, in case another program packed the file with it.
@@ -39,30 +34,6 @@ _MEMORY = 80 << 20
 _BLOCK = 512
 #: The kinds of members that hold what a file does.
 PLAIN_FILES = (tarfile.REGTYPE, tarfile.AREGTYPE)
-
-
-def archive_of(folder: Path) -> Path:
-    """Return the place of a folder's archive."""
-    return folder.with_name(folder.name + ARCHIVE)
-
-
-def files_of(folder: Path, suffix: str) -> Iterator[tuple[Path, bytes]]:
-    """Yield the files in a folder and in its archive whose names end so, with their places, by name.
-
-    Of two with the same name the archived one comes first. Raises HandledError for a file that cannot be read.
-    """
-    archive = archive_of(folder)
-    archived = unpack(archive) if archive.is_file() else {}
-    found = [(name, False, archive / name) for name in archived if name.endswith(suffix)]
-    try:
-        found += [(path.name, True, path) for path in folder.glob(f"*{suffix}")]
-    except OSError as error:
-        raise HandledError(f"{folder}: cannot be read ({error.strerror})") from error
-    for name, loose, path in sorted(found):
-        try:
-            yield path, read_bytes(path) if loose else archived[name]
-        except OSError as error:
-            raise HandledError(f"{path}: cannot be read ({error.strerror})") from error
 
 
 def pack(folder: str, files: Mapping[str, bytes]) -> bytes:
@@ -74,24 +45,6 @@ def pack(folder: str, files: Mapping[str, bytes]) -> bytes:
             member.size = len(data)
             tar.addfile(member, io.BytesIO(data))
     return compress(folder, buffer.getvalue())
-
-
-def unpack(path: Path) -> dict[str, bytes]:
-    """Return the files of an archive by their names in its folder; raises InfraError where it is damaged."""
-    data = decompress(path)
-    folder = path.name.removesuffix(ARCHIVE)
-    found: dict[str, bytes] = {}
-    for name, kind, content in members(path, data):
-        if kind not in PLAIN_FILES:
-            raise _damaged(path, f"it holds {name!r:.100}, which is no plain file")
-        top, *parts = name.split("/")
-        if top != folder or not parts or {"", ".", ".."} & set(parts) or "\\" in name or "\0" in name:
-            raise _damaged(path, f"it holds {name!r:.100}, which is no place inside {folder}/")
-        inside = "/".join(parts)
-        if inside in found:
-            raise _damaged(path, f"it holds {name!r:.100} twice")
-        found[inside] = content
-    return found
 
 
 def members(path: Path, data: bytes) -> Iterator[tuple[str, bytes, bytes]]:
@@ -121,7 +74,7 @@ def compress(what: str, data: bytes) -> bytes:
     _need_lzma(what)
     if len(data) > LIMIT:
         raise HandledError(
-            f"{what}: {len(data) >> 20} MiB, and what is packed may hold {LIMIT >> 20} MiB; leave this folder unpacked"
+            f"{what}: {len(data) >> 20} MiB, and what is packed may hold {LIMIT >> 20} MiB; take fewer cells"
         )
     # Preset 9 needs 674 MB to pack and takes not a tenth of a per cent less of a run.
     return lzma.compress(data, lzma.FORMAT_XZ)

@@ -6,16 +6,11 @@
 Every writer makes a file of its own and never opens one that exists, so several processes append at once without
 waiting for one another. A process that is killed can leave one torn last line in its file, which readers pass
 over, and logs that no record names.
-
-Either folder may be packed into an archive beside it (`archive.py`), which is read with it. `append` knows only
-folders.
 """
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import fcntl
 import gzip
 import hashlib
 import itertools
@@ -24,13 +19,14 @@ import os
 import re
 import sys
 import tempfile
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 
+from harness.bounded import files_of
 from harness.errors import HandledError
 from harness.record import archive
-from harness.record.archive import archive_of, files_of, inflate, unpack
+from harness.record.archive import inflate
 from harness.record.from_json import fields_of
 from harness.record.outcome import Outcome, Stamps
 from harness.record.revoked import SUBMISSIONS, revoked
@@ -71,8 +67,7 @@ class Store:
     @property
     def holds_records(self) -> bool:
         """Whether anything was ever recorded here."""
-        folder = self.path / RECORDS
-        return folder.is_dir() or archive_of(folder).is_file()
+        return (self.path / RECORDS).is_dir()
 
     def append(self, outcome: Outcome, log_text: str | None = None) -> Outcome:
         """Record an outcome for good, its log first; return it as recorded, with the log's hash where it has one.
@@ -154,22 +149,13 @@ class Store:
         if not _SHA256.fullmatch(sha256):
             raise HandledError(f"{sha256[:80]!r}: is the name of no log; run the cell again")
         path = self._log_path(sha256)
-        archived = log_name(sha256)
         try:
-            if not path.exists() and archived in self._archived_logs:
-                path, text = archive_of(self.path / LOGS) / archived, self._archived_logs[archived]
-            else:
-                text = inflate(path)
+            text = inflate(path)
         except OSError as error:
             raise HandledError(f"{path}: the log cannot be read ({error}); run the cell again") from error
         if hashlib.sha256(text).hexdigest() != sha256:
             raise HandledError(f"{path}: the log is not the one that was recorded; run the cell again")
         return text.decode("utf-8")
-
-    @cached_property
-    def _archived_logs(self) -> dict[str, bytes]:
-        archive = archive_of(self.path / LOGS)
-        return unpack(archive) if archive.is_file() else {}
 
     def _writer(self) -> BinaryIO:
         if self._open is None:
@@ -182,13 +168,10 @@ class Store:
                     self._open = (folder / f"{name}.jsonl").open("xb")
                 except FileExistsError:
                     name = f"{self._name}.{next(numbers)}"
-            # Held for as long as this process may append: what is being written is not packed.
-            with contextlib.suppress(OSError):
-                fcntl.flock(self._open, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return self._open
 
     def _log_path(self, sha256: str) -> Path:
-        return self.path / LOGS / f"{log_name(sha256)}.gz"
+        return self.path / LOGS / sha256[:2] / f"{sha256}.txt.gz"
 
     def _write_log(self, text: str) -> str:
         # A native library may write bytes that are no UTF-8; decoded with surrogates they must not stop the record.
@@ -218,11 +201,6 @@ def _cut(text: str) -> str:
     """Return a log without its middle, so that it can be read: a character may take six bytes."""
     half = archive.LIMIT // 16
     return f"{text[:half]}\n[left out] {len(text) - 2 * half} characters: no log is longer\n{text[-half:]}"
-
-
-def log_name(sha256: str) -> str:
-    """Return the place of a log in the folder of logs, without the suffix of how it is packed there."""
-    return f"{sha256[:2]}/{sha256}.txt"
 
 
 def _line(outcome: Outcome) -> bytes:

@@ -3,16 +3,14 @@
     records/<run>-<worker>.jsonl   what is run, then the stamps of a target where they begin, then a line a model
     logs/<run>-<worker>.txt        the logs of what failed, one behind the other, each below a line of its own
 
-Written and read as the other store is (`store.py`): a file a process, a torn last line passed over, either folder
-packed into the archive beside it. Times are rounded to a tenth of a millisecond, and of a model that went well neither
-messages nor nodes are kept; what the numbers of one that ran are judged by stays.
+Written and read as the other store is (`store.py`): a file a process, a torn last line passed over. Times
+are rounded to a tenth of a millisecond, and of a model that went well neither messages nor nodes are kept; what the
+numbers of one that ran are judged by stays.
 """
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import fcntl
 import hashlib
 import itertools
 import json
@@ -22,9 +20,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from harness.bounded import parse_json
+from harness.bounded import files_of, parse_json
 from harness.errors import HandledError
-from harness.record.archive import archive_of, files_of
 from harness.record.from_json import decode
 from harness.record.outcome import RECORD_SCHEMA, Outcome
 from harness.record.store import LOGS, RECORDS, readable, tell_once
@@ -89,8 +86,7 @@ class SuiteStore:
     @property
     def holds_records(self) -> bool:
         """Whether anything was ever recorded here."""
-        folder = self.path / RECORDS
-        return archive_of(folder).is_file() or any(folder.glob("*.jsonl"))
+        return any((self.path / RECORDS).glob("*.jsonl"))
 
     def append(self, outcome: Outcome, log_text: str | None = None) -> Outcome:
         """Record an outcome for good, its log first; return it as recorded."""
@@ -169,9 +165,6 @@ class SuiteStore:
                     self._records = (self.path / RECORDS / f"{name}.jsonl").open("xb")
                 except FileExistsError:
                     name = f"{self._name}.{next(numbers)}"
-            # Held for as long as this process may append: what is being written is not packed.
-            with contextlib.suppress(OSError):
-                fcntl.flock(self._records, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._logs = (self.path / LOGS / f"{name}.txt").open("wb")
             self._write(self._records, {"schema": RECORD_SCHEMA, "about": dataclasses.asdict(self._about)})
         return self._records

@@ -1,13 +1,27 @@
-"""Reads a results.json that somebody wrote."""
+"""Reads a results.json that somebody wrote, as it is or packed by xz, as one is published."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from harness.bounded import parse_json
+from harness.bounded import parse_json, read_bytes
 from harness.errors import HandledError
+from harness.record.archive import decompress
 from harness.report.model import Results
-from harness.report.packed import content, results_file
+
+RESULTS = "results.json"
+_PACKED = ".xz"
+
+
+def results_file(folder: Path) -> Path:
+    """Return the place of a folder's results.json, in the form that it has."""
+    plain, packed = folder / RESULTS, folder / (RESULTS + _PACKED)
+    return packed if packed.is_file() and not plain.exists() else plain
+
+
+def content(path: Path) -> bytes:
+    """Return what a file holds, unpacked where its name says that it is packed."""
+    return decompress(path) if path.suffix == _PACKED else read_bytes(path)
 
 
 def load_results(path: Path | str) -> Results:

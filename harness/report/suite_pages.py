@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.bounded import parse_json
+from harness.bounded import parse_json, read_bytes
 from harness.errors import HandledError
 from harness.record.suites import SUITES
-from harness.report.packed import content, twin
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,9 +20,8 @@ def suites_beside(reports: Path) -> dict[str, str]:
     found = {}
     for page in sorted((reports / SUITES).glob("*.html")):
         path = page.with_suffix(".json")
-        path = path if path.is_file() else twin(path)
         try:
-            found[f"{SUITES}/{page.name}"] = str(parse_json(content(path))["title"])
+            found[f"{SUITES}/{page.name}"] = str(parse_json(read_bytes(path))["title"])
         except (OSError, ValueError, LookupError, TypeError) as error:
             raise HandledError(f"{path}: cannot be read ({error}); run `trt-compat report`") from error
     return found

@@ -9,19 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import jsonschema
 
-from harness.bounded import parse_json
+from harness.bounded import parse_json, read_bytes
 from harness.errors import HandledError
 from harness.history import FOLDER, read_history
 from harness.history.runs import MOST_SAMPLES, keepable, missing
 from harness.plan import all_cells
-from harness.report.packed import archived, content, is_packed, published, results_file
+from harness.report.exports.markdown import summary
+from harness.report.loading import content, load_results, results_file
 from harness.report.page.data import unpacked
 from harness.report.results import recorded, results_of, run_records
 from harness.report.suite_pages import suites_beside
 from harness.report.writer import model_files, report_texts, schema_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from harness.case import Case
@@ -49,18 +50,31 @@ def verify_report(
     faults = [*store.faults, *(fault for outcome in found.outcomes for fault in _record(store, outcome))]
     faults += _history(store.path, found)
     faults += _results(results_file(folder), [cell.id for cell in all_cells(matrix, cases)])
-    packed = is_packed(folder)
     results, models = results_of(found, read_history(store.path)), model_files(found.models)
-    texts = report_texts(results, archived(folder, packed=packed), models, suites_beside(folder))
-    files = {name: text.encode() for name, text in texts.items()} | models
-    again = f"`trt-compat {'pack' if packed else 'report'}`"
-    for name, path, there in published(folder, files):
-        if there is None:
-            faults.append(f"{path}: missing; write it with {again}")
-        elif name not in files:
-            faults.append(f"{path}: is of no case; run {again}")
-        elif not _same(path, there, files[name]):
-            faults.append(f"{path}: does not follow from the records; run {again}")
+    texts = report_texts(results, models, suites_beside(folder))
+    return faults + _files(folder, {name: text.encode() for name, text in texts.items()} | models)
+
+
+def verify_published(matrix: Matrix, cases: Sequence[Case], folder: Path) -> list[str]:
+    """Return a sentence for every fault of a report whose records are elsewhere.
+
+    Looked at are that results.json keeps to its schema and accounts for each cell once, and that summary.md follows.
+    """
+    path = results_file(folder)
+    if faults := _results(path, [cell.id for cell in all_cells(matrix, cases)]):
+        return faults
+    return _files(folder, {"summary.md": summary(load_results(path)).encode()}, path.name)
+
+
+def _files(folder: Path, files: Mapping[str, bytes], source: str = "the records") -> list[str]:
+    """Return the faults of the files of a folder, which are to be as given."""
+    faults = []
+    for name, data in files.items():
+        path = folder / name
+        if not path.is_file():
+            faults.append(f"{path}: missing; write it with `trt-compat report`")
+        elif not _same(path, read_bytes(path), data):
+            faults.append(f"{path}: does not follow from {source}; run `trt-compat report`")
     return faults
 
 

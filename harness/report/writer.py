@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from harness.errors import SHORT_OF, HandledError, InfraError
 from harness.history import read_history, update_history
-from harness.record.archive import archive_of
 from harness.record.from_json import fields_of
 from harness.report.exports.csv_table import table
 from harness.report.exports.markdown import summary
 from harness.report.further import FURTHER, further_text
-from harness.report.packed import MODELS, PACKABLE, archived, twin
 from harness.report.page.html import render
 from harness.report.page.own_pages import own_pages
 from harness.report.results import recorded, results_of, run_records
@@ -30,6 +28,8 @@ if TYPE_CHECKING:
     from harness.report.model import Results
     from harness.report.results import Commands, Models
 
+#: The folder of the models, beside the page.
+MODELS = "models"
 #: The published description of results.json, shipped beside it.
 SCHEMA_FILE = "results.schema.json"
 _STRICT = json.JSONEncoder(sort_keys=True, allow_nan=False, separators=(",", ":"), default=fields_of)
@@ -54,13 +54,12 @@ def write_report(
 ) -> tuple[Path, ...]:
     """Write results.json and all that is made of it into a folder, made if missing; return their paths.
 
-    `models` are files by their place in the folder. What was packed of an earlier report goes. Raises HandledError
-    where the folder cannot be written, InfraError where its disk is full.
+    `models` are files by their place in the folder; those of an earlier report go. Raises HandledError where the folder
+    cannot be written, InfraError where its disk is full.
     """
-    texts = report_texts(results, archived(folder, packed=False), models, suites_beside(folder))
+    texts = report_texts(results, models, suites_beside(folder))
     written = write_files(folder, {name: text.encode() for name, text in texts.items()} | dict(models or {}))
-    packed = [archive_of(folder / MODELS), *(twin(folder / name) for name in PACKABLE)]
-    for left in {*(folder / MODELS).glob("*.onnx"), *packed} - set(written):
+    for left in set((folder / MODELS).glob("*.onnx")) - set(written):
         # Another process may write the same report.
         left.unlink(missing_ok=True)
     return written
@@ -98,22 +97,18 @@ def model_files(models: Models) -> dict[str, bytes]:
 
 
 def report_texts(
-    results: Results,
-    archives: Sequence[str] = (),
-    models: Mapping[str, bytes] | None = None,
-    suites: Mapping[str, str] | None = None,
+    results: Results, models: Mapping[str, bytes] | None = None, suites: Mapping[str, str] | None = None
 ) -> dict[str, str]:
     """Return the text of every file of the report by its name.
 
-    `archives` are what the page finds packed beside it, `models` files by their place: it holds the small ones.
-    `suites` are titles of pages by their place.
+    `models` are files by their place: the page holds the small ones. `suites` are titles of pages by their place.
     """
     return {
         "results.json": results_json(results),
         SCHEMA_FILE: schema_text(),
         "results.csv": table(results),
         "summary.md": summary(results),
-        "index.html": render(results, archives, models, suites),
+        "index.html": render(results, models, suites),
     }
 
 

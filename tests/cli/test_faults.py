@@ -32,7 +32,6 @@ VERBS = {
     "accept": ["accept"],
     "merge": ["merge", "a", "--check"],
     "verify": ["verify"],
-    "pack": ["pack"],
     "submit": ["submit"],
     "intake": ["intake", "a.tar.xz"],
     "ci-matrix": ["ci-matrix"],

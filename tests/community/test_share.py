@@ -76,23 +76,3 @@ def test_a_cell_that_nobody_ran_has_nothing_to_share(
     )
     assert main(["share", "mish[qdq]-rtx17", *places]) == 2
     assert "no result is recorded in" in capsys.readouterr().err
-
-
-@pytest.mark.integration
-def test_a_published_result_is_shared_from_its_packed_records(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The digest and the hash of the model stay: they tell what was measured."""
-    places = ("--matrix", str(ROOT / "matrix.yaml"), "--cases", str(ROOT / "cases"))
-    published = ("--reports", str(ROOT / "reports" / "published"), "-o", str(tmp_path / "x.zip"))
-    assert main(["share", "mish[qdq]-rtx16", *places, *published]) == 0, capsys.readouterr().err
-    with zipfile.ZipFile(tmp_path / "x.zip") as archive:
-        said = archive.read("issue.md").decode()
-        assert "[ERROR]" in archive.read("log.txt").decode()
-    assert "| TensorRT for RTX 1.7 | builds |" in said
-    assert "sha256:<id>" not in said
-    assert (
-        main(["share", "mish[qdq]-rtx16", *places, *published[:2], "-o", str(tmp_path / "none" / "x.zip")])
-        == 2
-    )
-    assert "cannot be written" in capsys.readouterr().err

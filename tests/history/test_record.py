@@ -14,7 +14,6 @@ from harness.history import read_history, take_history, update_history
 from harness.history.runs import MOST_SAMPLES, RunRecord, from_text, records, stack_of, to_text
 from harness.judge.cell import judge_cell
 from harness.plan import all_cells, find
-from harness.record.archive import archive_of, pack
 from harness.record.outcome import Latency, Outcome
 from harness.record.store import Store
 from harness.report import build_report, verify_report
@@ -136,20 +135,6 @@ def test_figures_that_are_none_are_named(tmp_path: Path) -> None:
         path.write_text(json.dumps(record))
         with pytest.raises(HandledError, match=r"Expected `float( \| null)?`, got `str`"):
             read_history(tmp_path)
-
-
-@pytest.mark.parametrize("archived", ["part", "whole"])
-def test_of_a_run_in_folder_and_archive_the_record_of_more_cells_counts(
-    tmp_path: Path, archived: str
-) -> None:
-    """A folder that was packed while its history was of a run still under way, or one beside an older copy."""
-    found = {"part": made(factory.outcome("qdq", "rtx15")), "whole": made(*factory.outcomes().values())}
-    (path,) = update_history(tmp_path, found[archived])
-    archive_of(tmp_path / "history").write_bytes(pack("history", {path.name: path.read_bytes()}))
-    path.unlink()
-    (other,) = {"part", "whole"} - {archived}
-    path.write_text(to_text(found[other][0]))
-    assert read_history(tmp_path) == found["whole"]
 
 
 def test_a_record_under_another_name_is_refused(tmp_path: Path) -> None:

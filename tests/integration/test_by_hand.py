@@ -6,7 +6,6 @@ rest share one interpreter a target, which forks for each file.
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 from collections.abc import Mapping
@@ -20,8 +19,8 @@ from harness.layers import asked, node_precision, parse_layers
 from harness.matrix import load_matrix
 from harness.plan import Cell, inapplicable_because
 from harness.plan.by_hand import by_hand, model_file, script_file
-from harness.report.model import CellView, Results
-from harness.report.packed import content, results_file
+from harness.report.loading import load_results
+from harness.report.model import CellView
 from harness.run.numbers import make_inputs
 from harness.run.prepared import prepare_variant
 from harness.run.provision import packages
@@ -74,8 +73,7 @@ for name in sys.argv[2:]:
 @pytest.fixture(scope="module")
 def recorded() -> dict[str, CellView]:
     """Return the published cells that are of today's models."""
-    path = results_file(ROOT / "reports" / "published")
-    results = Results.from_json(json.loads(content(path)))
+    results = load_results(ROOT / "reports" / "published")
     models = {cell.id: model_sha256(cell.variant.model_bytes()) for cell in project_cells()}
     return {
         cell.id: cell

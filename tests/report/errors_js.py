@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.judge.diagnosis import diagnose
-from harness.record.outcome import Message
-from harness.record.store import Store
+from harness.record.outcome import Message, Outcome
+from harness.report.loading import load_results
 from harness.report.page import html
 from harness.report.page.recognise import recognisable
 from tests.judge.said import BUILD_FAILED
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, Page
 
-    from harness.record.outcome import Outcome
 
 PUBLISHED = Path(__file__).parents[2] / "reports" / "published"
 
@@ -79,9 +78,19 @@ def answer(outcome: Outcome) -> dict[str, Any] | None:
 
 @cache
 def measured() -> tuple[Outcome, ...]:
-    """Return the published records that said something severe, each text once."""
+    """Return of the published cells those that said something severe, each text once."""
     found: dict[Any, Outcome] = {}
-    for outcome in Store(PUBLISHED).outcomes():
+    for cell in load_results(PUBLISHED).cells:
+        outcome = Outcome(
+            *(cell.id, cell.case, cell.variant, cell.target, "done"),
+            failed_phase=cell.failed_phase,
+            missing_api=cell.missing_api,
+            end=cell.end,
+            error=cell.error,
+            messages=cell.messages,
+            parser_errors=cell.parser_errors,
+            native_output=cell.native_output,
+        )
         severe = tuple(each for each in outcome.messages if each.severity in ("ERROR", "WARNING"))
         if severe or outcome.parser_errors or outcome.missing_api or outcome.error:
             key = severe, outcome.parser_errors, outcome.missing_api, outcome.error, outcome.native_output

@@ -11,7 +11,7 @@ import pytest
 from harness.case import Expectation
 from harness.history import take_history
 from harness.record.store import Store
-from harness.report import build_report, pack_report, verify_report
+from harness.report import build_report, verify_report
 from harness.report.by_gpu import DISAGREE
 from harness.report.compare.pairs import Column
 from harness.report.compare.sides import side
@@ -71,7 +71,7 @@ def shown(*outcomes: Outcome, claims: tuple[Expectation, ...] = ()) -> CellView:
 
 @pytest.mark.parametrize("order", [(T4, L4), (L4, T4)])
 def test_a_merge_keeps_both_gpus(tmp_path: Path, order: tuple[Outcome, Outcome]) -> None:
-    """In results.json, in the page's data and in what is packed, whichever machine came first; and verify agrees."""
+    """In results.json and in the page's data, whichever machine came first; and verify agrees."""
     joined(tmp_path, *order)
     data = json.loads((tmp_path / "all" / "results.json").read_text())
     (cell,) = (cell for cell in data["cells"] if cell["id"] == ID)
@@ -96,10 +96,7 @@ def test_a_merge_keeps_both_gpus(tmp_path: Path, order: tuple[Outcome, Outcome])
     )
     where = factory.matrix(), (factory.case(),), store
     assert verify_report(*where, tmp_path / "all") == []
-    pack_report(*where, tmp_path / "packed")
-    packed = Store(tmp_path / "packed")
-    assert verify_report(factory.matrix(), (factory.case(),), packed, tmp_path / "packed") == []
-    assert [each.stamps.run for each in packed.speaking()[ID]] == ["turing", "ada"]
+    assert [each.stamps.run for each in store.speaking()[ID]] == ["turing", "ada"]
 
 
 def test_what_regressed_on_one_gpu_is_not_hidden_by_a_known_failure_on_another() -> None:

@@ -12,7 +12,7 @@ import pytest
 from harness.errors import HandledError
 from harness.plan import all_cells
 from harness.record.store import Store
-from harness.report import build_report, pack_report, verify_report
+from harness.report import build_report, verify_report
 from harness.report.further import further_beside, further_rows
 from harness.report.model import Results
 from harness.report.writer import write_further
@@ -70,7 +70,7 @@ def reported(folder: Path, *entries: dict[str, Any]) -> Results:
     return build_report(factory.matrix(), (factory.case(),), Store(folder), folder)
 
 
-def test_it_is_in_results_json_and_on_the_page_and_verified_packed_and_read_again(tmp_path: Path) -> None:
+def test_it_is_in_results_json_and_on_the_page_and_verified(tmp_path: Path) -> None:
     assert reported(tmp_path, entry()).further == (entry(),)
     data = json.loads((tmp_path / "results.json").read_text())
     assert data["further"] == [entry()]
@@ -79,9 +79,6 @@ def test_it_is_in_results_json_and_on_the_page_and_verified_packed_and_read_agai
     assert '<section id="further"' in page
     assert "K is &lt;b&gt;large&lt;/b&gt;" in page
     assert verify_report(factory.matrix(), (factory.case(),), Store(tmp_path), tmp_path) == []
-    elsewhere = tmp_path / "packed"
-    pack_report(factory.matrix(), (factory.case(),), Store(tmp_path), elsewhere)
-    assert verify_report(factory.matrix(), (factory.case(),), Store(elsewhere), elsewhere) == []
 
 
 def test_a_report_without_it_says_nothing_of_it_and_an_earlier_check_s_goes(tmp_path: Path) -> None:

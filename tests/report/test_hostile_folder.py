@@ -15,7 +15,7 @@ import pytest
 from harness.errors import HandledError, InfraError
 from harness.record import archive
 from harness.record.store import Store
-from harness.report import build_report, pack_report, verify_report
+from harness.report import build_report, verify_report
 from harness.report.loading import load_results
 from tests.report import factory
 
@@ -138,7 +138,6 @@ def test_a_hostile_folder(
     for work in (
         lambda: verify_report(*given, reports),
         lambda: build_report(*given, tmp_path / "out"),
-        lambda: pack_report(*given, tmp_path / "packed"),
         lambda: absorb(tmp_path / "all", reports),
         lambda: load_results(reports),
     ):

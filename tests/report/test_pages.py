@@ -47,6 +47,8 @@ HOSTILE = {
 }
 
 
+#: What the page links to beside it.
+BESIDE = ("", "results.json", "results.json.xz", "summary.md", "pages.html")
 HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
@@ -106,7 +108,7 @@ def test_page_refers_to_nothing_outside_but_links() -> None:
         if tag == "link":
             assert address.startswith("data:image/svg+xml,")
         else:
-            assert address.startswith(("#", "https://")) or address in ("", "results.json", "summary.md")
+            assert address.startswith(("#", "https://")) or address in BESIDE
 
 
 def test_policy_names_the_hashes_of_the_style_and_the_script() -> None:
@@ -132,7 +134,8 @@ def test_hostile_text_adds_no_element_and_no_attribute(kind: str) -> None:
         assert [(tag, sorted(a)) for tag, a in found] == shape
         for address in (attributes["href"] for _, attributes in found if "href" in attributes):
             assert re.match(
-                r"#|https://|(results.json|summary.md)$|data:image/svg\+xml,%3Csvg", address or ""
+                r"#|https://|(results.json(.xz)?|summary.md|pages.html)$|data:image/svg\+xml,%3Csvg",
+                address or "",
             )
         text.encode()
         assert not HIDDEN.search(text)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import re
-import tarfile
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -121,56 +118,6 @@ def test_panel_links_to_the_whole_log_beside_the_page(browser: Browser, tmp_path
     address = made.page.get_by_role("link", name=".txt.gz").get_attribute("href")
     assert address is not None
     assert (tmp_path / address).is_file()
-    made.context.close()
-
-
-def test_a_packed_page_links_to_archives_with_the_lines_that_get_files_out(
-    browser: Browser, tmp_path: Path
-) -> None:
-    """No link of it is dead, and what the lines name is there."""
-    from harness.record.store import Store
-    from harness.report import pack_report
-
-    with Store(tmp_path) as store:
-        for outcome in factory.outcomes().values():
-            store.append(outcome, "the log")
-    pack_report(factory.matrix(), (factory.case(),), store)
-    made = Opened(browser, tmp_path / "index.html", "#conv_silu%5Bqdq%5D-rtx17")
-    made.page.locator("#panel").wait_for(state="visible")
-    assert _dead_links(made, tmp_path) == []
-    lines = [line.split() for line in made.page.locator("#panel .cmd pre").all_text_contents()]
-    found = {}
-    for archive, member in [line[2:] for line in lines if line[:2] == ["tar", "-xf"]]:
-        with tarfile.open(tmp_path / archive) as tar:
-            file = tar.extractfile(member)
-            assert file is not None
-            found[archive] = file.read()
-    assert found == {"logs.tar.xz": b"the log"}
-    held = made.page.get_by_role("link", name="conv_silu-qdq.onnx").get_attribute("href") or ""
-    assert base64.b64decode(held.partition(",")[2]) == factory.case().variants[0].model_bytes()
-    assert made.complaints == []
-    made.context.close()
-
-
-def test_a_page_made_beside_packed_logs_names_both_places(browser: Browser, tmp_path: Path) -> None:
-    """A log of a run from before is in the archive, one of a run since in the folder; models are in the folder."""
-    from harness.record.store import Store
-    from harness.report import build_report, pack_report
-
-    every = list(factory.outcomes().values())
-    with Store(tmp_path) as store:
-        store.append(every[0], "the log")
-    pack_report(factory.matrix(), (factory.case(),), store)
-    with Store(tmp_path) as store:
-        for outcome in every[1:]:
-            store.append(outcome, "another log")
-    build_report(factory.matrix(), (factory.case(),), store, tmp_path)
-    made = Opened(browser, tmp_path / "index.html", "#conv_silu%5Bqdq%5D-rtx17")
-    made.page.locator("#panel").wait_for(state="visible")
-    assert _dead_links(made, tmp_path) == []
-    told = made.page.locator("#panel p", has_text="The whole log").inner_text()
-    assert re.search(r"published in: \w{12}\.txt\.gz, or packed in logs\.tar\.xz$", told)
-    assert made.page.get_by_role("link", name="conv_silu-qdq.onnx").count() == 1
     made.context.close()
 
 

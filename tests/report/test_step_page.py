@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,8 +12,8 @@ from harness.record.outcome import Accuracy, Latency
 from harness.report import write_report
 from harness.report.compare.pairs import Column
 from harness.report.compare.upgrade import upgrade
+from harness.report.loading import load_results
 from harness.report.model import Results
-from harness.report.packed import content, results_file
 from harness.report.page.html import _STEP_ROWS, _shared, _together, render
 from harness.report.results import assemble
 from harness.text import clip
@@ -135,8 +134,7 @@ def with_unasked() -> Results:
 
 def published() -> Results:
     """Return the results that this repository publishes."""
-    file = results_file(Path(__file__).parents[2] / "reports" / "published")
-    return Results.from_json(json.loads(content(file)))
+    return load_results(Path(__file__).parents[2] / "reports" / "published")
 
 
 def oddly_named() -> Results:

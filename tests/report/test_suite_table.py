@@ -1,4 +1,4 @@
-"""The table of a suite: grouped by operator, compared between versions and runs, written, verified and packed."""
+"""The table of a suite: grouped by operator, compared between versions and runs, written and verified."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from harness.report.suites import (
     build_suites,
     compare,
     judge_item,
-    pack_suites,
     verify_suites,
 )
 from harness.report.suites.model import Pair
@@ -149,7 +148,7 @@ def test_the_same_records_give_the_same_bytes(tmp_path: Path) -> None:
     record(tmp_path / "a", FIRST)
     record(tmp_path / "b", dict(reversed(FIRST.items())))
     one, other = built(tmp_path / "a"), built(tmp_path / "b")
-    assert render_suite(one, "onnx-node", "a.json") == render_suite(other, "onnx-node", "a.json")
+    assert render_suite(one, "onnx-node") == render_suite(other, "onnx-node")
     texts = [(tmp_path / name / SUITES / "onnx-node.json").read_text() for name in "ab"]
     assert texts[0] == texts[1]
     data = json.loads(texts[0])
@@ -176,33 +175,6 @@ def test_a_fault_of_the_folder_is_found(tmp_path: Path) -> None:
         "holds no log of onnx-node[mod]-ort131" in fault
         for fault in verify_suites(factory.matrix(), tmp_path)
     )
-
-
-@pytest.mark.parametrize("elsewhere", [False, True])
-def test_a_packed_suite_says_the_same(tmp_path: Path, *, elsewhere: bool) -> None:
-    """Records and logs are an archive each, and a later run goes on beside them."""
-    reports, out = tmp_path / "reports", tmp_path / "out"
-    record(reports, FIRST)
-    found = built(reports)
-    pack_suites(factory.matrix(), reports, out if elsewhere else None)
-    packed = out if elsewhere else reports
-    names = {
-        str(path.relative_to(packed / SUITES)) for path in (packed / SUITES).rglob("*") if path.is_file()
-    }
-    assert names == {
-        "onnx-node.html", "onnx-node.json.xz", "onnx-node.md", "onnx-node/records.tar.xz", "onnx-node/logs.tar.xz",
-    }  # fmt: skip
-    assert verify_suites(factory.matrix(), packed) == []
-    assert 'href="onnx-node.json.xz"' in (packed / SUITES / "onnx-node.html").read_text()
-    past = [path for path in (packed / "history").rglob("*") if path.is_file()]
-    assert [path.name for path in past] == ["onnx-node.tar.xz"]
-    assert built(packed) == found
-    assert [path for path in (packed / "history").rglob("*.*") if path.is_file()] == past, "nothing is new"
-    assert not (packed / SUITES / "onnx-node.json.xz").exists(), "one form alone"
-    assert verify_suites(factory.matrix(), packed) == []
-    record(packed, {"rtx17": {"abs": "crash"}}, run="r2", day="2026-11-22")
-    assert list(built(packed).regressed()) == [("rtx17", "abs")]
-    assert verify_suites(factory.matrix(), packed) == []
 
 
 def test_suites_of_several_machines_are_one(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ interface PageData {
   replaced: { [signature: string]: [old: string, now: string, url: string][] };
   patterns: { [kind: string]: [mark: string, path: string] };
   query: { states: string[]; pasts: string[]; precisions: string[]; engines: { [key: string]: string } };
-  archives: string[]; errors: Chunk; issues: string; home: string; called: CalledBy[]; rowsOfSteps: Chunk; choices: string[]; to: number[][]; steps: Chunk;
+  errors: Chunk; issues: string; home: string; called: CalledBy[]; rowsOfSteps: Chunk; choices: string[]; to: number[][]; steps: Chunk;
 }
 interface Behind { evidence: (Chunk & { rows: number[] })[]; models: Chunk }
 

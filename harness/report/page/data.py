@@ -33,13 +33,11 @@ _EVIDENCE_BYTES, _EVIDENCE_BYTES_A_CELL = 400_000, 120
 _PACKED = re.compile(r'(?<="packed":")[^"]+(?=")')
 
 
-def page_data(
-    results: Results, archives: Sequence[str] = (), models: Mapping[str, bytes] | None = None
-) -> tuple[str, str]:
+def page_data(results: Results, models: Mapping[str, bytes] | None = None) -> tuple[str, str]:
     """Return the JSON text that the page starts with, and that of evidence and models, which nothing waits for.
 
-    Both are safe inside a <script> element, and the same bytes for the same results and zlib. `archives` are what the
-    page finds packed beside it, `models` files by their place.
+    Both are safe inside a <script> element, and the same bytes for the same results and zlib. `models` are files by
+    their place beside the page.
     """
     rows = list(zip(rows_of(results), grid_of(results), strict=True))
     steps = Steps(results, {target.id: label_of(target) for target in results.targets})
@@ -49,7 +47,6 @@ def page_data(
     start = {
         **facts(results, steps),
         **steps_to,
-        "archives": archives,
         "issues": known["issues"],
         "home": known["home"],
         "called": table(Called, called(results)),

@@ -14,7 +14,6 @@ from markupsafe import Markup, escape
 
 from harness.engines import ENGINES
 from harness.judge.replaced import REPLACED
-from harness.record.archive import PACKED
 from harness.report.by_gpu import DISAGREE
 from harness.report.compare.grouped import grouped
 from harness.report.compare.pairs import Column
@@ -23,7 +22,6 @@ from harness.report.counts import attention, clusters, counts, nobody_ran, witho
 from harness.report.errors import error_entries
 from harness.report.further import further_rows
 from harness.report.labels import BUCKETS, CORNERS, KINDS, MARKS, READING, ROLES
-from harness.report.packed import RESULTS
 from harness.report.page.cells import told_spans
 from harness.report.page.columns import NO_GPU, gpus_of, groups, label_of, short_digest
 from harness.report.page.data import page_data
@@ -78,25 +76,21 @@ _SCRIPTS = (
 
 
 def render(
-    results: Results,
-    archives: Sequence[str] = (),
-    models: Mapping[str, bytes] | None = None,
-    suites: Mapping[str, str] | None = None,
+    results: Results, models: Mapping[str, bytes] | None = None, suites: Mapping[str, str] | None = None
 ) -> str:
     """Return the page; the same bytes for the same results.
 
-    `archives` are what it finds packed beside it, `models` files by their place, of which it holds the small ones.
-    `suites` are the titles of the pages that it links to, by their place.
+    `models` are files by their place beside it, of which it holds the small ones; `suites` are the titles of the pages
+    that it links to, by their place.
     """
     style, script = "".join(map(asset, STYLES)), _script()
-    data, behind = page_data(results, archives, models)
+    data, behind = page_data(results, models)
     page = (
         page_templates()
         .get_template("index.html.j2")
         .render(
             results=results,
             report="",
-            results_file=RESULTS + PACKED if RESULTS in archives else RESULTS,
             style=Markup(style),  # noqa: S704  (a file of this package, under the hash that the policy names)
             script=Markup(script),  # noqa: S704
             policy=policy(style, script),

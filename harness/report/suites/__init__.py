@@ -5,7 +5,6 @@ from harness.report.suites.files import (
     absorb_suites,
     build_suite,
     build_suites,
-    pack_suites,
     suite_stores,
     verify_suites,
 )
@@ -21,7 +20,6 @@ __all__ = [
     "build_suites",
     "compare",
     "judge_item",
-    "pack_suites",
     "suite_lines",
     "suite_results",
     "suite_stores",

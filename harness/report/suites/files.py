@@ -1,19 +1,15 @@
-"""The files of suites in a reports folder: written, held against the records, taken in from elsewhere, packed."""
+"""The files of suites in a reports folder: written, held against the records, taken in from elsewhere."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING
 
+from harness.bounded import read_bytes
 from harness.errors import HandledError
-from harness.history.runs import FOLDER as HISTORY
 from harness.history.suites import keep_suite_runs, suite_history, take_suite_history
-from harness.record.archive import ARCHIVE, PACKED, compress, files_of, pack
 from harness.record.from_json import fields_of
-from harness.record.store import LOGS, RECORDS
-from harness.record.suites import SUITES, SuiteStore, section, sections
-from harness.report.pack import nobody_writes, read_back, remove
-from harness.report.packed import content, twin
+from harness.record.suites import SUITES, SuiteStore
 from harness.report.suites.page import render_suite
 from harness.report.suites.results import suite_results, suite_runs
 from harness.report.suites.summary import suite_markdown
@@ -28,7 +24,6 @@ if TYPE_CHECKING:
 
 #: What a record of a model that was run is stamped with.
 _STAMPS = ("engine_version", "via", "harness_version", "when", "run", "model_sha256")
-_SUFFIXES = {RECORDS: ".jsonl", LOGS: ".txt"}
 
 
 def suite_stores(reports: Path) -> Iterator[SuiteStore]:
@@ -52,7 +47,7 @@ def build_suite(matrix: Matrix, reports: Path, store: SuiteStore) -> SuiteResult
     results = suite_results(matrix, kept, history)
     if results is not None:
         keep_suite_runs(reports, store.path.name, suite_runs(results))
-        _write(reports, store.path.name, results)
+        write_files(reports / SUITES, _texts(store.path.name, results))
     return results
 
 
@@ -83,85 +78,20 @@ def verify_suites(matrix: Matrix, reports: Path) -> list[str]:
                 faults.append(f"{outcome.cell}: has no {', '.join(lacking)} among its stamps; run it again")
         name = store.path.name
         results = suite_results(matrix, kept, suite_history(reports, name))
-        plain = reports / SUITES / f"{name}.json"
-        packed = twin(plain).is_file() and not plain.exists()
-        again = f"`trt-compat {'pack' if packed else 'report'}`"
-        for place, data in _texts(name, results, packed=packed).items() if results else ():
+        for place, data in _texts(name, results).items() if results else ():
             path = reports / SUITES / place
             if not path.is_file():
-                faults.append(f"{path}: missing; write it with {again}")
-            elif content(path) != data:
-                faults.append(f"{path}: does not follow from the records; run {again}")
+                faults.append(f"{path}: missing; write it with `trt-compat report`")
+            elif read_bytes(path) != data:
+                faults.append(f"{path}: does not follow from the records; run `trt-compat report`")
     return faults
 
 
-def pack_suites(matrix: Matrix, reports: Path, out: Path | None = None) -> tuple[Path, ...]:
-    """Pack records, logs, history and JSON of each suite, in place or into another folder; return the files' paths."""
-    written: list[Path] = []
-    for store in suite_stores(reports):
-        with nobody_writes(store.path / RECORDS):
-            results = build_suite(matrix, reports, store)
-            loose = [
-                path for name, suffix in _SUFFIXES.items() for path in (store.path / name).glob(f"*{suffix}")
-            ]
-            files = {RECORDS: _records(store.path / RECORDS), LOGS: _logs(store.path / LOGS)}
-            files = {name: every for name, every in files.items() if every}
-            to = (out or reports) / SUITES / store.path.name
-            written += write_files(
-                to, {f"{name}{ARCHIVE}": pack(name, every) for name, every in files.items()}
-            )
-            if out is None:
-                read_back(to, files)
-                remove(to, loose)
-            name = store.path.name
-            written += _pack_history(reports, out, name)
-            if results is not None:
-                written += _write(out or reports, name, results, packed=True)
-    return tuple(written)
-
-
-def _pack_history(reports: Path, out: Path | None, name: str) -> tuple[Path, ...]:
-    folder = reports / HISTORY / SUITES / name
-    files = {path.name: data for path, data in files_of(folder, ".json")}
-    to = (out or reports) / HISTORY / SUITES
-    written = write_files(to, {f"{name}{ARCHIVE}": pack(name, files)}) if files else ()
-    if written and out is None:
-        read_back(to, {name: files})
-        remove(to, sorted(folder.glob("*.json")))
-    return written
-
-
-def _records(folder: Path) -> dict[str, bytes]:
-    return {path.name: data for path, data in files_of(folder, ".jsonl")}
-
-
-def _logs(folder: Path) -> dict[str, bytes]:
-    """Return the files of logs, each sorted by model: those of several versions are much alike, and pack to little."""
-    found = {}
-    for path, data in files_of(folder, ".txt"):
-        every = sorted(sections(path, data))
-        found[path.name] = b"".join(section(*each) for each in every)
-    return found
-
-
-def _write(reports: Path, name: str, results: SuiteResults, *, packed: bool = False) -> tuple[Path, ...]:
-    """Write what readers are shown of a suite, its JSON plain or packed; the other form of that goes."""
-    texts = _texts(name, results, packed=packed)
-    files = {
-        place: compress(place, data) if place.endswith(PACKED) else data for place, data in texts.items()
-    }
-    written = write_files(reports / SUITES, files)
-    plain = reports / SUITES / f"{name}.json"
-    (plain if packed else twin(plain)).unlink(missing_ok=True)
-    return written
-
-
-def _texts(name: str, results: SuiteResults, *, packed: bool = False) -> dict[str, bytes]:
-    """Return what readers are shown of a suite by place, none of it packed yet."""
-    data = f"{name}.json{PACKED if packed else ''}"
+def _texts(name: str, results: SuiteResults) -> dict[str, bytes]:
+    """Return what readers are shown of a suite by place."""
     texts = {
-        data: _json(results),
-        f"{name}.html": render_suite(results, name, data),
+        f"{name}.json": _json(results),
+        f"{name}.html": render_suite(results, name),
         f"{name}.md": suite_markdown(results),
     }
     return {place: text.encode() for place, text in texts.items()}

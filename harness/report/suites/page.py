@@ -77,8 +77,8 @@ class RowView:
         return len({model for way in self.ways for model in way.models})
 
 
-def render_suite(results: SuiteResults, name: str, data: str) -> str:
-    """Return the page; the same bytes for the same results. `name` is that of its folder, `data` its JSON beside it."""
+def render_suite(results: SuiteResults, name: str) -> str:
+    """Return the page; the same bytes for the same results. `name` is that of its folder and of its JSON beside it."""
     style = "".join((_SHARED / f"{each}.css").read_text(encoding="utf-8") for each in ("style", "matrix"))
     style += (_HERE / "suite.css").read_text(encoding="utf-8")
     script = (_HERE / "suite.js").read_text(encoding="utf-8")
@@ -92,7 +92,7 @@ def render_suite(results: SuiteResults, name: str, data: str) -> str:
         .render(
             results=results,
             name=name,
-            data=data,
+            data=f"{name}.json",
             style=Markup(style),  # noqa: S704  (a file of this package, under the hash that the policy names)
             script=Markup(script),  # noqa: S704
             policy=policy(style, script),

@@ -113,7 +113,7 @@ const log = (cell) => [
   cell.messages ? table(["Severity", "Message"], cell.messages) : null,
   cell.messagesLeftOut ? make("p", { class: "quiet" }, `${cell.messagesLeftOut} more messages are in the whole log.`) : null,
   cell.native ? fold("What the native library wrote", boxed(cell.native)) : null,
-  cell.log ? published("The whole log", "logs", `${cell.log.slice(0, 2)}/${cell.log}.txt`, make("a", { href: `logs/${cell.log.slice(0, 2)}/${cell.log}.txt.gz` }, `${cell.log.slice(0, 12)}.txt.gz`)) : null].filter(Boolean);
+  cell.log ? inFolder("The whole log", "logs", make("a", { href: `logs/${cell.log.slice(0, 2)}/${cell.log}.txt.gz` }, `${cell.log.slice(0, 12)}.txt.gz`)) : null].filter(Boolean);
 /** @type {(label: string, text: () => string, done?: string) => Element | null} */
 const copying = (label, text, done = "Copied") => {
   const button = make("button", { type: "button" }, label);
@@ -127,16 +127,9 @@ const COPIED_LINK = LOCAL ? "Copied from # on: this page is a local file" : "Cop
 const addressOf = (hash) => (LOCAL ? hash : location.href.split("#")[0] + hash);
 /** @type {(text: string) => Element} */
 const command = (text) => make("div", { class: "cmd" }, boxed(text), copying("Copy", () => text));
-// What lies beside the page by itself, or in its folder's archive, with the line that gets it out. In a packed folder that
-// was run into again a log is in either.
-/** @type {(what: string, folder: string, name: string, file: Element) => Content[]} */
-const published = (what, folder, name, file) => {
-  const archive = `${folder}.tar.xz`;
-  const packed = data.archives.includes(folder);
-  const places = [!packed || !data.archives.includes("results.json") ? file : null, packed ? make("a", { href: archive }, archive) : null].filter(Boolean);
-  return [make("p", { class: folder === "logs" ? "quiet" : null }, `${what}, which this file does not hold, lies in the folder that it was published in: `, places[0], places[1] ? [", or packed in ", places[1]] : ""),
-    packed ? command(`tar -xf ${archive} ${folder}/${name}`) : null];
-};
+// What lies beside the page in the folder of its run.
+/** @type {(what: string, folder: string, file: Element) => Content} */
+const inFolder = (what, folder, file) => make("p", { class: folder === "logs" ? "quiet" : null }, `${what}, which this file does not hold, lies in the folder of the run: `, file);
 // ---- the runs of the past: a strip of badges, and the medians of the runs on the present stack ----------------------
 /** @type {(past: Past) => Element} */
 const strip = (past) => make("ol", { class: "strip", "aria-label": "The last runs, the oldest first" }, (past.strip || []).map(([when, cls, elsewhere]) => {
@@ -210,7 +203,7 @@ const contained = (id, cell, variant, target) => {
 /** @type {(id: string, cell: Cell, variant: Variant, target: Target) => Content[]} */
 const reproduce = (id, cell, variant, target) => [
   ...(variant.onnx ? [make("p", {}, "The model, which this page holds: ", model(variant.file, variant.onnx), ".")]
-    : [...published("The model", "models", variant.file, make("a", { href: `models/${variant.file}`, download: variant.file }, variant.file)),
+    : [inFolder("The model", "models", make("a", { href: `models/${variant.file}`, download: variant.file }, variant.file)),
       make("p", { class: "quiet" }, "Without that folder the model is made anew ", aClone(), ":"), command(`trt-compat show ${quoted(id)} --save ${variant.file}`)]),
   ...byHand(cell, variant.file.replace(/onnx$/, "py")),
   make("p", { class: "quiet" }, "This cell again, where matrix.yaml and cases/ are; the project’s own are ", aClone(), ". For others that lie elsewhere add ", make("code", {}, "--matrix=FILE"), " and ", make("code", {}, "--cases=FOLDER"), "."),
@@ -246,7 +239,7 @@ const hiddenGuesses = (cell) => {
 };
 /** @type {(row: number, column: number, other: number | null, found: Evidence | null) => Content[]} */
 const bodyOf = (row, column, other, found) => {
-  if (!found) return [make("p", {}, "The evidence of this cell was left out of the page to keep it small; ", make("a", { href: data.archives.includes("results.json") ? "results.json.xz" : "results.json" }, "results.json"), " has it.")];
+  if (!found) return [make("p", {}, "The evidence of this cell was left out of the page to keep it small; ", make("a", { href: "#files" }, "results.json"), " has it.")];
   const cell = toldCell(found.cells[column] || {});
   const variant = found.variant;
   const second = other === null ? null : { at: other, name: targets[other].id, cell: toldCell(found.cells[other] || {}) };

@@ -1,0 +1,121 @@
+"""A report whose records are elsewhere, as one is published: what the verbs make of its results.json."""
+
+from __future__ import annotations
+
+import lzma
+import shutil
+from pathlib import Path
+
+import pytest
+
+from harness.case import load_cases
+from harness.cli import main
+from harness.matrix import load_matrix
+from harness.plan import all_cells, find
+from harness.record.outcome import End, Message, Outcome, Stamps
+from harness.record.staleness import todays
+from harness.record.store import Store
+from tests.cli.test_diff import two_reports  # noqa: F401  (a fixture)
+
+pytestmark = pytest.mark.unit
+
+CELL = "toy[relu]-ort131"
+
+
+@pytest.fixture
+def published(toy: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    """Return a folder with what is published of a run of the small project: three files."""
+    cell = find(all_cells(load_matrix(Path("matrix.yaml")), load_cases(Path("cases"))), CELL)
+    today = todays([cell])[CELL]
+    stamps = Stamps(
+        when="2026-01-01T00:00:00+00:00",
+        run="r",
+        via="venv",
+        engine_version=cell.target.version,
+        model_sha256=today.model_sha256,
+        recipe_sha256=today.recipe_sha256,
+    )
+    said = (Message("ERROR", "no luck"),)
+    outcome = Outcome(
+        *(CELL, "toy", "relu", "ort131", "done"),
+        end=End("finished"),
+        failed_phase="build",
+        error="no luck",
+        messages=said,
+        stamps=stamps,
+    )
+    with Store(toy / "reports") as store:
+        store.append(outcome, "a log")
+    assert main(["report"]) == 0
+    folder = toy / "published"
+    folder.mkdir()
+    for name in ("index.html", "summary.md"):
+        shutil.copy(toy / "reports" / name, folder)
+    data = (toy / "reports" / "results.json").read_bytes()
+    (folder / "results.json.xz").write_bytes(lzma.compress(data))
+    shutil.rmtree(toy / "reports")
+    capsys.readouterr()
+    return folder
+
+
+def test_a_cell_is_shown_as_the_report_has_it(published: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """And where its model is another by now, that."""
+    words = ["show", CELL, "--reports", str(published)]
+    assert main(words) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "last result, as" in said
+    assert "build_failed (new)" in said
+    assert main(["list", "--reports", str(published)]) == 0
+    assert f"{CELL} build_failed (new)" in " ".join(capsys.readouterr().out.split())
+    case = next(Path("cases").glob("*.py"))
+    case.write_text(
+        case.read_text(encoding="utf-8").replace('Graph("relu")', 'Graph("another")'), encoding="utf-8"
+    )
+    assert main(words) == 0
+    assert "out of date: it is of another model" in capsys.readouterr().out
+
+
+def test_verify_checks_results_json_and_the_summary(
+    published: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["verify", "--reports", str(published)]
+    assert main(words) == 0
+    assert "consistent; without records the page is not checked" in capsys.readouterr().out
+    (published / "summary.md").write_text("all is well\n", encoding="utf-8")
+    assert main(words) == 3
+    assert "summary.md: does not follow from results.json.xz" in capsys.readouterr().out
+    data = lzma.decompress((published / "results.json.xz").read_bytes())
+    (published / "results.json.xz").write_bytes(
+        lzma.compress(data.replace(b'"schema": 1', b'"schema": 2', 1))
+    )
+    assert main(words) == 3
+    assert "results.json.xz: $.schema" in capsys.readouterr().out
+
+
+def test_no_record_is_made_of_it(published: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`merge` and `report` say so in one sentence, and write nothing."""
+    assert main(["merge", str(published), "--reports", "other"]) == 2
+    assert "no record can be made of a results.json" in capsys.readouterr().err
+    assert main(["report", "--reports", str(published)]) == 2
+    assert "holds no records" in capsys.readouterr().err
+    assert not Path("other").exists()
+
+
+def test_diff_compares_packed_reports(
+    two_reports: tuple[Path, Path],  # noqa: F811
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Folder or file, as plain ones."""
+    old, new = two_reports
+    code = main(["diff", str(old), str(new)])
+    said = capsys.readouterr().out
+    path = new / "results.json"
+    (new / "results.json.xz").write_bytes(lzma.compress(path.read_bytes()))
+    path.unlink()
+    assert main(["diff", str(old), str(new)]) == code
+    assert capsys.readouterr().out == said
+    assert main(["diff", "rtx16", "rtx17", "--reports", str(new)]) in (0, 1)
+    capsys.readouterr()
+    (new / "results.json.xz").write_bytes(b"")
+    assert main(["diff", str(old), str(new / "results.json.xz")]) == 3
+    assert "results.json.xz: cannot be unpacked" in capsys.readouterr().err
