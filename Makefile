@@ -26,7 +26,7 @@ matrix: $(VENV)/run.stamp
 
 # Ten minutes on a GPU for this project: one target, one image, and the file to send.
 first-contact: $(VENV)/run.stamp
-	@test -n "$(TARGET)" || { echo "name one: make first-contact TARGET=trt102"; exit 2; }
+	@test -n "$(TARGET)" || { echo "name one: make first-contact TARGET=trt102 ARGS=\"--account NAME\""; exit 2; }
 	$(BIN)/python -m harness submit --target "$(TARGET)" --pull $(ARGS)
 
 test: $(VENV)/dev.stamp

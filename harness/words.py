@@ -73,9 +73,8 @@ def to_do(cls: Class) -> str:
 class Verdict(Word):
     """An outcome's class held against what is known about it.
 
-    NOT_REPRODUCED: a failure that others claim does not happen, and nobody measured that it ever did. DISPUTED: those
-    who measured the cell on GPUs of one compute capability disagree. FAILS_WHEN_RUN: the engine was only built here,
-    and others say that it does not run or gives wrong numbers.
+    NOT_REPRODUCED: a failure that others claim does not happen, and nobody measured that it ever did.
+    FAILS_WHEN_RUN: the engine was only built here, and others say that it does not run or gives wrong numbers.
     """
 
     EXPECTED = "expected"
@@ -85,7 +84,6 @@ class Verdict(Word):
     NOT_REPRODUCED = "not_reproduced"
     REGRESSED = "regressed"
     NEW = "new"
-    DISPUTED = "disputed"
     NOT_RUN = "not_run"
     INFRA = "infra"
 

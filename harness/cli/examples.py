@@ -44,11 +44,13 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "trt-compat diff before/reports after/reports",
     ),
     "accept": ("trt-compat accept --target rtx17", "trt-compat accept -k 'mish[qdq]-rtx17'"),
-    "merge": ("trt-compat merge ../gpu-box/reports --check",),
+    "merge": (
+        "trt-compat merge ../gpu-box/reports",
+        "trt-compat merge --check theirs.jsonl.xz",
+    ),
     "verify": ("trt-compat verify",),
     "share": ("trt-compat share 'conv_silu[qdq]-rtx17' -o issue.zip",),
     "submit": ("trt-compat submit --target trt102 --account NAME",),
-    "intake": ("trt-compat intake theirs.tar.xz",),
     "ci-matrix": ("trt-compat ci-matrix --gpu 8.9 --gpu 9.0",),
     "completion": (
         "trt-compat completion bash > ~/.local/share/bash-completion/completions/trt-compat",

@@ -23,7 +23,7 @@ from harness.suggest import did_you_mean
 
 _PROGRAM = "trt-compat"
 #: Verbs that write into the cases, are about the project's own checkout, or read neither matrix nor cases.
-_OWN_ONLY = frozenset({"accept", "new", "submit", "intake", "diff"})
+_OWN_ONLY = frozenset({"accept", "new", "submit", "diff"})
 #: Verbs that are about no matrix at all.
 _PLACELESS = frozenset({"init", "completion"})
 #: The verb that tells of the options of all.
@@ -89,7 +89,9 @@ VERBS = {
         "accept",
         "take what was measured as what to expect from now on",
     ),
-    "merge": _Verb("results", "add_merge_arguments", "merge", "take in the records of other machines"),
+    "merge": _Verb(
+        "merge", "add_arguments", "merge", "take in the records of other machines, and what others sent in"
+    ),
     "verify": _Verb(
         "results",
         "add_verify_arguments",
@@ -97,16 +99,10 @@ VERBS = {
         "check records, logs and report for consistency; exit 3 where there is a fault",
     ),
     "submit": _Verb(
-        "community",
-        "add_submit_arguments",
+        "submit",
+        "add_arguments",
         "submit",
         "measure some cells of one target, for some ten minutes, and write the file to send in",
-    ),
-    "intake": _Verb(
-        "community",
-        "add_intake_arguments",
-        "intake",
-        "check what others sent in, and take it into the records",
     ),
     "ci-matrix": _Verb(
         "ci_matrix",

@@ -1,50 +1,36 @@
-"""`report`, `accept`, `merge` and `verify`: work on what is recorded; no engine, no Docker, no GPU."""
+"""`report`, `accept` and `verify`: work on what is recorded; no engine, no Docker, no GPU."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from harness.case import measured
 from harness.cli.common import (
     EXIT_INFRA,
     EXIT_OK,
-    EXIT_REGRESSION,
     add_selection,
     built,
     load_project,
     selected,
-    writable,
 )
 from harness.errors import HandledError
-from harness.history import take_history
 from harness.judge.cell import Judged, judge_cell
-from harness.judge.trust import MEASURED, believed, trusts
 from harness.plan import Cell
-from harness.record.speaking import speaking, took_part
+from harness.record.speaking import took_part
 from harness.record.staleness import is_stale, todays
 from harness.record.store import Store
 from harness.record.suites import SUITES
 from harness.report import build_report, verify_published, verify_report, write_pages
-from harness.report.by_gpu import GpuResult
 from harness.report.loading import results_file
 from harness.report.page.own_pages import LIST
 from harness.report.suites import (
-    absorb_suites,
     build_suites,
-    suite_lines,
     suite_stores,
     verify_suites,
 )
 from harness.run.commands import published_lines
-from harness.text import clip, visible
-from harness.words import UNJUDGED, Verdict
-
-if TYPE_CHECKING:
-    from harness.cli.common import Project
-    from harness.report.model import CellView
-    from harness.report.suites import SuiteResults
+from harness.words import UNJUDGED
 
 
 def add_report_arguments(command: argparse.ArgumentParser) -> None:
@@ -108,19 +94,16 @@ def accept(options: argparse.Namespace) -> int:
 
 
 def _measured(cells: tuple[Cell, ...], store: Store) -> list[Judged]:
-    """Return what was measured of cells, without what one stranger alone observed and what is disputed."""
+    """Return what was measured of cells."""
     today = todays(cells)
-    outcomes = tuple(store.outcomes())
-    recorded = speaking(outcomes, lambda outcome: is_stale(outcome, today))
-    known = trusts(cells, outcomes, lambda outcome: is_stale(outcome, today))
+    recorded = store.speaking(lambda outcome: is_stale(outcome, today))
     results = [
-        believed(judge_cell(cell, outcome), known)
+        judge_cell(cell, outcome)
         for cell in cells
         for outcome in recorded.get(cell.id, ())
         if not is_stale(outcome, today)
     ]
-    sure = [result for result in results if result.trust in ("", MEASURED)]
-    return [result for result in sure if result.classification.cls not in UNJUDGED]
+    return [result for result in results if result.classification.cls not in UNJUDGED]
 
 
 def _place(result: Judged) -> tuple[str, str, str]:
@@ -153,68 +136,6 @@ def _merged(
 
 def _row(cell: Cell) -> str:
     return f"{cell.case.name}[{cell.variant.name}]"
-
-
-def add_merge_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the folders to merge, and `--check`."""
-    command.add_argument(
-        "folders", nargs="+", type=Path, metavar="FOLDER", help="reports folders of other machines"
-    )
-    command.add_argument(
-        "--check", action="store_true", help="exit 1 where a cell of the whole regressed and is not flaky"
-    )
-
-
-def merge(options: argparse.Namespace) -> int:
-    """Take the records, logs and history of other reports folders into this one and write the report anew.
-
-    Names the cells that are flaky and, with `--check`, those that regressed: then it returns 1.
-    """
-    project = built(load_project(options), options)
-    for folder in options.folders:
-        if not Store(folder).holds_records and not any(suite_stores(folder)):
-            why = (
-                "" if not results_file(folder).is_file() else ", and no record can be made of a results.json"
-            )
-            raise HandledError(f"{folder}: holds no records{why}; give the --reports folder of another run")
-    with Store(writable(options.reports)) as store:
-        for folder in options.folders:
-            taken, past = store.absorb(Store(folder)), take_history(options.reports, folder)
-            print(f"{folder}: {taken} records and {past} runs of the past taken in")
-        suites = _suites(project, options)
-        lines = published_lines(project.matrix)
-        results = build_report(project.matrix, project.cases, store, options.reports, lines)
-    rows = [(cell.id, each) for cell in results.cells for each in cell.by_gpu or (cell,)]
-    for name, row in rows:
-        if row.flaky:
-            print(f"flaky: {name}{_on(row)}: {', '.join(row.flaky)} on the same stack")
-    print(f"report: {options.reports / 'index.html'}")
-    if not options.check:
-        return EXIT_OK
-    # What fails every other night on one stack would make every other night red, and say nothing of the engine.
-    bad = [(name, row) for name, row in rows if row.verdict is Verdict.REGRESSED and not row.flaky]
-    for name, row in bad:
-        print(f"regressed: {name}{_on(row)}: {clip(' '.join(visible(row.sentence).split()), 200)}")
-    worse = [f"{suite.name}[{model}]-{target}" for suite in suites for target, model in suite.regressed()]
-    print("".join(f"regressed: {name}: worked in the run before\n" for name in worse), end="")
-    return EXIT_REGRESSION if bad or worse else EXIT_OK
-
-
-def _suites(project: Project, options: argparse.Namespace) -> tuple[SuiteResults, ...]:
-    """Take in the suites of the folders, and write and return those of the whole."""
-    for folder in options.folders:
-        for sentence in absorb_suites(options.reports, folder):
-            print(sentence)
-    suites = build_suites(project.matrix, options.reports)
-    for suite in suites:
-        for line in suite_lines(suite, [target.id for target in suite.targets]):
-            print(line)
-    return suites
-
-
-def _on(row: CellView | GpuResult) -> str:
-    """Return the GPU that a row is of, for a sentence; "" where none took part."""
-    return f" on {visible(row.gpu)}" if isinstance(row, GpuResult) and row.gpu else ""
 
 
 def add_verify_arguments(_command: argparse.ArgumentParser) -> None:

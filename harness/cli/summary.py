@@ -24,7 +24,6 @@ _MOST_CAUSES = 20
 _COUNTED = (
     "regressed",
     "new failure",
-    "disputed",
     "fixed",
     "not reproduced",
     "infrastructure trouble",
@@ -39,7 +38,6 @@ _COUNTED = (
 _VERDICTS = {
     Verdict.REGRESSED: "regressed",
     Verdict.NEW: "new failure",
-    Verdict.DISPUTED: "disputed",
     Verdict.FIXED: "fixed",
     Verdict.NOT_REPRODUCED: "not reproduced",
     Verdict.INFRA: "infrastructure trouble",
@@ -62,7 +60,7 @@ def summarise(judged: Sequence[Judged]) -> Iterator[str]:
     ended = [f"{classes[cls]} {cls}" for cls in Class if classes[cls] and cls not in _SAID_ALREADY]
     if ended:
         yield f"ended as: {', '.join(ended)}"
-    for name in ("regressed", "new failure", "disputed", "fixed", "not reproduced"):
+    for name in ("regressed", "new failure", "fixed", "not reproduced"):
         yield from _listed(name, groups[name])
     for name in ("infrastructure trouble", "not run"):
         yield from _by_cause(name, groups[name], _reason)

@@ -1,1 +1,1 @@
-"""Measurements that somebody else made: how they are sent in (submit), and what is held against them (intake)."""
+"""Measurements that somebody else made: the file that is sent in, how it is made, scrubbed and read."""

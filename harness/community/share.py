@@ -23,7 +23,7 @@ _TIME = (1980, 1, 1, 0, 0, 0)
 _LOG = "log.txt"
 _ISSUE = "issue.md"
 #: What the agent saw of the machine; the engine has a row of its own.
-_FACTS = sorted(KNOWN_FACTS - {"engine", "engine_version", "gpu_hash"})
+_FACTS = sorted(KNOWN_FACTS - {"engine", "engine_version"})
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,6 @@ class Judged:
     """A cell's record, the precision each node ran in and is wished in, its class, diagnosis and verdict.
 
     `claims` are those about the cell on the GPU that took part, the nearest first; about any where it was not run.
-    `trust` is how far who measured it is to be believed, "" where the project did (harness/judge/trust.py).
     """
 
     cell: Cell
@@ -37,7 +36,6 @@ class Judged:
     diagnosis: Diagnosis | None
     judgement: Judgement
     claims: tuple[Expectation, ...] = ()
-    trust: str = ""
 
     @property
     def signature(self) -> str | None:

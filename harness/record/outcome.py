@@ -146,9 +146,8 @@ class Stamps:
 
     `when` is UTC, ISO 8601. `harness_commit` is that of the harness's checkout, with a "+" where it was changed, empty
     where it was installed. `environment` holds what the agent saw: engine and Python version, CUDA, driver, GPU name,
-    UUID and compute capability, CPU, C library. `submission` is the id of what somebody else sent in, and `account`
-    theirs; empty where the project measured itself. A record that was sent in has a salted hash in place of the GPU's
-    UUID.
+    UUID and compute capability, CPU, C library. `account` is that of who sent the record in, empty where the project
+    measured itself; one that was sent in does not say the GPU's UUID.
     """
 
     model_sha256: str = ""
@@ -163,7 +162,6 @@ class Stamps:
     run: str = ""
     environment: dict[str, str] = field(default_factory=dict)
     harness_commit: str = ""
-    submission: str = ""
     account: str = ""
 
 

@@ -26,7 +26,8 @@ def speaking(
     Of one GPU, and of none, that is the latest by `stamps.when` (ties: the later of them as given, for a store the
     later file name, then the later line), but a machine that can do less does not hide what one that can do more
     has found: an outcome that was not run never displaces one that was; one that only built never displaces one of the
-    same engine and image that got as far as a GPU. Any outcome that is not `stale` displaces one that is, and none that
+    same engine and image that got as far as a GPU. What somebody sent in never displaces what the project itself
+    measured, and gives way to it. Any outcome that is not `stale` displaces one that is, and none that
     is stale displaces one that is not.
 
     Among GPUs only what is current speaks, and one outcome where nothing is. Beside outcomes of GPUs the one without
@@ -76,13 +77,15 @@ def _displaces(later: Outcome, before: Outcome, stale: Callable[[Outcome], bool]
     outdated = stale(before)
     if stale(later) != outdated:
         return outdated
-    if later.state != "done":
+    if not later.state == before.state == "done":
         return before.state != "done"
+    if bool(later.stamps.account) != bool(before.stamps.account):
+        return not later.stamps.account
     same = (later.stamps.engine_version, later.stamps.image_digest) == (
         before.stamps.engine_version,
         before.stamps.image_digest,
     )
-    return not (_only_built(later) and same and before.state == "done" and _reached_gpu(before))
+    return not (_only_built(later) and same and _reached_gpu(before))
 
 
 def _only_built(outcome: Outcome) -> bool:

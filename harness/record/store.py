@@ -21,7 +21,7 @@ import sys
 import tempfile
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, Protocol
 
 from harness.bounded import files_of
 from harness.errors import HandledError
@@ -29,11 +29,10 @@ from harness.record import archive
 from harness.record.archive import inflate
 from harness.record.from_json import fields_of
 from harness.record.outcome import Outcome, Stamps
-from harness.record.revoked import SUBMISSIONS, revoked
 from harness.record.speaking import latest, speaking
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 RECORDS, LOGS = "records", "logs"
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -44,6 +43,16 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 def tell_once(sentence: str) -> None:
     """Print a sentence on standard error, the first time that it is told."""
     print(sentence, file=sys.stderr)
+
+
+class Source(Protocol):
+    """What a store takes records in from: another store, or an archive that somebody sent."""
+
+    def outcomes(self) -> Iterable[Outcome]:
+        """Return the records."""
+
+    def log(self, sha256: str) -> str:
+        """Return the whole log of a record."""
 
 
 class Store:
@@ -84,19 +93,17 @@ class Store:
         os.fsync(file.fileno())
         return outcome
 
-    def absorb(self, *others: Store) -> int:
-        """Append what other stores hold and this one lacks, with logs; return how many records that was.
+    def absorb(self, *others: Source) -> int:
+        """Append what others hold and this one lacks, with logs; return how many records that was.
 
-        Doing it again adds nothing, and what this store has revoked is left out. Raises HandledError where a record
-        of another names a log that it lacks.
+        Doing it again adds nothing. Raises HandledError where a record of another names a log that it lacks.
         """
         known = {_line(outcome) for outcome in self.outcomes()}
-        without = revoked(self.path / SUBMISSIONS)
         taken = 0
         for other in others:
             for outcome in other.outcomes():
                 line = _line(outcome)
-                if line not in known and outcome.stamps.submission not in without:
+                if line not in known:
                     known.add(line)
                     self.append(outcome, other.log(outcome.log_sha256) if outcome.log_sha256 else None)
                     taken += 1
@@ -127,14 +134,10 @@ class Store:
         """Yield every record, file by file in name order, each in the order written.
 
         A torn last line is passed over. Of a line elsewhere that is no record a sentence is told, with file and line,
-        and the others are read: in silence it could turn a recorded regression into "not run". Records of a submission
-        that is revoked are left out.
+        and the others are read: in silence it could turn a recorded regression into "not run".
         """
-        without = revoked(self.path / SUBMISSIONS)
         for path, data in files_of(self.path / RECORDS, ".jsonl"):
-            for outcome in read_records(path, data, self._pass_over):
-                if outcome.stamps.submission not in without:
-                    yield outcome
+            yield from read_records(path, data, self._pass_over)
 
     def speaking(self, stale: Callable[[Outcome], bool] = lambda _: False) -> dict[str, tuple[Outcome, ...]]:
         """Return the outcomes of the store that speak for each cell; see `speaking`."""

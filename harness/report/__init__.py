@@ -2,13 +2,14 @@
 
 from harness.report.model import Results
 from harness.report.results import assemble
-from harness.report.verify import verify_published, verify_report
+from harness.report.verify import record_faults, verify_published, verify_report
 from harness.report.writer import build_report, write_pages, write_report
 
 __all__ = [
     "Results",
     "assemble",
     "build_report",
+    "record_faults",
     "verify_published",
     "verify_report",
     "write_pages",

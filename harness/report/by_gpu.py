@@ -23,8 +23,7 @@ DISAGREE = "\N{RIGHTWARDS ARROW OVER LEFTWARDS ARROW}"
 class GpuResult:
     """A cell on one GPU; `gpu` and `compute_capability` are "" for a result without one that stands beside others.
 
-    `driver` is the version; GPUs are told apart by its branch. `latency_ms` is the median, `when` the UTC time. `trust`
-    is "observed once", "measured" or "disputed" where somebody else measured it too, "" where the project alone did.
+    `driver` is the version; GPUs are told apart by its branch. `latency_ms` is the median, `when` the UTC time.
     """
 
     compute_capability: str
@@ -40,7 +39,6 @@ class GpuResult:
     when: str
     log_sha256: str | None
     flaky: tuple[Class, ...] = ()
-    trust: str = ""
 
     @property
     def key(self) -> tuple[str, str] | None:

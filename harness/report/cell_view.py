@@ -110,7 +110,6 @@ def _on_gpu(judged: Judged) -> GpuResult:
         latency_ms=statistics(samples).median if samples else None,
         when=outcome.stamps.when,
         log_sha256=outcome.log_sha256,
-        trust=judged.trust,
     )
 
 

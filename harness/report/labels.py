@@ -53,7 +53,6 @@ MARKS: dict[Class | Verdict, Mark] = {
 BUCKETS = {
     "regressed": ("Regressed", "reported or measured to work, fails here"),
     "new": ("New failure", "fails, and that is not claimed, or in another way than claimed"),
-    "disputed": ("Disputed", "those who measured it on one GPU architecture disagree"),
     "fixed": ("Fixed", "measured to fail on this target or an earlier version, works here"),
     "not_reproduced": ("Not reproduced", "reported to fail, and this reduction does not show it here"),
     "known_failure": ("Known failure", "fails as claimed"),
@@ -83,10 +82,10 @@ BUCKETS = {
 }
 
 #: Buckets that are news of a cell that was judged, worst first.
-UNEXPECTED = ("regressed", "new", "disputed", "fixed", "not_reproduced")
+UNEXPECTED = ("regressed", "new", "fixed", "not_reproduced")
 
 #: The corner mark of a verdict that needs attention.
-CORNERS = {Verdict.REGRESSED: "!", Verdict.FIXED: "★", Verdict.NEW: "+", Verdict.DISPUTED: "≶"}
+CORNERS = {Verdict.REGRESSED: "!", Verdict.FIXED: "★", Verdict.NEW: "+"}
 
 ROLES = {
     Role.REPRODUCER: "reproducer",

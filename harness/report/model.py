@@ -15,7 +15,6 @@ from harness.history import CellHistory
 from harness.record.from_json import decode, fields_of
 from harness.record.outcome import Accuracy, End, Layer, Message, ParserError, Stamps
 from harness.report.by_gpu import GpuResult
-from harness.report.contributions import Contribution
 from harness.report.graph import GraphView
 from harness.report.model_json import cell_fields, cells_of, check_claims, graded
 from harness.words import Class, Engine, Grade, Precision, Role, Verdict
@@ -272,6 +271,16 @@ class RunView:
     on: tuple[RanOn, ...] = ()
 
 
+@dataclass(frozen=True)
+class SentIn:
+    """Of how many cells an account sent records in, measured on one GPU with one commit of the harness."""
+
+    account: str
+    gpu: str = ""
+    commit: str = ""
+    cells: int = 0
+
+
 @dataclass(frozen=True, repr=False)
 class Results:
     """The whole matrix; cells are in case, variant, target order, runs from the oldest on.
@@ -285,7 +294,7 @@ class Results:
     changes: tuple[Change, ...] = ()
     runs: tuple[RunView, ...] = ()
     matrix_sha256: str = ""
-    submissions: tuple[Contribution, ...] = ()
+    submissions: tuple[SentIn, ...] = ()
     #: What a check tried beyond its models as they are; plain data, as results.schema.json has it.
     further: tuple[dict[str, Any], ...] = ()
 

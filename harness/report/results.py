@@ -14,17 +14,14 @@ from harness.history import histories
 from harness.history.runs import records, subject_of
 from harness.judge.cell import judge_cell
 from harness.judge.explain import describe_recipe
-from harness.judge.trust import believed, trusts
 from harness.layers import asked, wished
 from harness.plan import all_cells, inapplicable_because
 from harness.record.outcome import Outcome
-from harness.record.revoked import SUBMISSIONS, revoked
 from harness.record.speaking import speaking
 from harness.record.staleness import is_stale, todays
 from harness.report.by_gpu import worth_telling
 from harness.report.cell_view import NOT_RUN_YET, cell_view
 from harness.report.compare import ranges
-from harness.report.contributions import contributions
 from harness.report.further import further_beside
 from harness.report.graph import GraphView, graph_of
 from harness.report.lines import with_lines
@@ -33,6 +30,7 @@ from harness.report.model import (
     CellView,
     Change,
     Results,
+    SentIn,
     Span,
     TargetView,
     VariantView,
@@ -48,7 +46,6 @@ if TYPE_CHECKING:
     from harness.case import Case, Variant
     from harness.history import CellHistory, RunRecord
     from harness.judge.cell import Judged
-    from harness.judge.trust import Place, Trust
     from harness.matrix import Matrix
     from harness.plan import Cell
     from harness.record.staleness import Today
@@ -79,8 +76,8 @@ class _Judging:
 class Recorded:
     """What a report is made from, read and built once: today's cells and serialised models, every outcome of a store.
 
-    `commands` are the lines that make a target's container by hand, by target, and `revoked` the submissions that are
-    not among the outcomes any more, with the reason. `further` is what a check tried beyond its models as they are.
+    `commands` are the lines that make a target's container by hand, by target; `further` is what a check tried beyond
+    its models as they are.
     """
 
     matrix: Matrix
@@ -90,7 +87,6 @@ class Recorded:
     today: Mapping[str, Today]
     outcomes: Sequence[Outcome]
     commands: Commands
-    revoked: Mapping[str, str] = field(default_factory=dict)
     further: tuple[dict[str, Any], ...] = ()
     judging: _Judging = field(default_factory=_Judging)
 
@@ -102,7 +98,7 @@ def recorded(
     found = _recorded(matrix, cases, tuple(store.outcomes()), commands)
     known = {cell.id for cell in found.cells}
     further = tuple(each for each in further_beside(store.path) if each["cell"] in known)
-    return replace(found, revoked=revoked(store.path / SUBMISSIONS), further=further)
+    return replace(found, further=further)
 
 
 def _recorded(
@@ -128,14 +124,14 @@ def run_records(found: Recorded) -> tuple[RunRecord, ...]:
     """Return the history records of the runs that are recorded, of the cells whose model and recipe are today's.
 
     A run of another engine version than today's is part of the past: its stack says which it was. What somebody else
-    sent in is not: it may be revoked, and a history is kept.
+    sent in is not: the history is that of the project's own runs.
     """
     cells = {cell.id: cell for cell in found.cells}
     return records(
         found.judging.of(cells[outcome.cell], outcome)
         for outcome in found.outcomes
         if outcome.state == "done"
-        and not outcome.stamps.submission
+        and not outcome.stamps.account
         and outcome.cell in cells
         and not found.today[outcome.cell].of_another_subject(outcome)
     )
@@ -164,9 +160,8 @@ def _assemble(
     found: Recorded, outcomes: Mapping[str, Sequence[Outcome]], history: Sequence[RunRecord]
 ) -> Results:
     today = found.today
-    known = trusts(found.cells, found.outcomes, lambda outcome: is_stale(outcome, today))
     rows = {
-        cell.id: _rows(cell, outcomes.get(cell.id, ()), today[cell.id], known, found.judging.of)
+        cell.id: _rows(cell, outcomes.get(cell.id, ()), today[cell.id], found.judging.of)
         for cell in found.cells
     }
     rows, scripts = with_lines(found.cells, found.models, rows)
@@ -178,17 +173,27 @@ def _assemble(
     )
     views = tuple(_case(case, found.models, scripts) for case in found.cases)
     runs = tuple(map(run_view, history))
-    sent = contributions(found.outcomes, found.revoked)
     whole = Results(
         targets,
         views,
         cells,
         runs=runs,
-        submissions=sent,
+        submissions=_sent_in(found.outcomes),
         further=found.further,
         matrix_sha256=found.matrix.sha256(),
     )
     return with_reproduced(_with_ranges(whole), found.cells)
+
+
+def _sent_in(outcomes: Sequence[Outcome]) -> tuple[SentIn, ...]:
+    """Return of how many cells each account sent records in, by GPU and commit."""
+    found: dict[tuple[str, str, str], set[str]] = {}
+    for outcome in outcomes:
+        stamps = outcome.stamps
+        if stamps.account:
+            key = (stamps.account, stamps.environment.get("gpu", ""), stamps.harness_commit)
+            found.setdefault(key, set()).add(outcome.cell)
+    return tuple(SentIn(*key, len(cells)) for key, cells in sorted(found.items()))
 
 
 def _pasts(
@@ -224,7 +229,6 @@ def _rows(
     cell: Cell,
     outcomes: Sequence[Outcome],
     today: Today,
-    known: Mapping[Place, Trust],
     judge: Callable[[Cell, Outcome], Judged],
 ) -> list[CellView]:
     """Return a cell as each of its outcomes shows it, the worst first; of what is stale only that there is one."""
@@ -233,7 +237,7 @@ def _rows(
         outcomes, judge = (_blank(cell, because or today.unbuildable or NOT_RUN_YET),), judge_cell
     return [
         _view(judged, stale=bool(because) and judged.outcome.state != "not_applicable")
-        for judged in worth_telling([believed(judge(cell, outcome), known) for outcome in outcomes])
+        for judged in worth_telling([judge(cell, outcome) for outcome in outcomes])
     ]
 
 

@@ -47,7 +47,9 @@ def verify_report(
     the report is what follows from the records (byte for byte, but for how the page's evidence is packed).
     """
     found = recorded(matrix, cases, store, commands)
-    faults = [*store.faults, *(fault for outcome in found.outcomes for fault in _record(store, outcome))]
+    faults = [*store.faults]
+    for outcome in found.outcomes:
+        faults += [*_log(store, outcome), *record_faults(outcome)]
     faults += _history(store.path, found)
     faults += _results(results_file(folder), [cell.id for cell in all_cells(matrix, cases)])
     results, models = results_of(found, read_history(store.path)), model_files(found.models)
@@ -84,13 +86,17 @@ def _same(path: Path, found: bytes, data: bytes) -> bool:
     return path.suffix == ".html" and unpacked(found.decode("utf-8", "replace")) == unpacked(data.decode())
 
 
-def _record(store: Store, outcome: Outcome) -> Iterable[str]:
-    where = f"{outcome.cell} of run {outcome.stamps.run or '?'}"
+def _log(store: Store, outcome: Outcome) -> Iterable[str]:
     if outcome.log_sha256:
         try:
             store.log(outcome.log_sha256)
         except HandledError as error:
             yield f"{outcome.cell}: {error}"
+
+
+def record_faults(outcome: Outcome) -> Iterable[str]:
+    """Yield a sentence on every stamp and sample that a record lacks or has too much."""
+    where = f"{outcome.cell[:120]} of run {outcome.stamps.run[:12] or '?'}"
     if outcome.state != "done":
         if not outcome.reason:
             yield f"{where}: is {outcome.state} and does not say why"

@@ -27,7 +27,7 @@ _SOURCES: tuple[Source, ...] = ("inspector", "ort_graph", "verbose_log", "log_8x
 #: The messages that list an engine's layers, by how they begin.
 _LOGGED_LAYERS: dict[str, Source] = {"Layers:": "verbose_log", "Engine Layer Information:": "log_8x"}
 #: Characters of a message kept in the record, and of the sentence on why a job failed.
-_LONGEST = 4000
+LONGEST = 4000
 _LONGEST_REASON = 1 << 16
 #: Messages, and the parser's errors, kept in the record: the first half and the last half of them.
 _MOST_MESSAGES, _MOST_PARSER_ERRORS = 1000, 200
@@ -133,10 +133,10 @@ class Observation:
         if lists:
             self._layers[_LOGGED_LAYERS[lists]] = text.encode("utf-8", "backslashreplace")
         if severity != "VERBOSE":
-            self._messages.append(Message(severity, text[:_LONGEST]))
+            self._messages.append(Message(severity, text[:LONGEST]))
 
     def _on_parser_error(self, message: dict[str, Any], _: bytes) -> None:
-        fields = {key: str(message[key])[:_LONGEST] for key in ("text", "code", "node", "operator")}
+        fields = {key: str(message[key])[:LONGEST] for key in ("text", "code", "node", "operator")}
         if self._room("".join(fields.values())):
             self._parser_errors.append(ParserError(**fields))
             self._note("parser error", str(fields))
@@ -250,7 +250,7 @@ class Observation:
             error=self.error,
             parser_errors=tuple(_ends(self._parser_errors, _MOST_PARSER_ERRORS)),
             messages=_without_repeats(self._messages),
-            native_output="".join(self._native)[-_LONGEST:],
+            native_output="".join(self._native)[-LONGEST:],
             nodes=prepared.nodes,
             layers=report.layers if report else (),
             layer_source=report.source if report else "",

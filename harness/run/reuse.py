@@ -105,5 +105,5 @@ def recorded_by(
 def _may_answer(outcome: Outcome, key: str) -> bool:
     latency = outcome.latency
     disturbed = latency is not None and OTHERS in {**latency.before, **latency.after}
-    theirs = outcome.stamps.submission or outcome.state == "infra_error"
+    theirs = outcome.stamps.account or outcome.state == "infra_error"
     return bool(key) and outcome.key == key and not disturbed and not theirs

@@ -102,7 +102,7 @@ BROKEN: dict[str, tuple[Prepare, list[str], str]] = {
     "unquoted expression": (nothing, ["list", "-k", "toy", "and", "ort131"], "quote a -k expression"),
     "missing argument": (nothing, ["run", "--target"], "--target: expected one argument"),
     "missing positional": (nothing, ["show"], "required: cell"),
-    "merge of nothing": (nothing, ["merge"], "required: FOLDER"),
+    "merge of nothing": (nothing, ["merge"], "required: FOLDER|ARCHIVE"),
     "jobs 0": (nothing, ["run", "--jobs", "0"], "'0' is no whole number above 0"),
     "jobs word": (nothing, ["run", "-j", "many"], "'many' is no whole number above 0"),
     "jobs superscript": (nothing, ["run", "-j", "²"], "'²' is no whole number above 0"),

@@ -357,9 +357,9 @@ def test_a_cell_that_is_flaky_is_named_and_fails_no_merge(
     shutil.rmtree(toy / "b" / "history")
     (record,) = (toy / "b" / "records").iterdir()
     record.write_text(record.read_text().replace('"a-run"', '"another"'))
-    assert main(["merge", "b", "--reports", "only", "--check"]) == 1
+    assert main(["merge", "b", "--reports", "only"]) == 1
     capsys.readouterr()
-    assert main(["merge", "a", "b", "--reports", "both", "--check"]) == 0
+    assert main(["merge", "a", "b", "--reports", "both"]) == 0
     out = capsys.readouterr().out
     assert "flaky: toy[relu]-ort131: build_failed, ok on the same stack" in out
     assert "regressed" not in out

@@ -85,7 +85,7 @@ def test_a_hostile_record_is_shown_in_what_can_be_seen(
         ["diff", "trt86", "ort131"],
         ["diff", "reports", "reports"],
         ["accept"],
-        ["merge", str(toy / "reports"), "--check"],
+        ["merge", str(toy / "reports")],
         ["doctor"],
     ):
         main(words)

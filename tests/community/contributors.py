@@ -32,7 +32,7 @@ def make_project(folder: Path, rig: Rig) -> Path:
     for name in ("cases", "matrix.yaml"):
         source = rig.folder / name
         shutil.copytree(source, folder / name) if source.is_dir() else shutil.copy(source, folder / name)
-    (folder / ".gitignore").write_text("__pycache__\nreports\n*.tar.xz\n", encoding="ascii")
+    (folder / ".gitignore").write_text("__pycache__\nreports*\n*.jsonl.xz\n", encoding="ascii")
     git(folder, "init", "--quiet", "--initial-branch=main")
     git(folder, "add", ".")
     git(folder, "commit", "--quiet", "-m", "the project")
@@ -48,12 +48,12 @@ class Contributor:
     answers: tuple[tuple[str, Any], ...] = ()
 
     def submit(self, rig: Rig, project: Path, *words: str) -> subprocess.CompletedProcess[str]:
-        """Measure and write `ACCOUNT.tar.xz` in the project's folder."""
+        """Measure and write `ACCOUNT.jsonl.xz` in the project's folder."""
         mine = replace(rig, uuids=(self.uuid,), answers=dict(self.answers))
         mine.write()
         return mine.harness(
             *("submit", "--target", TARGET, "--via", "venv", "--account", self.account),
-            *("--reports", f"reports-{self.account}", "--output", f"{self.account}.tar.xz", *words),
+            *("--reports", f"reports-{self.account}", "--output", f"{self.account}.jsonl.xz", *words),
             top=project,
             cwd=project,
             TRT_COMPAT_CACHE_DIR=str(rig.folder / f"cache-{self.account}"),

@@ -10,7 +10,6 @@ import yaml
 
 from harness import __version__
 from harness.case import load_cases, model_sha256
-from harness.community import repository
 from harness.community.submit import submission
 from harness.matrix import load_matrix
 from harness.plan import all_cells
@@ -55,8 +54,7 @@ def make_project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     git(folder, "init", "--quiet", "--initial-branch=main")
     git(folder, "add", ".")
     git(folder, "commit", "--quiet", "-m", "the project")
-    for module in (commit, repository):
-        monkeypatch.setattr(module, "TOP", folder)
+    monkeypatch.setattr(commit, "TOP", folder)
     monkeypatch.setenv("TRT_COMPAT_CACHE_DIR", str(folder / ".git" / "cache"))
     commit.harness_commit.cache_clear()
     return folder
@@ -142,10 +140,13 @@ def _stamps(cell: Cell, uuid: str, say: Callable[[str], str]) -> Stamps:
     )
 
 
+def sent(project: Path, account: str = "alice", **how: Any) -> bytes:
+    """Return the archive of somebody who measured the project."""
+    return submission([measure(cell, **how)[1:] for cell in cells(project)], account)
+
+
 def send(project: Path, account: str = "alice", **how: Any) -> Path:
-    """Write the submission of somebody who measured the project; return its place."""
-    whole = commit.git("rev-parse", "HEAD")
-    measured = [measure(cell, **how) for cell in cells(project)]
-    path = project / ".git" / f"{account}.tar.xz"
-    path.write_bytes(submission(measured, commit=whole, account=account)[1])
+    """Write the archive of somebody who measured the project; return its place."""
+    path = project / ".git" / f"{account}.jsonl.xz"
+    path.write_bytes(sent(project, account, **how))
     return path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 import os
 import re
 import socket
@@ -12,17 +13,16 @@ from typing import Any
 import pytest
 
 from harness.cli import main
-from harness.community import intake, repository, scrub
-from harness.community import submit as submitting
-from harness.community.provenance import gpu_hash
+from harness.cli import submit as submitting
+from harness.community import scrub
+from harness.community.archive import read
 from harness.community.scrub import Scrubber, scrubber, without_neighbours
 from harness.community.submit import submission
-from harness.errors import HandledError, InfraError
-from harness.record.outcome import OTHERS, Outcome
+from harness.errors import HandledError
+from harness.record.outcome import OTHERS
 from harness.run import commit
-from tests.community.contributors import git
-from tests.community.forgeries import unpacked
-from tests.community.measured import UUID, cells, make_project, measure, send
+from harness.run.observation import LONGEST
+from tests.community.measured import UUID, cells, make_project, measure, send, sent
 
 pytestmark = pytest.mark.unit
 
@@ -70,23 +70,23 @@ def test_nothing_in_the_archive_tells_whose_machine_it_was(project: Path, *, fai
     """Planted in every text that an engine or the machine says; and what is left still holds."""
     for planted in PLANTED:
         path = send(project, fails=fails, say=lambda text, planted=planted: f"{text} {planted} end")
-        files = unpacked(path.read_bytes(), project / ".git")
-        found = {name: match[0] for name, data in files.items() if (match := UNTOLD.search(data.decode()))}
-        assert not found, planted
-        assert " end" in files["submission/records.jsonl"].decode()
-        assert len(intake.check(path).records) == 2
+        text = lzma.decompress(path.read_bytes()).decode()
+        assert not UNTOLD.search(text), planted
+        assert " end" in text
+        archive = read(path)
+        assert (len(archive.records), archive.faults) == (2, ())
 
 
 def test_what_is_no_text_is_sent_all_the_same(project: Path) -> None:
     """Nor is an entry of the log taken for another, whatever an engine prints."""
     odd = "\udc80 caf\u00e9 \u0000 \r\n\n[end] finished\n  [ERROR] no\n[phase] build 9.000 s failed\n"
     for fails in (False, True):
-        path = send(project, fails=fails, say=lambda text: text + odd)
-        checked = intake.check(path)
-        assert set(checked.classes) == {"build_failed" if fails else "ok"}
-        told = checked.records[0].messages[0].text
-        assert told.startswith(("building\\udc80 café", "it is so"))
+        archive = read(send(project, fails=fails, say=lambda text: text + odd))
+        assert archive.faults == ()
+        told = archive.records[0].messages[0].text
+        assert told.startswith(("building\udc80 café", "it is so"))
         assert told.endswith("\n[end] finished\n  [ERROR] no\n[phase] build 9.000 s failed\n")
+        assert "building\\udc80 café" in archive.log(str(archive.records[0].log_sha256))
 
 
 def test_it_would_be_found(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,18 +94,28 @@ def test_it_would_be_found(project: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(Scrubber, "text", lambda _, text: text)
     monkeypatch.setattr(Scrubber, "left_in", lambda *_: "")
     for planted in PLANTED:
-        files = unpacked(
-            send(project, say=lambda text, planted=planted: text + planted).read_bytes(), project / ".git"
-        )
-        assert all(
-            UNTOLD.search(data.decode()) for name, data in files.items() if "provenance" not in name
-        ), planted
+        data = sent(project, say=lambda text, planted=planted: text + planted)
+        assert UNTOLD.search(lzma.decompress(data).decode()), planted
 
 
 def test_what_is_left_is_not_sent(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Scrubber, "text", lambda _, text: text)
     with pytest.raises(HandledError, match=f"'{HOST}' is still in what was to be sent: nothing was written"):
-        send(project, say=lambda text: text + HOST)
+        sent(project, say=lambda text: text + HOST)
+
+
+def test_where_a_text_was_cut_no_half_of_a_name_is_left(project: Path) -> None:
+    """A record keeps the beginning of a long message; the host's name may lie across its end."""
+    path = send(project, say=lambda text: f"{text} {'a' * (LONGEST - len(text) - 6)} {HOST} end")
+    for outcome in read(path).records:
+        assert not any("heart" in each.text for each in outcome.messages)
+        assert all(len(each.text) < LONGEST for each in outcome.messages)
+
+
+def test_a_login_that_is_the_account_is_taken_out_of_what_was_printed(project: Path) -> None:
+    archive = read(send(project, LOGIN, say=lambda text: f"{text} {LOGIN}"))
+    assert {each.stamps.account for each in archive.records} == {LOGIN}
+    assert not any(LOGIN in log for log in archive.logs.values())
 
 
 def test_a_name_that_everybody_has_or_that_was_measured_stays() -> None:
@@ -150,94 +160,56 @@ def test_neighbours_are_counted_and_not_named() -> None:
 
 def test_contention_is_said(project: Path) -> None:
     path = send(project, uuid=f"{UUID[:-1]}9")
-    checked = intake.check(path)
-    assert (checked.contended, len(checked.submission.provenance.contended)) == (2, 2)
-    assert "python3" not in unpacked(path.read_bytes(), project / ".git")["submission/records.jsonl"].decode()
-    assert intake.check(send(project)).contended == 0
-
-
-def test_a_gpu_has_one_hash_on_a_machine_and_another_on_the_next(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """And the salt is its owner's alone."""
-    hashes = []
-    for machine in ("one", "other"):
-        monkeypatch.setenv("TRT_COMPAT_CACHE_DIR", str(tmp_path / machine))
-        hashes += [gpu_hash(UUID), gpu_hash(UUID), gpu_hash(f"{UUID[:-1]}2")]
-        assert (tmp_path / machine / "salt").stat().st_mode & 0o777 == 0o600
-    assert hashes[0] == hashes[1]
-    assert len(set(hashes)) == 4
-
-
-def test_the_same_measurement_gives_the_same_records_and_logs(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    measured = [measure(cell) for cell in cells(project)]
-    whole = commit.git("rev-parse", "HEAD")
-    monkeypatch.setattr(submitting, "_toolkit", lambda: "")
-    made = [submission(measured, commit=whole, account="alice")[1] for _ in range(2)]
-    kept = [
-        {name: data for name, data in unpacked(data, project / ".git").items() if "provenance" not in name}
-        for data in made
-    ]
-    assert kept[0] == kept[1]
+    assert all(each.latency and OTHERS in each.latency.before for each in read(path).records)
+    assert b"python3" not in lzma.decompress(path.read_bytes())
 
 
 def infra(measured: Any) -> Any:
     """Return a cell as a machine in trouble leaves it."""
-    cell, outcome, log = measured
-    return cell, replace(Outcome.blank(cell, "infra_error", "no driver", outcome.stamps)), log
+    outcome, log = measured
+    return replace(outcome, state="infra_error", reason="no driver"), log
 
 
-def test_what_says_nothing_of_the_engine_is_not_sent(project: Path) -> None:
-    one, other = (measure(cell) for cell in cells(project))
-    provenance, _ = submission([one, infra(other)], commit="0" * 40, account="")
-    assert (provenance.cells, provenance.left_out) == (1, 1)
+def test_what_says_nothing_of_the_engine_is_not_sent(project: Path, tmp_path: Path) -> None:
+    one, other = (measure(cell)[1:] for cell in cells(project))
+    path = tmp_path / "one.jsonl.xz"
+    path.write_bytes(submission([one, infra(other)], "alice"))
+    assert [each.cell for each in read(path).records] == [one[0].cell]
     with pytest.raises(HandledError, match="nothing was measured: no driver"):
-        submission([infra(one), infra(other)], commit="0" * 40, account="")
+        submission([infra(one), infra(other)], "alice")
 
 
 def test_a_submission_is_of_one_gpu(project: Path) -> None:
     one, other = cells(project)
     for uuids in (("", ""), (UUID, f"{UUID[:-1]}2")):
-        measured = [measure(cell, uuid=uuid) for cell, uuid in zip((one, other), uuids, strict=True)]
+        measured = [measure(cell, uuid=uuid)[1:] for cell, uuid in zip((one, other), uuids, strict=True)]
         with pytest.raises(HandledError, match="no GPU took part, or several did"):
-            submission(measured, commit="0" * 40, account="")
+            submission(measured, "alice")
 
 
-def test_only_a_clean_and_published_commit_is_measured(project: Path) -> None:
-    assert repository.clean_commit(repository.main_branch()) == git(project, "rev-parse", "HEAD")
-    for branch, said in (("nowhere", "has no branch 'nowhere'"), ("--help", "has no branch '--help'")):
-        with pytest.raises(HandledError, match=said):
-            repository.main_branch(branch)
+def refused(options: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """Return the sentence with which `submit` refuses to measure anything."""
+    assert main(["submit", "--target", "trt102", "--account", "alice", *options]) == 2
+    return capsys.readouterr().err
+
+
+def test_only_a_clean_checkout_of_the_project_is_measured(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(submitting, "TOP", project)
+    monkeypatch.chdir(project)
     (project / "cases" / "toy.py").write_text("# changed\n", encoding="utf-8")
-    commit.harness_commit.cache_clear()
-    with pytest.raises(HandledError, match=r"is changed, and nobody could tell"):
-        repository.clean_commit("main")
-    git(project, "checkout", "--quiet", "-b", "mine")
-    git(project, "commit", "--quiet", "--all", "-m", "mine")
-    commit.harness_commit.cache_clear()
-    with pytest.raises(HandledError, match=r"is not on main: only what the project published counts"):
-        repository.clean_commit("main")
-
-
-def test_no_checkout_is_refused(project: Path) -> None:
+    assert "is changed, and nobody could tell" in refused([], capsys)
     (project / ".git").rename(project / "gone")
     commit.harness_commit.cache_clear()
-    with pytest.raises(HandledError, match="is no checkout of the project"):
-        repository.clean_commit("main")
+    assert "is no checkout of the project" in refused([], capsys)
 
 
 def test_where_the_file_cannot_go_is_said_before_anything_is_measured(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Ten minutes of a GPU later it would be too late."""
-    output = tmp_path / "gone" / "file.tar.xz"
-    assert main(["submit", "--target", "trt102", "--output", str(output)]) == 2
-    assert "gone/file.tar.xz: its folder is not there; make it, or give another" in capsys.readouterr().err
-
-
-def test_a_program_that_does_not_end_is_the_machine_s_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repository, "_PATIENCE", 0.1)
-    with pytest.raises(InfraError, match=r"sleep 30 failed: .*timed out"):
-        repository._bounded("sleep", "30")
+    output = tmp_path / "gone" / "file.jsonl.xz"
+    assert "gone/file.jsonl.xz: its folder is not there; make it" in refused(
+        ["--output", str(output)], capsys
+    )

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from harness.community.archive import submission_id
 from harness.record.store import Store
 from harness.run import commit
 from tests.community.contributors import ROOT, git
@@ -70,16 +69,16 @@ def looked_at(project: Path, account: str = "alice") -> tuple[int, str]:
 
 
 def archive(project: Path) -> bytes:
-    return (project.parent / "remote" / ".git" / "alice.tar.xz").read_bytes()
+    return (project.parent / "remote" / ".git" / "alice.jsonl.xz").read_bytes()
 
 
 def test_what_a_pull_request_adds_is_held_against_all_there_is(project: Path) -> None:
-    pull_request(project, ("submissions/mine.tar.xz", archive(project)))
+    pull_request(project, ("submissions/mine.jsonl.xz", archive(project)))
     code, said = looked_at(project)
-    assert (code, "by alice holds: 2 cells of trt86" in said) == (0, True), said
+    assert (code, "holds 2 records of alice on NVIDIA L4" in said) == (0, True), said
     code, said = looked_at(project, "mallory")
-    assert (code, "it is by alice, and mallory sends it" in said) == (2, True), said
-    pull_request(project, ("submissions/mine.tar.xz", b"no archive"))
+    assert (code, "is by alice, and mallory sends it" in said) == (2, True), said
+    pull_request(project, ("submissions/mine.jsonl.xz", b"no archive"))
     code, said = looked_at(project)
     assert (code, "cannot be unpacked" in said) == (2, True), said
 
@@ -87,29 +86,29 @@ def test_what_a_pull_request_adds_is_held_against_all_there_is(project: Path) ->
 @pytest.mark.parametrize(
     ("name", "data"),
     [
-        ("harness/community/intake.py", b"raise SystemExit(0)"),
+        ("harness/community/archive.py", b"raise SystemExit(0)"),
         ("matrix.yaml", None),
-        ("submissions/.hidden.tar.xz", b""),
-        ("submissions/two words.tar.xz", b""),
-        ("submissions/in/a/folder.tar.xz", b""),
-        ("submissions/a\n::error::b.tar.xz", b""),
-        ("submissions/revoked.yaml", b"x: y\n"),
+        ("submissions/.hidden.jsonl.xz", b""),
+        ("submissions/two words.jsonl.xz", b""),
+        ("submissions/in/a/folder.jsonl.xz", b""),
+        ("submissions/a\n::error::b.jsonl.xz", b""),
+        ("submissions/notes.yaml", b"x: y\n"),
     ],
 )
 def test_it_adds_archives_and_changes_nothing_else(project: Path, name: str, data: bytes | None) -> None:
     """Nothing of it is run: a harness of its own would hold everything for true."""
-    pull_request(project, ("submissions/mine.tar.xz", archive(project)), (name, data))
+    pull_request(project, ("submissions/mine.jsonl.xz", archive(project)), (name, data))
     code, said = looked_at(project)
-    assert (code, "adds submissions/NAME.tar.xz and changes nothing else" in said) == (2, True), said
+    assert (code, "adds submissions/NAME.jsonl.xz and changes nothing else" in said) == (2, True), said
 
 
 def test_a_link_and_what_is_too_large_are_refused(project: Path) -> None:
-    pull_request(project, ("submissions/mine.tar.xz", archive(project)), link="submissions/x.tar.xz")
+    pull_request(project, ("submissions/mine.jsonl.xz", archive(project)), link="submissions/x.jsonl.xz")
     code, said = looked_at(project)
-    assert (code, "x.tar.xz is no plain file of at most 8 MiB" in said) == (2, True), said
-    pull_request(project, ("submissions/mine.tar.xz", bytes((8 << 20) + 1)))
+    assert (code, "x.jsonl.xz is no plain file of at most 8 MiB" in said) == (2, True), said
+    pull_request(project, ("submissions/mine.jsonl.xz", bytes((8 << 20) + 1)))
     code, said = looked_at(project)
-    assert (code, "mine.tar.xz is no plain file of at most 8 MiB" in said) == (2, True), said
+    assert (code, "mine.jsonl.xz is no plain file of at most 8 MiB" in said) == (2, True), said
 
 
 def test_a_pull_request_that_adds_nothing_is_refused(project: Path) -> None:
@@ -135,29 +134,26 @@ def published(project: Path, site: Path) -> tuple[str, list[str]]:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     data = json.loads((site / "results.json").read_text(encoding="utf-8"))
-    return done.stdout + done.stderr, [each["account"] or each["revoked"] for each in data["submissions"]]
+    return done.stdout + done.stderr, [each["account"] for each in data["submissions"]]
 
 
 @pytest.mark.long
-def test_the_night_shows_what_was_sent_in_until_it_is_taken_back(project: Path, tmp_path: Path) -> None:
-    """What does not hold any more costs the others nothing."""
+def test_the_night_shows_what_was_sent_in(project: Path, tmp_path: Path) -> None:
+    """One that cannot be read costs the others nothing."""
     folder = project / "submissions"
     folder.mkdir()
-    (folder / "mine.tar.xz").write_bytes(archive(project))
-    (folder / "spoilt.tar.xz").write_bytes(b"no archive")
-    said, who = published(project, tmp_path / "one")
-    assert who == ["alice"]
-    assert "::warning::submissions/spoilt.tar.xz: not taken in" in said
-    (folder / "revoked.yaml").write_text(f"{submission_id(folder / 'mine.tar.xz')}: a patched driver\n")
+    (folder / "mine.jsonl.xz").write_bytes(archive(project))
+    assert published(project, tmp_path / "one")[1] == ["alice"]
+    (folder / "spoilt.jsonl.xz").write_bytes(b"no archive")
     said, who = published(project, tmp_path / "two")
-    assert who == ["a patched driver"]
-    assert "is revoked in" in said
+    assert who == ["alice"]
+    assert "::error::submissions/spoilt.jsonl.xz: not taken in whole" in said
 
 
 def test_the_workflow_gives_a_stranger_nothing() -> None:
     """No token that writes, no secret, no code of theirs, and their name from GitHub, not from them."""
     # YAML 1.1 takes "on" for true.
-    assert WORKFLOW[True] == {"pull_request": {"paths": ["submissions/**/*.tar.xz"]}}
+    assert WORKFLOW[True] == {"pull_request": {"paths": ["submissions/**/*.jsonl.xz"]}}
     assert WORKFLOW["permissions"] == {"contents": "read"}
     (job,) = WORKFLOW["jobs"].values()
     checkout, *_, last = job["steps"]

@@ -390,27 +390,6 @@ def test_the_default_is_that_nothing_is_stale(tmp_path: Path) -> None:
     assert Store(tmp_path).latest()["c[v]-t"].ran
 
 
-def test_what_was_revoked_is_neither_read_nor_taken(tmp_path: Path) -> None:
-    """By the list of the store that reads or takes; what others revoked, or nobody sent in, is theirs to say."""
-    own, sent, back = (outcome(stamps={"submission": name}) for name in ("", "sent", "back"))
-    with Store(tmp_path / "other") as other:
-        for each in (own, sent, back):
-            other.append(each)
-    (tmp_path / "submissions").mkdir()
-    (tmp_path / "submissions" / "revoked.yaml").write_text("back: a patched driver\n", encoding="utf-8")
-    with Store(tmp_path) as store:
-        assert store.absorb(other) == 2
-        assert list(store.outcomes()) == [own, sent]
-        # Nor does one that lies there already come back.
-        store.append(back)
-        assert list(store.outcomes()) == [own, sent]
-    held = (tmp_path / "records" / "run-main.jsonl").read_bytes()
-    assert held.count(b"\n") == 3
-    assert list(Store(tmp_path / "other").outcomes()) == [own, sent, back]
-    with Store(tmp_path / "other", run="again") as other:
-        assert other.absorb(Store(tmp_path)) == 0
-
-
 def write_many(folder: str, worker: str, count: int) -> None:
     with Store(Path(folder), worker=worker) as store:
         for number in range(count):

@@ -105,7 +105,6 @@ DAMAGE: list[tuple[Callable[[Path], Path], Callable[[Path], None]]] = [
     *((named(name), damage) for name in ("records", "history", "logs") for damage in (pipe, loop, file)),
     *((named(f"{name}.tar.xz"), damage) for name in ("records", "history", "logs") for damage in NO_FILE),
     *((named("results.json"), damage) for damage in (*NO_FILE, deep)),
-    *((named("submissions/revoked.yaml"), damage) for damage in (pipe, folder, endless)),
     *((page, damage) for damage in (*NO_FILE, deep)),
     (past, deep),
     (log, bomb),

@@ -58,7 +58,7 @@ def test_trouble_answers_for_nothing_and_hides_no_answer() -> None:
 
 
 def test_what_others_sent_in_does_not_answer() -> None:
-    assert answer(outcome(stamps={"submission": "theirs"})) is None
+    assert answer(outcome(stamps={"account": "theirs"})) is None
 
 
 def test_a_timing_beside_others_does_not_answer() -> None:

@@ -1,4 +1,4 @@
-"""`submit` and `intake`: measurements that go to the project, and that come to it."""
+"""`submit`: measures some cells here, and writes the file to send to the project."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.cli.common import EXIT_OK, Project, add_selection, built, load_project, selected, writable
-from harness.community import intake as taking
-from harness.community import repository
-from harness.community.provenance import is_account
+from harness.cli.merge import faults_of
+from harness.community.archive import SUFFIX, checked_account, read
 from harness.community.submit import submission
 from harness.errors import HandledError, InfraError
 from harness.judge.cell import judge_cell
@@ -19,7 +18,7 @@ from harness.plan import claims_about, inapplicable_because
 from harness.record.store import Store
 from harness.report import build_report
 from harness.run.commands import published_lines
-from harness.run.commit import TOP
+from harness.run.commit import TOP, harness_commit
 from harness.run.local import reap_orphans
 from harness.run.provision import Pulling
 from harness.run.pull_plan import PullLines, plan_pulls
@@ -32,19 +31,18 @@ if TYPE_CHECKING:
 _MINUTES = 10.0
 
 
-def add_submit_arguments(command: argparse.ArgumentParser) -> None:
+def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the options of `submit`."""
     command.description = (
         "Measure some cells of one target here, for some ten minutes, and write one file to send to the project: "
         "records and logs without what tells whose machine it was."
     )
     add_selection(command)
-    _add_branch(command)
     command.add_argument(
-        "--account", default="", metavar="NAME", help="your account, that of the pull request"
+        "--account", required=True, metavar="NAME", help="your account, that of the pull request"
     )
     command.add_argument(
-        "--output", type=Path, metavar="FILE", help="the file to write (default: TARGET-ID.tar.xz)"
+        "--output", type=Path, metavar="FILE", help="the file to write (default: TARGET-RUN.jsonl.xz)"
     )
     command.add_argument(
         "--minutes",
@@ -61,40 +59,55 @@ def add_submit_arguments(command: argparse.ArgumentParser) -> None:
 
 def submit(options: argparse.Namespace) -> int:
     """Measure some cells of one target and write the file to send; returns the exit code."""
-    if options.account and not is_account(options.account):
-        raise HandledError(f"{options.account!r:.60} is no account; give --account as GitHub spells it")
+    account = checked_account(options.account)
     if options.output and not options.output.parent.is_dir():
         raise HandledError(
             f"{options.output}: its folder is not there; make it, or give another with --output"
         )
     _need_own_cases(options)
-    commit = repository.clean_commit(repository.main_branch(options.branch))
+    _need_clean_checkout()
     project = built(load_project(options), options)
     cells = _suite(project, options)
     measured = _measure(project, cells, options)
-    provenance, data = submission(measured, commit=commit, account=options.account)
-    output = options.output or Path(f"{provenance.target}-{provenance.run}.tar.xz")
+    records = [(outcome, log) for _, outcome, log in measured]
+    data = submission(records, account)
+    first = records[0][0]
+    output = options.output or Path(f"{first.target}-{first.stamps.run}{SUFFIX}")
     try:
         output.write_bytes(data)
     except OSError as error:
         raise HandledError(
             f"{output}: cannot be written: {error.strerror}; give another with --output"
         ) from error
-    # What intake would refuse is not worth sending.
-    checked = taking.check(output, account=options.account or "nobody", branch=options.branch)
+    # What would be refused is not worth sending.
+    archive = read(output, account)
+    if fault := next(faults_of(archive, project.cells), ""):
+        raise HandledError(f"{output}: {fault}")
     print(
-        f"{output}: {len(data) / 1e3:.0f} kB, {len(checked.records)} of {len(cells)} cells of {provenance.target} "
-        f"on {provenance.gpu}: {_counted(checked)}"
+        f"{output}: {len(data) / 1e3:.0f} kB, {len(archive.records)} of {len(cells)} cells of {first.target}"
     )
-    print("look into it (tar -tJf, tar -xJf), then open a pull request that adds it under submissions/")
+    print(
+        f"look into it (xz -dc {output} | python3 -m json.tool --json-lines), then open a pull request that adds it "
+        "under submissions/"
+    )
     return EXIT_OK
 
 
 def _need_own_cases(options: argparse.Namespace) -> None:
-    for option, path in (("--cases", TOP / repository.CASES), ("--matrix", TOP / repository.MATRIX)):
-        given: Path = getattr(options, option[2:])
-        if given.resolve() != path.resolve():
-            raise HandledError(f"{option} {given}: only the project's own can be submitted; run it in {TOP}")
+    for name, given in (("cases", options.cases), ("matrix.yaml", options.matrix)):
+        if given.resolve() != (TOP / name).resolve():
+            raise HandledError(f"{given}: only the project's own {name} can be submitted; run it in {TOP}")
+
+
+def _need_clean_checkout() -> None:
+    commit = harness_commit()
+    if not commit:
+        raise HandledError(f"{TOP} is no checkout of the project: clone it with Git, and submit from there")
+    if commit.endswith("+"):
+        raise HandledError(
+            f"the checkout {TOP} is changed, and nobody could tell what was measured: commit or stash, "
+            "and measure a commit of the project's main branch"
+        )
 
 
 def _suite(project: Project, options: argparse.Namespace) -> list[Cell]:
@@ -152,53 +165,3 @@ def _measure(
             lines = published_lines(project.matrix)
             build_report(project.matrix, project.cases, store, options.reports, lines)
     return measured
-
-
-def _counted(checked: taking.Checked) -> str:
-    counts = ", ".join(f"{count} {cls}" for cls, count in sorted(checked.classes.items()))
-    return f"{counts}{f'; {checked.contended} timed beside others' if checked.contended else ''}"
-
-
-def _add_branch(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--branch",
-        default="",
-        metavar="NAME",
-        help=f"the project's main branch here (default: {repository.BRANCH_VARIABLE}, origin/main or main)",
-    )
-
-
-def add_intake_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the archives and what to do with them."""
-    command.description = (
-        "Take in what others measured, without any engine: each file is held against its logs, against the cases "
-        "and the matrix of its commit, and against what a submission may be. One that does not hold is refused with a "
-        "sentence."
-    )
-    command.add_argument(
-        "archives", nargs="+", type=Path, metavar="ARCHIVE", help="what `trt-compat submit` wrote"
-    )
-    command.add_argument("--check", action="store_true", help="only look: nothing is written")
-    command.add_argument(
-        "--account", default="", metavar="NAME", help="who sends them; must be the one they name"
-    )
-    _add_branch(command)
-
-
-def intake(options: argparse.Namespace) -> int:
-    """Check submissions and add their records to the reports folder; one that does not hold adds nothing."""
-    checked = [
-        taking.check(path, account=options.account, branch=options.branch) for path in options.archives
-    ]
-    for path, each in zip(options.archives, checked, strict=True):
-        provenance = each.submission.provenance
-        said = "holds" if options.check else "taken in"
-        if not options.check and not taking.take_in(each, writable(options.reports)):
-            said = "was taken in before"
-        print(
-            f"{path}: submission {each.submission.id} by {each.account} {said}: {len(each.records)} cells of "
-            f"{provenance.target} on {provenance.gpu} ({provenance.compute_capability}): {_counted(each)}"
-        )
-    if not options.check:
-        print(f"`trt-compat report --reports {options.reports}` shows them")
-    return EXIT_OK

@@ -1,0 +1,177 @@
+"""`merge`: takes in what other machines recorded and what others sent in, or only looks at the latter."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.cli.common import (
+    EXIT_OK,
+    EXIT_REGRESSION,
+    EXIT_USAGE,
+    Project,
+    built,
+    load_project,
+    writable,
+)
+from harness.community.archive import Archive, checked_account, read, unknown
+from harness.errors import HandledError
+from harness.history import take_history
+from harness.judge.cell import judge_cell
+from harness.record.store import Store
+from harness.report import build_report, record_faults
+from harness.report.by_gpu import GpuResult
+from harness.report.loading import results_file
+from harness.report.suites import absorb_suites, build_suites, suite_lines, suite_stores
+from harness.run.commands import published_lines
+from harness.text import clip, visible
+from harness.words import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from harness.plan import Cell
+    from harness.report.model import CellView, Results
+    from harness.report.suites import SuiteResults
+
+#: Faults of an archive that are told.
+_MOST_FAULTS = 20
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add what to take in, and whether only to look at it."""
+    command.description = (
+        "Take in the records, logs and history of other reports folders, and the records and logs of archives that "
+        "`submit` wrote, and write the report anew. Exit code 1 where a cell of the whole regressed and is not flaky."
+    )
+    command.add_argument(
+        "sources",
+        nargs="+",
+        type=Path,
+        metavar="FOLDER|ARCHIVE",
+        help="reports folders of other machines, and files that `submit` wrote",
+    )
+    command.add_argument(
+        "--check",
+        action="store_true",
+        help="only look at archives, and write nothing: each record must be whole, of a cell of the matrix and of the "
+        "model that its case makes; exit 2 where one is not",
+    )
+    command.add_argument(
+        "--account", default="", metavar="NAME", help="who sends the archives in; must be the one they name"
+    )
+
+
+def merge(options: argparse.Namespace) -> int:
+    """Take records into the reports folder and write the report anew; name the cells that are flaky or regressed."""
+    account = checked_account(options.account)
+    archives = [path for path in options.sources if path.is_file()]
+    folders = [path for path in options.sources if path not in archives]
+    project = built(load_project(options), options)
+    if options.check:
+        return _check(archives, folders, account, project.cells)
+    for folder in folders:
+        if not Store(folder).holds_records and not any(suite_stores(folder)):
+            why = ", and no record can be made of a results.json" if results_file(folder).is_file() else ""
+            raise HandledError(f"{folder}: holds no records{why}; give the --reports folder of another run")
+    sent = [(path, _sound(path, account)) for path in archives]
+    with Store(writable(options.reports)) as store:
+        for folder in folders:
+            taken, past = store.absorb(Store(folder)), take_history(options.reports, folder)
+            print(f"{folder}: {taken} records and {past} runs of the past taken in")
+        for path, archive in sent:
+            print(f"{path}: {store.absorb(archive)} records taken in, of {_provenance(archive)}")
+        suites = _suites(project, options.reports, folders)
+        lines = published_lines(project.matrix)
+        results = build_report(project.matrix, project.cases, store, options.reports, lines)
+    return _told(results, suites, options.reports)
+
+
+def _told(results: Results, suites: Sequence[SuiteResults], reports: Path) -> int:
+    """Print what is flaky and what regressed; returns the exit code."""
+    rows = [(cell.id, each) for cell in results.cells for each in cell.by_gpu or (cell,)]
+    for name, row in rows:
+        if row.flaky:
+            print(f"flaky: {name}{_on(row)}: {', '.join(row.flaky)} on the same stack")
+    print(f"report: {reports / 'index.html'}")
+    # What fails every other night on one stack would make every other night red, and say nothing of the engine.
+    bad = [(name, row) for name, row in rows if row.verdict is Verdict.REGRESSED and not row.flaky]
+    for name, row in bad:
+        print(f"regressed: {name}{_on(row)}: {clip(' '.join(visible(row.sentence).split()), 200)}")
+    worse = [f"{suite.name}[{model}]-{target}" for suite in suites for target, model in suite.regressed()]
+    print("".join(f"regressed: {name}: worked in the run before\n" for name in worse), end="")
+    return EXIT_REGRESSION if bad or worse else EXIT_OK
+
+
+def _suites(project: Project, reports: Path, folders: Sequence[Path]) -> tuple[SuiteResults, ...]:
+    """Take in the suites of the folders, and write and return those of the whole."""
+    for folder in folders:
+        for sentence in absorb_suites(reports, folder):
+            print(sentence)
+    suites = build_suites(project.matrix, reports)
+    for suite in suites:
+        for line in suite_lines(suite, [target.id for target in suite.targets]):
+            print(line)
+    return suites
+
+
+def _on(row: CellView | GpuResult) -> str:
+    """Return the GPU that a row is of, for a sentence; "" where none took part."""
+    return f" on {visible(row.gpu)}" if isinstance(row, GpuResult) and row.gpu else ""
+
+
+def _check(archives: Sequence[Path], folders: Sequence[Path], account: str, cells: Sequence[Cell]) -> int:
+    """Print the faults of archives, or what they hold; returns the exit code."""
+    if folders:
+        raise HandledError(
+            f"{folders[0]}: is no archive that `submit` wrote; `trt-compat verify` checks a folder"
+        )
+    code = EXIT_OK
+    for path in archives:
+        archive = read(path, account)
+        faults = list(faults_of(archive, cells))
+        for fault in faults[:_MOST_FAULTS]:
+            print(f"{path}: {clip(visible(fault), 300)}")
+        if len(faults) > _MOST_FAULTS:
+            print(f"{path}: and {len(faults) - _MOST_FAULTS} more faults")
+        if faults:
+            code = EXIT_USAGE
+            continue
+        known = {cell.id: cell for cell in cells}
+        ended = Counter(judge_cell(known[each.cell], each).classification.cls for each in archive.records)
+        counts = ", ".join(f"{count} {cls}" for cls, count in sorted(ended.items()))
+        print(f"{path}: holds {len(archive.records)} records of {_provenance(archive)}: {counts}")
+    return code
+
+
+def faults_of(archive: Archive, cells: Sequence[Cell] | None = None) -> Iterator[str]:
+    """Yield a sentence on all that is wrong with an archive; where cells are given, it must be of these."""
+    yield from archive.faults
+    for outcome in archive.records:
+        yield from record_faults(outcome)
+    if cells is not None:
+        yield from unknown(archive, cells)
+
+
+def _sound(path: Path, account: str) -> Archive:
+    """Return an archive whose records are whole, of whatever cells; raises HandledError for another."""
+    archive = read(path, account)
+    if fault := next(faults_of(archive), ""):
+        raise HandledError(f"{path}: {fault}")
+    return archive
+
+
+def _provenance(archive: Archive) -> str:
+    """Return by whom, on what and with which commit records were made."""
+    stamps = [each.stamps for each in archive.records]
+    accounts, gpus, commits = (
+        ", ".join(sorted(found))
+        for found in (
+            {each.account for each in stamps},
+            {each.environment["gpu"] for each in stamps},
+            {each.harness_commit for each in stamps},
+        )
+    )
+    return clip(visible(f"{accounts} on {gpus}, commit {commits}"), 300)

@@ -1,0 +1,216 @@
+"""What is sent in is read within bounds, and a record that would spoil a report is refused with a sentence."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.cli import main
+from harness.community import archive
+from harness.community.submit import submission
+from harness.errors import HandledError
+from harness.record.store import Store
+from tests.community.measured import UUID, cells, make_project, measure, send
+
+pytestmark = pytest.mark.unit
+
+Line = dict[str, Any]
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a project in which this process works."""
+    folder = make_project(tmp_path / "project", monkeypatch)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def changed(path: Path, change: Callable[[Line], object]) -> None:
+    """Change the first line of an archive."""
+    first, *others = map(json.loads, lzma.decompress(path.read_bytes()).splitlines())
+    change(first)
+    packed(path, [first, *others])
+
+
+def packed(path: Path, lines: list[Line]) -> None:
+    path.write_bytes(lzma.compress("".join(f"{json.dumps(line)}\n" for line in lines).encode()))
+
+
+def said(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str]:
+    """Run `merge`; returns the exit code and what was said."""
+    capsys.readouterr()
+    code = main(["merge", *map(str, words)])
+    done = capsys.readouterr()
+    assert "Traceback" not in done.err
+    return code, done.out + done.err
+
+
+def test_what_holds_is_taken_in_once_with_account_gpu_and_commit(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = send(project)
+    code, told = said(capsys, "--check", "--account", "Alice", path)
+    assert (code, f"{path}: holds 2 records of alice on NVIDIA L4, commit " in told) == (0, True), told
+    assert not (project / "reports").exists()
+    for taken in (2, 0):
+        code, told = said(capsys, path)
+        assert (code, f"{path}: {taken} records taken in, of alice on NVIDIA L4" in told) == (0, True), told
+    store = Store(project / "reports")
+    for outcome in store.outcomes():
+        assert outcome.stamps.account == "alice"
+        assert store.log(str(outcome.log_sha256)).startswith("[stamps] ")
+    assert main(["verify"]) == 0
+    results = json.loads((project / "reports" / "results.json").read_text(encoding="utf-8"))
+    (told_of,) = results["submissions"]
+    assert {"account": "alice", "gpu": "NVIDIA L4", "cells": 2}.items() <= told_of.items()
+    page = (project / "reports" / "index.html").read_text(encoding="utf-8")
+    assert '<th scope="row">alice</th><td>2</td><td>NVIDIA L4</td>' in page
+
+
+def test_the_same_measurements_give_the_same_bytes(project: Path) -> None:
+    measured = [measure(cell)[1:] for cell in cells(project)]
+    assert submission(measured, "alice") == submission(measured, "alice")
+
+
+def stamp(**fields: Any) -> Callable[[Line], object]:
+    return lambda line: line["record"]["stamps"].update(fields)
+
+
+def fact(**fields: Any) -> Callable[[Line], object]:
+    return lambda line: line["record"]["stamps"]["environment"].update(fields)
+
+
+def record(**fields: Any) -> Callable[[Line], object]:
+    return lambda line: line["record"].update(fields)
+
+
+#: Faults of a record of any commit, and those of one of another cell, model or version than there are.
+SPOILT = {
+    "no log": (lambda line: line.update(log=[]), "its log is empty"),
+    "a log of numbers": (lambda line: line.update(log=[1]), "expected str instance"),
+    "a log that is none": (lambda line: line.update(log="x"), "it is no record with its log"),
+    "no record": (lambda line: line.pop("record"), "it is no record with its log"),
+    "half a character": (lambda line: line.update(log=["\ud800"]), "surrogates not allowed"),
+    "another schema": (record(schema=99), "record schema 99"),
+    "a field of another kind": (record(phases={"build": "long"}), "phases"),
+    "no account": (stamp(account=""), "names no account"),
+    "an odd account": (stamp(account="a b"), "names no account"),
+    "somebody else's": (stamp(account="mallory"), "is by mallory, and alice sends it"),
+    "not run": (record(state="not_run"), "is not_run: that says nothing of the engine"),
+    "no GPU": (fact(gpu=""), "does not say on which GPU"),
+    "the GPU's UUID": (fact(gpu_uuid="1"), "or says more than that"),
+    "a UUID in the log": (lambda line: line["log"].append(UUID), "it was not scrubbed"),
+    "a changed checkout": (stamp(harness_commit="0123456789ab+"), "was measured by a changed checkout"),
+    "no commit": (stamp(harness_commit=""), "was measured by a changed checkout, or by none"),
+    "no model": (stamp(model_sha256=""), "has no model_sha256 among its stamps"),
+    "no samples": (
+        lambda line: line["record"]["latency"].update(samples_ms=[]),
+        "was timed and has no samples",
+    ),
+}
+OTHER = {
+    "another cell": (record(cell="toy[none]-trt86"), "the cases and the matrix have no such cell"),
+    "another case": (record(case="none"), "the cases and the matrix have no such cell"),
+    "another model": (stamp(model_sha256="0" * 64), "the model or the recipe has changed since it ran"),
+    "another version": (stamp(engine_version="8.5.1"), "it ran on version 8.5.1"),
+}
+
+
+@pytest.mark.parametrize("name", [*SPOILT, *OTHER])
+def test_a_record_that_is_not_whole_or_of_no_cell_is_refused(
+    project: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    """One of another model or version is no fault of the file: it is taken in, and is out of date."""
+    path = send(project)
+    change, why = {**SPOILT, **OTHER}[name]
+    changed(path, change)
+    code, told = said(capsys, "--check", "--account", "alice", path)
+    assert code == 2
+    (line,) = told.splitlines()
+    assert line.startswith(f"{path}: ")
+    assert why in line
+    code, told = said(capsys, "--account", "alice", path)
+    assert (code, why in told) == ((2, True) if name in SPOILT else (0, False)), told
+    assert (project / "reports").exists() is (name in OTHER)
+
+
+def test_each_fault_has_a_line_and_one_archive_does_not_hide_another(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, sound = send(project), send(project, "bob")
+    lines = [json.loads(line) for line in lzma.decompress(path.read_bytes()).splitlines()]
+    for line in lines:
+        record(state="not_run")(line)
+    packed(path, lines)
+    code, told = said(capsys, "--check", path, sound)
+    assert code == 2
+    assert [line.partition(": ")[2][:7] for line in told.splitlines()] == ["line 1:", "line 2:", "holds 2"]
+    packed(path, lines * 20)
+    assert said(capsys, "--check", path)[1].endswith("and 20 more faults\n")
+    lines = [json.loads(line) for line in lzma.decompress(sound.read_bytes()).splitlines()]
+    packed(sound, [lines[0], lines[0]])
+    assert "line 2: a second record of 'toy" in said(capsys, "--check", sound)[1]
+
+
+def bombs(folder: Path) -> Iterator[tuple[Path, str]]:
+    """Yield files that are no archive, each with a word of what is to be said of it."""
+    contents = {
+        "text": (b"no archive", "cannot be unpacked"),
+        "empty": (lzma.compress(b""), "has not 1 to 1000 lines"),
+        "many": (lzma.compress(b"\n" * 1001), "has not 1 to 1000 lines"),
+        "wide": (lzma.compress(b" " * (archive.MOST_OF_ONE + 1)), "of at most 24 MiB"),
+        "huge": (lzma.compress(bytes(archive.MOST_UNPACKED + 1)), "unpacks to more than 96 MiB"),
+        "large": (bytes(archive.MOST_PACKED + 1), "and may have 8"),
+        "cut": (lzma.compress(b"{}\n")[:-4], "it is cut short"),
+        "deep": (lzma.compress(b"[" * 500_000), "nested too deeply"),
+        "number": (lzma.compress(b'{"log": NaN}'), "NaN is no number"),
+        "bytes": (lzma.compress(b"\xff"), "invalid start byte"),
+    }
+    for name, (data, why) in contents.items():
+        path = folder / name
+        path.write_bytes(data)
+        yield path, why
+
+
+def test_what_is_no_archive_costs_a_sentence(
+    project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """However large, deep or damaged."""
+    for path, why in bombs(tmp_path):
+        code, told = said(capsys, "--check", path)
+        assert (code, why in told, len(told.splitlines())) == (2, True, 1), told
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(HandledError, match="it is no plain file"):
+        archive.read(tmp_path / "pipe")
+    assert "holds no records" in said(capsys, tmp_path / "pipe")[1]
+    assert "is no archive that `submit` wrote" in said(capsys, "--check", project)[1]
+    assert "is no account" in said(capsys, "--check", "--account", "a b", send(project))[1]
+
+
+def test_what_the_project_measured_itself_comes_before_what_was_sent_in(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whichever is the later; and of two that were sent in the later one counts."""
+    first, second = send(project, fails=True), send(project, "bob")
+    assert said(capsys, second, first)[0] == 0
+
+    def shown() -> set[tuple[str, str]]:
+        results = json.loads((project / "reports" / "results.json").read_text(encoding="utf-8"))
+        found = [cell for cell in results["cells"] if cell["stamps"]]
+        return {(cell["stamps"]["account"], cell["class"]) for cell in found}
+
+    assert shown() == {("bob", "ok")}
+    with Store(project / "reports", run="own") as store:
+        for cell in cells(project):
+            _, outcome, log = measure(cell, fails=True)
+            old = replace(outcome.stamps, when="2026-01-01T00:00:00+00:00")
+            store.append(replace(outcome, stamps=old), log)
+    assert main(["report"]) == 0
+    assert shown() == {("", "build_failed")}
