@@ -164,10 +164,11 @@ def _add_data(command: argparse.ArgumentParser) -> None:
 def check(options: argparse.Namespace) -> int:
     """Check the models and print what was found; returns the exit code."""
     with Doing() as doing:
-        return _check(options, doing)
+        judged = _check(options, doing)
+    return _code(judged, options)
 
 
-def _check(options: argparse.Namespace, doing: Doing) -> int:
+def _check(options: argparse.Namespace, doing: Doing) -> list[Judged]:
     matrix = _matrix(options)
     # A folder that was named is refused before anything runs; one that was only found costs the hints, no more.
     known_cases = options.cases if "cases" in options.unsaid else load_cases(options.cases)
@@ -205,7 +206,7 @@ def _check(options: argparse.Namespace, doing: Doing) -> int:
                 _copy(scratch / _RESULTS, options.json)
     if options.html:
         doing.say(f"report: {options.html / 'index.html'}")
-    return _code(judged, options)
+    return judged
 
 
 def _refuse_unwritable(options: argparse.Namespace) -> None:

@@ -1,21 +1,19 @@
-"""A line on a terminal that says what is being done, from two seconds on, and makes way for whatever is printed."""
+"""A line on a terminal that says what is being done and makes way for whatever is printed."""
 
 from __future__ import annotations
 
-import shutil
 import sys
-import threading
-import time
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
-from harness.text import clip, visible
+from rich.console import Console
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.text import Text
+
+from harness.text import visible
 
 if TYPE_CHECKING:
     from types import TracebackType
-
-#: Seconds after which a step is told, and between two looks at how long it has taken.
-_PATIENCE, _TICK = 2.0, 0.5
-_WIPE = "\r\x1b[K"
 
 
 class Doing:
@@ -24,54 +22,40 @@ class Doing:
     What is printed meanwhile goes through `say`, or the line would stand in it.
     """
 
-    def __init__(self, stream: TextIO | None = None) -> None:
-        stream = stream or sys.stderr
-        # What the line is made of is visible, and the stream would write its own escapes out.
-        stream = getattr(stream, "rich_proxied_file", stream)
-        self._stream = stream if stream.isatty() else None
-        self._lock, self._over = threading.Lock(), threading.Event()
-        self._text, self._since, self._shown = "", time.monotonic(), False
-        self._teller = threading.Thread(target=self._tell, name="doing", daemon=True)
+    def __init__(self) -> None:
+        self._spinner, self._console = Spinner("line"), Console(stderr=True)
+        # Redirected, what goes to standard output would be printed on standard error.
+        self._live = Live(
+            self._spinner,
+            console=self._console,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+        self._text = Text()
 
     def now(self, text: str) -> None:
-        """Say what is begun; the same text again goes on."""
-        with self._lock:
-            if text != self._text:
-                self._text, self._since = text, time.monotonic()
+        """Say what is begun, "" for nothing."""
+        self._text = Text(" ".join(visible(text).split()))
+        # Of one line alone: started again, rich wipes as many lines as it had before, and what was printed since.
+        self._text.truncate(max(self._console.width - 3, 1), overflow="ellipsis")
+        self._spinner.update(text=self._text)
+        if self._text:
+            self._live.start()
+        else:
+            self._live.stop()
 
     def say(self, line: str, *, error: bool = False) -> None:
         """Print a line on standard output, or on standard error."""
-        with self._lock:
-            self._wipe()
-            print(line, file=sys.stderr if error else sys.stdout, flush=True)
+        self._live.stop()
+        print(line, file=sys.stderr if error else sys.stdout, flush=True)
+        if self._text:
+            self._live.start()
 
     def __enter__(self) -> Doing:  # noqa: PYI034  (Self is Python 3.11)
-        if self._stream is not None:
-            self._teller.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._over.set()
-        if self._teller.is_alive():
-            self._teller.join()
-        with self._lock:
-            self._wipe()
-
-    def _tell(self) -> None:
-        while not self._over.wait(_TICK):
-            with self._lock:
-                taken = time.monotonic() - self._since
-                if self._text and taken >= _PATIENCE and self._stream is not None:
-                    width = shutil.get_terminal_size().columns
-                    text = " ".join(visible(f"{self._text} ({taken:.0f} s)").split())
-                    self._stream.write(_WIPE + clip(text, max(20, width - 1)))
-                    self._stream.flush()
-                    self._shown = True
-
-    def _wipe(self) -> None:
-        if self._shown and self._stream is not None:
-            self._stream.write(_WIPE)
-            self._stream.flush()
-            self._shown = False
+        self._live.stop()

@@ -221,6 +221,9 @@ def _run(cells: tuple[Cell, ...], store: Store, executor: Executor, judged: dict
         TimeElapsedColumn(),
         console=console,
         disable=not console.is_terminal,
+        # Redirected, rich would find the stream of `visible_output` again and have its own escapes written out.
+        redirect_stdout=False,
+        redirect_stderr=False,
     ) as progress:
         task = progress.add_task("cells", total=len(cells))
 

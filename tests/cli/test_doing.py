@@ -1,16 +1,14 @@
-"""The line that says what is being done: on a terminal alone, late, and out of the way of what is printed."""
+"""The line that says what is being done: on a terminal alone, and out of the way of what is printed."""
 
 from __future__ import annotations
 
 import io
-import sys
-import time
+from contextlib import redirect_stderr
 
 import pytest
 
-from harness.cli import doing as module
 from harness.cli.doing import Doing
-from tests.waiting import wait_for
+from harness.cli.terminal import visible_output
 
 pytestmark = pytest.mark.unit
 
@@ -20,42 +18,42 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_PATIENCE", 0.05)
-    monkeypatch.setattr(module, "_TICK", 0.01)
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "60")
+    return Terminal()
 
 
-def test_what_takes_long_is_told_and_wiped_before_anything_is_printed(
-    capsys: pytest.CaptureFixture[str],
+def test_the_line_is_wiped_before_anything_is_printed(
+    capsys: pytest.CaptureFixture[str], terminal: Terminal
 ) -> None:
-    terminal = Terminal()
-    with Doing(terminal) as doing:
-        doing.now("try 3, on \x1b[2Jrtx17")
-        assert wait_for(lambda: "try 3" in terminal.getvalue())
+    with redirect_stderr(terminal), visible_output(), Doing() as doing:
+        doing.now("try 3, on \x1b]0;title\x07 [bold]rtx17")
         doing.say("found")
-        told = terminal.getvalue()
-        assert told.endswith("\r\x1b[K")
         doing.now("")
-    assert capsys.readouterr().out == "found\n"
-    assert terminal.getvalue().startswith("\r\x1b[Ktry 3, on ")
-    assert "\x1b[2J" not in told
+        told = terminal.getvalue()
+        doing.say("found more")
+    assert capsys.readouterr().out == "found\nfound more\n"
+    assert "try 3, on ⟨U+001B⟩]0;title⟨U+0007⟩ [bold]rtx17" in told
+    assert told.endswith("\x1b[2K"), "it is gone"
+    assert terminal.getvalue() == told, "and nothing is shown for nothing"
 
 
-def test_what_is_quick_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_PATIENCE", 3600.0)
-    terminal = Terminal()
-    with Doing(terminal) as doing:
-        doing.now("quick")
-        time.sleep(0.05)
-    assert terminal.getvalue() == ""
+def test_it_is_one_line_however_long(capsys: pytest.CaptureFixture[str], terminal: Terminal) -> None:
+    """Of several, the next would wipe lines that were printed since."""
+    with redirect_stderr(terminal), visible_output(), Doing() as doing:
+        doing.now("word " * 100)
+        doing.say("found")
+        doing.now("next")
+    assert "found" in capsys.readouterr().out
+    last = terminal.getvalue().rpartition("\x1b[?25l")[2]
+    assert last.count("\x1b[1A") == 1, "up by itself alone"
 
 
 def test_where_there_is_no_terminal_nothing_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     with Doing() as doing:
         doing.now("anything")
-        time.sleep(0.1)
         doing.say("out")
         doing.say("err", error=True)
     assert tuple(capsys.readouterr()) == ("out\n", "err\n")
-    assert sys.stderr is not None

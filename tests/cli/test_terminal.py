@@ -24,6 +24,7 @@ from harness.pytest_plugin import cells as items
 from harness.pytest_plugin.cells import CellFailed, CellItem, pytest_runtest_makereport
 from harness.record.outcome import End, Latency, Layer, Message, Node, ParserError
 from harness.words import Verdict
+from tests.cli.test_doing import Terminal
 from tests.cli.test_faults import VERBS
 from tests.cli.test_run import Scripted
 from tests.report import factory
@@ -109,6 +110,23 @@ def test_rich_finds_the_stream_itself(capsys: pytest.CaptureFixture[str]) -> Non
         assert sys.stdout.isatty() is False
         Console(force_terminal=True, color_system="standard").print("ours", style="bold")
     assert capsys.readouterr().out == "\x1b[1mours\x1b[0m\n"
+
+
+@pytest.mark.usefixtures("toy")
+def test_the_bar_of_a_run_moves_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its own escapes reach it, and those of a cell's reason do not."""
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    poisoned = {"relu": {**POISONED, "state": "done"}}
+    monkeypatch.setattr(here, "TargetRunner", lambda target, **_: Scripted(target, poisoned))
+    monkeypatch.setattr(Scripted, "note", HOSTILE)
+    main(["run", "--target", "ort131", "-k", "toy and relu", "--fresh"])
+    seen = terminal.getvalue()
+    assert "\x1b[2K" in seen
+    assert "⟨U+000D⟩cells" not in seen
+    assert "bad⟨U+001B⟩]0;title⟨U+0007⟩" in seen
+    assert "\x1b]0;" not in seen
 
 
 def test_pytest_prints_a_failed_cell_in_what_can_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
