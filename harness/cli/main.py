@@ -15,7 +15,6 @@ from typing import NamedTuple, NoReturn
 
 from harness import __version__
 from harness.cli.common import EXIT_INFRA, EXIT_USAGE
-from harness.cli.examples import Help, epilog
 from harness.cli.places import add_places, settle
 from harness.cli.terminal import visible_output
 from harness.errors import SHORT_OF, HandledError, InfraError
@@ -118,17 +117,27 @@ VERBS = {
     ),
 }
 
+#: A line for the end of a verb's help, where its arguments do not say it all.
+EXAMPLES = {
+    "run": "-k 'mish and not qdq' --target rtx17",
+    "check": "model.onnx --from rtx16 --to rtx17 --html out",
+    "reduce": "model.onnx --target rtx16 -o small.onnx",
+    "bisect": "model.onnx --good rtx17 --bad rtx14",
+    "new": "my_block --from small.onnx",
+    "show": "'conv_silu[qdq]-rtx17'",
+    "share": "'conv_silu[qdq]-rtx17' -o issue.zip",
+    "diff": "rtx16 rtx17",
+    "merge": "../gpu-box/reports --check",
+    "submit": "--target trt102 --account NAME",
+}
+
 
 class Parser(argparse.ArgumentParser):
     """A parser whose complaint is one sentence."""
 
-    #: What its verb does, for a list of verbs.
-    short = ""
-
     def actions(self) -> list[argparse.Action]:
-        """Return its options, for completion."""
-        shown = (action for action in self._actions if action.help is not argparse.SUPPRESS)
-        return [action for action in shown if action.option_strings]
+        """Return its arguments and options, for completion."""
+        return list(self._actions)
 
     def error(self, message: str) -> NoReturn:
         """Raise the complaint as a HandledError."""
@@ -229,17 +238,15 @@ def _parse(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--version", action="version", version=f"trt-compat {__version__}")
     commands = parser.add_subparsers(required=True, metavar="VERB")
     for name, (*_, text) in VERBS.items():
-        command = commands.add_parser(
-            name, help=text, description=text, epilog=epilog(name), formatter_class=Help, allow_abbrev=False
-        )
-        command.short = text
+        epilog = f"example: {_PROGRAM} {name} {EXAMPLES[name]}" if name in EXAMPLES else ""
+        command = commands.add_parser(name, help=text, description=text, epilog=epilog, allow_abbrev=False)
         if called not in (name, _OF_ALL):
             continue
         add, work = _loaded(name)
         if name not in _PLACELESS:
             add_places(command)
         add(command)
-        command.set_defaults(verb=work, parser=command, called=name, verbs=commands.choices)
+        command.set_defaults(verb=work, parser=command, called=name, root=parser, verbs=commands.choices)
     options, unknown = parser.parse_known_args(words)
     if unknown:
         options.parser.refuse(unknown[0])
