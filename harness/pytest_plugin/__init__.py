@@ -78,10 +78,14 @@ def _collect_too(config: pytest.Config, matrix: Path) -> None:
 def found(config: pytest.Config, given: Iterable[str]) -> bool:
     """Tell whether a matrix.yaml of ours is where pytest was started, at its root, or in what it was given."""
     start = config.invocation_params.dir
-    paths = [start / word.partition("::")[0] for word in given]
-    return any(
-        is_matrix(path if path.name == FILE else path / FILE) for path in (start, config.rootpath, *paths)
-    )
+    return any(is_matrix(path / FILE) for path in (start, config.rootpath)) or has_matrix(config, given)
+
+
+def has_matrix(config: pytest.Config, given: Iterable[str]) -> bool:
+    """Tell whether a matrix of ours is in what pytest was given, and so collected."""
+    named = named_matrix(config)
+    paths = [config.invocation_params.dir / word.partition("::")[0] for word in given]
+    return any(path == named or is_matrix(path if path.name == FILE else path / FILE) for path in paths)
 
 
 def is_matrix(path: Path) -> bool:

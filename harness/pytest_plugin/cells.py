@@ -24,7 +24,7 @@ from harness.judge.cell import Judged, judge_cell
 from harness.judge.explain import explain
 from harness.matrix import load_matrix
 from harness.plan import Cell, all_cells
-from harness.pytest_plugin import FILE, is_matrix, named_matrix
+from harness.pytest_plugin import FILE, has_matrix, is_matrix, named_matrix
 from harness.pytest_plugin.collected import COLLECTED, Collected, OnTarget, Terminated
 from harness.pytest_plugin.options import PULL_GB, cases_folder, matrix_name, named
 from harness.pytest_plugin.reporter import REUSED, Reporter
@@ -64,9 +64,11 @@ class ByTarget(LoadScopeScheduling):  # type: ignore[misc]
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByTarget | None:  # noqa: ANN401
-    """Let `-n` keep the cells of a target together, unless `--dist` says otherwise."""
+    """Let `-n` keep the cells of a target together, where there are cells and unless `--dist` says otherwise."""
     told = any(argument.startswith("--dist") for argument in config.invocation_params.args)
-    return ByTarget(config, log) if config.getoption("dist") == "load" and not told else None
+    if told or config.getoption("dist") != "load" or not has_matrix(config, config.args):
+        return None
+    return ByTarget(config, log)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
