@@ -403,23 +403,6 @@ def test_bytes_that_do_not_fill_the_shape() -> None:
             from_wire(dtype, shape, data)
 
 
-def test_every_case_has_a_reference_or_says_why() -> None:
-    """Of what ONNX's own evaluator does not know nothing can be said."""
-    without = set()
-    for case in load_cases(CASES):
-        for variant in case:
-            model = variant.build()
-            found = reference(
-                model, make_inputs(model, variant.recipe.profiles), also=variant.recipe.mark_outputs
-            )
-            if found.outputs is None:
-                without.add(found.reason)
-            else:
-                assert all(np.isfinite(np.asarray(v, np.float64)).all() for v in found.outputs.values())
-    assert all("does not know" in reason or "evaluator failed" in reason for reason in without)
-    assert sum("evaluator failed" in reason for reason in without) <= 1, without
-
-
 @pytest.mark.parametrize("damage", ["permuted channels", "one channel zero", "scaled", "sign"])
 def test_the_int8_tolerance_still_sees_a_wrong_kernel(damage: str) -> None:
     """On the real graph of a case: the loosest tolerance in use must not hide a wrong result."""
