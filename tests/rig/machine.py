@@ -115,8 +115,9 @@ class Rig:
         """Make the machine what the fields say."""
         lib, binary = self.folder / "lib", self.folder / "bin"
         if not lib.exists():
+            gcc = needs.program("gcc")
             lib.mkdir()
-            bindings.compile_stub(needs.program("gcc"), lib)
+            bindings.compile_stub(gcc, lib)
             command = ["gcc", "-Wall", "-Wextra", "-Werror", "-O1", "-shared", "-fPIC", "-o"]
             if self.libcuda:
                 subprocess.run(
