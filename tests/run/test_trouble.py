@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harness.agent.bootstrap import pack
 from harness.agent.protocol import Frame, encode, packed
 from harness.case import Variant
 from harness.judge.diagnosis import diagnose
@@ -22,10 +22,12 @@ from harness.run.observation import Observation
 from harness.run.prepared import Prepared, prepare_variant
 from harness.run.target import TargetRunner
 from harness.words import Class
-from tests.run.bench import Bench, cell, classified, target
+from tests.run.bench import ADAPTERS, Bench, cell, classified, target
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.integration
 
+ROOT = Path(__file__).resolve().parents[2]
+SERVE = "harness/agent/serve.py"
 #: Where it stands, the job's own id is put: that of another is passed over.
 ID = b"the id of a job."
 
@@ -218,34 +220,20 @@ def test_a_slip_while_a_target_is_made_ready_is_told_once_and_the_other_target_r
     assert asked.count("one") == 1
 
 
-@pytest.fixture
-def full(tmp_path: Path) -> Iterator[Path]:
-    """Lend a folder on a file system of its own that has no room left."""
-    folder = tmp_path / "full"
-    folder.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(folder)], capture_output=True, check=False
-    )
-    if mounted.returncode:
-        pytest.skip("only root can mount a small file system")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", "-l", str(folder)], check=True)
-
-
 @pytest.mark.parametrize("bench", ["venv"], indirect=True)
 def test_a_full_temporary_folder_is_the_machines_trouble(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, full: Path
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import tempfile
-
-    monkeypatch.setattr(tempfile, "tempdir", str(full))
+    """No disk has as much left as this agent wants to find."""
+    source = (ROOT / SERVE).read_bytes()
+    greedy = source.replace(b"\nSCRATCH_LEAST = 16 << 20\n", b"\nSCRATCH_LEAST = 1 << 62\n")
+    assert greedy != source
+    files = {SERVE: greedy} | dict.fromkeys(ADAPTERS, bench.engine)
+    monkeypatch.setattr("harness.run.session.pack", lambda _=None: pack(files))
     runner = bench.runner(target())
     found = classified(runner.run(cell("echo", runner.target))[0])
     assert found.cls is Class.INFRA_ERROR
     assert "MiB left for temporary files" in found.reason
-    monkeypatch.undo()
 
 
 def test_a_record_that_no_report_could_read_is_not_kept() -> None:
