@@ -31,7 +31,7 @@ def installed(library: Path, folder: Path, *words: str) -> subprocess.CompletedP
     return subprocess.run(
         [sys.executable, *words],
         cwd=folder,
-        env=kept | {"PYTHONPATH": str(library), "PYTHONDONTWRITEBYTECODE": "1"},
+        env=kept | {"PYTHONPATH": str(library)},
         capture_output=True,
         text=True,
         check=False,

@@ -17,7 +17,7 @@ from tests.test_package import installed, library
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.unit
+pytestmark = pytest.mark.integration
 
 __all__ = ["library"]
 

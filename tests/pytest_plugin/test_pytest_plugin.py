@@ -1,8 +1,9 @@
-"""The pytest front door, through real pytest processes on a small project whose engine is ONNX Runtime."""
+"""The pytest front door, on a small project whose engine is ONNX Runtime."""
 
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import re
@@ -11,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import xml.etree.ElementTree as ET
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -34,7 +36,7 @@ pytestmark = pytest.mark.integration
 Ran = tuple[Path, subprocess.CompletedProcess[str]]
 
 ROOT = Path(__file__).resolve().parents[2]
-PYTEST = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:randomly"]
+WORDS = ["-p", "no:cacheprovider", "-p", "no:randomly"]
 
 MATRIX = """\
 schema: 1
@@ -138,15 +140,22 @@ def environment() -> dict[str, str]:
     return kept | {"PYTHONPATH": str(ROOT)}
 
 
-def run(folder: Path, *words: str, via: str = "venv", **variables: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*PYTEST, "--via", via, *words],
-        cwd=folder,
-        env=environment() | variables,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run pytest in this process: to start one takes longer than most of these tests."""
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        patch.chdir(folder)
+        patch.setattr(sys, "path", sys.path[:])
+        # The project has one too, which pytest imports under the same name.
+        patch.setitem(sys.modules, "conftest", sys.modules["conftest"])
+        for name in set(os.environ) - set(environment()):
+            patch.delenv(name)
+        code = pytest.main([*WORDS, "--via", "venv", *words])
+    return subprocess.CompletedProcess(words, code, out.getvalue(), err.getvalue())
 
 
 def outcomes(done: subprocess.CompletedProcess[str]) -> dict[str, int]:
@@ -189,14 +198,17 @@ def test_each_verdict_is_pytests_own_word_for_it(ran: Ran) -> None:
     }
 
 
-def test_a_cell_that_is_recorded_is_not_run_again(ran: Ran, tmp_path: Path) -> None:
-    """It is said, what a killed run left goes all the same, and `--fresh` runs it."""
+def test_a_cell_that_is_recorded_is_not_run_again(
+    ran: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a killed run left goes all the same, and `--fresh` runs it."""
     project, left = tmp_path / "again", tmp_path / "tmp" / "trt-compat-left"
     left.mkdir(parents=True)
     (left / "held").touch()
     shutil.copytree(ran[0], project)
+    monkeypatch.setattr(tempfile, "tempdir", str(left.parent))
     before = len(list(Store(project / "reports").outcomes()))
-    done = run(project, "-k", "works and ort and not slow", TMPDIR=str(left.parent))
+    done = run(project, "-k", "works and ort and not slow")
     assert outcomes(done)["passed"] == 1, done.stdout
     assert not left.exists()
     assert "1 of 1 cells taken from earlier runs; --fresh runs all" in done.stdout
@@ -461,6 +473,7 @@ def test_a_worker_that_was_interrupted_is_not_interrupted_while_it_ends(
             signal.signal(number, handler)
 
 
+@pytest.mark.docker
 @pytest.mark.parametrize(
     ("workers", "whom", "code"),
     [
@@ -520,7 +533,7 @@ def recorded(project: Path) -> set[str]:
 def started(project: Path, via: str, *workers: str) -> Iterator[subprocess.Popen[str]]:
     """Start pytest in a process group of its own; entered once it has recorded a cell and has an agent."""
     with subprocess.Popen(
-        [*PYTEST, "--via", via, "-k", "ort", *workers],
+        [sys.executable, "-m", "pytest", *WORDS, "--via", via, "-k", "ort", *workers],
         cwd=project,
         env=environment(),
         stdout=subprocess.PIPE,
