@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 #: Seconds until something that must happen is taken for never to happen.
 PATIENCE = 300
-#: Seconds until a test is taken for hanging.
-HANGS = 1800
+#: Seconds until a test is taken for hanging, and one that starts no program.
+HANGS, UNIT_HANGS = 600, 120
 
 
 def wait_for(condition: Callable[[], bool]) -> bool:

@@ -99,8 +99,8 @@ def do_look(_body: bytes, emit: Emit) -> None:
 
 
 def do_nap(_body: bytes, _emit: Emit) -> None:
-    """Take a while."""
-    time.sleep(3)
+    """Take a while: in a container, which is killed by way of its daemon, the longer one."""
+    time.sleep(3 if os.path.exists("/.dockerenv") else 1)
 
 
 def do_suicide(_body: bytes, _emit: Emit) -> None:

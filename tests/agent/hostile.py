@@ -108,12 +108,12 @@ def do_leave_memory() -> List[int]:
 
 def do_dig() -> int:
     """Leave folders in one another, more than a call or a descriptor a level could be had for, closed to all."""
-    for level in range(3000):
+    for level in range(1500):
         os.mkdir("d")
         if level:
             os.chmod("..", 0)
         os.chdir("d")
-    return 3000
+    return 1500
 
 
 def do_starve() -> int:

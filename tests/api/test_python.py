@@ -35,7 +35,6 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.long
 @pytest.mark.integration
-@pytest.mark.timeout(600)
 def test_the_page_s_examples_run_as_a_script_without_a_guard(folder: Path) -> None:
     """As one file: were it run again by each process that prepares a model, it would not end."""
     needs.network()

@@ -14,7 +14,7 @@ from harness.cli import main
 from tests import needs
 from tests.cli import project
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.integration
 
 HEALTHY = '''
 """Healthy variants."""

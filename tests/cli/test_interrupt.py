@@ -21,14 +21,14 @@ pytestmark = pytest.mark.integration
 
 #: Enough cells that the run is still under way when it is interrupted.
 MANY = """
-VARIANTS = tuple(Variant(f"v{number}", "A Relu", relu) for number in range(500))
+VARIANTS = tuple(Variant(f"v{number}", "A Relu", relu) for number in range(150))
 CASE = Case("toy", "A toy", "For tests.", (Link("https://example.org/1"),), VARIANTS)
 """
 
 
 @pytest.fixture
 def many(toy: Path) -> Path:
-    """Return the folder of the toy project, with five hundred cells on each target."""
+    """Return the folder of the toy project, with many cells on each target."""
     path = toy / "cases" / "toy.py"
     path.write_text(project.CASE.partition("CASE = ")[0] + MANY)
     return toy
@@ -60,15 +60,16 @@ def test_a_signal_keeps_the_records_and_ends_the_agent(
     assert process.returncode == code
     assert "Traceback" not in err
     kept = sum(1 for _ in Store(many / "reports").outcomes())
-    assert 3 < kept < 500
+    assert 3 < kept < 150
     *_, told, last = err.splitlines()
-    assert told == f"{kept} of 500 cells are recorded; report: reports/index.html"
+    assert told == f"{kept} of 150 cells are recorded; report: reports/index.html"
     assert last == "interrupted"
     assert wait_for(lambda: not any(map(alive, below)))
     assert main(["verify"]) == 0
     assert "reports: consistent" in capsys.readouterr().out
 
 
+@pytest.mark.docker
 def test_a_signal_removes_the_container(many: Path) -> None:
     needs.base_image()
     needs.network()

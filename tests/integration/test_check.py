@@ -14,7 +14,7 @@ from tests import needs
 from tests.integration.runs import ROOT
 from tests.models import data
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.integration
 
 
 @pytest.fixture(scope="module")

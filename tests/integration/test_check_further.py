@@ -14,7 +14,7 @@ from tests import needs
 from tests.integration.runs import ROOT
 from tests.models.embedded import blocked, classifier, network, products
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.integration
 
 
 def check(model: onnx.ModelProto, path: Path, *words: object) -> int:

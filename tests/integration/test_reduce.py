@@ -14,7 +14,7 @@ from harness.cli import main
 from tests import needs
 from tests.integration.runs import ROOT
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.integration
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from tests import needs
 from tests.integration.runs import ROOT
 from tests.models import data
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.integration
 
 #: A score of models: what works everywhere, and each way not to.
 CHOSEN = " or ".join([

@@ -15,7 +15,7 @@ from harness.judge.place import find_place
 from harness.record.outcome import Node, ParserError
 from tests.judge.said import found_id, outcome
 
-pytestmark = [pytest.mark.unit, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.unit
 
 #: A pattern that takes the square of this length takes a tenth of a second or more; any other, some hundredths.
 LONG, TIMES = 40_000, 8

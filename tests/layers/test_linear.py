@@ -26,7 +26,7 @@ from tests.layers.graphs import quantised
 from tests.layers.samples import DATA
 from tests.near import SAME, near
 
-pytestmark = [pytest.mark.unit, pytest.mark.timeout(60)]
+pytestmark = pytest.mark.unit
 
 NODES = tuple(Node(name, "Conv") for name in ("a", "b", "c", "conv"))
 LENGTH = 1_000_000

@@ -234,7 +234,6 @@ def run(own: OwnModel, names: tuple[str, ...], via: str) -> dict[str, Class]:
 
 @pytest.mark.usefixtures("few")
 @pytest.mark.integration
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("via", ["venv", "docker"])
 def test_engines_read_them_where_they_are_brought(tmp_path: Path, via: str) -> None:
     needs.network()
@@ -248,7 +247,6 @@ def test_engines_read_them_where_they_are_brought(tmp_path: Path, via: str) -> N
 
 @pytest.mark.usefixtures("few")
 @pytest.mark.integration
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("via", ["venv", "docker"])
 def test_what_is_made_of_a_model_reads_them_from_there_too(tmp_path: Path, via: Via) -> None:
     """Turing has no product in FP32: the ladder blames no Q/DQ, FP16 helps, and one product alone shows it."""

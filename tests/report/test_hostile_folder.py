@@ -19,7 +19,7 @@ from harness.report import build_report, verify_report
 from harness.report.loading import load_results
 from tests.report import factory
 
-pytestmark = [pytest.mark.unit, pytest.mark.timeout(60)]
+pytestmark = pytest.mark.unit
 
 DEEP = b"[" * 100_000
 LIMIT = 1 << 20

@@ -25,7 +25,7 @@ from tests.waiting import wait_for
 
 TOP = Path(__file__).resolve().parents[2]
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.integration
 
 
 def counted(most: int) -> Iterator[int]:

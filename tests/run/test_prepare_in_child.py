@@ -20,7 +20,7 @@ from harness.run.child import stream
 from harness.run.prepare_in_child import PreparedVariants, Refused, with_models
 from harness.run.prepared import UNEVALUATED, prepare_variant
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.integration
 
 MODULE = '''
 """Builders that fail, between two that do not."""

@@ -50,13 +50,13 @@ def run(runner: TargetRunner, do: str) -> Outcome:
         ("segfault", Class.CRASHED, "killed by SIGSEGV in build"),
         ("abort", Class.CRASHED, "killed by SIGABRT in build"),
         ("exit", Class.CRASHED, "the process ended with exit code 7 in build"),
-        ("hang", Class.TIMED_OUT, "did not end in time in build: not finished after 5 s"),
+        ("hang", Class.TIMED_OUT, "did not end in time in build: not finished after 1 s"),
         ("eat", Class.OUT_OF_MEMORY, "ran out of memory in build: used more than 688 MiB"),
     ],
 )
 def test_an_engine_that_fails_costs_its_own_cell(bench: Bench, do: str, cls: Class, reason: str) -> None:
     """Each is classed for what it did, and the next cell runs in the same container or process."""
-    runner = bench.runner(target(memory_mib=WATCHED, timeout_s=5 if do == "hang" else PATIENCE))
+    runner = bench.runner(target(memory_mib=WATCHED, timeout_s=1 if do == "hang" else PATIENCE))
     found = classified(run(runner, do))
     assert (found.cls, found.reason) == (cls, reason)
     assert classified(run(runner, "echo")).cls is Class.BUILT

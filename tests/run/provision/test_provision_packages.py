@@ -21,7 +21,7 @@ from tests import needs
 from tests.run.bench import cell
 from tests.run.provision.factory import target
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.integration
 
 #: Eight threads of a fresh process ask at once: uv's own look-up then finds a `sysconfig` half made.
 HAMMER = """
