@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # More options for the command, as in: make matrix ARGS="-k mish --via venv"
 ARGS ?=
 
-.PHONY: matrix first-contact test lint lint-js docs coverage bench dist lock clean
+.PHONY: matrix first-contact test test-all lint lint-js docs coverage bench dist lock clean
 .DEFAULT_GOAL := matrix
 
 $(VENV)/run.stamp: pyproject.toml constraints.txt
@@ -29,8 +29,13 @@ first-contact: $(VENV)/run.stamp
 	@test -n "$(TARGET)" || { echo "name one: make first-contact TARGET=trt102 ARGS=\"--account NAME\""; exit 2; }
 	$(BIN)/python -m harness submit --target "$(TARGET)" --pull $(ARGS)
 
+# All but what needs more than Python, git and a network, and what takes long.
 test: $(VENV)/dev.stamp
-	$(BIN)/python -m pytest tests -n auto -m "not long" $(ARGS)
+	$(BIN)/python -m pytest tests -n auto --dist worksteal \
+		-m "not (docker or browser or contract or slurm or long)" $(ARGS)
+
+test-all: $(VENV)/dev.stamp
+	$(BIN)/python -m pytest tests -n auto --dist worksteal $(ARGS)
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .

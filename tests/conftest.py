@@ -8,12 +8,16 @@ import signal
 import pytest
 
 from harness.run.retry import VARIABLE
-from tests.waiting import HANGS
+from tests import needs
+from tests.waiting import HANGS, UNIT_HANGS
 
 # A shell that starts a program in the background without job control has it ignore SIGINT. Programs respect that, and
 # so does the harness: those that tests start and interrupt would inherit it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+#: The mark that a test has by the value of one of its parameters.
+IMPLIED = {"docker": "docker", "python3.8": "contract"}
 
 # What a test breaks stays broken: to try it again costs time.
 os.environ.setdefault(VARIABLE, "")
@@ -22,4 +26,17 @@ os.environ.setdefault(VARIABLE, "")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """End a test that hangs: nothing else is to be ended by a clock."""
     for item in items:
-        item.add_marker(pytest.mark.timeout(HANGS))
+        marks = {mark.name for mark in item.iter_markers()}
+        if "timeout" not in marks:
+            quick = "unit" in marks and "long" not in marks
+            item.add_marker(pytest.mark.timeout(UNIT_HANGS if quick else HANGS))
+        callspec = getattr(item, "callspec", None)
+        for value in callspec.params.values() if callspec else ():
+            if isinstance(value, str) and value in IMPLIED:
+                item.add_marker(IMPLIED[value])
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Tell the helpers of `tests.needs` which test asks them."""
+    needs.running(item)

@@ -1,5 +1,8 @@
 """What a test needs of the machine: each helper returns, or skips the test and says why.
 
+`make test` leaves out by their marks the tests that need more than Python, git, make and a network: a helper fails a
+test that lacks the mark.
+
 TRT_COMPAT_TEST_REQUIRE turns such a skip into a failure, so that a CI job that is meant to have Docker does not
 pass without it. It is a comma-separated list of the names below, or "all":
 
@@ -37,10 +40,17 @@ if TYPE_CHECKING:
     from harness.run.docker import Daemon
 
 REQUIRE = "TRT_COMPAT_TEST_REQUIRE"
+#: The mark that a test has which needs a program; one that is not here is on every machine.
+_MARKS = {
+    "gcc": "contract",
+    "g++": "contract",
+    **dict.fromkeys(("docker", "dockerd", "docker-registry", "ssh", "ssh-keygen", "sshd"), "docker"),
+}
 
 
 def docker() -> Daemon:
     """Need a Docker daemon; returns what it says of itself."""
+    _marked("docker")
     found = _daemon()
     return found if not isinstance(found, str) else _missing("docker", found)
 
@@ -72,6 +82,7 @@ def network() -> None:
 
 def chromium() -> dict[str, Any]:
     """Need a Chromium, and a Playwright that drives it; returns what to launch it with."""
+    _marked("browser")
     found = _chromium()
     return found if not isinstance(found, str) else _missing("chromium", found)
 
@@ -95,11 +106,14 @@ def gpu() -> None:
 
 def program(name: str) -> str:
     """Need a program on the PATH; returns where it is."""
+    if name in _MARKS:
+        _marked(_MARKS[name])
     return shutil.which(name) or _missing(name, f"{name} is not installed")
 
 
 def slurm() -> None:
     """Need what a Slurm of two nodes on this machine is made of, and the rights to start it."""
+    _marked("slurm")
     for name in ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol", "scancel", "sinfo"):
         if shutil.which(name) is None:
             _missing("slurm", f"{name} is not installed")
@@ -109,6 +123,7 @@ def slurm() -> None:
 
 def oldest_python() -> str:
     """Need the oldest Python that the agent runs on, in the containers of Jetson boards; returns where it is."""
+    _marked("contract")
     return _python("3.8") or _missing(
         "python3.8", "python3.8 is not installed; `uv python install 3.8` brings it"
     )
@@ -128,6 +143,20 @@ def _python(version: str) -> str:
         if done.returncode == 0:
             return done.stdout.strip()
     return ""
+
+
+def running(item: pytest.Item) -> None:
+    """Note the marks of the test that is about to call the helpers."""
+    _marks.clear()
+    _marks.update(mark.name for mark in item.iter_markers())
+
+
+_marks: set[str] = set()
+
+
+def _marked(mark: str) -> None:
+    if mark not in _marks:
+        pytest.fail(f"mark it with pytest.mark.{mark}: `make test` leaves such tests out", pytrace=False)
 
 
 def _missing(name: str, reason: str) -> NoReturn:

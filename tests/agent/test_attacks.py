@@ -121,6 +121,7 @@ def params(where: str) -> list[object]:
 
 
 @pytest.mark.integration
+@pytest.mark.docker
 @pytest.mark.parametrize("attack", params("container"))
 def test_in_a_container_it_is_held(container: Field, attack: Attack) -> None:
     # Of a field another agent is had as soon as this one has gone.

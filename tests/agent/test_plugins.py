@@ -188,7 +188,7 @@ def library(folder: Path) -> bytes:
     return (folder / "libmine.so").read_bytes()
 
 
-@pytest.mark.unit
+@pytest.mark.contract
 def test_own_libraries_are_loaded_out_of_memory_and_one_that_does_not_load_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -109,7 +109,7 @@ def native(events: list[Event]) -> str:
     [
         ("segfault", {}, "signalled", "killed by SIGSEGV"),
         ("abort", {}, "signalled", "killed by SIGABRT"),
-        ("hang", {"timeout_s": 5}, "timed_out", "not finished after 5 s"),
+        ("hang", {"timeout_s": 1}, "timed_out", "not finished after 1 s"),
         ("eat", {"memory_mib": 300}, "out_of_memory", "used more than 300 MiB"),
         ("raise", {}, "exited", "the process ended with exit code 1"),
         ("exit", {}, "exited", "the process ended with exit code 7"),
@@ -201,7 +201,7 @@ def test_the_last_words_of_a_crash_are_captured(session: Session) -> None:
 
 
 def test_a_hanging_child_says_in_which_call_it_hangs(session: Session) -> None:
-    assert "do_hang" in native(ask(session, "hang", timeout_s=5))
+    assert "do_hang" in native(ask(session, "hang", timeout_s=1))
 
 
 def test_what_threads_say_at_once_arrives_whole(session: Session) -> None:

@@ -22,7 +22,7 @@ from tests.waiting import PATIENCE, wait_for
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.docker]
 
 LARGE = 3_000_000
 

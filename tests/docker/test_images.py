@@ -132,6 +132,7 @@ def test_the_tag_follows_the_plugins_sources(monkeypatch: pytest.MonkeyPatch, tm
     assert planned_image(target()) == before[1]
 
 
+@pytest.mark.docker
 @pytest.mark.integration
 @pytest.mark.parametrize("kind", ["ngc", "l4t"])
 def test_an_image_on_a_base_without_compiler_says_so_and_is_made(

@@ -205,7 +205,7 @@ LAYOUTS = {0: "LINEAR", 1: "CHW2", 3: "CHW4", 5: "CHW32"}
 CHOICES = list(itertools.product(TYPES, LAYOUTS))
 
 
-@pytest.mark.unit
+@pytest.mark.contract
 @pytest.mark.parametrize("word", SPECIFIED)
 def test_both_decide_on_formats_alike(formats: ctypes.CDLL, word: str) -> None:
     """Every combination of types and layouts, with one input and with two, in C++ and in Python."""
@@ -223,7 +223,7 @@ def test_both_decide_on_formats_alike(formats: ctypes.CDLL, word: str) -> None:
     assert sorted(taken) == sorted(map(tuple, SPECIFIED[word]))
 
 
-@pytest.mark.unit
+@pytest.mark.contract
 @pytest.mark.parametrize(
     ("choice", "extents", "size"),
     [
@@ -248,7 +248,7 @@ def test_both_copy_as_many_bytes(
     assert identity.size_in_bytes((TYPES[kind], LAYOUTS[layout]), extents) == size
 
 
-@pytest.mark.unit
+@pytest.mark.contract
 @pytest.mark.parametrize("text", ["", "int8", "int8_linear ", "INT8_LINEAR", "\0fp32"])
 def test_a_word_that_is_no_format_is_refused(formats: ctypes.CDLL, text: str) -> None:
     assert formats.parse(text.encode(), len(text) + 1) == 0
@@ -290,7 +290,7 @@ def test_the_images_script_compiles_a_plugin_that_registers_itself(
     check(built.drive("drive_library.py", str(library)), has_v3=toolchain.header_version(headers)[0] >= 10)
 
 
-@pytest.mark.unit
+@pytest.mark.contract
 def test_the_images_script_says_what_the_image_lacks(tmp_path: Path) -> None:
     """An image without headers is made all the same: most cells need no plugin."""
     needs.program("g++")
@@ -313,7 +313,7 @@ def test_the_images_script_needs_no_compiler_to_say_so(tmp_path: Path) -> None:
     assert said == "the image it was to be compiled in has no g++\n"
 
 
-@pytest.mark.unit
+@pytest.mark.contract
 def test_a_plugin_that_does_not_compile_fails_the_image(tmp_path: Path) -> None:
     """Headers that are there but are not TensorRT's: the script must not take that for an image without them."""
     needs.program("g++")

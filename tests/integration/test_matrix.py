@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from harness.run.provision import Via
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.docker]
 
 TARGETS = ("rtx14", "rtx16", "rtx17", "rtx17-sm75", "ort131")
 #: At least two of each case: what builds, what does not parse, what does not build, what an API no longer has.

@@ -147,6 +147,7 @@ def running(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
             harness.kill()
 
 
+@pytest.mark.docker
 def test_the_next_run_removes_the_container_of_a_harness_that_was_killed(
     running: subprocess.Popen[str], tmp_path: Path
 ) -> None:
@@ -165,6 +166,7 @@ def test_the_next_run_removes_the_container_of_a_harness_that_was_killed(
     assert 0 < before <= len(Store(tmp_path).latest())
 
 
+@pytest.mark.docker
 @pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
 def test_an_ended_run_leaves_records_and_no_container(
     running: subprocess.Popen[str], tmp_path: Path, number: signal.Signals

@@ -277,6 +277,7 @@ def run(runner: TargetRunner, do: str) -> Classification:
     return classified(outcome)
 
 
+@pytest.mark.docker
 @pytest.mark.integration
 @pytest.mark.parametrize("bench", ["docker"], indirect=True)
 def test_the_same_cells_run_there_and_a_cut_line_costs_none(bench: Bench, sshd: Sshd) -> None:
@@ -294,6 +295,7 @@ def test_the_same_cells_run_there_and_a_cut_line_costs_none(bench: Bench, sshd: 
     assert not lives(bench.agents[1])
 
 
+@pytest.mark.docker
 @pytest.mark.integration
 @pytest.mark.parametrize("bench", ["docker"], indirect=True)
 def test_a_line_that_stays_cut_is_said_and_its_agent_ends_by_itself(
@@ -317,6 +319,7 @@ def test_a_line_that_stays_cut_is_said_and_its_agent_ends_by_itself(
     assert bench.agents[0] in docker.reap(sshd.address)
 
 
+@pytest.mark.docker
 @pytest.mark.integration
 def test_an_sshd_that_refuses_is_told_in_the_words_of_a_real_one(sshd: Sshd) -> None:
     gone = sshd.address + "/run/nothing.sock"
@@ -334,6 +337,7 @@ def test_an_sshd_that_refuses_is_told_in_the_words_of_a_real_one(sshd: Sshd) -> 
         docker.daemon(host=sshd.address)
 
 
+@pytest.mark.docker
 @pytest.mark.integration
 def test_this_machine_behind_ssh_is_known_for_itself(sshd: Sshd) -> None:
     """So its devices have the same locks, by whatever name it is reached."""
@@ -353,6 +357,7 @@ def test_this_machine_behind_ssh_is_known_for_itself(sshd: Sshd) -> None:
     assert {name: getattr(there, name) for name in same} == {name: getattr(here, name) for name in same}
 
 
+@pytest.mark.docker
 @pytest.mark.integration
 def test_a_harness_that_is_killed_leaves_no_ssh_behind(sshd: Sshd, short: Path) -> None:
     code = (
@@ -369,6 +374,7 @@ def test_a_harness_that_is_killed_leaves_no_ssh_behind(sshd: Sshd, short: Path) 
     assert wait_for(lambda: not folder.exists())
 
 
+@pytest.mark.docker
 @pytest.mark.long
 @pytest.mark.integration
 def test_an_image_is_built_there_and_its_engine_runs(

@@ -148,6 +148,7 @@ def test_the_limits_are_on_the_container_and_on_the_line_to_paste() -> None:
     assert len(docker.limits(untrusted=True)) == len(docker.limits(untrusted=False)) + 1
 
 
+@pytest.mark.docker
 @pytest.mark.integration
 def test_a_daemon_that_filters_nothing_runs_trusted_models_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream, "filters", lambda *_: False)

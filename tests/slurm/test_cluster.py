@@ -23,7 +23,7 @@ from tests.slurm.cluster import Cluster
 from tests.slurm.conftest import CELLS, asks
 from tests.waiting import PATIENCE, wait_for
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.slurm]
 
 SLURM = ("--executor", "slurm", "--via", "venv")
 #: What two runs of the same cells cannot agree in.

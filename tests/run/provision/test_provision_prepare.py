@@ -80,6 +80,7 @@ def test_targets_with_the_same_pins_share_one_environment(own_cache: Path) -> No
     assert len([path for path in (own_cache / "venvs").iterdir() if path.is_dir()]) == 1
 
 
+@pytest.mark.docker
 @pytest.mark.integration
 def test_an_image_is_built_once_and_holds_the_pins(monkeypatch: pytest.MonkeyPatch) -> None:
     needs.base_image()
@@ -99,6 +100,7 @@ def test_an_image_is_built_once_and_holds_the_pins(monkeypatch: pytest.MonkeyPat
         forget(image)
 
 
+@pytest.mark.docker
 @pytest.mark.integration
 def test_an_image_for_another_architecture_needs_no_emulation_to_build() -> None:
     needs.emulation("arm64")
@@ -112,6 +114,7 @@ def test_an_image_for_another_architecture_needs_no_emulation_to_build() -> None
         forget(planned_image(chosen))
 
 
+@pytest.mark.docker
 @pytest.mark.integration
 def test_a_base_with_another_python_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     base = needs.base_image()
@@ -125,6 +128,7 @@ def test_a_base_with_another_python_is_refused(monkeypatch: pytest.MonkeyPatch) 
         forget(planned_image(chosen))
 
 
+@pytest.mark.docker
 @pytest.mark.integration
 @pytest.mark.parametrize("kind", ["ngc", "l4t"])
 def test_the_other_dockerfiles_build_and_drop_root(kind: Any) -> None:
@@ -139,6 +143,7 @@ def test_the_other_dockerfiles_build_and_drop_root(kind: Any) -> None:
         forget(planned_image(chosen))
 
 
+@pytest.mark.docker
 @pytest.mark.integration
 def test_without_an_image_auto_falls_back_and_says_so() -> None:
     needs.docker()
@@ -229,6 +234,7 @@ def test_a_base_pattern_with_an_unknown_placeholder_is_the_users_mistake(
         base_image(target())
 
 
+@pytest.mark.docker
 @pytest.mark.integration
 def test_the_printed_lines_make_the_same_environment() -> None:
     """The lines that `show` prints are run as they stand: image built by hand, engine's version printed."""

@@ -351,6 +351,7 @@ def pull(reference: str, **options: Any) -> tuple[Image, list[Progress]]:
 
 
 @pytest.mark.integration
+@pytest.mark.docker
 def test_layers_that_are_there_are_not_fetched_again(shop: Registry) -> None:
     shared, own, other = (os.urandom(300_000) for _ in range(3))
     one = shop.put("one", shared, own)
@@ -375,6 +376,7 @@ def test_layers_that_are_there_are_not_fetched_again(shop: Registry) -> None:
 
 
 @pytest.mark.integration
+@pytest.mark.docker
 def test_a_pull_that_breaks_off_is_infrastructure_and_the_record_says_so(shop: Registry) -> None:
     reference = shop.put("half", os.urandom(300_000), os.urandom(3_000_000))
     forget(reference)
@@ -388,6 +390,7 @@ def test_a_pull_that_breaks_off_is_infrastructure_and_the_record_says_so(shop: R
 
 
 @pytest.mark.integration
+@pytest.mark.docker
 @pytest.mark.long
 def test_a_registry_that_stops_is_infrastructure(shop: Registry) -> None:
     """The daemon itself tries five times, a minute in all."""
@@ -405,6 +408,7 @@ def test_a_registry_that_stops_is_infrastructure(shop: Registry) -> None:
 
 
 @pytest.mark.integration
+@pytest.mark.docker
 def test_a_registry_that_is_not_there_is_infrastructure_too(shop: Registry) -> None:
     reference = shop.reference("gone")
     shop.gate.close()
@@ -413,6 +417,7 @@ def test_a_registry_that_is_not_there_is_infrastructure_too(shop: Registry) -> N
 
 
 @pytest.mark.integration
+@pytest.mark.docker
 def test_an_interrupt_ends_a_pull(shop: Registry) -> None:
     reference = shop.put("slow", os.urandom(3_000_000))
     forget(reference)
@@ -431,6 +436,7 @@ def test_an_interrupt_ends_a_pull(shop: Registry) -> None:
 
 
 @pytest.mark.integration
+@pytest.mark.docker
 def test_what_an_image_is_built_on_is_pulled_as_well(shop: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
     reference = shop.put("base", os.urandom(1000))
     forget(reference)

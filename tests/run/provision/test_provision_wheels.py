@@ -113,6 +113,7 @@ def stub_libraries(gcc: str, major: str, folder: Path) -> dict[str, bytes]:
     return found
 
 
+@pytest.mark.contract
 @pytest.mark.integration
 @pytest.mark.parametrize(
     ("pin", "soname"),

@@ -81,6 +81,7 @@ def inspect(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.integration
+@pytest.mark.docker
 @pytest.mark.parametrize("transport", [SELF_PORTRAIT], indirect=True)
 def test_the_agent_finds_itself_confined(transport: DockerTransport) -> None:
     portrait = json.loads(transport.receive(PATIENCE))
@@ -99,6 +100,7 @@ def test_the_agent_finds_itself_confined(transport: DockerTransport) -> None:
 
 
 @pytest.mark.integration
+@pytest.mark.docker
 def test_the_pasted_command_line_makes_the_same_container() -> None:
     """Every setting that the SDK's call gives is given by the printed line too."""
     needs.program("docker")
@@ -133,6 +135,7 @@ def test_the_pasted_command_line_makes_the_same_container() -> None:
 
 
 @pytest.mark.integration
+@pytest.mark.docker
 def test_the_memory_limit_is_reported_as_such() -> None:
     eater = DockerTransport(options("hog = bytearray(1 << 30)", memory_mib=64), target="toy")
     try:
@@ -147,6 +150,7 @@ def test_the_memory_limit_is_reported_as_such() -> None:
 
 
 @pytest.mark.integration
+@pytest.mark.docker
 def test_closing_removes_the_container_and_every_descriptor() -> None:
     chosen = options(SLEEP)
     before = open_files()
@@ -169,6 +173,7 @@ import time; time.sleep(600)
 
 
 @pytest.mark.integration
+@pytest.mark.docker
 @pytest.mark.parametrize("reaped", [False, True], ids=["closed", "reaped"])
 def test_weights_lie_in_a_volume_that_goes_with_the_container(tmp_path: Path, reaped: bool) -> None:
     (tmp_path / "w.bin").write_bytes(bytes(9 << 20))
@@ -189,6 +194,7 @@ def test_weights_lie_in_a_volume_that_goes_with_the_container(tmp_path: Path, re
 
 
 @pytest.mark.integration
+@pytest.mark.docker
 def test_a_start_that_fails_is_one_sentence_and_leaves_nothing_behind() -> None:
     if needs.docker().nvidia_runtime:
         pytest.skip("this daemon passes GPUs on, so asking for one does not fail")
@@ -201,6 +207,7 @@ def test_a_start_that_fails_is_one_sentence_and_leaves_nothing_behind() -> None:
 
 
 @pytest.mark.integration
+@pytest.mark.docker
 def test_an_image_without_python_says_so_at_once() -> None:
     with pytest.raises(InfraError, match=r"the container of toy could not be started: .*/no/such/python"):
         DockerTransport(options(SLEEP, python="/no/such/python"), target="toy", run="no-python")
@@ -214,6 +221,7 @@ def containers() -> str:
 
 
 @pytest.mark.integration
+@pytest.mark.docker
 def test_the_reaper_removes_what_a_killed_harness_left_and_nothing_else() -> None:
     """A harness killed outright leaves a container whose agent ignores the end of its input."""
     mine = DockerTransport(options(SLEEP), target="toy")
@@ -277,6 +285,7 @@ class Proxy(threading.Thread):
 
 
 @pytest.mark.integration
+@pytest.mark.docker
 def test_a_daemon_behind_tcp_works_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is mounted, so it matters not where the daemon is; the end of input arrives there too."""
     needs.docker()
@@ -300,6 +309,7 @@ def test_a_daemon_behind_tcp_works_alike(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.integration
+@pytest.mark.docker
 def test_a_daemon_that_does_not_answer_is_said_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
     with pytest.raises(InfraError) as caught:
