@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
+from pathlib import Path
 
 import pytest
 
+from harness.case import Case, registry
 from harness.run.retry import VARIABLE
 from tests import needs
 from tests.waiting import HANGS, UNIT_HANGS
@@ -15,6 +18,18 @@ from tests.waiting import HANGS, UNIT_HANGS
 # so does the harness: those that tests start and interrupt would inherit it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Tests load the project's own cases some hundred times, which do not change meanwhile.
+_CASES = Path(__file__).resolve().parents[1] / "cases"
+_load = registry._load
+_own = functools.cache(_load)
+
+
+def _load_once(folder: Path) -> tuple[Case, ...]:
+    return _own(_CASES) if folder.resolve() == _CASES else _load(folder)
+
+
+registry._load = _load_once
 
 #: The mark that a test has by the value of one of its parameters.
 IMPLIED = {"docker": "docker", "python3.8": "contract"}

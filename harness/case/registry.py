@@ -31,6 +31,10 @@ def load_cases(folder: Path) -> tuple[Case, ...]:
         raise HandledError(
             f"{folder}: no such folder of cases; run from the project's top folder or give --cases"
         )
+    return _load(folder)
+
+
+def _load(folder: Path) -> tuple[Case, ...]:
     cases: dict[str, Case] = {}
     for path in sorted(folder.glob("*.py")):
         if path.name.startswith("_"):
