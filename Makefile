@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # More options for the command, as in: make matrix ARGS="-k mish --via venv"
 ARGS ?=
 
-.PHONY: matrix first-contact test test-all lint lint-js docs coverage bench dist lock clean
+.PHONY: matrix first-contact test test-all lint lint-js docs coverage dist lock clean
 .DEFAULT_GOAL := matrix
 
 $(VENV)/run.stamp: pyproject.toml constraints.txt
@@ -72,10 +72,6 @@ coverage: $(VENV)/dev.stamp
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage html --quiet --fail-under=0
 	$(BIN)/coverage report
-
-# What the harness costs beside what it drives, by ratios (docs/benchmarks.md).
-bench: $(VENV)/run.stamp
-	$(BIN)/python -m benchmarks.suite $(ARGS)
 
 # What `pip install trt-compat` installs: dist/*.whl, built from the source distribution beside it.
 dist: $(VENV)/run.stamp

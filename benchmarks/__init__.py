@@ -1,0 +1,1 @@
+"""The two programs of docs/benchmarks.md."""

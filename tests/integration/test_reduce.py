@@ -8,11 +8,11 @@ from pathlib import Path
 import onnx
 import pytest
 
-from benchmarks.reducing import embedded
 from harness.case import load_cases
 from harness.cli import main
 from tests import needs
 from tests.integration.runs import ROOT
+from tests.models.embedded import amid
 
 pytestmark = pytest.mark.integration
 
@@ -23,7 +23,7 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (case,) = (each for each in load_cases(ROOT / "cases") if each.name == "depthwise_qdq")
     (variant,) = (each for each in case if each.name == "qdq")
     path = tmp_path_factory.mktemp("own") / "net.onnx"
-    onnx.save(embedded(variant.build(), 60), path)
+    onnx.save(amid(variant.build(), 60), path)
     return path
 
 

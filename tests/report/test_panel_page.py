@@ -306,7 +306,7 @@ def test_an_address_of_another_report_says_what_is_not_here(browser: Browser, fo
 
 def test_the_failures_of_a_cause_are_shown_in_the_matrix(browser: Browser, tmp_path: Path) -> None:
     """The filter takes the id of a diagnosis, and the list of causes leads to it."""
-    from benchmarks.report_scale import results as many
+    from benchmarks.page import results as many
 
     write_report(many(1000), tmp_path)
     made = Opened(browser, tmp_path / "index.html")

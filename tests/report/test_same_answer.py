@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from benchmarks.hostile import END, beginnings
 from harness.judge import engine_errors, place
 from harness.judge.diagnosis import load_signatures
 from harness.judge.portable import javascript
+from tests.judge.hostile import END, beginnings
 from tests.judge.said import outcome
 from tests.judge.texts import NEAR_MISSES, NOTES, TEXTS
 from tests.report.errors_js import answer, measured, said, scripts

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmarks.report_scale import results as many
+from benchmarks.page import results as many
 from harness.report import write_report
 from harness.report.labels import bucket
 from tests.report import factory

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from benchmarks.report_scale import results as many
+from benchmarks.page import results as many
 from harness.report import write_report
 from harness.report.compare.upgrade import upgrade
 from harness.report.results import assemble

@@ -60,7 +60,7 @@ def _widest(tree: Sequence[Any]) -> int:
     return max([2, *inner, *own])
 
 
-def _inside(kind: str, value: Any) -> list[Any]:  # noqa: ANN401  (as the parser of `re` has it)
+def _inside(kind: str, value: Any) -> list[Any]:
     if kind == "BRANCH":
         return list(value[1])
     if kind == "SUBPATTERN":
@@ -83,7 +83,7 @@ def _row(tree: Sequence[Any], number: int) -> Iterator[tuple[str, bool]]:
             yield _character(str(kind), value), False
 
 
-def _character(kind: str, value: Any) -> str:  # noqa: ANN401
+def _character(kind: str, value: Any) -> str:
     if kind == "LITERAL":
         return chr(value)
     if kind == "ANY":
@@ -98,7 +98,7 @@ def _holds(members: Sequence[Any], character: str) -> bool:
     return negated != any(_is(str(kind), value, character) for kind, value in members)
 
 
-def _is(kind: str, value: Any, character: str) -> bool:  # noqa: ANN401
+def _is(kind: str, value: Any, character: str) -> bool:
     if kind == "LITERAL":
         return bool(ord(character) == value)
     if kind == "RANGE":

@@ -1,11 +1,8 @@
-"""How large and how fast the page is: synthetic matrices of 1 000, 10 000 and 100 000 cells in headless Chromium.
+"""Measures how large and how fast the page is, and prints a table: `python -m benchmarks.page`.
 
-    .venv/bin/python benchmarks/report_scale.py [CELLS ...]
-
-Prints, for each size: bytes of the page, seconds that the generator keeps a processor busy, milliseconds from the start
-of the navigation until the page answers, and of a filter from the key stroke to the finished layout (the slowest of the
-queries, the median of five rounds each). The cells are made up, in the proportions of a real run: two in five measured,
-each with four layers and stamps, some failing with messages; names differ from variant to variant.
+The cells are made up, in the proportions of a real run: two in five measured, each with four layers and stamps, some
+failing with messages; names differ from variant to variant. The generator's seconds are processor time; interactive is
+the page in headless Chromium (`TRT_COMPAT_CHROMIUM` names it) once it answers, by the clock.
 """
 
 from __future__ import annotations
@@ -13,14 +10,15 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import shutil
 import sys
 import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.run import Samples, machine, note, table
 from harness.case import Expectation, Link
 from harness.record.outcome import Layer, Message, Stamps, TensorUse
 from harness.report.graph import GraphView, NodeView
@@ -29,7 +27,7 @@ from harness.report.page.html import render
 from harness.words import Class, Grade, Precision, Role, Verdict
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser
 
 _VARIANTS_A_CASE = 20
 _LINK = Link("https://github.com/NVIDIA/TensorRT/issues/3640", "TensorRT issue 3640")
@@ -46,22 +44,6 @@ _CLAIMED: tuple[tuple[tuple[int, ...], Grade | None], ...] = (
     ((1,), Grade.GUESSED),
     ((), None),
 )
-_QUERIES = (
-    "state:fail",
-    "precision:int8 -state:lost",
-    "case:case1* variant",
-    "seq:fail,ok",
-    "nothing has this",
-    "",
-)
-_FILTER = """(query) => {
-  const box = document.getElementById('f-text');
-  const start = performance.now();
-  box.value = query;
-  box.dispatchEvent(new Event('input', { bubbles: true }));
-  document.getElementById('grid').getBoundingClientRect();
-  return performance.now() - start;
-}"""
 
 
 def results(cells: int) -> Results:
@@ -196,58 +178,47 @@ def _layer(node: str, kind: str, target: TargetView) -> Layer:
     )
 
 
-def measure(page: Page, file: Path) -> tuple[float, float, str]:
-    """Return milliseconds to interactive, those of the slowest filter, and which that was."""
+def ready(browser: Browser, file: Path) -> float:
+    """Return the milliseconds until a page answers."""
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
     page.goto(file.as_uri())
     page.wait_for_selector("html[data-ready]", state="attached")
-    ready = page.evaluate("performance.getEntriesByName('ready')[0].startTime")
-    page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)))")
-    times: dict[str, list[float]] = {query: [] for query in _QUERIES}
-    for _ in range(5):
-        for query in _QUERIES:
-            times[query].append(page.evaluate(_FILTER, query))
-    slowest = max(times, key=lambda query: median(times[query]))
-    return ready, median(times[slowest]), slowest
+    found = float(page.evaluate("performance.getEntriesByName('ready')[0].startTime"))
+    page.close()
+    return found
 
 
-def _line(browser: Browser, file: Path, cells: int) -> str:
-    """Write a page of so many cells into a file, and return its line of the table."""
+def _measure(browser: Browser, file: Path, cells: int, rows: Samples) -> None:
+    """Write a page of so many cells into a file, and look at it."""
     made = results(cells)
     start = time.process_time()
     text = render(made)
     seconds = time.process_time() - start
     file.write_text(text, encoding="utf-8")
-    page = browser.new_page(viewport={"width": 1440, "height": 900})
-    ready, slowest, query = measure(page, file)
-    kept = page.evaluate("JSON.parse(document.getElementById('behind').textContent).evidence")
-    page.close()
-    rows = sum(len(chunk["rows"]) for chunk in kept)
-    shown = f"{rows} of {sum(len(case.variants) for case in made.cases)}"
-    return (
-        f"| {len(made.cells)} | {file.stat().st_size} | {shown} | {seconds:.2f} s | {ready:.0f} ms "
-        f"| {slowest:.0f} ms (`{query or 'empty'}`) |"
-    )
+    note(rows, f"{len(made.cells)} cells: generator, s", seconds)
+    note(rows, f"{len(made.cells)} cells: page, MB", file.stat().st_size / 1e6)
+    note(rows, f"{len(made.cells)} cells: interactive after, ms", ready(browser, file))
 
 
 def main() -> int:
-    """Measure each size and print a table."""
+    """Measure each size and print the table."""
     from playwright.sync_api import sync_playwright  # noqa: PLC0415
 
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.page", description=__doc__.partition("\n")[0])
     parser.add_argument("cells", nargs="*", type=int, default=[1000, 10_000, 100_000])
-    sizes = parser.parse_args().cells
-    print("| cells | bytes | rows with evidence | generator | interactive after | slowest filter |")
-    print("| ---: | ---: | ---: | ---: | ---: | ---: |")
+    parser.add_argument("--times", type=int, default=5, metavar="N", help="rounds (default: 5)")
+    options = parser.parse_args()
+    print(machine(), flush=True)
+    rows: Samples = {}
     flags = ["--no-sandbox"] if os.geteuid() == 0 else []
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=os.environ.get("TRT_COMPAT_CHROMIUM"), args=flags
-        )
-        for cells in sizes:
-            print(_line(browser, Path(folder) / f"{cells}.html", cells), flush=True)
+        named = os.environ.get("TRT_COMPAT_CHROMIUM") or shutil.which("chromium")
+        browser = playwright.chromium.launch(executable_path=named, args=flags)
+        for cells in options.cells:
+            for _ in range(options.times):
+                _measure(browser, Path(folder) / "page.html", cells, rows)
         browser.close()
+    print(table(rows, options.times))
     return 0
 
 
