@@ -103,7 +103,6 @@ NO_FILE = (pipe, loop, folder, endless)
 DAMAGE: list[tuple[Callable[[Path], Path], Callable[[Path], None]]] = [
     *((place, damage) for place in (record, past, log) for damage in NO_FILE),
     *((named(name), damage) for name in ("records", "history", "logs") for damage in (pipe, loop, file)),
-    *((named(f"{name}.tar.xz"), damage) for name in ("records", "history", "logs") for damage in NO_FILE),
     *((named("results.json"), damage) for damage in (*NO_FILE, deep)),
     *((page, damage) for damage in (*NO_FILE, deep)),
     (past, deep),
