@@ -282,5 +282,5 @@ def test_whatever_an_engine_says_is_judged(said: list[bytes], native: bytes) -> 
         native_output=native.decode("utf-8", "replace"),
     )
     judged = judge_cell(cell(), found)
-    assert judged.classification.cls is Class.BUILD_FAILED, judged.classification.reason
+    assert judged.classification.cls is not Class.INFRA_ERROR, judged.classification.reason
     notes(found)
