@@ -199,6 +199,16 @@ REPORTED_VARIANTS = (
         name="qdq-dense",
         title="A dense convolution in place of the depthwise one",
         build=partial(_reported, per_group=32),
+        expectations=(
+            reported(
+                OK,
+                "==8.6.*",
+                links.operators("8.6"),
+                "nvidia",
+                level="builds",
+                note="the operator list has Conv in INT8",
+            ),
+        ),
     ),
     _probe(
         name="qdq-dense-c4",

@@ -162,17 +162,22 @@ DECONVOLUTIONS = (
     ),
 )
 
+LISTED = (
+    reported(OK, "==8.6.*", links.operators("8.6"), "nvidia", level="builds", note="Conv in INT8 and FP16"),
+)
 _conv = partial(Variant, recipe=QUANTISED, precision=((CONV, Precision.INT8),))
 CONVOLUTIONS = (
     _conv(
         name="conv1d",
         title="A 1-D convolution in INT8",
         build=partial(_convolution, 1),
+        expectations=LISTED,
     ),
     _conv(
         name="conv3d",
         title="A 3-D convolution in INT8",
         build=partial(_convolution, 3),
+        expectations=LISTED,
     ),
     _conv(
         name="conv3d-fp16",
@@ -182,6 +187,7 @@ CONVOLUTIONS = (
         role=Role.WORKAROUND,
         counterpart="conv3d",
         precision=((CONV, Precision.FP16),),
+        expectations=LISTED,
     ),
 )
 

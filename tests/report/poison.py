@@ -20,7 +20,7 @@ SAFE = {
     "CellView": {"id", "case", "variant", "target", "log_sha256", "failed_phase"},
     "Change": {"case", "variant", "before", "after", "what"},
     "Advice": {"id"},
-    "Expectation": {"platform", "versions", "kind"},
+    "Expectation": {"platform", "versions", "kind", "scope"},
     "End": {"kind"},
     "Message": {"severity"},
 }

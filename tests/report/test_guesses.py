@@ -295,6 +295,8 @@ def test_results_say_with_each_cell_what_is_claimed_of_it() -> None:
             "level": None,
             "grade": "reported",
             "kind": "users",
+            "scope": "graph",
+            "of": "",
             "source": factory.ISSUE.url,
             "title": factory.ISSUE.title,
             "signature": None,
