@@ -133,9 +133,8 @@ def test_show_prints_the_cell_whole(
         "Conv                 /model.0/conv/Conv",
         "input   images float[1,3,64,64]",
         "weak typing; flags INT8; entropy calibrator",
-        "build_failed on tensorrt >=8.6,<9, linux/amd64 (guessed)",
-        "ok on tensorrt >=10,<10.1, linux/amd64 (reported in a summary; speaks of: builds)",
-        "https://github.com/maggiez0138/yolov5_quant_sample/issues/11",
+        "known about this cell: nothing",
+        "ok on tensorrt ==10.0.*, linux/amd64 (reported in a summary of a whole model; speaks of: builds)",
         f"last result: none is recorded in {tmp_path}",
         "pytest 'matrix.yaml::conv_silu[int8-entropy]-trt86'",
         "nvcr.io/nvidia/tensorrt:23.06-py3",
@@ -149,6 +148,9 @@ def test_show_prints_the_cell_whole(
         assert " ".join(said.split()) in flat, said
     assert "trtexec" not in out
     assert "Conv                 /model.0/conv/Conv\n" in out
+    assert main(["show", "conv_silu[int8-entropy]-trt92", "--reports", str(tmp_path)]) == 0
+    claim = capsys.readouterr().out.partition("known about this cell\n")[2]
+    assert "https://github.com/NVIDIA/TensorRT/issues/3640" in claim.partition("known about other")[0]
 
 
 def test_show_has_the_result_before_the_graph_and_wraps(
