@@ -27,7 +27,7 @@ from harness.run.provision import packages
 from tests import needs
 from tests.integration.runs import ROOT, project_cells
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.integration, pytest.mark.contract]
 
 #: A cell for each feature of a recipe that these engines have, and each way to end.
 SAMPLE = (

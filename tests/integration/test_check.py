@@ -31,6 +31,7 @@ def check(*words: object) -> int:
     return main(["check", "--matrix", str(ROOT / "matrix.yaml"), "--via", "venv", *map(str, words)])
 
 
+@pytest.mark.contract
 def test_an_own_model_from_one_version_to_the_next(
     quantised: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -63,6 +64,7 @@ def test_a_refusal_is_told_with_its_cause_its_node_and_what_to_do(
     assert "not known, for l4t86 was not run" in capsys.readouterr().out
 
 
+@pytest.mark.contract
 def test_where_it_cannot_run_the_reports_of_its_patterns_are_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -103,6 +105,7 @@ def test_mistakes_are_one_sentence_each(
     assert len(error.strip().splitlines()) == 1
 
 
+@pytest.mark.contract
 def test_how_far_outputs_may_be_off_is_the_user_s_to_say(
     quantised: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -25,6 +25,7 @@ def check(model: onnx.ModelProto, path: Path, *words: object) -> int:
     )
 
 
+@pytest.mark.contract
 def test_all_blockers_are_told_in_one_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "blocked.onnx"
     assert check(blocked(), path, "--target", "rtx17") == 1
@@ -38,6 +39,7 @@ def test_all_blockers_are_told_in_one_run(tmp_path: Path, capsys: pytest.Capture
     assert "; the rest builds" not in capsys.readouterr().out
 
 
+@pytest.mark.contract
 def test_the_fewest_nodes_are_left_in_float_and_quantisation_is_at_fault(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -61,6 +63,7 @@ def test_the_fewest_nodes_are_left_in_float_and_quantisation_is_at_fault(
     assert "1 of 4 quantised nodes in floating point helps: it builds, INT8 3/3" in capsys.readouterr().out
 
 
+@pytest.mark.contract
 def test_zero_points_as_onnx_runtime_s_quantiser_gives_them_are_moved_to_zero(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -75,6 +78,7 @@ def test_zero_points_as_onnx_runtime_s_quantiser_gives_them_are_moved_to_zero(
     assert check(onnx.load(tmp_path / "better.onnx"), tmp_path / "better.onnx", "--target", "rtx17") == 0
 
 
+@pytest.mark.contract
 def test_what_no_layer_tells_of_is_worth_a_workaround(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -86,6 +90,7 @@ def test_what_no_layer_tells_of_is_worth_a_workaround(
     assert "gives built INT8 3/3 (1 more in what it is asked to)" in said
 
 
+@pytest.mark.contract
 def test_a_workaround_is_found_measured_and_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -101,6 +106,7 @@ def test_a_workaround_is_found_measured_and_written(
     assert "no workaround is needed" in capsys.readouterr().out
 
 
+@pytest.mark.contract
 def test_turing_takes_the_products_in_fp16(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert check(classifier(), tmp_path / "x.onnx", "--target", "rtx17-sm75", "--try-workarounds") == 1
     said = capsys.readouterr().out

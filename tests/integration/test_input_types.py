@@ -17,7 +17,7 @@ from harness.plan import all_cells
 from tests import needs
 from tests.integration.runs import ROOT, Result, run
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.contract]
 
 TARGETS = ("ort117", "ort131", "rtx17")
 FLOATS = helper.make_tensor_type_proto(TensorProto.FLOAT, [2, 3])

@@ -31,6 +31,7 @@ def trt_compat(verb: str, *words: object) -> int:
     return main([verb, *map(str, words), "--matrix", str(ROOT / "matrix.yaml"), "--via", "venv"])
 
 
+@pytest.mark.contract
 def test_a_network_is_reduced_to_what_fails_and_a_second_call_tries_nothing(
     network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -55,6 +56,7 @@ def test_a_network_is_reduced_to_what_fails_and_a_second_call_tries_nothing(
     assert "is of another targets; delete it" in capsys.readouterr().err
 
 
+@pytest.mark.contract
 def test_a_case_is_written_that_shows_the_same(
     network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -78,6 +80,7 @@ def test_a_case_is_written_that_shows_the_same(
     assert "is there already; give another place, or delete it" in capsys.readouterr().err
 
 
+@pytest.mark.contract
 def test_what_is_off_by_more_than_the_user_allows_is_kept(
     network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -96,6 +99,7 @@ def test_what_is_off_by_more_than_the_user_allows_is_kept(
     assert "is of another recipe; delete it" in capsys.readouterr().err
 
 
+@pytest.mark.contract
 def test_a_model_is_bisected_over_versions(network: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The convolution has INT8 from 1.7 on; 1.7 is newer, so that it is the first good one."""
     needs.network()
@@ -107,6 +111,7 @@ def test_a_model_is_bisected_over_versions(network: Path, capsys: pytest.Capture
     assert "rtx16 is good, not bad" in capsys.readouterr().out
 
 
+@pytest.mark.contract
 def test_a_script_says_what_is_good_and_what_says_nothing(
     network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -155,6 +160,7 @@ def test_mistakes_are_one_sentence_each(
     assert len(error.strip().splitlines()) == 1
 
 
+@pytest.mark.contract
 def test_what_works_and_what_cannot_run_here_is_said(
     network: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -68,6 +68,7 @@ def test_node_tests_on_two_engines(tmp_path: Path, capsys: pytest.CaptureFixture
     capsys.readouterr()
 
 
+@pytest.mark.contract
 def test_a_folder_of_models_and_one_that_no_longer_works(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

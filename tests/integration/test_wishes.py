@@ -23,7 +23,7 @@ from harness.words import Verdict
 from tests import needs
 from tests.integration.runs import ROOT, Result, project_cells, run
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.contract]
 
 MATRIX = load_matrix(ROOT / "matrix.yaml")
 LINK = Link("https://github.com/NVIDIA/TensorRT/issues/3659", "an issue")

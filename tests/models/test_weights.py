@@ -232,6 +232,7 @@ def run(own: OwnModel, names: tuple[str, ...], via: str) -> dict[str, Class]:
     return {each.cell.target.name: each.classification.cls for each in judged}
 
 
+@pytest.mark.contract
 @pytest.mark.usefixtures("few")
 @pytest.mark.integration
 @pytest.mark.parametrize("via", ["venv", "docker"])
@@ -245,6 +246,7 @@ def test_engines_read_them_where_they_are_brought(tmp_path: Path, via: str) -> N
     assert found == {"rtx17": Class.BUILT, "ort117": Class.OK, "ort131": Class.OK}
 
 
+@pytest.mark.contract
 @pytest.mark.usefixtures("few")
 @pytest.mark.integration
 @pytest.mark.parametrize("via", ["venv", "docker"])
