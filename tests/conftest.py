@@ -31,7 +31,7 @@ def _load_once(folder: Path) -> tuple[Case, ...]:
 
 registry._load = _load_once
 
-#: The mark that a test has by the value of one of its parameters.
+#: The mark that a test which is no unit test has by the value of one of its parameters.
 IMPLIED = {"docker": "docker", "python3.8": "contract"}
 
 # What a test breaks stays broken: to try it again costs time.
@@ -46,7 +46,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             quick = "unit" in marks and "long" not in marks
             item.add_marker(pytest.mark.timeout(UNIT_HANGS if quick else HANGS))
         callspec = getattr(item, "callspec", None)
-        for value in callspec.params.values() if callspec else ():
+        for value in callspec.params.values() if callspec and "unit" not in marks else ():
             if isinstance(value, str) and value in IMPLIED:
                 item.add_marker(IMPLIED[value])
 
