@@ -25,6 +25,7 @@ from harness.record.outcome import Outcome
 from harness.record.store import Store
 from harness.words import Engine
 from tests.report import factory
+from tests.waiting import HANGS
 
 pytestmark = pytest.mark.unit
 
@@ -219,6 +220,7 @@ def shown(tmp_path: Path) -> dict[str, int]:
     )
 
 
+@pytest.mark.timeout(HANGS)
 def test_the_night_is_merged_checked_and_summarised(tmp_path: Path) -> None:
     """The first one says that it has no history; the next goes on from what it left."""
     reports = tmp_path / "reports"
@@ -265,6 +267,7 @@ def test_a_night_without_any_result_is_red(tmp_path: Path) -> None:
     assert publish(tmp_path, tmp_path / "nowhere").code == 3
 
 
+@pytest.mark.timeout(HANGS)
 @pytest.mark.parametrize(
     "broken", [pytest.param(False, marks=pytest.mark.long), True], ids=["sound", "regressed"]
 )
