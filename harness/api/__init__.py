@@ -14,6 +14,7 @@ from harness.api.checked import Checked
 from harness.api.checking import check
 from harness.api.measuring import measure
 from harness.errors import HandledError, InfraError
+from harness.judge.findings import explain
 from harness.matrix import Target, load_matrix
 from harness.report.loading import load_results
 
@@ -23,6 +24,7 @@ __all__ = [
     "InfraError",
     "Target",
     "check",
+    "explain",
     "load_matrix",
     "load_results",
     "measure",

@@ -24,7 +24,7 @@ _PROGRAM = "trt-compat"
 #: Verbs that write into the cases, are about the project's own checkout, or read neither matrix nor cases.
 _OWN_ONLY = frozenset({"accept", "new", "submit", "diff"})
 #: Verbs that are about no matrix at all.
-_PLACELESS = frozenset({"init", "completion"})
+_PLACELESS = frozenset({"init", "completion", "explain"})
 #: The verb that tells of the options of all.
 _OF_ALL = "completion"
 #: What follows a traceback.
@@ -47,6 +47,12 @@ class _Verb(NamedTuple):
 VERBS = {
     "run": _Verb("run", "add_arguments", "run", "run cells here, record them and write the report"),
     "check": _Verb("check", "add_arguments", "check", "say what becomes of your own models on each target"),
+    "explain": _Verb(
+        "explain",
+        "add_arguments",
+        "explain_log",
+        "say what a log, or an error line, means and what to do",
+    ),
     "reduce": _Verb(
         "reduce",
         "add_arguments",

@@ -1,25 +1,34 @@
+# ruff: noqa: E501  (patterns and texts stand on one line)
 """Failed outcome -> a known cause with advice, by the signatures of diagnosis.yaml."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from functools import lru_cache
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
-
-import onnx
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from harness.case import Expectation, Link
 from harness.document import Document, Form, Problem, checked
 from harness.judge import engine_errors
-from harness.judge.place import Place, find_place
+from harness.judge.logs import lacked_name
+from harness.judge.names import named, read_since
+from harness.judge.place import NEAR, NO_IMPLEMENTATION, REASON, Place, ended, find_place
 from harness.judge.portable import Unportable, javascript
 from harness.suggest import did_you_mean
 from harness.words import GOOD, UNJUDGED, Class
 
+if sys.version_info >= (3, 11):
+    from re import _parser as parser  # type: ignore[attr-defined]
+else:
+    import sre_parse as parser
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Sequence
 
     from harness.judge.classify import Classification
     from harness.record.outcome import Outcome
@@ -27,27 +36,112 @@ if TYPE_CHECKING:
 SIGNATURES = Path(__file__).with_name("diagnosis.yaml")
 FORM = Form(Path(__file__).with_name("diagnosis.schema.json"))
 
-Where = Literal["errors", "parser", "warnings", "native", "missing_api", "graph"]
+Where = Literal["errors", "parser", "warnings", "native", "any", "reasons", "missing_api", "names", "graph"]
 
-_PLACES = ("errors", "parser", "warnings", "native", "missing_api", "graph")
+_PLACES: tuple[Where, ...] = get_args(Where)
+_BESIDE = ("near", "unless")
 _SAID = ("title", "cause", "advice")
 _TEXTS = (*_SAID, "harmless")
 #: What an engine says of one tactic that it could not use; the last one is why none was left.
-SKIPPED = re.compile(r"Skipping tactic 0x[0-9a-f]+ due to .+")
+SKIPPED = re.compile(r"Skipping tactic \S{1,40} due to .+")
+#: Parts that several patterns share, written {{NAME}} in them.
+_PARTS = {
+    "END": r"(?:\.\)?\.?| In \w+ at [^\s)]+\)?|\.? due to insuff?icient workspace\. See verbose log for requested "
+    r"sizes\.?\)?)?(?<!\s)\s*(?:$|\n)",
+    "REFUSED": r"(?:UNSUPPORTED_NODE: false\Z|.*(?:is not supported in TensorRT|Plugin not found|No importer registered))",
+}
+_PART = re.compile(r"\{\{(\w+)\}\}")
+NO_IMPORTER = re.compile(
+    r"No importer registered for op: (?P<a>\w+)|could not find plugin:? ?(?P<b>\w+)", re.ASCII
+)
+#: Groups that a place gives of itself.
+_GIVEN = {"reasons": ("node", "reason"), "names": ("name", "since", "now")}
 #: A group in a text.
 _GROUP = re.compile(r"\{(\w+)\}")
 #: Groups that a text may use though no pattern captures them: the record says where a complaint belongs.
-_LOOKED_UP = {"op", "node"}
+_LOOKED_UP = {"op", "node", "first", "lower"}
 #: In these classes nothing failed loudly, so that warnings are all there is to go by.
 _SILENT = frozenset({Class.PRECISION_LOST, Class.INACCURATE})
+#: How many messages before and after one are near it, and of how many places of one text that is looked up.
+CLOSE, _MOST_PLACES = 12, 20
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """A regular expression over one message from one place."""
+    """A regular expression over one message from one place; of the messages close to it one has `near`, none `unless`."""
 
     where: Where
     regex: re.Pattern[str]
+    near: re.Pattern[str] | None = None
+    unless: re.Pattern[str] | None = None
+
+
+class Statement(NamedTuple):
+    """A text that patterns are held to, and what is known of it beforehand; `said` is the message that it is from."""
+
+    text: str
+    groups: Mapping[str, str] = {}
+    said: str = ""
+
+
+class Hit(NamedTuple):
+    """Where a signature was found: the text and the message that it is from, with all that is captured."""
+
+    where: Where
+    text: str
+    message: str
+    groups: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Texts:
+    """All that was said, by the place where it was; `order` and `positions` tell which messages are near each other."""
+
+    by_place: Mapping[str, tuple[Statement, ...]]
+    order: tuple[str, ...] = ()
+    positions: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    _whole: dict[str, str] = field(default_factory=dict)
+
+    def may_hold(self, pattern: Pattern) -> bool:
+        """Tell whether one of a pattern's literals stands anywhere in its place: a big log has few of them."""
+        whole = self._whole.get(pattern.where)
+        if whole is None:
+            whole = self._whole[pattern.where] = "\n".join(each.text for each in self.by_place[pattern.where])
+        wanted = literals(pattern.regex.pattern)
+        return not wanted or any(each in whole for each in wanted)
+
+    def around(self, text: str) -> Iterator[str]:
+        """Yield the messages near a text."""
+        for at in self.positions.get(text, ())[:_MOST_PLACES]:
+            yield from self.order[max(0, at - CLOSE) : at + CLOSE + 1]
+
+
+@cache
+def literals(pattern: str) -> tuple[str, ...]:
+    """Return texts of which any match of a pattern holds one; none where it may hold anything."""
+    return _literals(parser.parse(pattern))
+
+
+def _literals(tree: Any) -> tuple[str, ...]:  # noqa: ANN401  (as the parser of `re` has it)
+    best: tuple[str, ...] = ()
+    run = ""
+    for kind, value in tree:
+        inner: tuple[str, ...] = ()
+        if str(kind) == "LITERAL":
+            run += chr(value)
+            inner = (run,)
+        else:
+            run = ""
+        if str(kind) == "SUBPATTERN":
+            inner = _literals(value[3])
+        elif str(kind) == "BRANCH":
+            branches = [_literals(branch) for branch in value[1]]
+            inner = tuple(each for branch in branches for each in branch) if all(branches) else ()
+        elif str(kind) in ("MAX_REPEAT", "MIN_REPEAT") and value[0]:
+            inner = _literals(value[2])
+        if inner and min(map(len, inner)) > (min(map(len, best)) if best else 0):
+            best = inner
+    return best
 
 
 @dataclass(frozen=True)
@@ -79,6 +173,7 @@ class Signature:
     harmless: str = ""
     innocent: bool = False
     form_of: str = ""
+    versions: str = ""
     reported: tuple[Expectation, ...] = ()
 
 
@@ -100,6 +195,7 @@ class Diagnosis:
     skipped_tactic: str
     operator: str
     node: str
+    harmless: str = ""
 
     @property
     def place(self) -> str:
@@ -130,25 +226,32 @@ def load_signatures(path: Path = SIGNATURES) -> tuple[Signature, ...]:
 def _bad_regexes(document: Document) -> Iterator[Problem]:
     for number, entry in enumerate(document.data):
         for index, pattern in enumerate(entry["patterns"]):
-            ((where, text),) = pattern.items()
-            place = (number, "patterns", index, where)
-            try:
-                # It refuses what Python warns of as well, so it comes first.
-                javascript(text)
-                re.compile(text, re.ASCII)
-            except (re.error, OverflowError) as error:
-                sentence = f"{text!r} is no regular expression: {error}; correct it"
-                yield Problem(document.line(place), place, sentence)
-            except Unportable as error:
-                yield Problem(document.line(place), place, str(error))
+            for where, text in pattern.items():
+                place = (number, "patterns", index, where)
+                try:
+                    # It refuses what Python warns of as well, so it comes first.
+                    javascript(_whole(text))
+                    _compiled(text)
+                except (re.error, OverflowError) as error:
+                    sentence = f"{text!r} is no regular expression: {error}; correct it"
+                    yield Problem(document.line(place), place, sentence)
+                except Unportable as error:
+                    yield Problem(document.line(place), place, str(error))
+            if sum(where not in _BESIDE for where in pattern) != 1:
+                whole = (number, "patterns", index)
+                yield Problem(
+                    document.line(whole),
+                    whole,
+                    "needs one place, with `near` and `unless` beside it at most; write a pattern each",
+                )
 
 
 def _contradictions(document: Document) -> Iterator[Problem]:
     """Find ids given twice, and groups that a text uses and no pattern captures."""
     lines: dict[str, int] = {}
     for number, entry in enumerate(document.data):
-        for field, sentence in _uncaptured(entry):
-            yield Problem(document.line((number, field)), (number, field), sentence)
+        for name, sentence in _uncaptured(entry):
+            yield Problem(document.line((number, name)), (number, name), sentence)
         line = document.line((number, "id"))
         first = lines.setdefault(entry["id"], line)
         if first != line:
@@ -169,11 +272,11 @@ def _report(name: str, entry: dict[str, Any]) -> Expectation:
 
 
 def _uncaptured(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    captured = {group for pattern in _patterns(entry) for group in pattern.regex.groupindex}
-    for field in _TEXTS:
-        for group in set(_GROUP.findall(entry.get(field, ""))) - _LOOKED_UP - captured:
+    captured = {group for pattern in _patterns(entry) for group in _captured(pattern)}
+    for name in _TEXTS:
+        for group in set(_GROUP.findall(entry.get(name, ""))) - _LOOKED_UP - captured:
             guess = did_you_mean(group, captured | _LOOKED_UP)
-            yield field, f"uses {{{group}}}, which no pattern of the entry captures; {guess}"
+            yield name, f"uses {{{group}}}, which no pattern of the entry captures; {guess}"
     if entry.get("standard_op") and "op" not in captured:
         yield "standard_op", "needs a pattern that captures (?P<op>...); add one or delete it"
 
@@ -186,12 +289,28 @@ def _signature(entry: dict[str, Any]) -> Signature:
     return Signature(**fields)
 
 
+def _captured(pattern: Pattern) -> set[str]:
+    near = pattern.near.groupindex if pattern.near else {}
+    return {*pattern.regex.groupindex, *near, *_GIVEN.get(pattern.where, ())}
+
+
 def _patterns(entry: dict[str, Any]) -> tuple[Pattern, ...]:
     return tuple(
-        Pattern(where, re.compile(text, re.ASCII))
+        Pattern(
+            where, _compiled(text), *(_compiled(pattern[key]) if key in pattern else None for key in _BESIDE)
+        )
         for pattern in entry["patterns"]
         for where, text in pattern.items()
+        if where not in _BESIDE
     )
+
+
+def _whole(text: str) -> str:
+    return _PART.sub(lambda match: _PARTS.get(match[1], match[0]), text)
+
+
+def _compiled(text: str) -> re.Pattern[str]:
+    return re.compile(_whole(text), re.ASCII)
 
 
 def fits_claim(found: str, claimed: str) -> bool:
@@ -213,16 +332,16 @@ def diagnose(
     if classification.cls in GOOD | UNJUDGED:
         return None
     silent = classification.cls in _SILENT
-    texts = {**_searched(outcome), "graph": _graph(outcome, classification)}
+    texts = searched(outcome, graph=_graph(outcome, classification))
     for signature in load_signatures() if signatures is None else signatures:
         # A flood of warnings explains what finished in the wrong precision, and never why something failed.
         if signature.innocent or (signature.note and not silent):
             continue
         if signature.phases and outcome.failed_phase not in signature.phases:
             continue
-        found = _first(signature, texts, ("warnings", "graph") if silent else _PLACES)
+        found = next(hits(signature, texts, ("warnings", "graph") if silent else _PLACES), None)
         if found is not None:
-            return _diagnosis(signature, *found, outcome)
+            return diagnosis_of(signature, found, outcome)
     return None
 
 
@@ -248,24 +367,81 @@ def blank(text: str) -> str:
 
 def notes(outcome: Outcome) -> tuple[Note, ...]:
     """Return the counted warnings of any outcome, in the file's order."""
-    texts = _searched(outcome)
+    texts = searched(outcome)
+    said = Counter(engine_errors.warnings(outcome))
     found = []
     for signature in load_signatures():
-        hits = list(_hits(signature, texts, _PLACES)) if signature.note else []
-        if hits:
-            found.append(Note(signature.id, len(hits), hits[0][0]))
+        every = list(dict.fromkeys(hit.text for hit in hits(signature, texts))) if signature.note else []
+        if every:
+            found.append(Note(signature.id, sum(max(said[text], 1) for text in every), every[0]))
     return tuple(found)
 
 
-def _searched(outcome: Outcome) -> dict[str, tuple[str, ...]]:
-    return {
-        "errors": engine_errors.errors(outcome),
+def searched(
+    outcome: Outcome,
+    *,
+    missing: Sequence[tuple[str, str]] | None = None,
+    order: Sequence[tuple[str, str]] | None = None,
+    graph: Sequence[str] = (),
+) -> Texts:
+    """Return the texts of a record by place; `missing` and `order` are a log's, where it was read from one."""
+    errors = engine_errors.errors(outcome)
+    if missing is None:
+        missing = [(outcome.missing_api, "")] if outcome.missing_api else []
+        lacked = [(name, text) for text in errors if (name := lacked_name(text))]
+    else:
+        lacked = list(missing)
+    said = [text for _, text in order] if order is not None else [each.text for each in outcome.messages]
+    native = engine_errors.native(outcome)
+    plain: dict[str, Sequence[str]] = {
+        "errors": errors,
         "parser": engine_errors.refusals(outcome),
         "warnings": engine_errors.warnings(outcome),
-        "native": engine_errors.native(outcome),
-        "missing_api": (outcome.missing_api,) if outcome.missing_api else (),
-        "graph": (),
+        "native": native,
+        "any": (*said, *native),
+        "graph": graph,
     }
+    places: dict[str, tuple[Statement, ...]] = {
+        place: tuple(map(Statement, filter(None, dict.fromkeys(texts)))) for place, texts in plain.items()
+    }
+    places["parser"] += tuple(_unread((*errors, *said)))
+    places["missing_api"] = tuple(Statement(name, said=text) for name, text in missing)
+    places["names"] = tuple(filter(None, (_named(name, text) for name, text in lacked)))
+    places["reasons"] = tuple(_reasons(said))
+    positions: dict[str, list[int]] = {}
+    for at, text in enumerate(said):
+        positions.setdefault(engine_errors.without_noise(text), []).append(at)
+        positions.setdefault(text, []).append(at)
+    return Texts(places, tuple(said), {text: tuple(every) for text, every in positions.items()})
+
+
+def _unread(texts: Sequence[str]) -> Iterator[Statement]:
+    """Yield as refusals of the parser how TensorRT up to 9 says that it has no importer for an operator."""
+    for text in dict.fromkeys(texts):
+        match = NO_IMPORTER.search(text)
+        if match:
+            yield Statement(f"{match['a'] or match['b']}: No importer registered", said=text)
+
+
+def _named(name: str, text: str) -> Statement | None:
+    row = named(name)
+    groups = {"name": name.rpartition(".")[2], "since": row.since, "now": row.now} if row else {}
+    return Statement(row.signature, groups, text or name) if row else None
+
+
+def _reasons(order: Sequence[str]) -> Iterator[Statement]:
+    """Yield why tactics were given up, each with the layer that has no implementation then, the last first."""
+    waiting: list[tuple[int, str]] = []
+    for at, text in enumerate(order):
+        failed = NO_IMPLEMENTATION.search(text)
+        if REASON.search(text):
+            waiting.append((at, text))
+        elif failed and waiting:
+            node = ended(failed["node"])
+            for then, reason in reversed(waiting):
+                if at - then <= NEAR:
+                    yield Statement(reason, {"node": node, "reason": reason}, text)
+            waiting = []
 
 
 def _graph(outcome: Outcome, classification: Classification) -> tuple[str, ...]:
@@ -284,26 +460,35 @@ def _graph(outcome: Outcome, classification: Classification) -> tuple[str, ...]:
     )
 
 
-def _first(
-    signature: Signature, texts: Mapping[str, tuple[str, ...]], places: Sequence[str]
-) -> tuple[str, dict[str, str]] | None:
-    return next(_hits(signature, texts, places), None)
-
-
-def _hits(
-    signature: Signature, texts: Mapping[str, tuple[str, ...]], places: Sequence[str]
-) -> Iterator[tuple[str, dict[str, str]]]:
+def hits(signature: Signature, texts: Texts, places: Sequence[str] = _PLACES) -> Iterator[Hit]:
+    """Yield where a signature is found, pattern by pattern."""
     for pattern in signature.patterns:
-        for text in texts[pattern.where] if pattern.where in places else ():
+        if pattern.where not in places or not texts.may_hold(pattern):
+            continue
+        for text, given, said in texts.by_place[pattern.where]:
             match = pattern.regex.search(text)
             if match is None:
                 continue
-            groups = {name: value for name, value in match.groupdict().items() if value is not None}
-            if not signature.standard_op or onnx.defs.has(groups.get("op", "")):
-                yield text, groups
+            groups = {
+                **given,
+                **{name: value for name, value in match.groupdict().items() if value is not None},
+            }
+            if pattern.unless is not None and any(map(pattern.unless.search, texts.around(said or text))):
+                continue
+            if pattern.near is not None:
+                close = next(filter(None, map(pattern.near.search, texts.around(said or text))), None)
+                if close is None:
+                    continue
+                groups |= {name: value for name, value in close.groupdict().items() if value is not None}
+            if signature.standard_op:
+                groups |= read_since(groups.get("op", ""))
+            if not signature.standard_op or "first" in groups:
+                yield Hit(pattern.where, text, said or text, groups)
 
 
-def _diagnosis(signature: Signature, message: str, groups: dict[str, str], outcome: Outcome) -> Diagnosis:
+def diagnosis_of(signature: Signature, hit: Hit, outcome: Outcome) -> Diagnosis:
+    """Return what a signature says where it was found, its texts filled in."""
+    message, groups = hit.text, hit.groups
     skipped = [
         match.group()
         for text in (*(message.text for message in outcome.messages), *engine_errors.native(outcome))
@@ -311,7 +496,7 @@ def _diagnosis(signature: Signature, message: str, groups: dict[str, str], outco
     ]
     operator, node = groups.get("op", signature.operator), groups.get("node", "")
     # A name that the version lacks is asked for by the recipe, not by a node.
-    asked = message == outcome.missing_api
+    asked = hit.where in ("missing_api", "names")
     place = Place() if asked else find_place(outcome, message, operator=operator, node=node)
     known = {name: text for name, text in (("op", place.operator), ("node", place.node)) if text} | groups
     return Diagnosis(
@@ -326,6 +511,7 @@ def _diagnosis(signature: Signature, message: str, groups: dict[str, str], outco
         skipped_tactic=skipped[-1] if skipped else "",
         operator=place.operator,
         node=place.node,
+        harmless=_filled(signature.harmless, known),
     )
 
 

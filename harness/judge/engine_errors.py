@@ -38,13 +38,13 @@ def errors(outcome: Outcome) -> tuple[str, ...]:
     texts.append(outcome.error)
     if outcome.end is not None and outcome.end.kind != "finished":
         texts.append(outcome.end.detail)
-    return tuple(text for text in map(_without_noise, texts) if text)
+    return tuple(text for text in map(without_noise, texts) if text)
 
 
 def refusals(outcome: Outcome) -> tuple[str, ...]:
     """Return the ONNX parser's error list as lines of operator, code and text, any of which may be missing."""
     return tuple(
-        ": ".join(filter(None, (error.operator, error.code, _without_noise(error.text))))
+        ": ".join(filter(None, (error.operator, error.code, without_noise(error.text))))
         for error in outcome.parser_errors
     )
 
@@ -58,20 +58,20 @@ def fatal(outcome: Outcome) -> str:
         errors = outcome.parser_errors
         return _refused(outcome, next((error for error in errors if _told(error)), errors[0]))
     own = [message.text for message in outcome.messages if message.severity in _ERRORS]
-    for text in map(_without_noise, (*own[::-1], outcome.error)):
+    for text in map(without_noise, (*own[::-1], outcome.error)):
         if text and not _AGENT.search(text):
             return _line(": ".join(filter(None, (str(find_place(outcome, text)), text))))
-    return _line(_without_noise(outcome.error))
+    return _line(without_noise(outcome.error))
 
 
 def _refused(outcome: Outcome, error: ParserError) -> str:
-    place = find_place(outcome, _without_noise(error.text))
+    place = find_place(outcome, without_noise(error.text))
     return _line(": ".join(filter(None, (str(place), error.code, _told(error) or "the parser says no more"))))
 
 
 def _told(error: ParserError) -> str:
     # An assertion of the parser that has no sentence with it prints as its own value.
-    text = _without_noise(error.text)
+    text = without_noise(error.text)
     return "" if text == "false" else text
 
 
@@ -87,7 +87,8 @@ def native(outcome: Outcome) -> tuple[str, ...]:
     )
 
 
-def _without_noise(text: str) -> str:
+def without_noise(text: str) -> str:
+    """Return a text without its lines that only repeat that something failed."""
     return "\n".join(line for line in text.splitlines() if line.strip() and not NOISE.search(line)).strip()
 
 

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (patterns and texts stand on one line)
 """Where in the model a complaint belongs: operator and node, as far as a record tells."""
 
 from __future__ import annotations
@@ -31,6 +32,19 @@ RECIPE = re.compile(r"\bBuilderFlag::k")
 STAMP = re.compile(
     r"Unsupported model IR version: \d|Opset \d+ is under development and support for this is limited"
 )
+#: Why one tactic of a layer was given up, or its region: the layer that then has no implementation is named later.
+REASON = re.compile(
+    r"Skipping tactic \S{1,40} due to (?P<reason>[\s\S]+)|DCHECK\(|Error during shape inference of|No Myelin Error exists"
+    r"|MyelinCheckException|no tactics to implement operation|un(?:in)?itialized dimension",
+    re.ASCII,
+)
+#: The layer that no kernel computes; its name ends where the sentence does.
+NO_IMPLEMENTATION = re.compile(
+    r"[Cc]ould not find any implementation for node:? (?P<node>[^\s.…)](?:(?! In \w+ at |\.? due to insuff)[^\n])*)",
+    re.ASCII,
+)
+#: In how many messages before the layer a reason of it stands.
+NEAR = 40
 _MOST_NAMES = 3
 #: Refusals of one text whose places are looked up: each look-up goes through all that the logger said.
 _MOST_REFUSED = 50
@@ -49,6 +63,11 @@ class Place(NamedTuple):
     def __str__(self) -> str:
         noun = self.operator if self.operator in (INPUT, MODEL) else f"{self.operator} node".lstrip()
         return f"{noun} {self.node!r}" if self.node else self.operator
+
+
+def ended(node: str) -> str:
+    """Return a layer's name without the end of the sentence that it stands in."""
+    return re.sub(r"\.\)?\.?\s*\Z", "", node).rstrip()
 
 
 def find_place(outcome: Outcome, text: str, *, operator: str = "", node: str = "") -> Place:

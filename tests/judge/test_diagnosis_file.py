@@ -109,7 +109,10 @@ def test_generic_ones_are_tried_after_all_others_and_each_text_is_one_line(tmp_p
             "7: [0].standard_op: needs a pattern that captures",
         ),
         (("    - errors: 'x(?P<n>y)'", "    []"), "3: [0].patterns: is empty; fill it in or delete it"),
-        (("y)'", "y)'\n      parser: z"), "3: [0].patterns[0]: has 2 entries; it must have at most 1"),
+        (
+            ("y)'", "y)'\n      parser: z"),
+            "3: [0].patterns[0]: needs one place, with `near` and `unless` beside it",
+        ),
         (
             ("title: t", "title: t\n  title: u"),
             "5: [0].title: is given twice, first on line 4; delete or rename",

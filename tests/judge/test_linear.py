@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 
-from harness.judge import classify, diagnosis, engine_errors, place
+from harness.judge import classify, diagnosis, engine_errors, findings, logs, place
 from harness.judge.diagnosis import load_signatures
 from harness.judge.place import find_place
 from harness.record.outcome import Node, ParserError
@@ -26,14 +26,17 @@ SLOW_SECONDS = 0.04
 MOST = 24
 
 PATTERNS = {
-    f"{signature.id}-{number}": pattern.regex.pattern
+    f"{signature.id}-{number}-{kind}": regex.pattern
     for signature in load_signatures()
     for number, pattern in enumerate(signature.patterns)
+    for kind, regex in (("", pattern.regex), ("near", pattern.near), ("unless", pattern.unless))
+    if regex
 } | {
-    f"{module.__name__}.{name}": value.pattern
-    for module in (classify, diagnosis, engine_errors, place)
+    f"{module.__name__}.{name}-{number}": regex.pattern
+    for module in (classify, diagnosis, engine_errors, findings, logs, place)
     for name, value in vars(module).items()
-    if isinstance(value, re.Pattern)
+    for number, regex in enumerate(value if isinstance(value, tuple) else [value])
+    if isinstance(regex, re.Pattern)
 }
 
 

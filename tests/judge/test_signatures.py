@@ -11,10 +11,11 @@ import pytest
 from harness.case import load_cases
 from harness.judge.classify import Classification, Lost
 from harness.judge.diagnosis import Diagnosis, diagnose, load_signatures, notes
+from harness.judge.findings import explain
 from harness.record.outcome import End, Node
 from harness.words import GOOD, UNJUDGED, Class, Precision
 from tests.judge.said import BUILD_FAILED, found_id, outcome
-from tests.judge.texts import INNOCENT, NEAR_MISSES, NOTES, SILENT, TALKING, TEXTS
+from tests.judge.texts import INNOCENT, LOGS, NEAR_MISSES, NOTES, SILENT, TALKING, TEXTS
 
 pytestmark = pytest.mark.unit
 CASES = Path(__file__).parents[2] / "cases"
@@ -55,6 +56,13 @@ def test_what_is_innocent_is_known_and_neither_counted_nor_blamed(name: str, pla
     assert any(pattern.regex.search(text) for pattern in signature.patterns)
 
 
+@pytest.mark.parametrize(("name", "text"), LOGS)
+def test_lines_that_belong_together_are_known_together(name: str, text: str) -> None:
+    """And no line of them is told of once more, nor known as this alone."""
+    assert [found.id for found in explain(text).causes] == [name]
+    assert all(name not in {found.id for found in explain(line).causes} for line in text.split("\n"))
+
+
 def test_what_is_a_cause_is_no_note() -> None:
     """However a cell ended, its errors are counted nowhere."""
     assert notes(outcome(*((place, text) for _, place, text in TEXTS))) == ()
@@ -66,7 +74,7 @@ def test_near_misses_are_not_taken_for_it(name: str, place: str, text: str) -> N
 
 
 def test_every_signature_is_tested_by_a_real_text() -> None:
-    tested = {name for name, *_ in (*TEXTS, *INNOCENT, *SILENT)} | {name for name, _ in NOTES}
+    tested = {name for name, *_ in (*TEXTS, *INNOCENT, *SILENT)} | {name for name, _ in (*NOTES, *LOGS)}
     assert {signature.id for signature in load_signatures()} == tested
 
 
@@ -152,8 +160,8 @@ def test_a_cuda_error_outside_the_build_is_no_calibrators() -> None:
 
 def test_groups_are_filled_in_and_the_last_skipped_tactic_is_the_reason() -> None:
     record = outcome(
-        ("warnings", "Skipping tactic 0x0000000000000000 due to Myelin error: first"),
-        ("warnings", "Skipping tactic 0x0000000000000001 due to Myelin error: second"),
+        ("warnings", "Skipping tactic 0x0000000000000000 due to exception first"),
+        ("warnings", "Skipping tactic 0x0000000000000001 due to exception second"),
         ("errors", "Skipping tactic 0x00000000000003e8 due to exception last"),
         ("errors", "10: [o.cpp::c::1] Error Code 10: Internal Error (Could not find any implementation for node a + PWN(b, c).)"),
     )  # fmt: skip

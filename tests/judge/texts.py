@@ -10,7 +10,13 @@ _NOTES = {signature.id for signature in load_signatures() if signature.note}
 _INNOCENT = {signature.id for signature in load_signatures() if signature.innocent}
 
 #: (id, place, text); the place "refused" is an entry of the parser's error list, as `operator: code: text`.
-TEXTS = [(each.id, each.place, each.text) for each in load_texts() if each.id not in _NOTES | _INNOCENT]
+TEXTS = [
+    (each.id, each.place, each.text)
+    for each in load_texts()
+    if each.id not in _NOTES | _INNOCENT and each.place != "log"
+]
+#: (id, text): what several lines of a log say together.
+LOGS = [(each.id, each.text) for each in load_texts() if each.place == "log"]
 NOTES = [(each.id, each.text) for each in load_texts() if each.id in _NOTES]
 INNOCENT = [(each.id, each.place, each.text) for each in load_texts() if each.id in _INNOCENT]
 

@@ -1,20 +1,19 @@
-"""The page's scripts that recognise errors, in a browser by themselves, and what Python says of the same texts."""
+"""The page's script that explains a log, in a browser by itself, and Python's answer of the same text."""
 
 from __future__ import annotations
 
 import json
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.judge.diagnosis import diagnose
+from harness.judge.findings import explain
 from harness.record.outcome import Message, Outcome
 from harness.report.loading import load_results
 from harness.report.page import html
-from harness.report.page.recognise import recognisable
-from tests.judge.said import BUILD_FAILED
+from harness.report.page.explaining import explaining
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,53 +26,27 @@ PUBLISHED = Path(__file__).parents[2] / "reports" / "published"
 
 @contextmanager
 def scripts(browser: Browser) -> Iterator[Page]:
-    """Open a page that has the scripts and what they know, and nothing else."""
-    static = Path(html.__file__).with_name("static")
-    bodies = "".join((static / f"{name}.js").read_text(encoding="utf-8") for name in ("diagnose", "readlog"))
+    """Open a page that has the script and its data, and nothing else."""
+    body = (Path(html.__file__).with_name("static") / "explain.js").read_text(encoding="utf-8")
     page = browser.new_page()
     page.add_script_tag(
         content=f"""
-      const table = ({{fields, rows}}) =>
-        rows.map((line) => Object.fromEntries(fields.map((name, at) => [name, line[at]])));
-      const told = {json.dumps(recognisable())};
-      {bodies}
-      const known = compiled({{...told, signatures: table(told.signatures)}});
+      {body}
+      const known = compiled({json.dumps(explaining())});
+      const answer = (text) => {{
+        const steps = explaining(known, text);
+        for (let step = steps.next(); ; step = steps.next()) if (step.done) return step.value;
+      }};
     """
     )
     yield page
     page.close()
 
 
-def said(outcome: Outcome) -> dict[str, Any]:
-    """Return what an outcome said, as `readLog` returns it of a log."""
-    ended = outcome.end is not None and outcome.end.kind != "finished"
-    return {
-        "messages": [[each.severity, each.text] for each in outcome.messages],
-        "parserErrors": [
-            {"text": each.text, "code": each.code, "operator": each.operator, "node": each.node}
-            for each in outcome.parser_errors
-        ],
-        "native": outcome.native_output,
-        "errors": [outcome.error, outcome.end.detail if outcome.end and ended else ""],
-        "missing": [outcome.missing_api] if outcome.missing_api else [],
-        "failedPhase": outcome.failed_phase or "",
-        "verbose": [],
-        "loose": [],
-    }
-
-
-def answer(outcome: Outcome) -> dict[str, Any] | None:
-    """Return Python's answer; the nodes of the model are not at hand where a log is pasted."""
-    found = diagnose(replace(outcome, nodes=()), BUILD_FAILED)
-    if found is None:
-        return None
-    return {
-        "id": found.id,
-        "message": found.message,
-        "groups": dict(found.groups),
-        "operator": found.operator,
-        "node": found.node,
-    }
+def answer(text: str) -> dict[str, Any]:
+    """Return Python's answer as JavaScript has it."""
+    found: dict[str, Any] = json.loads(json.dumps(asdict(explain(text))))
+    return found
 
 
 @cache
@@ -99,7 +72,7 @@ def measured() -> tuple[Outcome, ...]:
 
 
 def as_log(outcome: Outcome, form: str) -> str:
-    """Return what an outcome's engine said as a log of the given form has it: each line of a message after its head."""
+    """Return the messages of an outcome as a log of the given form has them: each line of a message after its head."""
     return "\n".join(
         form.format(word=each.severity, letter=_letter(each), text=each.text) for each in outcome.messages
     )

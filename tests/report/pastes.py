@@ -7,14 +7,14 @@ T = "https://github.com/NVIDIA/TensorRT/issues/"
 
 #: (signature of the cause, or of the warning where there is no cause; where such lines are quoted; the paste)
 PASTES = [
-    ("no-implementation-qdq", T + "3579", "[TRT] [E] 10: Could not find any implementation for node SandGlass4.8.weight + /SandGlass4/SandGlass4.8/_weight_quantizer/QuantizeLinear + /SandGlass4/SandGlass4.8/Conv + /Add"),
+    ("no-implementation-residual", T + "3579", "[TRT] [E] 10: Could not find any implementation for node SandGlass4.8.weight + /SandGlass4/SandGlass4.8/_weight_quantizer/QuantizeLinear + /SandGlass4/SandGlass4.8/Conv + /Add"),
     ("no-implementation-silu", T + "3640", "[01/29/2024-10:11:12] [TRT] [E] 10: [optimizer.cpp::computeCosts::3869] Error Code 10: Internal Error (Could not find any implementation for node /model.0/conv/Conv + PWN(PWN(/model.0/act/Sigmoid), /model.0/act/Mul).)\n[01/29/2024-10:11:12] [TRT] [E] 2: [builder.cpp::buildSerializedNetwork::751] Error Code 2: Internal Error (Assertion engine != nullptr failed. )"),
     ("no-implementation-qdq", T + "4060", "[08/07/2024-09:00:00] [E] Error[10]: Could not find any implementation for node weights + node_of_weights_quantized + node_of_output.\n[08/07/2024-09:00:00] [E] Error[10]: [optimizer.cpp::computeCosts::3897] Error Code 10: Internal Error (Could not find any implementation for node weights + node_of_weights_quantized + node_of_output.)\n[08/07/2024-09:00:00] [E] Engine could not be created from network\n[08/07/2024-09:00:00] [E] Building engine failed"),
     ("no-implementation-head", T + "4555", "[08/20/2025-11:00:00] [E] Error[10]: IBuilder::buildSerializedNetwork: Error Code 10: Internal Error (Could not find any implementation for node /model.22/proto/cv3/conv/Conv + PWN(PWN(/model.22/proto/cv3/act/Sigmoid), /model.22/proto/cv3/act/Mul).)"),
     ("no-implementation-qdq", T + "3385", "> [E] 10: [optimizer.cpp::computeCosts::3728] Error Code 10: Internal Error (Could not find any implementation for node w + node_of_dqconv.dwconv + PWN(node_of_swish.sigmoid, node_of_swish.mul).)"),
-    ("no-implementation-qdq", "https://github.com/NVIDIA/Model-Optimizer/issues/50", "2024-08-01 10:00:00.123456789 [E:onnxruntime:Default, tensorrt_execution_provider.h:88 log] [2024-08-01 10:00:00   ERROR] 10: Could not find any implementation for node model.10.attn.pe.conv.weight + /model.10/attn/pe/conv/Conv + /model.10/attn/Add."),
+    ("no-implementation-residual", "https://github.com/NVIDIA/Model-Optimizer/issues/50", "2024-08-01 10:00:00.123456789 [E:onnxruntime:Default, tensorrt_execution_provider.h:88 log] [2024-08-01 10:00:00   ERROR] 10: Could not find any implementation for node model.10.attn.pe.conv.weight + /model.10/attn/pe/conv/Conv + /model.10/attn/Add."),
     ("no-implementation", "https://github.com/jkjung-avt/tensorrt_demos/issues/603", "[TensorRT] ERROR: 10: [optimizer.cpp::computeCosts::3869] Error Code 10: Internal Error (Could not find any implementation for node 002_convolutional.)"),
-    ("no-implementation", T + "3051", '{"level": "error", "msg": "10: [optimizer.cpp::computeCosts::3869] Error Code 10: Internal Error (Could not find any implementation for node {ForeignNode[onnx::MatMul_1.../Transpose_2]}.)"}'),
+    ("no-implementation-region", T + "3051", '{"level": "error", "msg": "10: [optimizer.cpp::computeCosts::3869] Error Code 10: Internal Error (Could not find any implementation for node {ForeignNode[onnx::MatMul_1.../Transpose_2]}.)"}'),
     ("no-implementation", T + "3640", "Could not find any implementation for node"),
     ("no-implementation", T + "3640", "could not find any implementation for node /model.0/conv/Conv."),
     ("bindings-removed", "https://github.com/wang-xinyu/tensorrtx/issues/1555", "/src/yolov8_det.cpp:109:20: error: 'class nvinfer1::ICudaEngine' has no member named 'getNbBindings'\n  109 |     assert(engine->getNbBindings() == 3);"),
@@ -77,3 +77,32 @@ NOTHING = [
     "[TRT] [V] Tactic: 0x0000000000000003 Time: 0.0123",
     "Lorem ipsum dolor sit amet, consectetur adipiscing elit.\n\n\t\t",
 ]  # fmt: skip
+
+#: The heads of loggers, each before one text: (severity of it, line).
+LOGGERS = [
+    (severity, head + "Could not find any implementation for node n.")
+    for severity, head in (
+        ("ERROR", "[2023-12-25 12:50:15][Error][TRT] "),
+        ("ERROR", "[TRT ERROR] "),
+        ("WARNING", "WARN TRT: "),
+        ("ERROR", "ERROR TRT: "),
+        ("ERROR", "ERROR: [TRT]: "),
+        ("ERROR", "[TensorRT] ERROR: "),
+        ("ERROR", "[TRT] [E] "),
+        ("ERROR", "[01/29/2024-10:11:12] [E] [TRT] "),
+        ("ERROR", "[2021-12-20 08:58:04   ERROR] "),
+        ("ERROR", "[error] "),
+        ("WARNING", "[warn] "),
+        ("ERROR", "E0908 12:34:56.123456 1 logging.cc:43] "),
+        (
+            "ERROR",
+            "[E:onnxruntime:Default, tensorrt_execution_provider.h:88 log] [2024-08-01 10:00:00   ERROR] ",
+        ),
+        ("ERROR", "[TRT-LLM] [E] "),
+        ("ERROR", "[TensorRT-LLM][ERROR] "),
+        ("ERROR", "[node-1] [ERROR] [1700000000.12] "),
+        ("INFO", "[05/07/2024-10:00:00] [TRT] [I] "),
+        ("VERBOSE", "[V] [TRT] "),
+        ("", ""),
+    )
+]

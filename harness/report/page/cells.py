@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harness.judge.replaced import REPLACED
+from harness.judge.names import replaced
 from harness.report.compare.upgrade import default_pair
 from harness.report.labels import KINDS, MARKS, PATTERNS, ROLES, bucket
 from harness.report.model import Span
@@ -105,7 +105,7 @@ def facts(results: Results, steps: Steps) -> dict[str, Any]:
         "kinds": [{"id": key, "name": name, "meaning": meaning} for key, (name, meaning) in KINDS.items()],
         "patterns": PATTERNS,
         "replaced": {
-            key: [[call.old, call.new, call.url] for call in calls] for key, calls in REPLACED.items()
+            key: [[call.old, call.new, call.url] for call in calls] for key, calls in replaced().items()
         },
         "query": vocabulary(),
     }

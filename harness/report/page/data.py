@@ -11,10 +11,10 @@ from harness.report.compare.steps import Steps
 from harness.report.page.called import Called, called
 from harness.report.page.cells import facts, grid_of, rows_of
 from harness.report.page.columns import label_of
+from harness.report.page.explaining import packed as packed_errors
 from harness.report.page.models import held
 from harness.report.page.packing import pack, table, unsqueezed
 from harness.report.page.panel import cell_evidence, variant_evidence
-from harness.report.page.recognise import packed as packed_errors
 from harness.report.page.steps import packed_steps
 from harness.report.project import addresses
 

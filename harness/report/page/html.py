@@ -13,7 +13,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from harness.engines import ENGINES
-from harness.judge.replaced import REPLACED
+from harness.judge.names import replaced
 from harness.report.by_gpu import DISAGREE
 from harness.report.compare.grouped import grouped
 from harness.report.compare.pairs import Column
@@ -71,7 +71,7 @@ STYLES = ("style.css", "matrix.css", "compact.css", "panel.css", "errors.css", "
 #: In the order in which they rely on one another.
 _SCRIPTS = (
     *("base", "step", "asked", "query", "folds", "matrix", "guesses", "sight", "graph", "layers", "panel"),
-    *("heads", "diagnose", "readlog", "paste", "main"),
+    *("heads", "explain", "paste", "main"),
 )
 
 
@@ -165,7 +165,7 @@ def page_templates() -> jinja2.Environment:
     made.globals.update(
         Class=Class, Engine=Engine, NAMED=_NAMED_CELLS, FEW=_FEW_CELLS, MOST_FAILING=_MOST_FAILING
     )
-    made.globals.update(REPLACED=REPLACED)
+    made.globals.update(REPLACED=replaced())
     made.globals.update(KINDS=KINDS, STEP_ROWS=_STEP_ROWS, MOST_STEP_ROWS=_MOST_STEP_ROWS)
     made.filters.update(anchor=_anchor)
     made.filters.update(day=day, brief=_brief, capital=capital, name=_name, cut=_cut, brief_name=_brief_name)

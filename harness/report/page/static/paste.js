@@ -1,211 +1,81 @@
-// ---- the paste box: what is pasted is searched here and goes nowhere -------------------------------------------------
+// ---- the paste box: what is pasted is explained here (explain.js) and goes nowhere -----------------------------------
 // A search rests when it has held the page this long (ms), so that typing and scrolling go on.
 const REST_AFTER = 12;
 const MOST_PASTED = 4000000;
+const MOST_LINES = 200;
 const rest = () => new Promise((done) => { setTimeout(done, 0); });
-const KIND_OF = (/** @type {Signature} */ one) => (one.innocent ? 2 : one.note ? 1 : 0);
-
-// The texts by place, and under "any" whatever was said at all: where what is innocent is looked for.
-/** @type {(known: Known, said: Said) => { [place: string]: string[] }} */
-const everything = (known, said) => {
-  const any = [...new Set([...said.messages.map(([, text]) => text), ...said.verbose, ...said.native.split("\n")])];
-  return { ...searched(known, said), any };
+/** @type {Promise<any> | null} */
+let knownSoon = null;
+const knownErrors = () => {
+  knownSoon = knownSoon || opening(data.errors).then((entryAt) => compiled(entryAt(0)));
+  return knownSoon;
 };
-// Finds all signatures: failures in the order in which the harness tries them, then warnings, then what is innocent.
-// What an earlier one explains is not told again; `known` are all texts that a signature knows. Returns null where another
-// paste came meanwhile.
-/** @type {(known: Known, said: Said, stale: () => boolean) => Promise<{ found: Found[]; told: Set<string> } | null>} */
-const findAll = async (known, said, stale) => {
-  const texts = everything(known, said);
-  const any = Object.fromEntries(PLACES.map((place) => [place, texts.any]));
-  /** @type {Found[]} */
-  const found = [];
-  const explained = new Set();
-  /** @type {Set<string>} */
-  const told = new Set();
+// Returns the explanation, or null where another paste came meanwhile.
+/** @type {(known: any, text: string, stale: () => boolean) => Promise<any>} */
+const explained = async (known, text, stale) => {
+  const steps = explaining(known, text);
   let since = performance.now();
-  for (const signature of [...known.signatures].sort((one, two) => KIND_OF(one) - KIND_OF(two))) {
-    if (!signature.note && !signature.innocent && !canExplain(said, signature)) continue;
-    let first = null;
-    /** @type {Set<string>} */
-    const others = new Set();
-    for (const hit of hitsOf(known, signature, signature.innocent ? any : texts)) {
-      if (performance.now() - since > REST_AFTER) {
-        await rest();
-        if (stale()) return null;
-        since = performance.now();
-      }
-      if (hit) told.add(hit.text);
-      if (!hit || explained.has(hit.text)) continue;
-      // Of a failure one line is told.
-      if (first && (signature.note || signature.innocent)) others.add(hit.text);
-      first = first || hit;
-    }
-    if (!first) continue;
-    for (const text of first.text.split("\n").concat(first.text)) explained.add(text);
-    others.delete(first.text);
-    found.push({ ...foundBy(known, said, signature, first), others: [...others] });
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done) return value;
+    if (performance.now() - since <= REST_AFTER) continue;
+    await rest();
+    if (stale()) return null;
+    since = performance.now();
   }
-  return { found, told };
-};
-// The line of the paste on which a text begins; 0 where it is in none as it stands.
-/** @type {(said: Said, text: string) => number} */
-const lineOf = ({ at }, text) => at.get(text) || ([...at].find(([whole]) => whole.includes(text)) || ["", 0])[1];
-const MOST_UNKNOWN = 200;
-// The lines that are marked as errors and that no signature knows: they may be what matters.
-/** @type {(said: Said, told: Set<string>) => Content} */
-const othersTold = (said, told) => {
-  const loose = new Set(said.loose);
-  const severe = new Set(said.messages.flatMap(([severity, text]) => (ERRORS.has(severity) && !loose.has(text) ? [text] : [])));
-  const left = [...severe].slice(0, MOST_UNKNOWN).filter((text) => ![...told].some((one) => text.includes(one) || one.includes(text)));
-  if (!left.length) return null;
-  return make("div", { class: "found unknown" }, make("h3", {}, `${left.length} further error line${left.length > 1 ? "s are" : " is"} unknown here`),
-    make("p", {}, "They may only follow from what stands above, or have a cause of their own."),
-    make("pre", {}, listOf(said, left)));
-};
-
-// ---- the name of a fused layer, taken apart ---------------------------------------------------------------------------
-// Splits where a sign stands outside of brackets.
-/** @type {(text: string, signs: string[]) => string[]} */
-const splitOutside = (text, signs) => {
-  const parts = [];
-  let depth = 0, start = 0;
-  for (let at = 0; at < text.length; at += 1) {
-    if ("([{".includes(text[at])) depth += 1;
-    else if (")]}".includes(text[at])) depth -= 1;
-    const sign = depth === 0 && signs.find((one) => text.startsWith(one, at));
-    if (!sign) continue;
-    parts.push(text.slice(start, at));
-    start = at + sign.length;
-  }
-  return [...parts, text.slice(start)].map((part) => part.trim()).filter(Boolean);
-};
-/** @type {(name: string) => string} */
-const whatIs = (name) => (/^node_of_/.test(name) ? `a node without a name; its first output is ${name.slice(8)}`
-  : /^__my|_myl\d/.test(name) ? "a name that the graph compiler made; no node has it"
-    : /^\(Unnamed Layer/.test(name) ? "a layer of the parser's own; no node has this name"
-      : /QuantizeLinear|_quantize|_quantized$/.test(name) ? "quantises, or is quantised" : "");
-const MOST_PARTS = 40;
-const LONGEST_NAME = 3000;
-/** @type {(name: string, how?: string) => Part[]} */
-const takenApart = (name, how = "") => {
-  const text = name.trim().replace(/^Reformatting CopyNode for (?:Input|Output) Tensor \d+ to /, "");
-  const region = /^\{ForeignNode\[([^]*)\]\}$/.exec(text);
-  if (region) {
-    const [first, ...last] = splitOutside(region[1].replace(/\.\.\./, " ... "), [" ... "]);
-    // Who quotes a line may leave the ends out.
-    if (first) return last.length ? [...takenApart(first, "the region begins here"), ...takenApart(last.join(""), "and ends here; all between is in it")] : takenApart(first, "the region");
-  }
-  const merged = splitOutside(text, [" + ", " || "]);
-  if (merged.length > 1) return merged.flatMap((part) => takenApart(part, how)).slice(0, MOST_PARTS);
-  const pointwise = /^PWN\(([^]*)\)$/.exec(text);
-  if (pointwise) return splitOutside(pointwise[1], [", "]).flatMap((part) => takenApart(part, "pointwise, merged")).slice(0, MOST_PARTS);
-  return [{ name: text, what: [how, whatIs(text)].filter(Boolean).join("; ") }];
 };
 
 // ---- what is said of it -----------------------------------------------------------------------------------------------
-/** @type {(id: string) => any} */
-const entryOf = (id) => byId(`error=${id}`);
-// The entry's own words, with what the pasted text fills in.
-/** @type {(source: any, found: Found) => any} */
-const filledIn = (source, found) => {
-  const made = source.cloneNode(true);
-  /** @type {{ [name: string]: string }} */
-  const values = { ...(found.operator ? { op: found.operator } : {}), ...(found.node ? { node: found.node } : {}), ...found.groups };
-  // The paste is lost where the page is left.
-  for (const away of made.querySelectorAll("a[href^='https:']")) away.target = "_blank";
-  for (const blank of made.querySelectorAll("var")) blank.replaceWith(cut(values[blank.textContent] ?? "?", 200));
-  return made;
-};
-// The nodes in the name of a layer; none where it is that of a node.
-/** @type {(name: string) => Part[]} */
-const partsOf = (name) => {
-  const parts = name ? takenApart(name.slice(0, LONGEST_NAME)) : [];
-  return parts.length > 1 || parts.some(({ what }) => what) ? parts : [];
-};
-/** @type {(parts: Part[]) => Content} */
+/** @type {(parts: any[]) => Content} */
 const partsTold = (parts) => (parts.length ? [make("p", {}, make("b", {}, "The layer, taken apart. "), "Look for these names among the nodes of your model; the first may be a weight."),
-  make("ul", { class: "parts" }, parts.map(({ name, what }) => make("li", {}, make("code", {}, cut(name, 200)), what ? ` ${what}` : "")))] : null);
+  make("ul", { class: "parts" }, parts.map(({ name, how }) => make("li", {}, make("code", {}, cut(name, 200)), how ? ` ${how}` : "")))] : null);
 // A name alone, as a log or a profile has it, says nothing of a failure, but which nodes are in it.
 const LAYER_NAME = /^(?:\{ForeignNode\[|PWN\(|\(Unnamed Layer|Reformatting CopyNode |node_of_|__my)|\S \+ \S| \|\| /;
 // In a sentence with a plus there are other spaces.
 const NODE_ALONE = /^(?:\S+|\(Unnamed Layer\* \d+\) \[[\w ]+\]\S*)$/;
-/** @type {(text: string) => Part[]} */
-const nameTold = (text) => {
-  const parts = LAYER_NAME.test(text.trim()) ? partsOf(text) : [];
+/** @type {(known: any, text: string) => any[]} */
+const nameTold = (known, text) => {
+  const parts = LAYER_NAME.test(text.trim()) ? takenApart(known, text.trim()) : [];
   return parts.every(({ name }) => NODE_ALONE.test(name)) ? parts : [];
 };
-/** @type {(found: Found) => Content[]} */
-const placeTold = (found) => {
-  const parts = partsOf(found.node);
-  const fused = parts.length > 0;
-  const where = found.operator === NETWORK_INPUT ? `The network input ${found.node}` : found.operator === WHOLE_MODEL ? "The whole model" : [found.operator && `operator ${found.operator}`, found.node && !fused && `node ${found.node}`].filter(Boolean).join(", ");
-  return [where ? make("p", {}, make("b", {}, "Where. "), capital(cut(where, 300)), ".") : null,
-    partsTold(parts)];
+/** @type {(found: any) => Content[]} */
+const placeTold = ({ operator, node, parts }) => {
+  const where = operator === NETWORK_INPUT ? `The network input ${node}` : operator === WHOLE_MODEL ? "The whole model" : [operator && `operator ${operator}`, node && !parts.length && `node ${node}`].filter(Boolean).join(", ");
+  return [where ? make("p", {}, make("b", {}, "Where. "), capital(cut(where, 300)), ".") : null, partsTold(parts)];
 };
-/** @type {(said: Said, texts: string[]) => string} */
-const listOf = (said, texts) => texts.slice(0, 20).map((text) => `line ${lineOf(said, text.trim())}: ${cut(firstLine(text), 200)}`).join("\n") + (texts.length > 20 ? `\nand ${texts.length - 20} more` : "");
-// The other lines that say so: of other nodes, or tensors.
-/** @type {(said: Said, texts: string[]) => Content} */
-const furtherTold = (said, texts) => (texts.length ? make("details", {}, make("summary", {}, `${texts.length} other line${texts.length > 1 ? "s say" : " says"} so`), make("pre", {}, listOf(said, texts))) : null);
 /** @type {(id: string) => Content} */
 const copyError = (id) => copying("Copy link", () => addressOf(`#error=${id}`), COPIED_LINK);
-/** @type {(said: Said, found: Found, first: boolean) => Element} */
-const foundTold = (said, found, first) => {
-  const entry = entryOf(found.id);
-  const kind = entry.dataset.kind;
-  const what = { failure: first ? "The cause" : "Also in this text", warning: "A warning", harmless: "No cause of anything" }[/** @type {"failure"} */ (kind)];
-  const title = filledIn(entry.querySelector("summary b"), found);
-  const line = lineOf(said, found.message.trim());
-  return make("div", { class: `found ${kind}`, "data-id": found.id }, make("h3", {}, `${what}: `, [...title.childNodes], " ", make("a", { href: `#error=${found.id}` }, make("code", {}, found.id)), " ", copyError(found.id)),
-    make("pre", {}, cut(found.message.trim(), 600)), line && said.at.size > 1 ? make("p", { class: "quiet" }, `Line ${line}.`) : null, furtherTold(said, found.others || []),
-    placeTold(found), make("p", { class: "chosen", "data-error": found.id }), [...filledIn(entry.querySelector(".told"), found).childNodes]);
-};
-const VERSION = /TensorRT(?:[ -](?:for[ -])?RTX)?(?: version)?[ :=]*v?(\d{1,2}\.\d+(?:\.\d+){0,2})|\[TensorRT v(\d{4,6})\]/;
-/** @type {(text: string) => string} */
-const versionIn = (text) => {
-  const found = VERSION.exec(text);
-  if (!found) return "";
-  if (found[1]) return found[1];
-  // trtexec's banner: 8601 is 8.6.1, 100300 is 10.3.0.
-  const [digits, wide] = [found[2], found[2].length > 4];
-  return [digits.slice(0, wide ? -4 : 1), wide ? digits.slice(-4, -2) : digits[1], wide ? digits.slice(-2) : digits.slice(2)].map(Number).join(".");
-};
-// What to file of a text that nobody knows here: its severe lines, or else all of them, and what only the reader knows.
-/** @type {(said: Said, text: string) => string} */
-const reportOf = (said, text) => {
-  const loose = new Set(said.loose);
-  const severe = said.messages.filter(([severity, line]) => ERRORS.has(severity) && !loose.has(line)).map(([, line]) => line);
-  const lines = [...new Set(severe.length ? severe : text.split("\n"))].map((line) => line.trim()).filter(Boolean);
-  return ["An error text that no signature knows", "", `Version: ${versionIn(text) || "(TensorRT, platform)"}`, "GPU and driver: ", "Command: ", "Model, or the nodes around: ", "",
-    ...lines.slice(0, 20).map((line) => `    ${cut(line, 400)}`), ...(lines.length > 20 ? [`    (and ${lines.length - 20} more lines)`] : [])].join("\n");
-};
-// Tells whether a short text has nothing but lines that a signature knows.
-/** @type {(text: string, told: Set<string>) => boolean} */
-const allKnown = (text, told) => {
-  const lines = text.split("\n").map((line) => line.trim()).filter(Boolean);
-  return lines.length <= MOST_UNKNOWN && lines.every((line) => [...told].some((one) => line.includes(one.trim()) || one.includes(line)));
-};
-/** @type {(said: Said, text: string, found: Found[], told: Set<string>) => Content[]} */
-const unknownTold = (said, text, found, told) => {
-  if (found.length && allKnown(text, told)) return [make("p", {}, "All of this text is known, and nothing in it is a failure. Where a build fails, another line says so: paste the whole log.")];
-  const parts = found.length ? [] : nameTold(text);
-  if (parts.length) return [make("div", { class: "found harmless" }, make("h3", {}, "The name of a layer"), make("p", {}, "It says nothing of a failure: paste the line that it is from, too."), partsTold(parts), wordsTold(text))];
+const HEADS = { failure: "Also in this text", warning: "A warning", harmless: "No cause of anything" };
+// The paste is lost where the page is left.
+/** @type {(links: string[]) => Content} */
+const linksTold = (links) => (links.length ? make("p", { class: "quiet" }, links.map((url) => [make("a", { href: url, rel: "noreferrer", target: "_blank" }, url.replace(/^https:\/\/(?:github\.com\/)?/, "")), " "])) : null);
+/** @type {(found: any, first: boolean) => Element} */
+const foundTold = (found, first) => make("div", { class: `found ${found.kind}`, "data-id": found.id },
+  make("h3", {}, `${first ? "The cause" : HEADS[/** @type {"failure"} */ (found.kind)]}: ${cut(found.title, 200)} `, make("a", { href: `#error=${found.id}` }, make("code", {}, found.id)), " ", copyError(found.id)),
+  make("pre", {}, cut(found.message, 600)), found.where ? make("p", { class: "quiet" }, `Line ${found.where}${found.others ? `, and ${found.others} more line${found.others > 1 ? "s" : ""} like it` : ""}.`) : null,
+  placeTold(found), make("p", { class: "chosen", "data-error": found.id }), make("p", {}, cut(found.cause, 2000)), make("p", {}, make("b", {}, "What to do. "), found.advice),
+  found.versions ? make("p", {}, make("b", {}, "Versions. "), found.versions) : null, found.harmless_where ? make("p", {}, make("b", {}, "Is it harmful? "), found.harmless_where) : null, linksTold(found.links));
+// What to file of a text that nobody knows here, and what only the reader knows.
+/** @type {(unknown: string[], version: string) => string} */
+const reportOf = (unknown, version) => ["An error text that no signature knows", "", `Version: ${version || "(TensorRT, platform)"}`, "GPU and driver: ", "Command: ", "Model, or the nodes around: ", "",
+  ...unknown.flatMap((text) => text.split("\n")).slice(0, 40).map((line) => `    ${cut(line, 400)}`)].join("\n");
+/** @type {(unknown: string[], version: string) => Content[]} */
+const reportTold = (unknown, version) => {
+  const report = reportOf(unknown, version);
   const where = data.issues ? [" and file it at ", link(data.issues, data.issues)] : [" and send it to whoever you have this page from"];
-  const report = reportOf(said, text);
-  return [make("div", { class: "found unknown" }, make("h3", {}, found.length ? "No known failure in this text" : "Unknown here"),
-    make("p", {}, found.length ? "What is known of it says nothing of a failure. " : "No signature knows this text, and none is guessed. ", "If it is of a failure, copy this report, look through it", where, "."), wordsTold(text),
-    make("pre", {}, report), copying("Copy the report", () => report))];
+  return [make("p", {}, "If it is of a failure, copy this report, look through it", where, "."), make("pre", {}, report), copying("Copy the report", () => report)];
 };
-// What of it is known of the two columns that the reader chose: their cells come before what is seen elsewhere.
-const tellChosen = () => byId("paste-said").querySelectorAll(".chosen").forEach((/** @type {HTMLElement} */ place) => {
-  const own = String(pairNow()) !== String(data.pair.map((id) => number(id, id)));
-  place.replaceChildren(.../** @type {any[]} */ (own ? [...new Set(pairNow())] : []).flatMap((column) => {
-    const found = rows.filter(({ index }) => lookOf(index, column).signature === place.dataset.error);
-    return [make("b", {}, `On ${targets[column].label}, which you compare. `), ...found.slice(0, 6).flatMap(({ index, full }, at) => [at ? ", " : "", cellLink(idOf(index, column), full), ` (${lookOf(index, column).said})`]),
-      found.length ? `${found.length > 6 ? ` and ${found.length - 6} more` : ""}. ` : "Nobody has measured or reported it there. "];
-  }));
-});
+/** @type {(known: any, explanation: any, text: string) => Content[]} */
+const unknownTold = (known, { findings, unknown, version }, text) => {
+  const causes = findings.some((/** @type {any} */ { kind }) => kind === "failure");
+  if (!unknown.length) return causes ? [] : [make("p", {}, findings.length ? "All of this text is known, and nothing in it is a failure. Where a build fails, another line says so: paste the whole log." : "No line of it looks like an error."), wordsTold(text)];
+  const parts = findings.length ? [] : nameTold(known, text);
+  if (parts.length) return [make("div", { class: "found harmless" }, make("h3", {}, "The name of a layer"), make("p", {}, "It says nothing of a failure: paste the line that it is from, too."), partsTold(parts), wordsTold(text))];
+  const many = unknown.length > 1 ? "s are" : " is";
+  const head = causes ? `${unknown.length} further error line${many} unknown here` : findings.length ? "No known failure in this text" : "Unknown here";
+  const said = causes ? "They may only follow from what stands above, or have a cause of their own. " : findings.length ? "What is known of it says nothing of a failure. " : "No signature knows this text, and none is guessed. ";
+  return [make("div", { class: "found unknown" }, make("h3", {}, head), make("p", {}, said), causes ? null : wordsTold(text), reportTold(unknown, version))];
+};
 // Who has no error text in hand describes what happens: then rows with these words, and calls that are gone, may help.
 const LONGEST_WORDS = 160;
 /** @type {(text: string) => Content} */
@@ -244,12 +114,11 @@ const readPaste = async (text, typed = false) => {
   try {
     const known = await knownErrors();
     if (stale()) return;
-    const said = readLog(whole ? text : text.slice(-MOST_PASTED));
-    const all = await findAll(known, said, stale);
-    if (!all || stale()) return;
-    const { found, told } = all;
-    const causes = found.filter(({ id }) => entryOf(id).dataset.kind === "failure");
-    place.replaceChildren(...found.map((one) => foundTold(said, one, one === causes[0])), ...(/** @type {any[]} */ (causes.length ? [othersTold(said, told)].filter(Boolean) : unknownTold(said, text, found, told))));
+    const explanation = await explained(known, whole ? text : text.slice(-MOST_PASTED), stale);
+    if (!explanation || stale()) return;
+    const found = explanation.findings;
+    const causes = found.filter((/** @type {any} */ { kind }) => kind === "failure");
+    place.replaceChildren(...found.map((/** @type {any} */ one) => foundTold(one, one === causes[0])), ...(/** @type {any[]} */ (unknownTold(known, explanation, text).flat(Infinity).filter(Boolean))));
     tellChosen();
     if (!typed) place.scrollIntoView({ block: "nearest" });
     const others = found.length - causes.length;

@@ -1,0 +1,184 @@
+"""`explain`: a log, or a line of one, in words: each known cause, where it is, and the remedy."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.bounded import check_file
+from harness.case import load_cases
+from harness.cli.common import EXIT_OK, EXIT_REGRESSION
+from harness.errors import HandledError
+from harness.judge.findings import Explanation, Finding, explain, fits
+from harness.judge.place import INPUT, MODEL
+from harness.shipped import shipped
+from harness.text import clip
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import BinaryIO
+
+    from harness.case import Variant
+
+#: Bytes of a log, and of one of its lines: the rest of such a line is passed over.
+MOST_BYTES, _LONGEST_LINE = 512 << 20, 65_536
+#: Characters of a line of the answer, whatever the terminal has, and of a line of the log in it.
+_NARROWEST, _WIDEST, _QUOTED = 60, 110, 300
+#: Models that are made to see which operators they have, of one finding.
+_MOST_MODELS = 12
+_KINDS = {"failure": "", "warning": "warning: ", "harmless": "harmless: "}
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the file and how the answer is written."""
+    command.description = (
+        "Say in words what a log says, of TensorRT or of what uses it. The exit code is 0 where a finding is not "
+        "harmless, else 1."
+    )
+    command.add_argument("file", metavar="FILE", help="the log, - for what comes in by a pipe")
+    command.add_argument(
+        "--engine-version",
+        default="",
+        metavar="VERSION",
+        help="the TensorRT that said so, if the log does not",
+    )
+    command.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def explain_log(options: argparse.Namespace) -> int:
+    """Print the findings of a log, causes first, then warnings, then what is harmless, then the lines nobody knows."""
+    found = _explained(options.file, options.engine_version)
+    if options.json:
+        print(json.dumps(as_json(found), indent=2, ensure_ascii=False))
+    else:
+        print("\n".join(_lines(found)))
+    return EXIT_OK if found.causes else EXIT_REGRESSION
+
+
+def as_json(found: Explanation) -> dict[str, object]:
+    """Return an explanation as `--json` prints it."""
+    fields = ("id", "title", "cause", "advice", "where", "node", "operator", "versions", "harmless")
+    return {
+        "findings": [{name: getattr(each, name) for name in fields} for each in found.findings],
+        "unknown": list(found.unknown),
+    }
+
+
+def _explained(name: str, version: str) -> Explanation:
+    if version and not version.replace(".", "").isdigit():
+        raise HandledError(f"--engine-version {version!r} is no version; write it as 8.6.1")
+    if name == "-":
+        return explain(_read(sys.stdin.buffer), version)
+    try:
+        check_file(Path(name), MOST_BYTES)
+        with Path(name).open("rb") as file:
+            return explain(_read(file), version)
+    except OSError as error:
+        raise HandledError(
+            f"{name}: {error.strerror or error}; give a log, or - for what comes in by a pipe"
+        ) from error
+
+
+def _read(file: BinaryIO) -> Iterator[str]:
+    """Yield the lines of a file, each to a bounded length."""
+    read = 0
+    whole = True
+    while chunk := file.readline(_LONGEST_LINE):
+        read += len(chunk)
+        if read > MOST_BYTES:
+            raise HandledError(
+                f"more than {MOST_BYTES >> 20} MiB came in; give the end of the log, by `tail -c 100M`"
+            )
+        if whole:
+            yield from chunk.decode("utf-8", "replace").rstrip("\r\n").split("\r")
+        whole = chunk.endswith(b"\n")
+
+
+def _lines(found: Explanation) -> Iterator[str]:
+    width = min(max(shutil.get_terminal_size().columns, _NARROWEST), _WIDEST)
+    if found.version:
+        yield f"TensorRT {found.version}, as the log says"
+    for number, each in enumerate(found.findings):
+        if number:
+            yield ""
+        yield from _told(each, found.version, width)
+    if found.unknown:
+        yield from (
+            ("", "not known here:")
+            if found.findings
+            else ("nothing known in it; the lines that may matter:",)
+        )
+        yield from (f"  {clip(' '.join(line.split()), _QUOTED)}" for line in found.unknown)
+    elif not found.findings:
+        yield "nothing known in it"
+
+
+def _told(each: Finding, version: str, width: int) -> Iterator[str]:
+    yield f"{_KINDS[each.kind]}{each.title} ({each.id})"
+    more = f", and {each.others} more like it" if each.others else ""
+    yield f"  line {each.where}{more}: {clip(' '.join(each.message.split()), _QUOTED)}"
+    yield from _wrapped("means", each.cause, width)
+    if place := _place(each):
+        yield from _wrapped("where", place, width)
+    for part in each.parts:
+        yield f"             {clip(part.name, 200)}{f'  ({part.how})' if part.how else ''}"
+    if each.versions:
+        yield from _wrapped("versions", each.versions, width)
+    yield from _wrapped("do", each.advice, width)
+    if each.harmless_where:
+        yield from _wrapped("harmless?", each.harmless_where, width)
+    if shown := shown_by(each, version):
+        yield from _wrapped("shown by", f"{shown}; see `trt-compat list {shown}`", width)
+    for link in each.links:
+        yield f"  see        {link}"
+
+
+def _place(each: Finding) -> str:
+    if each.operator in (INPUT, MODEL):
+        return f"{each.operator} {each.node}".strip()
+    node = (
+        f"the layer {clip(each.node, 200)}, whose parts are"
+        if each.parts
+        else each.node and f"node {each.node}"
+    )
+    return ", ".join(filter(None, (each.operator and f"operator {each.operator}", node)))
+
+
+def _wrapped(label: str, text: str, width: int) -> list[str]:
+    return textwrap.wrap(
+        text,
+        width,
+        initial_indent=f"  {label:<10} ",
+        subsequent_indent=" " * 13,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def shown_by(each: Finding, version: str = "") -> str:
+    """Return the variant of a case that fails so, for the finding's own operator and version; "" for none."""
+    if each.harmless:
+        return ""
+    tried = 0
+    for case in load_cases(shipped("cases")):
+        for variant in case:
+            claims = [claim for claim in variant.expectations if claim.signature == each.id]
+            if not any(fits(claim.versions, version) for claim in claims):
+                continue
+            tried += 1
+            if tried > _MOST_MODELS:
+                return ""
+            if not each.operator or each.operator in _operators(variant):
+                return f"{case.name}.{variant.name}"
+    return ""
+
+
+def _operators(variant: Variant) -> set[str]:
+    import onnx  # noqa: PLC0415  (half a second that most findings do without)
+
+    return {node.op_type for node in onnx.load_model_from_string(variant.model_bytes()).graph.node}

@@ -1,0 +1,291 @@
+# ruff: noqa: E501  (patterns and texts stand on one line)
+"""What a log says: every known cause in it, then warnings and what is harmless, then the lines that nobody knows.
+
+harness/report/page/static/explain.js gives the same answers in the page.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.judge.diagnosis import Hit, Signature, diagnosis_of, hits, load_signatures, searched
+from harness.judge.logs import Said, read_log
+from harness.judge.place import INPUT, MODEL
+from harness.text import clip
+
+if TYPE_CHECKING:
+    from harness.judge.diagnosis import Texts
+
+#: Where a log names the version of TensorRT: in words, in trtexec's banner, or as the number of a library.
+VERSION = re.compile(
+    r"TensorRT(?:[ -](?:for[ -])?RTX)?(?: [Vv]ersion)?[ :=-]{1,3}v?(?P<said>\d{1,2}\.\d{1,3}(?:\.\d{1,3}){0,2})"
+    r"|\[TensorRT v(?P<banner>\d{4,6})\]"
+    r"|libnvinfer\w{0,40}\.so\.(?P<library>\d{1,2}\.\d{1,2}\.\d{1,2})",
+    re.ASCII,
+)
+#: A line without a severity that looks like an error all the same.
+SEVERE = re.compile(
+    r"\b[Ee]rror\b|\bERROR\b|[a-z]Error\b|[Ee]xception\b|\bfailed\b|\bFAILED\b|\b[Aa]ssertion\b|undefined (?:symbol|reference)"
+    r"|cannot open shared|\bcore dumped\b|[Ss]egmentation fault",
+    re.ASCII,
+)
+#: A line that says where a message belongs, and nothing else.
+CONTEXT = re.compile(
+    r"\A[\w./]*:?\d*:? ?(?:While parsing node number \d+ \[[^\n]*:|--- (?:Begin|End) node ---[\s\S]*|Traceback \(most recent call last\):)\s*\Z",
+    re.ASCII,
+)
+_COMPARISON = re.compile(r"(?P<how>[<>=]{1,2})(?P<version>[\d.]+)", re.ASCII)
+_MOST_OTHERS, MOST_UNKNOWN, _MOST_SAME = 1000, 40, 12
+_LAST = 300
+
+
+@dataclass(frozen=True)
+class Part:
+    """A node in the name of a fused layer, and how it comes to be there."""
+
+    name: str
+    how: str = ""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A known text in a log, in the words of its signature; `where` is the line, `others` count further lines of it.
+
+    `kind` is "failure", "warning" or "harmless". `parts` are the nodes of the layer that is named, where it is a fused one.
+    """
+
+    id: str
+    title: str
+    cause: str
+    advice: str
+    where: int
+    node: str
+    operator: str
+    versions: str
+    kind: str
+    message: str
+    harmless_where: str = ""
+    links: tuple[str, ...] = ()
+    others: int = 0
+    parts: tuple[Part, ...] = ()
+
+    @property
+    def harmless(self) -> bool:
+        """Tell whether it is no failure, and no cause of one."""
+        return self.kind != "failure"
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What is known of a log, causes first, and the lines that look severe and that no signature knows."""
+
+    findings: tuple[Finding, ...]
+    unknown: tuple[str, ...]
+    version: str = ""
+
+    @property
+    def causes(self) -> tuple[Finding, ...]:
+        """Return the findings that are failures."""
+        return tuple(each for each in self.findings if not each.harmless)
+
+
+def explain(log: str | Iterable[str], version: str = "") -> Explanation:
+    """Return what a log, or a line of one, says; `version` is TensorRT's, where the log does not name it."""
+    said = read_log(re.split(r"\r\n|\n|\r", log) if isinstance(log, str) else log)
+    texts = searched(said.outcome, missing=said.missing, order=said.order)
+    version = version or version_in(text for _, text in said.order)
+    found, told = _found(said, texts, version)
+    return Explanation(tuple(found), _unknown(said, told, found=bool(found)), version)
+
+
+def version_in(texts: Iterable[str]) -> str:
+    """Return the version of TensorRT that the first of the texts names, "" for none."""
+    for text in texts:
+        match = VERSION.search(text)
+        if match and match["banner"]:
+            digits = match["banner"]
+            # 8601 is 8.6.1, 100300 is 10.3.0.
+            cuts = (1, 2) if len(digits) == len("8601") else (-4, -2)
+            return ".".join(
+                str(int(part)) for part in (digits[: cuts[0]], digits[cuts[0] : cuts[1]], digits[cuts[1] :])
+            )
+        if match:
+            return match["said"] or match["library"]
+    return ""
+
+
+def fits(versions: str, version: str) -> bool:
+    """Tell whether a version is one of `versions`, comparisons joined by commas; one that is not known is."""
+    own = _numbers(version)
+    for how, bound in _COMPARISON.findall(versions) if version else ():
+        other = _numbers(bound)
+        cut = own[: len(other)]
+        if not {">=": cut >= other, "<": cut < other, "<=": cut <= other, ">": cut > other}.get(
+            how, cut == other
+        ):
+            return False
+    return True
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".") if part.isdigit())
+
+
+def kind(signature: Signature) -> str:
+    """Return whether a signature is a failure, a warning or harmless."""
+    return "harmless" if signature.innocent else "warning" if signature.note else "failure"
+
+
+def kind_order(signature: Signature) -> int:
+    """Order signatures as they are told: failures, warnings, then what is harmless."""
+    return ("failure", "warning", "harmless").index(kind(signature))
+
+
+def _found(said: Said, texts: Texts, version: str) -> tuple[list[Finding], set[str]]:
+    """Return a finding for each signature, and for each name; a text that an earlier one explains is not told again."""
+    found: list[Finding] = []
+    explained: set[str] = set()
+    told: set[str] = set()
+    for signature in sorted(load_signatures(), key=kind_order):
+        phase = said.outcome.failed_phase
+        if (signature.phases and not signature.innocent and phase not in signature.phases) or not fits(
+            signature.versions, version
+        ):
+            continue
+        # A finding for each name that is missing, one for all else that a signature knows.
+        first: dict[str, list[Hit]] = {}
+        own: set[str] = set()
+        for hit in hits(signature, texts):
+            told.update((hit.text, hit.message))
+            if (
+                explained.isdisjoint((hit.text, hit.message))
+                and hit.message not in own
+                and len(own) < _MOST_OTHERS
+            ):
+                own.add(hit.message)
+                first.setdefault(hit.groups.get("name", "") if hit.where == "names" else "", []).append(hit)
+        found += [_finding(said, signature, every) for every in list(first.values())[:_MOST_SAME]]
+        for hit in (hit for every in first.values() for hit in every):
+            explained.update((hit.text, hit.message, *hit.text.split("\n"), *hit.message.split("\n")))
+    return found, told
+
+
+def _finding(said: Said, signature: Signature, every: list[Hit]) -> Finding:
+    hit = every[0]
+    made = diagnosis_of(signature, hit, said.outcome)
+    reason = hit.groups.get("reason", "")
+    last = (
+        f" The engine's last word: {clip(' '.join(reason.split()), _LAST)}"
+        if reason and "{reason}" not in signature.cause
+        else ""
+    )
+    return Finding(
+        signature.id,
+        made.title,
+        made.cause + last,
+        made.advice,
+        line_of(said, hit.message),
+        made.node,
+        made.operator,
+        _versions(signature, hit),
+        kind(signature),
+        hit.message.strip(),
+        made.harmless,
+        signature.links,
+        len({one.message for one in every}) - 1,
+        taken_apart(made.node) if made.operator not in (INPUT, MODEL) else (),
+    )
+
+
+def _versions(signature: Signature, hit: Hit) -> str:
+    if hit.where == "names":
+        return f">={hit.groups['since']}" if signature.id != "name-not-yet" else f"<{hit.groups['since']}"
+    reported = dict.fromkeys(each.versions for each in signature.reported)
+    return signature.versions or " or ".join(reported)
+
+
+def line_of(said: Said, text: str) -> int:
+    """Return the line on which a text begins; 0 where it stands on none as it is."""
+    text = text.strip()
+    return said.at.get(text) or next((line for whole, line in said.at.items() if text in whole), 0)
+
+
+def _unknown(said: Said, told: set[str], *, found: bool) -> tuple[str, ...]:
+    """Return the severe lines that no signature knows; where nothing is known at all, every line that may be one."""
+    severe = [
+        text
+        for severity, text in said.order
+        if (severity in ("ERROR", "INTERNAL_ERROR") or (not severity and SEVERE.search(text)))
+        and not CONTEXT.search(text)
+    ]
+    severe += [
+        each.text for each in said.outcome.parser_errors if not any(each.text in text for text in severe)
+    ]
+    if not (found or severe):
+        severe = [text for severity, text in said.order if severity != "VERBOSE"]
+    known = [text.strip() for text in told if text.strip()]
+    left = [
+        text.strip()
+        for text in dict.fromkeys(severe)
+        if not any(one in text or text.strip() in one for one in known)
+    ]
+    return tuple(dict.fromkeys(left))[:MOST_UNKNOWN]
+
+
+# ---- the name of a fused layer
+
+REGION = re.compile(r"\A\{ForeignNode\[(?P<ends>[\s\S]*)\]\}\Z", re.ASCII)
+POINTWISE = re.compile(r"\APWN\((?P<inside>[\s\S]*)\)\Z", re.ASCII)
+COPY = re.compile(r"\AReformatting CopyNode for (?:Input|Output) Tensor \d+ to ", re.ASCII)
+#: What the form of a name says of a node.
+FORMS = (
+    (re.compile(r"\Anode_of_", re.ASCII), "a node without a name, called by its first output"),
+    (re.compile(r"\A__my|_myl\d", re.ASCII), "a name that the graph compiler made; no node has it"),
+    (re.compile(r"\A\(Unnamed Layer", re.ASCII), "a layer of the parser's own; no node has this name"),
+    (re.compile(r"QuantizeLinear|_quantize|_quantized\Z", re.ASCII), "quantises, or is quantised"),
+)
+_MOST_PARTS, _LONGEST_NAME, _DEEPEST = 40, 3000, 20
+
+
+def taken_apart(name: str) -> tuple[Part, ...]:
+    """Return the nodes in the name of a fused layer; none where it is that of a node."""
+    parts = _parts(name[:_LONGEST_NAME], "", 0) if name else ()
+    return parts if len(parts) > 1 or any(part.how for part in parts) else ()
+
+
+def _parts(name: str, how: str, depth: int) -> tuple[Part, ...]:
+    text = COPY.sub("", name.strip())
+    region = REGION.search(text)
+    if region and depth < _DEEPEST:
+        ends = _split(region["ends"].replace("...", " ... ", 1), (" ... ",))
+        if len(ends) > 1:
+            last = _parts("".join(ends[1:]), "and ends here; all between is in it", depth + 1)
+            return (*_parts(ends[0], "the region begins here", depth + 1), *last)[:_MOST_PARTS]
+        if ends:
+            return _parts(ends[0], "the region", depth + 1)
+    merged = _split(text, (" + ", " || "))
+    if len(merged) > 1 and depth < _DEEPEST:
+        return tuple(part for one in merged for part in _parts(one, how, depth + 1))[:_MOST_PARTS]
+    pointwise = POINTWISE.search(text)
+    if pointwise and depth < _DEEPEST:
+        inside = _split(pointwise["inside"], (", ",))
+        return tuple(part for one in inside for part in _parts(one, "pointwise, merged", depth + 1))[
+            :_MOST_PARTS
+        ]
+    form = next((said for pattern, said in FORMS if pattern.search(text)), "")
+    return (Part(text, "; ".join(filter(None, (how, form)))),)
+
+
+def _split(text: str, signs: tuple[str, ...]) -> list[str]:
+    """Split a name where a sign stands outside of brackets."""
+    parts, depth, start = [], 0, 0
+    for at, character in enumerate(text):
+        depth += (character in "([{") - (character in ")]}")
+        sign = next((one for one in signs if depth == 0 and text.startswith(one, at)), "")
+        if sign and at >= start:
+            parts.append(text[start:at])
+            start = at + len(sign)
+    return [part.strip() for part in (*parts, text[start:]) if part.strip()]

@@ -1,0 +1,359 @@
+# ruff: noqa: E501, RUF001  (patterns and texts stand on one line)
+"""A pasted log -> a record of the same words: who said what, as the harness keeps it when it runs a cell itself.
+
+harness/report/page/static/explain.js does the same in the page; the patterns here are handed to it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from harness.judge.place import PARSING, REASON
+from harness.record.outcome import Message, Outcome, ParserError
+
+SEVERITIES = {
+    **dict.fromkeys(("V", "D", "VERBOSE", "DEBUG", "TRACE"), "VERBOSE"),
+    **dict.fromkeys(("I", "INFO", "NOTICE"), "INFO"),
+    **dict.fromkeys(("W", "WARN", "WARNING"), "WARNING"),
+    **dict.fromkeys(("E", "C", "X", "!", "ERR", "ERROR", "CRITICAL"), "ERROR"),
+    **dict.fromkeys(("F", "FATAL", "INTERNAL ERROR", "INTERNAL_ERROR"), "INTERNAL_ERROR"),
+}
+_WORD = r"(?P<severity>INTERNAL[ _]ERROR|[A-Za-z!][A-Za-z]{0,9})"
+_BY = r"(?:TRT-LLM|TensorRT-LLM|TensorRT-RTX|T[Rr][Tt]|TensorRT|tensorrt|trtexec|NVINFER LOG|Torch-TensorRT[^\[\]]{0,60})"
+#: What may stand before a message, one after the other, of TensorRT's loggers for C++ and Python, trtexec, Polygraphy, ONNX
+#: Runtime, Triton, DeepStream, ROS, Python's logging, one's own, and whoever quotes a log. A captured word that is no
+#: severity makes no prefix.
+PREFIXES = tuple(
+    re.compile(text, re.ASCII)
+    for text in (
+        r"\A[ \t]*[>*•–-][ \t]+",
+        r"\A[ \t]*\d{1,7}:(?=\[)",
+        r"\A[ \t]*[\w.-]{1,40} +\|(?= )",
+        r"\A[ \t]*(?P<severity>[VIWEF])\d{4} \d\d:\d\d:\d\d\.\d{1,9} +\d+ [^\s\]]{1,80}\] ?",
+        r"\A[ \t]*\d{1,3}:\d\d:\d\d\.\d+ +\d+ +0x\w+ +" + _WORD + r" +\S{1,40} +\S{1,200}(?= )",
+        r"\A[ \t]*\[?(?:\d{1,4}[-/]\d{1,2}[-/]\d{1,4}[-:T, ]{1,3})?\d{1,2}:\d\d:\d\d(?:[.,:]\d{1,9})?Z?,?\w{0,4}(?: +"
+        + _WORD
+        + r"(?=[ \t\]:]))?[ \t]*\]?",
+        r"\A[ \t]*\[(?P<severity>[VIWEF]):onnxruntime:[^\]]{0,200}\]",
+        r"\A[ \t]*\[" + _BY + r"(?:[ :|-]{1,3}" + _WORD + r")?\]:?",
+        r"\A[ \t]*[\[(][ \t]*" + _WORD + r"[ \t]*[\])]:?",
+        r"\A[ \t]*\[\d{6,12}(?:\.\d{1,9})?\]",
+        r"\A[ \t]*\[[A-Za-z_][\w./-]{0,60}-\d{1,4}\](?= )",
+        r"\A[ \t]*" + _WORD + r"[ \t]*:(?:[\w.]{1,40}:)?(?=\s)",
+        r"\A[ \t]*(?:" + _WORD + r"[ \t]+" + _BY + r"|" + _BY + r"[ \t]+[A-Za-z]{4,8}(?=:))[ \t]*:(?=\s)",
+    )
+)
+#: The mark of a quotation alone makes no message of a line.
+_QUOTATION = PREFIXES[0]
+#: Of an entry of this project's own logs: nothing of it is a message of the engine's.
+OWN_ENTRY = re.compile(
+    r"\A\[(?P<kind>stamps|seen|left out|phase|end|missing|parser error|failed|native|harness|inspector|unavailable"
+    r"|agent fault|calibration cache)\] ?",
+    re.ASCII,
+)
+#: How ErrorCode of NvOnnxParser.h numbers them: a log has the number, the parser's list the name.
+CODES = (
+    "SUCCESS",
+    "INTERNAL_ERROR",
+    "MEM_ALLOC_FAILED",
+    "MODEL_DESERIALIZE_FAILED",
+    "INVALID_VALUE",
+    "INVALID_GRAPH",
+    "INVALID_NODE",
+    "UNSUPPORTED_GRAPH",
+    "UNSUPPORTED_NODE",
+    "UNSUPPORTED_NODE_ATTR",
+    "UNSUPPORTED_NODE_INPUT",
+    "UNSUPPORTED_NODE_DATATYPE",
+    "UNSUPPORTED_NODE_DYNAMIC",
+    "UNSUPPORTED_NODE_SHAPE",
+    "REFIT_FAILED",
+)
+REFUSED = re.compile(r"In function \w+:\n?\s*\[(?P<code>\d{1,2})\] (?P<text>[\s\S]*)", re.ASCII)
+LISTED = re.compile(
+    r"\AIn node -?\d+(?: with name: (?P<node>[^\n]*?) and operator: (?P<operator>\S*))? \((?:import(?P<by>[A-Z]\w*)|\w+)\): "
+    r"(?P<code>[A-Z_]+): (?P<text>[\s\S]*)",
+    re.ASCII,
+)
+REFUSAL = re.compile(
+    r"\A(?P<operator>[A-Z]\w{0,60}): (?P<code>[A-Z]+(?:_[A-Z]+)+): (?P<text>[\s\S]*)", re.ASCII
+)
+NODE_NAME = re.compile(r"(?:\A|\n)(?:Node name: (?P<plain>[^\n]+)|name: \"(?P<quoted>[^\"]*)\")", re.ASCII)
+#: How Python, a C++ compiler, a linker and a command line say that a version lacks a name. A name that is merely
+#: mentioned is not missing. `alone` is asked about: it stands on its line and nothing else does.
+LACKING = tuple(
+    re.compile(text, re.ASCII)
+    for text in (
+        r"(?:type object |module )?['‘`](?P<owner>[\w.]{1,120})['’`](?: object)? has no attribute ['‘`](?P<name>\w{1,80})",
+        r"['‘`](?P<name>\w{1,80})['’`] is not a member of ['‘`](?:class |struct |enum class )?(?P<owner>[\w:]{1,120})['’`]",
+        r"['‘`](?:const )?(?:class |struct )?(?P<owner>[\w:]{1,120})(?: const)?['’`] has no member named ['‘`](?P<name>\w{1,80})",
+        r"no member named ['‘`](?P<name>\w{1,80})['’`] in (?:namespace )?['‘`](?P<owner>[\w:]{1,120})",
+        r"['‘`\"](?P<name>\w{1,80})['’`\"]: is not a member of ['‘`\"](?P<owner>[\w:]{1,120})",
+        r"['‘`](?P<name>\w{1,80})['’`] (?:was not declared in this scope|does not name a type|has not been declared)",
+        r"cannot import name ['‘`](?P<name>\w{1,80})['’`] from ['‘`](?P<owner>[\w.]{1,120})",
+        r"\b(?P<owner>\w{1,80})\.__init__\(\) got an unexpected keyword argument ['‘`](?P<name>\w{1,80})",
+        r"(?:[Uu]nknown option|[Uu]nrecognized (?:arguments?|option)|[Nn]o such option)s?: *(?P<option>--\w{1,60})",
+    )
+)
+ALONE = re.compile(
+    r"\A\s*(?:(?:tensorrt|trt)\.(?P<member>\w[\w.]{0,80})|(?P<name>[A-Z]\w{0,60}\.\w{1,60}|I[A-Z]\w{0,60}))\s*\Z",
+    re.ASCII,
+)
+#: A message goes on where it announces more, and where the next line is set in or says what was announced.
+ANNOUNCES = re.compile(
+    r"(?::|--- Begin node ---|\(|shape inference of|due to exception \[[^\]\n]{0,200}\])\s*\Z", re.ASCII
+)
+ASKS = re.compile(
+    r"(?:In function \w+:|shape inference of|Error is:|due to exception \[[^\]\n]{0,200}\])\s*\Z", re.ASCII
+)
+FOLLOWS = re.compile(r"\A(?:\s|\[\d{1,2}\] |Error is:)", re.ASCII)
+_BEGIN = "Begin node ---"
+CALIBRATES = re.compile(r"[Cc]alibrat", re.ASCII)
+FAILED_PHASE = re.compile(r"\A(?P<phase>\w+) (?:failed|cut short)\Z", re.ASCII)
+QUOTED = re.compile(r"\A\s*(?:\"(?!\").+\"|'(?!').+'|`(?!`).+`),?\s*\Z", re.ASCII)
+_NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\d+", re.ASCII)
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+_MOST_PREFIXES, _MOST_JOINED = 10, 4000
+#: Messages that are kept of a flood, and characters of a line: what a page or a terminal can show is far less.
+MOST_MESSAGES, MOST_FORMS, MOST_ALIKE, LONGEST_LINE = 20_000, 50_000, 50, 20_000
+DROPPED = 2_000
+
+
+@dataclass
+class Said:
+    """All that a log said: the record of it, its names that a version lacks, and the line on which each text begins.
+
+    `order` are its messages as they stand, each once in a row; `loose` are those without a severity, which are tried as
+    the logger's, the parser's and the library's own. `missing` are names with the text that says so.
+    """
+
+    outcome: Outcome
+    missing: tuple[tuple[str, str], ...] = ()
+    order: tuple[tuple[str, str], ...] = ()
+    loose: frozenset[str] = frozenset()
+    at: dict[str, int] = field(default_factory=dict)
+
+
+def prefixed(line: str) -> tuple[str, str, bool]:
+    """Return severity and text of a line, and whether nothing of a logger stands before it."""
+    severity, bare = "", True
+    text = line.strip().rstrip(",")[1:-1] if QUOTED.search(line) else line
+    for _ in range(_MOST_PREFIXES):
+        for prefix in PREFIXES:
+            match = prefix.search(text)
+            word = (match.groupdict().get("severity") or "").upper() if match else ""
+            if match and match.end() and (not word or word in SEVERITIES):
+                break
+        else:
+            break
+        severity = severity or SEVERITIES.get(word, "")
+        bare = bare and prefix is _QUOTATION
+        text = text[match.end() :]
+    return severity, text.lstrip(), bare or not severity
+
+
+def lacked_name(text: str) -> str:
+    """Return the name that a text says is missing, with its owner where it has one: `BuilderFlag.FP16`, or ""."""
+    for pattern in LACKING:
+        match = pattern.search(text)
+        if match:
+            found = match.groupdict()
+            owner = re.split(r"[.:]+", found.get("owner") or "")[-1]
+            name = found.get("option") or re.sub(r"\Ak(?=[A-Z])", "", found["name"])
+            return f"{owner}.{name}" if owner else name
+    return ""
+
+
+class _Reader:
+    """Puts one message after the other where the harness has it."""
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+        self.order: list[tuple[str, str]] = []
+        self.refusals: list[ParserError] = []
+        self.native: list[str] = []
+        self.errors: list[str] = []
+        self.missing: list[tuple[str, str]] = []
+        self.loose: set[str] = set()
+        self.at: dict[str, int] = {}
+        self.phase = self.operator = self.node = ""
+        self._open: tuple[str, str, str, int] | None = None
+        self._forms: dict[str, int] = {}
+        self._quiet: set[str] = set()
+        self._number = 0
+
+    def line(self, line: str) -> None:
+        self._number += 1
+        if not line and self._open is None:
+            return
+        line = _COLOURS.sub("", line)[:LONGEST_LINE]
+        form = _NUMBERS.sub("#", line)
+        if form in self._quiet:
+            self._close()
+            return
+        own = OWN_ENTRY.search(line)
+        if own:
+            severity, text, bare = "", line[own.end() :], False
+        else:
+            severity, text, bare = _of_json(line) or prefixed(line)
+        if bare and self._open and _goes_on(self._open[0], self._open[2], line):
+            kind, was, begun, number = self._open
+            self._open = kind, was, f"{begun}\n{line}", number
+            return
+        self._close()
+        kind = own["kind"] if own else "loose" if bare else "message"
+        self._open = kind, severity, text, self._number
+        if (
+            kind == "message"
+            and severity in ("VERBOSE", "INFO")
+            and len(self._quiet) < MOST_FORMS
+            and not REASON.search(text)
+        ):
+            self._quiet.add(form)
+
+    def _close(self) -> None:
+        if self._open is None:
+            return
+        kind, severity, text, number = self._open
+        self._open = None
+        if not re.search(r"\w", text, re.ASCII):
+            return
+        if kind in ("message", "loose"):
+            self._message("" if kind == "loose" else severity, text, number)
+            return
+        self.at.setdefault(text, number)
+        if kind == "missing":
+            self.missing.append((text.strip(), text))
+        elif kind == "parser error":
+            self.refusals.append(_of_record(text))
+        elif kind == "native":
+            self.native.append(text)
+        elif kind == "failed" or (kind == "end" and not text.startswith("finished")):
+            self.errors.append(re.sub(r"\A\S+ ", "", text) if kind == "end" else text)
+        elif kind == "phase" and (failed := FAILED_PHASE.search(text)):
+            self.phase = failed["phase"]
+
+    def _flood(self, severity: str, text: str) -> bool:
+        """Tell whether a text only repeats others: a verbose log says the same of each of a thousand tactics."""
+        form = _NUMBERS.sub("#", text)
+        many = self._forms.get(form, 0)
+        if many or len(self._forms) < MOST_FORMS:
+            self._forms[form] = many + 1
+        quiet = severity in ("VERBOSE", "INFO") and not REASON.search(text)
+        return many >= (1 if quiet else MOST_ALIKE)
+
+    def _message(self, severity: str, text: str, number: int) -> None:
+        if self._flood(severity, text):
+            return
+        self.at.setdefault(text, number)
+        if len(self.order) >= MOST_MESSAGES:
+            # The cause stands at the end of a log, and the versions at its beginning.
+            middle = slice(MOST_MESSAGES // 2, MOST_MESSAGES // 2 + DROPPED)
+            for _, dropped in self.order[middle]:
+                self.at.pop(dropped, None)
+            del self.order[middle]
+            del self.messages[middle]
+            del self.native[middle]
+        self.order.append((severity, text))
+        if severity != "VERBOSE":
+            self.messages.append(Message(severity or "ERROR", text))
+        if not severity:
+            # It may be the logger's, the parser's or the library's own: it is tried as each.
+            self.messages.append(Message("WARNING", text))
+            self.loose.add(text)
+            self.native.append(text)
+        alone = None if severity else ALONE.search(text)
+        name = lacked_name(text) if severity not in ("VERBOSE", "INFO") else ""
+        name = name or ((alone["member"] or alone["name"]) if alone else "")
+        if name:
+            self.missing.append((name, text))
+        self._refusal(text)
+
+    def _refusal(self, text: str) -> None:
+        parsing = PARSING.search(text)
+        if parsing:
+            self.operator, self.node = parsing["operator"], ""
+        named = NODE_NAME.search(text) if self.operator and _BEGIN in text else None
+        if named:
+            self.node = named["plain"] or named["quoted"] or ""
+        for pattern in (REFUSED, LISTED, REFUSAL):
+            found = pattern.search(text if pattern is REFUSED else text.strip())
+            if not found:
+                continue
+            said = found.groupdict()
+            code = said["code"]
+            if pattern is REFUSED:
+                code = CODES[int(code)] if int(code) < len(CODES) else ""
+                self.refusals.append(ParserError(said["text"], code, self.node, self.operator))
+            else:
+                operator = said["operator"] or said.get("by") or ""
+                self.refusals.append(ParserError(said["text"], code, said.get("node") or "", operator))
+            return
+
+    def end(self) -> Said:
+        self._close()
+        if not self.phase and any(CALIBRATES.search(each.text) for each in self.messages):
+            self.phase = "calibrate"
+        outcome = Outcome(
+            "",
+            "",
+            "",
+            "",
+            "done",
+            failed_phase=self.phase or None,
+            messages=tuple(self.messages),
+            parser_errors=tuple(self.refusals),
+            native_output="\n".join(self.native),
+            error="\n".join(self.errors),
+        )
+        return Said(outcome, tuple(self.missing), tuple(self.order), frozenset(self.loose), self.at)
+
+
+def read_log(lines: Iterable[str]) -> Said:
+    """Return all that the lines of a log say; a flood is read to its end, and its first messages are kept."""
+    reader = _Reader()
+    for line in lines:
+        reader.line(line)
+    return reader.end()
+
+
+def _goes_on(kind: str, text: str, line: str) -> bool:
+    if kind == "loose":
+        # Anything may stand below a line without a head, but for what is announced in so many words.
+        return bool(ASKS.search(text[-300:]) or line.startswith("Error is:"))
+    return bool(
+        FOLLOWS.search(line)
+        or ANNOUNCES.search(text[-300:])
+        or _BEGIN in text[:80]
+        or (len(text) < _MOST_JOINED and text.count("(") > text.count(")"))
+    )
+
+
+def _of_json(line: str) -> tuple[str, str, bool] | None:
+    text = line.strip().rstrip(",")
+    if not (text.startswith("{") and text.endswith("}")):
+        return None
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    said = next(
+        (found[key] for key in ("text", "message", "msg", "log") if isinstance(found.get(key), str)), None
+    )
+    if said is None:
+        return None
+    severity, rest, _ = prefixed(said)
+    severity = SEVERITIES.get(str(found.get("severity") or found.get("level") or "").upper(), severity)
+    return severity, rest, not severity
+
+
+def _of_record(text: str) -> ParserError:
+    def value(name: str) -> str:
+        match = re.search(rf"'{name}': (?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\")", text)
+        said = (match[1] if match[1] is not None else match[2]) if match else ""
+        return re.sub(r"\\(.)", lambda one: "\n" if one[1] == "n" else one[1], said)
+
+    return ParserError(value("text"), value("code"), value("node"), value("operator"))

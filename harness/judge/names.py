@@ -1,0 +1,155 @@
+# ruff: noqa: E501  (patterns and texts stand on one line)
+"""Names that a version lacks: of TensorRT's interface by names.yaml, of ONNX's operators by the parsers' own lists."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import onnx
+
+from harness.document import Document, Form, Problem, checked
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+NAMES = Path(__file__).with_name("names.yaml")
+FORM = Form(Path(__file__).with_name("names.schema.json"))
+#: Whose members the table is about: another program's class may have a member of the same name.
+OWNER = re.compile(
+    r"\A(?:tensorrt\w*|trt|nvinfer1|I[A-Z]\w+|(?:Onnx|Caffe|Uff)Parser\w*|Builder\w*|Runtime|Refitter|Logger|DataType|TacticSource|MemoryPoolType"
+    r"|NetworkDefinitionCreationFlag|QuantizationFlag|CalibrationAlgoType|HardwareCompatibilityLevel|PreviewFeature)\Z",
+    re.ASCII,
+)
+#: Names that say nothing without their owner.
+#: Signatures that are of all that one change took away.
+_TOLD_TOGETHER = frozenset({"implicit-int8-removed", "weak-typing-removed"})
+GENERIC = frozenset({"destroy", "enqueue", "execute"})
+_GUIDE = "https://docs.nvidia.com/deeplearning/tensorrt"
+_GUIDES = {
+    "": "",
+    "python-8x-to-10x": f"{_GUIDE}/11.0.0/api/migration/tensorrt-8x-to-10x-python-api.html",
+    "python-10x-to-11x": f"{_GUIDE}/11.4.0/api/migration/tensorrt-10x-to-11x-python-api-reference.html",
+    "cpp-10x-to-11x": f"{_GUIDE}/11.4.0/api/migration/tensorrt-10x-to-11x-c-api-reference.html",
+    "trtexec-10x-to-11x": f"{_GUIDE}/11.4.0/api/migration/tensorrt-10x-to-11x-trtexec.html",
+}
+
+
+class Replaced(NamedTuple):
+    """A call or option that is gone, the one in its place, and where NVIDIA says so."""
+
+    old: str
+    new: str
+    url: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """Names that went, or came, with one version; `url` is NVIDIA's page on them, "" where none is known."""
+
+    names: tuple[str, ...]
+    signature: str
+    since: str
+    now: str
+    url: str
+
+
+@lru_cache
+def load_names(path: Path = NAMES) -> tuple[Row, ...]:
+    """Return the rows in the file's order; raises HandledError with file, line and field for one that is not valid."""
+    return tuple(
+        Row(
+            tuple(each["names"]),
+            each["signature"],
+            each["since"],
+            each["now"],
+            _GUIDES[each.get("guide", "")],
+        )
+        for each in checked(path, FORM, _twice).data
+    )
+
+
+@lru_cache
+def by_name() -> Mapping[str, Row]:
+    """Return the row of each name."""
+    return {name: row for row in load_names() for name in row.names}
+
+
+@lru_cache
+def replaced() -> dict[str, tuple[Replaced, ...]]:
+    """Return, by the signature of the failure that they end in, the names that went with one version."""
+    found: dict[str, tuple[Replaced, ...]] = {}
+    for row in load_names():
+        if row.signature in _TOLD_TOGETHER:
+            told = (Replaced(name, row.now, row.url) for name in row.names)
+            found[row.signature] = (*found.get(row.signature, ()), *told)
+    return found
+
+
+def named(name: str) -> Row | None:
+    """Return what is known of a name, which may have its owner before it; None for none, or another program's."""
+    owner, _, bare = name.rpartition(".")
+    found = by_name().get(name) if name not in GENERIC else None
+    if found is None and (OWNER.search(owner) if owner else bare not in GENERIC):
+        found = by_name().get(bare)
+    return found
+
+
+#: The first TensorRT whose parser reads an operator, as the lists docs/operators.md of onnx-tensorrt from 8.5 to 10.15 say;
+#: one that is in none of them has "". Others of an opset up to 17 are read from 8.5 or before.
+READ_SINCE = {
+    name: since
+    for since, names in {
+        "8.6": "GroupNormalization HardSwish IsInf LayerNormalization Mod OneHot",
+        "9.2": "CastLike Hardmax",
+        "10.0": "Gelu Mish",
+        "10.1": "DeformConv",
+        "10.14": "Attention",
+        "10.15": "BlackmanWindow HammingWindow HannWindow RMSNormalization RotaryEmbedding STFT TensorScatter",
+        "": "AffineGrid Bernoulli BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor CenterCropPad Col2Im Compress DFT Det "
+        "MaxRoiPool MaxUnpool MelWeightMatrix Multinomial Unique",
+    }.items()
+    for name in names.split()
+}
+_LISTED_OPSET, _LOWEST_OPSET = 17, 9
+
+
+@lru_cache
+def operators() -> Mapping[str, int]:
+    """Return the operators that ONNX itself has or had, each with the first opset that has it."""
+    found: dict[str, int] = {}
+    for each in onnx.defs.get_all_schemas_with_history():
+        if not each.domain:
+            found[each.name] = min(each.since_version, found.get(each.name, each.since_version))
+    return dict(sorted(found.items()))
+
+
+def read_since(operator: str) -> dict[str, str]:
+    """Return in words from which TensorRT on an operator of ONNX is read, and the opset that does without; {} for others."""
+    opset = operators().get(operator)
+    if opset is None:
+        return {}
+    since = READ_SINCE.get(operator, "" if opset > _LISTED_OPSET else "8.5 or before it")
+    lower = (
+        f" Or export at opset {opset - 1} or lower, which has no {operator}." if opset > _LOWEST_OPSET else ""
+    )
+    return {
+        "first": f"from {since}{' on' if since[-1].isdigit() else ''}"
+        if since
+        else "in no version that is known here",
+        "lower": lower,
+    }
+
+
+def _twice(document: Document) -> Iterator[Problem]:
+    lines: dict[str, int] = {}
+    for number, row in enumerate(document.data):
+        for at, name in enumerate(row["names"]):
+            place = (number, "names", at)
+            line = document.line(place)
+            first = lines.setdefault(name, line)
+            if first != line or row["names"].index(name) != at:
+                yield Problem(line, place, f"{name!r} stands on line {first} too; delete one")

@@ -1,0 +1,132 @@
+# ruff: noqa: E501  (patterns and texts stand on one line)
+"""The table of names that are gone or not there yet, and the operators with the version that reads them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.errors import HandledError
+from harness.judge.diagnosis import load_signatures
+from harness.judge.findings import explain
+from harness.judge.logs import lacked_name
+from harness.judge.names import Replaced, by_name, load_names, named, read_since, replaced
+
+pytestmark = pytest.mark.unit
+
+CAPABILITIES = Path(__file__).parents[2] / "docs" / "capabilities.md"
+CALLS = [call for calls in replaced().values() for call in calls]
+
+
+def columns(name: str) -> dict[str, str]:
+    """Return which versions have a name, as the page says that is written from their bindings."""
+    lines = [line for line in CAPABILITIES.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
+    heads = [cell.strip() for cell in lines[-1].split("|")]
+    for line in lines:
+        cells = [cell.strip() for cell in line.split("|")]
+        if cells[1] == "name":
+            heads = cells
+        if cells[1] == f"`{name}`":
+            return dict(zip(heads[2:], cells[2:], strict=True))
+    return {}
+
+
+def test_every_table_is_that_of_a_signature() -> None:
+    assert {row.signature for row in load_names()} <= {signature.id for signature in load_signatures()}
+
+
+@pytest.mark.parametrize("call", CALLS, ids=lambda call: call.old)
+def test_every_line_has_its_place_in_nvidias_guide(call: Replaced) -> None:
+    assert call.url.startswith("https://docs.nvidia.com/deeplearning/tensorrt/11.")
+    assert call.old
+    assert call.new
+
+
+def test_what_the_bindings_show_is_gone_in_11_and_was_there_in_10() -> None:
+    """Of the names that the adapter asks for; NVIDIA's guide alone speaks of the others."""
+    shown = {call.old: columns(call.old) for call in CALLS}
+    told = {name: found for name, found in shown.items() if found}
+    assert len(told) >= 5
+    for name, found in told.items():
+        assert [found[version] for version in ("11.0", "11.2", "11.4")] == ["-"] * 3, name
+        assert found["10.16"] == "yes", name
+
+
+def test_a_name_is_told_where_it_is_missing_and_not_where_it_is_mentioned() -> None:
+    """In the words of Python, of compilers and of trtexec."""
+    for name, row in by_name().items():
+        owner, _, bare = name.rpartition(".")
+        owner = owner or "IBuilder"
+        complaints = (
+            f"AttributeError: '{owner}' object has no attribute '{bare}'",
+            f"main.cpp:1:2: error: 'class nvinfer1::{owner}' has no member named '{bare}'",
+            f"main.cpp:1:2: error: '{bare}' is not a member of 'nvinfer1::{owner}'",
+        )
+        for text in [f"Unknown option: {name} 1"] if bare.startswith("--") else complaints:
+            expected = by_name().get(f"{owner}.{bare}", row)
+            assert named(lacked_name(text)) == expected, text
+        for text in (
+            f"DeprecationWarning: use another call than {bare}.",
+            f"config.{bare.strip('-')} = 1 << 30",
+        ):
+            assert lacked_name(text) == "", text
+
+
+def test_a_mention_is_no_cause() -> None:
+    """Neither as an engine's advice, nor in a warning, nor in a line of source."""
+    text = """onnx_to_tensorrt.py:148: DeprecationWarning: Use set_memory_pool_limit instead.
+  config.max_workspace_size = 1 << 30
+[TRT] [W] Try decreasing the workspace size with IBuilderConfig::setMaxWorkspaceSize()."""
+    assert explain(text).causes == ()
+    assert explain("[TRT] [W] context.execute_async_v2 was deprecated in 8.5").causes == ()
+
+
+def test_another_programs_name_is_none_of_these() -> None:
+    assert named("torch.int4") is None
+    assert named("NoneType.execute_async_v2") is None
+    assert named("destroy") is None
+    assert named("IRuntime.destroy") is not None
+    assert explain("AttributeError: module 'torch' has no attribute 'fp4'").causes == ()
+
+
+def test_one_message_may_lack_several_names() -> None:
+    lines = (
+        "a.cpp:1:1: error: 'kFP16' is not a member of 'nvinfer1::BuilderFlag'",
+        "a.cpp:2:1: error: 'class nvinfer1::IBuilder' has no member named 'platformHasFastFp16'",
+        "a.cpp:3:1: error: 'class nvinfer1::IOptimizationProfile' has no member named 'setShapeValues'; did you mean 'x'?",
+        "a.cpp:4:1: error: no matching function for call to 'nobody()'",
+    )
+    found = explain("\n".join(lines))
+    assert [(each.id, each.where) for each in found.causes] == [
+        ("weak-typing-removed", 1),
+        ("name-gone", 2),
+        ("name-gone", 3),
+    ]
+    assert found.unknown == (lines[3],)
+
+
+@pytest.mark.parametrize(
+    ("operator", "first", "lower"),
+    [
+        ("LayerNormalization", "from 8.6 on", "opset 16"),
+        ("Mish", "from 10.0 on", "opset 17"),
+        ("Conv", "from 8.5 or before it", ""),
+        ("Det", "in no version that is known here", "opset 10"),
+        ("NobodysOwn", None, ""),
+    ],
+)
+def test_an_operator_is_told_with_the_version_that_reads_it(
+    operator: str, first: str | None, lower: str
+) -> None:
+    said = read_since(operator)
+    assert said.get("first") == first
+    assert lower in said.get("lower", "")
+
+
+def test_a_name_given_twice_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "names.yaml"
+    row = "- names: [a, {0}]\n  signature: name-gone\n  since: '8.0'\n  now: b\n"
+    file.write_text(row.format("b") + row.format("c"))
+    with pytest.raises(HandledError, match=r"names\.yaml:5: \[1\]\.names\[0\]: 'a' stands on line 1 too"):
+        load_names(file)
