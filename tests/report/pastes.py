@@ -72,7 +72,7 @@ NOTHING = [
     "nvidia-smi has failed because it couldn't communicate with the NVIDIA driver.",
     "[E] [TRT] Using fastest implementation instead.",
     "RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB",
-    "AttributeError: 'NoneType' object has no attribute 'serialize'",
+    "AttributeError: 'NoneType' object has no attribute 'shape'",
     '{"not": "a log"}',
     "[TRT] [V] Tactic: 0x0000000000000003 Time: 0.0123",
     "Lorem ipsum dolor sit amet, consectetur adipiscing elit.\n\n\t\t",

@@ -37,21 +37,8 @@ interface PageData {
 interface Behind { evidence: (Chunk & { rows: number[] })[]; models: Chunk }
 
 // What pasted text is recognised by, and what was said in it, by place.
-interface SignatureOf<P> { id: string; patterns: [where: string, pattern: P][]; generic: boolean; note: boolean; innocent: boolean; standard_op: boolean; phases: string[]; operator: string }
-type Signature = SignatureOf<RegExp>;
-interface PackedKnown { signatures: SignatureOf<string>[]; finders: { [name: string]: string }; operators: string[] }
-interface Known { signatures: Signature[]; finders: { [name: string]: RegExp }; operators: Set<string> }
-interface ParserError { text: string; code: string; operator: string; node: string }
-interface Said {
-  messages: [severity: string, text: string][]; parserErrors: ParserError[]; native: string; errors: string[]; missing: string[];
-  failedPhase: string; verbose: string[]; loose: string[]; at: Map<string, number>;
-}
-interface ErrorPlace { operator: string; node: string }
-interface Hit { where: string; text: string; groups: { [name: string]: string } }
-interface Found extends ErrorPlace { id: string; message: string; groups: { [name: string]: string }; others?: string[] }
 interface CalledBy { pattern: string; said: string; columns: number[] }
 interface Called extends CalledBy { words: RegExp }
-interface Part { name: string; what: string }
 
 interface StepLine { kind: string; row: number; text: string; cause: string; instead: string; sure: string; seen: string; signature: string; guessed: boolean }
 interface PackedLine { kind: string; text: number; cause: number; instead: number; sure: number; seen: number; signature: number; guessed: boolean }

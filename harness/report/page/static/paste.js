@@ -66,9 +66,10 @@ const reportTold = (unknown, version) => {
   return [make("p", {}, "If it is of a failure, copy this report, look through it", where, "."), make("pre", {}, report), copying("Copy the report", () => report)];
 };
 /** @type {(known: any, explanation: any, text: string) => Content[]} */
-const unknownTold = (known, { findings, unknown, version }, text) => {
+const unknownTold = (known, { findings, unknown: severe, version }, text) => {
+  const unknown = severe.length || findings.length ? severe : [text.trim()];
   const causes = findings.some((/** @type {any} */ { kind }) => kind === "failure");
-  if (!unknown.length) return causes ? [] : [make("p", {}, findings.length ? "All of this text is known, and nothing in it is a failure. Where a build fails, another line says so: paste the whole log." : "No line of it looks like an error."), wordsTold(text)];
+  if (!unknown.length) return causes ? [] : [make("p", {}, "All of this text is known, and nothing in it is a failure. Where a build fails, another line says so: paste the whole log."), wordsTold(text)];
   const parts = findings.length ? [] : nameTold(known, text);
   if (parts.length) return [make("div", { class: "found harmless" }, make("h3", {}, "The name of a layer"), make("p", {}, "It says nothing of a failure: paste the line that it is from, too."), partsTold(parts), wordsTold(text))];
   const many = unknown.length > 1 ? "s are" : " is";
@@ -76,6 +77,15 @@ const unknownTold = (known, { findings, unknown, version }, text) => {
   const said = causes ? "They may only follow from what stands above, or have a cause of their own. " : findings.length ? "What is known of it says nothing of a failure. " : "No signature knows this text, and none is guessed. ";
   return [make("div", { class: "found unknown" }, make("h3", {}, head), make("p", {}, said), causes ? null : wordsTold(text), reportTold(unknown, version))];
 };
+// What of it is known of the two columns that the reader chose: their cells come before what is seen elsewhere.
+const tellChosen = () => byId("paste-said").querySelectorAll(".chosen").forEach((/** @type {HTMLElement} */ place) => {
+  const own = String(pairNow()) !== String(data.pair.map((id) => number(id, id)));
+  place.replaceChildren(.../** @type {any[]} */ (own ? [...new Set(pairNow())] : []).flatMap((column) => {
+    const found = rows.filter(({ index }) => lookOf(index, column).signature === place.dataset.error);
+    return [make("b", {}, `On ${targets[column].label}, which you compare. `), ...found.slice(0, 6).flatMap(({ index, full }, at) => [at ? ", " : "", cellLink(idOf(index, column), full), ` (${lookOf(index, column).said})`]),
+      found.length ? `${found.length > 6 ? ` and ${found.length - 6} more` : ""}. ` : "Nobody has measured or reported it there. "];
+  }));
+});
 // Who has no error text in hand describes what happens: then rows with these words, and calls that are gone, may help.
 const LONGEST_WORDS = 160;
 /** @type {(text: string) => Content} */

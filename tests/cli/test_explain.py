@@ -1,0 +1,97 @@
+"""`explain`: the findings of a file or a pipe, in words and as JSON, and its exit codes."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import harness
+from harness.cli.main import main
+
+pytestmark = pytest.mark.unit
+
+LOG = """[TensorRT v8601]
+[08/07/2024-09:00:00] [W] [TRT] Missing scale and zero-point for tensor a, expect fall back to non-int8 implementation
+[E] 10: Could not find any implementation for node w + w_q/QuantizeLinear + /a/Conv.
+[E] never seen by anybody
+"""
+FIELDS = ["id", "title", "cause", "advice", "where", "node", "operator", "versions", "harmless"]
+
+
+def asked(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, *options: str) -> tuple[int, str]:
+    file = tmp_path / "build.log"
+    file.write_text(text)
+    code = main(["explain", str(file), *options])
+    return code, capsys.readouterr().out
+
+
+def test_causes_come_first_and_what_nobody_knows_comes_last(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out = asked(tmp_path, capsys, LOG)
+    assert code == 0
+    places = [
+        out.index(word)
+        for word in ("8.6.1", "(no-implementation-qdq)", "line 3", "/a/Conv", "warning: ", "not known")
+    ]
+    assert places == sorted(places)
+    assert out.rstrip().endswith("never seen by anybody")
+
+
+def test_json_has_the_findings_and_the_very_lines_that_are_unknown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out = asked(tmp_path, capsys, LOG, "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert [list(each) for each in found["findings"]] == [FIELDS] * 2
+    assert [(each["id"], each["where"], each["harmless"]) for each in found["findings"]] == [
+        ("no-implementation-qdq", 3, False),
+        ("missing-scale", 2, True),
+    ]
+    assert found["unknown"] == ["never seen by anybody"]
+
+
+@pytest.mark.parametrize("text", ["", "nothing\n", LOG.split("\n")[1]])
+def test_what_holds_no_failure_ends_with_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    assert asked(tmp_path, capsys, text)[0] == 1
+
+
+def test_a_pipe_is_read(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    pipe: Any = io.TextIOWrapper(io.BytesIO(LOG.encode() + b"\xff\xfe\n"))
+    monkeypatch.setattr(sys, "stdin", pipe)
+    assert main(["explain", "-"]) == 0
+    assert "no-implementation-qdq" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "arguments", [["nowhere.log"], ["."], ["/dev/null"], [], ["a", "--engine-version", "new"]]
+)
+def test_a_mistake_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["explain", *arguments]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_the_case_that_shows_it_is_of_the_same_operator(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Another operator's case proves nothing."""
+    line = "[E] getPluginCreator could not find plugin: {} version: 1"
+    assert "shown by   mish." in asked(tmp_path, capsys, line.format("Mish"))[1]
+    assert "shown by" not in asked(tmp_path, capsys, line.format("LayerNormalization"))[1]
+
+
+def test_python_gets_the_same() -> None:
+    found = harness.explain(LOG)
+    assert [each.id for each in found.causes] == ["no-implementation-qdq"]
+    assert found.version == "8.6.1"
