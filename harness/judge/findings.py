@@ -165,7 +165,7 @@ def _found(said: Said, texts: Texts, version: str) -> tuple[list[Finding], set[s
                 and hit.message not in own
                 and len(own) < _MOST_OTHERS
             ):
-                own.add(hit.message)
+                own.update((hit.text, hit.message))
                 first.setdefault(hit.groups.get("name", "") if hit.where == "names" else "", []).append(hit)
         found += [_finding(said, signature, every) for every in list(first.values())[:_MOST_SAME]]
         for hit in (hit for every in first.values() for hit in every):

@@ -362,7 +362,7 @@ const explaining = function* (known, log, version = "") {
       if (!hit) { yield null; continue; }
       told.add(hit.text).add(hit.message);
       if (explained.has(hit.text) || explained.has(hit.message) || own.has(hit.message) || own.size >= MOST_OTHERS) continue;
-      own.add(hit.message);
+      own.add(hit.text).add(hit.message);
       const name = hit.where === "names" ? hit.groups.name || "" : "";
       first.set(name, [...(first.get(name) || []), hit]);
     }
