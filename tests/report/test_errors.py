@@ -42,7 +42,7 @@ def test_every_signature_has_an_entry_with_a_text() -> None:
     assert {each.id for each in entries if not each.texts} == silent
     kinds = [each.kind for each in entries]
     assert kinds == sorted(kinds, key=["failure", "warning", "harmless"].index)
-    assert entries[0].id == "no-implementation"
+    assert entries[0].id == "bindings-removed"
     assert [each.id for each in entries if each.kind == "harmless"] == [
         each.id for each in sorted(load_signatures(), key=lambda each: not each.links) if each.innocent
     ]
@@ -58,7 +58,7 @@ def test_what_was_measured_is_told_with_its_versions_and_its_text() -> None:
         ("conv_silu", "qdq", "rtx14")
     ]
     assert found.summary == "measured on TensorRT for RTX 1.4 and 1.7"
-    assert found.title == "No implementation for a layer with quantised weights, <node>"
+    assert found.title == "No implementation for a layer with quantised weights"
     assert found.reading
     assert not entry("negative-scale").reading
 
