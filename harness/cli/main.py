@@ -127,6 +127,7 @@ VERBS = {
 EXAMPLES = {
     "run": "-k 'mish and not qdq' --target rtx17",
     "check": "model.onnx --from rtx16 --to rtx17 --html out",
+    "explain": "build.log",
     "reduce": "model.onnx --target rtx16 -o small.onnx",
     "bisect": "model.onnx --good rtx17 --bad rtx14",
     "new": "my_block --from small.onnx",
