@@ -134,7 +134,7 @@ EXAMPLES = {
     "show": "'conv_silu[qdq]-rtx17'",
     "share": "'conv_silu[qdq]-rtx17' -o issue.zip",
     "diff": "rtx16 rtx17",
-    "merge": "../gpu-box/reports --check",
+    "merge": "../gpu-box/reports",
     "submit": "--target trt102 --account NAME",
 }
 
