@@ -167,14 +167,14 @@ def shown_by(each: Finding, version: str = "") -> str:
     tried = 0
     for case in load_cases(shipped("cases")):
         for variant in case:
-            claims = [claim for claim in variant.expectations if claim.signature == each.id]
-            if not any(fits(claim.versions, version) for claim in claims):
+            claims = [claim for claim in variant.expectations if claim.signature == each.id and claim.stands]
+            if not any(fits(claim.versions or "", version) for claim in claims):
                 continue
             tried += 1
             if tried > _MOST_MODELS:
                 return ""
             if not each.operator or each.operator in _operators(variant):
-                return f"{case.name}.{variant.name}"
+                return f"{case.name}[{variant.name}]"
     return ""
 
 

@@ -203,7 +203,7 @@ def _finding(said: Said, signature: Signature, every: list[Hit]) -> Finding:
 def _versions(signature: Signature, hit: Hit) -> str:
     if hit.where == "names":
         return f">={hit.groups['since']}" if signature.id != "name-not-yet" else f"<{hit.groups['since']}"
-    reported = dict.fromkeys(each.versions for each in signature.reported)
+    reported = dict.fromkeys(filter(None, (each.versions for each in signature.reported)))
     return signature.versions or " or ".join(reported)
 
 

@@ -91,7 +91,7 @@ def _signature(signature: Signature) -> dict[str, Any]:
         "kind": findings.kind(signature),
         "links": signature.links,
         "versions": signature.versions,
-        "reported": " or ".join(dict.fromkeys(each.versions for each in signature.reported)),
+        "reported": " or ".join(dict.fromkeys(filter(None, (each.versions for each in signature.reported)))),
         "standard_op": signature.standard_op,
         "phases": signature.phases,
         "operator": signature.operator,
