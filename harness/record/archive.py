@@ -1,15 +1,8 @@
-"""Files packed by xz and gzip, and the archive that is sent in: the same files give the same bytes.
-
-Tar, because it keeps names and everybody has a program for it; xz, because logs repeat each other far apart, which the
-32 KB that gzip and zip look back miss. What is read may come from a stranger: of whatever is packed no more than
-`LIMIT` bytes are unpacked, and nothing is written to disk.
-"""
+"""Files packed by xz and gzip, read within bounds: of whatever is packed no more than `LIMIT` bytes are unpacked."""
 
 from __future__ import annotations
 
 import errno
-import io
-import tarfile
 import zlib
 from typing import TYPE_CHECKING
 
@@ -22,7 +15,6 @@ except ImportError:  # Some build Python without liblzma; all but what is packed
     lzma = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 #: Bytes that one packed file may unpack to.
@@ -31,42 +23,6 @@ LIMIT = 256 << 20
 _GZIP = 16 + zlib.MAX_WBITS
 #: Bytes of memory for unpacking: what preset 9 needs, in case another program packed the file with it.
 _MEMORY = 80 << 20
-_BLOCK = 512
-#: The kinds of members that hold what a file does.
-PLAIN_FILES = (tarfile.REGTYPE, tarfile.AREGTYPE)
-
-
-def pack(folder: str, files: Mapping[str, bytes]) -> bytes:
-    """Return the archive of files of a folder, by their names in it: sorted, with no times and no owners."""
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.GNU_FORMAT) as tar:
-        for name, data in sorted(files.items()):
-            member = tarfile.TarInfo(f"{folder}/{name}")
-            member.size = len(data)
-            tar.addfile(member, io.BytesIO(data))
-    return compress(folder, buffer.getvalue())
-
-
-def members(path: Path, data: bytes) -> Iterator[tuple[str, bytes, bytes]]:
-    """Yield name, kind and content; by hand, because a stranger's header has sent `tarfile` round in circles before.
-
-    Raises InfraError where the data is no tar.
-    """
-    at, long_name = 0, None
-    while (head := data[at : at + _BLOCK]) != bytes(_BLOCK):
-        try:
-            member = tarfile.TarInfo.frombuf(head, "utf-8", "strict")
-        except (tarfile.HeaderError, ValueError) as error:
-            raise _damaged(path, f"no member begins at byte {at}: {error}") from error
-        start, end = at + _BLOCK, at + _BLOCK + member.size
-        if not start <= end <= len(data):
-            raise _damaged(path, f"{member.name!r:.100} is cut short")
-        at = start + -(-member.size // _BLOCK) * _BLOCK
-        if member.type == tarfile.GNUTYPE_LONGNAME:
-            long_name = data[start:end].rstrip(b"\0").decode("utf-8", "backslashreplace")
-            continue
-        name, long_name = long_name or member.name, None
-        yield name, member.type, data[start:end]
 
 
 def compress(what: str, data: bytes) -> bytes:
