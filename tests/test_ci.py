@@ -274,8 +274,8 @@ def test_a_night_without_any_result_is_red(tmp_path: Path) -> None:
 def test_a_damaged_part_does_not_cost_the_others_their_report(tmp_path: Path, *, broken: bool) -> None:
     """What can be read of it counts too; the night ends red, and for a regression only where there is one."""
     folder = parts(tmp_path, broken=broken)
-    (folder / "part-rtx14" / "history").mkdir()
-    (folder / "part-rtx14" / "history" / "2026-01-01-r.json").write_text('{"schema": 99}')
+    _, last = sorted((folder / "part-rtx14" / "records").iterdir())
+    last.write_text("damaged\n" + last.read_text())
     (folder / "part-empty").mkdir()
     ran = publish(tmp_path, folder)
     assert ran.code == 0, ran.text

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.cli.common import (
+    EXIT_INFRA,
     EXIT_OK,
     EXIT_REGRESSION,
     EXIT_USAGE,
@@ -44,7 +45,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add what to take in, and whether only to look at it."""
     command.description = (
         "Take in the records, logs and history of other reports folders, and the records and logs of archives that "
-        "`submit` wrote, and write the report anew. Exit code 1 where a cell of the whole regressed and is not flaky."
+        "`submit` wrote, and write the report anew. Exit code 1 where a cell of the whole regressed and is not "
+        "flaky, 3 where a line of a folder is no record."
     )
     command.add_argument(
         "sources",
@@ -77,16 +79,18 @@ def merge(options: argparse.Namespace) -> int:
             why = ", and no record can be made of a results.json" if results_file(folder).is_file() else ""
             raise HandledError(f"{folder}: holds no records{why}; give the --reports folder of another run")
     sent = [(path, _sound(path, account)) for path in archives]
+    others = [Store(folder) for folder in folders]
     with Store(writable(options.reports)) as store:
-        for folder in folders:
-            taken, past = store.absorb(Store(folder)), take_history(options.reports, folder)
+        for folder, other in zip(folders, others, strict=True):
+            taken, past = store.absorb(other), take_history(options.reports, folder)
             print(f"{folder}: {taken} records and {past} runs of the past taken in")
         for path, archive in sent:
             print(f"{path}: {store.absorb(archive)} records taken in, of {_provenance(archive)}")
         suites = _suites(project, options.reports, folders)
         lines = published_lines(project.matrix)
         results = build_report(project.matrix, project.cases, store, options.reports, lines)
-    return _told(results, suites, options.reports)
+    code = _told(results, suites, options.reports)
+    return EXIT_INFRA if any(other.faults for other in others) else code
 
 
 def _told(results: Results, suites: Sequence[SuiteResults], reports: Path) -> int:
