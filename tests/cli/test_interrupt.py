@@ -102,7 +102,7 @@ def test_a_killed_run_is_gone_on_with_and_leaves_nothing(
     _, err = again.communicate(timeout=PATIENCE)
     assert (again.returncode, "Traceback" in err) == (0, False), err
     cells = [(outcome.cell, outcome.stamps.run) for outcome in Store(reports).outcomes()]
-    assert (len(cells), len(set(cells)), len({run for _, run in cells})) == (111, 111, 1)
+    assert (len(cells), len(set(cells)), len({run for _, run in cells})) == (61, 61, 1)
     assert kept < {cell for cell, _ in cells}
     assert not list(reports.rglob("*.part"))
     assert not list(reports.glob("unfinished/*.json"))
