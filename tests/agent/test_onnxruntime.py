@@ -20,10 +20,17 @@ pytestmark = pytest.mark.unit
 CUDA, CPU = "CUDAExecutionProvider", "CPUExecutionProvider"
 
 
+class Options(SimpleNamespace):
+    """The options of a session; entries of its configuration are kept by their names."""
+
+    def add_session_config_entry(self, name: str, value: str) -> None:
+        setattr(self, name, value)
+
+
 class Runtime:
     """ONNX Runtime as it behaves where a provider does not load: a warning, and the CPU."""
 
-    SessionOptions = SimpleNamespace
+    SessionOptions = Options
     GraphOptimizationLevel = SimpleNamespace(ORT_ENABLE_ALL=99, ORT_DISABLE_ALL=0)
 
     def __init__(self, gives: list[str] | Exception) -> None:
