@@ -119,13 +119,15 @@ def _lines(found: Explanation) -> Iterator[str]:
 
 
 def _told(each: Finding, version: str, width: int) -> Iterator[str]:
-    yield f"{_KINDS[each.kind]}{each.title} ({each.id})"
+    follows = each.kind == "harmless" and not each.harmless_where
+    yield f"{'' if follows else _KINDS[each.kind]}{each.title} ({each.id})"
     more = f", and {each.others} more like it" if each.others else ""
-    yield f"  line {each.where}{more}: {clip(' '.join(each.message.split()), _QUOTED)}"
+    if each.where:
+        yield f"  line {each.where}{more}: {clip(' '.join(each.message.split()), _QUOTED)}"
     yield from _wrapped("means", each.cause, width)
     if place := _place(each):
         yield from _wrapped("where", place, width)
-    for part in each.parts:
+    for part in () if _single(each) else each.parts:
         yield f"             {clip(part.name, 200)}{f'  ({part.how})' if part.how else ''}"
     if each.versions:
         yield from _wrapped("versions", each.versions, width)
@@ -141,12 +143,17 @@ def _told(each: Finding, version: str, width: int) -> Iterator[str]:
 def _place(each: Finding) -> str:
     if each.operator in (INPUT, MODEL):
         return f"{each.operator} {each.node}".strip()
-    node = (
-        f"the layer {clip(each.node, 200)}, whose parts are"
-        if each.parts
-        else each.node and f"node {each.node}"
-    )
+    node = each.node and f"node {each.node}"
+    if _single(each):
+        node = f"{clip(each.node, 200)} ({each.parts[0].how})"
+    elif each.parts:
+        node = f"the layer {clip(each.node, 200)}, whose parts are"
     return ", ".join(filter(None, (each.operator and f"operator {each.operator}", node)))
+
+
+def _single(each: Finding) -> bool:
+    """Tell whether the one part of a layer is all of its name."""
+    return [part.name for part in each.parts] == [each.node]
 
 
 def _wrapped(label: str, text: str, width: int) -> list[str]:

@@ -48,6 +48,8 @@ SKIPPED = re.compile(r"Skipping tactic \S{1,40} due to .+")
 _PARTS = {
     "END": r"(?:\.\)?\.?| In \w+ at [^\s)]+\)?|\.? due to insuff?icient workspace\. See verbose log for requested "
     r"sizes\.?\)?)?(?<!\s)\s*(?:$|\n)",
+    "NO_CALIBRATION": r"memory must be valid if nbElem|Assertion memory != nullptr failed|Assertion getter\(i\) != 0 failed"
+    r"|Assertion min_ <= max_ failed|Unexpected exception (?:_Map_base|unordered_map|map)::at",
     "REFUSED": r"(?:UNSUPPORTED_NODE: false\Z|.*(?:is not supported in TensorRT|Plugin not found|No importer registered))",
 }
 _PART = re.compile(r"\{\{(\w+)\}\}")
@@ -404,7 +406,10 @@ def searched(
     places: dict[str, tuple[Statement, ...]] = {
         place: tuple(map(Statement, filter(None, dict.fromkeys(texts)))) for place, texts in plain.items()
     }
-    places["parser"] += tuple(_unread((*errors, *said)))
+    # What is put together of the parser's list stands in no log: its text alone does.
+    listed = zip(plain["parser"], outcome.parser_errors, strict=True)
+    whole = {text: Statement(text, said=engine_errors.without_noise(error.text)) for text, error in listed if text}
+    places["parser"] = (*whole.values(), *_unread((*errors, *said)))
     places["missing_api"] = tuple(Statement(name, said=text) for name, text in missing)
     places["names"] = tuple(filter(None, (_named(name, text) for name, text in lacked)))
     places["reasons"] = tuple(_reasons(said))
@@ -486,8 +491,8 @@ def hits(signature: Signature, texts: Texts, places: Sequence[str] = _PLACES) ->
                 yield Hit(pattern.where, text, said or text, groups)
 
 
-def diagnosis_of(signature: Signature, hit: Hit, outcome: Outcome) -> Diagnosis:
-    """Return what a signature says where it was found, its texts filled in."""
+def diagnosis_of(signature: Signature, hit: Hit, outcome: Outcome, *, guess: bool = True) -> Diagnosis:
+    """Return what a signature says where it was found, its texts filled in; `guess` is as find_place has it."""
     message, groups = hit.text, hit.groups
     skipped = [
         match.group()
@@ -497,7 +502,7 @@ def diagnosis_of(signature: Signature, hit: Hit, outcome: Outcome) -> Diagnosis:
     operator, node = groups.get("op", signature.operator), groups.get("node", "")
     # A name that the version lacks is asked for by the recipe, not by a node.
     asked = hit.where in ("missing_api", "names")
-    place = Place() if asked else find_place(outcome, message, operator=operator, node=node)
+    place = Place() if asked else find_place(outcome, message, operator=operator, node=node, guess=guess)
     known = {name: text for name, text in (("op", place.operator), ("node", place.node)) if text} | groups
     return Diagnosis(
         id=signature.id,

@@ -37,9 +37,19 @@ CONTEXT = re.compile(
     r"\A[\w./]*:?\d*:? ?(?:While parsing node number \d+ \[[^\n]*:|--- (?:Begin|End) node ---[\s\S]*|Traceback \(most recent call last\):)\s*\Z",
     re.ASCII,
 )
+#: What the parser says of a node beside the complaint itself.
+NODE_ALONE = re.compile(
+    r"\A(?:[^\n]*(?:\n\s*)?(?:\[\d{1,2}\]|INVALID_NODE:) ?)?Invalid Node - (?P<node>[^\n]+)\s*\Z", re.ASCII
+)
+#: Advice that the version has already.
+UPGRADE = re.compile(
+    r"Upgrade to (?P<version>\d+(?:\.\d+)*) or later(?:\. ?(?:Until then )?|, or )", re.ASCII
+)
 _COMPARISON = re.compile(r"(?P<how>[<>=]{1,2})(?P<version>[\d.]+)", re.ASCII)
 _MOST_OTHERS, MOST_UNKNOWN, _MOST_SAME = 1000, 40, 12
 _LAST = 300
+#: The advice of what only follows.
+SEE_ABOVE = "See the cause above."
 
 
 @dataclass(frozen=True)
@@ -98,7 +108,7 @@ def explain(log: str | Iterable[str], version: str = "") -> Explanation:
     texts = searched(said.outcome, missing=said.missing, order=said.order)
     version = version or version_in(text for _, text in said.order)
     found, told = _found(said, texts, version)
-    return Explanation(tuple(found), _unknown(said, told, found=bool(found)), version)
+    return Explanation(tuple(found), _unknown(said, told, found), version)
 
 
 def version_in(texts: Iterable[str]) -> str:
@@ -167,15 +177,23 @@ def _found(said: Said, texts: Texts, version: str) -> tuple[list[Finding], set[s
             ):
                 own.update((hit.text, hit.message))
                 first.setdefault(hit.groups.get("name", "") if hit.where == "names" else "", []).append(hit)
-        found += [_finding(said, signature, every) for every in list(first.values())[:_MOST_SAME]]
+        caused = any(not each.harmless for each in found)
+        found += [
+            _finding(said, signature, every, version, caused=caused)
+            for every in list(first.values())[:_MOST_SAME]
+        ]
         for hit in (hit for every in first.values() for hit in every):
             explained.update((hit.text, hit.message, *hit.text.split("\n"), *hit.message.split("\n")))
     return found, told
 
 
-def _finding(said: Said, signature: Signature, every: list[Hit]) -> Finding:
+def _finding(said: Said, signature: Signature, every: list[Hit], version: str, *, caused: bool) -> Finding:
     hit = every[0]
-    made = diagnosis_of(signature, hit, said.outcome)
+    # A warning belongs to no error, and an error to no other one, but for what the library wrote past the logger.
+    led = hit.where == "native" or bool(hit.groups.get("op", signature.operator))
+    made = diagnosis_of(signature, hit, said.outcome, guess=led and kind(signature) == "failure")
+    lines = {line_of(said, one.message) for one in every} - {0}
+    follows = signature.innocent and not signature.harmless
     reason = hit.groups.get("reason", "")
     last = (
         f" The engine's last word: {clip(' '.join(reason.split()), _LAST)}"
@@ -186,34 +204,51 @@ def _finding(said: Said, signature: Signature, every: list[Hit]) -> Finding:
         signature.id,
         made.title,
         made.cause + last,
-        made.advice,
+        SEE_ABOVE if follows and caused else advised(made.advice, version),
         line_of(said, hit.message),
         made.node,
         made.operator,
-        _versions(signature, hit),
+        _versions(signature, hit, version),
         kind(signature),
         hit.message.strip(),
         made.harmless,
         signature.links,
-        len({one.message for one in every}) - 1,
+        max(len(lines) - 1, 0),
         taken_apart(made.node) if made.operator not in (INPUT, MODEL) else (),
     )
 
 
-def _versions(signature: Signature, hit: Hit) -> str:
+def advised(advice: str, version: str) -> str:
+    """Return an advice without the upgrade that a version is already; it stays where nothing else is advised."""
+    match = UPGRADE.search(advice) if version else None
+    if match is None or not fits(f">={match['version']}", version):
+        return advice
+    rest = advice[match.end() :]
+    left = advice[: match.start()] + rest[:1].upper() + rest[1:]
+    return left.strip() or advice
+
+
+def _versions(signature: Signature, hit: Hit, version: str) -> str:
     if hit.where == "names":
         return f">={hit.groups['since']}" if signature.id != "name-not-yet" else f"<{hit.groups['since']}"
-    reported = dict.fromkeys(filter(None, (each.versions for each in signature.reported)))
-    return signature.versions or " or ".join(reported)
+    if signature.versions:
+        return signature.versions
+    reported = " or ".join(
+        dict.fromkeys(each.versions for each in signature.reported if each.versions and fits(each.versions, version))
+    )
+    return f"reported of {reported}" if reported and not version else reported
 
 
 def line_of(said: Said, text: str) -> int:
     """Return the line on which a text begins; 0 where it stands on none as it is."""
-    text = text.strip()
-    return said.at.get(text) or next((line for whole, line in said.at.items() if text in whole), 0)
+    for part in (text.strip(), text.strip().partition("\n")[0]):
+        line = said.at.get(part) or next((line for whole, line in said.at.items() if part in whole), 0)
+        if line:
+            return line
+    return 0
 
 
-def _unknown(said: Said, told: set[str], *, found: bool) -> tuple[str, ...]:
+def _unknown(said: Said, told: set[str], found: list[Finding]) -> tuple[str, ...]:
     """Return the severe lines that no signature knows; where nothing is known at all, every line that may be one."""
     severe = [
         text
@@ -227,10 +262,12 @@ def _unknown(said: Said, told: set[str], *, found: bool) -> tuple[str, ...]:
     if not (found or severe):
         severe = [text for severity, text in said.order if severity != "VERBOSE"]
     known = [text.strip() for text in told if text.strip()]
+    nodes = {each.node for each in found if each.node}
     left = [
         text.strip()
         for text in dict.fromkeys(severe)
         if not any(one in text or text.strip() in one for one in known)
+        and not ((alone := NODE_ALONE.search(text)) and alone["node"].strip() in nodes)
     ]
     return tuple(dict.fromkeys(left))[:MOST_UNKNOWN]
 
@@ -239,6 +276,8 @@ def _unknown(said: Said, told: set[str], *, found: bool) -> tuple[str, ...]:
 
 REGION = re.compile(r"\A\{ForeignNode\[(?P<ends>[\s\S]*)\]\}\Z", re.ASCII)
 POINTWISE = re.compile(r"\APWN\((?P<inside>[\s\S]*)\)\Z", re.ASCII)
+#: What the builder calls a fusion by, before the names of its layers.
+LABEL = re.compile(r"\A[A-Za-z0-9][\w -]{0,40}: (?=\S)", re.ASCII)
 COPY = re.compile(r"\AReformatting CopyNode for (?:Input|Output) Tensor \d+ to ", re.ASCII)
 #: What the form of a name says of a node.
 FORMS = (
@@ -257,7 +296,7 @@ def taken_apart(name: str) -> tuple[Part, ...]:
 
 
 def _parts(name: str, how: str, depth: int) -> tuple[Part, ...]:
-    text = COPY.sub("", name.strip())
+    text = LABEL.sub("", COPY.sub("", name.strip()))
     region = REGION.search(text)
     if region and depth < _DEEPEST:
         ends = _split(region["ends"].replace("...", " ... ", 1), (" ... ",))
@@ -266,7 +305,7 @@ def _parts(name: str, how: str, depth: int) -> tuple[Part, ...]:
             return (*_parts(ends[0], "the region begins here", depth + 1), *last)[:_MOST_PARTS]
         if ends:
             return _parts(ends[0], "the region", depth + 1)
-    merged = _split(text, (" + ", " || "))
+    merged = _split(text, (" + ", " || ", " -> "))
     if len(merged) > 1 and depth < _DEEPEST:
         return tuple(part for one in merged for part in _parts(one, how, depth + 1))[:_MOST_PARTS]
     pointwise = POINTWISE.search(text)

@@ -20,7 +20,11 @@ MODEL = "model"
 PARSING = re.compile(
     r'While parsing node number \d+ \[(?P<operator>[^\s\]]+)(?: -> "(?P<output>[^"]*)")?\]', re.ASCII
 )
-IMPORTER = re.compile(r"In function (?:import|check)(?P<operator>[A-Z]\w*):", re.ASCII)
+#: What ends the name of a function of the parser's that imports no operator.
+NO_OPERATOR = r"(?:Model|Graph|Nodes?|Inputs?|Outputs?|LocalFunctions?|Initializers?)\b"
+IMPORTER = re.compile(
+    r"In function (?:import|check)(?!" + NO_OPERATOR + r")(?P<operator>[A-Z]\w*):", re.ASCII
+)
 IMPORTING = re.compile(r"ERROR: (?P<tensor>(?:(?!ERROR: )[^\n])*?):\d+ In function importInput:", re.ASCII)
 #: How the parser of TensorRT 10 begins what it hands to `trtexec` and Polygraphy.
 NUMBERED = re.compile(
@@ -70,8 +74,13 @@ def ended(node: str) -> str:
     return re.sub(r"\.\)?\.?\s*\Z", "", node).rstrip()
 
 
-def find_place(outcome: Outcome, text: str, *, operator: str = "", node: str = "") -> Place:
-    """Return what a text of a record complains of; `operator` and `node` are what the text itself names."""
+def find_place(
+    outcome: Outcome, text: str, *, operator: str = "", node: str = "", guess: bool = True
+) -> Place:
+    """Return what a text of a record complains of; `operator` and `node` are what the text itself names.
+
+    With `guess` a text that the parser did not say belongs where the parser's first error does.
+    """
     if RECIPE.search(text):
         return Place()
     if STAMP.search(text):
@@ -79,7 +88,7 @@ def find_place(outcome: Outcome, text: str, *, operator: str = "", node: str = "
     if node:
         known = _named_in(node, outcome.nodes)
         return Place(operator or (known.op if known else ""), known.name if known else node)
-    for found in _looked_up(outcome, text, operator):
+    for found in _looked_up(outcome, text, operator, guess=guess):
         operator = operator or found.operator
         if found.node and operator == found.operator:
             return found
@@ -90,12 +99,12 @@ def find_place(outcome: Outcome, text: str, *, operator: str = "", node: str = "
     return Place(operator, named)
 
 
-def _looked_up(outcome: Outcome, text: str, operator: str) -> Iterator[Place]:
+def _looked_up(outcome: Outcome, text: str, operator: str, *, guess: bool) -> Iterator[Place]:
     """Yield what each source says, the surest first."""
     line = text.strip().partition("\n")[0]
     refused = [error for error in outcome.parser_errors if line in error.text]
     # What a library says past the logger is in no error of the parser; the error that it led to is the first.
-    others = [each for each in outcome.parser_errors if operator in ("", each.operator)][:1]
+    others = [each for each in outcome.parser_errors if operator in ("", each.operator)][:1] if guess else []
     for error in refused[:_MOST_REFUSED] or others:
         logged = _logged(outcome, error.text.strip().partition("\n")[0])
         if error.operator:

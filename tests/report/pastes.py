@@ -40,7 +40,7 @@ PASTES = [
     ("calibrator-cuda-error", T + "3659", "[02/12/2024-15:00:00] [TRT] [I] Starting Calibration.\n[02/12/2024-15:00:01] [TRT] [E] 1: [calibrator.cpp::calibrateEngine::1181] Error Code 1: Cuda Runtime (invalid argument)"),
     ("no-scaling-factors", T + "2865", "[E] 4: [standardEngineBuilder.cpp::initCalibrationParams::1460] Error Code 4: Internal Error (Calibration failure occurred with no scaling factors detected. This could be due to no int8 calibrator or insufficient custom scales for network layers. Please see int8 sample to setup calibration correctly.)"),
     ("foreign-engine", T + "2036", "[TRT] [E] 6: The engine plan file is not compatible with this version of TensorRT, expecting library version 10.2.0.19 got 10.1.0.27, please rebuild."),
-    ("foreign-engine", T + "2036", "ERROR: [TRT]: 6: The engine plan file is generated on an incompatible device, expecting compute 8.9 got compute 8.6, please rebuild."),
+    ("foreign-engine-device", T + "2036", "ERROR: [TRT]: 6: The engine plan file is generated on an incompatible device, expecting compute 8.9 got compute 8.6, please rebuild."),
     ("jetson-image-mismatch", "https://github.com/dusty-nv/jetson-containers/issues/714", "ImportError: /usr/lib/libnvinfer.so.8: undefined symbol: _ZN5nvdla19IConcatenationLayer7setAxisEi"),
     ("library-not-found", "https://github.com/NVIDIA/TensorRT", 'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\n    import tensorrt as trt\nImportError: libnvinfer.so.8: cannot open shared object file: No such file or directory'),
     ("library-not-found", "https://github.com/NVIDIA/TensorRT", "trtexec: error while loading shared libraries: libnvonnxparser.so.10: cannot open shared object file: No such file or directory"),

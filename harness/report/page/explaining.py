@@ -45,6 +45,9 @@ _FINDERS: dict[str, re.Pattern[str]] = {
     "region": findings.REGION,
     "pointwise": findings.POINTWISE,
     "copy": findings.COPY,
+    "label": findings.LABEL,
+    "node_alone": findings.NODE_ALONE,
+    "upgrade": findings.UPGRADE,
 }
 
 
@@ -67,6 +70,7 @@ def explaining() -> dict[str, Any]:
             "unknown": findings.MOST_UNKNOWN,
         },
         "near": place.NEAR,
+        "see_above": findings.SEE_ABOVE,
         "close": diagnosis.CLOSE,
         "names": {name: [row.signature, row.since, row.now] for name, row in names.by_name().items()},
         "owners": javascript(names.OWNER.pattern),

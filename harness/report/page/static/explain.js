@@ -198,7 +198,9 @@ const searched = (known, said) => {
   order.forEach((/** @type {string} */ text, /** @type {number} */ at) => { for (const one of [clean(text), text]) positions.set(one, [...(positions.get(one) || []), at]); });
   return {
     errors: told(severe), native: told(native), any: told([...order, ...native]), reasons, names: named,
-    parser: [...told(parserErrors.map((/** @type {any} */ { operator, code, text }) => [operator, code, clean(text)].filter(Boolean).join(": "))), ...unread],
+    // What is put together of the parser's list stands in no log: its text alone does.
+    parser: [...new Map(parserErrors.map((/** @type {any} */ { operator, code, text }) => [[operator, code, clean(text)].filter(Boolean).join(": "), clean(text)])
+      .filter((/** @type {string[]} */ [text]) => text)).entries()].map(([text, own]) => ({ text, groups: {}, said: own })).concat(unread),
     warnings: told(messages.filter((/** @type {string[]} */ [severity]) => !ERRORS.has(severity)).map((/** @type {string[]} */ [, text]) => text)),
     missing_api: missing.map((/** @type {string[]} */ [name, text]) => ({ text: name, groups: {}, said: text })),
     around: (/** @type {string} */ text) => (positions.get(text) || []).slice(0, 20).flatMap((/** @type {number} */ at) => order.slice(Math.max(0, at - known.close), at + known.close + 1)),
@@ -248,14 +250,14 @@ const loggedPlace = ({ finders }, said, line) => {
   }
   return line ? { operator: "", node: "" } : current;
 };
-/** @type {(known: any, said: any, text: string, operator: string, node: string) => any} */
-const findPlace = (known, said, text, operator, node) => {
+/** @type {(known: any, said: any, text: string, operator: string, node: string, guess: boolean) => any} */
+const findPlace = (known, said, text, operator, node, guess) => {
   if (known.finders.recipe.test(text)) return { operator: "", node: "" };
   if (known.finders.stamp.test(text)) return { operator: WHOLE_MODEL, node: "" };
   if (node) return { operator, node };
   const line = firstLine(text);
   const refused = said.parserErrors.filter((/** @type {any} */ error) => error.text.includes(line)).slice(0, MOST_REFUSED);
-  const others = said.parserErrors.filter((/** @type {any} */ error) => !operator || error.operator === operator).slice(0, 1);
+  const others = said.parserErrors.filter((/** @type {any} */ error) => guess && (!operator || error.operator === operator)).slice(0, 1);
   const numbered = known.finders.numbered.exec(text)?.groups;
   for (const error of [...(refused.length ? refused : others), ...(numbered ? [{ numbered }] : [])]) {
     const place = error.numbered || loggedPlace(known, said, firstLine(error.text));
@@ -281,14 +283,14 @@ const splitOutside = (text, signs) => {
 };
 /** @type {(known: any, name: string, how?: string, depth?: number) => { name: string; how: string }[]} */
 const nameParts = (known, name, how = "", depth = 0) => {
-  const text = name.trim().replace(known.finders.copy, "");
+  const text = name.trim().replace(known.finders.copy, "").replace(known.finders.label, "");
   const region = depth < DEEPEST ? known.finders.region.exec(text)?.groups : null;
   if (region) {
     const [first, ...last] = splitOutside(region.ends.replace("...", () => " ... "), [" ... "]);
     if (last.length) return [...nameParts(known, first, "the region begins here", depth + 1), ...nameParts(known, last.join(""), "and ends here; all between is in it", depth + 1)].slice(0, MOST_PARTS);
     if (first) return nameParts(known, first, "the region", depth + 1);
   }
-  const merged = splitOutside(text, [" + ", " || "]);
+  const merged = splitOutside(text, [" + ", " || ", " -> "]);
   if (merged.length > 1 && depth < DEEPEST) return merged.flatMap((part) => nameParts(known, part, how, depth + 1)).slice(0, MOST_PARTS);
   const pointwise = depth < DEEPEST ? known.finders.pointwise.exec(text)?.groups : null;
   if (pointwise) return splitOutside(pointwise.inside, [", "]).flatMap((part) => nameParts(known, part, "pointwise, merged", depth + 1)).slice(0, MOST_PARTS);
@@ -322,27 +324,51 @@ const fitsVersion = (versions, version) => !version || [...versions.matchAll(/([
   return { ">=": order >= 0, "<": order < 0, "<=": order <= 0, ">": order > 0 }[how] ?? order === 0;
 });
 /** @type {(said: any, text: string) => number} */
-const lineOf = ({ at }, text) => at.get(text.trim()) || ([...at].find(([whole]) => whole.includes(text.trim())) || ["", 0])[1];
-/** @type {(known: any, said: any, signature: any, every: any[]) => any} */
-const findingOf = (known, said, signature, every) => {
+const lineOf = ({ at }, text) => {
+  for (const part of [text.trim(), firstLine(text)]) {
+    const line = at.get(part) || ([...at].find(([whole]) => whole.includes(part)) || ["", 0])[1];
+    if (line) return line;
+  }
+  return 0;
+};
+// An advice without the upgrade that a version is already.
+/** @type {(known: any, advice: string, version: string) => string} */
+const advised = ({ finders }, advice, version) => {
+  const match = version ? finders.upgrade.exec(advice) : null;
+  if (!match || !fitsVersion(`>=${match.groups.version}`, version)) return advice;
+  const rest = advice.slice(match.index + match[0].length);
+  return (advice.slice(0, match.index) + rest.slice(0, 1).toUpperCase() + rest.slice(1)).trim() || advice;
+};
+/** @type {(signature: any, version: string) => string} */
+const reportedOf = ({ reported }, version) => {
+  const fitting = reported.split(" or ").filter((/** @type {string} */ each) => each && fitsVersion(each, version)).join(" or ");
+  return fitting && !version ? `reported of ${fitting}` : fitting;
+};
+/** @type {(known: any, said: any, signature: any, every: any[], version: string, caused: boolean) => any} */
+const findingOf = (known, said, signature, every, version, caused) => {
   const [{ where, text, message, groups }] = every;
   const asked = where === "missing_api" || where === "names";
-  const { operator, node } = asked ? { operator: "", node: "" } : findPlace(known, said, text, groups.op ?? signature.operator, groups.node || "");
+  const { operator, node } = asked ? { operator: "", node: "" } : findPlace(known, said, text, groups.op ?? signature.operator, groups.node || "",
+    // A warning belongs to no error, and an error to no other one, but for what the library wrote past the logger.
+    signature.kind === "failure" && (where === "native" || Boolean(groups.op ?? signature.operator)));
   const values = { ...(operator ? { op: operator } : {}), ...(node ? { node } : {}), ...groups };
   const filled = (/** @type {string} */ words) => words.replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "?");
   const last = groups.reason && !signature.cause.includes("{reason}") ? ` The engine's last word: ${clipped(groups.reason.trim().split(/\s+/).join(" "), LAST_WORD)}` : "";
-  const versions = where === "names" ? (signature.id === "name-not-yet" ? "<" : ">=") + groups.since : signature.versions || signature.reported;
-  return { id: signature.id, title: filled(signature.title), cause: filled(signature.cause) + last, advice: filled(signature.advice), where: lineOf(said, message), node, operator, versions, kind: signature.kind,
-    message: message.trim(), harmless_where: filled(signature.harmless), links: signature.links, others: new Set(every.map((one) => one.message)).size - 1,
+  const versions = where === "names" ? (signature.id === "name-not-yet" ? "<" : ">=") + groups.since : signature.versions || reportedOf(signature, version);
+  const lines = new Set(every.map((one) => lineOf(said, one.message)).filter(Boolean));
+  const advice = signature.kind === "harmless" && !signature.harmless && caused ? known.see_above : advised(known, filled(signature.advice), version);
+  return { id: signature.id, title: filled(signature.title), cause: filled(signature.cause) + last, advice, where: lineOf(said, message), node, operator, versions, kind: signature.kind,
+    message: message.trim(), harmless_where: filled(signature.harmless), links: signature.links, others: Math.max(lines.size - 1, 0),
     parts: operator === NETWORK_INPUT || operator === WHOLE_MODEL ? [] : takenApart(known, node) };
 };
-/** @type {(said: any, told: Set<string>, found: boolean, known: any) => string[]} */
-const unknownIn = (said, told, found, { finders, limits }) => {
+/** @type {(said: any, told: Set<string>, findings: any[], known: any) => string[]} */
+const unknownIn = (said, told, findings, { finders, limits }) => {
   let severe = said.order.filter((/** @type {string[]} */ [severity, text]) => (ERRORS.has(severity) || !severity && finders.severe.test(text)) && !finders.context.test(text)).map((/** @type {string[]} */ [, text]) => text);
   severe = [...severe, ...said.parserErrors.map((/** @type {any} */ { text }) => text).filter((/** @type {string} */ text) => !severe.some((/** @type {string} */ one) => one.includes(text)))];
-  if (!found && !severe.length) severe = said.order.filter((/** @type {string[]} */ [severity]) => severity !== "VERBOSE").map((/** @type {string[]} */ [, text]) => text);
+  if (!findings.length && !severe.length) severe = said.order.filter((/** @type {string[]} */ [severity]) => severity !== "VERBOSE").map((/** @type {string[]} */ [, text]) => text);
   const known = [...told].map((text) => text.trim()).filter(Boolean);
-  const left = [...new Set(severe)].filter((text) => !known.some((one) => text.includes(one) || one.includes(text.trim()))).map((text) => text.trim());
+  const nodes = new Set(findings.map(({ node }) => node).filter(Boolean));
+  const left = [...new Set(severe)].filter((text) => !known.some((one) => text.includes(one) || one.includes(text.trim())) && !nodes.has(finders.node_alone.exec(text)?.groups.node.trim())).map((text) => text.trim());
   return [...new Set(left)].slice(0, limits.unknown);
 };
 // Explains a log: failures in the order in which the harness tries them, then warnings, then what is harmless. A text that an
@@ -366,8 +392,9 @@ const explaining = function* (known, log, version = "") {
       const name = hit.where === "names" ? hit.groups.name || "" : "";
       first.set(name, [...(first.get(name) || []), hit]);
     }
-    for (const every of [...first.values()].slice(0, MOST_SAME)) findings.push(findingOf(known, said, signature, every));
+    const caused = findings.some(({ kind }) => kind === "failure");
+    for (const every of [...first.values()].slice(0, MOST_SAME)) findings.push(findingOf(known, said, signature, every, version, caused));
     for (const { text, message } of [...first.values()].flat()) for (const one of [text, message, ...text.split("\n"), ...message.split("\n")]) explained.add(one);
   }
-  return { findings, unknown: unknownIn(said, told, findings.length > 0, known), version };
+  return { findings, unknown: unknownIn(said, told, findings, known), version };
 };

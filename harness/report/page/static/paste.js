@@ -40,8 +40,9 @@ const nameTold = (known, text) => {
 };
 /** @type {(found: any) => Content[]} */
 const placeTold = ({ operator, node, parts }) => {
-  const where = operator === NETWORK_INPUT ? `The network input ${node}` : operator === WHOLE_MODEL ? "The whole model" : [operator && `operator ${operator}`, node && !parts.length && `node ${node}`].filter(Boolean).join(", ");
-  return [where ? make("p", {}, make("b", {}, "Where. "), capital(cut(where, 300)), ".") : null, partsTold(parts)];
+  const whole = parts.length === 1 && parts[0].name === node;
+  const where = operator === NETWORK_INPUT ? `The network input ${node}` : operator === WHOLE_MODEL ? "The whole model" : [operator && `operator ${operator}`, node && (whole ? `${node} (${parts[0].how})` : !parts.length && `node ${node}`)].filter(Boolean).join(", ");
+  return [where ? make("p", {}, make("b", {}, "Where. "), capital(cut(where, 300)), ".") : null, partsTold(whole ? [] : parts)];
 };
 /** @type {(id: string) => Content} */
 const copyError = (id) => copying("Copy link", () => addressOf(`#error=${id}`), COPIED_LINK);
