@@ -408,7 +408,9 @@ def searched(
     }
     # What is put together of the parser's list stands in no log: its text alone does.
     listed = zip(plain["parser"], outcome.parser_errors, strict=True)
-    whole = {text: Statement(text, said=engine_errors.without_noise(error.text)) for text, error in listed if text}
+    whole = {
+        text: Statement(text, said=engine_errors.without_noise(error.text)) for text, error in listed if text
+    }
     places["parser"] = (*whole.values(), *_unread((*errors, *said)))
     places["missing_api"] = tuple(Statement(name, said=text) for name, text in missing)
     places["names"] = tuple(filter(None, (_named(name, text) for name, text in lacked)))
@@ -502,7 +504,8 @@ def diagnosis_of(signature: Signature, hit: Hit, outcome: Outcome, *, guess: boo
     operator, node = groups.get("op", signature.operator), groups.get("node", "")
     # A name that the version lacks is asked for by the recipe, not by a node.
     asked = hit.where in ("missing_api", "names")
-    place = Place() if asked else find_place(outcome, message, operator=operator, node=node, guess=guess)
+    said = hit.message if hit.where == "parser" else message
+    place = Place() if asked else find_place(outcome, said, operator=operator, node=node, guess=guess)
     known = {name: text for name, text in (("op", place.operator), ("node", place.node)) if text} | groups
     return Diagnosis(
         id=signature.id,

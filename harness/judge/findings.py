@@ -39,7 +39,7 @@ CONTEXT = re.compile(
 )
 #: What the parser says of a node beside the complaint itself.
 NODE_ALONE = re.compile(
-    r"\A(?:[^\n]*(?:\n\s*)?(?:\[\d{1,2}\]|INVALID_NODE:) ?)?Invalid Node - (?P<node>[^\n]+)\s*\Z", re.ASCII
+    r"\A(?:[^\n]*(?:\n\s*)?(?:\[\d{1,2}\]|INVALID_NODE:) ?)?Invalid Node - (?P<node>[^\n]+)\n?\Z", re.ASCII
 )
 #: Advice that the version has already.
 UPGRADE = re.compile(
@@ -234,7 +234,9 @@ def _versions(signature: Signature, hit: Hit, version: str) -> str:
     if signature.versions:
         return signature.versions
     reported = " or ".join(
-        dict.fromkeys(each.versions for each in signature.reported if each.versions and fits(each.versions, version))
+        dict.fromkeys(
+            each.versions for each in signature.reported if each.versions and fits(each.versions, version)
+        )
     )
     return f"reported of {reported}" if reported and not version else reported
 

@@ -43,7 +43,13 @@ PREFIXES = tuple(
         r"\A[ \t]*\[\d{6,12}(?:\.\d{1,9})?\]",
         r"\A[ \t]*\[[A-Za-z_][\w./-]{0,60}-\d{1,4}\](?= )",
         r"\A[ \t]*" + _WORD + r"[ \t]*:(?:[\w.]{1,40}:)?(?=\s)",
-        r"\A[ \t]*(?:" + _WORD + r"[ \t]+" + _BY + r"|" + _BY + r"[ \t]+(?![Vv]ersion:)[A-Za-z]{4,8}(?=:))[ \t]*:(?=\s)",
+        r"\A[ \t]*(?:"
+        + _WORD
+        + r"[ \t]+"
+        + _BY
+        + r"|"
+        + _BY
+        + r"[ \t]+(?![Vv]ersion:)[A-Za-z]{4,8}(?=:))[ \t]*:(?=\s)",
     )
 )
 #: The mark of a quotation alone makes no message of a line.
@@ -74,7 +80,9 @@ CODES = (
 )
 REFUSED = re.compile(r"In function \w+:\n?\s*\[(?P<code>\d{1,2})\] (?P<text>[\s\S]*)", re.ASCII)
 LISTED = re.compile(
-    r"\AIn node -?\d+(?: with name: (?P<node>[^\n]*?) and operator: (?P<operator>\S*))? \((?:import(?!" + NO_OPERATOR + r")(?P<by>[A-Z]\w*)|\w+)\): "
+    r"\AIn node -?\d+(?: with name: (?P<node>[^\n]*?) and operator: (?P<operator>\S*))? \((?:import(?!"
+    + NO_OPERATOR
+    + r")(?P<by>[A-Z]\w*)|\w+)\): "
     r"(?P<code>[A-Z_]+): (?P<text>[\s\S]*)",
     re.ASCII,
 )

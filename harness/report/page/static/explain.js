@@ -348,7 +348,7 @@ const reportedOf = ({ reported }, version) => {
 const findingOf = (known, said, signature, every, version, caused) => {
   const [{ where, text, message, groups }] = every;
   const asked = where === "missing_api" || where === "names";
-  const { operator, node } = asked ? { operator: "", node: "" } : findPlace(known, said, text, groups.op ?? signature.operator, groups.node || "",
+  const { operator, node } = asked ? { operator: "", node: "" } : findPlace(known, said, where === "parser" ? message : text, groups.op ?? signature.operator, groups.node || "",
     // A warning belongs to no error, and an error to no other one, but for what the library wrote past the logger.
     signature.kind === "failure" && (where === "native" || Boolean(groups.op ?? signature.operator)));
   const values = { ...(operator ? { op: operator } : {}), ...(node ? { node } : {}), ...groups };
