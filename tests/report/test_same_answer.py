@@ -44,7 +44,7 @@ def same(page: Page, texts: list[str]) -> int:
 @pytest.mark.parametrize("form", ["{}", "[E] {}", "[11/22/2026-10:00:00] [W] [TRT] {}", "[V] {}"])
 def test_each_text_gets_the_same_answer(page: Page, form: str) -> None:
     """By severity, or without one."""
-    assert same(page, [form.format(text) for text in TEXTS]) > (len(TEXTS) // 3)
+    assert same(page, [form.format(text) for text in TEXTS]) > (len(TEXTS) // 5)
 
 
 def test_pastes_near_misses_and_all_texts_at_once_get_the_same_answer(page: Page) -> None:
