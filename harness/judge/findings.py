@@ -34,7 +34,7 @@ SEVERE = re.compile(
 )
 #: A line that says where a message belongs, and nothing else.
 CONTEXT = re.compile(
-    r"\A[\w./]*:?\d*:? ?(?:While parsing node number \d+ \[[^\n]*:|--- (?:Begin|End) node ---[\s\S]*|Traceback \(most recent call last\):)\s*\Z",
+    r"\A(?:[\w./]+(?::\d+)?:? ?)?(?:While parsing node number \d+ \[[^\n]*:|--- (?:Begin|End) node ---[\s\S]*|Traceback \(most recent call last\):)\s*\Z",
     re.ASCII,
 )
 #: What the parser says of a node beside the complaint itself.

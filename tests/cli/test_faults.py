@@ -35,6 +35,7 @@ VERBS = {
     "submit": ["submit", "--account", "alice"],
     "ci-matrix": ["ci-matrix"],
     "check": ["check", "a.onnx"],
+    "explain": ["explain", "a.log"],
     "reduce": ["reduce", "a.onnx", "--target", "rtx17"],
     "bisect": ["bisect", "a.onnx", "--good", "rtx16", "--bad", "rtx17"],
     "new": ["new", "name", "--from", "a.onnx"],

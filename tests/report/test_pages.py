@@ -237,13 +237,14 @@ def test_clusters_hold_each_measured_failure_once() -> None:
 def test_a_cluster_of_several_nodes_speaks_of_none_of_them() -> None:
     """Its title and cause are those of the signature; of a single node they name it."""
     (found,) = (each for each in clusters(factory.results()) if each.advice and "qdq" in each.advice.id)
-    alone = cluster(found.cells[:1])[0]
-    diagnosis = found.cells[1].diagnosis
-    assert diagnosis is not None
-    other = replace(found.cells[1], diagnosis=replace(diagnosis, title="of /another/Conv"))
-    (both,) = cluster((found.cells[0], other))
-    assert factory.CONV in alone.title
-    assert both.title == "No implementation for a layer with quantised weights, <node>"
+    first, second = (
+        replace(cell, diagnosis=replace(cell.diagnosis, title=f"of {node}"))
+        for cell, node in zip(found.cells, (factory.CONV, "/another/Conv"), strict=False)
+        if cell.diagnosis is not None
+    )
+    (alone,), (both,) = cluster((first,)), cluster((first, second))
+    assert alone.title == f"of {factory.CONV}"
+    assert both.title == "No implementation for a layer with quantised weights"
     assert both.advice is not None
     assert factory.CONV not in f"{both.title} {both.advice.cause}"
 
