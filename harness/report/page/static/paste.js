@@ -129,7 +129,7 @@ const readPaste = async (text, typed = false) => {
     if (!explanation || stale()) return;
     const found = explanation.findings;
     const causes = found.filter((/** @type {any} */ { kind }) => kind === "failure");
-    place.replaceChildren(...found.map((/** @type {any} */ one) => foundTold(one, one === causes[0])), ...(/** @type {any[]} */ (unknownTold(known, explanation, text).flat(Infinity).filter(Boolean))));
+    place.replaceChildren(...found.map((/** @type {any} */ one) => foundTold(one, one === causes[0])), .../** @type {any[]} */ (unknownTold(known, explanation, text)).flat(Infinity).filter(Boolean));
     tellChosen();
     if (!typed) place.scrollIntoView({ block: "nearest" });
     const others = found.length - causes.length;
