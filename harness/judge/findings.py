@@ -279,7 +279,7 @@ def _unknown(said: Said, told: set[str], found: list[Finding]) -> tuple[str, ...
 REGION = re.compile(r"\A\{ForeignNode\[(?P<ends>[\s\S]*)\]\}\Z", re.ASCII)
 POINTWISE = re.compile(r"\APWN\((?P<inside>[\s\S]*)\)\Z", re.ASCII)
 #: What the builder calls a fusion by, before the names of its layers.
-LABEL = re.compile(r"\A[A-Za-z0-9][\w -]{0,40}: (?=\S)", re.ASCII)
+LABEL = re.compile(r"\A(?!\w*(?:Error|Exception|Warning): )[A-Za-z0-9][\w -]{0,40}: (?=\S)", re.ASCII)
 COPY = re.compile(r"\AReformatting CopyNode for (?:Input|Output) Tensor \d+ to ", re.ASCII)
 #: What the form of a name says of a node.
 FORMS = (
