@@ -45,6 +45,7 @@ NODE_ALONE = re.compile(
 UPGRADE = re.compile(
     r"Upgrade to (?P<version>\d+(?:\.\d+)*) or later(?:\. ?(?:Until then )?|, or )", re.ASCII
 )
+_CODE = re.compile(r"\A\[\d{1,2}\] ", re.ASCII)
 _COMPARISON = re.compile(r"(?P<how>[<>=]{1,2})(?P<version>[\d.]+)", re.ASCII)
 _MOST_OTHERS, MOST_UNKNOWN, _MOST_SAME = 1000, 40, 12
 _LAST = 300
@@ -183,7 +184,9 @@ def _found(said: Said, texts: Texts, version: str) -> tuple[list[Finding], set[s
             for every in list(first.values())[:_MOST_SAME]
         ]
         for hit in (hit for every in first.values() for hit in every):
-            explained.update((hit.text, hit.message, *hit.text.split("\n"), *hit.message.split("\n")))
+            lines = (*hit.text.split("\n"), *hit.message.split("\n"))
+            # The parser's list has the same line without its code.
+            explained.update((hit.text, hit.message, *lines, *(_CODE.sub("", line) for line in lines)))
     return found, told
 
 

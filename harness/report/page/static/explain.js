@@ -394,7 +394,11 @@ const explaining = function* (known, log, version = "") {
     }
     const caused = findings.some(({ kind }) => kind === "failure");
     for (const every of [...first.values()].slice(0, MOST_SAME)) findings.push(findingOf(known, said, signature, every, version, caused));
-    for (const { text, message } of [...first.values()].flat()) for (const one of [text, message, ...text.split("\n"), ...message.split("\n")]) explained.add(one);
+    for (const { text, message } of [...first.values()].flat()) for (const one of [text, message, ...text.split("\n"), ...message.split("\n")]) {
+      explained.add(one);
+      // The parser's list has the same line without its code.
+      explained.add(one.replace(/^\[[0-9]{1,2}\] /, ""));
+    }
   }
   return { findings, unknown: unknownIn(said, told, findings, known), version };
 };
