@@ -46,8 +46,8 @@ def doctor(options: argparse.Namespace) -> int:
             lacking.setdefault(reason, []).append(target)
     print(f"can run here: {len(able)} of {len(project.matrix.targets)} targets")
     for target in able:
-        driver = older_driver(target, host_of(target, host))
-        how = " or ".join(ways(target, host_of(target, host))) + (f" ({driver})" if driver else "")
+        doubts = "; ".join(filter(None, (older_driver(target, host_of(target, host)), target.unsourced)))
+        how = " or ".join(ways(target, host_of(target, host))) + (f" ({doubts})" if doubts else "")
         on = f" on {target.host}" if target.host else ""
         print(f"  {target.name:<12} {target.label:<30} {how}{on}")
     if lacking:
@@ -77,7 +77,7 @@ def _what_next(project: Project, able: list[Target], options: argparse.Namespace
     cells = [c for c in project.cells if c.target.name in names and inapplicable_because(c) is None]
     run = shlex.join(["trt-compat", "run", *places(options)])
     if not cells:
-        return f"nothing of the matrix can run here; {run} would show only what is reported or guessed"
+        return f"nothing of the matrix can run here; {run} would show only what is reported"
     return f"next: {run} (it runs {len(cells)} of {len(project.cells)} cells here and says why not the rest)"
 
 

@@ -42,7 +42,8 @@ def list_cells(options: argparse.Namespace) -> int:
     cells = selected(project, options)
     if options.what == "targets":
         for target in {cell.target.name: cell.target for cell in cells}.values():
-            print(f"{target.name:<12} {target.label:<30} {target.platform:<12} {_origin(target)}")
+            doubt = f" ({target.unsourced})" if target.unsourced else ""
+            print(f"{target.name:<12} {target.label:<30} {target.platform:<12} {_origin(target)}{doubt}")
     elif options.what == "variants":
         for cell in {(cell.case.name, cell.variant.name): cell for cell in cells}.values():
             print(f"{cell.case.name + '[' + cell.variant.name + ']':<44} {cell.variant.title}")

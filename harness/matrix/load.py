@@ -25,7 +25,7 @@ from harness.matrix.model import (
 )
 from harness.matrix.slurm import read_slurm
 from harness.suggest import did_you_mean
-from harness.words import Engine, Grade
+from harness.words import Engine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -206,7 +206,6 @@ def _target(name: str, fields: dict[str, Any], defaults: Defaults, line: int) ->
         provider=_provider(engine, fields),
         timeout_s=float(fields.get("timeout_s", defaults.timeout_s)),
         memory_mib=fields.get("memory_mib", defaults.memory_mib),
-        grade=Grade(fields.get("grade", Grade.GUESSED)),
         sources=tuple(Source(source["url"], source.get("says", "")) for source in fields.get("sources", ())),
         notes=" ".join(fields.get("notes", "").split()),
         line=line,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.engines import Traits
-    from harness.words import Engine, Grade
+    from harness.words import Engine
 
 Platform = Literal["linux/amd64", "linux/arm64", "jetson"]
 BuildKind = Literal["ngc", "tarball", "l4t", "packages"]
@@ -30,7 +30,7 @@ Provider = Literal["", "cpu", "cuda"]
 #: Fields of a target that are told and decide nothing.
 _SAID = frozenset(
     (
-        *("label", "group", "grade", "sources", "notes", "line"),
+        *("label", "group", "sources", "notes", "line"),
         *("size_gb", "cuda", "jetpack", "released", "slurm", "host", "untrusted"),
     )
 )
@@ -107,12 +107,12 @@ class Target:
     Python `python`: what a build of kind "packages" holds, and what a virtual environment gets where Docker is not
     used; empty where the package index does not carry this engine. `digest` ("sha256:...") pins `image`, or the base of
     `build`. `compute_capability` is the GPU generation to build for, None for the engine's own default; `provider` is
-    where ONNX Runtime runs, "" for the other engines. `grade` is how sure it is that the image holds `version`.
-    `size_gb` is what a pull of the image or base transfers, None where no source says; `cuda`, `jetpack` and
-    `released`, the day of the engine's release, are "" where none does. `timeout_s` is for one cell, `memory_mib` for
-    the container; `line` is where matrix.yaml declares it. `slurm` is what it asks of a cluster. `host` is the machine
-    whose daemon runs it, as `ssh://...`, "" for the daemon that Docker's own variables name. Where it is `untrusted`,
-    each cell has a container of its own, and none is run in a virtual environment.
+    where ONNX Runtime runs, "" for the other engines. `sources` say what the image holds. `size_gb` is what a
+    pull of the image or base transfers, None where no source says; `cuda`, `jetpack` and `released`, the day of the
+    engine's release, are "" where none does. `timeout_s` is for one cell, `memory_mib` for the container; `line` is
+    where matrix.yaml declares it. `slurm` is what it asks of a cluster. `host` is the machine whose daemon runs it, as
+    `ssh://...`, "" for the daemon that Docker's own variables name. Where it is `untrusted`, each cell has a container
+    of its own, and none is run in a virtual environment.
     """
 
     name: str
@@ -130,7 +130,6 @@ class Target:
     compute_capability: str | None
     timeout_s: float
     memory_mib: int
-    grade: Grade
     sources: tuple[Source, ...]
     notes: str
     line: int
@@ -164,6 +163,13 @@ class Target:
         name = self.image if self.build is None else self.build.base
         return f"{name}@{self.digest}" if self.digest else str(name)
 
+    @property
+    def unsourced(self) -> str:
+        """Return the sentence that no source says what its image holds; "" where one does, and where a pin does."""
+        if self.sources or not (self.image or (self.build and self.build.kind in ("ngc", "l4t"))):
+            return ""
+        return f"no source says which {self.traits.product} this image holds; a run will"
+
     def deciding(self) -> dict[str, Any]:
         """Return all that decides what is run, as JSON data; labels, notes, hosts and trust may change freely."""
         facts = {key: value for key, value in asdict(self).items() if key not in _SAID}
@@ -192,7 +198,7 @@ class Matrix:
         return hashlib.sha256(json.dumps(targets, sort_keys=True).encode()).hexdigest()
 
     def target(self, name: str) -> Target:
-        """Return a target by name; raises HandledError, with a guess, for a name that matrix.yaml does not have."""
+        """Return a target by name; raises HandledError, with the nearest, for one that is not in matrix.yaml."""
         for target in self.targets:
             if target.name == name:
                 return target

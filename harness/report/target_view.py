@@ -8,6 +8,7 @@ from harness.case import Link
 from harness.report.compare import ranges
 from harness.report.model import TargetView
 from harness.report.products import gpus_said
+from harness.text import capital
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +30,7 @@ def target_views(matrix: Matrix, cells: Sequence[CellView]) -> tuple[TargetView,
 def _target(target: Target, short: str, cells: Sequence[CellView]) -> TargetView:
     found = [cell.stamps for cell in cells if cell.target == target.name and cell.measured and cell.stamps]
     latest: Stamps | None = max(found, key=lambda stamps: stamps.when, default=None)
+    unsourced = "" if latest else target.unsourced
     return TargetView(
         id=target.name,
         label=target.label,
@@ -40,7 +42,7 @@ def _target(target: Target, short: str, cells: Sequence[CellView]) -> TargetView
         platform=target.platform,
         image=target.pull_reference if target.image or target.needs.gpu else " ".join(target.packages),
         needs=_needs(target),
-        notes=target.notes,
+        notes=" ".join(filter(None, (unsourced and f"{capital(unsourced)}.", target.notes))),
         stamps=latest,
         gpus=_gpus(target),
         compute_capability=target.needs.compute_capability,

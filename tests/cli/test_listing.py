@@ -114,6 +114,23 @@ def test_every_listed_target_says_where_it_comes_from(
         assert line.partition(platform)[2].strip(), line
 
 
+def test_an_image_of_which_no_source_speaks_is_marked(
+    toy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By `list` and, where it can run, by `doctor`."""
+    targets = '{own: {engine: tensorrt, version: "10.4.0.26", image: "registry.example/own:1", needs: {}}}'
+    (toy / "matrix.yaml").write_text(f"schema: 1\ntargets: {targets}\n", encoding="utf-8")
+    assert main(["list", "targets"]) == 0
+    said = "(no source says which TensorRT this image holds; a run will)\n"
+    assert said in capsys.readouterr().out
+    host = dataclasses.replace(
+        BARE, docker=dataclasses.replace(DOCKER, nvidia_runtime=True), gpus=(GPU,), gpu_reason=""
+    )
+    monkeypatch.setattr(doctor, "look_at_host", lambda: host)
+    assert main(["doctor"]) == 0
+    assert f"container {said}" in capsys.readouterr().out
+
+
 def commands(cell: str, capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
     """Return the lines below "commands" of `show`, without comments."""
     assert main(["show", cell, *words]) == 0
@@ -227,13 +244,15 @@ def test_show_says_of_a_claim_how_sure_it_is_and_which_stage_it_speaks_of(
 ) -> None:
     """Two claims of one class may speak of different things."""
     case = toy / "cases" / "toy.py"
-    text = case.read_text(encoding="utf-8").replace("Case, Graph", "Case, Class, Expectation, Graph")
-    claim = 'Expectation.guessed(Class.OK, "<9", "by its date", level="right numbers")'
+    text = case.read_text(encoding="utf-8").replace("Case, Graph", "Case, Class, Expectation, Graph, Link")
+    claim = 'Expectation.reported(Class.OK, "<9", Link("https://example.org"), level="right numbers")'
     text = text.replace('"A Relu", relu)', f'"A Relu", relu, expectations=({claim},))')
     case.write_text(text, encoding="utf-8")
     for cell in ("toy[relu]-trt86", "toy[relu]-ort131"):
         assert main(["show", cell]) == 0
-        assert "  ok on tensorrt <9 (guessed; speaks of: right numbers)\n" in capsys.readouterr().out
+        assert (
+            "  ok on tensorrt <9 (reported by users; speaks of: right numbers)\n" in capsys.readouterr().out
+        )
 
 
 @pytest.mark.usefixtures("toy")

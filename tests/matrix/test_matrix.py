@@ -10,7 +10,7 @@ import pytest
 
 from harness.errors import HandledError
 from harness.matrix import Matrix, Slurm, load_matrix, versions_agree
-from harness.words import Engine, Grade
+from harness.words import Engine
 
 pytestmark = pytest.mark.unit
 
@@ -147,12 +147,27 @@ def test_driver_floors_and_capability_ceilings_decide(shipped: Matrix) -> None:
     ]
 
 
-def test_every_target_can_be_had_somehow_and_a_verified_one_says_from_where(shipped: Matrix) -> None:
+def test_every_target_can_be_had_somehow_and_says_from_where(shipped: Matrix) -> None:
     for target in shipped:
         assert (target.image is None) is not (target.build is None)
-        assert target.sources or target.grade is Grade.GUESSED
+        assert target.sources
         if target.build and target.build.kind == "packages":
             assert target.packages
+
+
+@pytest.mark.parametrize(
+    ("fields", "doubted"),
+    [
+        (GOOD, True),
+        (f'{GOOD}\nsources: [{{url: "https://example.org"}}]', False),
+        ('engine: tensorrt\nversion: "8.6.1"\nbuild: {kind: l4t, base: "a/b:c"}', True),
+        ('engine: tensorrt\nversion: "8.6.1"\npackages: [tensorrt==8.6.1]', False),
+    ],
+)
+def test_an_image_of_which_no_source_speaks_says_so(tmp_path: Path, fields: str, *, doubted: bool) -> None:
+    """Packages are pinned to their version; an image's tag says nothing."""
+    said = load(tmp_path, target_text(fields)).target("trt86").unsourced
+    assert said == ("no source says which TensorRT this image holds; a run will" if doubted else "")
 
 
 def test_a_small_target_takes_the_defaults(tmp_path: Path) -> None:
@@ -164,12 +179,7 @@ def test_a_small_target_takes_the_defaults(tmp_path: Path) -> None:
     assert (target.timeout_s, target.memory_mib, target.python) == (7.0, 512, "3.12")
     assert target.build is not None
     assert (target.build.kind, target.build.base) == ("packages", "python:3.12")
-    assert (target.platform, target.grade, target.digest, target.line) == (
-        "linux/amd64",
-        Grade.GUESSED,
-        None,
-        4,
-    )
+    assert (target.platform, target.digest, target.line) == ("linux/amd64", None, 4)
 
 
 def test_what_a_target_asks_of_slurm_fills_up_from_the_defaults_field_by_field(tmp_path: Path) -> None:
@@ -222,7 +232,7 @@ def test_the_example_at_the_top_of_the_shipped_file_works(tmp_path: Path) -> Non
     ]
     example = "\n".join(["schema: 1", "targets:", *comment])
     target = load(tmp_path, example + "\n").target("trt104")
-    assert (target.version, target.grade) == ("10.4.0.26", Grade.GUESSED)
+    assert (target.version, len(target.sources)) == ("10.4.0.26", 1)
     assert len(comment) <= 10
 
 
@@ -250,7 +260,7 @@ def test_some_targets_keep_the_order_of_the_file_and_no_name_takes_all(shipped: 
         shipped.only(["rtx17", "trt68"])
 
 
-def test_an_unknown_target_is_guessed_at(shipped: Matrix) -> None:
+def test_an_unknown_target_is_told_the_nearest(shipped: Matrix) -> None:
     with pytest.raises(HandledError, match="has no target 'trt68'; did you mean 'trt86'"):
         shipped.target("trt68")
     with pytest.raises(HandledError, match="has no target 'rtx16,rtx17'; name each of them alone"):
@@ -316,14 +326,9 @@ BROKEN: list[tuple[str, str | bytes, str]] = [
         "matrix.yaml:7: targets.trt86.need: is not a field that exists here; did you mean 'needs'?",
     ),
     (
-        "an old word for the grade",
-        target_text(f"{GOOD}\nsure: verified"),
-        "matrix.yaml:7: targets.trt86.sure: is not a field that exists here; ",
-    ),
-    (
-        "an old grade",
-        target_text(f"{GOOD}\ngrade: verified"),
-        "matrix.yaml:7: targets.trt86.grade: 'verified' is not one of reported, guessed",
+        "a field of older files",
+        target_text(f"{GOOD}\ngrade: reported"),
+        "matrix.yaml:7: targets.trt86.grade: is not a field that exists here; ",
     ),
     (
         "an unknown need",

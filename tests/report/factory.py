@@ -72,7 +72,6 @@ def target(name: str, version: str, **fields: Any) -> Target:
         compute_capability=None,
         timeout_s=600,
         memory_mib=8192,
-        grade=Grade.REPORTED,
         sources=(),
         notes="",
         line=1,

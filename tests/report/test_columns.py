@@ -54,6 +54,13 @@ def every_state() -> Results:
 
 
 @pytest.mark.unit
+def test_an_image_of_which_no_source_speaks_says_so_until_it_was_run() -> None:
+    said = "No source says which TensorRT this image holds; a run will."
+    notes = {target.id: target.notes for target in results(factory.outcome("qdq", "trt102")).targets}
+    assert (notes["trt86"], notes["trt102"], notes["rtx17"]) == (said, "", "")
+
+
+@pytest.mark.unit
 def test_a_head_says_gpu_date_cuda_driver_and_image() -> None:
     """A result holds for the whole stack, so the stack is a hover away from it."""
     head = heads(every_state())["rtx17"]

@@ -150,7 +150,6 @@ class Rig:
             "image": "nvcr.io/nvidia/tensorrt:24.09-py3",
             "packages": [f"tensorrt=={exact}"],
             "needs": {},
-            "grade": "guessed",
         }
         return {"schema": 1, "targets": dict.fromkeys(self.targets, target)}
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from harness.case import Calibrator, Engine, Grade, Plugin, Profile, Recipe, Typing
+from harness.case import Calibrator, Engine, Plugin, Profile, Recipe, Typing
 from harness.case.model import Library
 from harness.matrix import Build, Needs, Target
 from harness.matrix.slurm import Slurm
@@ -51,7 +51,6 @@ TARGET: dict[str, Any] = {
 TOLD: dict[str, Any] = {
     "label": "another",
     "group": "another",
-    "grade": Grade.GUESSED,
     "sources": (),
     "notes": "another",
     "line": 2,

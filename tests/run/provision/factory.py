@@ -29,7 +29,6 @@ def target(**changes: Any) -> Target:
         "compute_capability": None,
         "timeout_s": 60.0,
         "memory_mib": 512,
-        "grade": "reported",
         "sources": (),
         "notes": "",
         "line": 1,
