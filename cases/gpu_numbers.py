@@ -1,8 +1,8 @@
 """Engines that build and are reported to give wrong numbers: what only a GPU shows.
 
 Each is cut down to the operators that its report blames. What is reported is of whole models unless a claim says
-otherwise, of other sizes, and of one or two GPUs: that the cut still shows it is a guess of this project until a GPU
-says so, and what is built without one proves nothing here. ONNX Runtime gives the right numbers in every report.
+otherwise, of other sizes, and of one or two GPUs: whether the cut still shows it nobody knows until a GPU says so,
+and what is built without one proves nothing here. ONNX Runtime gives the right numbers in every report.
 
 Left out: reports without a graph (issues 4748 and 4820), and those whose graph could not be made out of operators
 (issue 4473).

@@ -2,8 +2,8 @@
 
 Two reports disagree until the plugin's formats are named. In TensorRT issue 3055 an INT8-only plugin fails as
 `Q -> DQ -> plugin -> Q -> DQ` and works as `Q -> plugin -> DQ`. In issue 3844 the second form fails too: for a plugin
-that accepts INT8 only in the vectorised formats CHW4 and CHW32, on a layer norm's 3-D tensor (that the missing channel
-dimension is why is a guess, hence the 4-D control), and for one that accepts INT8 and FP32. Node names are those of its
+that accepts INT8 only in the vectorised formats CHW4 and CHW32, on a layer norm's 3-D tensor (the 4-D control tells
+whether that is for want of a channel dimension), and for one that accepts INT8 and FP32. Node names are those of its
 log: `QuantizeLinear_3`, `LayerNorm_4`, `DequantizeLinear_5`.
 
 The op for the project's plugin library to implement:

@@ -151,7 +151,7 @@ class Parser(argparse.ArgumentParser):
         raise HandledError(f"{message}; see {self.prog} --help")
 
     def refuse(self, word: str) -> NoReturn:
-        """Raise a HandledError about a word that nothing asked for, with a guess where an option was mistyped."""
+        """Raise a HandledError about a word that nothing asked for, with the nearest option where one was mistyped."""
         if not word.startswith("-"):
             raise HandledError(
                 f"{word!r} is one word too many; quote what holds spaces or brackets; see {self.prog} --help"

@@ -139,8 +139,8 @@ def _unknown(document: Document, fault: _Fault) -> Iterator[Problem]:
     for name in fault.value:
         if name not in known:
             inner = (*fault.place, name)
-            guess = did_you_mean(name, known)
-            yield Problem(document.key_line(inner), inner, f"is not a field that exists here; {guess}")
+            hint = did_you_mean(name, known)
+            yield Problem(document.key_line(inner), inner, f"is not a field that exists here; {hint}")
 
 
 def _missing(document: Document, fault: _Fault, examples: Mapping[str, str]) -> Iterator[Problem]:
@@ -180,8 +180,8 @@ def _kind_of(value: object) -> str:
 def _enum(fault: _Fault) -> str:
     options = [str(option) for option in fault.wanted]
     word = fault.raw if fault.raw is not None else _kind_of(fault.value)
-    guess = did_you_mean(word, options)
-    near = f"; {guess}" if guess.startswith("did") else ""
+    hint = did_you_mean(word, options)
+    near = f"; {hint}" if hint.startswith("did") else ""
     return f"{word!r} is not one of {', '.join(options)}{near}"
 
 

@@ -277,8 +277,8 @@ def _uncaptured(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
     captured = {group for pattern in _patterns(entry) for group in _captured(pattern)}
     for name in _TEXTS:
         for group in set(_GROUP.findall(entry.get(name, ""))) - _LOOKED_UP - captured:
-            guess = did_you_mean(group, captured | _LOOKED_UP)
-            yield name, f"uses {{{group}}}, which no pattern of the entry captures; {guess}"
+            hint = did_you_mean(group, captured | _LOOKED_UP)
+            yield name, f"uses {{{group}}}, which no pattern of the entry captures; {hint}"
     if entry.get("standard_op") and "op" not in captured:
         yield "standard_op", "needs a pattern that captures (?P<op>...); add one or delete it"
 
@@ -493,8 +493,8 @@ def hits(signature: Signature, texts: Texts, places: Sequence[str] = _PLACES) ->
                 yield Hit(pattern.where, text, said or text, groups)
 
 
-def diagnosis_of(signature: Signature, hit: Hit, outcome: Outcome, *, guess: bool = True) -> Diagnosis:
-    """Return what a signature says where it was found, its texts filled in; `guess` is as find_place has it."""
+def diagnosis_of(signature: Signature, hit: Hit, outcome: Outcome, *, at_error: bool = True) -> Diagnosis:
+    """Return what a signature says where it was found, its texts filled in; `at_error` is as find_place has it."""
     message, groups = hit.text, hit.groups
     skipped = [
         match.group()
@@ -505,7 +505,7 @@ def diagnosis_of(signature: Signature, hit: Hit, outcome: Outcome, *, guess: boo
     # A name that the version lacks is asked for by the recipe, not by a node.
     asked = hit.where in ("missing_api", "names")
     said = hit.message if hit.where == "parser" else message
-    place = Place() if asked else find_place(outcome, said, operator=operator, node=node, guess=guess)
+    place = Place() if asked else find_place(outcome, said, operator=operator, node=node, at_error=at_error)
     known = {name: text for name, text in (("op", place.operator), ("node", place.node)) if text} | groups
     return Diagnosis(
         id=signature.id,

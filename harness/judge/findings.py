@@ -194,7 +194,7 @@ def _finding(said: Said, signature: Signature, every: list[Hit], version: str, *
     hit = every[0]
     # A warning belongs to no error, and an error to no other one, but for what the library wrote past the logger.
     led = hit.where == "native" or bool(hit.groups.get("op", signature.operator))
-    made = diagnosis_of(signature, hit, said.outcome, guess=led and kind(signature) == "failure")
+    made = diagnosis_of(signature, hit, said.outcome, at_error=led and kind(signature) == "failure")
     lines = {line_of(said, one.message) for one in every} - {0}
     follows = signature.innocent and not signature.harmless
     reason = hit.groups.get("reason", "")

@@ -75,11 +75,11 @@ def ended(node: str) -> str:
 
 
 def find_place(
-    outcome: Outcome, text: str, *, operator: str = "", node: str = "", guess: bool = True
+    outcome: Outcome, text: str, *, operator: str = "", node: str = "", at_error: bool = True
 ) -> Place:
     """Return what a text of a record complains of; `operator` and `node` are what the text itself names.
 
-    With `guess` a text that the parser did not say belongs where the parser's first error does.
+    With `at_error` a text that the parser did not say belongs where the parser's first error does.
     """
     if RECIPE.search(text):
         return Place()
@@ -88,7 +88,7 @@ def find_place(
     if node:
         known = _named_in(node, outcome.nodes)
         return Place(operator or (known.op if known else ""), known.name if known else node)
-    for found in _looked_up(outcome, text, operator, guess=guess):
+    for found in _looked_up(outcome, text, operator, at_error=at_error):
         operator = operator or found.operator
         if found.node and operator == found.operator:
             return found
@@ -99,12 +99,14 @@ def find_place(
     return Place(operator, named)
 
 
-def _looked_up(outcome: Outcome, text: str, operator: str, *, guess: bool) -> Iterator[Place]:
+def _looked_up(outcome: Outcome, text: str, operator: str, *, at_error: bool) -> Iterator[Place]:
     """Yield what each source says, the surest first."""
     line = text.strip().partition("\n")[0]
     refused = [error for error in outcome.parser_errors if line in error.text]
     # What a library says past the logger is in no error of the parser; the error that it led to is the first.
-    others = [each for each in outcome.parser_errors if operator in ("", each.operator)][:1] if guess else []
+    others = (
+        [each for each in outcome.parser_errors if operator in ("", each.operator)][:1] if at_error else []
+    )
     for error in refused[:_MOST_REFUSED] or others:
         logged = _logged(outcome, error.text.strip().partition("\n")[0])
         if error.operator:

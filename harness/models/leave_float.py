@@ -59,8 +59,8 @@ def leave_float(
     """
     search = _Search(model, attempt, clock)
     every = quantised_nodes(model)
-    guess = tuple(node for node in every if node in blamed(before))
-    start = next((nodes for nodes in (guess, every) if nodes and search.helps(nodes)), ())
+    suspects = tuple(node for node in every if node in blamed(before))
+    start = next((nodes for nodes in (suspects, every) if nodes and search.helps(nodes)), ())
     nodes = search.fewest(start)
     found = search.best.get(nodes)
     model_left, judged = found or (None, None)

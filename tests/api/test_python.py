@@ -115,7 +115,7 @@ def test_mistakes_are_sentences(folder: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.unit
-def test_a_target_that_was_not_asked_is_a_key_error_with_a_guess() -> None:
+def test_a_target_that_was_not_asked_is_a_key_error_with_the_nearest() -> None:
     with pytest.raises(KeyError, match="was not asked; there are none"):
         Checked("m.onnx", ())["rtx17"]
     assert "<caption>a&lt;b</caption>" in Checked("a<b", ())._repr_html_()

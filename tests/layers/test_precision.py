@@ -1,4 +1,4 @@
-"""Every node gets the precision of the layer that really computes it, or UNKNOWN, and never a guess."""
+"""Every node gets the precision of the layer that really computes it, or UNKNOWN where no layer tells."""
 
 from __future__ import annotations
 

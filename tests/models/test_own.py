@@ -126,8 +126,10 @@ def test_the_recipe_follows_from_the_graph_s_own_types(tmp_path: Path) -> None:
 
 
 def test_a_flag_that_no_version_has_is_one_sentence() -> None:
-    for flag, guess in (("INT88", "INT8"), ("fp16", "FP16")):
-        said = f"--flag names the builder flag '{flag}', which no version of TensorRT has; did you mean '{guess}'"
+    for flag, near in (("INT88", "INT8"), ("fp16", "FP16")):
+        said = (
+            f"--flag names the builder flag '{flag}', which no version of TensorRT has; did you mean '{near}'"
+        )
         with pytest.raises(HandledError, match=said):
             Wanted(flags=("TF32", flag))
 

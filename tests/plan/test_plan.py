@@ -107,7 +107,7 @@ def test_a_cell_holds_what_its_id_says(cells: tuple[Cell, ...]) -> None:
         cells[0].id = "x"  # type: ignore[misc]
 
 
-def test_find_returns_the_cell_and_guesses_at_a_mistyped_id(cells: tuple[Cell, ...]) -> None:
+def test_find_returns_the_cell_and_the_nearest_to_a_mistyped_id(cells: tuple[Cell, ...]) -> None:
     assert find(cells, "mish[qdq]-rtx17").target.name == "rtx17"
     with pytest.raises(HandledError) as caught:
         find(cells, "mish[qdp]-rtx17")
@@ -264,7 +264,7 @@ def test_a_variant_of_another_graph_is_not_named(matrix: Matrix) -> None:
         Recipe(mark_outputs=("y",)),
     ],
 )
-def test_tensorrt_is_asked_and_not_second_guessed(matrix: Matrix, target: str, recipe: Recipe) -> None:
+def test_tensorrt_is_asked_also_where_it_may_refuse(matrix: Matrix, target: str, recipe: Recipe) -> None:
     """Strong typing on 8.x, weak typing on 11 and plugins on RTX are run: the agent says what is missing."""
     assert inapplicable_because(cell_of(matrix, target, variant("v", recipe))) is None
 
@@ -345,7 +345,7 @@ def test_where_no_gpu_took_part_the_generation_counts_that_the_target_builds_for
     """`rtx17-sm75` builds for 7.5 on any machine; of a GPU that took part the GPU counts."""
     engine = Engine.TENSORRT_RTX
     turing, ada = (
-        Expectation.guessed(Class.OK, "", "n", engine=engine, compute_capability=each)
+        Expectation.reported(Class.OK, "", LINK, engine=engine, compute_capability=each)
         for each in ("7.5", "8.9")
     )
     v = variant("v", expectations=(turing, ada))

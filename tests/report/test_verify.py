@@ -157,7 +157,7 @@ def test_samples_without_a_timed_run_are_named(tmp_path: Path) -> None:
 
 
 def test_a_cell_that_was_not_run_says_why(tmp_path: Path) -> None:
-    """The reader would be left to guess."""
+    """The reader would not know."""
     bad = factory.outcome("fp32", "trt86", state="not_run", reason="", layers=(), end=None)
     assert "is not_run and does not say why" in faults(finished(tmp_path, bad))
 

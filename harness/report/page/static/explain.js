@@ -250,14 +250,14 @@ const loggedPlace = ({ finders }, said, line) => {
   }
   return line ? { operator: "", node: "" } : current;
 };
-/** @type {(known: any, said: any, text: string, operator: string, node: string, guess: boolean) => any} */
-const findPlace = (known, said, text, operator, node, guess) => {
+/** @type {(known: any, said: any, text: string, operator: string, node: string, atError: boolean) => any} */
+const findPlace = (known, said, text, operator, node, atError) => {
   if (known.finders.recipe.test(text)) return { operator: "", node: "" };
   if (known.finders.stamp.test(text)) return { operator: WHOLE_MODEL, node: "" };
   if (node) return { operator, node };
   const line = firstLine(text);
   const refused = said.parserErrors.filter((/** @type {any} */ error) => error.text.includes(line)).slice(0, MOST_REFUSED);
-  const others = said.parserErrors.filter((/** @type {any} */ error) => guess && (!operator || error.operator === operator)).slice(0, 1);
+  const others = said.parserErrors.filter((/** @type {any} */ error) => atError && (!operator || error.operator === operator)).slice(0, 1);
   const numbered = known.finders.numbered.exec(text)?.groups;
   for (const error of [...(refused.length ? refused : others), ...(numbered ? [{ numbered }] : [])]) {
     const place = error.numbered || loggedPlace(known, said, firstLine(error.text));

@@ -75,7 +75,7 @@ const unknownTold = (known, { findings, unknown: severe, version }, text) => {
   if (parts.length) return [make("div", { class: "found harmless" }, make("h3", {}, "The name of a layer"), make("p", {}, "It says nothing of a failure: paste the line that it is from, too."), partsTold(parts), wordsTold(text))];
   const many = unknown.length > 1 ? "s are" : " is";
   const head = causes ? `${unknown.length} further error line${many} unknown here` : findings.length ? "No known failure in this text" : "Unknown here";
-  const said = causes ? "They may only follow from what stands above, or have a cause of their own. " : findings.length ? "What is known of it says nothing of a failure. " : "No signature knows this text, and none is guessed. ";
+  const said = causes ? "They may only follow from what stands above, or have a cause of their own. " : findings.length ? "What is known of it says nothing of a failure. " : "No signature knows this text. ";
   return [make("div", { class: "found unknown" }, make("h3", {}, head), make("p", {}, said), causes ? null : wordsTold(text), reportTold(unknown, version))];
 };
 // What of it is known of the two columns that the reader chose: their cells come before what is seen elsewhere.
