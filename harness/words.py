@@ -116,11 +116,10 @@ def said(precision: str) -> str:
 
 
 class Grade(Word):
-    """How sure something is: a result is measured, a claim about it is reported by somebody, or guessed."""
+    """Why something is known: it was measured, or somebody reports it."""
 
     MEASURED = "measured"
     REPORTED = "reported"
-    GUESSED = "guessed"
 
 
 class Role(Word):

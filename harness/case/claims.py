@@ -59,10 +59,9 @@ class Expectation:
     the target's platform, "linux/amd64", "linux/arm64" or "jetson"; None is every platform. `compute_capability` is
     that of the GPUs that it is about ("7.5"), None is every GPU; `product` is the GPU that a measured one was measured
     on. `signature` is the diagnosis id that goes with a failure, where known. A measured one has no source but the
-    measurement, which its note names; a reported one has the source and its `kind`, a guess a source or a note that
-    says what it is guessed from. `targets` names the targets that it is about, () is every one; `level` says what
-    it is about where its class leaves that open. `of` is what the source tells that the column does not, and is printed
-    with the claim: "8.6.11, Quadro T2000".
+    measurement, which its note names; a reported one has the source and its `kind`. `targets` names the targets that
+    it is about, () is every one; `level` says what it is about where its class leaves that open. `of` is what the
+    source tells that the column does not, and is printed with the claim: "8.6.11, Quadro T2000".
     """
 
     outcome: Class
@@ -116,27 +115,6 @@ class Expectation:
         about = (outcome, versions, link, Grade.REPORTED, note)
         return cls(*about, *where, signature, kind, level, compute_capability, scope=scope, of=of)
 
-    @classmethod
-    def guessed(  # noqa: PLR0913  (the parts of a claim)
-        cls,
-        outcome: Class,
-        versions: str,
-        note: str = "",
-        *,
-        link: Link | None = None,
-        level: Level | None = None,
-        platform: str | None = None,
-        engine: Engine = Engine.TENSORRT,
-        targets: tuple[str, ...] = (),
-        signature: str | None = None,
-        compute_capability: str | None = None,
-    ) -> Expectation:
-        """Return a claim of our own, which nobody reported; `link` or `note` says what it is guessed from."""
-        where = (engine, platform, targets)
-        return cls(
-            outcome, versions, link, Grade.GUESSED, note, *where, signature, None, level, compute_capability
-        )
-
     @property
     def graded(self) -> str:
         """Return the grade for readers, with who reported it and of what."""
@@ -171,8 +149,6 @@ class Expectation:
             return "a reported claim has a kind, and no other has"
         if self.grade is Grade.REPORTED and self.source is None:
             return "a reported claim needs its source"
-        if self.grade is Grade.GUESSED and self.source is None and not self.note:
-            return "a guess needs a source or a note that says what it is guessed from"
         if self.compute_capability is not None and not CAPABILITY.fullmatch(self.compute_capability):
             return f"{self.compute_capability!r} is no compute capability; write one such as '8.9'"
         if self.product and (self.compute_capability is None or self.grade is not Grade.MEASURED):

@@ -1,6 +1,6 @@
 """What cells were measured to end as: `measured.yaml` beside the case modules, written by `trt-compat accept`.
 
-Reported and guessed claims are written by hand beside their variant; measured ones are some hundreds, and a new
+Reported claims are written by hand beside their variant; measured ones are some hundreds, and a new
 version brings as many again, so those are a file that a command writes and a person reviews as a diff. On the same
 target, version and GPU a later measurement that differs is a regression or a fix. What was measured without a GPU is
 about every GPU; what was measured on one is about its compute capability alone.

@@ -77,13 +77,12 @@ def _told(match: Match, judged: Sequence[Judged]) -> Iterator[str]:
 
 
 def _surest(match: Match, each: Judged) -> Expectation | None:
-    """Return the claim to tell about a target, None where there is none; guesses are not told."""
+    """Return the claim to tell about a target, None where there is none."""
     if ran(each) and each.classification.cls not in GOOD:
         return None
     bad = _WHEN_RUN if ran(each) else frozenset(Class) - _FINE
     cell = Cell("", match.case, match.variant, each.cell.target)
-    claims = [claim for claim in claims_about(cell) if claim.grade is not Grade.GUESSED]
-    claims.sort(key=lambda claim: claim.grade is not Grade.MEASURED)
+    claims = sorted(claims_about(cell), key=lambda claim: claim.grade is not Grade.MEASURED)
     # A measured good ending speaks against a reported failure, but shows nothing of a run.
     surest = [claim for claim in claims if claim.outcome in bad] if ran(each) else claims[:1]
     return next((claim for claim in surest if claim.outcome in bad), None)

@@ -46,7 +46,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the two sides."""
     command.description = (
         "Say what changes from one target or report to another. The exit code is 1 where something that was measured "
-        "on both sides breaks or loses its precision; what is reported or guessed, and latency, change nothing in it."
+        "on both sides breaks or loses its precision; what is reported, and latency, change nothing in it."
     )
     command.add_argument("before", metavar="A", help="a target, or a results.json or reports folder")
     command.add_argument(
@@ -63,11 +63,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="of two reports, compare only this target (repeatable)",
     )
-    command.add_argument(
-        "--guesses",
-        action="store_true",
-        help="tell what is only guessed as well; it never counts as known",
-    )
     command.add_argument("--json", action="store_true", help="print a JSON list with an entry a target")
 
 
@@ -75,7 +70,7 @@ def diff(options: argparse.Namespace) -> int:
     """Print what changes from A to B; returns 1 where something measured breaks or loses its precision."""
     if options.after is None:
         return _choose(options)
-    steps = [upgrade(*columns, guesses=options.guesses) for columns in _columns(options)]
+    steps = [upgrade(*columns) for columns in _columns(options)]
     if options.json:
         print(json.dumps([step.to_json() for step in steps], indent=1))
     else:
@@ -89,8 +84,8 @@ def diff(options: argparse.Namespace) -> int:
 
 def _choose(options: argparse.Namespace) -> int:
     """Print what is known of the step from a target to each later version of its series, a line each."""
-    if options.targets or options.guesses or options.json:
-        raise HandledError("--target, --guesses and --json are about a step; name its other side, B, too")
+    if options.targets or options.json:
+        raise HandledError("--target and --json are about a step; name its other side, B, too")
     if _file(options.before):
         raise HandledError(f"{options.before} is a report; name the one to compare it with, too")
     path = results_file(options.reports)
@@ -107,7 +102,7 @@ def _choose(options: argparse.Namespace) -> int:
     for line in lines:
         print("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=False)).rstrip())
     variants = sum(len(case.variants) for case in results.cases)
-    print(f"Of {variants} variants, without guesses; what is known of few of them is no all-clear.")
+    print(f"Of {variants} variants; what is known of few of them is no all-clear.")
     return EXIT_OK
 
 

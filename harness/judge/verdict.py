@@ -9,9 +9,8 @@ that it builds had one. An engine that was only built, and is known elsewhere no
 `fails_when_run`: it is no failure that shows here, and no engine to rely on.
 
 When several claims cover a target the surest one is judged: measured before reported, one of the graph before one of
-a whole model, a summary after other reports, before guessed; among equals the first in the variant's list. A guess that
-is contradicted is a guess that was wrong, never a regression. Nor is a precision that was lost by what the graph asks
-for, where a source claims the cell and nobody wished for that precision.
+a whole model, a summary after other reports; among equals the first in the variant's list. A precision that was lost by
+what the graph asks for is no regression, where a source claims the cell and nobody wished for that precision.
 """
 
 from __future__ import annotations
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
     from harness.case import Expectation
     from harness.judge.classify import Classification
 
-#: Surest first.
-_SUREST = (Grade.MEASURED, Grade.REPORTED, Grade.GUESSED)
 #: Each is reached after those before it.
 LEVELS: tuple[Level, ...] = get_args(Level)
 #: The level that a failing class breaks; what died or was stopped may have broken either of the first two.
@@ -95,7 +92,7 @@ def surest(expectations: Sequence[Expectation]) -> Expectation | None:
     """Return the claim that is judged, or None."""
     return min(
         expectations,
-        key=lambda claim: (_SUREST.index(claim.grade), claim.scope == "model", claim.kind == "summary"),
+        key=lambda claim: (claim.grade is Grade.REPORTED, claim.scope == "model", claim.kind == "summary"),
         default=None,
     )
 
@@ -115,12 +112,12 @@ def _unclaimed(classification: Classification) -> Judgement:
 
 
 def _told_of_a_run(expectations: Sequence[Expectation]) -> Expectation | None:
-    """Return the claim by which an engine that is built fails when it is run; None where none says so for sure.
+    """Return the claim by which an engine that is built fails when it is run; None where none says so.
 
     That it was measured to build says nothing of a run.
     """
     claim = surest([each for each in expectations if _reaches_a_run(each)])
-    return claim if claim and claim.outcome not in GOOD and claim.grade is not Grade.GUESSED else None
+    return claim if claim and claim.outcome not in GOOD else None
 
 
 def _reaches_a_run(claim: Expectation) -> bool:
@@ -149,8 +146,6 @@ def _good(classification: Classification, claim: Expectation, failed_before: str
         return Verdict.NOT_RUN, _only_built(claim)
     if failed_before or claim.grade is Grade.MEASURED:
         return Verdict.FIXED, f"{does}; {failed_before or said}"
-    if claim.grade is Grade.GUESSED:
-        return Verdict.NEW, f"{does}; the guess that it {_ended(claim)} was wrong"
     return Verdict.NOT_REPRODUCED, f"{does}; {said}, which was measured nowhere and does not show here"
 
 
@@ -164,8 +159,6 @@ def _failing(
     said = f"{_said(claim)} to {_ends(claim)}"
     if broken not in _held(claim) and claim.outcome in GOOD:
         return Verdict.NEW, f"{does}; {said}, which it does: {reason}"
-    if claim.grade is Grade.GUESSED:
-        return Verdict.NEW, f"{does}; the guess that it {_ended(claim)} was wrong: {reason}"
     if broken not in _held(claim):
         return Verdict.NEW, f"{does}, which is another way than claimed; {said}: {reason}"
     # A source says "works" of what it looked at. A measurement was judged by the same graph, and is held.
@@ -236,27 +229,14 @@ def _ends(claim: Expectation) -> str:
     """Return what a claim says, as an infinitive."""
     if claim.outcome is Class.OK and claim.level:
         return _REACHES[claim.level]
-    return f"{to_do(claim.outcome)}{_when(claim)}"
-
-
-def _ended(claim: Expectation) -> str:
-    """Return what a claim says, in the third person."""
-    if claim.outcome is Class.OK and claim.level:
-        verb, _, rest = _REACHES[claim.level].partition(" ")
-        return f"{verb}s {rest}".rstrip()
-    return f"{PREDICATE[claim.outcome]}{_when(claim)}"
-
-
-def _when(claim: Expectation) -> str:
-    return " when it is run" if claim.level == "runs" else ""
+    return f"{to_do(claim.outcome)}{' when it is run' if claim.level == 'runs' else ''}"
 
 
 def _said(claim: Expectation) -> str:
     if claim.source is None:
-        return claim.note if claim.grade is Grade.MEASURED else f"guessed ({claim.note})"
-    how = f"{claim.grade} from" if claim.grade is Grade.GUESSED else f"{claim.grade} in"
+        return claim.note
     summary = "a summary of " if claim.kind == "summary" else ""
-    return f"{how} {summary}{claim.source.title or claim.source.url}"
+    return f"{claim.grade} in {summary}{claim.source.title or claim.source.url}"
 
 
 def _doubt(classification: Classification) -> str:

@@ -67,7 +67,6 @@ _TYPED = {"InstanceNormalization": 2}
 _MANY = frozenset({"Split"})
 #: Where a convolution's bias stands.
 _BIAS = 2
-_SURENESS = (Grade.MEASURED, Grade.REPORTED, Grade.GUESSED)
 #: A pattern of nothing but these is about something that is no pattern, such as an opset.
 _SAYING_NOTHING = frozenset({"Relu"})
 
@@ -245,7 +244,7 @@ def _unlike(case: Case, one: Variant, other: Variant, targets: Sequence[Target])
 
 def _fares_well(case: Case, variant: Variant, target: Target) -> bool | None:
     claims = claims_about(Cell("", case, variant, target))
-    surest = sorted(claims, key=lambda claim: _SURENESS.index(claim.grade))[:1]
+    surest = sorted(claims, key=lambda claim: claim.grade is not Grade.MEASURED)[:1]
     return surest[0].outcome in GOOD if surest else None
 
 

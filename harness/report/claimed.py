@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.report.products import GENERATIONS
 from harness.text import clip
-from harness.words import PREDICATE, Class, Grade
+from harness.words import PREDICATE, Class
 
 if TYPE_CHECKING:
     from harness.case import Expectation, Kind, Level
@@ -19,7 +19,7 @@ _AT_LEVEL: dict[Level, str] = {
     "precision": "works in the precision wanted",
 }
 #: Who reported a claim, in the width of a cell.
-_WHO: dict[Kind | None, str] = {
+_WHO: dict[Kind, str] = {
     "users": "users",
     "nvidia": "NVIDIA",
     "source": "source",
@@ -60,7 +60,7 @@ def on_precision(claim: Expectation) -> bool:
 
 def by_whom(claim: Expectation) -> str:
     """Return who says so in a word: "NVIDIA"; "before" of what was measured in another run."""
-    return "before" if claim.grade is Grade.MEASURED else _WHO.get(claim.kind, "guess")
+    return _WHO[claim.kind] if claim.kind else "before"
 
 
 def source(claim: Expectation) -> str:
@@ -70,10 +70,10 @@ def source(claim: Expectation) -> str:
 
 def seen_by(claim: Expectation) -> str:
     """Return where a claim comes from and what is noted there: "reported by users in TensorRT issue 3640: on Orin"."""
-    where = f"{claim.graded} {'from' if claim.grade is Grade.GUESSED else 'in'} {source(claim)}"
     note = clip(claim.note, _LONGEST_NOTE)
     if not claim.source:
-        return note if claim.grade is Grade.MEASURED else f"{claim.graded} from what follows: {note}"
+        return note
+    where = f"{claim.graded} in {source(claim)}"
     return f"{where}: {note}" if note else where
 
 

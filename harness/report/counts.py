@@ -23,11 +23,6 @@ def counts(results: Results) -> dict[str, int]:
     return {key: found[key] for key in BUCKETS}
 
 
-def without_guesses(tally: dict[str, int]) -> dict[str, int]:
-    """Return the counts as they are where guesses are not shown: what is only guessed was not run, and no more."""
-    return {**tally, "guessed": 0, "not_run": tally["not_run"] + tally["guessed"]}
-
-
 def nobody_ran(results: Results) -> str:
     """Say of which families no target was ever run, and how many reports speak of them; "" where there is none."""
     ran = {cell.target for cell in results.cells if cell.measured or cell.grade is Grade.MEASURED}

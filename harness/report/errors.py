@@ -11,7 +11,6 @@ from harness.engines import ENGINES
 from harness.judge.diagnosis import blank, in_general, load_signatures
 from harness.judge.texts import load_texts
 from harness.report.advice import without_blanks
-from harness.report.claimed import seen_by
 from harness.report.compare.sides import side
 from harness.report.page.columns import NO_GPU, gpus_of
 from harness.text import listed
@@ -70,16 +69,12 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Proof:
-    """A variant that puts the advice to the test, with what came of it; guesses do not count.
-
-    `guess` is what one is made from that rests on a report, of another version or model.
-    """
+    """A variant that puts the advice to the test, with what came of it."""
 
     case: str
     variant: str
     title: str
     known: tuple[Outcome, ...]
-    guess: str = ""
 
     @property
     def id(self) -> str:
@@ -101,10 +96,9 @@ class Reproducer:
 class ErrorEntry:
     """One signature for readers; what only a failure fills in reads <node>.
 
-    `guesses` counts our own claims, which are no part of `seen`. `kind` is "failure", "warning" (counted, and the cause
-    only of a lost precision or wrong numbers) or "harmless"; `reading` says that its texts name layers as `READING`
-    tells; `only` is the product that all of it is of, where that is not TensorRT; `related` are the ids and titles of
-    the signatures that its texts name.
+    `kind` is "failure", "warning" (counted, and the cause only of a lost precision or wrong numbers) or "harmless";
+    `reading` says that its texts name layers as `READING` tells; `only` is the product that all of it is of, where that
+    is not TensorRT; `related` are the ids and titles of the signatures that its texts name.
     """
 
     id: str
@@ -116,7 +110,6 @@ class ErrorEntry:
     operator: str
     texts: tuple[ShownText, ...]
     seen: tuple[Seen, ...]
-    guesses: int
     proofs: tuple[Proof, ...]
     reproducers: tuple[Reproducer, ...]
     links: tuple[str, ...]
@@ -185,7 +178,6 @@ class _Book:
             operator=signature.operator,
             texts=texts,
             seen=self._seen(signature),
-            guesses=sum(claim.grade is Grade.GUESSED for _, claim in self._claims.get(signature.id, ())),
             proofs=tuple(filter(None, map(self._proof, signature.advice_variants))),
             reproducers=self._reproducers(signature.id),
             links=signature.links,
@@ -246,20 +238,14 @@ class _Book:
         groups: dict[tuple[Grade, bool], list[str]] = {}
         for cell in self._rows[case, variant]:
             one = side(cell, view)
-            if one.cls is None or one.grade in (None, Grade.GUESSED) or not one.demanded:
+            if one.cls is None or one.grade is None or not one.demanded:
                 continue
             # Where the call or the GPU is missing the advice was not taken, which says nothing of it.
-            if (
-                one.cls not in UNJUDGED | {Class.API_REMOVED, Class.NEEDS_GPU_TO_BUILD}
-                and one.grade is not None
-            ):
+            if one.cls not in UNJUDGED | {Class.API_REMOVED, Class.NEEDS_GPU_TO_BUILD}:
                 groups.setdefault((one.grade, one.cls in GOOD), []).append(cell.target)
         ordered = sorted(groups, key=lambda key: (list(Grade).index(key[0]), not key[1]))
         known = (Outcome(*key, self._where(groups[key]), groups[key][-1]) for key in ordered)
-        claims = (view.expectations[cell.claims[0]] for cell in self._rows[case, variant] if cell.claims)
-        guesses = (claim for claim in claims if claim.grade is Grade.GUESSED and claim.source)
-        guess = next((seen_by(claim) for claim in guesses if claim.outcome in GOOD), "")
-        return Proof(case, variant, view.title, tuple(known), guess)
+        return Proof(case, variant, view.title, tuple(known))
 
     def _reproducers(self, name: str) -> tuple[Reproducer, ...]:
         found: dict[tuple[str, str], Reproducer] = {}

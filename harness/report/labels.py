@@ -61,7 +61,10 @@ BUCKETS = {
         "builds here; reported or measured elsewhere not to run, or to give wrong numbers",
     ),
     "expected": ("As expected", "works or builds, or lacks an API that this version is known to lack"),
-    "new_ok": ("New: works", "works here; until now this was not known, or guessed to be otherwise"),
+    "new_ok": (
+        "New: works",
+        "works here; fails on another product, or loses a precision that could not be verified",
+    ),
     "undecided": (
         "Undecided",
         "only a GPU would show what is claimed: it was built here and not run, or needs one to build",
@@ -73,10 +76,6 @@ BUCKETS = {
         "not run for this report; measured before, and accepted as what to expect",
     ),
     "reported": ("Reported", "not run for this report; what users, NVIDIA or source code say of it"),
-    "guessed": (
-        "Guessed",
-        "not run by anybody, and nobody reports of this very graph on it: our guess from other versions and models",
-    ),
     "not_run": ("Not run", "not run for this report, and nobody reports of this very graph on it"),
     "not_applicable": ("Not applicable", "makes no sense on this target"),
 }
@@ -141,7 +140,6 @@ PATTERNS = {
 CLAIMED: dict[Grade | None, str] = {
     Grade.MEASURED: "accepted",
     Grade.REPORTED: "reported",
-    Grade.GUESSED: "guessed",
 }
 #: How the name of a fused layer tells which nodes of the model are in it.
 READING = (

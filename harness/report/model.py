@@ -63,15 +63,11 @@ class TargetView:
 
 @dataclass(frozen=True)
 class Span:
-    """One sentence on how a variant fares along one series; `claimed` says that nothing in it was run here.
-
-    `text` leaves guesses out, "" where there is nothing else; `guesses` is the sentence with them, where it differs.
-    """
+    """One sentence on how a variant fares along one series; `claimed` says that nothing in it was run here."""
 
     series: str
     text: str
     claimed: bool = False
-    guesses: str = ""
 
 
 @dataclass(frozen=True)

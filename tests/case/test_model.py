@@ -99,7 +99,7 @@ def test_a_claim_about_a_gpu_is_about_no_other() -> None:
 
 
 def test_a_claim_is_written_one_way_and_says_who_makes_it() -> None:
-    """By users unless it says otherwise; a guess is nobody's."""
+    """By users unless it says otherwise."""
     where: dict[str, Any] = {
         "platform": "jetson", "engine": Engine.TENSORRT_RTX, "targets": ("t",), "signature": "s", "level": "builds",
         "compute_capability": "7.5",
@@ -109,14 +109,10 @@ def test_a_claim_is_written_one_way_and_says_who_makes_it() -> None:
     assert said.graded == "reported by users"
     summary = Expectation.reported(Class.OK, "<9", LINK, "summary")
     assert (summary.kind, summary.graded, summary.level) == ("summary", "reported in a summary", None)
-    guess = Expectation.guessed(Class.OK, "<9", "n", link=LINK, **where)
-    assert guess == claim("<9", grade=Grade.GUESSED, kind=None, note="n", **where)
-    assert guess.graded == "guessed"
-    assert Expectation.guessed(Class.OK, "<9", "by its date").source is None
     with pytest.raises(
         TypeError, match="level is 'numbers'; it must be 'builds' or 'runs' or 'right numbers'"
     ):
-        Expectation.guessed(Class.OK, "", "n", level="numbers")  # type: ignore[arg-type]
+        Expectation.reported(Class.OK, "", LINK, level="numbers")  # type: ignore[arg-type]
 
 
 def test_a_claim_says_of_what_it_is_made() -> None:
@@ -141,11 +137,9 @@ def test_what_makes_no_sense_is_refused() -> None:
         claim("8.6 to 10.2")
     with pytest.raises(ValueError, match="a reported claim needs its source"):
         claim(source=None)
-    for grade, kind in ((Grade.REPORTED, None), (Grade.GUESSED, "users"), (Grade.MEASURED, "source")):
+    for grade, kind in ((Grade.REPORTED, None), (Grade.MEASURED, "source")):
         with pytest.raises(ValueError, match="a reported claim has a kind, and no other has"):
             claim(grade=grade, kind=kind)
-    with pytest.raises(ValueError, match="a guess needs a source or a note"):
-        Expectation.guessed(Class.OK, "")
     assert claim(source=None, grade=Grade.MEASURED, kind=None).source is None
     with pytest.raises(ValueError, match=r"'sm_89' is no compute capability; write one such as '8\.9'"):
         claim(compute_capability="sm_89")

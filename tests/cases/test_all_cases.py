@@ -315,12 +315,6 @@ def test_a_claim_that_something_works_says_how_far(variant: Variant) -> None:
 
 
 @every_variant
-def test_nothing_is_guessed(variant: Variant) -> None:
-    """What nobody measured or reported is not known."""
-    assert Grade.GUESSED not in {claim.grade for claim in variant.expectations}
-
-
-@every_variant
 def test_removed_interfaces_are_expected(variant: Variant) -> None:
     """A weakly typed recipe is claimed to find its interface removed in TensorRT 11."""
     if variant.recipe.typing is not Typing.WEAK:

@@ -99,7 +99,7 @@ def test_a_target_alone_has_a_line_for_each_later_version(
         ["rtx16", "3", "1", "measured", "0", "0", "0", "0"],
         ["rtx17", "2", "2", "measured", "0", "1", "measured", "0", "0"],
     ]
-    assert last.startswith("Of 4 variants, without guesses")
+    assert last.startswith("Of 4 variants; what is known")
     assert main(["diff", "trt86", "--reports", str(tmp_path)]) == 0
     assert capsys.readouterr().out.splitlines()[1].split("  ")[0] == "trt102"
 
@@ -109,7 +109,7 @@ def test_a_target_alone_has_a_line_for_each_later_version(
     [
         (["rtx17"], "rtx17 is the newest version of its series here; name another target"),
         (["rtx71"], "no target 'rtx71'"),
-        (["rtx15", "--json"], "--target, --guesses and --json are about a step; name its other side, B, too"),
+        (["rtx15", "--json"], "--target and --json are about a step; name its other side, B, too"),
         (["."], ". is a report; name the one to compare it with, too"),
     ],
 )
@@ -125,14 +125,14 @@ def test_a_claimed_step_is_told_as_such_and_fails_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Claims are no measurements."""
-    write(tmp_path, report())
-    assert main(["diff", "trt102", "trt86", "--guesses", "--reports", str(tmp_path)]) == 0
+    write(tmp_path, json.loads(results_json(factory.nobody_ran())))
+    assert main(["diff", "trt102", "trt86", "--reports", str(tmp_path)]) == 0
     said = capsys.readouterr().out
     assert (
-        "Not run for this report: trt102 and trt86. Known on both, by the less sure side: 1 guessed." in said
+        "Not run for this report: trt102 and trt86. Known on both, by the less sure side: 1 reported." in said
     )
-    assert "conv_silu[qdq] (trt102 guessed, trt86 reported by users)" in said
-    assert "guessed: works → reported: fails to build" in said
+    assert "conv_silu[qdq] (trt102 reported in a summary, trt86 reported by users)" in said
+    assert "reported: works → reported: fails to build" in said
 
 
 def test_a_lost_precision_fails_a_step(tmp_path: Path) -> None:

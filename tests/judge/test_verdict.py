@@ -18,7 +18,6 @@ LINK = Link("https://github.com/NVIDIA/TensorRT/issues/3870", "TensorRT issue 38
 MEASURED = Expectation(Class.OK, "", LINK, Grade.MEASURED)
 REPORTED = Expectation.reported(Class.OK, "", LINK)
 SUMMARY = Expectation.reported(Class.OK, "", LINK, "summary")
-GUESSED = Expectation.guessed(Class.OK, "", link=LINK)
 SURE = [MEASURED, REPORTED, SUMMARY]
 FAILURES = [cls for cls in Class if cls not in GOOD | UNJUDGED]
 CLAIMS = [cls for cls in Class if cls not in UNJUDGED]
@@ -117,9 +116,6 @@ def test_only_what_a_claim_says_is_held_against_it(cls: Class, level: Level) -> 
     found = judge(seen(cls), [replace(REPORTED, level=level)])
     assert found.verdict is (Verdict.REGRESSED if cls in broken else Verdict.NEW)
     assert ("which it does" in found.sentence) is (cls not in broken)
-    guess = judge(seen(cls), [replace(GUESSED, level=level)])
-    assert guess.verdict is Verdict.NEW
-    assert ("was wrong" in guess.sentence) is (cls in broken)
 
 
 @pytest.mark.parametrize("cls", DYING)
@@ -134,16 +130,15 @@ def test_what_dies_breaks_the_level_at_which_it_dies(cls: Class) -> None:
     assert judge(seen(cls, built=False), [when_run]).verdict is Verdict.REGRESSED
     for sure in (when_run, replace(claim(cls, MEASURED), level="runs")):
         assert judge(seen(Class.BUILT), [sure]).verdict is Verdict.FAILS_WHEN_RUN
-    assert judge(seen(Class.BUILT), [replace(claim(cls, GUESSED), level="runs")]).verdict is Verdict.NOT_RUN
     assert "when it is run" in judge(seen(Class.OK), [when_run]).sentence
 
 
-@pytest.mark.parametrize("like", [REPORTED, SUMMARY, GUESSED])
+@pytest.mark.parametrize("like", [REPORTED, SUMMARY])
 @pytest.mark.parametrize("claimed", FAILURES)
 def test_fixed_needs_a_measurement_that_it_failed(claimed: Class, like: Expectation) -> None:
-    """A report that does not show here is not reproduced, and not fixed; a guess was wrong."""
+    """A report that does not show here is not reproduced, and not fixed."""
     never = judge(seen(Class.OK), [claim(claimed, like)])
-    assert never.verdict is (Verdict.NEW if like is GUESSED else Verdict.NOT_REPRODUCED)
+    assert never.verdict is Verdict.NOT_REPRODUCED
     before = judge(
         seen(Class.OK), [claim(claimed, like)], failed_before="measured on trt86 to end as crashed"
     )
@@ -165,23 +160,6 @@ def test_a_precision_that_the_graph_alone_asks_for_breaks_no_word_of_a_source(
     assert judge(replace(lost, derived=False), [claim(claimed, like)]).verdict is Verdict.REGRESSED
     worse = replace(seen(Class.BUILD_FAILED), derived=True)
     assert judge(worse, [claim(claimed, like)]).verdict is Verdict.REGRESSED
-
-
-@pytest.mark.parametrize(("cls", "claimed"), PAIRS)
-def test_guesses(cls: Class, claimed: Class) -> None:
-    """A guess that is met counts; one that is contradicted is new, never fixed or regressed."""
-    found = judge(seen(cls), [claim(claimed, GUESSED)])
-    sure = LETTERS[TABLE[cls][ORDER.index(claimed)]]
-    if sure in {Verdict.EXPECTED, Verdict.KNOWN_FAILURE, Verdict.NOT_RUN}:
-        assert found.verdict is sure
-    elif sure is Verdict.FAILS_WHEN_RUN:
-        # Nobody knows that it fails.
-        assert found.verdict is Verdict.NOT_RUN
-    else:
-        assert found.verdict is Verdict.NEW
-        assert "guess" in found.sentence
-        # What is built and does not run keeps the guess that it builds.
-        assert ("was wrong" in found.sentence) is ("which it does" not in found.sentence)
 
 
 @pytest.mark.parametrize("cls", list(Class))
@@ -211,14 +189,14 @@ def test_what_was_not_judged_meets_no_claim(cls: Class, claimed: Class) -> None:
 
 
 def test_the_surest_claim_is_judged() -> None:
-    claims = [GUESSED, SUMMARY, REPORTED, MEASURED]
-    for least in range(1, 5):
+    claims = [SUMMARY, REPORTED, MEASURED]
+    for least in range(1, 4):
         assert surest(claims[:least]) is claims[least - 1]
         assert surest(claims[:least][::-1]) is claims[least - 1]
     first, second = claim(Class.OK), claim(Class.BUILD_FAILED)
     assert surest([first, second]) is first
     assert surest([]) is None
-    both = [claim(Class.OK, GUESSED), claim(Class.BUILD_FAILED, REPORTED)]
+    both = [claim(Class.OK, SUMMARY), claim(Class.BUILD_FAILED, REPORTED)]
     assert judge(seen(Class.BUILD_FAILED), both).verdict is Verdict.KNOWN_FAILURE
 
 
@@ -236,13 +214,10 @@ def test_whoever_reports_it_but_a_summary_counts_alike() -> None:
 
 
 def test_the_sentence_says_how_sure_the_claim_is() -> None:
-    said = [judge(seen(Class.OK), [each]).sentence for each in (REPORTED, SUMMARY, GUESSED)]
+    said = [judge(seen(Class.OK), [each]).sentence for each in (REPORTED, SUMMARY)]
     assert said == [
-        f"works, as {how} TensorRT issue 3870"
-        for how in ("reported in", "reported in a summary of", "guessed from")
+        f"works, as {how} TensorRT issue 3870" for how in ("reported in", "reported in a summary of")
     ]
-    unread = Expectation.guessed(Class.BUILD_FAILED, "", "by its date")
-    assert judge(seen(Class.BUILD_FAILED), [unread]).sentence == "fails to build, as guessed (by its date)"
 
 
 def test_the_same_class_for_another_reason_is_new() -> None:
@@ -279,7 +254,7 @@ def test_a_build_that_needs_a_gpu_breaks_only_what_was_seen_without_one(level: L
     """Whoever says that it works had a GPU, and so had who measured it on one."""
     asks = seen(Class.NEEDS_GPU_TO_BUILD)
     elsewhere = replace(claim(Class.OK, MEASURED), level=level, compute_capability="8.9")
-    for others in (elsewhere, replace(REPORTED, level=level), replace(GUESSED, level=level)):
+    for others in (elsewhere, replace(REPORTED, level=level)):
         found = judge(asks, [others])
         assert found.verdict is Verdict.NOT_RUN
         assert found.sentence.endswith(", and only a machine with a GPU would show")
@@ -288,7 +263,7 @@ def test_a_build_that_needs_a_gpu_breaks_only_what_was_seen_without_one(level: L
 
 
 def test_what_was_measured_to_build_still_fails_when_run() -> None:
-    """The measurement says nothing of a run; a surer word that it runs does, and a guess is no knowledge."""
+    """The measurement says nothing of a run; a surer word that it runs does."""
     built, zeros, runs = (
         claim(Class.BUILT, MEASURED),
         claim(Class.INACCURATE),
@@ -303,8 +278,7 @@ def test_what_was_measured_to_build_still_fails_when_run() -> None:
         assert judge(seen(Class.INACCURATE), claims).verdict is Verdict.KNOWN_FAILURE
         assert judge(seen(Class.OK), claims).verdict is Verdict.NOT_REPRODUCED
         assert judge(seen(Class.BUILD_FAILED), claims).verdict is Verdict.REGRESSED
-    guess = claim(Class.INACCURATE, GUESSED)
-    for others in ((built, guess), (built, runs, zeros), (built, claim(Class.OK, MEASURED), zeros)):
+    for others in ((built, runs, zeros), (built, claim(Class.OK, MEASURED), zeros)):
         assert judge(seen(Class.BUILT), others).verdict is Verdict.EXPECTED
     refused = claim(Class.BUILD_FAILED, MEASURED)
     assert judge(seen(Class.BUILT), (refused, zeros)).verdict is Verdict.FIXED
@@ -354,11 +328,6 @@ OPEN = ("/a", "/b")
         ),
         (
             seen(Class.OK, unverified=OPEN),
-            claim(Class.CRASHED, GUESSED),
-            "works; the guess that it crashes was wrong",
-        ),
-        (
-            seen(Class.OK, unverified=OPEN),
             claim(Class.CRASHED, replace(SUMMARY, source=NAMED)),
             (
                 "works; reported in a summary of https://github.com/a/b/issues/1 to crash, which was measured "
@@ -369,11 +338,6 @@ OPEN = ("/a", "/b")
             seen(Class.CRASHED),
             claim(Class.CRASHED, signature="a"),
             "crashes, as reported in TensorRT issue 3870",
-        ),
-        (
-            seen(Class.CRASHED),
-            claim(Class.OK, GUESSED),
-            "crashes; the guess that it works was wrong: because crashed",
         ),
         (
             replace(seen(Class.PRECISION_LOST), derived=True),
@@ -424,10 +388,6 @@ def test_the_sentence_says_what_is_claimed_at_its_level(level: Level | None, sai
     assert (
         found.sentence == f"fails to build; reported in TensorRT issue 3870 to {said}: because build_failed"
     )
-    verb, _, rest = said.partition(" ")
-    guess = judge(seen(Class.BUILD_FAILED), [replace(GUESSED, level=level)])
-    whole = f"{verb}s {rest}" if rest else f"{verb}s"
-    assert guess.sentence == f"fails to build; the guess that it {whole} was wrong: because build_failed"
 
 
 def test_a_claim_that_it_is_built_at_the_level_builds_says_no_more() -> None:

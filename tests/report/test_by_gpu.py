@@ -194,9 +194,9 @@ def test_the_table_names_each_row_and_what_it_amounts_to() -> None:
         ["Tesla T4 (7.5)", "Build failed", "New failure"],
         ["no GPU", "Works", "As expected"],
     ]
-    guessed = (replace(factory.case().variants[0].expectations[1], outcome=Class.BUILD_FAILED),)
-    works = cell_evidence(shown(T4, L4, claims=guessed), ROW)["byGpu"]["rows"]
-    assert [row[4] for row in works] == ["Known failure", "New: works"]
+    fails = (Expectation.reported(Class.BUILD_FAILED, "", factory.ISSUE),)
+    works = cell_evidence(shown(T4, L4, claims=fails), ROW)["byGpu"]["rows"]
+    assert [row[4] for row in works] == ["Known failure", "Not reproduced"]
     assert "byGpu" not in cell_evidence(shown(L4), ROW)
     assert "disagree" not in tooltip(shown(L4), ROW)
 
@@ -237,7 +237,7 @@ def test_a_claim_about_one_gpu_generation_names_it_wherever_it_is_drawn() -> Non
     assert tooltip(cell, row) == f"Not run for this report. Reported by users: {says}"
     assert [span.text for span in row.spans] == [f"{says} on 10.2 (reported); 8.6 not tested"]
     assert side(cell, row).told() == f"reported: {says}"
-    assert concluded(cell, row, "", guesses=False)["state"] == f"Reported by users: {says}"
+    assert concluded(cell, row, "")["state"] == f"Reported by users: {says}"
     (alone,) = upgrade(Column(results, "trt86"), Column(results, "trt102")).alone
     assert alone.said == f"reported: {says}"
     # One about every GPU names none.

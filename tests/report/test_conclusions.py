@@ -20,6 +20,6 @@ def test_what_stands_in_no_column_is_a_line_and_no_headline() -> None:
     alike = Expectation.reported(Class.BUILD_FAILED, ">=8.6", LINK, scope="sibling")
     unnamed = Expectation.reported(Class.OK, None, LINK, level="builds")
     row = replace(variant(), expectations=(alike, unnamed))
-    told = concluded(cell(Class.NOT_RUN), row, "", guesses=False)
+    told = concluded(cell(Class.NOT_RUN), row, "")
     assert told["claims"] == [0, 1]
     assert told["state"] == "Not run"

@@ -47,7 +47,7 @@ def test_the_matrix_has_a_mark_of_its_own() -> None:
     assert (shown["letters"], shown["under"]) == (mark.letters, "FP32")
     assert shown["classes"] == f"{mark.shape} k-fails_when_run b-fails_when_run"
     assert tooltip(CELL, ROW).startswith("Builds, fails when run: reported in TensorRT issue 3640 to give")
-    assert concluded(CELL, ROW, "", guesses=False)["state"] == "Builds, fails when run"
+    assert concluded(CELL, ROW, "")["state"] == "Builds, fails when run"
     words = states(CELL, side(CELL, ROW), bucket(CELL))
     assert {"fail", "built", "inaccurate", "fails_when_run", "measured"} <= set(words)
     assert "ok" not in words

@@ -196,7 +196,7 @@ DIFFERS = {
     # Of one engine each: what builds on one and works on the other does not differ.
     "target:rtx15,ort131": [],
     "target:rtx17,ort131": ["qdq"],
-    # What is reported counts, what is guessed does not.
+    # What is reported counts.
     "target:trt86,trt102": ["int8-entropy"],
     "target:trt86,l4t86": [],
     "target:trt102,l4t86": ["int8-entropy"],

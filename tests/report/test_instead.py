@@ -20,7 +20,7 @@ pytestmark = pytest.mark.unit
 
 WORKS, FAILS = side(Class.OK), side(Class.CRASHED)
 CLAIMED = side(Class.OK, grade=Grade.REPORTED, graded="reported by users")
-CLAIMED_TO_FAIL = side(Class.CRASHED, grade=Grade.GUESSED)
+CLAIMED_TO_FAIL = side(Class.CRASHED, grade=Grade.REPORTED, graded="reported by users")
 UNKNOWN = side(None, why="not run")
 BECAUSE = "; named because it puts the advice to the test"
 NONE_KNOWN = "no workaround of it is known here"

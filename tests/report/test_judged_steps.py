@@ -174,12 +174,6 @@ SWAYING = (OK, CRASHED)
             True,
         ),
         (
-            pair(side(OK), side(CRASHED, grade=Grade.GUESSED, graded="guessed")),
-            "",
-            "old measured, new guessed",
-            False,
-        ),
-        (
             pair(side(OK, grade=Grade.REPORTED, graded="reported by users"), side(CRASHED)),
             "",
             "old reported by users, new measured",

@@ -1,15 +1,15 @@
-"""The page on paper: its filter is named, and each failing cell below its cause."""
+"""The page on paper and in the reader's own colours: what is shown there is told as on a screen."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from harness.report.counts import clusters
 from harness.report.page.html import _anchor
 from tests.report import factory
-from tests.report.browsing import Opened
+from tests.report.browsing import Opened, cell, settled
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,6 +17,26 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 pytestmark = pytest.mark.browser
+
+#: How the badge of a cell is drawn: whether it is filled, and whether its letter is told from its ground.
+DRAWN = """(anchor) => {
+  const of = getComputedStyle(anchor.querySelector('.badge'), '::before');
+  const page = getComputedStyle(document.body).backgroundColor;
+  const filled = !['rgba(0, 0, 0, 0)', page].includes(of.backgroundColor);
+  return [filled, getComputedStyle(anchor.querySelector('.badge')).color !== of.backgroundColor];
+}"""
+
+
+@pytest.mark.parametrize("scheme", [{}, {"color_scheme": "dark"}, {"forced_colors": "active"}])
+def test_measured_and_reported_are_told_apart_by_form_not_by_colour(
+    browser: Browser, folder: Path, scheme: dict[str, Any]
+) -> None:
+    """Filled and outlined: so in grey and in the reader's own colours too; and no letter is lost on its ground."""
+    made = Opened(browser, folder / "index.html", **scheme)
+    settled(made.page)
+    drawn = {on: cell(made.page, "qdq", on).evaluate(DRAWN) for on in ("rtx17", "trt86")}
+    assert drawn == {"rtx17": [True, True], "trt86": [False, True]}
+    made.context.close()
 
 
 def test_the_filter_is_said_on_paper(browser: Browser, folder: Path) -> None:

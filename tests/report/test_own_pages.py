@@ -1,4 +1,4 @@
-"""A page for each error and each case: every link leads somewhere, no guess is told, strangers' text stays text."""
+"""A page for each error and each case: every link leads somewhere, strangers' text stays text."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_error_and_case_lead_to_each_other() -> None:
 
 @pytest.mark.unit
 def test_a_case_tells_what_is_measured_or_reported_and_by_whom() -> None:
-    """`qdq` on trt102 is guessed to work: the page says no word of it."""
+    """Nobody says anything of `qdq` on trt102, and so does the page."""
     page = own_pages(factory.results())[CASE]
     assert "%5Bqdq%5D-trt102" not in page
     assert 'href="../index.html#conv_silu%5Bqdq%5D-trt86"' in page

@@ -200,8 +200,6 @@ def test_claimed_cells_look_unlike_measured_ones() -> None:
     """A claim must not be taken for a measurement."""
     text = render(factory.results())
     assert 'class="badge square k-build_failed b-reported">B</b> <i>users</i>' in text
-    # A guess is not drawn until the reader asks for it.
-    assert 'b-guessed">OK' not in text
     assert 'class="badge square k-build_failed b-known_failure">B</b></a>' in text
 
 

@@ -18,7 +18,7 @@ from harness.report.loading import content, results_file
 from harness.report.model import CellView, Results
 from harness.report.results import assemble, recorded, results_of
 from harness.report.writer import build_report, results_json
-from harness.words import Class, Grade, Precision, Verdict
+from harness.words import Class, Precision, Verdict
 from tests.report import factory
 
 pytestmark = pytest.mark.unit
@@ -49,8 +49,8 @@ def test_a_cell_without_an_outcome_is_not_run_and_keeps_what_is_claimed() -> Non
 def test_the_surest_claim_comes_first() -> None:
     """What a cell that was not run shows is what it would be judged by."""
     case = factory.case()
-    guess = replace(case.variants[0].expectations[0], outcome=Class.OK, grade=Grade.GUESSED, kind=None)
-    variant = replace(case.variants[0], expectations=(guess, *case.variants[0].expectations))
+    summary = replace(case.variants[0].expectations[0], outcome=Class.OK, kind="summary")
+    variant = replace(case.variants[0], expectations=(summary, *case.variants[0].expectations))
     found = assemble(factory.matrix(), (replace(case, variants=(variant,)),), {})
     assert found.cell("conv_silu", "qdq", "trt86").claims == (1, 0)
 
@@ -150,7 +150,7 @@ def test_verdict_expectation_and_diagnosis_reach_the_cell() -> None:
     """What was concluded, and by what, is on the page's side of the border."""
     cell = factory.results().cell("conv_silu", "qdq", "rtx17")
     assert (cell.cls, cell.verdict) == (Class.BUILD_FAILED, Verdict.REGRESSED)
-    assert cell.expectation == 3
+    assert cell.expectation == 2
     assert cell.diagnosis is not None
     assert cell.signature == cell.diagnosis.id == "no-implementation-qdq"
 
@@ -161,7 +161,7 @@ def test_every_cell_is_in_exactly_one_bucket() -> None:
     assert all(bucket(cell) in BUCKETS for cell in results.cells)
     shown = {bucket(cell) for cell in results.cells}
     assert {"regressed", "new", "known_failure", "expected"} <= shown
-    assert {"infra", "stale", "reported", "guessed", "not_run", "not_applicable"} <= shown
+    assert {"infra", "stale", "reported", "not_run", "not_applicable"} <= shown
 
 
 def test_precision_by_node_is_what_the_layers_say() -> None:

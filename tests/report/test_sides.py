@@ -23,8 +23,8 @@ NOTE = "word " * 40 + "."
 CLAIMS = (
     Expectation.reported(Class.BUILD_FAILED, "", ISSUE, note=NOTE, signature="implicit-int8-removed"),
     Expectation.reported(Class.OK, "", ISSUE, note="Somebody says so."),
-    Expectation.guessed(Class.NOT_APPLICABLE, "", "of nothing"),
-    Expectation.guessed(Class.CRASHED, "", "n" * 200),
+    Expectation.reported(Class.NOT_APPLICABLE, "", ISSUE),
+    Expectation(Class.CRASHED, "", None, Grade.MEASURED, "measured before"),
 )
 #: A side of which nothing is known.
 NOTHING: dict[str, Any] = {
@@ -51,7 +51,7 @@ MEASURED = {"cls": Class.BUILT, "grade": Grade.MEASURED, "graded": "measured"}
 
 def made(found: CellView, **wanted: Precision) -> dict[str, Any]:
     """Return all that is known of a cell, of a variant with the claims above."""
-    known = side(found, replace(variant(**wanted), expectations=CLAIMS), guesses=True)
+    known = side(found, replace(variant(**wanted), expectations=CLAIMS))
     return {each.name: getattr(known, each.name) for each in dataclasses.fields(known)}
 
 
@@ -90,10 +90,10 @@ def made(found: CellView, **wanted: Precision) -> dict[str, Any]:
             cell(Class.NOT_RUN, claims=(3,)),
             {
                 "cls": Class.CRASHED,
-                "grade": Grade.GUESSED,
-                "graded": "guessed",
+                "grade": Grade.MEASURED,
+                "graded": "measured",
                 "claim": CLAIMS[3],
-                "seen": f"guessed from what follows: {'n' * 200}",
+                "seen": "measured before",
             },
         ),
     ],
@@ -206,7 +206,7 @@ def test_what_the_agent_did_not_see_of_the_stack_is_empty(stamps: Any, stack: tu
         (Side(None, why="not run"), "", "not run"),
         (Side(Class.BUILT, Grade.MEASURED, chip="INT8 1/1"), "", "builds (INT8 1/1)"),
         (Side(Class.BUILT, Grade.REPORTED), "", "reported: builds"),
-        (Side(Class.BUILT, Grade.GUESSED, chip="FP32"), "is there", "guessed: is there (FP32)"),
+        (Side(Class.BUILT, Grade.REPORTED, chip="FP32"), "is there", "reported: is there (FP32)"),
     ],
 )
 def test_a_side_is_told_in_words(known: Side, predicate: str, said: str) -> None:

@@ -46,7 +46,7 @@ def named(table: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def held(results: Results) -> dict[tuple[str, str], Any]:
-    """Return the steps in a page by their two targets, each with its rows and those that guesses make of them."""
+    """Return the steps in a page by their two targets, each with its rows."""
 
     def opened(chunk: dict[str, Any]) -> Any:
         plain = json.loads(unsqueezed(chunk["packed"]))
@@ -61,17 +61,12 @@ def held(results: Results) -> dict[tuple[str, str], Any]:
     for start, (before, afters, steps) in enumerate(starts):
         for at, (after, step) in enumerate(zip(afters, steps, strict=True)):
             names = before.id, results.targets[after].id
-            for guesses in (False, True):
-                rows = [
-                    {"row": number} | {key: marked(text, names) for key, text in spelt[line].items()}
-                    for number, columns in enumerate(variants)
-                    for line in become[columns[start][at]][-1 if guesses else 0]
-                ]
-                rows.sort(key=lambda row: order[row["kind"]])
-                if not guesses:
-                    step["rows"] = rows
-                elif rows != step["rows"]:
-                    step["guesses"]["rows"] = rows
+            rows = [
+                {"row": number} | {key: marked(text, names) for key, text in spelt[line].items()}
+                for number, columns in enumerate(variants)
+                for line in become[columns[start][at]]
+            ]
+            step["rows"] = sorted(rows, key=lambda row: order[row["kind"]])
             found[names] = step
     return found
 
@@ -107,17 +102,6 @@ def test_every_step_of_the_page_is_what_was_judged(make: Callable[[], Results]) 
         assert tiles == [(tile.kind, tile.label, tile.number) for tile in wanted.tiles()]
         onward = list(choice(wanted)) if after in later(results, before) else None
         assert step.get("choice") == onward
-        guessed = upgrade(Column(results, before), Column(results, after), guesses=True)
-        told = {**step, **step["guesses"]}
-        assert (told["headline"], told["basis"], told["quiet"]) == (
-            guessed.headline,
-            guessed.basis,
-            guessed.quiet,
-        )
-        judged = guessed if step["guesses"] else wanted
-        assert [(row["kind"], row["text"], row["instead"], row["sure"]) for row in told["rows"]] == [
-            (row.kind, row.text, row.instead, row.sure) for row in judged.rows
-        ]
 
 
 def test_latency_is_told_against_a_column_only_where_it_may_be() -> None:
@@ -153,7 +137,7 @@ def test_a_large_report_has_the_nearest_steps_and_says_which(monkeypatch: pytest
 
 
 def test_what_was_accepted_says_that_it_was_measured_where_it_was_not_run() -> None:
-    """Beside cells that say what is reported or guessed; one that was run needs no such word."""
+    """Beside cells that say what is reported; one that was run needs no such word."""
     for made, wanted in (([], "measured: builds"), ([factory.outcome("qdq", "rtx16")], "builds (INT8 1/1)")):
         results = assemble(factory.matrix(), (factory.case(),), {one.cell: one for one in made})
         found = facts(results, Steps(results))

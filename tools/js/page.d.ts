@@ -13,13 +13,13 @@ interface RowFields {
   spans: Span[]; changes: [number, number][];
 }
 interface Row extends RowFields { index: number; case: Case; full: string; wanted: { node: string; want: string; op: string }[] }
-interface Span { series: string; text: string; guesses?: string }
+interface Span { series: string; text: string }
 interface Fold { rows: number[]; name: string; said: string }
 type Line = number | Fold;
 interface Look {
   cls: string; bucket: string; letters: string; classes: string; corner: string; under: string; chip: string;
   words: string; said: string; nodes: [ran: string, kept: boolean][]; states: string[]; signature: string | null;
-  ran: string[]; measured: boolean; past: string[]; known: string; grade: string; bad: number; good: boolean; fails: boolean; guess: number | null;
+  ran: string[]; measured: boolean; past: string[]; known: string; grade: string; bad: number; good: boolean; fails: boolean;
 }
 interface Time { row: number; column: number; median: number; stack: number; noisy: number }
 // Unpacked before anything else runs.
@@ -40,13 +40,13 @@ interface Behind { evidence: (Chunk & { rows: number[] })[]; models: Chunk }
 interface CalledBy { pattern: string; said: string; columns: number[] }
 interface Called extends CalledBy { words: RegExp }
 
-interface StepLine { kind: string; row: number; text: string; cause: string; instead: string; sure: string; seen: string; signature: string; guessed: boolean }
-interface PackedLine { kind: string; text: number; cause: number; instead: number; sure: number; seen: number; signature: number; guessed: boolean }
+interface StepLine { kind: string; row: number; text: string; cause: string; instead: string; sure: string; seen: string; signature: string }
+interface PackedLine { kind: string; text: number; cause: number; instead: number; sure: number; seen: number; signature: number }
 interface Step {
   headline: string; basis: string; quiet: string;
   tiles: { kind: string; label: string; number: string }[]; rows: StepLine[];
   crossed: { row: number; node: string; before: string; after: string }[]; changes: { row: number; said: string }[];
-  troubles?: [id: string, title: string, seen: string, advice: string][]; guesses: Partial<Step>;
+  troubles?: [id: string, title: string, seen: string, advice: string][];
   choice?: string[];
 }
 interface Against { column: number; said(row: number, column: number): string }
@@ -63,7 +63,7 @@ interface Cell {
   messages?: [severity: string, text: string][]; messagesLeftOut?: number; native?: string; log?: string;
   precision?: Ran[]; layers?: Layer[]; layerSource?: string; unparsedLayers?: number; engineBytes?: number;
   accuracy?: [string, Figure, Figure, Figure, number, boolean][]; latency?: Latency; stamps?: [string, string][];
-  past?: Past; command?: string; script?: [head: string, body: string]; byHand?: string[]; byGpu?: OnGpu[]; guess?: Partial<Cell>;
+  past?: Past; command?: string; script?: [head: string, body: string]; byHand?: string[]; byGpu?: OnGpu[];
 }
 interface OnGpu {
   gpu: string; driver: string; cls: string; name: string; verdict: string; said: string; median: number | null; when: string;
@@ -101,7 +101,7 @@ interface Query {
   rows: ((row: Row) => boolean)[]; columns: ((target: Target) => boolean)[]; cells: LookTest[]; none: LookTest[];
   sequences: [states: string[], not: boolean][]; named: boolean;
 }
-interface State { [key: string]: string; a: string; b: string; q: string; state: string; hide: string; only: string; metric: string; guesses: string; cell: string; vs: string; cols: string }
+interface State { [key: string]: string; a: string; b: string; q: string; state: string; hide: string; only: string; metric: string; cell: string; vs: string; cols: string }
 interface Filter {
   query: Query; hide: string[]; state: string; differs: boolean; measured: boolean; pair: [number, number] | null; cols: string[];
 }

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from harness.report.compare.upgrade import Upgrade
     from harness.report.model import Results
 
-#: What is counted of a step, without guesses.
+#: What is counted of a step.
 HEADS = (
     "Known on both",
     "Breaks",

@@ -32,17 +32,6 @@ class _Remedy(NamedTuple):
     def name(self) -> str:
         return f"{self.variant.case}[{self.variant.name}]"
 
-    @property
-    def elsewhere(self) -> str:
-        """Return the source of a guess, which somebody tried: with another version or model; "" where there is none."""
-        claim = self.side.claim
-        return source(claim) if claim and self.side.grade is Grade.GUESSED else ""
-
-    @property
-    def untried(self) -> bool:
-        """Tell whether nobody has run it or reports of it here, and nobody guesses that it fails."""
-        return self.side.why == NOT_RUN if self.side.cls is None else self.side.grade is Grade.GUESSED
-
     def told(self) -> str:
         """Return what it does with its own evidence: "c[a] builds (INT8 1/1), measured on NVIDIA L4"."""
         side = self.side
@@ -52,17 +41,6 @@ class _Remedy(NamedTuple):
             where = f" in {source(side.claim)}"
         return f"{self.name} {side.does()}{chip}, {side.graded}{where}{self.because()}"
 
-    def guessed(self) -> str:
-        """Return what is guessed that it does, and from what; that it is untried where nobody reports of it at all."""
-        if self.elsewhere:
-            return f"{self.name} {self.side.does()}, guessed from {self.elsewhere}{self.because()}"
-        guess = f"; guessed: {self.side.does()}" if self.side.cls else ""
-        return f"{self.name} (untried{guess}{self.because()})"
-
-    def named(self) -> str:
-        """Return its name, with the source that tells of it by another version or model, if there is one."""
-        return f"{self.name}{f' ({self.elsewhere})' if self.elsewhere else ''}{self.because()}"
-
     def because(self) -> str:
         """Say why a variant of another case is named."""
         return "; named because it puts the advice to the test" if self.proof else ""
@@ -71,14 +49,10 @@ class _Remedy(NamedTuple):
 class Meanwhile:
     """What to use in place of each variant on one target; each is looked up once, however many steps lead there."""
 
-    def __init__(self, rows: Sequence[Candidate], target: str, *, guesses: bool = False) -> None:
-        """Take all variants with what is known or guessed of them on the target, and what that is called.
-
-        What is guessed of a workaround is told only where `guesses` says so.
-        """
+    def __init__(self, rows: Sequence[Candidate], target: str) -> None:
+        """Take all variants with what is known of them on the target, and what that is called."""
         self._rows = rows
         self._target = target
-        self._guesses = guesses
         self._by_id = {f"{variant.case}.{variant.name}": (variant, one) for variant, one in rows}
         self._by_case: dict[str, dict[str, Candidate]] = {}
         for variant, one in rows:
@@ -99,16 +73,10 @@ class Meanwhile:
             works = [remedy.told() for remedy in good if remedy.side.grade is grade]
             if works:
                 return "; ".join(works[:_MOST])
-        untried = [
-            remedy for remedy in every if remedy.untried and (remedy in good or remedy.side.cls is None)
-        ]
-        if untried and self._guesses:
-            return "; ".join(remedy.guessed() for remedy in untried[:_MOST])
+        untried = [remedy for remedy in every if remedy.side.cls is None and remedy.side.why == NOT_RUN]
         if untried:
-            names = ", ".join(remedy.named() for remedy in untried[:_MOST])
-            told = any(remedy.elsewhere for remedy in untried[:_MOST])
-            how = ", and what is reported of it does not name" if told else " that nobody has tried on"
-            return f"a workaround is known{how} {self._target}: {names}"
+            names = ", ".join(f"{remedy.name}{remedy.because()}" for remedy in untried[:_MOST])
+            return f"a workaround is known that nobody has tried on {self._target}: {names}"
         proven = all(remedy.side.grade is Grade.MEASURED for remedy in every)
         return (
             f"none of {len(every)} known here {'works' if proven else 'is known to work'} on {self._target}"

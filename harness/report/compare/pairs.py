@@ -47,17 +47,13 @@ class Column:
 
 @dataclass(frozen=True)
 class Known:
-    """A column with what is known of its variants, made once for all the steps that it is part of.
-
-    `guesses` says that what is only guessed stands among it.
-    """
+    """A column with what is known of its variants, made once for all the steps that it is part of."""
 
     column: Column
     view: TargetView
     variants: Mapping[Key, VariantView]
     cells: Mapping[Key, CellView]
     sides: Mapping[Key, Side]
-    guesses: bool = False
 
     @property
     def called(self) -> str:
@@ -76,7 +72,7 @@ class Known:
         own = self.variants[key]
         if own is variant or own.wanted == variant.wanted:
             return self.sides[key]
-        return side(self.cells[key], replace(own, wanted=variant.wanted), guesses=self.guesses)
+        return side(self.cells[key], replace(own, wanted=variant.wanted))
 
 
 #: Of a variant that a report does not have.
@@ -175,22 +171,14 @@ class Step:
         return [pair for pair in self.pairs if pair.known]
 
     @cached_property
-    def sure(self) -> list[Pair]:
-        """Return the variants that are known on both sides and not only guessed."""
-        return [pair for pair in self.known if pair.grade is not Grade.GUESSED]
-
-    @cached_property
     def sides(self) -> tuple[tuple[Known, tuple[Side, ...]], ...]:
         """Return each column with its side of every variant."""
         olds, news = tuple(pair.old for pair in self.pairs), tuple(pair.new for pair in self.pairs)
         return (self.before, olds), (self.after, news)
 
 
-def known(results: Results, names: Mapping[str, str], *, guesses: bool = False) -> list[Known]:
-    """Return what is known on each of the targets, which are called by these names; KeyError for an unknown one.
-
-    What is only guessed is not known, unless `guesses` asks for it.
-    """
+def known(results: Results, names: Mapping[str, str]) -> list[Known]:
+    """Return what is known on each of the targets, which are called by these names; KeyError for an unknown one."""
     variants = {(variant.case, variant.name): variant for case in results.cases for variant in case.variants}
     cells: dict[str, dict[Key, CellView]] = {target: {} for target in names}
     for cell in results.cells:
@@ -199,8 +187,8 @@ def known(results: Results, names: Mapping[str, str], *, guesses: bool = False) 
     made = []
     for target, name in names.items():
         column = Column(results, target, name)
-        sides = {key: side(cell, variants[key], guesses=guesses) for key, cell in cells[target].items()}
-        made.append(Known(column, column.view, variants, cells[target], sides, guesses))
+        sides = {key: side(cell, variants[key]) for key, cell in cells[target].items()}
+        made.append(Known(column, column.view, variants, cells[target], sides))
     return made
 
 

@@ -106,10 +106,9 @@ def by_series(row: Run) -> dict[str, Run]:
 
 
 def spans(variant: VariantView, runs: Mapping[str, Run]) -> list[Span]:
-    """Return a sentence for each series of which something is known, every bound marked measured, reported or guessed.
+    """Return a sentence for each series of which something is known, every bound marked measured or reported.
 
-    Each is told without what is only guessed, and with it where that is another sentence. A side series ("RTX, SM
-    7.5") is told only where it was measured to differ from its main one at the same version.
+    A side series ("RTX, SM 7.5") is told only where it was measured to differ from its main one at the same version.
     """
     found = []
     every = [pair for run in runs.values() for pair in run if pair[1].measured]
@@ -127,14 +126,9 @@ def spans(variant: VariantView, runs: Mapping[str, Run]) -> list[Span]:
                 if point.target.id in ran
                 and states.get((main, point.target.version)) != (point.state, point.chip)
             ]
-        sure = [
-            point._replace(state=Class.NOT_RUN, does="", mark="") if point.mark == Grade.GUESSED else point
-            for point in points
-        ]
-        text, full = (_sentence(each) if any(map(_known, each)) else "" for each in (sure, points))
-        if full:
+        if any(map(_known, points)):
             measured = any(point.target.id in ran for point in points)
-            found.append(Span(series, text, claimed=not measured, guesses=full if full != text else ""))
+            found.append(Span(series, _sentence(points), claimed=not measured))
     return found
 
 

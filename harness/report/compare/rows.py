@@ -34,8 +34,8 @@ _UNASKED = frozenset({Kind.WIDER, Kind.NARROWER})
 class Row:
     """One thing that the step does: to which variant, what, why, what to use meanwhile, how sure that is, says who.
 
-    `measured` says that nothing in it is only reported or guessed, nor of another GPU before than after; `guessed` that
-    a side of it is only guessed. `signature` is that of the cause, "" where it has none.
+    `measured` says that nothing in it is only reported, nor of another GPU before than after. `signature` is that of
+    the cause, "" where it has none.
     """
 
     kind: Kind
@@ -47,7 +47,6 @@ class Row:
     sure: str
     measured: bool
     seen: str = ""
-    guessed: bool = False
     signature: str = ""
 
 
@@ -79,9 +78,8 @@ def _row(pair: Pair, kind: Kind, instead: str, known: Sequence[tuple[str, Side]]
     text += "".join(f"; flaky on {name} ({', '.join(one.flaky)})" for name, one in known if one.flaky)
     text = f"on {pair.gpu}: {text}" if pair.gpu else text
     sure = _sure(pair, known, measured=measured)
-    guessed = any(one.grade is Grade.GUESSED for _, one in known)
     where = pair.variant.case, pair.variant.name
-    return Row(kind, *where, text, cause, instead, sure, measured, _seen(known), guessed, signature)
+    return Row(kind, *where, text, cause, instead, sure, measured, _seen(known), signature)
 
 
 def _worded(pair: Pair, kind: Kind) -> tuple[str, str, str]:

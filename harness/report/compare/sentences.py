@@ -22,21 +22,16 @@ _RUN = frozenset({Class.OK, Class.INACCURATE, Class.LOAD_FAILED, Class.RUN_FAILE
 
 
 def headline(step: Step, rows: Sequence[Row]) -> str:
-    """Return the answer: first what nobody has run, then what is known, at last what is guessed."""
+    """Return the answer: first what nobody has run, then what is known."""
     unrun = _nobody_ran(step)
-    if unrun and not step.sure:
-        answer = f"{unrun}, so what this step does is not known."
-    else:
-        answer = _answer(step, Counter(row.kind for row in rows if not row.guessed), unrun)
-    return f"{answer}{_guesses(step, rows)}"
-
-
-def _answer(step: Step, counts: Mapping[Kind, int], unrun: str) -> str:
-    before, after, both = step.before.called, step.after.called, step.sure
+    before, after, both = step.before.called, step.after.called, step.known
+    if unrun and not both:
+        return f"{unrun}, so what this step does is not known."
     if not both:
         return f"Nothing is known on both {before} and {after}, so nothing can be said."
+    counts = Counter(row.kind for row in rows)
     parts = _worse(counts)
-    besides = _without(counts.get(Kind.BUILDS_WITHOUT, 0)) + _wider(counts.get(Kind.WIDER, 0))
+    besides = _without(counts[Kind.BUILDS_WITHOUT]) + _wider(counts[Kind.WIDER])
     known = f"of {len(both)} variants known on both{besides}."
     if parts:
         going = f"{unrun}. By these, going" if unrun else "Going"
@@ -49,7 +44,7 @@ def _answer(step: Step, counts: Mapping[Kind, int], unrun: str) -> str:
 
 def _unheralded(step: Step) -> str:
     """Say of how many that fail or lose precision after nothing is known before, which is no all-clear either."""
-    many = sum(pair.unheralded and pair.new.grade is not Grade.GUESSED for pair in step.pairs)
+    many = sum(pair.unheralded for pair in step.pairs)
     if not many:
         return ""
     told = "more fails or loses" if many == 1 else "more fail or lose"
@@ -86,16 +81,6 @@ def _nobody_ran(step: Step) -> str:
         else "no report speaks"
     )
     return f"Nobody has run {' or '.join(unrun)}; {spoken} of {'it' if len(unrun) == 1 else 'them'}"
-
-
-def _guesses(step: Step, rows: Sequence[Row]) -> str:
-    """Say what guesses add, which is known to nobody."""
-    many = len(step.known) - len(step.sure)
-    if not many:
-        return ""
-    counts = Counter(row.kind for row in rows if row.guessed)
-    told = " and ".join(_worse(counts)) or "breaks none, which nobody has tried"
-    return f" By guesses on {many} more it {told}{_without(counts[Kind.BUILDS_WITHOUT])}."
 
 
 def basis(step: Step) -> str:

@@ -93,8 +93,8 @@ class Side:
         return f"{built}{claimed}{predicate or self.does()}{f' ({self.chip})' if self.chip else ''}"
 
 
-def side(cell: CellView, variant: VariantView, *, guesses: bool = False) -> Side:
-    """Return what is known of a cell: measured, or else claimed, or else why neither; guesses where asked for."""
+def side(cell: CellView, variant: VariantView) -> Side:
+    """Return what is known of a cell: measured, or else claimed, or else why neither."""
     if cell.claims and cell.verdict is Verdict.FAILS_WHEN_RUN:
         return replace(_claimed(variant.expectations[cell.claims[0]]), chip=cell.chip, built=True)
     if cell.measured:
@@ -118,7 +118,7 @@ def side(cell: CellView, variant: VariantView, *, guesses: bool = False) -> Side
         return Side(None, why="does not apply")
     if cell.claims:
         claim = variant.expectations[cell.claims[0]]
-        if claim.outcome not in UNJUDGED and (guesses or claim.grade is not Grade.GUESSED):
+        if claim.outcome not in UNJUDGED:
             return _claimed(claim)
     if cell.cls is Class.INFRA_ERROR:
         return Side(None, why="could not be judged")

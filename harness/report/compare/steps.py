@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 from harness.report.compare.instead import Meanwhile
 from harness.report.compare.pairs import Step, known, pairs
-from harness.report.compare.sides import side
 from harness.report.compare.upgrade import judged
 from harness.words import GOOD
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from harness.report.compare.pairs import Key, Known, Pair
+    from harness.report.compare.pairs import Key, Pair
     from harness.report.compare.sides import Side
     from harness.report.compare.upgrade import Upgrade
     from harness.report.model import Results
@@ -25,7 +24,7 @@ _MOST_KEPT = 50_000
 
 
 class Steps:
-    """Judges any step of a report, with guesses and without; rows and columns are numbered as the report has them."""
+    """Judges any step of a report; rows and columns are numbered as the report has them."""
 
     def __init__(self, results: Results, names: Mapping[str, str] | None = None) -> None:
         """Take the results, and what to call each target where that is not its id."""
@@ -35,53 +34,31 @@ class Steps:
         self._sides: dict[tuple[Key, Side], Side] = {}
         self._pairs: dict[tuple[int, int, int], Pair] = {}
         self.known = [replace(each, sides=self._shared(each.sides)) for each in known(results, called)]
-        self.guessing = [self._with_guesses(each) for each in self.known]
         self._keys = [(variant.case, variant.name) for case in results.cases for variant in case.variants]
-        self._meanwhile = {
-            guesses: [
-                Meanwhile(
-                    [(variant, each.side(key, variant)) for key, variant in each.variants.items()],
-                    each.called,
-                    guesses=guesses,
-                )
-                for each in self.guessing
-            ]
-            for guesses in (False, True)
-        }
+        self._meanwhile = [
+            Meanwhile(
+                [(variant, each.side(key, variant)) for key, variant in each.variants.items()], each.called
+            )
+            for each in self.known
+        ]
 
     def _shared(self, sides: Mapping[Key, Side]) -> dict[Key, Side]:
         """Return sides with one object for all of a variant that are the same."""
         return {key: self._sides.setdefault((key, one), one) for key, one in sides.items()}
 
-    def _with_guesses(self, column: Known) -> Known:
-        """Return a column with what is guessed where nothing is known; the same one where nothing is."""
-        claimed = [key for key, one in column.sides.items() if one.cls is None and column.cells[key].claims]
-        found = {key: side(column.cells[key], column.variants[key], guesses=True) for key in claimed}
-        guessed = {key: one for key, one in found.items() if one.cls is not None}
-        if not guessed:
-            return column
-        return replace(column, sides={**column.sides, **self._shared(guessed)}, guesses=True)
-
-    def step(
-        self, before: int, after: int, names: tuple[str, str] | None = None
-    ) -> tuple[Step, Upgrade, Upgrade]:
-        """Return both sides of every variant, what becomes of them, and what does with guesses.
+    def step(self, before: int, after: int, names: tuple[str, str] | None = None) -> tuple[Step, Upgrade]:
+        """Return both sides of every variant, and what becomes of them.
 
         `names` is what the rows call the two columns, where that is not their names.
         """
         if len(self._pairs) > _MOST_KEPT:
             self._pairs.clear()
-        plain, guessing = (
-            Step(old, new, pairs(old, new, self._pairs), names)
-            for old, new in ((every[before], every[after]) for every in (self.known, self.guessing))
-        )
-        found = judged(plain, self._meanwhile[False][after])
-        if plain.before is guessing.before and plain.after is guessing.after:
-            return plain, found, found
-        return plain, found, judged(guessing, self._meanwhile[True][after], (plain, found))
+        old, new = self.known[before], self.known[after]
+        step = Step(old, new, pairs(old, new, self._pairs), names)
+        return step, judged(step, self._meanwhile[after])
 
-    def instead(self, row: int, column: int, *, guesses: bool = False) -> str:
+    def instead(self, row: int, column: int) -> str:
         """Return what to use in place of a variant that does not work on a column; "" where it does."""
-        one = (self.guessing if guesses else self.known)[column].sides.get(self._keys[row])
+        one = self.known[column].sides.get(self._keys[row])
         found = one and one.cls
-        return self._meanwhile[guesses][column].of(row) if found and found not in GOOD else ""
+        return self._meanwhile[column].of(row) if found and found not in GOOD else ""

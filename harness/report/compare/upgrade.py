@@ -17,7 +17,7 @@ from harness.engines import ENGINES
 from harness.report.compare.instead import Meanwhile
 from harness.report.compare.kinds import Kind, standing
 from harness.report.compare.pairs import Step, known, pairs
-from harness.report.compare.rows import TIMED, WANTING, Row, row_of
+from harness.report.compare.rows import TIMED, Row, row_of
 from harness.report.compare.sentences import basis, coverage, headline, timing
 from harness.report.compare.troubles import Trouble, counted, troubles
 from harness.report.labels import KINDS, MARKS
@@ -60,7 +60,7 @@ class Upgrade:
 
     They are known on both sides, on the new one alone, on the old one and not applicable to the new one, on none, and
     on both by what does not tell them apart; `alone` are those of `added` that fail or lose precision. `known` counts
-    what is known on both and not only guessed. `headline` answers in a sentence, `basis` says what of it was not
+    what is known on both. `headline` answers in a sentence, `basis` says what of it was not
     measured or run, or is flaky, `coverage` counts the nodes that are wanted in INT8, and `timing` says how far
     latencies were compared: those of `timed` variants. `troubles` are what else is reported of the new side and
     that no variant shows.
@@ -127,7 +127,7 @@ class Upgrade:
 
     def _besides(self, kind: Kind, count: int) -> str:
         """Say how many rows of a tile rest on a report, and how many more fail so with nothing known before."""
-        found = [row for row in self.rows if row.kind is kind and row.seen and not row.guessed]
+        found = [row for row in self.rows if row.kind is kind and row.seen]
         reported = 0 if kind is Kind.NEWLY_UNKNOWN else len(found)
         said = f", {f'{reported} ' if reported < count else ''}reported" if reported else ""
         alone = sum(one.kind is kind for one in self.alone)
@@ -138,42 +138,27 @@ class Upgrade:
         return {**dataclasses.asdict(self), "counts": {str(kind): self.count(kind) for kind in Kind}}
 
 
-def upgrade(before: Column, after: Column, *, guesses: bool = False) -> Upgrade:
-    """Return what the step from one column to another does to every variant; KeyError for an unknown target.
-
-    What is only guessed is left out, unless `guesses` asks for it.
-    """
-
-    def step(*, guesses: bool) -> Step:
-        (old,), (new,) = (
-            known(one.results, {one.target: one.name}, guesses=guesses) for one in (before, after)
-        )
-        return Step(old, new, pairs(old, new))
-
-    full = step(guesses=True)
-    rows = [(pair.variant, pair.new) for pair in full.pairs]
-    return judged(
-        full if guesses else step(guesses=False), Meanwhile(rows, full.after.called, guesses=guesses)
-    )
+def upgrade(before: Column, after: Column) -> Upgrade:
+    """Return what the step from one column to another does to every variant; KeyError for an unknown target."""
+    (old,), (new,) = (known(one.results, {one.target: one.name}) for one in (before, after))
+    step = Step(old, new, pairs(old, new))
+    return judged(step, Meanwhile([(pair.variant, pair.new) for pair in step.pairs], new.called))
 
 
-def judged(step: Step, meanwhile: Meanwhile, plain: tuple[Step, Upgrade] | None = None) -> Upgrade:
-    """Return what a step does to every variant; `meanwhile` knows what to use on its new side.
-
-    `plain` is the same step without guesses, and what it does: these leave its timings and nodes as they are.
-    """
+def judged(step: Step, meanwhile: Meanwhile) -> Upgrade:
+    """Return what a step does to every variant; `meanwhile` knows what to use on its new side."""
     before, after = step.before, step.after
-    rows = _rows(step, meanwhile, plain)
+    rows = [row_of(step, at, kind, meanwhile) for at, pair in enumerate(step.pairs) for kind in pair.kinds]
+    rows.sort(key=lambda row: _ORDER[row.kind])
     still = Counter(
         "open" if pair.open else (pair.old.cls is not None, pair.new.cls is not None)
         for pair in step.pairs
         if not pair.kinds
     )
-    timed = (plain[1].timed, plain[1].timing) if plain else timing(step)
-    covered = plain[1].coverage if plain else coverage(step)
+    timed, compared = timing(step)
     counts = still[True, True], still[False, True], still[True, False], still[False, False], still["open"]
     met = troubles(step)
-    said = headline(step, rows) + counted(met, after.called), basis(step), covered, timed[1]
+    said = headline(step, rows) + counted(met, after.called), basis(step), coverage(step), compared
     alone = tuple(
         Alone(
             pair.variant.case,
@@ -186,24 +171,8 @@ def judged(step: Step, meanwhile: Meanwhile, plain: tuple[Step, Upgrade] | None 
         if pair.unheralded and (cls := pair.new.cls) and (grade := pair.new.grade)
     )
     return Upgrade(
-        before.called, after.called, tuple(rows), *counts, len(step.sure), timed[0], *said, alone, met
+        before.called, after.called, tuple(rows), *counts, len(step.known), timed, *said, alone, met
     )
-
-
-def _rows(step: Step, meanwhile: Meanwhile, plain: tuple[Step, Upgrade] | None) -> list[Row]:
-    """Return the rows, worst first; of what guesses leave as it is nothing but what to use meanwhile is new."""
-    same = [one is other for one, other in zip(plain[0].pairs, step.pairs, strict=True)] if plain else []
-    known = {(row.kind, row.case, row.variant): row for row in plain[1].rows} if plain else {}
-    rows = []
-    for at, pair in enumerate(step.pairs):
-        for kind in pair.kinds:
-            row = known[kind, pair.variant.case, pair.variant.name] if plain and same[at] else None
-            if row is None:
-                row = row_of(step, at, kind, meanwhile)
-            elif kind in WANTING and row.instead != meanwhile.of(at):
-                row = dataclasses.replace(row, instead=meanwhile.of(at))
-            rows.append(row)
-    return sorted(rows, key=lambda row: _ORDER[row.kind])
 
 
 def default_pair(results: Results) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.judge.names import replaced
 from harness.report.compare.upgrade import default_pair
-from harness.report.labels import KINDS, MARKS, PATTERNS, ROLES, bucket
+from harness.report.labels import KINDS, MARKS, PATTERNS, ROLES
 from harness.report.model import Span
 from harness.report.page.columns import groups, target_data
 from harness.report.page.folds import Fold, folds
@@ -115,9 +115,7 @@ def _grid(results: Results, steps: Steps) -> Grid:
     # What differs, numbered in the order it comes.
     looks: dict[Look, int] = {}
     stacks: dict[tuple[str, ...], int] = {}
-    known, guessing = (
-        {each.column.target: each for each in every} for every in (steps.known, steps.guessing)
-    )
+    known = {each.column.target: each for each in steps.known}
     places: list[list[int]] = []
     ends: list[tuple[str, ...]] = []
     times: list[Time] = []
@@ -127,11 +125,6 @@ def _grid(results: Results, steps: Steps) -> Grid:
         found: list[str] = []
         for cell, one in zip(cells, sides, strict=True):
             shown = look_of(cell, variant, one)
-            if bucket(cell) == "guessed":
-                guess = guessing[cell.target].sides[variant.case, variant.name]
-                of = look_of(cell, variant, guess, guesses=True)
-                shown = shown._replace(guess=looks.setdefault(of, len(looks)))
-                found.append(of.known)
             found.append(shown.known or shown.cls)
             line.append(looks.setdefault(shown, len(looks)))
         places.append(line)
@@ -170,7 +163,7 @@ def _row(case: int, variant: VariantView, changes: list[tuple[int, int]]) -> Row
         variant.counterpart,
         variant.tags,
         [(node, said(want), ops.get(node, "")) for node, want in variant.wanted],
-        [_span(span) for span in told_spans(variant)],
+        [{"series": span.series, "text": span.text} for span in told_spans(variant)],
         changes,
     )
 
@@ -179,9 +172,3 @@ def told_spans(variant: VariantView) -> tuple[Span, ...]:
     """Return how a variant fares along the versions, and where it was reproduced if anybody claims that it fails."""
     told = (Span("Reproduced", variant.reproduced),) if variant.reproduced else ()
     return (*variant.spans, *told)
-
-
-def _span(span: Span) -> dict[str, Any]:
-    """Return a sentence, and the one with guesses where it is another."""
-    plain = {"series": span.series, "text": span.text}
-    return {**plain, "guesses": span.guesses} if span.guesses else plain

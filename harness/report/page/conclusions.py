@@ -1,4 +1,4 @@
-"""What the panel concludes of a cell, with what is only guessed and without, and the claims that it rests on."""
+"""What the panel concludes of a cell, and the claims that it rests on."""
 
 from __future__ import annotations
 
@@ -18,23 +18,22 @@ if TYPE_CHECKING:
     from harness.report.model import CellView, VariantView
 
 
-def concluded(cell: CellView, variant: VariantView, meanwhile: str, *, guesses: bool) -> dict[str, Any]:
-    """Return what guesses can change: the headline, the claims that are told, the cause, what to use meanwhile."""
+def concluded(cell: CellView, variant: VariantView, meanwhile: str) -> dict[str, Any]:
+    """Return the headline, the claims that are shown, the cause and what to use meanwhile."""
     about = {index: variant.expectations[index] for index in cell.claims}
     # What stands in no column is told with the row: of something alike, or of no version.
     beside = [index for index, claim in enumerate(variant.expectations) if not claim.stands]
-    told = {index: claim for index, claim in about.items() if guesses or claim.grade is not Grade.GUESSED}
     # The sentence of a result has told the measurement that it is held against.
     once = {
         index
-        for index, claim in told.items()
+        for index, claim in about.items()
         if cell.measured and index == cell.expectation and claim.grade is Grade.MEASURED
     }
-    first = next(iter(told.values()), None) if bucket(cell) in CLAIMED.values() else None
+    first = next(iter(about.values()), None) if bucket(cell) in CLAIMED.values() else None
     advice = cell.diagnosis or (general_advice(first.signature) if first else None)
     return {
         "state": _state(cell, first),
-        "claims": [*(index for index in told if index not in once), *beside],
+        "claims": [*(index for index in about if index not in once), *beside],
         "diagnosis": fields_of(advice) if advice else None,
         "meanwhile": meanwhile,
     }
@@ -42,8 +41,7 @@ def concluded(cell: CellView, variant: VariantView, meanwhile: str, *, guesses: 
 
 def _state(cell: CellView, claim: Expectation | None) -> str:
     """Return the headline of the panel: bucket, class or what is claimed, and whether it is flaky."""
-    where = "not_run" if bucket(cell) == "guessed" and not claim else bucket(cell)
-    title, known = BUCKETS[where][0], MARKS[drawn_as(cell)].name
+    title, known = BUCKETS[bucket(cell)][0], MARKS[drawn_as(cell)].name
     if claim and claim.outcome not in UNJUDGED:
         title, known = (capital(claim.graded) if claim.kind else title), says(claim)
     flaky = "; flaky" if "flaky" in past.history_words(cell) else ""
@@ -75,8 +73,7 @@ def _how(entry: Expectation) -> str:
     """Say how sure a claim is and who says so, up to its source's name; a measurement says when in its note."""
     if entry.grade is Grade.MEASURED:
         return f"{entry.note or entry.graded}, and accepted as what to expect"
-    joint = ("from" if entry.grade is Grade.GUESSED else "in") if entry.source else ""
-    return f"{entry.graded} {joint}".rstrip()
+    return f"{entry.graded} in"
 
 
 def slim(data: dict[str, Any]) -> dict[str, Any]:

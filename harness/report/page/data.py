@@ -119,7 +119,7 @@ def _row(
             cell,
             names[1],
             runs,
-            {guesses: steps.instead(index, column, guesses=guesses) for guesses in (False, True)},
+            steps.instead(index, column),
         )
         for column, cell in enumerate(cells)
     ]

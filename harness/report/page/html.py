@@ -18,7 +18,7 @@ from harness.report.by_gpu import DISAGREE
 from harness.report.compare.grouped import grouped
 from harness.report.compare.pairs import Column
 from harness.report.compare.upgrade import default_pair, upgrade
-from harness.report.counts import attention, clusters, counts, nobody_ran, without_guesses
+from harness.report.counts import attention, clusters, counts, nobody_ran
 from harness.report.errors import error_entries
 from harness.report.further import further_rows
 from harness.report.labels import BUCKETS, CORNERS, KINDS, MARKS, READING, ROLES
@@ -70,7 +70,7 @@ _NO_CODE = re.compile(r"^ *(?:(?://.*|/\*\*(?:(?!\*/).)*\*/) *\n)?", re.MULTILIN
 STYLES = ("style.css", "matrix.css", "compact.css", "panel.css", "errors.css", "media.css")
 #: In the order in which they rely on one another.
 _SCRIPTS = (
-    *("base", "step", "asked", "query", "folds", "matrix", "guesses", "sight", "graph", "layers", "panel"),
+    *("base", "step", "asked", "query", "folds", "matrix", "sight", "graph", "layers", "panel"),
     *("heads", "explain", "paste", "main"),
 )
 
@@ -116,7 +116,6 @@ def _sections(results: Results) -> dict[str, Any]:
         by_row.setdefault((cell.case, cell.variant), []).append(cell)
     return {
         "tally": tally,
-        "plain": without_guesses(tally),
         "lead": nobody_ran(results),
         "groups": groups(results),
         "row_cells": by_row,
@@ -202,7 +201,7 @@ def _together(rows: Sequence[Row]) -> list[list[Row]]:
     """Return rows of one kind in groups of one cause, with the same to do about it, as sure; as the script does."""
     found: dict[tuple[object, ...], list[Row]] = {}
     for row in rows:
-        same = (row.cause or row.text, row.cause, row.instead, row.sure, row.seen, row.signature, row.guessed)
+        same = (row.cause or row.text, row.cause, row.instead, row.sure, row.seen, row.signature)
         found.setdefault(same, []).append(row)
     return list(found.values())
 

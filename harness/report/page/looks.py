@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 #: Precisions that say nothing of how a node computes.
 _UNTOLD = ("", "unknown")
-#: What is added where nobody ran a cell, and no more than our guess is at hand.
+#: What is added where nobody ran a cell, and nobody reports of it.
 UNREPORTED = "; nobody reports of this very graph on it"
 
 
@@ -34,8 +34,7 @@ class Look(NamedTuple):
     `said` is what is known in a few words, `nodes` what each wanted node ran in and whether that was asked for, `ran`
     and `past` and `states` are words of the query language. `known` is the class that it is known to end as, "" where
     nothing is, `grade` how sure that is, `bad` how bad it is beside others, `good` that it is not, `fails` that it
-    fails or loses precision. `guess` numbers the look of those cells where guesses are shown, of which nothing else is
-    known.
+    fails or loses precision.
     """
 
     cls: str
@@ -58,20 +57,16 @@ class Look(NamedTuple):
     bad: int
     good: bool
     fails: bool
-    guess: int | None = None
 
 
-def look(cell: CellView, variant: VariantView, *, guesses: bool = False) -> dict[str, str]:
-    """Return what the table cell shows: badge, class names, corner marks, what stands below the badge, time.
-
-    What is only guessed looks as if nothing were known, unless `guesses` asks for it.
-    """
-    where = _shown(cell, guesses=guesses)
-    claims = _only_claimed(cell, variant, guesses=guesses)
+def look(cell: CellView, variant: VariantView) -> dict[str, str]:
+    """Return what the table cell shows: badge, class names, corner marks, what stands below the badge, time."""
+    where = bucket(cell)
+    claims = _only_claimed(cell, variant)
     shown = drawn(claims[0]) if claims else drawn_as(cell)
     mark = MARKS[shown]
     return {
-        "letters": mark.letters + ("?" if where == "guessed" else ""),
+        "letters": mark.letters,
         "classes": f"{mark.shape} k-{shown} b-{where}",
         "corner": (CORNERS.get(cell.verdict, "") if cell.measured else "")
         + (gpus.mark(cell) or (claims[0].compute_capability or "" if claims else ""))
@@ -86,10 +81,10 @@ def _time(latency: Timing) -> str:
     return f"{'≈' if latency.noise else ''}{milliseconds(latency.median)}"
 
 
-def tooltip(cell: CellView, variant: VariantView, *, guesses: bool = False) -> str:
+def tooltip(cell: CellView, variant: VariantView) -> str:
     """Return the cell in full words but for its time, for the tooltip and for screen readers."""
-    where = _shown(cell, guesses=guesses)
-    claims = _only_claimed(cell, variant, guesses=guesses)
+    where = bucket(cell)
+    claims = _only_claimed(cell, variant)
     if claims:
         told = dict.fromkeys(f"{claim.graded}: {says(claim)}" for claim in claims)
         return f"Not run for this report. {capital('; '.join(told))}"
@@ -106,17 +101,11 @@ def tooltip(cell: CellView, variant: VariantView, *, guesses: bool = False) -> s
     return ". ".join(part for part in parts if part)
 
 
-def _shown(cell: CellView, *, guesses: bool) -> str:
-    """Return the bucket that a cell is shown in."""
-    where = bucket(cell)
-    return "not_run" if where == "guessed" and not guesses else where
-
-
-def _only_claimed(cell: CellView, variant: VariantView, *, guesses: bool) -> list[Expectation]:
+def _only_claimed(cell: CellView, variant: VariantView) -> list[Expectation]:
     """Return the claims about a cell that shows nothing else."""
-    every = [variant.expectations[index] for index in cell.claims]
-    told = [claim for claim in every if guesses or claim.grade is not Grade.GUESSED]
-    return told if bucket(cell) in CLAIMED.values() else []
+    if bucket(cell) not in CLAIMED.values():
+        return []
+    return [variant.expectations[index] for index in cell.claims]
 
 
 def spoken(cell: CellView, variant: VariantView) -> str:
@@ -126,10 +115,10 @@ def spoken(cell: CellView, variant: VariantView) -> str:
     return tooltip(cell, variant) + timed
 
 
-def look_of(cell: CellView, variant: VariantView, one: Side, *, guesses: bool = False) -> Look:
+def look_of(cell: CellView, variant: VariantView, one: Side) -> Look:
     """Return all that the page knows of a cell before it is opened; `one` is what is known of it."""
-    shown = look(cell, variant, guesses=guesses)
-    where = _shown(cell, guesses=guesses)
+    shown = look(cell, variant)
+    where = bucket(cell)
     return Look(
         str(cell.cls),
         where,
@@ -138,7 +127,7 @@ def look_of(cell: CellView, variant: VariantView, one: Side, *, guesses: bool = 
         shown["corner"],
         shown["under"],
         one.chip,
-        visible(tooltip(cell, variant, guesses=guesses)),
+        visible(tooltip(cell, variant)),
         _said(cell, one),
         tuple(_nodes(cell, variant, one)),
         states(cell, one, where),

@@ -13,7 +13,7 @@ from harness.report.page.conclusions import claim_evidence, concluded, slim
 from harness.report.page.gpus import gpu_rows
 from harness.report.page.layout import layout
 from harness.report.page.packing import table
-from harness.words import Class, Grade, Precision, said
+from harness.words import Class, Precision, said
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -115,17 +115,16 @@ def cell_evidence(
     cell: CellView,
     variant: VariantView,
     runs: Sequence[RunView] = (),
-    meanwhile: Mapping[bool, str] | None = None,
+    meanwhile: str = "",
 ) -> dict[str, Any]:
     """Return a cell's evidence; `runs` are all of the past, which its history points into.
 
-    `meanwhile` says what to use in its place, with guesses and without. Where guesses make a difference, `guess` has
-    what they put in place of the rest.
+    `meanwhile` says what to use in its place.
     """
     end = cell.end
     return slim(
         {
-            **_conclusions(cell, variant, meanwhile or {}),
+            **concluded(cell, variant, meanwhile),
             "class": MARKS[drawn_as(cell)].name,
             "letters": MARKS[drawn_as(cell)].letters,
             "reason": "" if cell.cls is Class.NOT_RUN else cell.reason,
@@ -158,15 +157,6 @@ def cell_evidence(
             "byGpu": gpu_rows(cell),
         }
     )
-
-
-def _conclusions(cell: CellView, variant: VariantView, instead: Mapping[bool, str]) -> dict[str, Any]:
-    """Return what is concluded of a cell without guesses, and under `guess` what these put in place of it."""
-    plain = guess = concluded(cell, variant, instead.get(False, ""), guesses=False)
-    guessed = any(variant.expectations[index].grade is Grade.GUESSED for index in cell.claims)
-    if guessed or instead.get(True, "") != plain["meanwhile"]:
-        guess = concluded(cell, variant, instead.get(True, ""), guesses=True)
-    return {**plain, "guess": {key: value for key, value in guess.items() if value != plain[key]}}
 
 
 class Ran(NamedTuple):

@@ -48,7 +48,6 @@ class Line(NamedTuple):
     sure: int
     seen: int
     signature: int
-    guessed: bool
 
 
 class Shown(NamedTuple):
@@ -85,8 +84,8 @@ class Offer(NamedTuple):
 def packed_steps(steps: Steps) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the columns that each column has steps to; and, packed, these steps in the same order and all rows.
 
-    The rows are four lists: phrases; lines of them; what becomes of a variant, as its lines without guesses, and with
-    them where that differs; and for each variant, each column and each step from there, what becomes of it.
+    The rows are four lists: phrases; lines of them; what becomes of a variant, as its lines; and for each variant, each
+    column and each step from there, what becomes of it.
     """
     rows, there = _Rows(steps), offered(steps.results).columns
     packed = pack(
@@ -112,20 +111,18 @@ class _Rows:
     def __init__(self, steps: Steps) -> None:
         self._phrases: dict[str, int] = {}
         self._lines: dict[Line, int] = {}
-        self._found: dict[tuple[tuple[int, ...], ...], int] = {((),): 0}
+        self._found: dict[tuple[int, ...], int] = {(): 0}
         # Many steps have the same rows. They are kept with their lines, as their places in memory are the keys.
         self._known: dict[int, tuple[Row, int]] = {}
         keys = steps.known[0].variants if steps.known else ()
         self._numbers = {key: at for at, key in enumerate(keys)}
         self._variants: list[list[list[int]]] = [[[] for _ in steps.known] for _ in keys]
 
-    def add(self, before: int, found: Upgrade, guessed: Upgrade) -> None:
+    def add(self, before: int, found: Upgrade) -> None:
         """Take the rows of the next step from a column."""
-        plain = self._by_variant(found)
-        guesses = plain if guessed is found else self._by_variant(guessed)
+        lines = self._by_variant(found)
         for key, number in self._numbers.items():
-            without, with_them = plain.get(key, ()), guesses.get(key, ())
-            become = (without,) if without == with_them else (without, with_them)
+            become = lines.get(key, ())
             self._variants[number][before].append(self._found.setdefault(become, len(self._found)))
 
     def _by_variant(self, found: Upgrade) -> dict[tuple[str, str], tuple[int, ...]]:
@@ -141,7 +138,7 @@ class _Rows:
             said = row.text, row.cause, row.instead, row.sure, row.seen, row.signature
             place = self._phrases.setdefault
             text, cause, instead, sure, seen, signature = [place(each, len(self._phrases)) for each in said]
-            line = Line(str(row.kind), text, cause, instead, sure, seen, signature, row.guessed)
+            line = Line(str(row.kind), text, cause, instead, sure, seen, signature)
             known = self._known[id(row)] = row, self._lines.setdefault(line, len(self._lines))
         return known[1]
 
@@ -154,20 +151,20 @@ class _Rows:
 
 
 def _step(steps: Steps, before: int, after: int, rows: _Rows, onward: Collection[int]) -> dict[str, Any]:
-    step, found, guessed = steps.step(before, after, MARKS)
-    rows.add(before, found, guessed)
+    step, found = steps.step(before, after, MARKS)
+    rows.add(before, found)
     crossings = (
         Crossing(row, node, said(old), said(new))
         for row, pair in enumerate(step.pairs)
         for node, old, new in pair.crossed
     )
     changes = (Change(row, change(pair)) for row, pair in enumerate(step.pairs))
-    told = _told(found)
-    with_guesses = _told(guessed) if guessed is not found else told
     return {
-        **told,
+        "headline": found.headline,
+        "basis": found.basis,
+        "quiet": found.quiet,
+        "tiles": columns(Shown, (Shown(tile.kind, tile.label, _number(tile)) for tile in found.tiles())),
         **({"choice": choice(found)} if after in onward else {}),
-        "guesses": {key: value for key, value in with_guesses.items() if value != told[key]},
         "crossed": columns(Crossing, crossings),
         "changes": columns(Change, (one for one in changes if one.said)),
         **(
@@ -175,16 +172,6 @@ def _step(steps: Steps, before: int, after: int, rows: _Rows, onward: Collection
             if found.troubles
             else {}
         ),
-    }
-
-
-def _told(found: Upgrade) -> dict[str, Any]:
-    """Return what guesses can change; what they do not change is written once."""
-    return {
-        "headline": found.headline,
-        "basis": found.basis,
-        "quiet": found.quiet,
-        "tiles": columns(Shown, (Shown(tile.kind, tile.label, _number(tile)) for tile in found.tiles())),
     }
 
 

@@ -10,11 +10,6 @@ const rows = data.rows.map((row, index) => ({
   ...row, index, case: data.cases[row.case], wanted: row.wanted.map(([node, want, op]) => ({ node, want, op })), full: `${data.cases[row.case].name}[${row.name}]`,
 }));
 const looks = data.looks;
-// What is only guessed is shown where the reader asks for it: other looks, other sentences, other steps.
-const asked = { guesses: false };
-const plainGrid = data.grid;
-/** @type {(row: Row) => Span[]} */
-const spansOf = (row) => row.spans.map((span) => ({ ...span, text: (asked.guesses && span.guesses) || span.text })).filter((span) => span.text);
 /** @type {(row: number, column: number) => Look} */
 const lookOf = (row, column) => looks[data.grid[row][column]];
 const times = new Map(data.times.map((time) => [`${time.row} ${time.column}`, time]));

@@ -111,7 +111,7 @@ const showSpans = (row) => {
   if (!grid.classList.contains("detailed") && !element.classList.contains("told")) return;
   const series = new Map(targets.map((target) => [target.series, false]));
   targets.forEach((target, column) => { if (columns[column]) series.set(target.series, true); });
-  const told = spansOf(rows[row]);
+  const told = rows[row].spans;
   element.querySelectorAll(".span").forEach((/** @type {HTMLElement} */ span, /** @type {number} */ at) => {
     span.hidden = series.get(told[at]?.series || "") === false;
   });

@@ -1,7 +1,7 @@
 // ---- what the page shows is what the address says ---------------------------------------------------------------
-const KEYS_OF_STATE = ["a", "b", "q", "state", "hide", "only", "cols", "metric", "guesses", "cell", "vs"];
+const KEYS_OF_STATE = ["a", "b", "q", "state", "hide", "only", "cols", "metric", "cell", "vs"];
 /** @type {() => State} */
-const fresh = () => ({ a: data.pair[0], b: data.pair[1], q: "", state: "", hide: "", only: "", cols: "", metric: "", guesses: "", cell: "", vs: "" });
+const fresh = () => ({ a: data.pair[0], b: data.pair[1], q: "", state: "", hide: "", only: "", cols: "", metric: "", cell: "", vs: "" });
 let state = fresh();
 /** @type {(wanted: State) => string} */
 const hashOf = (wanted) => {
@@ -17,7 +17,7 @@ const readHash = () => {
   const found = fresh();
   if (!text) return found;
   try {
-    if (/^(?:a|b|q|state|hide|only|cols|metric|guesses|cell|vs)=/.test(text)) {
+    if (/^(?:a|b|q|state|hide|only|cols|metric|cell|vs)=/.test(text)) {
       for (const piece of text.split("&")) {
         const [key, ...rest] = piece.split("=");
         if (KEYS_OF_STATE.includes(key)) found[key] = decodeURIComponent(rest.join("="));
@@ -82,10 +82,6 @@ const filterAgain = () => {
 const apply = () => {
   const pair = pairNow();
   strangers();
-  if (showGuesses(state.guesses === "1")) {
-    [shownPair, shownFilter, current] = ["", null, null];
-    byId("show-guesses").checked = asked.guesses;
-  }
   const newPair = targets.length && shownPair !== pair.join();
   if (newPair) {
     shownPair = pair.join();
@@ -146,7 +142,6 @@ const filters = byId("filters");
 filters.hidden = false;
 byId("pair").hidden = false;
 byId("starts")?.removeAttribute("hidden");
-byId("guesses-said")?.remove();
 byId("pair-said").classList.add("on-paper");
 // Another start may have no step to where one was going: then the nearest that it has is offered.
 /** @type {(id: string) => void} */
@@ -173,7 +168,6 @@ byId("f-text").addEventListener("input", () => {
 });
 byId("f-state").addEventListener("change", () => go({ state: byId("f-state").value }));
 byId("f-metric").addEventListener("change", () => go({ metric: byId("f-metric").value }));
-byId("show-guesses")?.addEventListener("change", () => go({ guesses: byId("show-guesses").checked ? "1" : "" }));
 byId("f-differs").addEventListener("change", () => go({ only: only("d", byId("f-differs").checked) }));
 byId("f-measured").addEventListener("change", () => go({ only: only("m", byId("f-measured").checked) }));
 byId("f-details").addEventListener("change", () => go({ only: only("s", byId("f-details").checked) }));

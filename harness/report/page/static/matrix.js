@@ -60,7 +60,7 @@ const rowElement = (row) => make("tr", { class: "variant" }, make("th", { scope:
     make("span", { class: `role r-${row.role}` }, row.role_name, row.counterpart ? make("span", { class: "of" }, ` of ${cut(row.counterpart)}`) : null),
     row.tags.length ? [" ", make("span", { class: "tags" }, cut(row.tags.join(" ")))] : null),
   make("div", { class: "claim" }, cut(row.title)),
-  spansOf(row).map(({ series, text }) => make("div", { class: "span" }, make("b", {}, series), " ", text)))),
+  row.spans.map(({ series, text }) => make("div", { class: "span" }, make("b", {}, series), " ", text)))),
 targets.map((_, column) => tableCell(row.index, column)));
 /** @type {(found: Case) => any} */
 const caseElement = (found) => {

@@ -228,21 +228,12 @@ const otherSide = (cell, row, column) => [make("p", { class: "state" }, badge(lo
 // Where no engine told of a node the picture is only the model: folded, so that what is known stands first.
 /** @type {(variant: Variant, sides: Side[]) => Content} */
 const picture = (variant, sides) => (sides.some(({ cell }) => (cell.precision || []).length) ? graphView(variant, sides) : fold("The model as a graph", graphView(variant, sides)));
-// What is only guessed of a cell is hidden until it is asked for, and that it is there is no secret.
-/** @type {(cell: Cell) => Element | null} */
-const hiddenGuesses = (cell) => {
-  if (asked.guesses || !cell.guess) return null;
-  const many = (cell.guess.claims || []).length - (cell.claims || []).length;
-  const show = make("button", { type: "button" }, "Show guesses");
-  show.addEventListener("click", () => go({ guesses: "1" }));
-  return make("p", { class: "quiet" }, many > 0 ? `${many} guess${many > 1 ? "es are" : " is"} hidden. ` : "What is guessed of its workarounds is hidden. ", show);
-};
 /** @type {(row: number, column: number, other: number | null, found: Evidence | null) => Content[]} */
 const bodyOf = (row, column, other, found) => {
   if (!found) return [make("p", {}, "The evidence of this cell was left out of the page to keep it small; ", make("a", { href: "#files" }, "results.json"), " has it.")];
-  const cell = toldCell(found.cells[column] || {});
+  const cell = found.cells[column] || {};
   const variant = found.variant;
-  const second = other === null ? null : { at: other, name: targets[other].id, cell: toldCell(found.cells[other] || {}) };
+  const second = other === null ? null : { at: other, name: targets[other].id, cell: found.cells[other] || {} };
   const facts = /** @type {[string, string][]} */ ([["missing API", cell.missingApi], ["process", cell.end], ["peak memory", cell.peakRss && size(cell.peakRss)],
     ["engine size", cell.engineBytes && size(cell.engineBytes)]].filter(([, value]) => value));
   const sides = [{ name: targets[column].id, baseline: targets[column].baseline, cell, state: stateOf(lookOf(row, column)) }];
@@ -251,7 +242,7 @@ const bodyOf = (row, column, other, found) => {
   return [
     make("p", { class: "state" }, badge(lookOf(row, column)), cell.state),
     make("p", { class: "say" }, capital(cell.sentence || cell.reason)),
-    cell.sentence && cell.reason && !cell.sentence.includes(cell.reason) ? make("p", {}, cell.reason) : "", hiddenGuesses(cell) || "",
+    cell.sentence && cell.reason && !cell.sentence.includes(cell.reason) ? make("p", {}, cell.reason) : "",
     ...chapter("By GPU", byGpu(cell)),
     ...diagnosis(cell, row, column), ...meanwhile(cell, column), ...(cell.notes || []).map((note) => make("p", { class: "quiet" }, note)),
     ...chapter("Seen by", claims(cell, variant, lookOf(row, column).measured)),

@@ -33,7 +33,7 @@ const stepTable = (found, after) => {
   };
   return make("table", { class: "plain step" },
     make("thead", {}, make("tr", {}, ["Variant", ...shown.map(([head]) => head)].map((text) => make("th", { scope: "col" }, text)))),
-    make("tbody", {}, found.map((group) => make("tr", { class: group[0].guessed ? "guess" : null },
+    make("tbody", {}, found.map((group) => make("tr", {},
       make("th", { scope: "row" }, linked(group[0]), group.length > 1 ? make("details", {}, make("summary", {}, `and ${group.length - 1} more`), group.slice(1).map((row) => make("p", {}, linked(row)))) : null),
       shown.map(([head, field]) => make("td", { "data-head": head, class: group[0][field] ? null : "nil" }, told(group, field),
         field === "sure" && group[0].seen ? make("p", { class: "seen" }, "Seen by: ", cut(group[0].seen, 600)) : null))))));
@@ -52,13 +52,11 @@ const stepKinds = (step, after) => data.kinds.flatMap(({ id, name, meaning }) =>
     rest.length ? make("details", {}, make("summary", {}, `${rest.length} more${groups.length > MOST_STEP_ROWS ? ` of ${groups.length - STEP_ROWS}; the matrix below has all` : ""}`),
       region(`${name}, more rows`, stepTable(rest, after))) : null)];
 });
-// A number that rests on guesses says so.
 /** @type {(step: Step) => Element} */
 const tiles = (step) => make("ul", { class: "tiles", "aria-label": "What the step does" }, step.tiles.map((tile) => {
   const many = step.rows.filter((row) => row.kind === tile.kind).length;
-  const guessed = step.rows.filter((row) => row.kind === tile.kind && row.guessed).length;
-  const inside = [make("span", { class: "n" }, tile.number || String(many)), " ", make("span", { class: "l" }, tile.label, guessed ? `, ${guessed < many ? `${guessed} of them ` : ""}guessed` : "")];
-  return make("li", { class: `u-${tile.kind}${many ? "" : " zero"}${guessed && guessed === many ? " guess" : ""}` }, many ? make("a", { href: `#u-${tile.kind}` }, inside) : make("span", { class: "tile" }, inside));
+  const inside = [make("span", { class: "n" }, tile.number || String(many)), " ", make("span", { class: "l" }, tile.label)];
+  return make("li", { class: `u-${tile.kind}${many ? "" : " zero"}` }, many ? make("a", { href: `#u-${tile.kind}` }, inside) : make("span", { class: "tile" }, inside));
 }));
 /** @type {(row: Row, before: number, after: number) => boolean} */
 const ranOnOne = (row, before, after) => [before, after].some((column) => lookOf(row.index, column).measured);
@@ -87,10 +85,8 @@ const stepOf = async (before, after) => {
   if (at < 0) return null;
   const [steps, entryAt] = await Promise.all([stepsFrom(before), opening(data.rowsOfSteps)]);
   const [phrases, lines, found, variants] = [0, 1, 2, 3].map(entryAt);
-  /** @type {(become: number[][]) => number[]} */
-  const told = (become) => become[asked.guesses ? become.length - 1 : 0];
-  const all = variants.flatMap((/** @type {number[][]} */ columns, /** @type {number} */ row) => told(found[columns[before][at]]).map((line) => ({ row, ...spelt(lines[line], phrases, before, after) })));
-  return { ...toldStep(steps[at]), rows: all };
+  const all = variants.flatMap((/** @type {number[][]} */ columns, /** @type {number} */ row) => found[columns[before][at]].map((/** @type {number} */ line) => ({ row, ...spelt(lines[line], phrases, before, after) })));
+  return { ...steps[at], rows: all };
 };
 // What fails or loses precision on one side while nothing is known of the other is in no row of the step.
 /** @type {(before: number, after: number) => Element | string} */
@@ -121,7 +117,7 @@ const choiceTold = async (before) => {
     return anchor;
   };
   return make("details", { id: "choices" }, make("summary", {}, `Which version after ${targets[before].label}? The steps to ${later.length} later ones, side by side`),
-    make("p", { class: "quiet" }, `Counts of ${rows.length} variants, without guesses: what is known of few of them is no all-clear.`),
+    make("p", { class: "quiet" }, `Counts of ${rows.length} variants: what is known of few of them is no all-clear.`),
     region("Steps to later versions", make("table", { class: "plain" }, make("thead", {}, make("tr", {}, ["To", ...data.choices].map((text) => make("th", { scope: "col" }, text)))),
       make("tbody", {}, later.map(({ id, label, choice }) => make("tr", {}, make("th", { scope: "row" }, to(id, label)),
         choice?.length ? choice.map((text) => make("td", {}, text)) : make("td", { colspan: String(data.choices.length) }, "nobody knows")))))));

@@ -1,4 +1,4 @@
-"""What nobody ran: one claim about both sides, guesses, workarounds that nobody tried, and who is told to say so."""
+"""What nobody ran: one claim about both sides, workarounds that nobody tried, and who is told to say so."""
 
 from __future__ import annotations
 
@@ -11,22 +11,18 @@ import pytest
 from harness.case import Expectation, Link
 from harness.report.compare.instead import Meanwhile
 from harness.report.compare.kinds import Kind
-from harness.report.compare.pairs import Column
 from harness.report.compare.sides import Side
 from harness.report.compare.steps import Steps
-from harness.report.compare.upgrade import judged, upgrade
-from harness.report.counts import counts, nobody_ran, without_guesses
+from harness.report.compare.upgrade import judged
+from harness.report.counts import counts, nobody_ran
 from harness.report.exports.csv_table import table
 from harness.report.exports.markdown import summary
 from harness.report.model import Results
-from harness.report.page.cells import facts
-from harness.report.page.conclusions import concluded
 from harness.report.results import assemble
 from harness.report.writer import results_json
 from harness.words import Class, Grade, Precision, Role
 from tests.report import factory
 from tests.report.handmade import cell, pair, results, side, step, target, variant
-from tests.report.test_steps import held, named
 
 if TYPE_CHECKING:
     from harness.report.compare.pairs import Pair
@@ -39,17 +35,14 @@ WORKS = Expectation.reported(Class.OK, "", ISSUE)
 BUILDS = Expectation.reported(Class.OK, "", ISSUE, level="builds")
 FAILS = Expectation.reported(Class.BUILD_FAILED, "", ISSUE, "nvidia", signature="no-implementation")
 DASH = "\N{EN DASH}"
-GUESS = Expectation.guessed(Class.OK, "", "as 8.6 does")
-GLOOM = Expectation.guessed(Class.CRASHED, "", "as 8.5 does")
 UNRUN = {"old": target("old", stamps=None), "new": target("new", stamps=None)}
 
 
-def said(claim: Expectation, *, guesses: bool = True) -> Side:
+def said(claim: Expectation) -> Side:
     """Return what a claim says of a cell that nobody ran."""
     found = replace(variant(), expectations=(claim,))
     views = results((target("new", stamps=None),), (found,), cell(Class.NOT_RUN, claims=(0,)))
-    steps = Steps(views)
-    return (steps.guessing if guesses else steps.known)[0].sides["c", "v"]
+    return Steps(views).known[0].sides["c", "v"]
 
 
 def judge(*pairs: Pair, **columns: Any) -> Upgrade:
@@ -103,33 +96,6 @@ def test_one_measured_side_leaves_the_other_to_the_reports() -> None:
     assert found.breaks is False
 
 
-@pytest.mark.parametrize("old", [side(Class.OK), said(GUESS)], ids=["measured", "another guess"])
-def test_a_guess_is_told_and_never_known(old: Side) -> None:
-    """However sure the other side is."""
-    found = judge(pair(old, said(GLOOM)), **UNRUN)
-    (row,) = found.rows
-    assert (row.kind, row.guessed, row.measured) == (Kind.BROKEN, True, False)
-    assert found.known == 0
-    assert "variants known on both" not in found.headline
-    assert found.headline.endswith(" By guesses on 1 more it breaks 1.")
-    assert not found.breaks
-
-
-def test_without_guesses_what_is_only_guessed_is_not_known() -> None:
-    assert said(GUESS, guesses=False).cls is None
-    assert said(WORKS, guesses=False).cls is Class.OK
-    made = assemble(factory.matrix(), (factory.case(),), {})
-    sides = Column(made, "trt86"), Column(made, "trt102")
-    plain, full = upgrade(*sides), upgrade(*sides, guesses=True)
-    assert [(row.kind, row.variant) for row in plain.rows] == [(Kind.NEWLY_UNKNOWN, "qdq")]
-    assert [(row.kind, row.variant, row.guessed) for row in full.rows] == [(Kind.FIXED, "qdq", True)]
-    unknown = "Nobody has run trt86 or trt102; 1 reported claim speaks of them, so what this step does is not known."
-    gone = " 3 more troubles are reported of trt102 that no variant here shows."
-    assert plain.headline == unknown + gone
-    assert full.headline.startswith(unknown)
-    assert full.headline.endswith(gone)
-
-
 def test_who_says_that_it_builds_says_nothing_of_precision() -> None:
     """Neither that it is kept, nor that it is gained where it was measured to be lost."""
     told = said(BUILDS)
@@ -160,33 +126,17 @@ BROKEN = (variant(), side(Class.CRASHED))
 
 
 @pytest.mark.parametrize(
-    ("known", "plain", "full"),
+    ("known", "told"),
     [
-        (
-            said(GUESS),
-            "a workaround is known that nobody has tried on new: c[a]",
-            "c[a] (untried; guessed: works)",
-        ),
-        (
-            side(None, why="not run"),
-            "a workaround is known that nobody has tried on new: c[a]",
-            "c[a] (untried)",
-        ),
-        (
-            said(Expectation.guessed(Class.OK, "", "builds for a user; version by the date", link=ISSUE)),
-            "a workaround is known, and what is reported of it does not name new: c[a] (TensorRT issue 3640)",
-            "c[a] works, guessed from TensorRT issue 3640",
-        ),
-        (said(GLOOM), "none of 1 known here is known to work on new", None),
-        (side(None, why="does not apply"), "none of 1 known here is known to work on new", None),
-        (said(WORKS), "c[a] works, reported by users in TensorRT issue 3640", None),
-        (side(Class.BUILT, gpu=("8.9", "NVIDIA L4")), "c[a] builds, measured on NVIDIA L4", None),
+        (side(None, why="not run"), "a workaround is known that nobody has tried on new: c[a]"),
+        (said(FAILS), "none of 1 known here is known to work on new"),
+        (side(None, why="does not apply"), "none of 1 known here is known to work on new"),
+        (said(WORKS), "c[a] works, reported by users in TensorRT issue 3640"),
+        (side(Class.BUILT, gpu=("8.9", "NVIDIA L4")), "c[a] builds, measured on NVIDIA L4"),
     ],
 )
-def test_a_workaround_says_who_tried_it(known: Side, plain: str, full: str | None) -> None:
-    rows = [BROKEN, remedy("a", known)]
-    assert Meanwhile(rows, "new").of(0) == plain
-    assert Meanwhile(rows, "new", guesses=True).of(0) == (full or plain)
+def test_a_workaround_says_who_tried_it(known: Side, told: str) -> None:
+    assert Meanwhile([BROKEN, remedy("a", known)], "new").of(0) == told
 
 
 def test_what_gives_the_precision_up_is_no_help_where_that_was_lost() -> None:
@@ -215,60 +165,11 @@ def test_a_variant_of_another_case_says_why_it_is_named() -> None:
     assert Meanwhile([proven, other], "new").of(0) == told
 
 
-def test_the_page_has_each_step_with_guesses_and_without() -> None:
-    found = held(assemble(factory.matrix(), (factory.case(),), {}))
-    step_of = found["trt86", "trt102"]
-    assert [row["kind"] for row in step_of["rows"]] == ["newly_unknown"]
-    assert [row["kind"] for row in step_of["guesses"]["rows"]] == ["fixed"]
-    # What guesses do not change is written once.
-    assert found["rtx16", "rtx17"]["guesses"] == {}
-    assert "basis" not in found["trt102", "trt102"]["guesses"] or step_of["guesses"]["basis"]
-
-
-def test_a_guessed_cell_has_two_looks_and_the_plain_one_shows_nothing_of_it() -> None:
-    made = assemble(factory.matrix(), (factory.case(),), {})
-    found = facts(made, Steps(made))
-    looks = named(found["looks"])
-    row = [each["name"] for each in named(found["rows"])].index("qdq")
-    column = [each["id"] for each in found["targets"]].index("trt102")
-    plain = looks[found["grid"][row][column]]
-    guess = looks[plain["guess"]]
-    assert (plain["bucket"], plain["letters"], plain["under"], plain["said"]) == (
-        "not_run",
-        "·",
-        "",
-        "not run",
-    )
-    assert plain["words"] == "Not run for this report; nobody reports of this very graph on it"
-    assert (guess["bucket"], guess["letters"], guess["under"]) == ("guessed", "OK?", "guess")
-    assert guess["classes"] == "circle k-ok b-guessed"
-    spans = {each["series"]: each for each in named(found["rows"])[row]["spans"]}
-    assert spans["TensorRT"]["text"] == "fails to build on 8.6 (reported); 10.2 not tested"
-    assert spans["TensorRT"]["guesses"] == (
-        "fails to build on 8.6 (reported); fixed in 10.2 (guessed): works"
-    )
-
-
-def test_the_panel_tells_a_guess_where_it_is_asked_for() -> None:
-    made = assemble(factory.matrix(), (factory.case(),), {})
-    (case,) = made.cases
-    found = made.cell("conv_silu", "qdq", "trt102")
-    plain, full = (concluded(found, case.variants[0], "", guesses=on) for on in (False, True))
-    assert (plain["state"], plain["claims"]) == ("Not run", [])
-    assert (full["state"], full["claims"]) == ("Guessed: works", [1])
-    reported = made.cell("conv_silu", "qdq", "trt86")
-    assert concluded(reported, case.variants[0], "", guesses=False)["state"] == (
-        "Reported by users: fails to build"
-    )
-
-
 def test_every_cell_that_nobody_ran_is_counted_by_grade() -> None:
     made = assemble(factory.matrix(), (factory.case(),), {})
     tally = counts(made)
-    assert (tally["reported"], tally["guessed"], tally["accepted"]) == (3, 1, 4)
-    plain = without_guesses(tally)
-    assert (plain["guessed"], plain["not_run"]) == (0, tally["not_run"] + 1)
-    assert sum(plain.values()) == sum(tally.values()) == len(made.cells)
+    assert (tally["reported"], tally["accepted"]) == (3, 4)
+    assert sum(tally.values()) == len(made.cells)
 
 
 def test_the_lead_says_what_nobody_has_run() -> None:
@@ -303,15 +204,10 @@ def test_results_say_with_each_cell_what_is_claimed_of_it() -> None:
             "compute_capability": None,
         }
     ]
-    assert [each["grade"] for each in found["conv_silu[qdq]-trt102"]] == ["guessed"]
     assert found["conv_silu[fp32]-trt86"] is None
     # An older harness wrote none of it, and a reader has the claims among the variants.
     for one in data["cells"]:
         one.pop("claimed", None)
-    for entry in data["cases"]:
-        for each in entry["variants"]:
-            for span in each["spans"]:
-                del span["guesses"]
     old = Results.from_json(data)
     assert [one.grade for one in old.cells] == [one.grade for one in made.cells]
 
