@@ -11,8 +11,10 @@ about every GPU; what was measured on one is about its compute capability alone.
       version: 1.7.1.116
       measured: 2026-11-20
       cells:
-        "mish[qdq]": built
-        "conv_silu[int8-entropy]": api_removed implicit-int8-removed
+        conv_silu:
+          int8-entropy: api_removed implicit-int8-removed
+        mish:
+          qdq: built
       gpus:
         '8.9':
           NVIDIA L4:
@@ -20,7 +22,8 @@ about every GPU; what was measured on one is about its compute capability alone.
             driver: '580'
             measured: '2026-11-21'
             cells:
-              "mish[qdq]": ok
+              mish:
+                qdq: ok
 """
 
 from __future__ import annotations
@@ -52,7 +55,7 @@ _HEAD = (
 
 @dataclasses.dataclass(frozen=True)
 class Measured:
-    """The measurements of one target on one GPU, or without: class and signature (or None) by `case[variant]`.
+    """The measurements of one target on one GPU, or without: class and signature (or None) by case and variant.
 
     `measured` is the day of the latest, `driver` the branch of the driver then; where a GPU took part,
     `compute_capability` and `product` are as the file names it.
@@ -62,7 +65,7 @@ class Measured:
     engine: Engine
     version: str
     measured: str
-    cells: Mapping[str, tuple[Class, str | None]]
+    cells: Mapping[tuple[str, str], tuple[Class, str | None]]
     compute_capability: str = ""
     product: str = ""
     driver: str = ""
@@ -72,11 +75,11 @@ class Measured:
         """Return where in the file it stands: target, compute capability and product."""
         return self.target, self.compute_capability, self.product
 
-    def expectation(self, row: str) -> Expectation | None:
-        """Return what was measured of `case[variant]`, as an expectation for this target and version alone, or None."""
-        if row not in self.cells:
+    def expectation(self, case: str, variant: str) -> Expectation | None:
+        """Return what was measured of a variant, as an expectation for this target and version alone, or None."""
+        if (case, variant) not in self.cells:
             return None
-        cls, signature = self.cells[row]
+        cls, signature = self.cells[case, variant]
         driver = f", driver {self.driver}" if self.driver else ""
         where = f"{self.version}; {self.product}{driver}" if self.product else self.version
         return Expectation(
@@ -104,7 +107,11 @@ def read(path: Path) -> tuple[Measured, ...]:
             engine=Engine(data[name]["engine"]),
             version=entry["version"],
             measured=entry["measured"],
-            cells={row: _claim(text) for row, text in entry["cells"].items()},
+            cells={
+                (case, variant): _claim(text)
+                for case, of_case in entry["cells"].items()
+                for variant, text in of_case.items()
+            },
             compute_capability=capability,
             product=product,
             driver=entry.get("driver", ""),
@@ -132,12 +139,13 @@ def _problems(document: Document) -> Iterator[Problem]:
             Version(entry["version"])
         except InvalidVersion:
             yield Problem(document.line(place), place, f"{entry['version']!r} is no version; correct it")
-        for row, text in entry["cells"].items():
-            word = text.split(" ")[0]
-            if word not in _MEASURABLE:
-                place = (*whole, "cells", row)
-                sentence = f"{word!r} is nothing that can be measured; {did_you_mean(word, _MEASURABLE)}"
-                yield Problem(document.line(place), place, sentence)
+        for case, of_case in entry["cells"].items():
+            for variant, text in of_case.items():
+                word = text.split(" ")[0]
+                if word not in _MEASURABLE:
+                    place = (*whole, "cells", case, variant)
+                    sentence = f"{word!r} is nothing that can be measured; {did_you_mean(word, _MEASURABLE)}"
+                    yield Problem(document.line(place), place, sentence)
 
 
 def _claim(text: str) -> tuple[Class, str | None]:
@@ -154,7 +162,10 @@ def write(path: Path, targets: Iterable[Measured]) -> None:
         data[name] = {"engine": str(mine[0].engine)}
         for each in mine:
             fields = {"version": each.version, "driver": each.driver, "measured": each.measured}
-            entry = {**fields, "cells": {row: _text(claim) for row, claim in each.cells.items()}}
+            cells: dict[str, dict[str, str]] = {}
+            for (case, variant), claim in sorted(each.cells.items()):
+                cells.setdefault(case, {})[variant] = _text(claim)
+            entry = {**fields, "cells": cells}
             if each.product:
                 gpus = data[name].setdefault("gpus", {})
                 gpus.setdefault(each.compute_capability, {})[each.product] = entry
@@ -191,7 +202,7 @@ def with_measured(cases: Iterable[Case], measured: Iterable[Measured]) -> tuple[
                     + tuple(
                         claim
                         for target in everything
-                        if (claim := target.expectation(f"{case.name}[{variant.name}]")) is not None
+                        if (claim := target.expectation(case.name, variant.name)) is not None
                     ),
                 )
                 for variant in case

@@ -119,7 +119,7 @@ def _merged(
     target = results[0].cell.target
     cells = dict(old.cells) if old and old.version == target.version else {}
     for result in results:
-        cells[_row(result.cell)] = (result.classification.cls, result.signature)
+        cells[result.cell.case.name, result.cell.variant.name] = (result.classification.cls, result.signature)
     latest = max((result.outcome for result in results), key=lambda outcome: outcome.stamps.when)
     gpu = took_part(latest)
     return measured.Measured(
@@ -127,15 +127,11 @@ def _merged(
         engine=target.engine,
         version=target.version,
         measured=latest.stamps.when[: len("2026-01-01")],
-        cells=dict(sorted(cells.items())),
+        cells=cells,
         compute_capability=capability,
         product=product,
         driver=gpu.driver if gpu else "",
     )
-
-
-def _row(cell: Cell) -> str:
-    return f"{cell.case.name}[{cell.variant.name}]"
 
 
 def add_verify_arguments(_command: argparse.ArgumentParser) -> None:

@@ -19,9 +19,9 @@ RTX = Measured(
     Engine.TENSORRT_RTX,
     "1.7.1.116",
     "2026-01-02",
-    {"toy[one]": (Class.BUILT, None), "toy[two]": (Class.BUILD_FAILED, "no-int8-convolution")},
+    {("toy", "one"): (Class.BUILT, None), ("toy", "two"): (Class.BUILD_FAILED, "no-int8-convolution")},
 )
-ORT = Measured("ort117", Engine.ONNXRUNTIME, "1.17", "2026-01-03", {"toy[one]": (Class.OK, None)})
+ORT = Measured("ort117", Engine.ONNXRUNTIME, "1.17", "2026-01-03", {("toy", "one"): (Class.OK, None)})
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
@@ -30,13 +30,13 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert read(path) == (RTX, ORT)
     text = path.read_text()
     assert text.startswith("# ")
-    assert "    toy[two]: build_failed no-int8-convolution\n" in text
+    assert "    toy:\n      one: built\n      two: build_failed no-int8-convolution\n" in text
     write(path, read(path))
     assert path.read_text() == text
 
 
 T4 = replace(
-    RTX, compute_capability="7.5", product="Tesla T4", driver="535", cells={"toy[one]": (Class.OK, None)}
+    RTX, compute_capability="7.5", product="Tesla T4", driver="535", cells={("toy", "one"): (Class.OK, None)}
 )
 L4 = replace(
     T4, compute_capability="8.9", product="NVIDIA L4", driver="580", version="1.8.0.1", measured="2026-02-03"
@@ -56,8 +56,9 @@ def test_gpus_stand_under_their_target_by_compute_capability_and_product(tmp_pat
         "  version: 1.7.1.116\n"
         "  measured: '2026-01-02'\n"
         "  cells:\n"
-        "    toy[one]: built\n"
-        "    toy[two]: build_failed no-int8-convolution\n"
+        "    toy:\n"
+        "      one: built\n"
+        "      two: build_failed no-int8-convolution\n"
         "  gpus:\n"
         "    '7.5':\n"
         "      Tesla T4:\n"
@@ -65,7 +66,8 @@ def test_gpus_stand_under_their_target_by_compute_capability_and_product(tmp_pat
         "        driver: '535'\n"
         "        measured: '2026-01-02'\n"
         "        cells:\n"
-        "          toy[one]: ok\n"
+        "          toy:\n"
+        "            one: ok\n"
         "    '8.9':\n"
     )
     write(path, (L4,))
@@ -83,14 +85,15 @@ def test_a_version_that_yaml_takes_for_a_number_is_written_as_text(tmp_path: Pat
     assert "version: '1.17'\n" in path.read_text()
 
 
-#: Its fields stand on the lines 3 (engine) to 7 (the one cell).
+#: Its fields stand on the lines 3 (engine) to 8 (the one cell).
 GOOD = """schema: 1
 rtx17:
   engine: tensorrt_rtx
   version: 1.7.1.116
   measured: '2026-01-02'
   cells:
-    toy[one]: built
+    toy:
+      one: built
 """
 
 
@@ -117,32 +120,36 @@ rtx17:
             ':5: rtx17.measured: is a date, not text; put it in quotes: "2026-01-02"',
         ),
         (("'2026-01-02'", "today"), ":5: rtx17.measured: 'today' is not in the right form; write a day"),
-        (("toy[one]: built", ""), ":6: rtx17.cells: has no value; it must be a mapping"),
+        (("    toy:\n      one: built", ""), ":6: rtx17.cells: has no value; it must be a mapping"),
         (
             ("built", "biult"),
-            ":7: rtx17.cells.toy[one]: 'biult' is nothing that can be measured; did you mean 'bu",
+            ":8: rtx17.cells.toy.one: 'biult' is nothing that can be measured; did you mean 'bu",
         ),
         (
             ("built", "not_run"),
-            ":7: rtx17.cells.toy[one]: 'not_run' is nothing that can be measured; known: ",
+            ":8: rtx17.cells.toy.one: 'not_run' is nothing that can be measured; known: ",
         ),
-        (("built", "[built]"), ":7: rtx17.cells.toy[one]: is a list; it must be text"),
         (
-            ("built", "built\n    toy[one]: ok"),
-            ":8: rtx17.cells.toy[one]: is given twice, first on line 7; delete",
+            ("toy:\n      one", "toy[one]"),
+            ":7: rtx17.cells.toy[one]: is the text 'built'; it must be a mapping",
+        ),
+        (("built", "[built]"), ":8: rtx17.cells.toy.one: is a list; it must be text"),
+        (
+            ("built", "built\n      one: ok"),
+            ":9: rtx17.cells.toy.one: is given twice, first on line 8; delete",
         ),
         (
             ("cells:", "cells: &a\n    x: *a"),
             ":6: rtx17.cells.x: is an alias of something that contains it; write",
         ),
-        (("built", "'built"), ":8: is not YAML: found unexpected end of stream"),
+        (("built", "'built"), ":9: is not YAML: found unexpected end of stream"),
     ],
 )
 def test_a_mistake_is_named_with_its_line(tmp_path: Path, change: tuple[str, str], said: str) -> None:
     path = tmp_path / measured.FILE
     path.write_text(GOOD)
     (entry,) = read(path)
-    assert entry.cells == {"toy[one]": (Class.BUILT, None)}
+    assert entry.cells == {("toy", "one"): (Class.BUILT, None)}
     path.write_text(GOOD.replace(*change))
     with pytest.raises(HandledError) as caught:
         read(path)
@@ -161,7 +168,8 @@ rtx17:
         driver: '580'
         measured: '2026-01-02'
         cells:
-          toy[one]: built
+          toy:
+            one: built
 """
 
 
@@ -172,7 +180,7 @@ rtx17:
             ("'8.9'", "sm_89"),
             ":5: rtx17.gpus.sm_89: cannot be a name; write a compute capability, such as '8.9'",
         ),
-        (("built", "biult"), ":11: rtx17.gpus.8.9.NVIDIA L4.cells.toy[one]: 'biult' is nothing that can be"),
+        (("built", "biult"), ":12: rtx17.gpus.8.9.NVIDIA L4.cells.toy.one: 'biult' is nothing that can be"),
         (("1.7.1.116", "one"), ":7: rtx17.gpus.8.9.NVIDIA L4.version: 'one' is no version; correct it"),
         (
             ("        driver: '580'\n", ""),
@@ -195,11 +203,11 @@ def test_a_mistake_under_a_gpu_is_named_with_its_line(
 
 def test_a_measurement_on_a_gpu_becomes_a_claim_about_its_compute_capability() -> None:
     """And names product and driver branch."""
-    claim = T4.expectation("toy[one]")
+    claim = T4.expectation("toy", "one")
     assert claim is not None
     assert (claim.compute_capability, claim.product) == ("7.5", "Tesla T4")
     assert claim.note == "measured 2026-01-02 on rtx17 (1.7.1.116; Tesla T4, driver 535)"
-    bare = RTX.expectation("toy[one]")
+    bare = RTX.expectation("toy", "one")
     assert bare is not None
     assert (bare.compute_capability, bare.product) == (None, "")
     assert bare.note == "measured 2026-01-02 on rtx17 (1.7.1.116)"
@@ -218,7 +226,7 @@ def test_a_file_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_a_measurement_becomes_a_claim_on_its_target_alone() -> None:
-    claim = RTX.expectation("toy[two]")
+    claim = RTX.expectation("toy", "two")
     assert claim is not None
     assert (claim.outcome, claim.grade, claim.signature) == (
         Class.BUILD_FAILED,
@@ -229,7 +237,7 @@ def test_a_measurement_becomes_a_claim_on_its_target_alone() -> None:
     assert claim.covers(target="rtx17", version="1.7.1.116", **where)  # type: ignore[arg-type]
     assert not claim.covers(target="rtx17-sm75", version="1.7.1.116", **where)  # type: ignore[arg-type]
     assert not claim.covers(target="rtx17", version="1.8.0.1", **where)  # type: ignore[arg-type]
-    assert RTX.expectation("toy[three]") is None
+    assert RTX.expectation("toy", "three") is None
 
 
 def test_claims_reach_their_variants_behind_the_written_ones() -> None:

@@ -45,7 +45,7 @@ def test_a_module_is_read_anew_each_time(tmp_path: Path) -> None:
 def test_measurements_in_the_folder_are_taken_along(tmp_path: Path) -> None:
     add(tmp_path, "a.py", "toy")
     (tmp_path / "measured.yaml").write_text(
-        "schema: 1\nrtx17: {engine: tensorrt_rtx, version: '1.7', measured: '2026-01-02', cells: {'toy[v]': built}}\n"
+        "schema: 1\nrtx17: {engine: tensorrt_rtx, version: '1.7', measured: '2026-01-02', cells: {toy: {v: built}}}\n"
     )
     (case,) = load_cases(tmp_path)
     assert [claim.targets for claim in case.variants[0].expectations] == [("rtx17",)]
