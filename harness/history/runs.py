@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.bounded import files_of, parse_json
 from harness.errors import SHORT_OF, HandledError, InfraError
-from harness.record.from_json import decode
+from harness.record.from_json import check_schema, decode
 from harness.words import UNJUDGED, Class
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 #: The folder beside results.json.
 FOLDER = "history"
 #: Raised when the meaning of a field changes.
-HISTORY_SCHEMA = 1
+HISTORY_SCHEMA = 2
 #: Latency samples kept of one cell and run, evenly spread over those taken.
 MOST_SAMPLES = 50
 #: Hexadecimal digits kept of the model's and the recipe's hash.
@@ -65,6 +65,9 @@ class Stack:
 class Entry:
     """One cell in one run; `subject` is short for the hashes of model and recipe, `stack` an index."""
 
+    case: str
+    variant: str
+    target: str
     cls: Class
     subject: str
     stack: int
@@ -157,6 +160,9 @@ def _entry(result: Judged, stack: int) -> Entry:
     samples = latency.samples_ms if latency else ()
     ordered = sorted(samples)
     return Entry(
+        case=result.cell.case.name,
+        variant=result.cell.variant.name,
+        target=result.cell.target.name,
         cls=result.classification.cls,
         subject=subject_of(stamps.model_sha256, stamps.recipe_sha256),
         stack=stack,
@@ -191,7 +197,8 @@ def _stack(stack: Stack) -> dict[str, str]:
 
 
 def _line(entry: Entry) -> str:
-    data: dict[str, Any] = {"class": str(entry.cls), "subject": entry.subject, "stack": entry.stack}
+    data: dict[str, Any] = {"case": entry.case, "variant": entry.variant, "target": entry.target}
+    data |= {"class": str(entry.cls), "subject": entry.subject, "stack": entry.stack}
     if entry.signature:
         data["signature"] = entry.signature
     if entry.median_ms is not None:
@@ -203,8 +210,7 @@ def _line(entry: Entry) -> str:
 def from_text(text: str) -> RunRecord:
     """Rebuild a record; raises ValueError, KeyError or TypeError for a text that is none."""
     data = parse_json(text)
-    if data["schema"] != HISTORY_SCHEMA:
-        raise ValueError(f"history schema {data['schema']!r}, this harness reads {HISTORY_SCHEMA}")
+    check_schema(data, HISTORY_SCHEMA)
     if not _is_time(data["when"]):
         raise ValueError(f"{data['when']!r:.60} is no time")
     cells = {key: {**entry, "cls": entry["class"]} for key, entry in data["cells"].items()}

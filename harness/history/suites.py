@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from harness.bounded import files_of, parse_json
 from harness.errors import HandledError
 from harness.history.runs import FOLDER, HISTORY_SCHEMA, write_whole
-from harness.record.from_json import decode
+from harness.record.from_json import check_schema, decode
 from harness.record.suites import SUITES
 
 if TYPE_CHECKING:
@@ -95,7 +95,6 @@ def _to_text(run: SuiteRun) -> str:
 
 def _from_text(text: str) -> SuiteRun:
     data = parse_json(text)
-    if data["schema"] != HISTORY_SCHEMA:
-        raise ValueError(f"history schema {data['schema']!r}, this harness reads {HISTORY_SCHEMA}")
+    check_schema(data, HISTORY_SCHEMA)
     ended = {model: how for how, models in data["ended"].items() for model in models.split()}
     return decode(SuiteRun, {**data, "ended": ended})

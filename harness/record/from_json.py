@@ -15,6 +15,19 @@ _Kind = TypeVar("_Kind")
 _LEARNING = threading.Lock()
 
 
+class OutdatedError(ValueError):
+    """Data of a form that an older version of the harness wrote."""
+
+
+def check_schema(data: Any, wanted: int) -> None:  # noqa: ANN401  (JSON)
+    """Raise OutdatedError for data of an older schema, ValueError for any other that is not `wanted`."""
+    schema = data.get("schema") if isinstance(data, dict) else None
+    if isinstance(schema, int) and 0 < schema < wanted:
+        raise OutdatedError(f"schema {schema}, written by an older version")
+    if schema != wanted:
+        raise ValueError(f"schema {schema!r:.60}, this harness reads {wanted}")
+
+
 def decode(kind: type[_Kind], data: object) -> _Kind:
     """Return an instance of a dataclass; raises TypeError, with the field's place, for what is missing or wrong.
 

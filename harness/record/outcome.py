@@ -10,13 +10,13 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from harness.record.from_json import decode
+from harness.record.from_json import check_schema, decode
 
 if TYPE_CHECKING:
     from harness.plan import Cell
 
 #: Raised when the meaning of a field changes; the store refuses records of another number.
-RECORD_SCHEMA = 1
+RECORD_SCHEMA = 2
 
 State = Literal["done", "not_run", "not_applicable", "infra_error"]
 #: How the process that held the engine ended.
@@ -232,6 +232,5 @@ class Outcome:
     @staticmethod
     def from_json(data: dict[str, Any]) -> Outcome:
         """Rebuild a record; raises ValueError for another schema, TypeError for a missing or wrong field."""
-        if data.get("schema") != RECORD_SCHEMA:
-            raise ValueError(f"record schema {data.get('schema')!r}, this harness reads {RECORD_SCHEMA}")
+        check_schema(data, RECORD_SCHEMA)
         return decode(Outcome, data)

@@ -27,7 +27,7 @@ from harness.bounded import files_of
 from harness.errors import HandledError
 from harness.record import archive
 from harness.record.archive import inflate
-from harness.record.from_json import fields_of
+from harness.record.from_json import OutdatedError, fields_of
 from harness.record.outcome import Outcome, Stamps
 from harness.record.speaking import latest, speaking
 
@@ -232,6 +232,10 @@ def read_records(path: Path, data: bytes, tell: Callable[[str], None]) -> Iterat
             continue
         try:
             outcome = Outcome.from_json(record)
+        except OutdatedError as error:
+            # The same sentence for all of them, which is told once.
+            tell(f"{path.parent}: holds records of {error}, which are passed over; run again")
+            continue
         except (ValueError, TypeError, AttributeError) as error:
             tell(
                 f"{path}:{number}: not a record this harness reads, and passed over: {error}; "

@@ -7,6 +7,7 @@ from pathlib import Path
 from harness.bounded import parse_json, read_bytes
 from harness.errors import HandledError
 from harness.record.archive import decompress
+from harness.record.from_json import OutdatedError
 from harness.report.model import Results
 
 RESULTS = "results.json"
@@ -37,6 +38,8 @@ def load_results(path: Path | str) -> Results:
         raise HandledError(
             f"{path}: cannot be read ({error.strerror}); `trt-compat run` makes one"
         ) from error
+    except OutdatedError as error:
+        raise HandledError(f"{path}: is of {error}; run again") from error
     except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
         raise HandledError(
             f"{path}: not a results.json that this harness can read ({error}); "

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def run_view(record: RunRecord) -> RunView:
     """Return a run with the cells that it measured, counted by target and stack."""
-    counted = Counter((key.partition("]-")[2], entry.stack) for key, entry in record.cells.items())
+    counted = Counter((entry.target, entry.stack) for entry in record.cells.values())
     on = [
         RanOn(target, stack.engine, stack.device, stack.driver, cells)
         for (target, number), cells in counted.items()

@@ -13,7 +13,7 @@ from harness.words import Class
 
 STACK = Stack("1.7.1.116", "sha256:aa", "NVIDIA H200", "575.10", "0.1.0")
 OTHER = Stack("1.7.1.116", "sha256:bb", "NVIDIA H200", "575.10", "0.1.0")
-CELL = "conv_silu[qdq]-rtx17"
+CELL = "conv_silu.qdq-rtx17"
 #: What a machine does from one run to the next, and within a run, as parts of the latency; and how often it stumbles.
 BETWEEN, WITHIN, STUMBLES = 0.02, 0.03, 0.03
 
@@ -45,7 +45,7 @@ def runs(
             run=f"r{number}",
             when=day(number),
             stacks=(stacks[number] if stacks else STACK,),
-            cells={CELL: Entry(cls, subject, 0)},
+            cells={CELL: Entry("conv_silu", "qdq", "rtx17", cls, subject, 0)},
         )
         for number, cls in enumerate(classes)
     )

@@ -116,7 +116,7 @@ def _timed_runs(count: int, changed: int) -> tuple[RunRecord, ...]:
             each.run,
             each.when,
             (STACK if number < changed else OTHER,),
-            {CELL: Entry(OK, "m-r", 0, None, 0.05, each.samples_ms)},
+            {CELL: Entry("conv_silu", "qdq", "rtx17", OK, "m-r", 0, None, 0.05, each.samples_ms)},
         )
         for number, each in enumerate(series)
     )

@@ -63,16 +63,16 @@ def test_a_record_names_the_gpu_and_an_old_one_reads_without() -> None:
 def test_cells_that_say_nothing_of_an_engine_are_left_out() -> None:
     """Neither what was not run, nor what the machinery broke."""
     record = made(*factory.outcomes().values())[0]
-    assert "conv_silu[fp32]-trt86" not in record.cells
-    assert "conv_silu[fp32]-rtx17" not in record.cells
-    assert record.cells["conv_silu[qdq]-rtx17"].cls is Class.BUILD_FAILED
-    assert record.cells["conv_silu[qdq]-rtx17"].signature == "no-implementation-qdq"
+    assert "conv_silu.fp32-trt86" not in record.cells
+    assert "conv_silu.fp32-rtx17" not in record.cells
+    assert record.cells["conv_silu.qdq-rtx17"].cls is Class.BUILD_FAILED
+    assert record.cells["conv_silu.qdq-rtx17"].signature == "no-implementation-qdq"
 
 
 def test_samples_are_capped_and_keep_their_order() -> None:
     """Evenly spread over the run, so that a slow start is still one."""
     latency = Latency(tuple(float(number) for number in range(1000)), 0, "monotonic")
-    entry = made(factory.ran("fp32", "ort131", latency=latency))[0].cells["conv_silu[fp32]-ort131"]
+    entry = made(factory.ran("fp32", "ort131", latency=latency))[0].cells["conv_silu.fp32-ort131"]
     assert len(entry.samples_ms) == MOST_SAMPLES
     assert entry.samples_ms[:3] == (0.0, 20.0, 40.0)
 
@@ -105,10 +105,11 @@ def test_what_is_kept_is_not_written_again_and_a_short_record_is(tmp_path: Path)
     [
         "",
         "[]",
+        '{"schema": 3}',
         '{"schema": 2}',
         '{"schema": 1}',
-        '{"schema": 1, "stacks": 3}',
-        '{"schema": 1, "run": "r", "when": "2026-01-01 soon", "stacks": [], "cells": {}}',
+        '{"schema": 2, "stacks": 3}',
+        '{"schema": 2, "run": "r", "when": "2026-01-01 soon", "stacks": [], "cells": {}}',
     ],
 )
 def test_a_record_that_is_none_is_named(tmp_path: Path, text: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from harness.plan import all_cells
+from harness.record.from_json import OutdatedError
 from harness.record.outcome import (
     Accuracy,
     End,
@@ -27,7 +28,7 @@ from tests.report import factory
 pytestmark = pytest.mark.unit
 
 FULL = Outcome(
-    cell="c[v]-t",
+    cell="c.v-t",
     case="c",
     variant="v",
     target="t",
@@ -84,9 +85,9 @@ def test_a_full_record_comes_back_as_it_was() -> None:
 
 
 def test_a_bare_record_takes_the_defaults() -> None:
-    bare = Outcome("c[v]-t", "c", "v", "t", "not_run")
+    bare = Outcome("c.v-t", "c", "v", "t", "not_run")
     assert through_json(bare.to_json()) == bare
-    few = {"cell": "c[v]-t", "case": "c", "variant": "v", "target": "t", "state": "not_run", "schema": 1}
+    few = {"cell": "c.v-t", "case": "c", "variant": "v", "target": "t", "state": "not_run", "schema": 2}
     assert through_json(few) == bare
 
 
@@ -101,7 +102,7 @@ def test_what_was_not_observed_is_nothing(kind: Any) -> None:
         if each.default is not dataclasses.MISSING
     }
     assert {name: value for name, value in told.items() if value} == (
-        {"schema": 1} if kind is Outcome else {"shape_matches": True} if kind is Accuracy else {}
+        {"schema": 2} if kind is Outcome else {"shape_matches": True} if kind is Accuracy else {}
     )
 
 
@@ -128,10 +129,16 @@ def test_whole_seconds_are_seconds() -> None:
     assert through_json(data).layers[0].time_ms == 2
 
 
-@pytest.mark.parametrize("schema", [0, 2, "1", None])
+@pytest.mark.parametrize("schema", [0, 3, "2", None])
 def test_a_record_of_another_schema_is_refused(schema: object) -> None:
-    with pytest.raises(ValueError, match=r"record schema .*, this harness reads 1"):
+    with pytest.raises(ValueError, match=r"schema .*, this harness reads 2"):
         through_json(FULL.to_json() | {"schema": schema})
+
+
+def test_a_record_of_an_older_schema_is_told_apart() -> None:
+    """Its cell's id has another form, so that it would be of no cell."""
+    with pytest.raises(OutdatedError, match=r"schema 1, written by an older version"):
+        through_json(FULL.to_json() | {"schema": 1})
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.unit
 ROOT = Path(__file__).parents[2]
 
 
-def outcome(cell: str = "c[v]-t", when: str = "2026-01-01T00:00:00Z", **changes: Any) -> Outcome:
+def outcome(cell: str = "c.v-t", when: str = "2026-01-01T00:00:00Z", **changes: Any) -> Outcome:
     stamps = Stamps(when=when, **changes.pop("stamps", {}))
     base = Outcome(cell, "c", "v", "t", "done", end=End("finished"), stamps=stamps)
     return dataclasses.replace(base, **changes)
@@ -200,7 +200,7 @@ def test_every_prefix_of_a_file_is_readable(tmp_path: Path) -> None:
         b"[]",
         b'"text"',
         b'{"schema": 99}',
-        b'{"schema": 1}',
+        b'{"schema": 2}',
         b"[" * 200_000,
         b"\xff",
         json.dumps(dataclasses.asdict(outcome(phases={"build": float("nan")}))).encode(),
@@ -225,6 +225,19 @@ def test_a_bad_line_that_is_not_torn_is_told_of_and_the_others_are_read(
     for _ in range(2):
         list(Store(tmp_path).outcomes())
     assert capsys.readouterr().err == f"{sentence}\n"
+
+
+def test_records_of_an_older_schema_are_one_sentence_in_all(tmp_path: Path) -> None:
+    """However many there are, in however many files: a user needs to hear no more than that they are old."""
+    for run in ("one", "two"):
+        with Store(tmp_path, run=run) as store:
+            store.append(outcome("a"))
+        path = tmp_path / "records" / f"{run}-main.jsonl"
+        path.write_bytes(path.read_bytes() + path.read_bytes().replace(b'"schema":2', b'"schema":1') * 3)
+    store = Store(tmp_path, tell=lambda _: None)
+    assert [each.cell for each in store.outcomes()] == ["a", "a"]
+    said = "holds records of schema 1, written by an older version, which are passed over; run again"
+    assert store.faults == (f"{tmp_path / 'records'}: {said}",)
 
 
 @pytest.mark.parametrize("damage", ["missing", "cut", "other"])
@@ -385,9 +398,9 @@ def test_the_default_is_that_nothing_is_stale(tmp_path: Path) -> None:
     with Store(tmp_path) as store:
         for each in (t4, l4, built):
             store.append(each)
-    assert Store(tmp_path).speaking() == {"c[v]-t": (t4, l4)}
+    assert Store(tmp_path).speaking() == {"c.v-t": (t4, l4)}
     assert Store(tmp_path).speaking(lambda _: True) != Store(tmp_path).speaking()
-    assert Store(tmp_path).latest()["c[v]-t"].ran
+    assert Store(tmp_path).latest()["c.v-t"].ran
 
 
 def write_many(folder: str, worker: str, count: int) -> None:
@@ -474,7 +487,7 @@ def test_records_are_one_json_line_each(tmp_path: Path) -> None:
     lines = (tmp_path / "records" / "run-main.jsonl").read_bytes().split(b"\n")
     assert [bool(line) for line in lines] == [True, True, False]
     assert json.loads(lines[0])["messages"][0]["text"] == "two\nlines\u2028three"
-    assert lines[0].startswith(b'{"cell":"c[v]-t","case":"c"')
+    assert lines[0].startswith(b'{"cell":"c.v-t","case":"c"')
     assert "\u2028".encode() in lines[0]
 
 
