@@ -120,7 +120,7 @@ def _variant(index: int) -> VariantView:
 
 
 def _cell(variant: VariantView, target: TargetView, chance: random.Random) -> CellView:
-    where = (f"{variant.case}[{variant.name}]-{target.id}", variant.case, variant.name, target.id)
+    where = (f"{variant.case}.{variant.name}-{target.id}", variant.case, variant.name, target.id)
     if target.stamps is None:
         said = "not run for this report"
         claims, grade = chance.choices(_CLAIMED, (8, 5))[0]

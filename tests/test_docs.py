@@ -65,7 +65,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         end = End("signalled", signal="SIGSEGV")
         with Store(path) as store:
             store.append(
-                Outcome(f"mish[fp32]-{target}", "mish", "fp32", target, state="done", end=end, stamps=stamps)
+                Outcome(f"mish.fp32-{target}", "mish", "fp32", target, state="done", end=end, stamps=stamps)
             )
     monkeypatch.chdir(folder)
     return folder
@@ -95,8 +95,8 @@ def test_the_readmes_lines_on_records_work(capsys: pytest.CaptureFixture[str]) -
     for words in readme("report", "verify", "merge", "accept"):
         assert (main(words), capsys.readouterr().err) == (0, ""), words
     assert {each.cell for each in Store(Path("reports")).outcomes()} == {
-        "mish[fp32]-rtx17",
-        "mish[fp32]-ort131",
+        "mish.fp32-rtx17",
+        "mish.fp32-ort131",
     }
 
 
@@ -107,7 +107,7 @@ def test_the_readmes_case_loads_and_plans(tmp_path: Path) -> None:
     (case,) = load_cases(tmp_path)
     matrix = load_matrix(ROOT / "matrix.yaml")
     assert [cell.id for cell in all_cells(matrix, [case])] == [
-        f"leaky_relu[qdq]-{each.name}" for each in matrix
+        f"leaky_relu.qdq-{each.name}" for each in matrix
     ]
     (variant,) = case
     assert "/conv/Conv" in {node.name for node in variant.build().graph.node}
@@ -122,8 +122,8 @@ def test_the_readmes_target_loads_and_plans(tmp_path: Path) -> None:
     path = tmp_path / "matrix.yaml"
     path.write_text(text.replace("\n  trt107:\n", f"\n{added}\n  trt107:\n"), encoding="utf-8")
     matrix = load_matrix(path)
-    assert "mish[qdq]-trt104" in {cell.id for cell in all_cells(matrix, load_cases(ROOT / "cases"))}
-    assert len(added.splitlines()) == 7
+    assert "mish.qdq-trt104" in {cell.id for cell in all_cells(matrix, load_cases(ROOT / "cases"))}
+    assert len(added.splitlines()) == 8
 
 
 def test_links_lead_to_files() -> None:

@@ -47,7 +47,7 @@ from harness.agent.bootstrap import ARGUMENTS
 matrix = load_matrix(Path("matrix.yaml"))
 target = matrix.target("dream9")
 assert (target.label, target.group, target.needs.gpu) == ("Dream Engine 9.8", "Dream Engine", False)
-(cell,) = [cell for cell in all_cells(matrix, load_cases(Path("cases"))) if cell.id == "mish[fp32]-dream9"]
+(cell,) = [cell for cell in all_cells(matrix, load_cases(Path("cases"))) if cell.id == "mish.fp32-dream9"]
 session = Session(
     ProcessTransport([sys.executable, *ARGUMENTS]), engine=target.module, adapter=target.traits.adapter
 )

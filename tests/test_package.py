@@ -83,9 +83,9 @@ def test_an_installed_harness_prints_lines_that_hold_in_any_folder(library: Path
 def test_an_installed_harness_lists_what_came_with_it_in_an_empty_folder(
     library: Path, tmp_path: Path
 ) -> None:
-    done = installed(library, tmp_path, "-m", "harness", "show", "mish[fp32]-ort131")
+    done = installed(library, tmp_path, "-m", "harness", "show", "mish.fp32-ort131")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("mish[fp32]-ort131\n")
+    assert done.stdout.startswith("mish.fp32-ort131\n")
     assert "\ncommands, for this folder\n" in done.stdout
     (said,) = done.stderr.splitlines()
     assert said.startswith("no matrix.yaml and no cases here: taking what comes with trt-compat ")

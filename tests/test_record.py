@@ -28,7 +28,7 @@ LATENCY = {"samples_ms": [0.5, 0.25], "warmup": 3, "clock": "cuda_events", "scop
 @pytest.fixture(scope="module")
 def cell() -> Cell:
     cells = all_cells(load_matrix(ROOT / "matrix.yaml"), load_cases(ROOT / "cases"))
-    return next(each for each in cells if each.id == "conv_silu[int8-entropy]-trt86")
+    return next(each for each in cells if each.id == "conv_silu.int8-entropy-trt86")
 
 
 def heard(cell: Cell, *said: tuple[str, dict[str, Any], bytes]) -> tuple[Outcome, list[str], Observation]:

@@ -144,7 +144,9 @@ class Variant:
     def __post_init__(self) -> None:
         check_types(self)
         if not _NAME.fullmatch(self.name):
-            raise ValueError(f"variant name {self.name!r}: use lower-case letters, digits, '-', '_' and '.'")
+            raise ValueError(
+                f"variant name {self.name!r}: use lower-case letters, digits, '-', '_' and '.' alone"
+            )
         wished = [node for node, _ in self.precision or ()]
         for node in wished:
             if wished.count(node) > 1:
@@ -209,7 +211,8 @@ class Case:
     def __post_init__(self) -> None:
         check_types(self)
         if not re.fullmatch(r"[a-z][a-z0-9_]*", self.name):
-            raise ValueError(f"case name {self.name!r}: use lower-case letters, digits and '_'")
+            # A dot begins the variant in a cell's id.
+            raise ValueError(f"case name {self.name!r}: use lower-case letters, digits and '_', and no dot")
         names = [variant.name for variant in self.variants]
         for name in names:
             if names.count(name) > 1:

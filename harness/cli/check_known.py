@@ -71,7 +71,7 @@ def _told(match: Match, judged: Sequence[Judged]) -> Iterator[str]:
     many = len(match.places)
     where = f"at {match.places[0][0]}" if many == 1 else f"{many} places from {match.places[0][0]}"
     recipe = describe_recipe(match.variant.recipe)
-    yield f"  {match.case.name}[{match.variant.name}] ({match.variant.title}; {recipe}), {where}"
+    yield f"  {match.case.name}.{match.variant.name} ({match.variant.title}; {recipe}), {where}"
     for (predicate, graded, link), names in found.items():
         yield f"    {predicate} on {', '.join(names)}: {' '.join(filter(None, (graded, link)))}"
 

@@ -174,7 +174,7 @@ def _told(step: Upgrade, width: int) -> Iterator[Text]:
         )
         yield from _wrapped(head, width, "", _STYLES[Kind.BROKEN])
         for ends in dict.fromkeys(one.said for one in step.alone):
-            names = ", ".join(_line(f"{one.case}[{one.variant}]") for one in step.alone if one.said == ends)
+            names = ", ".join(_line(f"{one.case}.{one.variant}") for one in step.alone if one.said == ends)
             yield from _wrapped(f"{ends}: {names}", width, "  ", longest=None)
     for kind, (name, meaning) in KINDS.items():
         found = [row for row in step.rows if row.kind == kind]
@@ -210,7 +210,7 @@ def _by(
 def _caused(cause: str, rows: Sequence[Row], width: int) -> Iterator[Text]:
     """Yield the rows of one cause: those alike in all else together, by their names, and the cause once."""
     for (sure, text, instead), alike in _by(rows, lambda row: (row.sure, row.text, row.instead)):
-        names = ", ".join(_line(f"{row.case}[{row.variant}]") for row in alike)
+        names = ", ".join(_line(f"{row.case}.{row.variant}") for row in alike)
         yield from _wrapped(f"{names} ({_line(sure)})", width, "  ", "bold", longest=None)
         for said in filter(None, (text, instead and f"meanwhile: {instead}")):
             yield from _wrapped(said, width, "    ")

@@ -181,7 +181,7 @@ def shown_by(each: Finding, version: str = "") -> str:
             if tried > _MOST_MODELS:
                 return ""
             if not each.operator or each.operator in _operators(variant):
-                return f"{case.name}[{variant.name}]"
+                return f"{case.name}.{variant.name}"
     return ""
 
 

@@ -46,7 +46,7 @@ def list_cells(options: argparse.Namespace) -> int:
             print(f"{target.name:<12} {target.label:<30} {target.platform:<12} {_origin(target)}{doubt}")
     elif options.what == "variants":
         for cell in {(cell.case.name, cell.variant.name): cell for cell in cells}.values():
-            print(f"{cell.case.name + '[' + cell.variant.name + ']':<44} {cell.variant.title}")
+            print(f"{f'{cell.case.name}.{cell.variant.name}':<44} {cell.variant.title}")
     else:
         last = _last_results(options)
         for cell in cells:

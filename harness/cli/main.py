@@ -131,8 +131,8 @@ EXAMPLES = {
     "reduce": "model.onnx --target rtx16 -o small.onnx",
     "bisect": "model.onnx --good rtx17 --bad rtx14",
     "new": "my_block --from small.onnx",
-    "show": "'conv_silu[qdq]-rtx17'",
-    "share": "'conv_silu[qdq]-rtx17' -o issue.zip",
+    "show": "conv_silu.qdq-rtx17",
+    "share": "conv_silu.qdq-rtx17 -o issue.zip",
     "diff": "rtx16 rtx17",
     "merge": "../gpu-box/reports",
     "submit": "--target trt102 --account NAME",
@@ -154,7 +154,7 @@ class Parser(argparse.ArgumentParser):
         """Raise a HandledError about a word that nothing asked for, with the nearest option where one was mistyped."""
         if not word.startswith("-"):
             raise HandledError(
-                f"{word!r} is one word too many; quote what holds spaces or brackets; see {self.prog} --help"
+                f"{word!r} is one word too many; quote what holds spaces; see {self.prog} --help"
             )
         name = word.partition("=")[0]
         known = [option for option in self._option_string_actions if option.startswith("--")]

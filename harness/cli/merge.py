@@ -104,7 +104,7 @@ def _told(results: Results, suites: Sequence[SuiteResults], reports: Path) -> in
     bad = [(name, row) for name, row in rows if row.verdict is Verdict.REGRESSED and not row.flaky]
     for name, row in bad:
         print(f"regressed: {name}{_on(row)}: {clip(' '.join(visible(row.sentence).split()), 200)}")
-    worse = [f"{suite.name}[{model}]-{target}" for suite in suites for target, model in suite.regressed()]
+    worse = [f"{suite.name}.{model}-{target}" for suite in suites for target, model in suite.regressed()]
     print("".join(f"regressed: {name}: worked in the run before\n" for name in worse), end="")
     return EXIT_REGRESSION if bad or worse else EXIT_OK
 

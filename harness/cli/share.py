@@ -21,7 +21,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "file that reproduce it, the log, versions, and what the same comes to elsewhere. Names of this machine and "
         "its user are taken out; nothing is sent."
     )
-    command.add_argument("cell", help="a cell's id, such as 'conv_silu[qdq]-rtx17'")
+    command.add_argument("cell", help="a cell's id, such as conv_silu.qdq-rtx17")
     command.add_argument("-o", "--output", type=Path, metavar="FILE", help="the archive (default: CELL.zip)")
 
 

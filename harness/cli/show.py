@@ -46,7 +46,7 @@ _NARROWEST, _WIDEST = 60, 120
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the options of `show`."""
-    command.add_argument("cell", help="a cell's id, such as 'conv_silu[qdq]-rtx17'")
+    command.add_argument("cell", help="a cell's id, such as conv_silu.qdq-rtx17")
     command.add_argument(
         "--save", metavar="FILE", help="also write the .onnx there, and the Python file beside it"
     )

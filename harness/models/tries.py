@@ -123,7 +123,7 @@ class Tries:
         name = f"try-{self.count}"
         variant = Variant(name, "a try", Built(data), recipe, precision=precision, data=allowed)
         case = Case("tries", "Tries", "Models that are tried.", (), (variant,))
-        cell = Cell(f"tries[{variant.name}]-{target.name}", case, variant, target)
+        cell = Cell(f"tries.{variant.name}-{target.name}", case, variant, target)
         self.count += 1
         self._told(target.name, self.count)
         outcome, _ = self._runner(target).run(cell)

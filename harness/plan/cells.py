@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
+from harness.errors import HandledError
 from harness.words import GOOD, UNJUDGED, Class, Grade, to_do
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Cell:
-    """One variant on one target; `id` is `case[variant]-target`, also its pytest id.
+    """One variant on one target; `id` is `case.variant-target`, also its pytest id; nothing takes it apart.
 
     `earlier` are the targets of an earlier version of the same engine, platform, GPU generation and provider.
     """
@@ -33,17 +34,20 @@ class Cell:
 def all_cells(matrix: Matrix, cases: Iterable[Case]) -> tuple[Cell, ...]:
     """Return all cells, ordered by case, variant and target, each as its source lists them.
 
-    The targets of an untrusted case are untrusted.
+    The targets of an untrusted case are untrusted. Raises HandledError where two cells would have one id.
     """
     earlier = {target.name: _earlier(matrix, target) for target in matrix}
     usual = tuple(matrix)
     untrusted = tuple(each if each.untrusted else replace(each, untrusted=True) for each in usual)
-    return tuple(
-        Cell(f"{case.name}[{variant.name}]-{target.name}", case, variant, target, earlier[target.name])
-        for case in cases
-        for variant in case
-        for target in (untrusted if case.untrusted else usual)
-    )
+    cells = {}
+    for case in cases:
+        for variant in case:
+            for target in untrusted if case.untrusted else usual:
+                cell_id = f"{case.name}.{variant.name}-{target.name}"
+                if cell_id in cells:
+                    raise HandledError(f"two cells are called {cell_id}; rename a variant or a target")
+                cells[cell_id] = Cell(cell_id, case, variant, target, earlier[target.name])
+    return tuple(cells.values())
 
 
 def _earlier(matrix: Matrix, target: Target) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ def inapplicable_because(cell: Cell) -> str | None:
         f"{cell.target.traits.product} takes precision from the graph alone, and this recipe asks for {asks}"
     )
     twin = _same_graph(cell.case, cell.variant)
-    return f"{reason}; {cell.case.name}[{twin.name}] is the same graph without that" if twin else reason
+    return f"{reason}; {cell.case.name}.{twin.name} is the same graph without that" if twin else reason
 
 
 def _outside_the_graph(recipe: Recipe) -> list[str]:

@@ -61,7 +61,7 @@ def body_of(cell: Cell, model: str, data: bytes) -> str:
     inputs = _inputs(data, cell.variant.recipe.profiles)
     if any(one.elem_type == onnx.TensorProto.UNDEFINED for one in inputs):
         return ""
-    first = f"# {cell.case.name}[{cell.variant.name}]: {does} {model}, which lies beside this file."
+    first = f"# {cell.case.name}.{cell.variant.name}: {does} {model}, which lies beside this file."
     return "\n".join([first, *make(cell, model, inputs)]) + "\n"
 
 

@@ -25,7 +25,7 @@ from harness.judge.explain import explain
 from harness.matrix import load_matrix
 from harness.plan import Cell, all_cells
 from harness.pytest_plugin import FILE, has_matrix, is_matrix, named_matrix
-from harness.pytest_plugin.collected import COLLECTED, Collected, OnTarget, Terminated
+from harness.pytest_plugin.collected import COLLECTED, Collected, OnTarget, Terminated, target_of
 from harness.pytest_plugin.options import PULL_GB, cases_folder, matrix_name, named
 from harness.pytest_plugin.reporter import REUSED, Reporter
 from harness.record.outcome import Outcome
@@ -58,8 +58,8 @@ class ByTarget(LoadScopeScheduling):  # type: ignore[misc]
 
     def _split_scope(self, nodeid: str) -> str:
         path, _, name = nodeid.partition("::")
-        target = name.rpartition("]-")[2] if Path(path).name == matrix_name(self.config) else ""
-        return f"{path}::{target}"
+        of_cell = Path(path).name == matrix_name(self.config)
+        return f"{path}::{target_of(name, self.config.rootpath / path) if of_cell else ''}"
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -201,10 +201,6 @@ class CellItem(OnTarget):
         if isinstance(excinfo.value, CellFailed):
             return visible(explain(excinfo.value.judged, **named(self.config, self.path)))
         return super().repr_failure(excinfo, style)
-
-    def reportinfo(self) -> tuple[Path, int, str]:
-        """Name the cell."""
-        return self.path, self.cell.target.line, self.cell.id
 
 
 @pytest.hookimpl(wrapper=True)

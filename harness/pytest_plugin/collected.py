@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import uuid
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from harness.matrix import load_matrix
 
 if TYPE_CHECKING:
     from harness.case import Case
@@ -23,6 +26,10 @@ class OnTarget(pytest.Item):
     """An item that runs on a target, which those after it on the same target find warm."""
 
     cell: Cell
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """Name the cell, and not by its id alone: pytest writes `::` for a dot in what a node id ends on."""
+        return self.path, self.cell.target.line, f"cell {self.cell.id}"
 
 
 class Collected:
@@ -52,6 +59,20 @@ class Collected:
         """End the warm target, where there is one."""
         if "run" in vars(self):
             self.run.close()
+
+
+@functools.cache
+def _names(matrix: Path) -> tuple[str, ...]:
+    return tuple(sorted((target.name for target in load_matrix(matrix)), key=len, reverse=True))
+
+
+def target_of(cell: str, matrix: Path) -> str:
+    """Return the name of the target whose cell has this id, as far as the id's end tells; "" for none.
+
+    For xdist's own process, whose workers give it the ids of what they collected and nothing else; what else asks for a
+    cell's target has the cell.
+    """
+    return next((name for name in _names(matrix) if cell.endswith(f"-{name}")), "")
 
 
 #: Where a process keeps what it has collected.

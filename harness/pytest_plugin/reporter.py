@@ -1,4 +1,4 @@
-"""The end of a session: one report on all that was recorded, and ids and names as they are."""
+"""The end of a session: one report on all that was recorded."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from _pytest.junitxml import xml_key
 
 from harness.case import load_cases
 from harness.errors import HandledError, described
 from harness.matrix import load_matrix
-from harness.pytest_plugin.collected import COLLECTED, Terminated
+from harness.pytest_plugin.collected import COLLECTED, Terminated, target_of
 from harness.pytest_plugin.options import cases_folder, matrix_name, reports_folder
 from harness.record.suites import SUITES
 from harness.text import visible
@@ -58,7 +57,7 @@ class Reporter:
         wanted: dict[str, set[str]] = {}
         for path, _, name in cells:
             if Path(path).name == matrix_name(self._config):
-                wanted.setdefault(path, set()).add(name.rpartition("]-")[2])
+                wanted.setdefault(path, set()).add(target_of(name, self._config.rootpath / path))
         for path, names in wanted.items():
             targets = [target for target in load_matrix(self._config.rootpath / path) if target.name in names]
             asked = ("via", "pull", "ignore_needs")
@@ -68,11 +67,8 @@ class Reporter:
                 for line in plan_pulls(targets, via, large=large, ignore_needs=ignore).lines():
                     terminal.write_line(visible(line))
 
-    @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Mend the id and name of a report, and note the matrix file of a cell that was recorded."""
-        _mend_id(report)
-        _mend_junit_name(report, self._config)
+        """Note the matrix file of a cell that was recorded."""
         told = dict(report.user_properties)
         if report.when == "setup" and "class" in told:
             matrix = self._config.rootpath / report.nodeid.split("::")[0]
@@ -140,25 +136,3 @@ class Reporter:
             terminalreporter.write_line(f"compatibility report: {self._folder / 'index.html'}")
         elif self._suites:
             terminalreporter.write_line(f"compatibility report: {self._folder / SUITES}")
-
-
-def _mend_id(report: pytest.TestReport) -> None:
-    """Let a report from an xdist worker print its id as it is.
-
-    pytest 9.2 reads an id that comes over the wire as if its first bracket opened the parameters and the last
-    character closed them: a cell's id, which goes on behind the bracket, was printed with one bracket too many.
-    """
-    node = getattr(report, "id", None)
-    if node is not None and f"{node.path}::{node.rest}" != report.nodeid and "::" in report.nodeid:
-        path, _, rest = report.nodeid.partition("::")
-        # Private, seen with pytest 9.2.0: assigning `nodeid` reads the id wrongly again.
-        report._id = type(node)(path=path, names=(rest,))  # noqa: SLF001
-
-
-def _mend_junit_name(report: pytest.TestReport, config: pytest.Config) -> None:
-    """Let `--junitxml` name a cell as it is called: it reads the id as in `_mend_id`, also without xdist."""
-    # `xml_key` is private, seen with pytest 9.2.0: `record_xml_attribute` is a fixture, which no cell can ask for.
-    xml = config.stash.get(xml_key, None)
-    path, _, name = report.nodeid.partition("::")
-    if xml is not None and Path(path).name == matrix_name(config):
-        xml.node_reporter(report).add_attribute("name", name)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -129,7 +128,3 @@ class SuiteItem(OnTarget):
         if isinstance(excinfo.value, SuiteFailed):
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)
-
-    def reportinfo(self) -> tuple[Path, int, str]:
-        """Name the cell."""
-        return self.path, self.cell.target.line, self.cell.id

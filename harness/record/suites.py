@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from harness.bounded import files_of, parse_json
 from harness.errors import HandledError
-from harness.record.from_json import decode
+from harness.record.from_json import OutdatedError, check_schema, decode
 from harness.record.outcome import RECORD_SCHEMA, Outcome
 from harness.record.store import LOGS, RECORDS, readable, tell_once
 
@@ -281,6 +281,9 @@ def _read(path: Path, data: bytes, tell: Callable[[str], None]) -> Iterator[Kept
                 heads[entry["head"]] = entry
             else:
                 kept = Kept(*_outcome(about, heads[entry["of"]], entry))
+        except OutdatedError as error:
+            tell(f"{path.parent}: holds records of {error}, which are passed over; run again")
+            return
         except (ValueError, TypeError, LookupError, AttributeError) as error:
             tell(
                 f"{path}:{number}: not a record this harness reads, and passed over: {error}; "
@@ -292,8 +295,7 @@ def _read(path: Path, data: bytes, tell: Callable[[str], None]) -> Iterator[Kept
 
 
 def _about(entry: Mapping[str, Any]) -> About:
-    if entry["schema"] != RECORD_SCHEMA:
-        raise ValueError(f"record schema {entry['schema']!r}, this harness reads {RECORD_SCHEMA}")
+    check_schema(entry, RECORD_SCHEMA)
     return decode(About, entry["about"])
 
 
@@ -302,5 +304,5 @@ def _outcome(about: About | None, head: Mapping[str, Any], entry: Mapping[str, A
         raise ValueError("it stands before what it is about")
     stamps = {**head["stamps"], **{name: entry[name] for name in _STAMPED}}
     shared = {"case": head["case"], "target": head["target"], "variant": entry["item"], "stamps": stamps}
-    cell = f"{about.name}[{entry['item']}]-{head['target']}"
+    cell = f"{about.name}.{entry['item']}-{head['target']}"
     return about, Outcome.from_json({**entry, **shared, "cell": cell, "schema": RECORD_SCHEMA})

@@ -79,7 +79,7 @@ class Proof:
     @property
     def id(self) -> str:
         """Return its name as rows have it."""
-        return f"{self.case}[{self.variant}]"
+        return f"{self.case}.{self.variant}"
 
 
 @dataclass(frozen=True)
@@ -153,6 +153,7 @@ class _Book:
         self._variants = {
             (variant.case, variant.name): variant for case in results.cases for variant in case.variants
         }
+        self._by_id = {f"{case}.{name}": view for (case, name), view in self._variants.items()}
         self._rows: dict[tuple[str, str], list[CellView]] = {}
         self._measured: dict[str, list[CellView]] = {}
         for cell in results.cells:
@@ -231,12 +232,12 @@ class _Book:
         return tuple(dict.fromkeys(found))
 
     def _proof(self, name: str) -> Proof | None:
-        case, _, variant = name.partition(".")
-        view = self._variants.get((case, variant))
+        view = self._by_id.get(name)
         if view is None:
             return None
+        cells = self._rows[view.case, view.name]
         groups: dict[tuple[Grade, bool], list[str]] = {}
-        for cell in self._rows[case, variant]:
+        for cell in cells:
             one = side(cell, view)
             if one.cls is None or one.grade is None or not one.demanded:
                 continue
@@ -245,7 +246,10 @@ class _Book:
                 groups.setdefault((one.grade, one.cls in GOOD), []).append(cell.target)
         ordered = sorted(groups, key=lambda key: (list(Grade).index(key[0]), not key[1]))
         known = (Outcome(*key, self._where(groups[key]), groups[key][-1]) for key in ordered)
-        return Proof(case, variant, view.title, tuple(known))
+        claims = (view.expectations[cell.claims[0]] for cell in cells if cell.claims)
+        guesses = (claim for claim in claims if claim.grade is Grade.GUESSED and claim.source)
+        guess = next((seen_by(claim) for claim in guesses if claim.outcome in GOOD), "")
+        return Proof(view.case, view.name, view.title, tuple(known), guess)
 
     def _reproducers(self, name: str) -> tuple[Reproducer, ...]:
         found: dict[tuple[str, str], Reproducer] = {}

@@ -12,7 +12,7 @@ from typing import Any
 from harness.case import Expectation, Link
 from harness.engines import ENGINES
 from harness.history import CellHistory
-from harness.record.from_json import decode, fields_of
+from harness.record.from_json import check_schema, decode, fields_of
 from harness.record.outcome import Accuracy, End, Layer, Message, ParserError, Stamps
 from harness.report.by_gpu import GpuResult
 from harness.report.graph import GraphView
@@ -20,7 +20,7 @@ from harness.report.model_json import cell_fields, cells_of, check_claims, grade
 from harness.words import Class, Engine, Grade, Precision, Role, Verdict
 
 #: Raised when the meaning of a field of results.json changes.
-RESULTS_SCHEMA = 1
+RESULTS_SCHEMA = 2
 
 
 @dataclass(frozen=True)
@@ -303,7 +303,7 @@ class Results:
         for cell in self.cells:
             if (cell.case, cell.variant, cell.target) == (case, variant, target):
                 return cell
-        raise KeyError(f"{case}[{variant}]-{target}")
+        raise KeyError(f"{case}.{variant}-{target}")
 
     def to_json(self) -> dict[str, Any]:
         """Return the contract of results.json by key; `vars` makes plain data of the dataclasses in it."""
@@ -325,9 +325,7 @@ class Results:
 
         Raises ValueError for another schema and for cells of no variant, TypeError for a missing or wrong field.
         """
-        schema = data.get("schema") if isinstance(data, dict) else None
-        if schema != RESULTS_SCHEMA:
-            raise ValueError(f"schema {schema!r:.60}, this harness reads {RESULTS_SCHEMA}")
+        check_schema(data, RESULTS_SCHEMA)
         cells = data.get("cells")
         fields = {**data, "cells": list(map(cell_fields, cells)) if isinstance(cells, list) else cells}
         results = decode(Results, fields)

@@ -51,7 +51,7 @@ def with_models(cases: Iterable[Case], folder: Path, *, seconds: float = SECONDS
                 made[key] = model  # noqa: PERF403  (what came before a failure is kept)
         except ChildFailed as error:
             case, name = next(key for key in rest if key not in made)
-            sentence = f"the model of variant {case}[{name}] cannot be built: its process {error}"
+            sentence = f"the model of variant {case}.{name} cannot be built: its process {error}"
             made[case, name] = Unbuildable(sentence)
     return tuple(
         replace(

@@ -155,7 +155,7 @@ class INetworkDefinition:
 def test_a_cell_whose_image_has_no_plugin_is_not_run() -> None:
     """From the agent's refusal to the record and its class: not_run with the reason, and no failed phase."""
     matrix = load_matrix(Path(__file__).parents[2] / "matrix.yaml")
-    cell = find(all_cells(matrix, [CASE]), "q_plugin_dq[q-plugin-dq-int8]-trt86")
+    cell = find(all_cells(matrix, [CASE]), "q_plugin_dq.q-plugin-dq-int8-trt86")
     transport = ProcessTransport([sys.executable, *ARGUMENTS])
     session = Session(transport, engine="tensorrt", adapter="tensorrt", extra={"tensorrt.py": OLD_TENSORRT})
     seen = Observation()

@@ -97,7 +97,7 @@ def every_variant(rule: Rule) -> Callable[[], None]:
             try:
                 rule(variant)
             except Exception as error:  # noqa: BLE001  (the next variant is held to it all the same)
-                broken.append(f"{case.name}[{variant.name}]: {type(error).__name__}: {error}")
+                broken.append(f"{case.name}.{variant.name}: {type(error).__name__}: {error}")
         assert not broken, "\n".join(broken)
 
     RULES.append(rule)
@@ -229,7 +229,7 @@ def has_twin(case: Case, weak: Variant) -> bool:
 def test_weak_variants_have_a_twin() -> None:
     """What lives in builder flags has a twin with its precision in the graph, for versions without flags."""
     weak = [(case, variant) for case, variant in IN_CASES if variant.recipe.typing is Typing.WEAK]
-    assert [f"{case.name}[{variant.name}]" for case, variant in weak if not has_twin(case, variant)] == []
+    assert [f"{case.name}.{variant.name}" for case, variant in weak if not has_twin(case, variant)] == []
 
 
 @every_variant

@@ -31,11 +31,11 @@ def verdict(cell: Cell, cls: Class) -> Verdict:
 @pytest.mark.parametrize(
     "name",
     [
-        "conv_silu[int8-tail]-trt86",
-        "mish[qdq]-trt100",
-        "mish[residual-fp32]-trt86",
-        "depthwise_qdq[qdq]-trt86",
-        "conv_silu[int8-entropy]-l4t86",
+        "conv_silu.int8-tail-trt86",
+        "mish.qdq-trt100",
+        "mish.residual-fp32-trt86",
+        "depthwise_qdq.qdq-trt86",
+        "conv_silu.int8-entropy-l4t86",
     ],
 )
 def test_a_reduction_that_does_not_show_its_report_is_not_called_fixed(
@@ -48,7 +48,7 @@ def test_a_reduction_that_does_not_show_its_report_is_not_called_fixed(
 
 
 @pytest.mark.parametrize(
-    "name", ["mish[qdq]-trt102", "conv_silu[int8-entropy]-trt92", "mish[qdq-after-norm]-trt100"]
+    "name", ["mish.qdq-trt102", "conv_silu.int8-entropy-trt92", "mish.qdq-after-norm-trt100"]
 )
 def test_what_a_thread_says_builds_is_not_held_to_its_precision(cells: dict[str, Cell], name: str) -> None:
     """The depthwise convolution may well run in FP32 there, as the project's own case on it says."""

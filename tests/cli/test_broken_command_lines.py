@@ -27,7 +27,7 @@ def nothing(_: Path) -> None:
 
 def recorded(folder: Path) -> None:
     """Leave one record."""
-    outcome = Outcome("toy[relu]-ort131", "toy", "relu", "ort131", "not_run", stamps=Stamps(when="2026"))
+    outcome = Outcome("toy.relu-ort131", "toy", "relu", "ort131", "not_run", stamps=Stamps(when="2026"))
     with Store(folder / "reports") as store:
         store.append(outcome, "a log")
 
@@ -121,7 +121,7 @@ BROKEN: dict[str, tuple[Prepare, list[str], str]] = {
         ["run", "--target", "ort131", "--require", "trt86"],
         "--require trt86: the selection holds no cell of that target",
     ),
-    "unknown cell": (nothing, ["show", "toy[rely]-ort131"], "did you mean 'toy[relu]-ort131'?"),
+    "unknown cell": (nothing, ["show", "toy.rely-ort131"], "did you mean 'toy.relu-ort131'?"),
     "empty selection": (nothing, ["run", "-k", "nowhere"], "-k 'nowhere' matches no cell"),
     "empty selection on a target": (
         nothing,
@@ -164,7 +164,7 @@ BROKEN: dict[str, tuple[Prepare, list[str], str]] = {
     ),
     "case that cannot build": (
         case(BUILDER),
-        ["show", "toy[relu]-ort131"],
+        ["show", "toy.relu-ort131"],
         "cases/toy.py:9: the model of variant 'relu' cannot be built: AttributeError",
     ),
     "reports on a file": (a_file("out"), ["run", "--reports", "out"], "out: cannot be written"),
@@ -177,12 +177,12 @@ BROKEN: dict[str, tuple[Prepare, list[str], str]] = {
     ),
     "save nowhere": (
         nothing,
-        ["show", "toy[relu]-ort131", "--save", "nowhere/x.onnx"],
+        ["show", "toy.relu-ort131", "--save", "nowhere/x.onnx"],
         "nowhere/x.onnx: cannot be written: No such file",
     ),
     "save on a folder": (
         nothing,
-        ["show", "toy[relu]-ort131", "--save", "cases"],
+        ["show", "toy.relu-ort131", "--save", "cases"],
         "cases: cannot be written",
     ),
     "report of nothing": (nothing, ["report"], "reports: holds no records"),
@@ -218,12 +218,12 @@ BROKEN: dict[str, tuple[Prepare, list[str], str]] = {
         "measured.yaml:2: rtx17.engine: is missing",
     ),
     "measured class": (
-        measured("schema: 1\n" + RTX.format("1.7.1", "{'toy[relu]': bilt}")),
+        measured("schema: 1\n" + RTX.format("1.7.1", "{toy: {relu: bilt}}")),
         ["list"],
-        "rtx17.cells.toy[relu]: 'bilt' is nothing that can be measured; did you mean 'built'?",
+        "rtx17.cells.toy.relu: 'bilt' is nothing that can be measured; did you mean 'built'?",
     ),
     "measured class that is none": (
-        measured("schema: 1\n" + RTX.format("1.7.1", "{'toy[relu]': not_run}")),
+        measured("schema: 1\n" + RTX.format("1.7.1", "{toy: {relu: not_run}}")),
         ["list"],
         "'not_run' is nothing that can be measured",
     ),
@@ -272,7 +272,7 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(
 BAD_RECORDS: dict[str, tuple[Prepare, list[str], str]] = {
     "no JSON": (damaged("{"), ["report"], "run-main.jsonl:1: not a record"),
     "of another schema": (damaged('{"schema": 99}'), ["verify"], "run-main.jsonl:1: not a record"),
-    "a number": (damaged("3"), ["show", "toy[relu]-ort131"], "run-main.jsonl:1: not a record"),
+    "a number": (damaged("3"), ["show", "toy.relu-ort131"], "run-main.jsonl:1: not a record"),
     "a field gone wrong": (one_field("layers", 3), ["report"], "not a record this harness reads"),
     "a state of its own": (one_field("state", "asleep"), ["report"], "Invalid enum value 'asleep'"),
     "a time of its own": (
@@ -297,7 +297,7 @@ def test_a_record_that_cannot_be_read_is_one_sentence_and_the_others_go_on(
     assert not err or err.count("\n") == 1
 
 
-@pytest.mark.parametrize("words", [["lst"], ["show", "toy[rely]-ort131"], ["run", "--jobs", "0"]])
+@pytest.mark.parametrize("words", [["lst"], ["show", "toy.rely-ort131"], ["run", "--jobs", "0"]])
 def test_the_program_itself_ends_with_code_2_and_one_line(toy: Path, words: list[str]) -> None:
     with project.harness(toy, *words) as process:
         out, err = process.communicate(timeout=PATIENCE)
@@ -352,4 +352,4 @@ def test_the_toy_project_itself_is_sound(toy: Path, capsys: pytest.CaptureFixtur
     """Else every test above could pass for the wrong reason."""
     assert yaml.safe_load((toy / "matrix.yaml").read_text())["targets"].keys() == {"trt86", "ort131"}
     assert main(["list"]) == 0
-    assert capsys.readouterr().out.splitlines()[:2] == ["toy[relu]-trt86", "toy[relu]-ort131"]
+    assert capsys.readouterr().out.splitlines()[:2] == ["toy.relu-trt86", "toy.relu-ort131"]

@@ -80,7 +80,7 @@ def ran(engine: Engine, *words: str) -> list[str]:
     return sorted(engine.ran)
 
 
-BOTH = ["toy[foreign]-ort131", "toy[relu]-ort131"]
+BOTH = ["toy.foreign-ort131", "toy.relu-ort131"]
 
 
 @pytest.mark.unit
@@ -124,7 +124,7 @@ def test_a_changed_case_runs_its_cells_alone(engine: Engine, toy: Path) -> None:
     assert ran(engine) == BOTH
     path = toy / "cases" / "toy.py"
     path.write_text(path.read_text().replace('Graph("relu")', 'Graph("changed")'))
-    assert ran(engine) == ["toy[relu]-ort131"]
+    assert ran(engine) == ["toy.relu-ort131"]
     assert ran(engine) == []
 
 
@@ -152,15 +152,15 @@ def test_trouble_is_tried_again_at_the_end_and_never_taken(
 ) -> None:
     lost = {"state": "infra_error", "reason": "the agent went away", "key": ""}
     fields = iter([lost, {}])
-    engine.fields["toy[relu]-ort131"] = lambda: next(fields)
+    engine.fields["toy.relu-ort131"] = lambda: next(fields)
     monkeypatch.setenv(retry.VARIABLE, "0.01 7")
-    assert ran(engine) == [*BOTH, "toy[relu]-ort131"]
+    assert ran(engine) == [*BOTH, "toy.relu-ort131"]
     said = capsys.readouterr()
     assert "infrastructure trouble in 1 of 2 cells: tried again in 0.01 s" in said.err
     assert said.err.count("tried again") == 1
     assert "2 cells on 1 target: 2 as expected" in said.out
     assert ran(engine) == []
-    engine.fields["toy[relu]-ort131"] = lambda: lost
+    engine.fields["toy.relu-ort131"] = lambda: lost
     monkeypatch.setenv(retry.VARIABLE, "")
     assert ran(engine, "--fresh") == BOTH
     assert "1 infrastructure trouble" in capsys.readouterr().out
@@ -179,11 +179,11 @@ def test_an_unreadable_back_off_is_said(monkeypatch: pytest.MonkeyPatch, text: s
 def test_a_run_that_was_stopped_goes_on_where_it_was(
     engine: Engine, toy: Path, capsys: pytest.CaptureFixture[str], how: str
 ) -> None:
-    engine.stops_at = "toy[foreign]-ort131"
-    assert ran(engine, how) == ["toy[relu]-ort131"]
+    engine.stops_at = "toy.foreign-ort131"
+    assert ran(engine, how) == ["toy.relu-ort131"]
     engine.stops_at = ""
     capsys.readouterr()
-    assert ran(engine, "--resume") == ["toy[foreign]-ort131"]
+    assert ran(engine, "--resume") == ["toy.foreign-ort131"]
     out = capsys.readouterr().out
     assert "1 of 2 cells were recorded before the run was stopped" in out
     assert "taken from earlier runs" not in out
@@ -204,12 +204,12 @@ def test_a_run_goes_on_with_the_files_that_it_began_with(
     (toy / "cases").rename(toy / "mine")
     (toy / "matrix.yaml").rename(toy / "mine.yaml")
     there = ["--cases", "mine", "--matrix", "mine.yaml"]
-    engine.stops_at = "toy[foreign]-ort131"
-    assert ran(engine, *there) == ["toy[relu]-ort131"]
+    engine.stops_at = "toy.foreign-ort131"
+    assert ran(engine, *there) == ["toy.relu-ort131"]
     engine.stops_at = ""
     project.make(toy)
     capsys.readouterr()
-    assert ran(engine, "--resume") == ["toy[foreign]-ort131"]
+    assert ran(engine, "--resume") == ["toy.foreign-ort131"]
     assert len({outcome.stamps.run for outcome in Store(toy / "reports").outcomes()}) == 1
     assert "1 of 2 cells were recorded before" in capsys.readouterr().out
 
@@ -218,7 +218,7 @@ def test_a_run_goes_on_with_the_files_that_it_began_with(
 def test_cells_that_are_gone_are_counted(
     engine: Engine, toy: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    engine.stops_at = "toy[foreign]-ort131"
+    engine.stops_at = "toy.foreign-ort131"
     ran(engine)
     engine.stops_at = ""
     path = toy / "cases" / "toy.py"
@@ -235,9 +235,9 @@ def test_what_was_not_made_ready_is_made_anew_when_it_is_tried_again(
     forgotten: list[bool] = []
     monkeypatch.setattr(PreparedVariants, "forget_trouble", lambda _: forgotten.append(True))
     fields = iter([{"state": "infra_error", "reason": "killed", "key": ""}, {}])
-    engine.fields["toy[relu]-ort131"] = lambda: next(fields)
+    engine.fields["toy.relu-ort131"] = lambda: next(fields)
     monkeypatch.setenv(retry.VARIABLE, "0.01")
-    assert ran(engine) == [*BOTH, "toy[relu]-ort131"]
+    assert ran(engine) == [*BOTH, "toy.relu-ort131"]
     assert forgotten == [True]
 
 

@@ -61,7 +61,7 @@ def test_the_answer_is_that_of_the_page(tmp_path: Path, capsys: pytest.CaptureFi
     for text in (step.basis, step.rest, step.coverage, step.timing):
         assert text in said
     for row in step.rows:
-        assert f"{row.case}[{row.variant}]" in said
+        assert f"{row.case}.{row.variant}" in said
         assert row.text in said
         assert row.sure in said
         assert not row.cause or f"cause: {row.cause}" in said
@@ -84,7 +84,7 @@ def test_what_fails_with_nothing_known_before_is_named(
     main(["diff", "trt102", "rtx17", "--reports", str(tmp_path)])
     said = " ".join(capsys.readouterr().out.split())
     assert "Fail or lose precision on rtx17, with nothing known of trt102: 3 Build failed, " in said
-    assert "Build failed, measured: conv_silu[qdq] Crashed, measured: conv_silu[qdq-between] API" in said
+    assert "Build failed, measured: conv_silu.qdq Crashed, measured: conv_silu.qdq-between API" in said
 
 
 def test_a_target_alone_has_a_line_for_each_later_version(
@@ -131,8 +131,8 @@ def test_a_claimed_step_is_told_as_such_and_fails_nothing(
     assert (
         "Not run for this report: trt102 and trt86. Known on both, by the less sure side: 1 reported." in said
     )
-    assert "conv_silu[qdq] (trt102 reported in a summary, trt86 reported by users)" in said
-    assert "reported: works → reported: fails to build" in said
+    assert "conv_silu.qdq (trt102 guessed, trt86 reported by users)" in said
+    assert "guessed: works → reported: fails to build" in said
 
 
 def test_a_lost_precision_fails_a_step(tmp_path: Path) -> None:
@@ -198,8 +198,8 @@ def test_what_is_fixed_is_named(two_reports: tuple[Path, Path], capsys: pytest.C
     old, new = map(str, two_reports)
     assert main(["diff", old, new, "--target", "rtx17"]) == 0
     said = capsys.readouterr().out.partition("\nNow works: 2")[2]
-    assert "conv_silu[qdq]" in said
-    assert "conv_silu[qdq-between]" in said
+    assert "conv_silu.qdq" in said
+    assert "conv_silu.qdq-between" in said
 
 
 @pytest.mark.parametrize(
@@ -276,11 +276,11 @@ def test_a_timing_without_samples_is_not_compared(tmp_path: Path) -> None:
 
 
 BROKEN: dict[str, Any] = {
-    "half": '{"schema": 1,',
+    "half": '{"schema": 2,',
     "list": "[]",
     "number": "3",
-    "other": '{"schema": 2, "cells": []}',
-    "bare": '{"schema": 1}',
+    "other": '{"schema": 3, "cells": []}',
+    "bare": '{"schema": 2}',
     "deep": "[" * 100_000,
     "bytes": "\udcff",
     "cells": {"cells": 3},
@@ -313,6 +313,13 @@ def test_a_broken_file_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFix
     error = capsys.readouterr().err
     assert "not a results.json that this harness can read" in error
     assert error.count("\n") == 1
+
+
+def test_a_file_of_an_older_version_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path, {**report(), "schema": 1})
+    assert main(["diff", "rtx16", "rtx17", "--reports", str(tmp_path)]) == 2
+    said = "results.json: is of schema 1, written by an older version; run again\n"
+    assert capsys.readouterr().err.endswith(said)
 
 
 @pytest.mark.parametrize(

@@ -75,9 +75,9 @@ def test_a_dry_run_prints_script_and_line_and_needs_no_slurm(
 
 
 def test_a_task_records_its_cells_under_the_runs_name_and_writes_no_report(toy: Path, ran: list[str]) -> None:
-    words = task(toy / "work", "toy[relu]-ort131", "toy[foreign]-trt86")
+    words = task(toy / "work", "toy.relu-ort131", "toy.foreign-trt86")
     assert main(words) == 0
-    assert ran == ["toy[relu]-ort131", "toy[foreign]-trt86"]
+    assert ran == ["toy.relu-ort131", "toy.foreign-trt86"]
     folder = toy / "work" / "1-0"
     assert sorted(path.name for path in folder.iterdir()) == ["logs", "records", "task.json"]
     assert [path.name for path in (folder / "records").iterdir()] == ["r1-main.jsonl"]
@@ -85,17 +85,17 @@ def test_a_task_records_its_cells_under_the_runs_name_and_writes_no_report(toy: 
 
 
 def test_a_task_that_starts_again_runs_what_it_has_not_recorded(toy: Path, ran: list[str]) -> None:
-    assert main(task(toy / "work", "toy[relu]-ort131")) == 0
-    assert main(task(toy / "work", "toy[relu]-ort131", "toy[foreign]-ort131")) == 0
-    assert ran == ["toy[relu]-ort131", "toy[foreign]-ort131"]
-    assert main(task(toy / "work", "toy[relu]-ort131", "toy[foreign]-ort131")) == 0
+    assert main(task(toy / "work", "toy.relu-ort131")) == 0
+    assert main(task(toy / "work", "toy.relu-ort131", "toy.foreign-ort131")) == 0
+    assert ran == ["toy.relu-ort131", "toy.foreign-ort131"]
+    assert main(task(toy / "work", "toy.relu-ort131", "toy.foreign-ort131")) == 0
     assert len(ran) == 2
 
 
 def test_a_task_of_a_run_that_has_ended_does_nothing(
     toy: Path, ran: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = task(toy / "work", "toy[relu]-ort131")
+    words = task(toy / "work", "toy.relu-ort131")
     Heartbeat(toy / "work" / "heartbeat").end()
     assert main(words) == 3
     assert "infrastructure: the run that this task is of has ended" in capsys.readouterr().err
@@ -103,9 +103,9 @@ def test_a_task_of_a_run_that_has_ended_does_nothing(
 
 
 def test_a_cell_that_is_gone_is_named(toy: Path, ran: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(task(toy / "work", "toy[relu]-ort131", "toy[renamed]-ort131")) == 2
+    assert main(task(toy / "work", "toy.relu-ort131", "toy.renamed-ort131")) == 2
     assert (
-        "there is no cell toy[renamed]-ort131 any more: matrix or cases have changed since the run began"
+        "there is no cell toy.renamed-ort131 any more: matrix or cases have changed since the run began"
         in capsys.readouterr().err
     )
     assert ran == []

@@ -87,7 +87,7 @@ def test_the_case_that_shows_it_is_of_the_same_operator(
 ) -> None:
     """Another operator's case proves nothing."""
     line = "[E] getPluginCreator could not find plugin: {} version: 1"
-    assert "shown by   mish[" in asked(tmp_path, capsys, line.format("Mish"))[1]
+    assert "shown by   mish." in asked(tmp_path, capsys, line.format("Mish"))[1]
     assert "shown by" not in asked(tmp_path, capsys, line.format("LayerNormalization"))[1]
 
 

@@ -25,7 +25,7 @@ module = importlib.import_module("harness.cli.main")
 VERBS = {
     "run": ["run"],
     "list": ["list"],
-    "show": ["show", "toy[relu]-ort131"],
+    "show": ["show", "toy.relu-ort131"],
     "doctor": ["doctor"],
     "report": ["report"],
     "diff": ["diff", "a", "b"],
@@ -39,7 +39,7 @@ VERBS = {
     "reduce": ["reduce", "a.onnx", "--target", "rtx17"],
     "bisect": ["bisect", "a.onnx", "--good", "rtx16", "--bad", "rtx17"],
     "new": ["new", "name", "--from", "a.onnx"],
-    "share": ["share", "toy[relu]-ort131"],
+    "share": ["share", "toy.relu-ort131"],
     "init": ["init"],
     "completion": ["completion", "bash"],
 }

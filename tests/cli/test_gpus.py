@@ -44,7 +44,7 @@ class OnGpu(Scripted):
 
 @pytest.fixture
 def on(toy: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    """Return a function that runs the cell `toy[relu]-ort131` on a GPU and returns the exit code."""
+    """Return a function that runs the cell `toy.relu-ort131` on a GPU and returns the exit code."""
 
     monkeypatch.setattr(OnGpu, "seconds", itertools.count(10))
 
@@ -75,16 +75,16 @@ def test_accept_on_one_gpu_leaves_what_is_there_of_another(on: Machine, tmp_path
         assert on(gpu, relu, "--reports", str(tmp_path / folder)) == 0
         assert main(["accept", "--reports", str(tmp_path / folder)]) == 0
     found = measured()
-    assert found["cells"] == {"toy[relu]": "ok"}
+    assert found["cells"] == {"toy": {"relu": "ok"}}
     told = {
         (capability, product): (entry["driver"], entry["cells"])
         for capability, products in found["gpus"].items()
         for product, entry in products.items()
     }
     assert told == {
-        ("7.5", "RTX 2080"): ("580", {"toy[relu]": "ok"}),
-        ("7.5", "Tesla T4"): ("535", {"toy[relu]": "build_failed"}),
-        ("8.9", "NVIDIA L4"): ("580", {"toy[relu]": "ok"}),
+        ("7.5", "RTX 2080"): ("580", {"toy": {"relu": "ok"}}),
+        ("7.5", "Tesla T4"): ("535", {"toy": {"relu": "build_failed"}}),
+        ("8.9", "NVIDIA L4"): ("580", {"toy": {"relu": "ok"}}),
     }
 
 
@@ -101,7 +101,7 @@ def test_accept_of_a_merged_folder_takes_every_gpu(
         "7.5": ["Tesla T4"],
         "8.9": ["NVIDIA L4"],
     }
-    assert main(["show", "toy[relu]-ort131", "--reports", "both"]) == 0
+    assert main(["show", "toy.relu-ort131", "--reports", "both"]) == 0
     out = capsys.readouterr().out
     assert "last result on Tesla T4 (compute capability 7.5, driver 535) (2026" in out
     assert "last result on NVIDIA L4 (compute capability 8.9, driver 580) (2026" in out
@@ -149,4 +149,4 @@ def test_a_merge_is_red_for_a_regression_on_any_gpu(
     assert main(["merge", *folders, "--reports", "both"]) == 1
     told = [line for line in capsys.readouterr().out.splitlines() if line.startswith("regressed: ")]
     assert len(told) == 1
-    assert told[0].startswith("regressed: toy[relu]-ort131 on Tesla T4: fails to build; measured 2026")
+    assert told[0].startswith("regressed: toy.relu-ort131 on Tesla T4: fails to build; measured 2026")

@@ -145,21 +145,21 @@ def test_each_odd_case_costs_its_own_cells(hostile: Path, capsys: pytest.Capture
     said, found = capsys.readouterr().out, cells(hostile)
     assert (hostile / "reports" / "index.html").is_file()
     for name, cls in (
-        ("healthy[fp32]-ort131", "ok"),
-        ("healthy[int8]-ort131", "ok"),
-        ("healthy[fp32]-rtx17", "built"),
-        ("healthy[int8]-rtx17", "built"),
-        *((f"odd[{kind}]-ort131", "ok") for kind in ("float64", "uint8", "bool", "scalar")),
-        ("odd[scalar]-rtx17", "built"),
-        ("odd[bool]-rtx17", "built"),
+        ("healthy.fp32-ort131", "ok"),
+        ("healthy.int8-ort131", "ok"),
+        ("healthy.fp32-rtx17", "built"),
+        ("healthy.int8-rtx17", "built"),
+        *((f"odd.{kind}-ort131", "ok") for kind in ("float64", "uint8", "bool", "scalar")),
+        ("odd.scalar-rtx17", "built"),
+        ("odd.bool-rtx17", "built"),
     ):
         assert (found[name]["class"], name) == (cls, name), found[name]["reason"]
     for kind in ("float64", "uint8"):
         # What TensorRT for RTX makes of these types is for it to say; the harness has carried the model there.
-        assert found[f"odd[{kind}]-rtx17"]["class"] in ("built", "parse_failed", "build_failed")
+        assert found[f"odd.{kind}-rtx17"]["class"] in ("built", "parse_failed", "build_failed")
     for name, (cls, sentence) in SENTENCES.items():
         for target in ("rtx17", "ort131"):
-            cell = found[f"odd[{name}]-{target}"]
+            cell = found[f"odd.{name}-{target}"]
             assert cell["class"] == cls, cell["reason"]
             assert sentence in cell["reason"]
         if cls == "infra_error":
@@ -171,9 +171,9 @@ def test_what_cannot_be_built_costs_nothing_where_it_was_not_selected(hostile: P
     needs.network()
     assert main(["run", "--via", "venv", "-k", "healthy and ort131"]) == 0
     found = cells(hostile)
-    assert found["healthy[int8]-ort131"]["class"] == "ok"
-    assert found["odd[raises]-ort131"]["class"] == "not_run"
-    assert "cannot be built: KeyError: 'weights'" in found["odd[raises]-ort131"]["reason"]
+    assert found["healthy.int8-ort131"]["class"] == "ok"
+    assert found["odd.raises-ort131"]["class"] == "not_run"
+    assert "cannot be built: KeyError: 'weights'" in found["odd.raises-ort131"]["reason"]
     assert main(["report"]) == 0
     assert main(["verify"]) == 0
     assert main(["accept"]) == 0
@@ -186,7 +186,7 @@ def test_a_model_that_cannot_be_built_any_more_hides_no_result_and_shows_none(ho
     path = hostile / "cases" / "healthy.py"
     path.write_text(path.read_text().replace("def conv(quantised):", "def conv(quantised):\n    1 / 0"))
     assert main(["report"]) == 0
-    cell = cells(hostile)["healthy[int8]-ort131"]
+    cell = cells(hostile)["healthy.int8-ort131"]
     assert (cell["class"], cell["stale"]) == ("not_run", True)
     assert "its model cannot be made any more" in cell["reason"]
     assert "ZeroDivisionError" in cell["reason"]
@@ -222,5 +222,5 @@ def test_a_full_disk_elsewhere_leaves_a_report(
     monkeypatch.setattr(packages, "_make_venv", no_room)
     assert main(["run", "--via", "venv", "-k", "healthy"]) == 3
     assert "no space left for the environment" in capsys.readouterr().out
-    assert cells(hostile)["healthy[fp32]-ort131"]["class"] == "infra_error"
+    assert cells(hostile)["healthy.fp32-ort131"]["class"] == "infra_error"
     shutil.rmtree(hostile / "cache")

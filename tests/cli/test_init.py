@@ -44,9 +44,9 @@ def test_it_lists_its_cells_as_it_stands(
     assert set(files(begun)) == WRITTEN
     assert main(["list"]) == 0
     said = capsys.readouterr()
-    assert said.out.split() == [f"example[int8]-{target}" for target in ("rtx16", "rtx17", "ort131")]
+    assert said.out.split() == [f"example.int8-{target}" for target in ("rtx16", "rtx17", "ort131")]
     assert said.err == ""
-    assert main(["show", "example[int8]-rtx17"]) == 0
+    assert main(["show", "example.int8-rtx17"]) == 0
     assert "wants  /fc/MatMul in int8" in capsys.readouterr().out
 
 

@@ -95,9 +95,9 @@ def test_list_names_cells_variants_and_targets(capsys: pytest.CaptureFixture[str
         assert main(["list", *words]) == 0
         return capsys.readouterr().out.splitlines()
 
-    assert listed("--target", "ort131") == ["toy[relu]-ort131", "toy[weak]-ort131", "toy[foreign]-ort131"]
-    assert listed("-k", "relu and not trt86") == ["toy[relu]-ort131"]
-    assert [line.split()[0] for line in listed("variants")] == ["toy[relu]", "toy[weak]", "toy[foreign]"]
+    assert listed("--target", "ort131") == ["toy.relu-ort131", "toy.weak-ort131", "toy.foreign-ort131"]
+    assert listed("-k", "relu and not trt86") == ["toy.relu-ort131"]
+    assert [line.split()[0] for line in listed("variants")] == ["toy.relu", "toy.weak", "toy.foreign"]
     targets = listed("targets")
     assert targets[0].split()[0] == "trt86"
     assert targets[0].endswith("nvcr.io/nvidia/tensorrt:23.06-py3")
@@ -143,7 +143,7 @@ def test_show_prints_the_cell_whole(
 ) -> None:
     """Graph, recipe, claims with their links, and commands, of the cell that the README shows."""
     monkeypatch.chdir(project.TOP)
-    assert main(["show", "conv_silu[int8-entropy]-trt86", "--reports", str(tmp_path)]) == 0
+    assert main(["show", "conv_silu.int8-entropy-trt86", "--reports", str(tmp_path)]) == 0
     out = capsys.readouterr().out
     flat = " ".join(out.split())
     for said in (
@@ -153,7 +153,7 @@ def test_show_prints_the_cell_whole(
         "known about this cell: nothing",
         "ok on tensorrt ==10.0.*, linux/amd64 (reported in a summary of a whole model; speaks of: builds)",
         f"last result: none is recorded in {tmp_path}",
-        "pytest 'matrix.yaml::conv_silu[int8-entropy]-trt86'",
+        "pytest matrix.yaml::conv_silu.int8-entropy-trt86",
         "nvcr.io/nvidia/tensorrt:23.06-py3",
         "commands, for the project's top folder, after `source .venv/bin/activate`",
         "docker run --rm -i --platform linux/amd64",
@@ -165,7 +165,7 @@ def test_show_prints_the_cell_whole(
         assert " ".join(said.split()) in flat, said
     assert "trtexec" not in out
     assert "Conv                 /model.0/conv/Conv\n" in out
-    assert main(["show", "conv_silu[int8-entropy]-trt92", "--reports", str(tmp_path)]) == 0
+    assert main(["show", "conv_silu.int8-entropy-trt92", "--reports", str(tmp_path)]) == 0
     claim = capsys.readouterr().out.partition("known about this cell\n")[2]
     assert "https://github.com/NVIDIA/TensorRT/issues/3640" in claim.partition("known about other")[0]
 
@@ -176,7 +176,7 @@ def test_show_has_the_result_before_the_graph_and_wraps(
     """What a reader came for is on the first screen; lines to paste and links are never broken."""
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.chdir(project.TOP)
-    for cell in ("conv_silu[int8-entropy]-trt86", "instance_norm[int8-as-reported]-rtx17"):
+    for cell in ("conv_silu.int8-entropy-trt86", "instance_norm.int8-as-reported-rtx17"):
         assert main(["show", cell, "--reports", str(toy / "reports")]) == 0
         out = capsys.readouterr().out
         order = [
@@ -192,10 +192,10 @@ def test_show_has_the_result_before_the_graph_and_wraps(
 def test_show_folds_a_long_graph(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """To the count of each operator; --graph lists every node."""
     monkeypatch.chdir(project.TOP)
-    assert main(["show", "conv_silu[qdq-tail]-rtx17"]) == 0
+    assert main(["show", "conv_silu.qdq-tail-rtx17"]) == 0
     folded = " ".join(capsys.readouterr().out.split())
     assert re.search(r"\d+ nodes, which --graph lists: \d+ \w+, \d+", folded)
-    assert main(["show", "conv_silu[qdq-tail]-rtx17", "--graph"]) == 0
+    assert main(["show", "conv_silu.qdq-tail-rtx17", "--graph"]) == 0
     whole = capsys.readouterr().out
     assert "which --graph lists" not in whole
     assert len(whole) > len(folded) + 1000
@@ -207,14 +207,14 @@ def test_the_saved_file_is_the_cells(
     """The Python file is beside the model, reads it by its name, and is refused in its place."""
     monkeypatch.chdir(project.TOP)
     model = tmp_path / "mine.onnx"
-    assert main(["show", "conv_silu[qdq]-rtx17", "--save", str(model)]) == 0
+    assert main(["show", "conv_silu.qdq-rtx17", "--save", str(model)]) == 0
     said = capsys.readouterr().out
     text = (tmp_path / "mine.py").read_text(encoding="utf-8")
     assert text.startswith("# TensorRT for RTX 1.7.1.116: pip install")
     assert "parser.parse_from_file('mine.onnx')" in text
     assert "venv/bin/python mine.py" in said
     assert said.count(f"  cd {tmp_path}\n") == 2
-    assert main(["show", "conv_silu[qdq]-rtx17", "--save", str(tmp_path / "mine.py")]) == 2
+    assert main(["show", "conv_silu.qdq-rtx17", "--save", str(tmp_path / "mine.py")]) == 2
     assert "name the model" in capsys.readouterr().err
 
 
@@ -223,7 +223,7 @@ def test_list_shows_what_each_cell_last_ended_as(toy: Path, capsys: pytest.Captu
     assert main(["list", "--target", "trt86"]) == 0
     bare = capsys.readouterr().out.splitlines()
     cells = all_cells(load_matrix(toy / "matrix.yaml"), load_cases(toy / "cases"))
-    cell = next(cell for cell in cells if cell.id == "toy[relu]-trt86")
+    cell = next(cell for cell in cells if cell.id == "toy.relu-trt86")
     outcome = Outcome(
         cell.id, "toy", "relu", "trt86", "done", end=End("finished"), failed_phase="build",
         stamps=Stamps(when="2026-01-02", via="docker", recipe_sha256=cell.variant.recipe.sha256()),
@@ -248,7 +248,7 @@ def test_show_says_of_a_claim_how_sure_it_is_and_which_stage_it_speaks_of(
     claim = 'Expectation.reported(Class.OK, "<9", Link("https://example.org"), level="right numbers")'
     text = text.replace('"A Relu", relu)', f'"A Relu", relu, expectations=({claim},))')
     case.write_text(text, encoding="utf-8")
-    for cell in ("toy[relu]-trt86", "toy[relu]-ort131"):
+    for cell in ("toy.relu-trt86", "toy.relu-ort131"):
         assert main(["show", cell]) == 0
         assert (
             "  ok on tensorrt <9 (reported by users; speaks of: right numbers)\n" in capsys.readouterr().out
@@ -257,8 +257,8 @@ def test_show_says_of_a_claim_how_sure_it_is_and_which_stage_it_speaks_of(
 
 @pytest.mark.usefixtures("toy")
 def test_show_takes_an_id_as_pytest_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["show", "matrix.yaml::toy[relu]-ort131"]) == 0
-    assert capsys.readouterr().out.startswith("toy[relu]-ort131\n")
+    assert main(["show", "matrix.yaml::toy.relu-ort131"]) == 0
+    assert capsys.readouterr().out.startswith("toy.relu-ort131\n")
 
 
 def test_every_printed_line_is_one_that_a_shell_can_read(
@@ -270,14 +270,14 @@ def test_every_printed_line_is_one_that_a_shell_can_read(
     monkeypatch.setenv("TRT_COMPAT_CACHE_DIR", cache)
     script = []
     for target in load_matrix(project.TOP / "matrix.yaml"):
-        script += commands(f"conv_silu[int8-mark-conv]-{target.name}", capsys, "--reports", str(tmp_path))
+        script += commands(f"conv_silu.int8-mark-conv-{target.name}", capsys, "--reports", str(tmp_path))
     assert not subprocess.run(["bash", "-n"], input="\n".join(script), text=True, check=False).returncode
     assert not [line for line in script if cache in line]
 
 
 def test_the_saved_model_is_the_cells(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The --save line that `show` prints writes the bytes whose hash it prints."""
-    line = next(line for line in commands("toy[relu]-trt86", capsys) if "--save" in line)
+    line = next(line for line in commands("toy.relu-trt86", capsys) if "--save" in line)
     assert main(shlex.split(line)[1:]) == 0
     out = capsys.readouterr().out
     data = (toy / "toy-relu.onnx").read_bytes()
@@ -290,7 +290,7 @@ def test_show_tells_the_last_result_and_whether_it_is_of_today(
     toy: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cells = all_cells(load_matrix(toy / "matrix.yaml"), load_cases(toy / "cases"))
-    cell = next(cell for cell in cells if cell.id == "toy[relu]-trt86")
+    cell = next(cell for cell in cells if cell.id == "toy.relu-trt86")
     outcome = Outcome(
         cell.id,
         "toy",
@@ -332,7 +332,7 @@ def test_show_tells_the_last_result_and_whether_it_is_of_today(
 @pytest.mark.usefixtures("toy")
 def test_the_virtual_environment_lines_work_as_pasted_twice(capsys: pytest.CaptureFixture[str]) -> None:
     needs.network()
-    lines = [line for line in commands("toy[relu]-ort131", capsys) if "/venv" in line]
+    lines = [line for line in commands("toy.relu-ort131", capsys) if "/venv" in line]
     assert len(lines) == 3
     for _ in range(2):
         done = subprocess.run(

@@ -22,10 +22,13 @@ pytestmark = pytest.mark.unit
 
 def listed(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[set[str], set[str], str]:
     """Return the cases and the targets of `list`, and what was said on stderr."""
-    assert main(["list", *words]) == 0
-    said = capsys.readouterr()
-    ids = [line.split()[0] for line in said.out.splitlines()]
-    return {name.partition("[")[0] for name in ids}, {name.rpartition("]-")[2] for name in ids}, said.err
+    found = []
+    for what in ("variants", "targets"):
+        assert main(["list", what, *words]) == 0
+        said = capsys.readouterr()
+        found.append([line.split()[0] for line in said.out.splitlines()])
+    variants, targets = found
+    return {name.partition(".")[0] for name in variants}, set(targets), said.err
 
 
 def test_an_empty_folder_takes_what_is_shipped_and_says_so(
@@ -112,10 +115,10 @@ def test_show_of_what_is_shipped_prints_a_line_that_needs_no_matrix_here(
 ) -> None:
     """pytest collects a matrix of one's own alone."""
     monkeypatch.chdir(tmp_path)
-    assert main(["show", "mish[fp32]-ort131"]) == 0
+    assert main(["show", "mish.fp32-ort131"]) == 0
     printed = capsys.readouterr().out.splitlines()
     line = printed[printed.index("  # this cell again") + 1].strip()
-    assert line == "trt-compat run -k 'mish[fp32]-ort131' --target ort131"
+    assert line == "trt-compat run -k mish.fp32-ort131 --target ort131"
 
 
 def test_of_shipped_cases_nothing_is_to_be_accepted(
@@ -133,9 +136,9 @@ def test_of_shipped_cases_nothing_is_to_be_accepted(
     for name in ("run._run", "earlier.build_report"):
         monkeypatch.setattr(f"harness.cli.{name}", lambda *_: None)
     monkeypatch.chdir(tmp_path)
-    assert main(["run", "-k", "mish[fp32]-ort131"]) == 3
+    assert main(["run", "-k", "mish.fp32-ort131"]) == 3
     (tmp_path / "cases").mkdir()
     shutil.copy(project.TOP / "cases" / "mish.py", tmp_path / "cases")
-    assert main(["run", "-k", "mish[fp32]-ort131"]) == 3
-    assert told == ["", "trt-compat accept -k 'mish[fp32]-ort131'"]
+    assert main(["run", "-k", "mish.fp32-ort131"]) == 3
+    assert told == ["", "trt-compat accept -k mish.fp32-ort131"]
     capsys.readouterr()

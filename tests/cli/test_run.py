@@ -92,7 +92,7 @@ def claim(folder: Path, **cells: str) -> None:
         "engine": "onnxruntime",
         "version": "1.31.1",
         "measured": "2026-01-01",
-        "cells": {f"toy[{name}]": text for name, text in cells.items()},
+        "cells": {"toy": cells},
     }
     (folder / "cases" / "measured.yaml").write_text(yaml.safe_dump({"schema": 1, "ort131": entry}))
 
@@ -104,9 +104,9 @@ def claim(folder: Path, **cells: str) -> None:
         ({}, {"relu": WELL}, 0, "1 cell on 1 target: 1 as expected"),
         ({}, {"relu": FAILS}, 0, "1 new failure"),
         ({"relu": "ok"}, {"relu": WELL}, 0, "1 as expected"),
-        ({"relu": "ok"}, {"relu": FAILS}, 1, "regressed: 1\n  toy[relu]-ort131: build_failed: "),
+        ({"relu": "ok"}, {"relu": FAILS}, 1, "regressed: 1\n  toy.relu-ort131: build_failed: "),
         ({"relu": "build_failed"}, {"relu": FAILS}, 0, "1 known failure"),
-        ({"relu": "build_failed"}, {"relu": WELL}, 0, "fixed: 1\n  toy[relu]-ort131: works"),
+        ({"relu": "build_failed"}, {"relu": WELL}, 0, "fixed: 1\n  toy.relu-ort131: works"),
         ({}, {"relu": ABSENT}, 3, "nothing that was selected ran: needs an NVIDIA GPU; none found\n"),
         (
             {},
@@ -191,7 +191,7 @@ def test_the_summary_ends_with_what_to_do_and_it_can_be_pasted(
     """The `accept` line of a run takes the run's own selection and places, and turns new into expected."""
     assert play("-k", "relu or weak", "--reports", "out here", relu=FAILS, weak=ABSENT) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert "look into one: trt-compat show 'toy[relu]-ort131' --reports 'out here'" in lines
+    assert "look into one: trt-compat show toy.relu-ort131 --reports 'out here'" in lines
     told = "trt-compat accept -k 'relu or weak' --target ort131 --reports 'out here'"
     assert lines[-2] == f"to expect these results from now on: {told}"
     words = ["accept", "-k", "relu or weak", "--target", "ort131", "--reports", "out here"]
@@ -212,13 +212,13 @@ def test_accept_changes_its_own_lines_alone(toy: Path, play: Play) -> None:
         "engine": "tensorrt_rtx",
         "version": "1.7.1.116",
         "measured": "2026-01-01",
-        "cells": {"a[b]": "ok"},
+        "cells": {"a": {"b": "ok"}},
     }
     path.write_text(path.read_text() + yaml.safe_dump({"rtx17": other}))
     assert play("-k", "relu", relu=WELL) == 0
     assert main(["accept", "-k", "relu"]) == 0
     data = yaml.safe_load(path.read_text())
-    assert data["ort131"]["cells"] == {"toy[relu]": "ok", "toy[weak]": "crashed"}
+    assert data["ort131"]["cells"] == {"toy": {"relu": "ok", "weak": "crashed"}}
     assert data["rtx17"] == other
 
 
@@ -252,7 +252,7 @@ def test_a_dry_run_executes_and_writes_nothing(
     assert [path for path in sorted(toy.rglob("*")) if "__pycache__" not in path.parts] == before
     out = capsys.readouterr().out
     assert "ort131 (ONNX Runtime 1.31): 3 cells\n  virtual environment, " in out
-    assert "    toy[relu]-ort131\n    toy[weak]-ort131 (not applicable)\n" in out
+    assert "    toy.relu-ort131\n    toy.weak-ort131 (not applicable)\n" in out
 
 
 @pytest.mark.unit
@@ -277,7 +277,7 @@ def test_verify_finds_a_changed_report_and_a_missing_log(
     capsys.readouterr()
     assert main(["verify"]) == 3
     out = capsys.readouterr().out
-    assert "toy[relu]-ort131: " in out
+    assert "toy.relu-ort131: " in out
     assert "the log cannot be read" in out
     assert "reports/index.html: missing" in out
 
@@ -303,7 +303,7 @@ def test_merge_takes_in_other_stores_once(toy: Path, play: Play, capsys: pytest.
     assert main(["verify", "--reports", "both"]) == 0
     cells = json.loads((toy / "both" / "results.json").read_text())["cells"]
     ended = {cell["id"]: cell["class"] for cell in cells}
-    assert (ended["toy[relu]-ort131"], ended["toy[foreign]-ort131"]) == ("ok", "build_failed")
+    assert (ended["toy.relu-ort131"], ended["toy.foreign-ort131"]) == ("ok", "build_failed")
     assert len(list(Store(toy / "both").outcomes())) == 2
 
 
@@ -333,14 +333,14 @@ def test_a_real_run_from_nothing_to_accepted(
     path = toy / "cases" / "measured.yaml"
     data = yaml.safe_load(path.read_text())
     cells = data["ort131"]["cells"]
-    assert cells["toy[relu]"] == "ok"
-    cells["toy[relu]"], cells["toy[foreign]"] = "build_failed", "ok"
+    assert cells["toy"]["relu"] == "ok"
+    cells["toy"] |= {"relu": "build_failed", "foreign": "ok"}
     path.write_text(yaml.safe_dump(data))
     assert main([*words, "-k", "relu", "--target", "ort131"]) == 0
-    assert "fixed: 1\n  toy[relu]-ort131: works; measured 2" in capsys.readouterr().out
+    assert "fixed: 1\n  toy.relu-ort131: works; measured 2" in capsys.readouterr().out
     assert main([*words, "-k", "foreign", "--target", "ort131"]) == 1
     assert (
-        "regressed: 1\n  toy[foreign]-ort131: parse_failed: ONNX Runtime does not know Nonsense of nobody.knows"
+        "regressed: 1\n  toy.foreign-ort131: parse_failed: ONNX Runtime does not know Nonsense of nobody.knows"
         in capsys.readouterr().out
     )
     assert main(["verify"]) == 0
@@ -361,6 +361,6 @@ def test_a_cell_that_is_flaky_is_named_and_fails_no_merge(
     capsys.readouterr()
     assert main(["merge", "a", "b", "--reports", "both"]) == 0
     out = capsys.readouterr().out
-    assert "flaky: toy[relu]-ort131: build_failed, ok on the same stack" in out
+    assert "flaky: toy.relu-ort131: build_failed, ok on the same stack" in out
     assert "regressed" not in out
     assert (toy / "both" / "index.html").exists()

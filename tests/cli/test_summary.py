@@ -116,7 +116,7 @@ def test_where_nothing_is_news_there_is_nothing_to_do(cells: tuple[Cell, ...]) -
     fine = judged(cells[0], state="done", end=End("finished"), ran=True)
     assert not list(advice([fine], "accept", []))
     assert list(advice([fails(cells[0], "no")], "ACCEPT", ["--reports", "x"])) == [
-        f"look into one: trt-compat show '{cells[0].id}' --reports x",
+        f"look into one: trt-compat show {cells[0].id} --reports x",
         "to expect these results from now on: ACCEPT",
     ]
 

@@ -80,7 +80,7 @@ def test_a_hostile_record_is_shown_in_what_can_be_seen(
     seen = ""
     for words in (
         ["run", "--target", "ort131", "-k", "toy and relu"],
-        ["show", "toy[relu]-ort131"],
+        ["show", "toy.relu-ort131"],
         ["list"],
         ["verify"],
         ["diff", "trt86", "ort131"],
@@ -130,7 +130,7 @@ def test_the_bar_of_a_run_moves_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_pytest_prints_a_failed_cell_in_what_can_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    cell = find(all_cells(factory.matrix(), (factory.case(),)), "conv_silu[qdq]-rtx14")
+    cell = find(all_cells(factory.matrix(), (factory.case(),)), "conv_silu.qdq-rtx14")
     judged = judge_cell(cell, dataclasses.replace(factory.build_failure("qdq", "rtx14"), **POISONED))
     item: Any = object.__new__(CellItem)
     item.judged = judged

@@ -98,7 +98,7 @@ SPOILT = {
     "a log that is none": (lambda line: line.update(log="x"), "it is no record with its log"),
     "no record": (lambda line: line.pop("record"), "it is no record with its log"),
     "half a character": (lambda line: line.update(log=["\ud800"]), "surrogates not allowed"),
-    "another schema": (record(schema=99), "record schema 99"),
+    "another schema": (record(schema=99), "schema 99, this harness reads 2"),
     "a field of another kind": (record(phases={"build": "long"}), "phases"),
     "no account": (stamp(account=""), "names no account"),
     "an odd account": (stamp(account="a b"), "names no account"),
@@ -116,7 +116,7 @@ SPOILT = {
     ),
 }
 OTHER = {
-    "another cell": (record(cell="toy[none]-trt86"), "the cases and the matrix have no such cell"),
+    "another cell": (record(cell="toy.none-trt86"), "the cases and the matrix have no such cell"),
     "another case": (record(case="none"), "the cases and the matrix have no such cell"),
     "another model": (stamp(model_sha256="0" * 64), "the model or the recipe has changed since it ran"),
     "another version": (stamp(engine_version="8.5.1"), "it ran on version 8.5.1"),

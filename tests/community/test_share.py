@@ -74,5 +74,5 @@ def test_a_cell_that_nobody_ran_has_nothing_to_share(
         "--reports",
         str(tmp_path),
     )
-    assert main(["share", "mish[qdq]-rtx17", *places]) == 2
+    assert main(["share", "mish.qdq-rtx17", *places]) == 2
     assert "no result is recorded in" in capsys.readouterr().err

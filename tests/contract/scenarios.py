@@ -70,7 +70,7 @@ def _of_cases(plugin_library: str) -> list[Scenario]:
     recipes: dict[str, tuple[str, Recipe]] = {}
     for case in load_cases(ROOT / "cases"):
         for variant in case:
-            recipes.setdefault(variant.recipe.sha256(), (f"{case.name}[{variant.name}]", variant.recipe))
+            recipes.setdefault(variant.recipe.sha256(), (f"{case.name}.{variant.name}", variant.recipe))
     found = []
     for name, recipe in recipes.values():
         # The stub has one tensor, which is the input, what a layer puts out, and what is to be marked.

@@ -41,7 +41,7 @@ def distinct() -> list[Cell]:
     for case in load_cases(ROOT / "cases"):
         for variant in case:
             found.setdefault(
-                variant.recipe.sha256(), Cell(f"{case.name}[{variant.name}]", case, variant, target)
+                variant.recipe.sha256(), Cell(f"{case.name}.{variant.name}", case, variant, target)
             )
     return list(found.values())
 

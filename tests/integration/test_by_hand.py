@@ -32,19 +32,19 @@ pytestmark = [pytest.mark.integration, pytest.mark.contract]
 #: A cell for each feature of a recipe that these engines have, and each way to end.
 SAMPLE = (
     *(
-        "conv_silu[qdq]-rtx17",
-        "conv_silu[qdq]-rtx16",
-        "conv_silu[qdq-mark-conv]-rtx17",
-        "mish[qdq-strong]-rtx17",
+        "conv_silu.qdq-rtx17",
+        "conv_silu.qdq-rtx16",
+        "conv_silu.qdq-mark-conv-rtx17",
+        "mish.qdq-strong-rtx17",
     ),
-    *("conv_silu[int8-entropy]-rtx14", "conv_silu[int8-entropy]-rtx17", "conv_silu[fp16]-rtx14"),
-    *("conv_silu[fp32]-rtx14", "instance_norm[qdq-plugin]-rtx15", "instance_norm[qdq-native]-rtx17"),
+    *("conv_silu.int8-entropy-rtx14", "conv_silu.int8-entropy-rtx17", "conv_silu.fp16-rtx14"),
+    *("conv_silu.fp32-rtx14", "instance_norm.qdq-plugin-rtx15", "instance_norm.qdq-native-rtx17"),
     *(
-        "q_plugin_dq[q-plugin-dq-int8]-rtx17",
-        "depthwise_qdq[qdq]-rtx17-sm75",
-        "instance_norm[int64-shape]-rtx17",
+        "q_plugin_dq.q-plugin-dq-int8-rtx17",
+        "depthwise_qdq.qdq-rtx17-sm75",
+        "instance_norm.int64-shape-rtx17",
     ),
-    *("conv_silu[qdq]-ort131", "conv_silu[fp16-graph]-ort117", "mish[mish-op]-ort117"),
+    *("conv_silu.qdq-ort131", "conv_silu.fp16-graph-ort117", "mish.mish-op-ort117"),
 )
 _BUILT = frozenset({Class.OK, Class.BUILT, Class.PRECISION_LOST})
 _FORKING = """
@@ -180,9 +180,9 @@ def test_every_file_says_what_the_record_says(
 def test_a_file_feeds_what_the_harness_feeds() -> None:
     """Calibration and outputs are of the same numbers, in the same type."""
     for name in (
-        "conv_silu[int8-entropy]-trt86",
-        "instance_norm[int8-as-reported]-trt103",
-        "conv_silu[qdq]-ort131",
+        "conv_silu.int8-entropy-trt86",
+        "instance_norm.int8-as-reported-trt103",
+        "conv_silu.qdq-ort131",
     ):
         cell = next(cell for cell in project_cells() if cell.id == name)
         body = by_hand(cell, cell.variant.model_bytes()).body

@@ -106,7 +106,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
 
 def ended(results: dict[str, Result], target: str) -> dict[str, str]:
     """Return the class of each variant on a target."""
-    return {name: results[f"types[{name}]-{target}"].cls for name in BUILDS}
+    return {name: results[f"types.{name}-{target}"].cls for name in BUILDS}
 
 
 def test_the_newest_onnx_runtime_is_fed_all_that_it_has_a_kernel_for(results: dict[str, Result]) -> None:
@@ -123,7 +123,7 @@ def test_an_old_onnx_runtime_that_cannot_be_fed_says_so(results: dict[str, Resul
     assert {name for name, cls in found.items() if cls == "parse_failed"} == refused
     assert {name for name, cls in found.items() if cls == "ok"} == set(BUILDS) - unfed - refused
     for name in unfed:
-        reason = results[f"types[{name}]-ort117"].judged.classification.reason
+        reason = results[f"types.{name}-ort117"].judged.classification.reason
         assert reason.startswith(f"needs an ONNX Runtime whose Python takes {name} inputs"), reason
 
 
@@ -140,7 +140,7 @@ def test_what_came_back_is_what_was_sent(results: dict[str, Result]) -> None:
     """Nothing is lost on the way in either direction: of the packed types too, whose last byte is not full."""
     for target in ("ort117", "ort131"):
         for name in BUILDS:
-            result = results[f"types[{name}]-{target}"]
+            result = results[f"types.{name}-{target}"]
             if result.cls != "ok":
                 continue
             outcome = result.judged.outcome
@@ -155,7 +155,7 @@ def test_what_came_back_is_what_was_sent(results: dict[str, Result]) -> None:
 
 def test_outputs_that_are_not_compared_are_named(results: dict[str, Result]) -> None:
     for name, kind in (("strings-out", "tensor(string)"), ("sequence-out", "seq(tensor(float))")):
-        messages = results[f"types[{name}]-ort131"].judged.outcome.messages
+        messages = results[f"types.{name}-ort131"].judged.outcome.messages
         assert f"output y is {kind}: not compared" in [message.text for message in messages]
 
 

@@ -128,14 +128,14 @@ def test_the_wheel_out_of_the_source_distribution_is_whole(wheel: Path) -> None:
 
 def test_from_nothing_to_a_report(company: Company) -> None:
     """What is shipped, then a case of one's own, by both front doors; nothing is written but where it belongs."""
-    said = company.run("trt-compat", "run", "-k", "mish[fp32]", "--target", "ort131", "--via", "venv")
+    said = company.run("trt-compat", "run", "-k", "mish.fp32", "--target", "ort131", "--via", "venv")
     assert "no matrix.yaml and no cases here: taking what comes with trt-compat" in said
     assert "1 ok" in said
     assert "trt-compat verify" not in company.run("trt-compat", "verify")
     shutil.rmtree(company.top / "repository" / "reports")
 
     company.run("trt-compat", "init")
-    assert "example[int8]-rtx17" in company.run("trt-compat", "list")
+    assert "example.int8-rtx17" in company.run("trt-compat", "list")
     assert "1 as expected" in company.run("trt-compat", "run", "-k", "ort131", "--via", "venv")
     assert "1 passed" in company.run("pytest", "-k", "ort131", "--via", "venv", "-n", "2")
     company.run("trt-compat", "report")
@@ -143,7 +143,7 @@ def test_from_nothing_to_a_report(company: Company) -> None:
     repository = company.top / "repository"
     results = json.loads((repository / "reports" / "results.json").read_text())
     assert [(cell["id"], cell["class"]) for cell in results["cells"] if cell["class"] != "not_run"] == [
-        ("example[int8]-ort131", "ok")
+        ("example.int8-ort131", "ok")
     ]
     written = {path.name for path in repository.iterdir()} - {".pytest_cache"}
     assert written == {"matrix.yaml", "cases", ".github", ".gitignore", "reports"}

@@ -81,8 +81,9 @@ def test_every_convolution_of_an_engine_has_a_precision(built: dict[str, Result]
 
 def test_versions_tell_apart(results: dict[str, Result]) -> None:
     """Why there is a matrix: of one and the same graph, versions make different engines."""
-    by_row: dict[str, set[object]] = {}
-    for name, result in results.items():
+    by_row: dict[tuple[str, str], set[object]] = {}
+    for result in results.values():
+        outcome = result.judged.outcome
         found = (result.cls, tuple(sorted(result.judged.precision.items())))
-        by_row.setdefault(name.rpartition("]-")[0], set()).add(found)
+        by_row.setdefault((outcome.case, outcome.variant), set()).add(found)
     assert len([row for row, found in by_row.items() if len(found) > 1]) > len(by_row) / 10

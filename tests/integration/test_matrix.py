@@ -14,6 +14,7 @@ from tests.integration.runs import ROOT, Result, project_cells, run
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from harness.plan import Cell
     from harness.run.provision import Via
 
 pytestmark = [pytest.mark.integration, pytest.mark.docker]
@@ -21,20 +22,20 @@ pytestmark = [pytest.mark.integration, pytest.mark.docker]
 TARGETS = ("rtx14", "rtx16", "rtx17", "rtx17-sm75", "ort131")
 #: At least two of each case: what builds, what does not parse, what does not build, what an API no longer has.
 VARIANTS = (
-    "conv_silu[fp32]",
-    "conv_silu[qdq]",
-    "conv_silu[int8-entropy]",
-    "mish[qdq]",
-    "mish[fp32]",
-    "depthwise_qdq[qdq]",
-    "depthwise_qdq[qdq-c3]",
-    "depthwise_qdq[fp16]",
-    "instance_norm[fp32-native]",
-    "instance_norm[fp16-fp32-scale]",
-    "q_plugin_dq[layernorm-native]",
-    "q_plugin_dq[q-native-dq]",
+    "conv_silu.fp32",
+    "conv_silu.qdq",
+    "conv_silu.int8-entropy",
+    "mish.qdq",
+    "mish.fp32",
+    "depthwise_qdq.qdq",
+    "depthwise_qdq.qdq-c3",
+    "depthwise_qdq.fp16",
+    "instance_norm.fp32-native",
+    "instance_norm.fp16-fp32-scale",
+    "q_plugin_dq.layernorm-native",
+    "q_plugin_dq.q-native-dq",
 )
-EMULATED = ("conv_silu[fp32]", "mish[qdq]")
+EMULATED = ("conv_silu.fp32", "mish.qdq")
 
 Results = dict[str, dict[str, Result]]
 
@@ -44,20 +45,15 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """What became of each cell, by way of running and cell id."""
     needs.network()
     needs.base_image()
-    cells = [cell for cell in project_cells() if cell.target.name in TARGETS and row(cell.id) in VARIANTS]
+    cells = [cell for cell in project_cells() if cell.target.name in TARGETS and row(cell) in VARIANTS]
     assert len(cells) == len(TARGETS) * len(VARIANTS)
     ways: tuple[Via, ...] = ("venv", "docker")
     return {via: run(cells, via, tmp_path_factory.mktemp(via)) for via in ways}
 
 
-def row(cell: str) -> str:
-    """Return `case[variant]` of a cell's id."""
-    return cell.rpartition("-" + target(cell))[0]
-
-
-def target(cell: str) -> str:
-    """Return the target of a cell's id."""
-    return cell.rpartition("]-")[2]
+def row(cell: Cell) -> str:
+    """Return `case.variant` of a cell."""
+    return f"{cell.case.name}.{cell.variant.name}"
 
 
 def test_containers_and_virtual_environments_agree(results: Results) -> None:
@@ -71,7 +67,8 @@ def test_both_agree_with_what_was_measured(results: Results) -> None:
     measured = yaml.safe_load((ROOT / "cases" / "measured.yaml").read_text())
     for name, result in results["docker"].items():
         # What does not apply or could not run is no measurement.
-        expected = measured[target(name)]["cells"].get(row(name), "")
+        cell = result.judged.cell
+        expected = measured[cell.target.name]["cells"].get(cell.case.name, {}).get(cell.variant.name, "")
         said = result.claim if result.cls not in ("not_applicable", "not_run") else ""
         assert said == expected, name
 
@@ -98,7 +95,7 @@ def test_the_baseline_runs_is_timed_and_agrees_with_the_reference(results: Resul
         ran = {
             name: result
             for name, result in results_of_one_way.items()
-            if target(name) == "ort131" and result.cls == "ok"
+            if result.judged.cell.target.name == "ort131" and result.cls == "ok"
         }
         assert len(ran) >= 5
         for name, result in ran.items():
@@ -114,15 +111,13 @@ def test_an_emulated_platform_ends_as_it_was_measured(tmp_path: Path) -> None:
     needs.base_image("arm64")
     needs.emulation("arm64")
     needs.network()
-    cells = [
-        cell for cell in project_cells() if cell.target.name == "rtx17-arm64" and row(cell.id) in EMULATED
-    ]
+    cells = [cell for cell in project_cells() if cell.target.name == "rtx17-arm64" and row(cell) in EMULATED]
     measured = yaml.safe_load((ROOT / "cases" / "measured.yaml").read_text())["rtx17-arm64"]["cells"]
     found = run(cells, "docker", tmp_path)
-    assert {row(name): result.claim for name, result in found.items()} == {
-        name: measured[name] for name in EMULATED
+    assert {row(result.judged.cell): result.claim for result in found.values()} == {
+        name: measured[case][variant] for name in EMULATED for case, _, variant in [name.partition(".")]
     }
-    convolution = found["conv_silu[fp32]-rtx17-arm64"]
+    convolution = found["conv_silu.fp32-rtx17-arm64"]
     assert convolution.judged.outcome.stamps.environment["machine"] == "aarch64"
     assert convolution.judged.classification.cls is Class.BUILT
     assert Precision.FP32 in convolution.judged.precision.values()

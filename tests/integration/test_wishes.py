@@ -42,7 +42,7 @@ def ran(case: Case, targets: set[str], folder: Path) -> dict[str, Result]:
 @pytest.fixture(scope="module")
 def quantised() -> Case:
     """Return a quantised model of two convolutions three times: its nodes named, left to the graph, and unwanted."""
-    (named,) = {cell.variant for cell in project_cells() if cell.id.startswith("conv_silu[qdq-two]")}
+    (named,) = {cell.variant for cell in project_cells() if cell.id.startswith("conv_silu.qdq-two")}
     plain = dataclasses.replace(named, counterpart=None, expectations=())
     wishes = {"named": plain.precision, "left": None, "unwanted": ()}
     return toy(
@@ -65,12 +65,12 @@ def test_the_same_loss_of_int8_is_told_whoever_wished(step: tuple[dict[str, Resu
     """One more or less line in a case changes nothing in what is lost; () makes it news that fails nothing."""
     found, told = step
     for name in ("named", "left"):
-        before, after = (found[f"toy[{name}]-{target}"].judged for target in ("rtx17", "rtx17-sm75"))
+        before, after = (found[f"toy.{name}-{target}"].judged for target in ("rtx17", "rtx17-sm75"))
         assert (before.classification.cls, after.classification.cls) == (Class.BUILT, Class.PRECISION_LOST)
         assert len(after.classification.lost) == len(before.wished) == 2
         assert set(before.wished.values()) == {Precision.INT8}
         assert after.judgement.verdict is Verdict.NEW
-    unwanted = found["toy[unwanted]-rtx17-sm75"].judged
+    unwanted = found["toy.unwanted-rtx17-sm75"].judged
     assert (unwanted.classification.cls, unwanted.wished) == (Class.BUILT, {})
     rows = {row.variant: row for row in told.rows}
     assert rows["named"].text == rows["left"].text
@@ -115,6 +115,6 @@ def test_numbers_are_held_to_the_types_of_the_graph(tmp_path: Path) -> None:
     case = toy(Variant("half", "A norm in FP16", half_norm), Variant("int4", "INT4 weights", int4_weights))
     found = ran(case, {"ort131"}, tmp_path)
     for name in ("half", "int4"):
-        result = found[f"toy[{name}]-ort131"].judged
+        result = found[f"toy.{name}-ort131"].judged
         assert max(one.max_rel for one in result.outcome.accuracy) > 1e-4
         assert result.classification.cls is Class.OK, result.classification.reason

@@ -17,7 +17,7 @@ def outcome(*found: tuple[str, str], **changes: Any) -> Outcome:
     """Return a failed build that said these (place, text) things, in order."""
     severity = {"errors": "ERROR", "warnings": "WARNING", "info": "INFO"}
     record = Outcome(
-        "c[v]-t", "c", "v", "t", "done",
+        "c.v-t", "c", "v", "t", "done",
         end=End("finished"),
         failed_phase="build",
         messages=tuple(Message(severity[place], text) for place, text in found if place in severity),

@@ -32,7 +32,7 @@ def cell(target: str = "trt86", outcome: Class | None = None) -> Cell:
     claims = (Expectation.reported(outcome, "", LINK),) if outcome else ()
     variant = Variant("v", "V", Graph("g").model, precision=(("/conv", Precision.INT8),), expectations=claims)
     case = Case("toy", "A toy", "", (LINK,), (variant,))
-    return Cell(f"toy[v]-{target}", case, variant, MATRIX.target(target))
+    return Cell(f"toy.v-{target}", case, variant, MATRIX.target(target))
 
 
 def record(cell: Cell, **changes: Any) -> Outcome:

@@ -45,7 +45,7 @@ NO_IMPLEMENTATION = (
 
 def outcome(**changes: Any) -> Outcome:
     """Return a cell that was built, and ran unless `changes` say otherwise."""
-    base = Outcome("c[v]-t", "c", "v", "t", "done", end=End("finished"), ran=True)
+    base = Outcome("c.v-t", "c", "v", "t", "done", end=End("finished"), ran=True)
     return dataclasses.replace(base, **changes)
 
 

@@ -18,7 +18,7 @@ AGENT = "build_serialized_network returned no engine"
 def record(*messages: str, **changes: Any) -> Outcome:
     """Return a record of messages, each "SEVERITY text"."""
     said = tuple(Message(*message.split(" ", 1)) for message in messages)
-    return Outcome("c[v]-t", "c", "v", "t", "done", messages=said, **changes)
+    return Outcome("c.v-t", "c", "v", "t", "done", messages=said, **changes)
 
 
 def test_errors_are_those_of_logger_parser_and_process_in_this_order() -> None:

@@ -16,7 +16,7 @@ from tests.judge.said import BUILD_FAILED
 
 pytestmark = pytest.mark.unit
 
-FAILED = Outcome("c[v]-t", "c", "v", "t", "done", end=End("finished"))
+FAILED = Outcome("c.v-t", "c", "v", "t", "done", end=End("finished"))
 #: What 1.7 says of a BitShift without a name, with a Relu in front.
 BIT_SHIFT = dataclasses.replace(
     FAILED,

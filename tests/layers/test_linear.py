@@ -188,7 +188,7 @@ def test_of_any_account_layers_come_that_a_record_holds(source: Source) -> None:
     def read(said: bytes) -> None:
         report = parse_layers(source, said, nodes=NODES, model=quantised())
         node_precision(NODES, report.layers)
-        outcome = Outcome("c[v]-t", "c", "v", "t", "done", layers=report.layers)
+        outcome = Outcome("c.v-t", "c", "v", "t", "done", layers=report.layers)
         assert outcome.as_read() == outcome
 
     read()

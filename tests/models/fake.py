@@ -22,7 +22,7 @@ Engine = Callable[[onnx.ModelProto], dict[str, object]]
 def judged(model: onnx.ModelProto, **fields: object) -> Judged:
     """Return what became of a model that was built, each node in what its graph asks; `fields` are the record's."""
     case = own_case([own_model(model, "m.onnx", Wanted(), name="m")])
-    cell = Cell("model[m]-new", case, case.variants[0], target("new", "1.7"))
+    cell = Cell("model.m-new", case, case.variants[0], target("new", "1.7"))
     nodes = asked(model)
     layers = tuple(
         Layer(name=node.name, type=node.op, precision=node.precision or "fp32", onnx_nodes=(node.name,))

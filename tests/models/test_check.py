@@ -30,7 +30,7 @@ def layer(node: str, precision: str) -> Layer:
 def judged(*precisions: str, name: str = "new", **fields: object) -> Judged:
     """Return a cell whose nodes ran in these precisions, in order; `fields` are the record's own."""
     case = own_case([own_model(data.model(), "m.onnx", Wanted(), name="m")])
-    cell = Cell(f"model[m]-{name}", case, case.variants[0], target(name, "1.7"))
+    cell = Cell(f"model.m-{name}", case, case.variants[0], target(name, "1.7"))
     layers = tuple(layer(node.name, word) for node, word in zip(NODES, precisions, strict=False) if word)
     made = Outcome(
         cell=cell.id, case=case.name, variant="m", target=name, state="done", end=End("finished"),

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.unit
 ROOT = Path(__file__).parents[2]
 CASES = load_cases(ROOT / "cases")
 #: These are about a network input and an opset, and have no pattern.
-NO_PATTERN = {"exporters[uint8-identity]", "exporters[opset-27]"}
+NO_PATTERN = {"exporters.uint8-identity", "exporters.opset-27"}
 
 
 @pytest.fixture(scope="module")
@@ -27,13 +27,13 @@ def patterns() -> Known:
 
 
 def held(patterns: Known, model: onnx.ModelProto) -> list[str]:
-    return [f"{each.case.name}[{each.variant.name}]" for each in patterns.matches(model)]
+    return [f"{each.case.name}.{each.variant.name}" for each in patterns.matches(model)]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_each_reproducer_holds_its_own_pattern(patterns: Known, case: Case) -> None:
     for variant in case:
-        name = f"{case.name}[{variant.name}]"
+        name = f"{case.name}.{variant.name}"
         if variant.role is Role.REPRODUCER and name not in NO_PATTERN:
             assert name in held(patterns, onnx.load_model_from_string(variant.model_bytes()))
 
@@ -58,8 +58,8 @@ def blocks(*, skip: str = "", times: int = 1, number: int = TensorProto.FLOAT) -
 def test_a_pattern_is_found_as_often_as_it_stands_there_with_its_nodes(patterns: Known) -> None:
     (found,) = (each for each in patterns.matches(blocks(times=3)) if each.variant.name == "int8-entropy")
     assert list(found.places) == [(f"/b{at}/conv", f"/b{at}/act", f"/b{at}/mul") for at in range(3)]
-    assert "conv_silu[int8-two]" in held(patterns, blocks(times=2))
-    assert "conv_silu[int8-two]" not in held(patterns, blocks(times=1))
+    assert "conv_silu.int8-two" in held(patterns, blocks(times=2))
+    assert "conv_silu.int8-two" not in held(patterns, blocks(times=1))
 
 
 @pytest.mark.parametrize("skip", ["act", "gate"])
@@ -69,7 +69,7 @@ def test_another_operator_or_another_joint_is_another_pattern(patterns: Known, s
 
 
 def test_another_type_is_another_pattern(patterns: Known) -> None:
-    assert "conv_silu[int8-entropy]" not in held(patterns, blocks(number=TensorProto.FLOAT16))
+    assert "conv_silu.int8-entropy" not in held(patterns, blocks(number=TensorProto.FLOAT16))
 
 
 def test_a_value_that_decides_is_part_of_the_pattern(patterns: Known) -> None:
@@ -82,7 +82,7 @@ def test_a_value_that_decides_is_part_of_the_pattern(patterns: Known) -> None:
         return helper.make_model(helper.make_graph([node], "g", edges[:1], edges[1:], [many]))
 
     assert held(patterns, top(100)) == []
-    assert held(patterns, top(4000)) == ["exporters[topk-4000]"]
+    assert held(patterns, top(4000)) == ["exporters.topk-4000"]
 
 
 def test_a_long_chain_is_searched_in_bounded_time(patterns: Known) -> None:
@@ -97,4 +97,4 @@ def test_a_size_counts_where_the_case_knows_another_that_fares_unlike(patterns: 
     names = {each.name: each for each in case}
     for name, found in (("qdq-dense-c4", True), ("qdq-dense", False)):
         model = onnx.load_model_from_string(names[name].model_bytes())
-        assert ("depthwise_qdq[qdq-dense-c4]" in held(patterns, model)) is found
+        assert ("depthwise_qdq.qdq-dense-c4" in held(patterns, model)) is found

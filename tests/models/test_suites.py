@@ -165,6 +165,6 @@ def test_every_item_is_a_cell_of_every_target(tmp_path: Path) -> None:
     suite = find_suite(str(data.three(tmp_path / "mine")))
     matrix = load_matrix(ROOT / "matrix.yaml")
     cells = suite_cells(suite, tuple(suite.items()), [matrix.target("rtx17"), matrix.target("ort131")])
-    assert [cell.id for cell in cells[:2]] == ["mine[works]-rtx17", "mine[odd]-rtx17"]
+    assert [cell.id for cell in cells[:2]] == ["mine.works-rtx17", "mine.odd-rtx17"]
     assert len(cells) == 6
     assert not any(map(inapplicable_because, cells))

@@ -96,34 +96,56 @@ def cell_of(matrix: Matrix, target: str, *variants: Variant) -> Cell:
 
 
 def test_cells_come_by_case_then_variant_then_target(cells: tuple[Cell, ...]) -> None:
-    variants = ["conv_silu[int8-entropy]", "conv_silu[fp32]", "mish[qdq]"]
+    variants = ["conv_silu.int8-entropy", "conv_silu.fp32", "mish.qdq"]
     assert [cell.id for cell in cells] == [f"{one}-{target}" for one in variants for target in TARGETS]
 
 
 def test_a_cell_holds_what_its_id_says(cells: tuple[Cell, ...]) -> None:
     for cell in cells:
-        assert cell.id == f"{cell.case.name}[{cell.variant.name}]-{cell.target.name}"
+        assert cell.id == f"{cell.case.name}.{cell.variant.name}-{cell.target.name}"
     with pytest.raises(dataclasses.FrozenInstanceError):
         cells[0].id = "x"  # type: ignore[misc]
 
 
-def test_find_returns_the_cell_and_the_nearest_to_a_mistyped_id(cells: tuple[Cell, ...]) -> None:
-    assert find(cells, "mish[qdq]-rtx17").target.name == "rtx17"
+def test_find_returns_the_cell_and_guesses_at_a_mistyped_id(cells: tuple[Cell, ...]) -> None:
+    assert find(cells, "mish.qdq-rtx17").target.name == "rtx17"
     with pytest.raises(HandledError) as caught:
-        find(cells, "mish[qdp]-rtx17")
-    assert str(caught.value) == "there is no cell 'mish[qdp]-rtx17'; did you mean 'mish[qdq]-rtx17'?"
+        find(cells, "mish.qdp-rtx17")
+    assert str(caught.value) == "there is no cell 'mish.qdp-rtx17'; did you mean 'mish.qdq-rtx17'?"
+
+
+@pytest.mark.parametrize("old", ["mish[qdq]-rtx17", "conv_silu[int8-entropy]-rtx17-sm75"])
+def test_an_id_with_brackets_is_answered_with_its_present_form(cells: tuple[Cell, ...], old: str) -> None:
+    """As older versions wrote it, in whole or in part."""
+    new = old.replace("[", ".").replace("]", "")
+    with pytest.raises(HandledError) as caught:
+        find(cells, old)
+    assert str(caught.value) == f"there is no cell {old!r}; did you mean {new!r}?"
+    with pytest.raises(HandledError) as caught:
+        select(cells, f"rtx17 and {old}")
+    assert f"column 11: no id holds brackets: {new!r} is its form now; " in str(caught.value)
+
+
+def test_two_cells_of_one_id_are_refused(tmp_path: Path) -> None:
+    """Variants and targets may hold hyphens, and a cell is looked up by its id."""
+    path = tmp_path / "matrix.yaml"
+    path.write_text(MATRIX.replace("ort131:", "sm75:"), encoding="utf-8")
+    with pytest.raises(
+        HandledError, match=r"^two cells are called mish\.qdq-rtx17-sm75; rename a variant or a t"
+    ):
+        all_cells(load_matrix(path), [case("mish", variant("qdq"), variant("qdq-rtx17"))])
 
 
 @pytest.mark.parametrize(
     ("expression", "ids"),
     [
-        ("mish and rtx17", ["mish[qdq]-rtx17", "mish[qdq]-rtx17-sm75"]),
-        ("MISH and (trt86 or ort)", ["mish[qdq]-trt86", "mish[qdq]-ort131"]),
-        ("mish and not rtx and not trt1 and not l4t", ["mish[qdq]-trt86", "mish[qdq]-ort131"]),
-        ("fp32]-ort or qdq]-l4t85", ["conv_silu[fp32]-ort131", "mish[qdq]-l4t85"]),
-        ("conv_silu[int8-entropy]-rtx17-sm75", ["conv_silu[int8-entropy]-rtx17-sm75"]),
-        ("not (conv_silu or rtx17 or l or trt)", ["mish[qdq]-ort131"]),
-        ("\tort131 and\tmish ", ["mish[qdq]-ort131"]),
+        ("mish and rtx17", ["mish.qdq-rtx17", "mish.qdq-rtx17-sm75"]),
+        ("MISH and (trt86 or ort)", ["mish.qdq-trt86", "mish.qdq-ort131"]),
+        ("mish and not rtx and not trt1 and not l4t", ["mish.qdq-trt86", "mish.qdq-ort131"]),
+        (".fp32-ort or qdq-l4t85", ["conv_silu.fp32-ort131", "mish.qdq-l4t85"]),
+        ("conv_silu.int8-entropy-rtx17-sm75", ["conv_silu.int8-entropy-rtx17-sm75"]),
+        ("not (conv_silu or rtx17 or l or trt)", ["mish.qdq-ort131"]),
+        ("\tort131 and\tmish ", ["mish.qdq-ort131"]),
         ("nothing", []),
     ],
 )
@@ -166,7 +188,7 @@ def random_expression(generator: random.Random, depth: int) -> str:
     kind = generator.choice(["name", "not", "group", "and", "or"]) if depth else "name"
     one = random_expression(generator, depth - 1) if depth else ""
     if kind == "name":
-        return generator.choice(["mish", "conv_silu", "trt86", "rtx17", "sm75", "int8-entropy]-l", "ort"])
+        return generator.choice(["mish", "conv_silu", "trt86", "rtx17", "sm75", ".int8-entropy-l", "ort"])
     if kind in ("and", "or"):
         return f"{one} {kind} {random_expression(generator, depth - 1)}"
     return f"not {one}" if kind == "not" else f"({one})"
@@ -244,7 +266,7 @@ def test_the_reason_names_the_variant_with_the_same_graph(matrix: Matrix) -> Non
         cell_of(matrix, "ort131", variant("int8", CALIBRATED), other_graph, also_weak, variant("fp32"))
     )
     assert reason is not None
-    assert reason.endswith("entropy calibration; a_case[fp32] is the same graph without that")
+    assert reason.endswith("entropy calibration; a_case.fp32 is the same graph without that")
 
 
 def test_a_variant_of_another_graph_is_not_named(matrix: Matrix) -> None:

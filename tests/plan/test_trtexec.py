@@ -44,7 +44,7 @@ def line(matrix: Matrix, target: str, recipe: Recipe, *, quantised: bool = True)
     """Return the words of the line, None where there is none."""
     variant = Variant("v", "V", Graph("g").model, recipe=recipe)
     case = Case("toy", "A toy", "", (Link("https://example.org"),), (variant,))
-    cell = Cell(f"toy[v]-{target}", case, variant, matrix.target(target))
+    cell = Cell(f"toy.v-{target}", case, variant, matrix.target(target))
     found = trtexec_line(cell, "model.onnx", quantised=quantised)
     return None if found is None else shlex.split(found)
 

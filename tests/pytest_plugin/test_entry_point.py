@@ -40,7 +40,7 @@ def test_nothing_is_there(request):
 """
 OWN_TEST = "def test_own(): pass\n"
 CELLS = [
-    f"matrix.yaml::toy[{name}]-{target}"
+    f"matrix.yaml::toy.{name}-{target}"
     for target in ("trt86", "ort131")
     for name in ("relu", "weak", "foreign")
 ]
@@ -91,7 +91,7 @@ def test_what_runs_cells_is_not_loaded_to_collect_them(library: Path, own: Path)
         f"import sys\n\ndef pytest_unconfigure():\n    print('loaded:', {{*{heavy}}} & set(sys.modules))\n"
     )
     done = run(library, own, "--collect-only", "-k", "relu")
-    assert "toy[relu]-ort131" in done.stdout
+    assert "toy.relu-ort131" in done.stdout
     assert "loaded: set()" in done.stdout
 
 
@@ -130,17 +130,17 @@ def test_where_there_are_no_own_cases_those_of_the_package_are_run(library: Path
     (own / "cases" / "toy.py").unlink()
     (own / "cases").rmdir()
     ids = collected(library, own)
-    assert "matrix.yaml::mish[fp32]-ort131" in ids
+    assert "matrix.yaml::mish.fp32-ort131" in ids
     assert not any("toy[" in each for each in ids)
 
 
 def test_a_cell_that_is_not_there_is_one_sentence(library: Path, own: Path) -> None:
     """Beside others that are."""
-    done = run(library, own, CELLS[0], "matrix.yaml::toy[rely]-ort131")
+    done = run(library, own, CELLS[0], "matrix.yaml::toy.rely-ort131")
     assert done.returncode == 4
     (said,) = [line for line in done.stdout.splitlines() + done.stderr.splitlines() if "ERROR" in line]
     assert said == (
-        f"ERROR: no cell 'toy[rely]-ort131' in {own}/cases; did you mean 'toy[relu]-ort131'?; "
+        f"ERROR: no cell 'toy.rely-ort131' in {own}/cases; did you mean 'toy.relu-ort131'?; "
         "--cases=FOLDER names other cases"
     )
     assert "not found" not in done.stdout + done.stderr
@@ -152,7 +152,7 @@ def test_a_line_of_show_finds_the_cell_of_a_matrix_and_cases_elsewhere(
     (own / "matrix.yaml").rename(own / "night.yaml")
     (own / "cases").rename(own / "mine")
     monkeypatch.chdir(own)
-    assert main(["show", "toy[relu]-trt86", "--matrix", "night.yaml", "--cases", "mine"]) == 0
+    assert main(["show", "toy.relu-trt86", "--matrix", "night.yaml", "--cases", "mine"]) == 0
     printed = capsys.readouterr().out.splitlines()
     _, *words = shlex.split(printed[printed.index("  # this cell again") + 1])
-    assert collected(library, own, *words) == ["night.yaml::toy[relu]-trt86"]
+    assert collected(library, own, *words) == ["night.yaml::toy.relu-trt86"]

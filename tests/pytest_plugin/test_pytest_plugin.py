@@ -179,22 +179,22 @@ def test_each_verdict_is_pytests_own_word_for_it(ran: Ran) -> None:
     assert done.returncode == 1, done.stdout + done.stderr
     assert outcomes(done) == {"failed": 2, "passed": 1, "xfailed": 1, "xpassed": 2, "deselected": 18}
     said = short_summary(done)
-    assert "XFAIL matrix.yaml::tiny[known]-ort - fails to parse, as reported in TensorRT issue 1" in said
-    assert "XPASS matrix.yaml::tiny[fixed]-ort - works; measured in May on ort to crash" in said
+    assert "XFAIL matrix.yaml::tiny.known-ort - fails to parse, as reported in TensorRT issue 1" in said
+    assert "XPASS matrix.yaml::tiny.fixed-ort - works; measured in May on ort to crash" in said
     assert (
-        "XPASS matrix.yaml::tiny[not-shown]-ort - works; reported in TensorRT issue 1 to fail to parse, "
+        "XPASS matrix.yaml::tiny.not-shown-ort - works; reported in TensorRT issue 1 to fail to parse, "
         "which was measured nowhere and does not show here" in said
     )
-    assert "FAILED matrix.yaml::tiny[new-failure]-ort" in said
-    assert "FAILED matrix.yaml::tiny[regressed]-ort" in said
+    assert "FAILED matrix.yaml::tiny.new-failure-ort" in said
+    assert "FAILED matrix.yaml::tiny.regressed-ort" in said
     assert "ResourceWarning" not in done.stdout + done.stderr
     assert {name: entry["verdict"] for name, entry in results(project).items() if name.endswith("-ort")} == {
-        "tiny[works]-ort": "expected",
-        "tiny[known]-ort": "known_failure",
-        "tiny[fixed]-ort": "fixed",
-        "tiny[not-shown]-ort": "not_reproduced",
-        "tiny[new-failure]-ort": "new",
-        "tiny[regressed]-ort": "regressed",
+        "tiny.works-ort": "expected",
+        "tiny.known-ort": "known_failure",
+        "tiny.fixed-ort": "fixed",
+        "tiny.not-shown-ort": "not_reproduced",
+        "tiny.new-failure-ort": "new",
+        "tiny.regressed-ort": "regressed",
     }
 
 
@@ -225,15 +225,15 @@ def test_the_junit_file_tells_class_verdict_and_signature(ran: Ran) -> None:
         case.get("name"): {entry.get("name"): entry.get("value") for entry in case.iter("property")}
         for case in ET.parse(project / "junit.xml").iter("testcase")  # noqa: S314  (written a moment ago)
     }
-    assert properties["tiny[works]-ort"] == {"class": "ok", "verdict": "expected", "signature": ""}
-    assert properties["tiny[known]-ort"]["class"] == "parse_failed"
-    assert properties["tiny[regressed]-ort"]["verdict"] == "regressed"
+    assert properties["tiny.works-ort"] == {"class": "ok", "verdict": "expected", "signature": ""}
+    assert properties["tiny.known-ort"]["class"] == "parse_failed"
+    assert properties["tiny.regressed-ort"]["verdict"] == "regressed"
 
 
 def test_a_failure_explains_itself_and_the_line_it_gives_runs_that_cell_alone(ran: Ran) -> None:
     project, done = ran
     parts = re.split(r"^_+ (.*) _+$", done.stdout.partition("short test summary")[0], flags=re.MULTILINE)
-    text = dict(zip(parts[1::2], parts[2::2], strict=True))["tiny[new-failure]-ort"]
+    text = dict(zip(parts[1::2], parts[2::2], strict=True))["cell tiny.new-failure-ort"]
     assert "parse_failed (new): " in text
     assert "NoSuchOperator" in text
     assert "recipe   graph typing" in text
@@ -247,7 +247,7 @@ def test_a_failure_explains_itself_and_the_line_it_gives_runs_that_cell_alone(ra
 
 def test_an_old_failure_of_another_gpu_fails_no_item(project: Path) -> None:
     """An item is this machine's result; what a T4 did stands beside it in the report, regressed as it is there."""
-    only = "tiny[works]-ort"
+    only = "tiny.works-ort"
     assert run(project, f"matrix.yaml::{only}").returncode == 0
     (path,) = (project / "reports/records").iterdir()
     record = json.loads(path.read_text())
@@ -255,7 +255,12 @@ def test_an_old_failure_of_another_gpu_fails_no_item(project: Path) -> None:
     stamps = {**record["stamps"], "environment": t4, "run": "turing", "when": "2099-01-01T00:00:00"}
     old = {**record, "key": "of another machine", "failed_phase": "build", "ran": False, "stamps": stamps}
     (project / "reports/records/turing-main.jsonl").write_text(json.dumps(old) + "\n")
-    on_t4 = {"version": "1.31.1", "driver": "535", "measured": "2026-01-01", "cells": {"tiny[works]": "ok"}}
+    on_t4 = {
+        "version": "1.31.1",
+        "driver": "535",
+        "measured": "2026-01-01",
+        "cells": {"tiny": {"works": "ok"}},
+    }
     target = {"engine": "onnxruntime", "gpus": {"7.5": {"Tesla T4": on_t4}}}
     (project / "cases/measured.yaml").write_text(json.dumps({"schema": 1, "ort": target}))
     done = run(project, f"matrix.yaml::{only}")
@@ -285,7 +290,7 @@ def test_a_cell_that_turns_out_to_need_a_gpu_says_so_too(tmp_path: Path) -> None
     needs.network()
     if look_at_host().gpus:
         pytest.skip("this machine has a GPU")
-    words = ("matrix.yaml::q_plugin_dq[q-native-dq]-rtx14", f"--reports={tmp_path / 'reports'}")
+    words = ("matrix.yaml::q_plugin_dq.q-native-dq-rtx14", f"--reports={tmp_path / 'reports'}")
     done = run(ROOT, *words, "--require", "rtx14")
     assert outcomes(done) == {"xfailed": 1}
     assert "needs a GPU to build, as measured" in short_summary(done)
@@ -294,10 +299,10 @@ def test_a_cell_that_turns_out_to_need_a_gpu_says_so_too(tmp_path: Path) -> None
 def test_trouble_with_the_machine_is_an_error_in_one_sentence_and_no_failure(project: Path) -> None:
     done = run(project, "-k", "broken and works")
     assert outcomes(done) == {"error": 1, "deselected": 23}
-    assert "ERROR matrix.yaml::tiny[works]-broken" in done.stdout
+    assert "ERROR matrix.yaml::tiny.works-broken" in done.stdout
     assert "infrastructure, not the engine: the engine does not load: ModuleNotFoundError" in done.stdout
     assert ".py:" not in done.stdout.partition("= ERRORS =")[2].partition("it last said")[0]
-    assert results(project)["tiny[works]-broken"]["class"] == "infra_error"
+    assert results(project)["tiny.works-broken"]["class"] == "infra_error"
 
 
 @pytest.mark.parametrize(
@@ -342,7 +347,7 @@ def test_collecting_starts_nothing_and_writes_nothing(project: Path) -> None:
     done = run(project, "--collect-only", "-q")
     assert done.returncode == 0
     ids = [line for line in done.stdout.splitlines() if "::" in line]
-    assert ids[0] == "matrix.yaml::tiny[works]-ort"
+    assert ids[0] == "matrix.yaml::tiny.works-ort"
     assert len(ids) == 24
     assert not (project / "reports").exists()
 
@@ -363,8 +368,8 @@ def test_a_model_that_cannot_be_built_is_an_error_in_one_sentence(project: Path)
 def test_x_stops_at_the_first_failure(project: Path) -> None:
     done = run(project, "-k", "ort and not slow", "-x")
     assert outcomes(done)["failed"] == 1
-    assert set(results(project)) >= {"tiny[new-failure]-ort"}
-    assert "tiny[regressed]-ort" not in {outcome.cell for outcome in Store(project / "reports").outcomes()}
+    assert set(results(project)) >= {"tiny.new-failure-ort"}
+    assert "tiny.regressed-ort" not in {outcome.cell for outcome in Store(project / "reports").outcomes()}
 
 
 def test_markers_select_targets_engines_and_cases(project: Path) -> None:
@@ -380,9 +385,10 @@ def test_under_xdist_each_target_has_one_worker_and_one_agent_and_the_report_is_
     lines = re.findall(r"^\[(gw\d)\] \[.{4}\] (\w+) (\S+) $", done.stdout, re.MULTILINE)
     assert len(lines) == 18, done.stdout
     workers = defaultdict(set)
+    variants = ("works", "known", "fixed", "not-shown", "new-failure", "regressed")
+    target_of = {f"tiny.{one}-{target}": target for one in variants for target in ("ort", "ort-slow", "gpu")}
     for worker, _, name in lines:
-        assert re.fullmatch(r"\.\./matrix\.yaml::tiny\[[a-z-]+\]-(ort|ort-slow|gpu)", name)
-        workers[name.rpartition("]-")[2]].add(worker)
+        workers[target_of[name.removeprefix("../matrix.yaml::")]].add(worker)
     assert all(len(mine) == 1 for mine in workers.values())
     assert workers["ort"] != workers["ort-slow"]
     recorded = {outcome.cell: outcome for outcome in Store(project / "reports").outcomes()}
@@ -392,11 +398,11 @@ def test_under_xdist_each_target_has_one_worker_and_one_agent_and_the_report_is_
     counted = [entry["class"] for entry in results(project).values() if entry["target"] != "broken"]
     assert sorted(set(counted)) == ["not_run", "ok", "parse_failed"]
     assert re.search(
-        r"^FAILED \.\./matrix\.yaml::tiny\[regressed\]-ort-slow( |$)", short_summary(done), re.MULTILINE
+        r"^FAILED \.\./matrix\.yaml::tiny\.regressed-ort-slow( |$)", short_summary(done), re.MULTILINE
     )
     assert outcomes(done) == {"failed": 4, "passed": 2, "skipped": 6, "xfailed": 2, "xpassed": 4}
     named = {case.get("name") for case in ET.parse(project / "junit.xml").iter("testcase")}  # noqa: S314
-    assert {f"tiny[works]-{name}" for name in ("ort", "ort-slow", "gpu")} <= named
+    assert {f"tiny.works-{name}" for name in ("ort", "ort-slow", "gpu")} <= named
 
 
 def agents_of(pid: int) -> list[int]:

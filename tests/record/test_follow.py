@@ -17,17 +17,17 @@ def test_each_record_comes_once_when_it_is_whole(tmp_path: Path) -> None:
     follower = Follower(tmp_path)
     assert list(follower.new()) == []
     with Store(tmp_path) as store:
-        first = store.append(outcome("a[v]-t"), "the log")
+        first = store.append(outcome("a.v-t"), "the log")
         assert list(follower.new()) == [(first, "the log")]
         assert list(follower.new()) == []
-        second = store.append(outcome("b[v]-t"))
+        second = store.append(outcome("b.v-t"))
     (file,) = (tmp_path / "records").iterdir()
     whole = file.read_bytes()
     file.write_bytes(whole[:-10])
     assert list(follower.new()) == []
     file.write_bytes(whole)
     with Store(tmp_path) as store:
-        third = store.append(outcome("c[v]-t"))
+        third = store.append(outcome("c.v-t"))
     # A file each, in the order of their names.
     assert list(follower.new()) == [(third, ""), (second, "")]
 

@@ -12,7 +12,7 @@ from harness.record.outcome import Accuracy, Outcome, Stamps
 pytestmark = pytest.mark.unit
 
 MEASURED = Outcome(
-    "c[v]-t",
+    "c.v-t",
     "c",
     "v",
     "t",
@@ -38,7 +38,7 @@ MEASURED = Outcome(
     ),
 )
 FIRST = (
-    '[stamps] {"cell": "c[v]-t", "compute_capability": "7.5", "driver": "535.1", "engine_version": "10.2.0", '
+    '[stamps] {"cell": "c.v-t", "compute_capability": "7.5", "driver": "535.1", "engine_version": "10.2.0", '
     '"gpu": "Tesla T4", "harness_commit": "dd", "image": "engine:10.2", "image_digest": "sha256:cc", '
     '"model_sha256": "aa", "recipe_sha256": "bb", "run": "r1", "via": "onnx", "when": "2026-01-01T00:00:00Z"}'
 )
@@ -52,8 +52,8 @@ def test_a_whole_log_letter_by_letter() -> None:
 
 def test_a_cell_of_which_nothing_is_known_has_stamps_too() -> None:
     """A target that never came up names no GPU; what says nothing is empty, and nothing is left out."""
-    found = json.loads(whole_log(Outcome("c[v]-t", "c", "v", "t", "not_run"), []).removeprefix("[stamps] "))
-    assert found.pop("cell") == "c[v]-t"
+    found = json.loads(whole_log(Outcome("c.v-t", "c", "v", "t", "not_run"), []).removeprefix("[stamps] "))
+    assert found.pop("cell") == "c.v-t"
     assert (len(found), set(found.values())) == (12, {""})
 
 

@@ -20,14 +20,14 @@ FAILED: dict[str, Any] = {"failed_phase": "build"}
 
 def outcome(gpu: dict[str, str] | None = None, day: int = 1, **changes: Any) -> Outcome:
     stamps = Stamps(when=f"2026-01-{day:02}T00:00:00Z", environment=gpu or {}, **changes.pop("stamps", {}))
-    base = Outcome("c[v]-t", "c", "v", "t", "done", end=End("finished"), stamps=stamps)
+    base = Outcome("c.v-t", "c", "v", "t", "done", end=End("finished"), stamps=stamps)
     return dataclasses.replace(base, **changes)
 
 
 def spoken(*outcomes: Outcome, stale: str = "") -> tuple[Outcome, ...]:
     (found,) = speaking(outcomes, lambda each: each.reason == stale != "").values()
     # Whatever the order in which two machines' records are joined.
-    assert speaking(outcomes[::-1], lambda each: each.reason == stale != "") == {"c[v]-t": found}
+    assert speaking(outcomes[::-1], lambda each: each.reason == stale != "") == {"c.v-t": found}
     return found
 
 
@@ -110,10 +110,10 @@ def test_a_later_stale_outcome_of_the_same_gpu_displaces_none() -> None:
 
 def test_nothing_is_stale_unless_it_is_said_so() -> None:
     t4, l4 = outcome(T4, 1, **FAILED), outcome(L4, 2, **RAN)
-    assert speaking([t4, l4]) == {"c[v]-t": (t4, l4)}
-    assert latest([l4, outcome(None, 3)]) == {"c[v]-t": l4}
+    assert speaking([t4, l4]) == {"c.v-t": (t4, l4)}
+    assert latest([l4, outcome(None, 3)]) == {"c.v-t": l4}
 
 
 def test_latest_is_the_last_that_speaks() -> None:
     found = latest([outcome(L4, 2, **RAN), outcome(T4, 1, **FAILED), outcome(None, 3, state="not_run")])
-    assert found == {"c[v]-t": outcome(L4, 2, **RAN)}
+    assert found == {"c.v-t": outcome(L4, 2, **RAN)}

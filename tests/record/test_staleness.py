@@ -56,7 +56,7 @@ def test_what_was_never_stamped_is_current() -> None:
 
 def test_a_record_of_no_cell_of_today_is_nobody_s_to_judge() -> None:
     """As of a target that left matrix.yaml."""
-    outcome = replace(factory.outcome("qdq", "trt102"), cell="gone[v]-t")
+    outcome = replace(factory.outcome("qdq", "trt102"), cell="gone.v-t")
     assert not is_stale(outcome, TODAY)
 
 

@@ -71,12 +71,12 @@ def test_the_logs_of_a_run_are_one_file_and_models_that_work_keep_none(tmp_path:
     assert file.read_text().count("\n==== ") + 1 == 10
     assert "abs" not in file.read_text()
     logs = {each.cell: SuiteStore(store.path).log(each) for each in read(store.path) if each.log_sha256}
-    assert logs["onnx-node[mod]-rtx17"] == "[ERROR] what rtx17 said of mod"
+    assert logs["onnx-node.mod-rtx17"] == "[ERROR] what rtx17 said of mod"
 
 
 def test_a_log_keeps_its_end(tmp_path: Path) -> None:
     """A line of an engine's that looks like another log's first is none."""
-    text = "x" * LONGEST_LOG + "\n==== onnx-node[abs]-rtx17 000000000000 5\nlast words\udcff"
+    text = "x" * LONGEST_LOG + "\n==== onnx-node.abs-rtx17 000000000000 5\nlast words\udcff"
     with SuiteStore(tmp_path, ABOUT) as store:
         one = store.append(outcome("abs", "rtx17", "crash"), text)
         other = store.append(outcome("add", "rtx17", "crash"), "short")
@@ -100,7 +100,7 @@ def test_what_a_killed_writer_leaves_is_read_as_far_as_it_goes(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("damage", "says", "left"),
     [
-        (('"schema": 1', '"schema": 9'), "record schema 9, this harness reads 1", 0),
+        (('"schema": 2', '"schema": 9'), "schema 9, this harness reads 2", 0),
         (('"state": "done"', '"state": done'), "not a record", 1),
         (('"state": "done"', '"state": 7'), "not a record this harness reads", 1),
         (('"of": 0', '"of": 5'), "not a record this harness reads", 1),
@@ -122,13 +122,23 @@ def test_a_damaged_line_is_one_sentence_with_its_place(
     assert capsys.readouterr().err.splitlines() == list(again.faults)
 
 
+def test_records_of_an_older_schema_are_one_sentence(tmp_path: Path) -> None:
+    store = record(tmp_path, {"rtx17": {"abs": "built", "add": "built"}})
+    (file,) = (store.path / "records").iterdir()
+    file.write_text(file.read_text().replace('"schema": 2', '"schema": 1'))
+    again = SuiteStore(store.path)
+    assert tuple(again.kept()) == ()
+    said = "holds records of schema 1, written by an older version, which are passed over; run again"
+    assert again.faults == (f"{file.parent}: {said}",)
+
+
 def test_a_damaged_log_is_not_shown(tmp_path: Path) -> None:
     store = record(tmp_path, {"rtx17": {"mod": "crash"}})
     (file,) = (store.path / "logs").iterdir()
     file.write_text(file.read_text().replace("[ERROR]", "[error]"))
     (found,) = read(store.path)
     with pytest.raises(
-        HandledError, match=r"the log of onnx-node\[mod\]-rtx17 is not the one that was recorded"
+        HandledError, match=r"the log of onnx-node\.mod-rtx17 is not the one that was recorded"
     ):
         SuiteStore(store.path).log(found)
     file.write_bytes(b"==== \xca 9b7c0e76159a 3\nno\n")

@@ -55,4 +55,4 @@ def rows(page: Page) -> list[str]:
 def open_cell(page: Page, name: str = "qdq", on: str = "rtx17") -> None:
     """Click a cell and wait for its evidence, which is unpacked meanwhile."""
     cell(page, name, on).click()
-    page.locator("#panel-title", has_text=f"[{name}]-{on}").wait_for()
+    page.locator("#panel-title", has_text=f".{name}-{on}").wait_for()

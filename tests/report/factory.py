@@ -180,7 +180,7 @@ def activation_layer() -> Layer:
 
 def outcome(variant: str, on: str, **fields: Any) -> Outcome:
     """Return the outcome of a cell of `case()` that built; `fields` override."""
-    found = find(all_cells(matrix(), (case(),)), f"conv_silu[{variant}]-{on}")
+    found = find(all_cells(matrix(), (case(),)), f"conv_silu.{variant}-{on}")
     stamps = Stamps(
         model_sha256=model_sha256(found.variant.model_bytes()),
         recipe_sha256=found.variant.recipe.sha256(),
@@ -229,7 +229,7 @@ def two_gpus() -> tuple[Outcome, Outcome]:
 def moved(found: Outcome, to: Target) -> Outcome:
     """Return an outcome as if it had been another target's, and of its version."""
     stamps = replace(found.stamps, engine_version=to.version)
-    return replace(found, target=to.name, cell=f"{found.case}[{found.variant}]-{to.name}", stamps=stamps)
+    return replace(found, target=to.name, cell=f"{found.case}.{found.variant}-{to.name}", stamps=stamps)
 
 
 def build_failure(variant: str, on: str, **fields: Any) -> Outcome:

@@ -42,7 +42,7 @@ def outcome(
         run=run,
     )
     plain = Outcome(
-        f"onnx-node[{model}]-{target}", "suite_onnx_node", model, target, "done", end=_END, stamps=stamps
+        f"onnx-node.{model}-{target}", "suite_onnx_node", model, target, "done", end=_END, stamps=stamps
     )
     plain = replace(
         plain,

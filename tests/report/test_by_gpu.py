@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.unit
 
-ID = "conv_silu[qdq]-trt102"
+ID = "conv_silu.qdq-trt102"
 T4, L4 = factory.two_gpus()
 ROW = factory.results().cases[0].variants[0]
 
@@ -148,7 +148,7 @@ def test_results_by_gpu_come_back_from_their_json_and_older_files_have_none() ->
     """Under the same schema number."""
     results = assemble(factory.matrix(), (factory.case(),), {ID: (T4, L4)})
     data = json.loads(results_json(results))
-    assert data["schema"] == 1
+    assert data["schema"] == 2
     assert Results.from_json(data) == results
     for cell in data["cells"]:
         cell.pop("by_gpu", None)

@@ -102,19 +102,19 @@ def test_page_and_summary_tell_a_change_once() -> None:
     assert "result, better" in section
     assert "class, better" not in page
     for name in names:
-        link = f'href="#conv_silu%5B{name}%5D-rtx17" data-vs="rtx16">conv_silu[{name}]</a>'
+        link = f'href="#conv_silu.{name}-rtx17" data-vs="rtx16">conv_silu.{name}</a>'
         assert f"{link} INT8 1/1" in section
     text = summary(results)
     assert (
         "## Changed between versions (3)\n\n- **RTX 1.6 to 1.7: 3 variants**, result, better: fails to"
         in text
     )
-    assert "  - INT8 1/1: `conv_silu[qdq]`, `conv_silu[qdq-between]`, `conv_silu[fp32]`\n" in text
+    assert "  - INT8 1/1: `conv_silu.qdq`, `conv_silu.qdq-between`, `conv_silu.fp32`\n" in text
 
 
 def test_summary_counts_what_it_does_not_name() -> None:
     """A job page that is read every morning is short."""
     changes = tuple(change(f"v{at}") for at in range(47))
     text = summary(replace(factory.results(), changes=changes))
-    (line,) = (line for line in text.splitlines() if "`conv_silu[v0]`" in line)
-    assert line.endswith("`conv_silu[v11]` and 35 more")
+    (line,) = (line for line in text.splitlines() if "`conv_silu.v0`" in line)
+    assert line.endswith("`conv_silu.v11` and 35 more")

@@ -122,8 +122,24 @@ def test_the_signatures_that_a_text_names_are_related() -> None:
 
 def test_a_proof_is_told_with_what_came_of_it_and_one_that_is_not_here_is_left_out() -> None:
     """The cases of the factory have one of the catalogue's proofs."""
-    assert [proof.id for proof in entry("no-implementation-silu").proofs] == ["conv_silu[qdq]"]
+    assert [proof.id for proof in entry("no-implementation-silu").proofs] == ["conv_silu.qdq"]
     assert entry("no-implementation-silu").proofs[0].known
+
+
+def test_a_proof_that_rests_on_a_report_of_another_version_is_not_said_to_be_untried() -> None:
+    """The min-max calibrator was tried by who does not say on which version; a guess without a source by nobody."""
+    case = factory.case()
+    made = {}
+    for link in (factory.ISSUE, None):
+        guess = Expectation.guessed(Class.OK, ">=8.5,<9", "builds for a user", link=link, level="builds")
+        remedy = replace(case.variants[0], name="int8-minmax", expectations=(guess,))
+        results = assemble(factory.matrix(), (replace(case, variants=(*case.variants, remedy)),), {})
+        entries = {each.id: each for each in error_entries(results)}
+        (proof,) = (each for each in entries["no-implementation-silu"].proofs if "minmax" in each.id)
+        made[link] = (proof.id, proof.known, proof.guess)
+    told = "guessed from TensorRT issue 3640: builds for a user"
+    assert made[factory.ISSUE] == ("conv_silu.int8-minmax", (), told)
+    assert made[None] == ("conv_silu.int8-minmax", (), "")
 
 
 def test_a_quoted_text_has_the_address_where_it_stands() -> None:

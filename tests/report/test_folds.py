@@ -91,7 +91,7 @@ def swept(many: int = 4) -> Results:
             outcome = replace(
                 like,
                 variant=each.name,
-                cell=f"conv_silu[{each.name}]-{on}",
+                cell=f"conv_silu.{each.name}-{on}",
                 stamps=replace(like.stamps, model_sha256=model_sha256(each.model_bytes())),
             )
             outcomes[outcome.cell] = outcome
@@ -163,7 +163,7 @@ def test_what_asks_for_single_rows_unfolds_them(folded: Opened) -> None:
     page.pdf()
     assert page.title() == "8"
     assert rows(page) == PLAIN
-    page.evaluate("location.hash = '#conv_silu%5Bqdq-c2%5D-rtx16'")
+    page.evaluate("location.hash = '#conv_silu.qdq-c2-rtx16'")
     page.locator("#panel-title", has_text="qdq-c2").wait_for()
     assert rows(page) == ["qdq", *SWEEP, *PLAIN[1:]]
     assert page.locator("#grid a.open").is_visible()

@@ -45,18 +45,18 @@ V = row("v", FAILS)
     ("rows", "said"),
     [
         ([V], NONE_KNOWN),
-        ([V, remedy("a", WORKS)], "c[a] works, measured"),
+        ([V, remedy("a", WORKS)], "c.a works, measured"),
         (
             [V, remedy("a", WORKS), remedy("b", WORKS), remedy("d", WORKS)],
-            "c[a] works, measured; c[b] works, measured",
+            "c.a works, measured; c.b works, measured",
         ),
-        ([V, remedy("a", CLAIMED), remedy("b", WORKS)], "c[b] works, measured"),
-        ([V, remedy("a", CLAIMED), remedy("b", FAILS)], "c[a] works, reported by users"),
-        ([V, remedy("a", side(Class.BUILT, chip="INT8 1/1"))], "c[a] builds (INT8 1/1), measured"),
+        ([V, remedy("a", CLAIMED), remedy("b", WORKS)], "c.b works, measured"),
+        ([V, remedy("a", CLAIMED), remedy("b", FAILS)], "c.a works, reported by users"),
+        ([V, remedy("a", side(Class.BUILT, chip="INT8 1/1"))], "c.a builds (INT8 1/1), measured"),
         ([V, remedy("a", FAILS), remedy("b", FAILS)], "none of 2 known here works on new"),
         (
             [V, remedy("a", FAILS), remedy("b", UNKNOWN)],
-            "a workaround is known that nobody has tried on new: c[b]",
+            "a workaround is known that nobody has tried on new: c.b",
         ),
         ([V, remedy("a", CLAIMED_TO_FAIL)], "none of 1 known here is known to work on new"),
         # What only controls it, and what is a remedy for something else, is none.
@@ -77,17 +77,17 @@ def test_workarounds_that_hold_are_named(rows: list[Entry], said: str) -> None:
     ("rows", "said"),
     [
         # A twin is helped by what helps the variant that it is read against, and by that of that one.
-        ([row("t", FAILS, "v"), V, remedy("a", WORKS)], "c[a] works, measured"),
-        ([row("u", FAILS, "t"), row("t", FAILS, "v"), V, remedy("a", WORKS)], "c[a] works, measured"),
-        ([row("u", FAILS, "t"), row("t", FAILS, "v"), V, remedy("a", WORKS, "t")], "c[a] works, measured"),
+        ([row("t", FAILS, "v"), V, remedy("a", WORKS)], "c.a works, measured"),
+        ([row("u", FAILS, "t"), row("t", FAILS, "v"), V, remedy("a", WORKS)], "c.a works, measured"),
+        ([row("u", FAILS, "t"), row("t", FAILS, "v"), V, remedy("a", WORKS, "t")], "c.a works, measured"),
         # A control of a workaround is helped by the workaround.
-        ([row("t", FAILS, "a"), V, remedy("a", WORKS)], "c[a] works, measured"),
-        ([row("t", FAILS, "a"), remedy("a", WORKS, None)], "c[a] works, measured"),
+        ([row("t", FAILS, "a"), V, remedy("a", WORKS)], "c.a works, measured"),
+        ([row("t", FAILS, "a"), remedy("a", WORKS, None)], "c.a works, measured"),
         # A workaround that fails is no help to itself, but the others of its variant are.
         ([remedy("a", FAILS), V], NONE_KNOWN),
-        ([remedy("a", FAILS), V, remedy("b", WORKS)], "c[b] works, measured"),
+        ([remedy("a", FAILS), V, remedy("b", WORKS)], "c.b works, measured"),
         # Two that are read against each other, and one against something that is not there.
-        ([row("t", FAILS, "v"), row("v", FAILS, "t"), remedy("a", WORKS)], "c[a] works, measured"),
+        ([row("t", FAILS, "v"), row("v", FAILS, "t"), remedy("a", WORKS)], "c.a works, measured"),
         ([row("t", FAILS, "gone"), remedy("a", WORKS, "gone")], NONE_KNOWN),
     ],
 )
@@ -99,9 +99,9 @@ def test_what_proves_the_advice_is_named_after_the_workarounds() -> None:
     """Also of another case; each once, and never the variant itself or one that is not there."""
     proven = side(Class.CRASHED, proofs=("c.v", "d.p", "c.a", "d.gone"))
     other = row("p", WORKS, case="d")
-    assert Meanwhile([row("v", proven), other], "new").of(0) == f"d[p] works, measured{BECAUSE}"
+    assert Meanwhile([row("v", proven), other], "new").of(0) == f"d.p works, measured{BECAUSE}"
     assert Meanwhile([row("v", proven), other, remedy("a", WORKS)], "new").of(0) == (
-        f"c[a] works, measured; d[p] works, measured{BECAUSE}"
+        f"c.a works, measured; d.p works, measured{BECAUSE}"
     )
     failing = [row("v", proven), row("p", FAILS, case="d"), remedy("a", FAILS)]
     assert Meanwhile(failing, "new").of(0) == "none of 2 known here works on new"
@@ -110,8 +110,8 @@ def test_what_proves_the_advice_is_named_after_the_workarounds() -> None:
 @pytest.mark.parametrize(
     ("cls", "said"),
     [
-        (Class.CRASHED, "c[a] works, measured"),
-        (Class.PRECISION_LOST, "c[a] works, measured"),
+        (Class.CRASHED, "c.a works, measured"),
+        (Class.PRECISION_LOST, "c.a works, measured"),
         (Class.OK, ""),
         (Class.BUILT, ""),
         (Class.NOT_RUN, ""),

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.unit
 OK, BUILT, LOST, FAILED = Class.OK, Class.BUILT, Class.PRECISION_LOST, Class.BUILD_FAILED
 WRONG, CRASHED = Class.INACCURATE, Class.CRASHED
 UNKNOWN = side(None, why="not run")
-HELP = "c[remedy] works, measured"
+HELP = "c.remedy works, measured"
 REMEDY = replace(variant("remedy"), role=Role.WORKAROUND, counterpart="v")
 
 

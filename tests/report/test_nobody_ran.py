@@ -128,11 +128,25 @@ BROKEN = (variant(), side(Class.CRASHED))
 @pytest.mark.parametrize(
     ("known", "told"),
     [
-        (side(None, why="not run"), "a workaround is known that nobody has tried on new: c[a]"),
-        (said(FAILS), "none of 1 known here is known to work on new"),
-        (side(None, why="does not apply"), "none of 1 known here is known to work on new"),
-        (said(WORKS), "c[a] works, reported by users in TensorRT issue 3640"),
-        (side(Class.BUILT, gpu=("8.9", "NVIDIA L4")), "c[a] builds, measured on NVIDIA L4"),
+        (
+            said(GUESS),
+            "a workaround is known that nobody has tried on new: c.a",
+            "c.a (untried; guessed: works)",
+        ),
+        (
+            side(None, why="not run"),
+            "a workaround is known that nobody has tried on new: c.a",
+            "c.a (untried)",
+        ),
+        (
+            said(Expectation.guessed(Class.OK, "", "builds for a user; version by the date", link=ISSUE)),
+            "a workaround is known, and what is reported of it does not name new: c.a (TensorRT issue 3640)",
+            "c.a works, guessed from TensorRT issue 3640",
+        ),
+        (said(GLOOM), "none of 1 known here is known to work on new", None),
+        (side(None, why="does not apply"), "none of 1 known here is known to work on new", None),
+        (said(WORKS), "c.a works, reported by users in TensorRT issue 3640", None),
+        (side(Class.BUILT, gpu=("8.9", "NVIDIA L4")), "c.a builds, measured on NVIDIA L4", None),
     ],
 )
 def test_a_workaround_says_who_tried_it(known: Side, told: str) -> None:
@@ -144,24 +158,24 @@ def test_what_gives_the_precision_up_is_no_help_where_that_was_lost() -> None:
     gives_up, keeps = (
         remedy(name, side(), conv=want) for name, want in (("a", Precision.FP32), ("b", Precision.INT8))
     )
-    assert Meanwhile([wanting, gives_up, keeps], "new").of(0) == "c[b] builds, measured"
+    assert Meanwhile([wanting, gives_up, keeps], "new").of(0) == "c.b builds, measured"
     assert Meanwhile([wanting, gives_up], "new").of(0) == "no workaround of it is known here"
     # Where it fails to build, an engine without INT8 there is an engine.
     fails = (wanting[0], side(Class.BUILD_FAILED))
-    assert Meanwhile([fails, gives_up], "new").of(0) == "c[a] builds, measured"
+    assert Meanwhile([fails, gives_up], "new").of(0) == "c.a builds, measured"
 
 
 def test_a_call_that_is_gone_leads_to_the_twin_that_does_not_need_it() -> None:
     twin = remedy("qdq", said(BUILDS), Role.TWIN)
     gone = (variant(), side(Class.API_REMOVED))
-    assert Meanwhile([gone, twin], "new").of(0) == "c[qdq] builds, reported by users in TensorRT issue 3640"
+    assert Meanwhile([gone, twin], "new").of(0) == "c.qdq builds, reported by users in TensorRT issue 3640"
     assert Meanwhile([BROKEN, twin], "new").of(0) == "no workaround of it is known here"
 
 
 def test_a_variant_of_another_case_says_why_it_is_named() -> None:
     proven = (variant(), side(Class.CRASHED, proofs=("d.p",)))
     other = remedy("p", side(Class.OK), case="d")
-    told = "d[p] works, measured; named because it puts the advice to the test"
+    told = "d.p works, measured; named because it puts the advice to the test"
     assert Meanwhile([proven, other], "new").of(0) == told
 
 
@@ -190,7 +204,7 @@ def test_results_say_with_each_cell_what_is_claimed_of_it() -> None:
     made = assemble(factory.matrix(), (factory.case(),), {})
     data = json.loads(results_json(made))
     found = {one["id"]: one.get("claimed") for one in data["cells"]}
-    assert found["conv_silu[qdq]-trt86"] == [
+    assert found["conv_silu.qdq-trt86"] == [
         {
             "class": "build_failed",
             "level": None,
@@ -204,7 +218,8 @@ def test_results_say_with_each_cell_what_is_claimed_of_it() -> None:
             "compute_capability": None,
         }
     ]
-    assert found["conv_silu[fp32]-trt86"] is None
+    assert [each["grade"] for each in found["conv_silu.qdq-trt102"]] == ["guessed"]
+    assert found["conv_silu.fp32-trt86"] is None
     # An older harness wrote none of it, and a reader has the claims among the variants.
     for one in data["cells"]:
         one.pop("claimed", None)
@@ -214,5 +229,5 @@ def test_results_say_with_each_cell_what_is_claimed_of_it() -> None:
 
 def test_the_table_has_the_claim_that_is_judged_first() -> None:
     made = assemble(factory.matrix(), (factory.case(),), {})
-    (line,) = (line for line in table(made).split("\r\n") if line.startswith("conv_silu[qdq]-trt86,"))
+    (line,) = (line for line in table(made).split("\r\n") if line.startswith("conv_silu.qdq-trt86,"))
     assert f",build_failed,reported,,,{factory.ISSUE.url}," in line

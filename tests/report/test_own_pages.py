@@ -73,8 +73,8 @@ def test_error_and_case_lead_to_each_other() -> None:
 def test_a_case_tells_what_is_measured_or_reported_and_by_whom() -> None:
     """Nobody says anything of `qdq` on trt102, and so does the page."""
     page = own_pages(factory.results())[CASE]
-    assert "%5Bqdq%5D-trt102" not in page
-    assert 'href="../index.html#conv_silu%5Bqdq%5D-trt86"' in page
+    assert ".qdq-trt102" not in page
+    assert 'href="../index.html#conv_silu.qdq-trt86"' in page
     assert factory.ISSUE.url in page
 
 

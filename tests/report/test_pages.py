@@ -190,10 +190,10 @@ def test_every_cell_is_in_the_table_with_its_state_in_words() -> None:
     titles = [a["title"] for tag, a in Page(render(results)).elements if tag == "td" and "title" in a]
     assert len(titles) == len(results.cells)
     by_id = dict(zip((cell.id for cell in results.cells), titles, strict=True))
-    assert by_id["conv_silu[qdq]-trt86"] == ("Not run for this report. Reported by users: fails to build")
-    assert (by_id["conv_silu[qdq]-rtx17"] or "").startswith("Regressed: build failed. ")
-    assert by_id["conv_silu[qdq]-rtx15"] == "As expected: built. INT8 1/1"
-    assert "median 43 µs" in (by_id["conv_silu[fp32]-ort131"] or "")
+    assert by_id["conv_silu.qdq-trt86"] == ("Not run for this report. Reported by users: fails to build")
+    assert (by_id["conv_silu.qdq-rtx17"] or "").startswith("Regressed: build failed. ")
+    assert by_id["conv_silu.qdq-rtx15"] == "As expected: built. INT8 1/1"
+    assert "median 43 µs" in (by_id["conv_silu.fp32-ort131"] or "")
 
 
 def test_claimed_cells_look_unlike_measured_ones() -> None:
@@ -218,7 +218,7 @@ def test_page_shows_ranges_and_which_version_changed_it() -> None:
     )
     assert "RTX 1.4 to 1.5: 1 variant, <span" in text
     assert "result, better</span>: fails to build before, builds after</summary>" in text
-    assert 'data-vs="rtx14">conv_silu[qdq]</a> INT8 1/1</li>' in text
+    assert 'data-vs="rtx14">conv_silu.qdq</a> INT8 1/1</li>' in text
 
 
 def test_clusters_hold_each_measured_failure_once() -> None:
@@ -267,7 +267,7 @@ def test_summary_leads_with_the_regression_and_its_counts_add_up() -> None:
     assert "**Regressed: 1.**" in text.splitlines()[2]
     numbers = [int(found) for found in re.findall(r"^\| [A-Z][^|*]* \| (\d+) \|$", text, re.MULTILINE)]
     assert sum(numbers) == 32
-    assert "`conv_silu[qdq]-rtx17`" in text.partition("## Regressed (1)")[2].partition("##")[0]
+    assert "`conv_silu.qdq-rtx17`" in text.partition("## Regressed (1)")[2].partition("##")[0]
 
 
 def test_summary_says_so_when_nothing_is_wrong() -> None:

@@ -60,7 +60,7 @@ def test_two_reports_are_judged_as_two_targets_are() -> None:
     assert row.text == "builds (INT8 1/1) → fails to build"
     assert row.cause.startswith("No implementation for ")
     assert row.instead == (
-        "a workaround is known that nobody has tried on rtx17 in new: conv_silu[qdq-between]"
+        "a workaround is known that nobody has tried on rtx17 in new: conv_silu.qdq-between"
     )
     assert found.headline == "Going to rtx17 in new breaks 1 of 1 variants known on both."
     assert found.basis == "Built, not run, on rtx17 in old: numbers and latency were not measured."

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 
-CELL = "conv_silu[qdq]-rtx17"
+CELL = "conv_silu.qdq-rtx17"
 
 
 def nodes(opened: Opened, figure: int = 0) -> list[str]:
@@ -113,7 +113,7 @@ def test_panel_links_to_the_whole_log_beside_the_page(browser: Browser, tmp_path
         for outcome in factory.outcomes().values():
             store.append(outcome, "the log")
     build_report(factory.matrix(), (factory.case(),), store, tmp_path)
-    made = Opened(browser, tmp_path / "index.html", "#conv_silu%5Bqdq%5D-rtx17")
+    made = Opened(browser, tmp_path / "index.html", "#conv_silu.qdq-rtx17")
     made.page.locator("#panel").wait_for(state="visible")
     address = made.page.get_by_role("link", name=".txt.gz").get_attribute("href")
     assert address is not None
@@ -139,18 +139,18 @@ def test_panel_gives_the_model_and_the_lines_to_paste(browser: Browser, tmp_path
             store.append(outcome)
     commands = dict.fromkeys(("trt86", "rtx17"), ("docker build -t engine docker", "docker run engine"))
     build_report(factory.matrix(), (factory.case(),), store, tmp_path, commands)
-    made = Opened(browser, tmp_path / "index.html", "#conv_silu%5Bqdq%5D-trt86")
+    made = Opened(browser, tmp_path / "index.html", "#conv_silu.qdq-trt86")
     made.page.locator("#panel").wait_for(state="visible")
     lines = made.page.locator("#panel .cmd pre").all_text_contents()
     (run,) = [line for line in lines if line.startswith("docker run --rm --gpus all ")]
     assert " registry.example/engine:1 trtexec --onnx=conv_silu-qdq.onnx " in run
     assert lines[1:3] == [
-        "pytest 'matrix.yaml::conv_silu[qdq]-trt86'",
-        "trt-compat show 'conv_silu[qdq]-trt86'",
+        "pytest matrix.yaml::conv_silu.qdq-trt86",
+        "trt-compat show conv_silu.qdq-trt86",
     ]
     # One block to paste, which runs the cell in the image that it makes.
     save, build, start = lines[3].splitlines()
-    assert save == "trt-compat show 'conv_silu[qdq]-trt86' --save conv_silu-qdq.onnx"
+    assert save == "trt-compat show conv_silu.qdq-trt86 --save conv_silu-qdq.onnx"
     assert build == "docker build -t engine docker"
     assert start.startswith("docker run engine trtexec --onnx=conv_silu-qdq.onnx ")
     assert "not tried here" in panel(made.page)
@@ -171,7 +171,7 @@ def test_the_page_alone_holds_the_model_and_the_file(browser: Browser, tmp_path:
     alone = tmp_path / "elsewhere" / "page.html"
     alone.parent.mkdir()
     (tmp_path / "index.html").rename(alone)
-    made = Opened(browser, alone, "#conv_silu%5Bqdq%5D-rtx17")
+    made = Opened(browser, alone, "#conv_silu.qdq-rtx17")
     made.page.locator("#panel").wait_for(state="visible")
     cell = next(cell for cell in all_cells(factory.matrix(), (factory.case(),)) if cell.id == CELL)
     data = cell.variant.model_bytes()
@@ -194,7 +194,7 @@ def test_a_large_model_is_beside_the_page(
     monkeypatch.setattr(held, "LONGEST_MODEL", 10)
     models = {"models/conv_silu-qdq.onnx": b"n" * 11, "models/conv_silu-fp32.onnx": b"n" * 10}
     write_report(factory.results(), tmp_path, models)
-    made = Opened(browser, tmp_path / "index.html", "#conv_silu%5Bqdq%5D-rtx17")
+    made = Opened(browser, tmp_path / "index.html", "#conv_silu.qdq-rtx17")
     made.page.locator("#panel").wait_for(state="visible")
     assert (
         made.page.get_by_role("link", name="conv_silu-qdq.onnx").get_attribute("href")
@@ -225,11 +225,11 @@ def test_the_workaround_of_a_failing_cell_is_a_link_to_its_cell(browser: Browser
     found = (factory.build_failure("qdq", "rtx16"), factory.outcome("qdq-between", "rtx16"))
     outcomes = {entry.cell: entry for entry in found}
     write_report(assemble(factory.matrix(), (factory.case(),), outcomes), tmp_path)
-    made = Opened(browser, tmp_path / "index.html", "#conv_silu%5Bqdq%5D-rtx16")
+    made = Opened(browser, tmp_path / "index.html", "#conv_silu.qdq-rtx16")
     line = made.page.locator("#panel p", has_text="Meanwhile.")
-    assert line.inner_text() == "Meanwhile. conv_silu[qdq-between] builds (INT8 1/1), measured."
+    assert line.inner_text() == "Meanwhile. conv_silu.qdq-between builds (INT8 1/1), measured."
     line.get_by_role("link").click()
-    made.page.locator("#panel-title", has_text="conv_silu[qdq-between]-rtx16").wait_for()
+    made.page.locator("#panel-title", has_text="conv_silu.qdq-between-rtx16").wait_for()
     assert "Meanwhile." not in panel(made.page)
     made.context.close()
 
@@ -247,7 +247,7 @@ def test_copy_buttons_copy_what_stands_beside_them(browser: Browser, folder: Pat
     made = Opened(
         browser,
         folder / "index.html",
-        "#conv_silu%5Bqdq%5D-rtx17",
+        "#conv_silu.qdq-rtx17",
         permissions=["clipboard-read", "clipboard-write"],
     )
     page = made.page
@@ -255,11 +255,11 @@ def test_copy_buttons_copy_what_stands_beside_them(browser: Browser, folder: Pat
     page.locator("#panel .panel-head").get_by_role("button", name="Copy link").click()
     page.locator("#panel .panel-head").get_by_role("button", name="Copied").wait_for()
     # Of a local file what stands behind the address: the rest is nobody else's.
-    assert page.evaluate("navigator.clipboard.readText()") == "#conv_silu%5Bqdq%5D-rtx17"
+    assert page.evaluate("navigator.clipboard.readText()") == "#conv_silu.qdq-rtx17"
     line = page.locator("#panel .cmd", has_text="pytest")
     line.get_by_role("button").click()
     line.get_by_role("button", name="Copied").wait_for()
-    assert page.evaluate("navigator.clipboard.readText()") == f"pytest 'matrix.yaml::{CELL}'"
+    assert page.evaluate("navigator.clipboard.readText()") == f"pytest matrix.yaml::{CELL}"
     made.context.close()
 
 
@@ -295,9 +295,9 @@ def test_no_precision_is_demanded_of_the_baseline(opened: Opened) -> None:
 
 def test_an_address_of_another_report_says_what_is_not_here(browser: Browser, folder: Path) -> None:
     """The rest of it is followed; nothing is passed over in silence."""
-    made = Opened(browser, folder / "index.html", "#a=rtx99&b=rtx17&cell=conv_silu%5Bgone%5D-rtx17")
+    made = Opened(browser, folder / "index.html", "#a=rtx99&b=rtx17&cell=conv_silu.gone-rtx17")
     said = made.page.locator("#stranger").inner_text()
-    assert said == "The address names what is not in this report: target rtx99, cell conv_silu[gone]-rtx17."
+    assert said == "The address names what is not in this report: target rtx99, cell conv_silu.gone-rtx17."
     made.page.locator("#pick-a").select_option("rtx14")
     assert "rtx99" not in made.page.locator("#stranger").inner_text()
     assert made.complaints == []
@@ -330,7 +330,7 @@ def test_layer_times_of_two_stacks_stand_beside_each_other_only(
     other = replace(other, stamps=replace(other.stamps, environment={**other.stamps.environment, "cpu": cpu}))
     outcomes = {entry.cell: entry for entry in (factory.ran("fp32", "rtx15"), other)}
     write_report(assemble(factory.matrix(), (factory.case(),), outcomes), tmp_path)
-    made = Opened(browser, tmp_path / "index.html", "#cell=conv_silu%5Bfp32%5D-rtx15&vs=rtx16")
+    made = Opened(browser, tmp_path / "index.html", "#cell=conv_silu.fp32-rtx15&vs=rtx16")
     table = made.page.get_by_role("region", name="Layers side by side")
     table.wait_for()
     same = cpu == "x86-64"

@@ -43,22 +43,22 @@ def seeded(
     tonight: Outcome | None = None,
 ) -> Results:
     """Return the results of `factory.outcomes()` with a past: one run a night, the last of them theirs."""
-    prepared = {
-        key: subject_of(outcome.stamps.model_sha256, outcome.stamps.recipe_sha256)
-        for key, outcome in factory.outcomes().items()
-    }
+    prepared = factory.outcomes()
     count = len(next(iter(nights.values())))
     records = []
     for number in range(count):
-        cells = {
-            key: Entry(found[number][0], prepared[key], 0, None, *_figures(found[number][1]))
-            for key, found in nights.items()
-        }
+        cells = {key: _entry(prepared[key], *found[number]) for key, found in nights.items()}
         stack = stacks[number] if stacks else STACK
         run = last if number == count - 1 else f"night{number}"
         records.append(RunRecord(run, day(number), (stack,), cells))
     outcomes = factory.outcomes() | ({tonight.cell: tonight} if tonight else {})
     return assemble(factory.matrix(), (factory.case(),), outcomes, records)
+
+
+def _entry(outcome: Outcome, cls: Class, samples: tuple[float, ...]) -> Entry:
+    subject = subject_of(outcome.stamps.model_sha256, outcome.stamps.recipe_sha256)
+    where = (outcome.case, outcome.variant, outcome.target)
+    return Entry(*where, cls, subject, 0, None, *_figures(samples))
 
 
 def _figures(samples: tuple[float, ...]) -> tuple[float | None, tuple[float, ...]]:
@@ -77,19 +77,19 @@ def cell(results: Results, variant: str = "qdq", on: str = "rtx15") -> CellView:
     return results.cell("conv_silu", variant, on)
 
 
-CELL = "conv_silu[qdq]-rtx15"
-TIMED = "conv_silu[qdq]-ort131"
+CELL = "conv_silu.qdq-rtx15"
+TIMED = "conv_silu.qdq-ort131"
 
 
 def test_a_new_failure_says_since_when_and_what_was_before() -> None:
     """The date is the first question."""
-    results = seeded({"conv_silu[qdq]-rtx14": classes(BUILT, BUILT, BUILD, BUILD, BUILD)})
+    results = seeded({"conv_silu.qdq-rtx14": classes(BUILT, BUILT, BUILD, BUILD, BUILD)})
     found = cell(results, on="rtx14")
     assert past.history_words(found) == ("new_failure",)
     assert past.sentences(found) == ("Build failed since 2026-01-03 03:00 UTC; worked until then (built).",)
     (entry,) = past.news(results)
     assert (entry.when, entry.kind, [one.id for one, _ in entry.cells]) == (
-        day(2), "new_failure", ["conv_silu[qdq]-rtx14"],
+        day(2), "new_failure", ["conv_silu.qdq-rtx14"],
     )  # fmt: skip
 
 
@@ -215,8 +215,8 @@ def test_cells_that_changed_alike_stand_together_the_latest_run_first() -> None:
     results = seeded(
         {
             CELL: classes(BUILD, BUILD, BUILT, BUILT, BUILT),
-            "conv_silu[qdq]-rtx16": classes(BUILD, BUILD, BUILT, BUILT, BUILT),
-            "conv_silu[qdq-between]-rtx16": classes(BUILD, BUILT, BUILT, BUILT, BUILT),
+            "conv_silu.qdq-rtx16": classes(BUILD, BUILD, BUILT, BUILT, BUILT),
+            "conv_silu.qdq-between-rtx16": classes(BUILD, BUILT, BUILT, BUILT, BUILT),
         }
     )
     found = past.news(results)
@@ -240,11 +240,11 @@ def test_evidence_has_the_strip_the_medians_and_the_runs_that_changed() -> None:
 
 def test_clusters_say_when_they_were_first_seen() -> None:
     """A cause that is years old is another matter than last night's."""
-    results = seeded({"conv_silu[qdq]-rtx14": classes(BUILT, BUILD, BUILD, BUILD)})
+    results = seeded({"conv_silu.qdq-rtx14": classes(BUILT, BUILD, BUILD, BUILD)})
     seen = {cluster.first_seen for cluster in clusters(results) if cell(results, on="rtx14") in cluster.cells}
     assert seen == {day(1)}
     assert not any(cluster.ever for cluster in clusters(results) if cluster.first_seen)
-    always = seeded({"conv_silu[qdq]-rtx14": classes(BUILD, BUILD)})
+    always = seeded({"conv_silu.qdq-rtx14": classes(BUILD, BUILD)})
     assert all(cluster.ever for cluster in clusters(always) if cluster.first_seen)
     assert {cluster.first_seen for cluster in clusters(factory.results())} == {""}
 
@@ -253,11 +253,11 @@ def test_summary_tells_what_the_last_night_changed() -> None:
     """The job page is read every morning; older changes are on the page."""
     changed = {
         CELL: classes(BUILD, BUILD, BUILD, BUILT),
-        "conv_silu[qdq]-rtx16": classes(BUILT, BUILT, BUILT, BUILT),
+        "conv_silu.qdq-rtx16": classes(BUILT, BUILT, BUILT, BUILT),
     }
     text = summary(seeded(changed, [STACK] * 3 + [OTHER]))
     assert "## Changed in the last 24 hours of runs (1)" in text
-    assert "`conv_silu[qdq]-rtx15`: stopped failing" in text
+    assert "`conv_silu.qdq-rtx15`: stopped failing" in text
     older = seeded({CELL: classes(BUILD, BUILT, BUILT, BUILT, BUILT)})
     assert "Changed in the last" not in summary(older)
 

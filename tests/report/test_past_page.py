@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 
-FLAKY = "conv_silu[qdq]-rtx16"
-FIXED = "conv_silu[qdq-between]-rtx16"
+FLAKY = "conv_silu.qdq-rtx16"
+FIXED = "conv_silu.qdq-between-rtx16"
 
 
 @pytest.fixture(scope="module")

@@ -64,7 +64,7 @@ def test_what_the_compared_columns_say_is_told_where_the_reader_chose_them(
     made.page.locator("#pick-a").select_option("rtx14")
     settled(made.page)
     chosen = made.page.locator("#paste-said .chosen").first.inner_text()
-    assert chosen.startswith("On TensorRT for RTX 1.4.0.76, which you compare. conv_silu[qdq]")
+    assert chosen.startswith("On TensorRT for RTX 1.4.0.76, which you compare. conv_silu.qdq")
     made.context.close()
 
 
@@ -234,7 +234,7 @@ def test_a_link_opens_an_entry(browser: Browser, folder: Path) -> None:
     entry = page.locator('[id="error=missing-scale"]')
     assert entry.evaluate("(one) => one.open")
     assert "Harmless where" in entry.inner_text()
-    page.evaluate("location.hash = '#conv_silu[qdq]-rtx17'")
+    page.evaluate("location.hash = '#conv_silu.qdq-rtx17'")
     page.locator("#panel a[href='#error=no-implementation-qdq']").first.click()
     assert page.locator('[id="error=no-implementation-qdq"]').evaluate("(one) => one.open")
     assert page.url.endswith("#error=no-implementation-qdq")

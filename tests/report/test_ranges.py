@@ -102,7 +102,7 @@ def test_a_side_series_is_told_only_where_it_differs() -> None:
     """The other GPU generations of one version are news only when they are."""
     side = factory.target("rtx17-sm75", "1.7.1.116", compute_capability="7.5")
     main = factory.outcome("qdq", "rtx17")
-    same = replace(main, target="rtx17-sm75", cell="conv_silu[qdq]-rtx17-sm75")
+    same = replace(main, target="rtx17-sm75", cell="conv_silu.qdq-rtx17-sm75")
     assert ("RTX, SM 7.5", False) not in spans(of(main, same, extra=(side,)), "qdq")
     other = replace(same, layers=(factory.conv_layer("fp32"),))
     found = spans(of(main, other, extra=(side,)), "qdq")

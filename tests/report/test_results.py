@@ -217,7 +217,7 @@ def test_median_and_95th_percentile_are_of_the_samples(
 def test_results_json_keeps_its_contract() -> None:
     """Scripts rely on these names."""
     data = json.loads(results_json(factory.results()))
-    assert data["schema"] == 1
+    assert data["schema"] == 2
     assert {"id", "version", "platform"} <= data["targets"][0].keys()
     promised = (
         "id case variant target class verdict signature phases precision layers latency_ms reason stamps"
@@ -225,11 +225,11 @@ def test_results_json_keeps_its_contract() -> None:
     for cell in data["cells"]:
         assert set(promised.split()) <= cell.keys()
     cells: dict[str, dict[str, Any]] = {cell["id"]: cell for cell in data["cells"]}
-    timed = cells["conv_silu[fp32]-ort131"]["latency_ms"]
+    timed = cells["conv_silu.fp32-ort131"]["latency_ms"]
     assert {"median", "p95", "samples"} <= timed.keys()
-    assert cells["conv_silu[qdq]-rtx15"]["latency_ms"] is None
-    assert cells["conv_silu[qdq]-rtx14"]["signature"] == "no-implementation-qdq"
-    assert cells["conv_silu[qdq]-rtx15"]["precision"][factory.CONV] == "int8"
+    assert cells["conv_silu.qdq-rtx15"]["latency_ms"] is None
+    assert cells["conv_silu.qdq-rtx14"]["signature"] == "no-implementation-qdq"
+    assert cells["conv_silu.qdq-rtx15"]["precision"][factory.CONV] == "int8"
 
 
 def test_same_results_same_bytes() -> None:
@@ -240,7 +240,7 @@ def test_same_results_same_bytes() -> None:
 def test_results_json_has_a_cell_a_line() -> None:
     """A diff of two runs shows one line for a cell that changed."""
     lines = results_json(factory.results()).splitlines()
-    one = next(line for line in lines if '"id":"conv_silu[qdq]-rtx15"' in line)
+    one = next(line for line in lines if '"id":"conv_silu.qdq-rtx15"' in line)
     assert json.loads(one.rstrip(","))["class"] == "built"
 
 

@@ -38,7 +38,7 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_deep_link_to_a_row_far_down_draws_and_shows_it(browser: Browser, wide: Path) -> None:
     """Rows are drawn as they are scrolled to; a link scrolls there."""
-    made = Opened(browser, wide, "#case4%5Bvariant19%5D-trt1049", viewport={"width": 1500, "height": 900})
+    made = Opened(browser, wide, "#case4.variant19-trt1049", viewport={"width": 1500, "height": 900})
     page = made.page
     page.locator("#panel .state").wait_for()
     box = page.locator("#grid a.open").bounding_box()

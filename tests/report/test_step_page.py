@@ -79,7 +79,7 @@ def shown(
 
 def _plain(group: list[Row]) -> dict[str, Any]:
     fields = {field: _shared(group, field) for field in ("text", "cause", "instead", "sure", "seen")}
-    return {**fields, "names": [clip(f"{row.case}[{row.variant}]", 160) for row in group]}
+    return {**fields, "names": [clip(f"{row.case}.{row.variant}", 160) for row in group]}
 
 
 def with_timings() -> Results:
@@ -100,7 +100,7 @@ def with_timings() -> Results:
         entry = factory.ran("qdq-between", on, latency=Latency(tuple(samples), 5, clock))
         made[entry.cell] = replace(entry, stamps=replace(entry.stamps, environment={"cpu": cpu}))
     results = assemble(factory.matrix(), (factory.case(),), made)
-    swaying = {"conv_silu[qdq-between]-rtx15", "conv_silu[qdq]-rtx17", "conv_silu[qdq]-rtx16"}
+    swaying = {"conv_silu.qdq-between-rtx15", "conv_silu.qdq-rtx17", "conv_silu.qdq-rtx16"}
     flaky = (Class.BUILT, Class.BUILD_FAILED)
     cells = [replace(cell, flaky=flaky) if cell.id in swaying else cell for cell in results.cells]
     return replace(results, cells=tuple(cells))
@@ -309,8 +309,8 @@ def test_node_by_node_table_shows_both_sides(opened: Opened) -> None:
     page.locator("#nodes summary").click()
     lines = page.locator("#nodes tbody tr").all_inner_texts()
     assert [line.split("\t") for line in lines] == [
-        ["conv_silu[qdq]", f"{factory.CONV} (Conv)", "int8", "fails to build", "int8"],
-        ["conv_silu[qdq-between]", f"{factory.CONV} (Conv)", "int8", "fp32", "int8"],
+        ["conv_silu.qdq", f"{factory.CONV} (Conv)", "int8", "fails to build", "int8"],
+        ["conv_silu.qdq-between", f"{factory.CONV} (Conv)", "int8", "fp32", "int8"],
     ]
 
 
@@ -318,14 +318,14 @@ def test_a_row_of_the_step_opens_its_cell_beside_the_other_target(opened: Opened
     """From the news to the evidence of both sides in one click."""
     opened.page.locator("#u-broken a").first.click()
     opened.page.locator("#panel").wait_for(state="visible")
-    assert "conv_silu[qdq]-rtx17" in panel(opened.page)
+    assert "conv_silu.qdq-rtx17" in panel(opened.page)
     assert opened.page.locator("#p-vs").input_value() == "rtx16"
     assert opened.page.evaluate("location.hash").endswith("&vs=rtx16")
 
 
 # ---- the address ----------------------------------------------------------------------------------------------------
 
-ADDRESS = "#a=rtx14&b=rtx15&q=state%3Afail%20qdq&cell=conv_silu%5Bqdq%5D-rtx14&vs=rtx15"
+ADDRESS = "#a=rtx14&b=rtx15&q=state%3Afail%20qdq&cell=conv_silu.qdq-rtx14&vs=rtx15"
 
 
 def test_address_restores_pickers_filter_and_cell(browser: Browser, folder: Path) -> None:
@@ -334,7 +334,7 @@ def test_address_restores_pickers_filter_and_cell(browser: Browser, folder: Path
     made.page.locator("#panel").wait_for(state="visible")
     assert made.page.locator("#pick-a").input_value() == "rtx14"
     assert made.page.locator("#f-text").input_value() == "state:fail qdq"
-    assert "conv_silu[qdq]-rtx14" in panel(made.page)
+    assert "conv_silu.qdq-rtx14" in panel(made.page)
     assert made.page.locator("#panel figure").count() == 2
     assert rows(made.page) == ["qdq", "qdq-between"]
     assert made.page.evaluate("location.hash") == ADDRESS
@@ -352,7 +352,7 @@ def test_what_is_done_on_the_page_stands_in_the_address(opened: Opened) -> None:
     page.locator("#grid td.b-regressed a").click()
     page.locator("#panel").wait_for(state="visible")
     address = page.evaluate("location.hash")
-    assert address == ("#a=rtx16&b=rtx17&state=b-regressed&hide=Jetson&only=d&cell=conv_silu%5Bqdq%5D-rtx17")
+    assert address == ("#a=rtx16&b=rtx17&state=b-regressed&hide=Jetson&only=d&cell=conv_silu.qdq-rtx17")
     page.reload()
     page.locator("#panel").wait_for(state="visible")
     assert rows(page) == ["qdq"]
@@ -366,7 +366,7 @@ def test_back_returns_to_the_cell_before(opened: Opened) -> None:
     """Cells are pages to the reader."""
     page = opened.page
     for on in ("rtx14", "rtx15"):
-        page.evaluate(f"document.querySelector('#grid a[href*=\"%5Bqdq%5D-{on}\"]').click()")
+        page.evaluate(f"document.querySelector('#grid a[href*=\".qdq-{on}\"]').click()")
         page.locator("#panel-title", has_text=on).wait_for()
     page.go_back()
     page.locator("#panel-title", has_text="rtx14").wait_for()
@@ -465,7 +465,7 @@ def test_columns_that_are_asked_for_are_those_shown_and_hits_are_marked(opened: 
     hit = page.locator("#grid tr:visible td.hit a").evaluate_all(
         "cells => cells.map((a) => decodeURIComponent(a.hash.slice(1)))"
     )
-    assert hit[:2] == ["conv_silu[qdq]-rtx14", "conv_silu[qdq]-rtx17"]
+    assert hit[:2] == ["conv_silu.qdq-rtx14", "conv_silu.qdq-rtx17"]
     page.get_by_role("button", name="Only the two above").click()
     assert heads(page) == ["rtx16", "rtx17"]
 

@@ -46,7 +46,7 @@ def test_a_line_that_is_no_record_is_a_fault_and_the_others_are_looked_at(tmp_pa
     finished(tmp_path)
     (file,) = (tmp_path / "records").iterdir()
     first, _, rest = file.read_bytes().partition(b"\n")
-    file.write_bytes(first + b'\n{"schema": 1}\n' + rest)
+    file.write_bytes(first + b'\n{"schema": 2}\n' + rest)
     assert faults(tmp_path).startswith(f"{file}:2: not a record this harness reads, and passed over: ")
     assert "\n" not in faults(tmp_path)
 

@@ -58,7 +58,7 @@ def cell(do: str, target: Target) -> Cell:
     variant = Variant(do.replace("_", "-"), f"an engine that does {do}", relu, Recipe(flags=(do,)))
     link = Link("https://github.com/NVIDIA/TensorRT/issues/1")
     case = Case("faulty", "faulty", "fails on purpose", (link,), (variant,))
-    return Cell(f"faulty[{variant.name}]-{target.name}", case, variant, target)
+    return Cell(f"faulty.{variant.name}-{target.name}", case, variant, target)
 
 
 def target(name: str = "toy", **changes: Any) -> Target:

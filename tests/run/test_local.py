@@ -87,12 +87,12 @@ def test_a_callback_that_fails_ends_the_run_at_once(bench: Bench, tmp_path: Path
         raise Failure(each.id)
 
     began = time.monotonic()
-    with Store(tmp_path / "store") as store, pytest.raises(Failure, match=r"faulty\[nap\]-short"):
+    with Store(tmp_path / "store") as store, pytest.raises(Failure, match=r"faulty\.nap-short"):
         run_cells(
             cells, make_runner=lambda first: bench.runner(first.target), store=store, workers=2, report=fail
         )
     assert time.monotonic() - began < PATIENCE
-    assert set(Store(tmp_path / "store").latest()) == {"faulty[nap]-short"}
+    assert set(Store(tmp_path / "store").latest()) == {"faulty.nap-short"}
     assert not any(lives(agent) for agent in bench.agents)
 
 
@@ -119,7 +119,7 @@ def test_an_interrupt_ends_every_agent_and_keeps_what_is_recorded(bench: Bench, 
             workers=2,
             report=nothing,
         )
-    assert set(store.latest()) == {"faulty[echo]-one"}
+    assert set(store.latest()) == {"faulty.echo-one"}
     assert len(bench.agents) == 2
     assert not any(lives(agent) for agent in bench.agents)
 

@@ -419,7 +419,7 @@ def test_the_int8_tolerance_still_sees_a_wrong_kernel(damage: str) -> None:
         "sign": -right,
     }[damage]
     record = Outcome(
-        "c[v]-t", "c", "v", "t", "done", end=End("finished"), ran=True, nodes=(Node("q", "QuantizeLinear"),)
+        "c.v-t", "c", "v", "t", "done", end=End("finished"), ran=True, nodes=(Node("q", "QuantizeLinear"),)
     )
     for actual, cls in ((right, Class.OK), (wrong, Class.INACCURATE)):
         found = classify(Outcome(**{**record.__dict__, "accuracy": compare({"y": right}, {"y": actual})}))

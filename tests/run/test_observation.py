@@ -47,7 +47,7 @@ def relu() -> Any:
 VARIANT = Variant("v", "V", relu)
 CASE = Case("toy", "A toy", "", (Link("https://example.org"),), (VARIANT,))
 TARGET = load_matrix(Path(__file__).parents[2] / "matrix.yaml").target("trt86")
-CELL = Cell("toy[v]-trt86", CASE, VARIANT, TARGET)
+CELL = Cell("toy.v-trt86", CASE, VARIANT, TARGET)
 
 
 def event(type_: str, body: bytes = b"", /, **message: Any) -> Event:

@@ -83,10 +83,10 @@ SENTENCES = {
     "raises": "odd.py:21: the model of variant 'raises' cannot be built: KeyError: 'weights'",
     "garbage": "odd.py:24: the model of variant 'garbage' cannot be built: TypeError: a model is an onnx.ModelProto, "
     "and this is a str",
-    "hangs": "the model of variant odd[hangs] cannot be built: its process was not done after 3 s",
-    "crashes": "the model of variant odd[crashes] cannot be built: its process was killed by SIGSEGV",
+    "hangs": "the model of variant odd.hangs cannot be built: its process was not done after 3 s",
+    "crashes": "the model of variant odd.crashes cannot be built: its process was killed by SIGSEGV",
     "eats": "odd.py:38: the model of variant 'eats' cannot be built: MemoryError: ",
-    "leaves": "the model of variant odd[leaves] cannot be built: its process failed: SystemExit: 0",
+    "leaves": "the model of variant odd.leaves cannot be built: its process failed: SystemExit: 0",
 }
 
 

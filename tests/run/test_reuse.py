@@ -18,7 +18,7 @@ from tests.report import factory
 pytestmark = pytest.mark.unit
 
 CELLS = all_cells(factory.matrix(), (factory.case(),))
-CELL = next(cell for cell in CELLS if cell.id == "conv_silu[qdq]-ort131")
+CELL = next(cell for cell in CELLS if cell.id == "conv_silu.qdq-ort131")
 TODAY = todays(CELLS)
 MINE = {CELL.id: TODAY[CELL.id]}
 KEYS = {CELL.id: "today"}
@@ -107,10 +107,10 @@ def test_keys_are_those_of_what_would_be_used_and_nothing_is_made(monkeypatch: p
     monkeypatch.setattr(reuse, "prepare", refuse)
     cells = [cell for cell in CELLS if cell.variant is CELL.variant]
     found = keys_of(cells, TODAY)
-    assert found["conv_silu[qdq]-trt86"], "it needs a GPU"
-    assert found["conv_silu[qdq]-rtx17"] == ""
+    assert found["conv_silu.qdq-trt86"], "it needs a GPU"
+    assert found["conv_silu.qdq-rtx17"] == ""
     monkeypatch.setattr(reuse, "look_at_host", lambda: Host("amd64", gpu_reason="another reason"))
-    assert keys_of(cells, TODAY)["conv_silu[qdq]-trt86"] != found["conv_silu[qdq]-trt86"]
+    assert keys_of(cells, TODAY)["conv_silu.qdq-trt86"] != found["conv_silu.qdq-trt86"]
 
 
 def test_an_untrusted_case_has_a_place_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,8 +52,8 @@ def test_targets_that_ask_the_same_share_a_job_and_a_task_is_of_one_target() -> 
         ("--partition=boards",),
     ]
     assert [[[each.id for each in task] for task in group.tasks] for group in found] == [
-        [["faulty[a]-one", "faulty[b]-one"], ["faulty[a]-three", "faulty[b]-three"], ["faulty[c]-three"]],
-        [["faulty[a]-two"]],
+        [["faulty.a-one", "faulty.b-one"], ["faulty.a-three", "faulty.b-three"], ["faulty.c-three"]],
+        [["faulty.a-two"]],
     ]
     assert [group.number for group in found] == [1, 2]
     assert {group.python for group in found} == {"/usr/bin/python3"}

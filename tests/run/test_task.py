@@ -28,7 +28,7 @@ with bound(Task.read(Path(sys.argv[1]))):
 
 
 def task(folder: Path, patience: float) -> Task:
-    made = Task("r1", ("a[b]-c",), str(folder / "heartbeat"), patience)
+    made = Task("r1", ("a.b-c",), str(folder / "heartbeat"), patience)
     made.write(folder / "1-0" / "task.json")
     return made
 

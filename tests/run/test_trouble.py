@@ -216,7 +216,7 @@ def test_a_slip_while_a_target_is_made_ready_is_told_once_and_the_other_target_r
     assert {name: outcome.state for name, outcome in kept.items()} == {
         each.id: "infra_error" if each.target.name == "one" else "done" for each in cells
     }
-    assert "KeyError: 'EXE'" in kept["faulty[echo]-one"].reason
+    assert "KeyError: 'EXE'" in kept["faulty.echo-one"].reason
     assert asked.count("one") == 1
 
 

@@ -77,7 +77,7 @@ def done(process: subprocess.Popen[str]) -> tuple[int, str, str]:
 
 def whole(folder: Path) -> None:
     """Hold a run to have recorded each cell once, all of them done, and to have left nothing of the cluster."""
-    assert records(folder) == {f"toy[v{number}]-ort131": 1 for number in range(CELLS)}
+    assert records(folder) == {f"toy.v{number}-ort131": 1 for number in range(CELLS)}
     assert {outcome.state for outcome in Store(folder / "reports").outcomes()} == {"done"}
     assert len({outcome.stamps.run for outcome in Store(folder / "reports").outcomes()}) == 1
     assert not (folder / "reports" / "slurm").exists()
@@ -280,7 +280,7 @@ def test_nodes_that_are_full_or_away_are_waited_for(slurm: Cluster, toy: Path, w
             process.kill()
             slurm.call("scancel", "--user=root")
     assert code == 0, err
-    assert records(toy) == {"toy[relu]-ort131": 1}
+    assert records(toy) == {"toy.relu-ort131": 1}
 
 
 @pytest.mark.long

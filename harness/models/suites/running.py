@@ -54,13 +54,13 @@ def recipe(target: Target) -> Recipe:
 
 
 def suite_cells(suite: Suite, items: Sequence[Item], targets: Iterable[Target]) -> tuple[Cell, ...]:
-    """Return a cell for each item on each target, called `suite[item]-target`."""
+    """Return a cell for each item on each target, called `suite.item-target`."""
     cases: dict[Recipe, Case] = {}
     found = []
     for target in targets:
         wanted = recipe(target)
         case = cases.setdefault(wanted, cases.get(wanted) or _case(suite, items, wanted))
-        found += [Cell(f"{suite.name}[{each.name}]-{target.name}", case, each, target) for each in case]
+        found += [Cell(f"{suite.name}.{each.name}-{target.name}", case, each, target) for each in case]
     return tuple(found)
 
 

@@ -30,10 +30,10 @@ class _Remedy(NamedTuple):
 
     @property
     def name(self) -> str:
-        return f"{self.variant.case}[{self.variant.name}]"
+        return f"{self.variant.case}.{self.variant.name}"
 
     def told(self) -> str:
-        """Return what it does with its own evidence: "c[a] builds (INT8 1/1), measured on NVIDIA L4"."""
+        """Return what it does with its own evidence: "c.a builds (INT8 1/1), measured on NVIDIA L4"."""
         side = self.side
         chip = f" ({side.chip})" if side.chip else ""
         where = f" on {side.gpu[1]}" if side.gpu else ""

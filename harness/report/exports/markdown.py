@@ -119,7 +119,7 @@ def _group(group: ChangeGroup) -> str:
 
 
 def _names(changes: Sequence[Change]) -> str:
-    named = ", ".join(_code(f"{change.case}[{change.variant}]") for change in changes[:_PER_GROUP])
+    named = ", ".join(_code(f"{change.case}.{change.variant}") for change in changes[:_PER_GROUP])
     return named + (f" and {len(changes) - _PER_GROUP} more" if len(changes) > _PER_GROUP else "")
 
 

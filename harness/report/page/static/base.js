@@ -7,7 +7,7 @@ const targets = data.targets.map((target, index) => ({ ...target, index }));
 const byTarget = new Map(targets.map((target) => [target.id, target]));
 /** @type {Row[]} */
 const rows = data.rows.map((row, index) => ({
-  ...row, index, case: data.cases[row.case], wanted: row.wanted.map(([node, want, op]) => ({ node, want, op })), full: `${data.cases[row.case].name}[${row.name}]`,
+  ...row, index, case: data.cases[row.case], wanted: row.wanted.map(([node, want, op]) => ({ node, want, op })), full: `${data.cases[row.case].name}.${row.name}`,
 }));
 const looks = data.looks;
 /** @type {(row: number, column: number) => Look} */
@@ -18,15 +18,13 @@ const timed = (row, column) => times.get(`${row} ${column}`);
 /** @type {(row: number, column: number) => string} */
 const idOf = (row, column) => `${rows[row].full}-${targets[column].id}`;
 const rowOf = new Map(rows.map((row) => [row.full, row.index]));
-// A target's name may hold a hyphen, a variant's a bracket: the longest target that ends the id is its target.
+/** @type {Map<string, [row: number, column: number]> | null} */
+let places = null;
 /** @type {(id: string) => [row: number, column: number] | null} */
 const placeOf = (id) => {
-  const fits = targets.filter((target) => id.endsWith("-" + target.id)).sort((one, two) => two.id.length - one.id.length);
-  for (const target of fits) {
-    const row = rowOf.get(id.slice(0, -target.id.length - 1));
-    if (row !== undefined) return [row, target.index];
-  }
-  return null;
+  // Made when it is first asked for: the page may hold a hundred thousand ids.
+  places ??= new Map(rows.flatMap((row) => targets.map((target) => /** @type {[string, [number, number]]} */ ([idOf(row.index, target.index), [row.index, target.index]]))));
+  return places.get(id) ?? null;
 };
 
 // Everything strangers wrote reaches the page as text nodes or attribute values, never as markup.

@@ -17,12 +17,13 @@ const readHash = () => {
   const found = fresh();
   if (!text) return found;
   try {
-    if (/^(?:a|b|q|state|hide|only|cols|metric|cell|vs)=/.test(text)) {
+    const plain = decodeURIComponent(text);
+    if (/^(?:a|b|q|state|hide|only|cols|metric|guesses|cell|vs)=/.test(text)) {
       for (const piece of text.split("&")) {
         const [key, ...rest] = piece.split("=");
         if (KEYS_OF_STATE.includes(key)) found[key] = decodeURIComponent(rest.join("="));
       }
-    } else if (/\[.*\]-/.test(decodeURIComponent(text))) found.cell = decodeURIComponent(text);
+    } else if (placeOf(plain) || !(byId(plain) || plain.startsWith("error="))) found.cell = plain;
     else return null;
   } catch { return null; }
   return found;

@@ -26,15 +26,15 @@ const claims = (cell, variant, measured) => (cell.claims || []).map((index) => {
 // A proof is named case.variant; its cell on the same target is where to look, and says there whether it holds.
 /** @type {(name: string, column: number) => Content} */
 const proof = (name, column) => {
-  const row = rows.find((other) => `${other.case.name}.${other.name}` === name);
-  return row ? [cellLink(idOf(row.index, column)), ` (${lookOf(row.index, column).said})`] : make("code", {}, name);
+  const row = rowOf.get(name);
+  return row === undefined ? make("code", {}, name) : [cellLink(idOf(row, column)), ` (${lookOf(row, column).said})`];
 };
 // What puts the advice to the test in the cell's own case comes first.
 /** @type {(cell: Cell, row: number, column: number) => Element[]} */
 const diagnosis = (cell, row, column) => {
   const found = cell.diagnosis;
   if (!found) return [];
-  const strange = (/** @type {string} */ name) => Number(!name.startsWith(`${rows[row].case.name}.`));
+  const strange = (/** @type {string} */ name) => Number(rows[rowOf.get(name) ?? -1]?.case !== rows[row].case);
   const proofs = [...found.proofs].sort((one, two) => strange(one) - strange(two));
   return [make("div", { class: "box hint" }, make("p", {}, make("b", {}, found.title), " ", make("a", { href: `#error=${found.id}` }, make("code", {}, found.id))),
     make("p", {}, found.cause), make("p", {}, make("b", {}, "What to do. "), found.advice),
@@ -46,7 +46,7 @@ const diagnosis = (cell, row, column) => {
 /** @type {(cell: Cell, column: number) => Element[]} */
 const meanwhile = (cell, column) => {
   if (!cell.meanwhile) return [];
-  const pieces = capital(cell.meanwhile).split(/([^\s[\]]+\[[^\]]+\])/);
+  const pieces = capital(cell.meanwhile).split(/([\w-]+(?:\.[\w-]+)+)/);
   return [make("p", {}, make("b", {}, "Meanwhile. "), pieces.map((piece) => { const row = rowOf.get(piece); return row === undefined ? piece : cellLink(idOf(row, column), piece); }), ".")];
 };
 // What the cell ended as on each GPU, the worst first, which is what the rest of the panel shows; then the others' words.
@@ -162,7 +162,7 @@ const medians = (past) => {
 /** @type {(cell: Cell) => Content[]} */
 const past = (cell) => (cell.past ? [...cell.past.said.map((text) => make("p", {}, text)), strip(cell.past), stripTold(cell.past), medians(cell.past)] : []);
 /** @type {(text: string) => string} */
-const quoted = (text) => `'${text.replace(/'/g, "'\\''")}'`;
+const quoted = (text) => (/^[\w.:/-]+$/.test(text) ? text : `'${text.replace(/'/g, "'\\''")}'`);
 /** @type {(name: string, kind: string, base64: string) => Element} */
 const saved = (name, kind, base64) => make("a", { href: `data:${kind};base64,${base64}`, download: name }, name);
 // The link leads nowhere until the models are unpacked.
