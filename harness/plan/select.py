@@ -46,8 +46,7 @@ _TOKEN = re.compile(r"[ \t]*(?:(?P<mark>[()])|(?P<name>[\w:+\-.\[\]\\/]+))")
 class _Expression:
     """Recursive descent over pytest's -k grammar.
 
-    Why not pytest's own: `_pytest.mark.expression` compiles to Python's `eval`, and this room knows no pytest. The
-    plugin reaches into pytest's private names where nothing else does what is wanted (pytest_plugin/reporter.py); some
+    Why not pytest's own: `_pytest.mark.expression` compiles to Python's `eval`, and this room knows no pytest. Some
     70 lines do it here, and tests/plan/test_plan.py holds them to pytest's answers on random expressions.
     """
 

@@ -175,10 +175,10 @@ def test_jobs_that_may_be_refused_are_submitted_before_the_others(tmp_path: Path
     client = MadeUp(doing, refused=["--constraint=none"], unsure=["--constraint=away"])
     found, _ = oversee(client, tmp_path, cells)
     assert client.submitted == ["--constraint=away", "--constraint=sure"]
-    assert [(each.target, each.state) for each in found] == [
-        ("none", "not_run"),
-        ("away", "done"),
-        ("sure", "done"),
+    assert [(each.cell, each.state) for each in found] == [
+        ("faulty.a-none", "not_run"),
+        ("faulty.a-away", "done"),
+        ("faulty.a-sure", "done"),
     ]
     assert found[0].reason == (
         "no node of this Slurm cluster has what it asks for, --constraint=none: "
