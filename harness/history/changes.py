@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
-from harness.history.latency import MOST, LatencyHistory, Timed, judge_latency
+from harness.history.latency import MOST, LatencyHistory, judge_latency
 from harness.words import GOOD, Class
 
 if TYPE_CHECKING:
@@ -97,10 +97,10 @@ def histories(
                 by_cell.setdefault(key, []).append(
                     _Seen(number, run.run, run.when, entry, stacks[entry.stack])
                 )
-    return {key: _history(key, seen, (shown or {}).get(key)) for key, seen in by_cell.items()}
+    return {key: _history(seen, (shown or {}).get(key)) for key, seen in by_cell.items()}
 
 
-def _history(key: str, seen: list[_Seen], shown: str | None) -> CellHistory:
+def _history(seen: list[_Seen], shown: str | None) -> CellHistory:
     speaks = next((each for each in seen if each.run == shown), seen[-1])
     same_subject = [
         each
@@ -117,6 +117,7 @@ def _history(key: str, seen: list[_Seen], shown: str | None) -> CellHistory:
     failed_before = any(each.entry.cls not in GOOD for each in line)
     alike = (each.when for each in line if _what(each) == _what(now))
     timed = [each for each in own if _is_timed(each.entry) and each.entry.cls is now.entry.cls]
+    medians = tuple((each.number, each.entry.median_ms) for each in timed if each.entry.median_ms is not None)
     return CellHistory(
         event="flaky" if flaky else _event(line, start),
         strip=tuple((each.number, each.entry.cls) for each in seen[-STRIP:]),
@@ -130,10 +131,8 @@ def _history(key: str, seen: list[_Seen], shown: str | None) -> CellHistory:
         before=line[start - 1].entry.cls if start else None,
         flaky=flaky,
         flaky_since=next(_switches(own)) if flaky else None,
-        latency=judge_latency(key, [Timed(each.run, each.when, each.entry.samples_ms) for each in timed]),
-        medians_ms=tuple(
-            (each.number, each.entry.median_ms) for each in timed[-MOST:] if each.entry.median_ms is not None
-        ),
+        latency=judge_latency([median for _, median in medians]),
+        medians_ms=medians[-MOST:],
     )
 
 

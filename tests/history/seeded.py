@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from harness.history.latency import Timed
 from harness.history.runs import Entry, RunRecord, Stack
 from harness.words import Class
 
@@ -24,15 +23,15 @@ def day(number: int) -> str:
     return when.isoformat(timespec="milliseconds")
 
 
-def timed(seed: int, count: int, shape: Callable[[int], float] = lambda _: 1.0) -> list[Timed]:
-    """Return runs of 50 samples about 0.05 ms, times `shape`; each run has a bias of its own."""
+def timed(seed: int, count: int, shape: Callable[[int], float] = lambda _: 1.0) -> list[tuple[float, ...]]:
+    """Return for each run 50 samples about 0.05 ms, times `shape`; each run has a bias of its own."""
     random = np.random.default_rng(seed)
     runs = []
     for number in range(count):
         level = 0.05 * shape(number) * np.exp(random.normal(0, BETWEEN))
         samples = level * np.exp(random.normal(0, WITHIN, 50))
         samples[random.random(50) < STUMBLES] *= 1.5
-        runs.append(Timed(f"r{number}", day(number), tuple(float(sample) for sample in samples)))
+        runs.append(tuple(float(sample) for sample in samples))
     return runs
 
 

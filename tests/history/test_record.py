@@ -167,15 +167,15 @@ def test_the_report_carries_the_past_and_its_schema_describes_it(tmp_path: Path)
             )
     results = build_report(factory.matrix(), (factory.case(),), Store(tmp_path), tmp_path)
     assert len(results.runs) == 15
-    found = results.cell("conv_silu", "fp32", "ort131").history
+    found = results.cell("conv_silu", "fp32", "ort131").past
     assert found is not None
     assert (len(found.strip), found.event) == (15, "steady")
     assert found.latency is not None
-    assert found.latency.verdict == "steady"
-    assert results.cell("conv_silu", "fp32", "trt86").history is None
+    assert found.latency.change is None
+    assert results.cell("conv_silu", "fp32", "trt86").past is None
     data = json.loads(results_json(results))
     jsonschema.Draft202012Validator(json.loads(schema_text())).validate(data)
-    assert data["cells"][-1]["history"]["strip"][-1] == [14, "ok"]
+    assert data["cells"][-1]["past"]["strip"][-1] == [14, "ok"]
     assert verify_report(factory.matrix(), (factory.case(),), Store(tmp_path), tmp_path) == []
 
 
@@ -212,13 +212,13 @@ def test_a_gpu_that_disagrees_with_itself_is_flaky_and_the_other_is_not(tmp_path
     both = (Class.BUILD_FAILED, Class.BUILT)
     assert [(each.gpu, each.flaky) for each in cell.by_gpu] == [("Tesla T4", both), ("NVIDIA L4", ())]
     assert cell.flaky == both
-    assert cell.history is not None
-    assert cell.history.elsewhere == (0, 2, 4)
+    assert cell.past is not None
+    assert cell.past.elsewhere == (0, 2, 4)
 
 
 def test_the_past_outlives_the_records() -> None:
     """A cell keeps its history where today's store has nothing of it."""
     results = assemble(factory.matrix(), (factory.case(),), {}, runs([Class.OK] * 2, [STACK, OTHER]))
     assert len(results.runs) == 2
-    assert results.cell("conv_silu", "qdq", "rtx17").history is None  # another model
+    assert results.cell("conv_silu", "qdq", "rtx17").past is None  # another model
     assert CELL in {cell.id for cell in results.cells}
