@@ -1,6 +1,6 @@
 """Measures how large and how fast the page is, and prints a table: `python -m benchmarks.page`.
 
-The cells are made up, in the proportions of a real run: two in five measured, each with four layers and stamps, some
+The cells are made up, in the proportions of a real run: two in five measured, each with stamps, some
 failing with messages; names differ from variant to variant. The generator's seconds are processor time; interactive is
 the page in headless Chromium (`TRT_COMPAT_CHROMIUM` names it) once it answers, by the clock.
 """
@@ -8,6 +8,7 @@ the page in headless Chromium (`TRT_COMPAT_CHROMIUM` names it) once it answers, 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import shutil
@@ -20,10 +21,13 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.run import Samples, machine, note, table
 from harness.case import Expectation, Link
-from harness.record.outcome import Layer, Message, Stamps, TensorUse
-from harness.report.graph import GraphView, NodeView
-from harness.report.model import Advice, CaseView, CellView, Results, Span, TargetView, Timing, VariantView
-from harness.report.page.html import render
+from harness.compare.steps import row_steps
+from harness.known.model import Advice, Known, Layers, Timing
+from harness.known.view import CaseView, GraphView, NodeView, Span, TargetView, VariantView
+from harness.record.outcome import Stamps
+from harness.report.model import Results, Steps
+from harness.report.page import render
+from harness.report.writer import results_json
 from harness.words import Class, Grade, Precision, Role, Verdict
 
 if TYPE_CHECKING:
@@ -37,11 +41,6 @@ _ADVICE = Advice(
     "The builder of this version has no kernel that takes quantised data for a convolution of this form.",
     "Take a version that has one, or leave the convolution out of the quantised part.",
     ("case0.variant1",),
-)
-#: What nobody ran is reported or not.
-_CLAIMED: tuple[tuple[tuple[int, ...], Grade | None], ...] = (
-    ((0,), Grade.REPORTED),
-    ((), None),
 )
 
 
@@ -63,7 +62,8 @@ def results(cells: int) -> Results:
     )
     chance = random.Random(0)  # noqa: S311
     made = tuple(_cell(variant, target, chance) for variant in variants for target in targets)
-    return Results(targets, cases, made)
+    whole = Results(targets, cases, made)
+    return replace(whole, steps=Steps(tuple(row_steps(variant, row) for variant, row in whole.rows())))
 
 
 def _target(index: int) -> TargetView:
@@ -93,8 +93,7 @@ def _variant(index: int) -> VariantView:
         ),
         ("images",),
         (nodes[-1] + "_output_0",),
-        (),
-        (("images", "float32 1x3x64x64"),),
+        {"images": "float32 1x3x64x64"},
     )
     return VariantView(
         case=case,
@@ -107,74 +106,65 @@ def _variant(index: int) -> VariantView:
         recipe_text="graph typing; flags INT8+FP16",
         recipe_sha256=f"{index:064x}",
         model_sha256=f"{index * 7919:064x}",
-        expectations=(
+        claims=(
             Expectation.reported(Class.BUILD_FAILED, "<10.9", _LINK),
             Expectation.reported(Class.OK, ">=10.9", _LINK, level="builds"),
         ),
         tags=("sized",),
-        spans=(
+        sentences=(
             Span("TensorRT", "fails to build on 10.0 (measured); fixed in 10.1 (measured): builds, INT8 2/2"),
         ),
         graph=graph,
     )
 
 
-def _cell(variant: VariantView, target: TargetView, chance: random.Random) -> CellView:
+def _cell(variant: VariantView, target: TargetView, chance: random.Random) -> Known:
     where = (f"{variant.case}.{variant.name}-{target.id}", variant.case, variant.name, target.id)
+    blank = Known(*where, Class.NOT_RUN, Verdict.NOT_RUN, text="not run", reason="not run for this report")
     if target.stamps is None:
-        said = "not run for this report"
-        claims, grade = chance.choices(_CLAIMED, (8, 5))[0]
-        plain = CellView(*where, Class.NOT_RUN, Verdict.NOT_RUN, said, said)
-        return replace(plain, claims=claims, grade=grade)
-    stamps = Stamps(
-        engine_version=target.version,
-        via="docker",
-        when=f"2026-01-01T00:{chance.randrange(60):02}:{chance.randrange(60):02}+00:00",
-        environment={"cpu": "x86-64", "gpu": "NVIDIA H200"},
-    )
+        if chance.random() < 0.4:
+            return blank
+        failing: dict[str, Any] = {
+            "cls": Class.BUILD_FAILED,
+            "stands": Class.BUILD_FAILED,
+            "basis": Grade.REPORTED,
+        }
+        return replace(blank, **failing, claims=(0,), text="fails to build")
     phases = {"parse": 0.002, "build": chance.random()}
-    failed = chance.random() < 0.35
-    seen = _refusal(variant) if failed else _success(variant, target, chance)
-    return CellView(*where, **seen, phases=phases, stamps=stamps)
+    found = _refusal(variant) if chance.random() < 0.35 else _success(variant, chance)
+    when = f"2026-01-01T00:{chance.randrange(60):02}:{chance.randrange(60):02}+00:00"
+    return replace(blank, **found, basis=Grade.MEASURED, phases=phases, stamps="run", when=when)
 
 
 def _refusal(variant: VariantView) -> dict[str, Any]:
     text = f"Error Code 10: Could not find any implementation for node {variant.wanted[0][0]}."
     return {
         "cls": Class.BUILD_FAILED,
+        "stands": Class.BUILD_FAILED,
         "verdict": Verdict.KNOWN_FAILURE,
-        "reason": text,
-        "sentence": "ends as build_failed, as reported",
+        "text": "fails to build",
+        "reason": "fails to build, as reported",
         "signature": _ADVICE.id,
         "diagnosis": _ADVICE,
-        "messages": (Message("WARNING", "Missing scale and zero-point"), Message("ERROR", text)),
-        "error": text,
+        "errors": (text,),
     }
 
 
-def _success(variant: VariantView, target: TargetView, chance: random.Random) -> dict[str, Any]:
+def _success(variant: VariantView, chance: random.Random) -> dict[str, Any]:
     lost = chance.random() < 0.1
-    kind = Precision.FP32 if lost else Precision.INT8
+    kind, cls = (Precision.FP32, Class.PRECISION_LOST) if lost else (Precision.INT8, Class.OK)
     middle = 0.05 + chance.random() / 100
-    samples = (middle, middle * 0.99, middle * 1.02)
     return {
-        "cls": Class.PRECISION_LOST if lost else Class.OK,
+        "cls": cls,
+        "stands": cls,
         "verdict": Verdict.EXPECTED,
-        "reason": "built, ran",
-        "sentence": "works, and nothing says it should not",
+        "text": "loses precision" if lost else "works",
+        "reason": "works, and nothing says it should not",
         "chip": "INT8 0/2" if lost else "INT8 2/2",
         "precision": {node: kind for node, _ in variant.wanted},
-        "layers": tuple(_layer(node.name, str(kind), target) for node in variant.graph.nodes),
-        "layer_source": "inspector",
-        "latency": Timing(middle, middle * 1.1, samples, 10, "cuda_events", spread=0.02),
+        "layers": Layers(f"{chance.getrandbits(256):064x}", 4, "inspector"),
+        "latency": Timing(middle, middle * 1.1, 100, "cuda_events", noise="too few", spread=0.02),
     }
-
-
-def _layer(node: str, kind: str, target: TargetView) -> Layer:
-    edge = TensorUse(node + "_output_0", kind, (1, 16, 32, 32), "Row major linear format")
-    return Layer(
-        f"{node}_myl0_{target.id}", "convolution", kind, (edge,), (), (edge,), "sm90_xmma_fprop", (node,)
-    )
 
 
 def ready(browser: Browser, file: Path) -> float:
@@ -191,7 +181,8 @@ def _measure(browser: Browser, file: Path, cells: int, rows: Samples) -> None:
     """Write a page of so many cells into a file, and look at it."""
     made = results(cells)
     start = time.process_time()
-    text = render(made)
+    data = results_json(made)
+    text = render(json.loads(data), data, {})
     seconds = time.process_time() - start
     file.write_text(text, encoding="utf-8")
     note(rows, f"{len(made.cells)} cells: generator, s", seconds)

@@ -216,7 +216,7 @@ def shown(tmp_path: Path) -> dict[str, int]:
     """Count the measured cells of the report, by target."""
     data = json.loads((tmp_path / "reports" / "results.json").read_text())
     return Counter(
-        cell["target"] for cell in data["cells"] if cell["class"] not in ("not_run", "not_applicable")
+        cell["target"] for cell in data["cells"] if cell["basis"] == "measured" and cell.get("evidence", True)
     )
 
 

@@ -158,6 +158,10 @@ class Variant:
 
     def model_bytes(self) -> bytes:
         """Return the serialised model, the same bytes on every machine; raises HandledError where `build` fails."""
+        return self._model
+
+    @functools.cached_property
+    def _model(self) -> bytes:
         if isinstance(self.build, Built):
             return self.build.model
         try:

@@ -1,24 +1,24 @@
-"""`diff`: what a step from one target or report to another does, in the terminal, as the page says it."""
+"""`diff`: what a step from one target or report to another does, in the terminal, as the page draws it."""
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import shutil
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from packaging.version import Version
 from rich.console import Console
 from rich.text import Text
 
 from harness.cli.common import EXIT_OK, EXIT_REGRESSION
+from harness.compare.kinds import Kind
+from harness.compare.step import Step, step
 from harness.errors import HandledError
-from harness.report.compare.choices import HEADS, NOBODY, choice, later
-from harness.report.compare.kinds import Kind
-from harness.report.compare.pairs import Column
-from harness.report.compare.rows import Row
-from harness.report.compare.upgrade import Upgrade, upgrade
+from harness.report.columns import column, troubles_after
 from harness.report.labels import KINDS
 from harness.report.loading import load_results, results_file
 from harness.report.model import Results
@@ -27,6 +27,8 @@ from harness.text import clip, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+    from harness.compare.step import Row
 
 #: Characters of one part of a row, and rows of one kind.
 _LONGEST = 600
@@ -40,13 +42,23 @@ _STYLES = {
     Kind.BUILDS_WITHOUT: "bold yellow",
     Kind.FIXED: "bold green",
 }
+#: Of a step to each later version, without B.
+_HEADS = (
+    "to",
+    "known on both",
+    "break",
+    "lose precision",
+    "fail, unknown before",
+    "now work",
+    "more reported",
+)
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the two sides."""
     command.description = (
         "Say what changes from one target or report to another. The exit code is 1 where something that was measured "
-        "on both sides breaks or loses its precision; what is reported, and latency, change nothing in it."
+        "on both sides breaks or loses its precision; reports and latency change nothing in it."
     )
     command.add_argument("before", metavar="A", help="a target, or a results.json or reports folder")
     command.add_argument(
@@ -70,16 +82,27 @@ def diff(options: argparse.Namespace) -> int:
     """Print what changes from A to B; returns 1 where something measured breaks or loses its precision."""
     if options.after is None:
         return _choose(options)
-    steps = [upgrade(*columns) for columns in _columns(options)]
+    steps = _steps(options)
     if options.json:
-        print(json.dumps([step.to_json() for step in steps], indent=1))
+        print(json.dumps([_as_json(one) for one in steps], indent=1))
     else:
         width = max(_NARROWEST, min(_WIDEST, shutil.get_terminal_size((80, 24)).columns))
         console = Console(highlight=False, soft_wrap=True)
-        for at, step in enumerate(steps):
-            for line in [*([Text()] if at else []), *_told(step, width)]:
+        for at, one in enumerate(steps):
+            for line in [*([Text()] if at else []), *_lines(one, width)]:
                 console.print(line)
-    return EXIT_REGRESSION if any(step.breaks for step in steps) else EXIT_OK
+    return EXIT_REGRESSION if any(one.breaks for one in steps) else EXIT_OK
+
+
+def _as_json(found: Step) -> dict[str, object]:
+    return {
+        **dataclasses.asdict(found),
+        "rows": [row._asdict() for row in found.rows],
+        "alone": [one._asdict() for one in found.alone],
+        "troubles": [one._asdict() for one in found.troubles],
+        "headline": found.headline,
+        "counts": {str(kind): found.counts[kind] for kind in Kind},
+    }
 
 
 def _choose(options: argparse.Namespace) -> int:
@@ -91,19 +114,29 @@ def _choose(options: argparse.Namespace) -> int:
     path = results_file(options.reports)
     results = load_results(path)
     _known_target(options.before, results, path)
-    found = later(results, options.before)
+    found = _later(results, options.before)
     if not found:
         raise HandledError(f"{options.before} is the newest version of its series here; name another target")
-    lines = [("to", *(head.lower() for head in HEADS))]
-    for name in found:
-        told = choice(upgrade(Column(results, options.before), Column(results, name)))
-        lines.append((name, *(told or (NOBODY,))))
-    widths = [max(len(line[at]) for line in lines if len(line) > at) for at in range(len(lines[0]))]
+    lines = [_HEADS, *(_counted(_of_one_report(results, options.before, name)) for name in found)]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(_HEADS))]
     for line in lines:
-        print("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=False)).rstrip())
-    variants = sum(len(case.variants) for case in results.cases)
-    print(f"Of {variants} variants; what is known of few of them is no all-clear.")
+        print("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())
+    print(f"Of {len(results.variants)} variants; few known ones are no all-clear.")
     return EXIT_OK
+
+
+def _counted(found: Step) -> tuple[str, ...]:
+    counts = (found.counts[kind] for kind in (Kind.BROKEN, Kind.PRECISION_LOST))
+    numbers = (found.known, *counts, len(found.alone), found.counts[Kind.FIXED], len(found.troubles))
+    return found.after, *(str(number) for number in numbers)
+
+
+def _later(results: Results, target: str) -> list[str]:
+    """Return the later versions of the series of a target, by id."""
+    start = next(one for one in results.targets if one.id == target)
+    series = [one for one in results.targets if one.series == start.series]
+    later = [one for one in series if Version(one.version) > Version(start.version)]
+    return [one.id for one in sorted(later, key=lambda one: Version(one.version))]
 
 
 def _known_target(name: str, results: Results, path: Path) -> None:
@@ -114,8 +147,8 @@ def _known_target(name: str, results: Results, path: Path) -> None:
         )
 
 
-def _columns(options: argparse.Namespace) -> list[tuple[Column, Column]]:
-    """Return the columns to compare, pair by pair."""
+def _steps(options: argparse.Namespace) -> list[Step]:
+    """Return the steps that are asked for."""
     sides = [_file(options.before), _file(options.after)]
     if sides[0] and sides[1]:
         return _of_two_reports(load_results(sides[0]), load_results(sides[1]), options)
@@ -128,11 +161,16 @@ def _columns(options: argparse.Namespace) -> list[tuple[Column, Column]]:
     results = load_results(path)
     for name in (options.before, options.after):
         _known_target(name, results, path)
-    return [(Column(results, options.before), Column(results, options.after))]
+    return [_of_one_report(results, options.before, options.after)]
 
 
-def _of_two_reports(old: Results, new: Results, options: argparse.Namespace) -> list[tuple[Column, Column]]:
-    """Return each target that both reports have, beside itself; unless named, those measured in either."""
+def _of_one_report(results: Results, before: str, after: str) -> Step:
+    sides = column(results, before), column(results, after)
+    return step(*sides, troubles_after(results, before, after))
+
+
+def _of_two_reports(old: Results, new: Results, options: argparse.Namespace) -> list[Step]:
+    """Return the step of each target that both reports have; unless named, of those measured in either."""
     olds = {target.id: target for target in old.targets}
     both = [target.id for target in new.targets if target.id in olds]
     for name in options.targets:
@@ -140,17 +178,16 @@ def _of_two_reports(old: Results, new: Results, options: argparse.Namespace) -> 
             raise HandledError(
                 f"the two reports do not both have a target {name!r}; {did_you_mean(name, both)}"
             )
-    measured = [target.id for target in new.targets if target.stamps]
-    measured += [target.id for target in old.targets if target.stamps]
-    told = options.targets or [name for name in both if name in measured]
-    if not told:
+    measured = [target.id for target in (*new.targets, *old.targets) if target.stamps]
+    chosen = options.targets or [name for name in both if name in measured]
+    if not chosen:
         raise HandledError("the two reports share no target that was measured in either")
     return [
-        (
-            Column(old, name, f"{name} in {options.before}"),
-            Column(new, name, f"{name} in {options.after}"),
+        step(
+            column(old, name, f"{name} in {options.before}"),
+            column(new, name, f"{name} in {options.after}"),
         )
-        for name in told
+        for name in chosen
     ]
 
 
@@ -161,40 +198,37 @@ def _file(name: str) -> Path | None:
     return path if path.is_file() or path.suffix == ".json" else None
 
 
-def _told(step: Upgrade, width: int) -> Iterator[Text]:
-    """Yield the lines on one step: the answer, what it rests on, the counts, and the rows by kind and cause."""
-    met = (f"reported of {step.after}: {one.title}. {one.seen}. {one.advice}" for one in step.troubles)
-    said = (step.headline, step.basis, *met, _counts(step), f"{step.rest} {step.coverage}", step.timing)
-    for at, text in enumerate(filter(None, said)):
-        yield from _wrapped(text, width, "", "" if at else "bold")
-    if step.alone:
-        yield Text()
-        head = (
-            f"Fail or lose precision on {step.after}, with nothing known of {step.before}: {len(step.alone)}"
-        )
-        yield from _wrapped(head, width, "", _STYLES[Kind.BROKEN])
-        for ends in dict.fromkeys(one.said for one in step.alone):
-            names = ", ".join(_line(f"{one.case}.{one.variant}") for one in step.alone if one.said == ends)
-            yield from _wrapped(f"{ends}: {names}", width, "  ", longest=None)
-    for kind, (name, meaning) in KINDS.items():
-        found = [row for row in step.rows if row.kind == kind]
-        if found:
+def _lines(found: Step, width: int) -> Iterator[Text]:
+    """Yield the lines on one step: the headline, then the rows by kind and cause, the worst first."""
+    yield from _wrapped(found.headline, width, "", "bold")
+    unknown = found.variants - found.known
+    yield from _wrapped(f"{unknown} of {found.variants} variants are not known on both.", width, "")
+    for kind in Kind:
+        name, meaning = KINDS[kind]
+        rows = [row for row in found.rows if row.kind == kind]
+        if rows:
             yield Text()
-            yield from _wrapped(
-                f"{name}: {len(found)} ({meaning})", width, "", _STYLES.get(Kind(kind), "bold")
-            )
-        for cause, rows in _by(found[:_MOST_ROWS], lambda row: (row.cause,)):
-            yield from _caused(cause[0], rows, width)
-        if len(found) > _MOST_ROWS:
-            yield Text(f"  and {len(found) - _MOST_ROWS} more, which --json has")
+            yield from _wrapped(f"{name}: {len(rows)} ({meaning})", width, "", _STYLES.get(kind, "bold"))
+        for cause, alike in _by(rows[:_MOST_ROWS], lambda row: (row.cause,)):
+            yield from _caused(cause[0], alike, width)
+        if len(rows) > _MOST_ROWS:
+            yield Text(f"  and {len(rows) - _MOST_ROWS} more, which --json has")
+        if kind is Kind.BROKEN:
+            yield from _unheralded(found, width)
 
 
-def _counts(step: Upgrade) -> str:
-    """Count the rows of each kind; latencies that were not compared have no number."""
-    untimed = () if step.timed else (Kind.SLOWER, Kind.FASTER)
-    return ", ".join(
-        f"{KINDS[kind][0].lower()} {'not compared' if kind in untimed else step.count(kind)}" for kind in Kind
-    )
+def _unheralded(found: Step, width: int) -> Iterator[Text]:
+    """Yield what fails after with nothing known before: variants, then signatures that no variant shows."""
+    if found.alone or found.troubles:
+        yield Text()
+        head = f"Fails on {found.after}, nothing known of {found.before}: {len(found.alone) + len(found.troubles)}"
+        yield from _wrapped(head, width, "", _STYLES[Kind.BROKEN])
+    for ends in dict.fromkeys((one.text, one.grade) for one in found.alone):
+        names = ", ".join(_line(one.variant) for one in found.alone if (one.text, one.grade) == ends)
+        yield from _wrapped(f"{names}: {ends[0]}, {ends[1]}", width, "  ", longest=None)
+    for one in found.troubles:
+        yield from _wrapped(f"{one.title}, {one.seen}", width, "  ")
+        yield from _wrapped(one.advice, width, "    ")
 
 
 def _by(
@@ -209,11 +243,11 @@ def _by(
 
 def _caused(cause: str, rows: Sequence[Row], width: int) -> Iterator[Text]:
     """Yield the rows of one cause: those alike in all else together, by their names, and the cause once."""
-    for (sure, text, instead), alike in _by(rows, lambda row: (row.sure, row.text, row.instead)):
-        names = ", ".join(_line(f"{row.case}.{row.variant}") for row in alike)
+    for (sure, text, instead), alike in _by(rows, lambda row: (row.sure, row.text, ", ".join(row.instead))):
+        names = ", ".join(_line(row.variant) for row in alike)
         yield from _wrapped(f"{names} ({_line(sure)})", width, "  ", "bold", longest=None)
-        for said in filter(None, (text, instead and f"meanwhile: {instead}")):
-            yield from _wrapped(said, width, "    ")
+        for line in filter(None, (text, instead and f"meanwhile: {instead}")):
+            yield from _wrapped(line, width, "    ")
     if cause:
         many = f"cause of these {len(rows)}" if len(rows) > 1 else "cause"
         yield from _wrapped(f"{many}: {cause}", width, "    ")

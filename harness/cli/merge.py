@@ -21,9 +21,9 @@ from harness.community.archive import Archive, checked_account, read, unknown
 from harness.errors import HandledError
 from harness.history import take_history
 from harness.judge.cell import judge_cell
+from harness.known.model import Known, OnGpu
 from harness.record.store import Store
 from harness.report import build_report, record_faults
-from harness.report.by_gpu import GpuResult
 from harness.report.loading import results_file
 from harness.report.suites import absorb_suites, build_suites, suite_lines, suite_stores
 from harness.run.commands import published_lines
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from harness.plan import Cell
-    from harness.report.model import CellView, Results
+    from harness.report.model import Results
     from harness.report.suites import SuiteResults
 
 #: Faults of an archive that are told.
@@ -103,7 +103,7 @@ def _told(results: Results, suites: Sequence[SuiteResults], reports: Path) -> in
     # What fails every other night on one stack would make every other night red, and say nothing of the engine.
     bad = [(name, row) for name, row in rows if row.verdict is Verdict.REGRESSED and not row.flaky]
     for name, row in bad:
-        print(f"regressed: {name}{_on(row)}: {clip(' '.join(visible(row.sentence).split()), 200)}")
+        print(f"regressed: {name}{_on(row)}: {clip(' '.join(visible(row.reason).split()), 200)}")
     worse = [f"{suite.name}.{model}-{target}" for suite in suites for target, model in suite.regressed()]
     print("".join(f"regressed: {name}: worked in the run before\n" for name in worse), end="")
     return EXIT_REGRESSION if bad or worse else EXIT_OK
@@ -121,9 +121,9 @@ def _suites(project: Project, reports: Path, folders: Sequence[Path]) -> tuple[S
     return suites
 
 
-def _on(row: CellView | GpuResult) -> str:
+def _on(row: Known | OnGpu) -> str:
     """Return the GPU that a row is of, for a sentence; "" where none took part."""
-    return f" on {visible(row.gpu)}" if isinstance(row, GpuResult) and row.gpu else ""
+    return f" on {visible(row.gpu)}" if isinstance(row, OnGpu) and row.gpu else ""
 
 
 def _check(archives: Sequence[Path], folders: Sequence[Path], account: str, cells: Sequence[Cell]) -> int:

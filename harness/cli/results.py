@@ -23,7 +23,7 @@ from harness.record.store import Store
 from harness.record.suites import SUITES
 from harness.report import build_report, verify_published, verify_report, write_pages
 from harness.report.loading import results_file
-from harness.report.page.own_pages import LIST
+from harness.report.pages import LIST
 from harness.report.suites import (
     build_suites,
     suite_stores,

@@ -18,13 +18,13 @@ from harness.cli.places import named, own, places
 from harness.errors import HandledError
 from harness.judge.cell import judge_cell
 from harness.judge.explain import complaints, describe_recipe, pytest_command
+from harness.known.model import OnGpu
 from harness.layers import asked, wished
 from harness.plan import claims_about, find, inapplicable_because
 from harness.plan.by_hand import by_hand, model_file
 from harness.record.speaking import took_part
 from harness.record.staleness import is_stale, todays
 from harness.record.store import Store
-from harness.report.by_gpu import GpuResult
 from harness.report.loading import load_results, results_file
 from harness.run.commands import command_lines, container_lines, limits
 from harness.shipped import installed
@@ -188,19 +188,21 @@ def _show_result(cell: Cell, outcome: Outcome, *, stale: str) -> None:
 def _show_published(cell: Cell, reports: Path, model: str) -> None:
     """Print what a results.json says of a cell, where no record of it is at hand."""
     path = results_file(reports)
-    every = load_results(path).cells if path.is_file() else ()
+    results = load_results(path) if path.is_file() else None
+    every = results.cells if results else ()
     found = next((each for each in every if each.id == cell.id and each.measured), None)
-    if found is None or found.stamps is None:
+    if found is None or results is None:
         print(f"\nlast result: none is recorded in {reports}")
         return
-    print(f"\nlast result, as {path} has it ({found.stamps.when}, {found.stamps.via})")
-    if found.stamps.model_sha256 != model:
+    print(f"\nlast result, as {path} has it ({found.when})")
+    names = cell.case.name, cell.variant.name
+    if (*names, model) not in {(each.case, each.name, each.model_sha256) for each in results.variants}:
         _say("out of date: it is of another model; run it again")
         return
     for each in found.by_gpu or (found,):
-        on = f"on {each.gpu}: " if isinstance(each, GpuResult) and each.gpu else ""
+        on = f"on {each.gpu}: " if isinstance(each, OnGpu) and each.gpu else ""
         cls, verdict = str(each.cls), str(each.verdict)
-        _say(f"{on}{cls if cls == verdict else f'{cls} ({verdict})'}: {each.sentence}")
+        _say(f"{on}{cls if cls == verdict else f'{cls} ({verdict})'}: {each.reason}")
     if found.diagnosis:
         _say(f"known as {found.diagnosis.id}: {found.diagnosis.title}")
         _say(f"advice   {found.diagnosis.advice}")

@@ -1,7 +1,7 @@
 # ruff: noqa: E501  (patterns and texts stand on one line)
 """What a log says: every known cause in it, then warnings and what is harmless, then the lines that nobody knows.
 
-harness/report/page/static/explain.js gives the same answers in the page.
+harness/report/static/explain.js gives the same answers in the page.
 """
 
 from __future__ import annotations

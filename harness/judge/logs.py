@@ -1,7 +1,7 @@
 # ruff: noqa: E501, RUF001  (patterns and texts stand on one line)
 """A pasted log -> a record of the same words: who said what, as the harness keeps it when it runs a cell itself.
 
-harness/report/page/static/explain.js does the same in the page; the patterns here are handed to it.
+harness/report/static/explain.js does the same in the page; the patterns here are handed to it.
 """
 
 from __future__ import annotations

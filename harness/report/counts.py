@@ -6,15 +6,16 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.report.advice import shared_advice
+from harness.known.advice import shared_advice
 from harness.report.labels import BUCKETS, MARKS, UNEXPECTED, bucket
 from harness.text import listed
-from harness.words import GOOD, Grade
+from harness.words import GOOD, UNJUDGED, Class, Grade
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-    from harness.report.model import Advice, CellView, Results
+    from harness.known.model import Advice, Known, OnGpu
+    from harness.report.model import Results
 
 
 def counts(results: Results) -> dict[str, int]:
@@ -25,7 +26,7 @@ def counts(results: Results) -> dict[str, int]:
 
 def nobody_ran(results: Results) -> str:
     """Say of which families no target was ever run, and how many reports speak of them; "" where there is none."""
-    ran = {cell.target for cell in results.cells if cell.measured or cell.grade is Grade.MEASURED}
+    ran = {cell.target for cell in results.cells if cell.basis is Grade.MEASURED}
     families: dict[str, set[str]] = {}
     for target in results.targets:
         families.setdefault(target.family, set()).add(target.id)
@@ -34,7 +35,7 @@ def nobody_ran(results: Results) -> str:
     reports = {
         (cell.case, cell.variant, cell.claims[0])
         for cell in results.cells
-        if cell.target in ids and cell.grade is Grade.REPORTED
+        if cell.target in ids and cell.basis is Grade.REPORTED
     }
     if not unrun:
         return ""
@@ -74,26 +75,18 @@ class Cluster:
 
     title: str
     advice: Advice | None
-    cells: tuple[CellView, ...]
+    cells: tuple[Known, ...]
 
     @property
     def first_seen(self) -> str:
         """Return the earliest time at which one of the cells first failed as it does."""
-        seen = [cell.history.first_seen for cell in self.cells if cell.history and cell.history.first_seen]
+        seen = [cell.past.first_seen for cell in self.cells if cell.past and cell.past.first_seen]
         return min(seen, default="")
 
     @property
     def ever(self) -> bool:
         """Tell whether the cells failed in all runs kept, so that they may have failed before the first of them."""
-        return all(cell.history.event in ("first", "steady") for cell in self.cells if cell.history)
-
-    @property
-    def by_variant(self) -> list[list[CellView]]:
-        """Return the cells of each variant, both in their order."""
-        found: dict[tuple[str, str], list[CellView]] = {}
-        for cell in self.cells:
-            found.setdefault((cell.case, cell.variant), []).append(cell)
-        return list(found.values())
+        return all(cell.past.event in ("first", "steady") for cell in self.cells if cell.past)
 
 
 def clusters(results: Results) -> tuple[Cluster, ...]:
@@ -107,19 +100,37 @@ def attention(results: Results) -> dict[str, tuple[Cluster, ...]]:
     return {key: cluster(cells) for key, cells in found.items() if cells}
 
 
-def cluster(cells: Iterable[CellView]) -> tuple[Cluster, ...]:
+def cluster(cells: Iterable[Known]) -> tuple[Cluster, ...]:
     """Return cells grouped by diagnosis or else by class, diagnosed ones first, then the largest group."""
-    groups: dict[str, list[CellView]] = {}
+    groups: dict[str, list[Known]] = {}
     for cell in cells:
         groups.setdefault(cell.signature or f"\0{cell.cls}", []).append(cell)
     made = [_cluster(found) for _, found in sorted(groups.items())]
     return tuple(sorted(made, key=lambda made: (made.advice is None, -len(made.cells), made.title)))
 
 
-def _cluster(cells: list[CellView]) -> Cluster:
+def _cluster(cells: list[Known]) -> Cluster:
     first = cells[0]
     if first.diagnosis is None:
         name = MARKS[first.cls].name
         return Cluster(name if first.cls in GOOD else f"{name}, no known signature", None, tuple(cells))
     shared = shared_advice([cell.diagnosis for cell in cells if cell.diagnosis])
     return Cluster(shared.title, shared, tuple(cells))
+
+
+def disagreement(results: Sequence[OnGpu]) -> str:
+    """Return how GPUs disagree, in words; "" where all that was judged ended alike, save that some only built."""
+    silent = UNJUDGED | {Class.NEEDS_GPU_TO_BUILD}
+    judged = [(name, each) for name, each in named(results) if each.cls not in silent]
+    ends = {Class.OK if each.cls in GOOD else (each.cls, each.signature) for _, each in judged}
+    told = "; ".join(f"{MARKS[each.cls].name.lower()} on {name}" for name, each in judged)
+    return told if len(ends) > 1 else ""
+
+
+def named(results: Sequence[OnGpu]) -> list[tuple[str, OnGpu]]:
+    """Return each result with its GPU for readers: the product, and the driver where a product is there twice."""
+    products = [each.gpu for each in results]
+    return [
+        (f"{each.gpu}, driver {each.driver}" if products.count(each.gpu) > 1 else each.gpu or "no GPU", each)
+        for each in results
+    ]

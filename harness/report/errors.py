@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING
 from harness.engines import ENGINES
 from harness.judge.diagnosis import blank, in_general, load_signatures
 from harness.judge.texts import load_texts
-from harness.report.advice import without_blanks
-from harness.report.compare.sides import side
-from harness.report.page.columns import NO_GPU, gpus_of
+from harness.known.advice import without_blanks
 from harness.text import listed
 from harness.words import GOOD, UNJUDGED, Class, Engine, Grade, Role
 
@@ -21,7 +19,9 @@ if TYPE_CHECKING:
 
     from harness.case import Expectation
     from harness.judge.diagnosis import Signature
-    from harness.report.model import CellView, Results, VariantView
+    from harness.known.model import Known
+    from harness.known.view import VariantView
+    from harness.report.model import Results
 
 _FUSED = re.compile(r"ForeignNode\[|PWN\(|\w \+ \S|__my|node_of_|Unnamed Layer")
 _PLATFORMS = {None: "", "jetson": "on Jetson", "linux/amd64": "on x86-64", "linux/arm64": "on arm64"}
@@ -29,6 +29,7 @@ _BOUNDS = {">=": "from", "<": "before", "==": "", "<=": "to", ">": "after", "!="
 _ISSUE = re.compile(r"https://github\.com/.+/(?:issues|pull)/\d+")
 #: Texts, reproducers and places of a proof that an entry names at most.
 _MOST_TEXTS, _MOST_REPRODUCERS = 4, 2
+NO_GPU = "no GPU"
 #: Cells of a target that are looked through for the text.
 _MOST_TRIED = 20
 
@@ -96,9 +97,10 @@ class Reproducer:
 class ErrorEntry:
     """One signature for readers; what only a failure fills in reads <node>.
 
-    `kind` is "failure", "warning" (counted, and the cause only of a lost precision or wrong numbers) or "harmless";
-    `reading` says that its texts name layers as `READING` tells; `only` is the product that all of it is of, where that
-    is not TensorRT; `related` are the ids and titles of the signatures that its texts name.
+    `kind` is "failure", "warning" (counted, and the cause
+    only of a lost precision or wrong numbers) or "harmless"; `reading` says that its texts name layers as `READING`
+    tells; `only` is the product that all of it is of, where that is not TensorRT; `related` are the ids and titles of
+    the signatures that its texts name.
     """
 
     id: str
@@ -153,16 +155,15 @@ class _Book:
         self._variants = {
             (variant.case, variant.name): variant for case in results.cases for variant in case.variants
         }
-        self._by_id = {f"{case}.{name}": view for (case, name), view in self._variants.items()}
-        self._rows: dict[tuple[str, str], list[CellView]] = {}
-        self._measured: dict[str, list[CellView]] = {}
+        self._rows: dict[tuple[str, str], list[Known]] = {}
+        self._measured: dict[str, list[Known]] = {}
         for cell in results.cells:
             self._rows.setdefault((cell.case, cell.variant), []).append(cell)
             if cell.measured and cell.signature:
                 self._measured.setdefault(cell.signature, []).append(cell)
         self._claims: dict[str, list[tuple[VariantView, Expectation]]] = {}
         for variant in self._variants.values():
-            for claim in variant.expectations:
+            for claim in variant.claims:
                 if claim.signature and claim.grade is not Grade.MEASURED:
                     self._claims.setdefault(claim.signature, []).append((variant, claim))
 
@@ -232,24 +233,20 @@ class _Book:
         return tuple(dict.fromkeys(found))
 
     def _proof(self, name: str) -> Proof | None:
-        view = self._by_id.get(name)
+        case, _, variant = name.partition(".")
+        view = self._variants.get((case, variant))
         if view is None:
             return None
-        cells = self._rows[view.case, view.name]
         groups: dict[tuple[Grade, bool], list[str]] = {}
-        for cell in cells:
-            one = side(cell, view)
-            if one.cls is None or one.grade is None or not one.demanded:
+        for cell in self._rows[case, variant]:
+            if cell.stands is None or cell.basis is None or not cell.demanded:
                 continue
             # Where the call or the GPU is missing the advice was not taken, which says nothing of it.
-            if one.cls not in UNJUDGED | {Class.API_REMOVED, Class.NEEDS_GPU_TO_BUILD}:
-                groups.setdefault((one.grade, one.cls in GOOD), []).append(cell.target)
+            if cell.stands not in UNJUDGED | {Class.API_REMOVED, Class.NEEDS_GPU_TO_BUILD}:
+                groups.setdefault((cell.basis, cell.stands in GOOD), []).append(cell.target)
         ordered = sorted(groups, key=lambda key: (list(Grade).index(key[0]), not key[1]))
         known = (Outcome(*key, self._where(groups[key]), groups[key][-1]) for key in ordered)
-        claims = (view.expectations[cell.claims[0]] for cell in cells if cell.claims)
-        guesses = (claim for claim in claims if claim.grade is Grade.GUESSED and claim.source)
-        guess = next((seen_by(claim) for claim in guesses if claim.outcome in GOOD), "")
-        return Proof(view.case, view.name, view.title, tuple(known), guess)
+        return Proof(case, variant, view.title, tuple(known))
 
     def _reproducers(self, name: str) -> tuple[Reproducer, ...]:
         found: dict[tuple[str, str], Reproducer] = {}
@@ -257,7 +254,7 @@ class _Book:
             one = Reproducer(cell.case, cell.variant, cell.target, Grade.MEASURED)
             found.setdefault((cell.case, cell.variant), one)
         for variant, claim in self._claims.get(name, ()):
-            index = variant.expectations.index(claim)
+            index = variant.claims.index(claim)
             cells = [cell for cell in self._rows[variant.case, variant.name] if index in cell.claims]
             if cells:
                 one = Reproducer(variant.case, variant.name, cells[0].target, claim.grade)
@@ -290,16 +287,13 @@ def _versioned(version: str, series: Sequence[str]) -> str:
     return f"{version} ({also}{chosen})" if chosen else version
 
 
-def _printed(signature: Signature, cell: CellView) -> str:
+def _printed(signature: Signature, cell: Known) -> str:
     """Return the text by which a measured cell was recognised, "" where the view no longer has it."""
+    lines = tuple(line for text in cell.errors for line in text.splitlines())
     texts = {
-        "errors": (
-            *(each.text for each in cell.messages),
-            *(each.text for each in cell.parser_errors),
-            cell.error,
-        ),
-        "warnings": tuple(each.text for each in cell.messages),
-        "native": tuple(cell.native_output.splitlines()),
+        "errors": cell.errors,
+        "warnings": cell.notes,
+        "native": lines,
         "missing_api": (cell.missing_api or "",),
     }
     for pattern in signature.patterns:
@@ -307,6 +301,12 @@ def _printed(signature: Signature, cell: CellView) -> str:
             if pattern.regex.search(text):
                 return text.strip()
     return ""
+
+
+def gpus_of(cell: Known) -> set[str]:
+    """Return the GPUs that a cell was measured on, or `NO_GPU`."""
+    on = {each.gpu or NO_GPU for each in cell.by_gpu if each.cls not in UNJUDGED}
+    return on or {cell.gpu[1] if cell.gpu else NO_GPU}
 
 
 def _plain(text: str) -> str:

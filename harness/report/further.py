@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 #: Beside a report, as records are: what a report is made of and cannot be made again of the records.
+_SCHEMA = Path(__file__).parent / "further.schema.json"
 FURTHER = "further.json"
 _MOST_NAMES, _WIDEST = 4, 240
 
@@ -68,10 +69,14 @@ def further_rows(entries: Sequence[Mapping[str, Any]]) -> tuple[Row, ...]:
     )
 
 
+def further_schema() -> dict[str, Any]:
+    """Return the JSON Schema of what a check tried further."""
+    found: dict[str, Any] = json.loads(_SCHEMA.read_text(encoding="utf-8"))
+    return found
+
+
 def _validator() -> jsonschema.Draft202012Validator:
-    schema = json.loads((Path(__file__).parent / "results.schema.json").read_text(encoding="utf-8"))
-    wanted = {"$defs": schema["$defs"], "type": "array", "items": {"$ref": "#/$defs/further"}}
-    return jsonschema.Draft202012Validator(wanted)
+    return jsonschema.Draft202012Validator(further_schema())
 
 
 def _blockers(found: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:

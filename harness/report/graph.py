@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import onnx
@@ -10,33 +9,13 @@ from google.protobuf.message import DecodeError
 from onnx import TensorProto
 
 from harness.case import effective_name
+from harness.known.view import GraphView, NodeView
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-#: A graph of more nodes is told, not drawn.
+#: A graph of more nodes is not listed.
 MOST_NODES = 300
-
-
-@dataclass(frozen=True)
-class NodeView:
-    """A node: the name that engines report it under, operator, and tensors in the operator's order ("" for none)."""
-
-    name: str
-    op: str
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class GraphView:
-    """A model's graph; `types` are "float32 1x3x64x64" by tensor, of initialisers too, where they can be inferred."""
-
-    nodes: tuple[NodeView, ...] = ()
-    inputs: tuple[str, ...] = ()
-    outputs: tuple[str, ...] = ()
-    constants: tuple[str, ...] = ()
-    types: tuple[tuple[str, str], ...] = ()
 
 
 def graph_of(model: bytes) -> GraphView:
@@ -60,8 +39,7 @@ def graph_of(model: bytes) -> GraphView:
         nodes,
         tuple(info.name for info in graph.input if info.name not in constants),
         tuple(info.name for info in graph.output),
-        constants,
-        tuple((name, values[name]) for name in sorted(used & values.keys()) if values[name]),
+        {name: values[name] for name in sorted(used & values.keys()) if values[name]},
     )
 
 

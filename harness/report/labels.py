@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from harness.words import GOOD, Class, Grade, Role, Verdict
 
 if TYPE_CHECKING:
-    from harness.report.model import CellView
+    from harness.known.model import Known
 
 
 @dataclass(frozen=True)
@@ -61,10 +61,7 @@ BUCKETS = {
         "builds here; reported or measured elsewhere not to run, or to give wrong numbers",
     ),
     "expected": ("As expected", "works or builds, or lacks an API that this version is known to lack"),
-    "new_ok": (
-        "New: works",
-        "works here; fails on another product, or loses a precision that could not be verified",
-    ),
+    "new_ok": ("New: works", "works here; until now this was not known"),
     "undecided": (
         "Undecided",
         "only a GPU would show what is claimed: it was built here and not run, or needs one to build",
@@ -83,9 +80,6 @@ BUCKETS = {
 #: Buckets that are news of a cell that was judged, worst first.
 UNEXPECTED = ("regressed", "new", "fixed", "not_reproduced")
 
-#: The corner mark of a verdict that needs attention.
-CORNERS = {Verdict.REGRESSED: "!", Verdict.FIXED: "★", Verdict.NEW: "+"}
-
 ROLES = {
     Role.REPRODUCER: "reproducer",
     Role.WORKAROUND: "workaround",
@@ -94,7 +88,7 @@ ROLES = {
     Role.TWIN: "twin",
 }
 
-#: What a step from one target to another does to variants: name and meaning by `harness.report.compare.pairs.Kind`.
+#: What a step from one target to another does to variants: name and meaning by `harness.compare.kinds.Kind`.
 KINDS = {
     "broken": ("Breaks", "worked before (built, where not run), fails after"),
     "precision_lost": ("Loses precision", "a node no longer runs in the precision wanted, without any error"),
@@ -121,21 +115,6 @@ KINDS = {
     "newly_unknown": ("Nothing known after", "known before; neither measured nor reported after"),
 }
 
-#: How nodes of a graph are filled by the precision that they ran in: class of the style sheet, and path of the hatch,
-#: "" for none. TF32 is drawn as the FP32 that it stands for; what is not here is drawn as other.
-PATTERNS = {
-    "int8": ("int8", "M0 6L6 0"),
-    "uint8": ("uint8", "M0 6L6 0"),
-    "int4": ("int4", "M0 6L6 0"),
-    "fp16": ("fp16", "M0 3H6"),
-    "bf16": ("bf16", "M0 3H6"),
-    "fp8": ("fp8", "M3 0V6"),
-    "fp4": ("fp4", "M3 0V6"),
-    "fp32": ("fp32", ""),
-    "tf32": ("fp32", ""),
-}
-
-
 #: The buckets of cells that nobody ran for this report, by how sure what is claimed of them is.
 CLAIMED: dict[Grade | None, str] = {
     Grade.MEASURED: "accepted",
@@ -161,19 +140,14 @@ READING = (
 )
 
 
-def bucket(cell: CellView) -> str:
+def bucket(cell: Known) -> str:
     """Return the one bucket that a cell is counted in."""
     if cell.stale:
         return "stale"
     if cell.cls is Class.NOT_APPLICABLE:
         return "not_applicable"
-    if cell.cls is Class.NOT_RUN:
-        return CLAIMED.get(cell.grade, "not_run")
+    if not cell.measured and cell.verdict is not Verdict.INFRA:
+        return CLAIMED.get(cell.basis, "not_run")
     if cell.verdict is Verdict.NOT_RUN:
         return "undecided"
     return "new_ok" if cell.cls in GOOD and cell.verdict is Verdict.NEW else str(cell.verdict)
-
-
-def drawn_as(cell: CellView) -> Class | Verdict:
-    """Return what a cell's own result is drawn as: a key of MARKS."""
-    return cell.verdict if cell.verdict is Verdict.FAILS_WHEN_RUN else cell.cls

@@ -1,64 +1,67 @@
-"""Matrix, cases and outcomes -> `Results`: every cell, judged, and what that says of the versions."""
+"""Matrix, cases and outcomes -> `Results`: every cell, judged, and what follows of the versions."""
 
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import onnx
 
 from harness.case import model_sha256
+from harness.compare.instead import instead
+from harness.compare.steps import row_steps
+from harness.compare.versions import by_series, changes, spans
 from harness.errors import HandledError, described
 from harness.history import histories
 from harness.history.runs import records, subject_of
 from harness.judge.cell import judge_cell
+from harness.judge.diagnosis import load_signatures
 from harness.judge.explain import describe_recipe
+from harness.known.advice import general_advice
+from harness.known.cell import NOT_RUN_YET, known_of, layers_file, worst_first
+from harness.known.claim import seen_by
+from harness.known.view import CaseView, GraphView, VariantView
 from harness.layers import asked, wished
 from harness.plan import all_cells, inapplicable_because
+from harness.plan.by_hand import by_hand
+from harness.plan.reproduced import reproduced_on, reproduced_said
+from harness.record.from_json import fields_of
 from harness.record.outcome import Outcome
 from harness.record.speaking import speaking
 from harness.record.staleness import is_stale, todays
-from harness.report.by_gpu import worth_telling
-from harness.report.cell_view import NOT_RUN_YET, cell_view
-from harness.report.compare import ranges
 from harness.report.further import further_beside
-from harness.report.graph import GraphView, graph_of
-from harness.report.lines import with_lines
-from harness.report.model import (
-    CaseView,
-    CellView,
-    Change,
-    Results,
-    SentIn,
-    Span,
-    TargetView,
-    VariantView,
-)
-from harness.report.reproduced import with_reproduced
-from harness.report.runs import run_view
+from harness.report.graph import graph_of
+from harness.report.model import RanOn, Reported, Results, RunView, SentIn, Steps
 from harness.report.target_view import target_views
-from harness.words import Typing
+from harness.words import Class, Engine, Precision, Typing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from harness.case import Case, Variant
     from harness.history import CellHistory, RunRecord
     from harness.judge.cell import Judged
+    from harness.known.model import Known
+    from harness.known.view import TargetView
     from harness.matrix import Matrix
     from harness.plan import Cell
     from harness.record.staleness import Today
     from harness.record.store import Store
-    from harness.words import Precision
 
     Commands = Mapping[str, Sequence[str]]
     #: Serialised models by case and variant.
     Models = Mapping[tuple[str, str], bytes]
 
+#: The problems that the project began with, in the order of the page.
+SEEDS = ("mish", "conv_silu", "instance_norm", "depthwise_qdq", "q_plugin_dq")
+_ATTENTION = frozenset({"Attention", "MultiHeadAttention", "Softmax"})
+_FROM_EXPORTERS = frozenset({"exporters", "ort_output"})
+
 
 class _Judging:
-    """Judges a record once, which the history asks for and the report."""
+    """Judges a record once, for the history and for the report."""
 
     def __init__(self) -> None:
         # With its record, whose place in memory is the key.
@@ -97,7 +100,7 @@ def recorded(
     """Return what a store holds, beside today's matrix and cases."""
     found = _recorded(matrix, cases, tuple(store.outcomes()), commands)
     known = {cell.id for cell in found.cells}
-    further = tuple(each for each in further_beside(store.path) if each["cell"] in known)
+    further = tuple(entry for entry in further_beside(store.path) if entry["cell"] in known)
     return replace(found, further=further)
 
 
@@ -116,8 +119,17 @@ def _recorded(
 
 def results_of(found: Recorded, history: Sequence[RunRecord]) -> Results:
     """Return the results of the outcomes that speak for each cell, with the history of the runs."""
-    outcomes = speaking(found.outcomes, lambda outcome: is_stale(outcome, found.today))
-    return _assemble(found, outcomes, history)
+    return _assemble(found, _speaking(found), history)
+
+
+def layer_files(found: Recorded) -> dict[str, bytes]:
+    """Return the layers of the outcomes that speak, by their hashes, as `Layers.sha256` names them."""
+    every = (outcome for outcomes in _speaking(found).values() for outcome in outcomes)
+    return dict(layers_file(outcome.layers) for outcome in every if outcome.layers)
+
+
+def _speaking(found: Recorded) -> Mapping[str, Sequence[Outcome]]:
+    return speaking(found.outcomes, lambda outcome: is_stale(outcome, found.today))
 
 
 def run_records(found: Recorded) -> tuple[RunRecord, ...]:
@@ -148,9 +160,9 @@ def assemble(
 
     `history` is the oldest run first; `commands` are the lines that make a target's container by hand, by target.
 
-    A cell without an outcome is `not_run` or `not_applicable`. An outcome of another model, recipe or engine version
-    than today's is not shown: its cell is `not_run`, marked stale, and says why. Cells are in case, variant and target
-    order.
+    A cell without an outcome is what is claimed of it, else `not_run` or `not_applicable`. An outcome of another model,
+    recipe or engine version than today's is not shown: its cell is marked stale, and says why. Cells are in case,
+    variant and target order.
     """
     speaks = {key: (found,) if isinstance(found, Outcome) else found for key, found in outcomes.items()}
     return _assemble(_recorded(matrix, cases, (), commands), speaks, history)
@@ -160,29 +172,210 @@ def _assemble(
     found: Recorded, outcomes: Mapping[str, Sequence[Outcome]], history: Sequence[RunRecord]
 ) -> Results:
     today = found.today
-    rows = {
-        cell.id: _rows(cell, outcomes.get(cell.id, ()), today[cell.id], found.judging.of)
-        for cell in found.cells
-    }
-    rows, scripts = with_lines(found.cells, found.models, rows)
-    past = _pasts(rows, today, history)
-    cells = tuple(_joined(rows[cell.id], past[cell.id]) for cell in found.cells)
+    judged = {cell.id: _judged(cell, outcomes.get(cell.id, ()), found) for cell in found.cells}
+    pasts = _pasts(judged, today, history)
+    stale = {key for key, every in outcomes.items() if key in today and _stale_because(key, every, today)}
+    cells = [
+        _known(cell, judged[cell.id], pasts[cell.id], found, stale=cell.id in stale) for cell in found.cells
+    ]
+    seen = {cell.id: {each.classification.cls for each in judged[cell.id]} for cell in found.cells}
     targets = tuple(
         replace(target, commands=tuple(found.commands.get(target.id, ())))
-        for target in target_views(found.matrix, cells)
+        for target in target_views(found.matrix, _latest_stamps(judged))
     )
-    views = tuple(_case(case, found.models, scripts) for case in found.cases)
-    runs = tuple(map(run_view, history))
+    views, known, moved, steps = [], [], [], []
+    width, at = len(targets), 0
+    for case in found.cases:
+        rows = []
+        for variant in case:
+            of_row = slice(at, at := at + width)
+            view = _variant(case, variant, found.models.get((case.name, variant.name)), cells[of_row])
+            runs = by_series(list(zip(targets, cells[of_row], strict=True)))
+            where = reproduced_said(reproduced_on(found.cells[of_row], seen))
+            rows.append(replace(view, sentences=tuple(spans(runs)), reproduced=where))
+            moved += [change for run in runs.values() for change in changes(view, run)]
+            steps.append(row_steps(view, cells[of_row]))
+            known += cells[of_row]
+        seed = SEEDS.index(case.name) if case.name in SEEDS else None
+        views.append(CaseView(case.name, case.title, case.summary, case.links, tuple(rows), seed))
     whole = Results(
-        targets,
-        views,
-        cells,
-        runs=runs,
-        submissions=_sent_in(found.outcomes),
-        further=found.further,
+        targets=targets,
+        cases=tuple(views),
+        cells=tuple(known),
+        changes=tuple(moved),
+        runs=_runs(history, judged),
         matrix_sha256=found.matrix.sha256(),
+        submissions=_sent_in(found.outcomes),
+        troubles={target.id: _troubles(target) for target in targets},
+        further=found.further,
+        steps=Steps(tuple(steps)),
     )
-    return with_reproduced(_with_ranges(whole), found.cells)
+    return _with_instead(whole)
+
+
+def _judged(cell: Cell, outcomes: Sequence[Outcome], found: Recorded) -> list[Judged]:
+    """Return a cell's judged outcomes, the worst first; of what is stale only that there is one."""
+    today = found.today[cell.id]
+    because = _stale_because(cell.id, outcomes, found.today)
+    if because or not outcomes:
+        return [judge_cell(cell, _blank(cell, because or today.unbuildable or NOT_RUN_YET))]
+    return worst_first([found.judging.of(cell, outcome) for outcome in outcomes])
+
+
+def _stale_because(cell: str, outcomes: Sequence[Outcome], today: Mapping[str, Today]) -> str:
+    return today[cell].stale_because(outcomes[0]) if outcomes else ""
+
+
+def _blank(cell: Cell, reason: str) -> Outcome:
+    meaningless = inapplicable_because(cell)
+    return Outcome.blank(cell, "not_applicable" if meaningless else "not_run", meaningless or reason)
+
+
+def _known(
+    cell: Cell, judged: Sequence[Judged], pasts: Sequence[CellHistory | None], found: Recorded, *, stale: bool
+) -> Known:
+    try:
+        known = known_of(judged, pasts)
+    except Exception as error:  # noqa: BLE001  (one odd record must not cost the others their report)
+        bare = Outcome.blank(
+            cell, "infra_error", f"the harness could not show the record: {described(error)}"
+        )
+        known = known_of([judge_cell(cell, replace(bare, log_sha256=judged[0].outcome.log_sha256))])
+    if stale and known.cls is not Class.NOT_APPLICABLE:
+        # An earlier engine version may have been flaky; that says nothing of today's.
+        known = replace(known, stale=True, flaky=())
+    return replace(
+        known, by_hand=_by_hand(cell, found.models.get((cell.case.name, cell.variant.name)), judged[0])
+    )
+
+
+def _by_hand(cell: Cell, data: bytes | None, judged: Judged) -> tuple[str, ...]:
+    if not data:
+        return ()
+    try:
+        return by_hand(cell, data, judged.outcome.stamps.image_digest).lines
+    except Exception:  # noqa: BLE001  (one odd model must not cost the others their report)
+        return ()
+
+
+def _pasts(
+    judged: Mapping[str, Sequence[Judged]], today: Mapping[str, Today], history: Sequence[RunRecord]
+) -> dict[str, list[CellHistory | None]]:
+    """Return the past of each outcome of a cell: that of its GPU."""
+    subjects = {key: subject_of(now.model_sha256, now.recipe_sha256) for key, now in today.items()}
+    found: dict[str, list[CellHistory | None]] = {key: [] for key in judged}
+    for number in range(max(map(len, judged.values()), default=0)):
+        shown = {
+            key: every[number].outcome.stamps.run for key, every in judged.items() if number < len(every)
+        }
+        wanted = {key: subjects[key] for key in shown}
+        pasts = histories(history, wanted, {key: run for key, run in shown.items() if run})
+        for key in shown:
+            found[key].append(pasts.get(key))
+    return found
+
+
+def _variant(case: Case, variant: Variant, model: bytes | None, cells: Sequence[Known]) -> VariantView:
+    graph = graph_of(model) if model else GraphView()
+    return VariantView(
+        case=case.name,
+        name=variant.name,
+        title=variant.title,
+        role=variant.role,
+        counterpart=variant.counterpart,
+        wanted=_wanted(variant, model),
+        recipe=variant.recipe.as_dict(),
+        recipe_text=describe_recipe(variant.recipe),
+        recipe_sha256=variant.recipe_sha256,
+        model_sha256=model_sha256(model) if model else "",
+        claims=variant.expectations,
+        tags=_tags(variant, graph),
+        topics=_topics(case, variant, graph, cells),
+        graph=graph,
+    )
+
+
+def _wanted(variant: Variant, model: bytes | None) -> tuple[tuple[str, Precision], ...]:
+    """Return what is wanted of a variant's nodes: what it says, else what its graph asks for."""
+    if variant.precision is not None:
+        return variant.precision
+    return wished(variant, asked(onnx.load_model_from_string(model))) if model else ()
+
+
+def _quantised(graph: GraphView) -> bool:
+    return not {"QuantizeLinear", "DequantizeLinear"}.isdisjoint(node.op for node in graph.nodes)
+
+
+def _tags(variant: Variant, graph: GraphView) -> tuple[str, ...]:
+    """Return a variant's own tags, and what its recipe and graph make it."""
+    recipe = variant.recipe
+    found = {
+        "qdq": _quantised(graph),
+        "calibrated": recipe.calibrator is not None,
+        "plugin": recipe.plugin is not None,
+        "fp16": "FP16" in recipe.flags,
+        "strongly-typed": recipe.typing is Typing.STRONG,
+    }
+    return (*variant.tags, *(tag for tag, true in found.items() if true))
+
+
+def _topics(case: Case, variant: Variant, graph: GraphView, cells: Sequence[Known]) -> tuple[str, ...]:
+    """Return what readers filter rows by."""
+    half = any(kind.startswith("float16") for kind in graph.types.values())
+    found = {
+        "calibrated INT8": variant.recipe.calibrator is not None,
+        "Q/DQ": _quantised(graph),
+        "FP16": half or "FP16" in variant.recipe.flags,
+        "attention": "attention" in case.name or not _ATTENTION.isdisjoint(node.op for node in graph.nodes),
+        "exporter": case.name in _FROM_EXPORTERS,
+        "API": any(cell.stands is Class.API_REMOVED for cell in cells),
+    }
+    return tuple(topic for topic, true in found.items() if true)
+
+
+def _latest_stamps(judged: Mapping[str, Sequence[Judged]]) -> dict[str, Any]:
+    """Return the stamps of each target's latest measured cell."""
+    found: dict[str, Any] = {}
+    for every in judged.values():
+        first = every[0]
+        stamps, target = first.outcome.stamps, first.cell.target.name
+        if (
+            first.classification.cls in (Class.NOT_RUN, Class.NOT_APPLICABLE, Class.INFRA_ERROR)
+            or not stamps.when
+        ):
+            continue
+        if target not in found or stamps.when > found[target].when:
+            found[target] = stamps
+    return found
+
+
+def _runs(history: Sequence[RunRecord], judged: Mapping[str, Sequence[Judged]]) -> tuple[RunView, ...]:
+    """Return the runs of the history, then others that cells are of, each oldest first, with the stamps of targets."""
+    whens = {record.run: record.when for record in history}
+    on: dict[str, dict[str, RanOn]] = {}
+    counted: Counter[tuple[str, str]] = Counter()
+    for every in judged.values():
+        for each in every:
+            stamps, target = each.outcome.stamps, each.cell.target.name
+            if each.outcome.state != "done" or not stamps.run:
+                continue
+            counted[stamps.run, target] += 1
+            whens.setdefault(stamps.run, stamps.when)
+            fields = {name: value for name, value in fields_of(stamps).items() if name in _RAN_ON}
+            on.setdefault(stamps.run, {}).setdefault(target, RanOn(target, 0, **fields))
+    runs = [
+        RunView(
+            run,
+            when,
+            tuple(replace(ran, cells=counted[run, target]) for target, ran in on.get(run, {}).items()),
+        )
+        for run, when in whens.items()
+    ]
+    # A cell's past points into the runs of the history by their numbers; what was sent in comes after them.
+    return (*runs[: len(history)], *sorted(runs[len(history) :], key=lambda run: (run.when, run.id)))
+
+
+_RAN_ON = frozenset(RanOn.__dataclass_fields__) - {"target", "cells"}
 
 
 def _sent_in(outcomes: Sequence[Outcome]) -> tuple[SentIn, ...]:
@@ -196,124 +389,37 @@ def _sent_in(outcomes: Sequence[Outcome]) -> tuple[SentIn, ...]:
     return tuple(SentIn(*key, len(cells)) for key, cells in sorted(found.items()))
 
 
-def _pasts(
-    rows: Mapping[str, Sequence[CellView]], today: Mapping[str, Today], history: Sequence[RunRecord]
-) -> dict[str, list[CellHistory | None]]:
-    """Return the past of each row of a cell: that of its GPU."""
-    subjects = {key: subject_of(now.model_sha256, now.recipe_sha256) for key, now in today.items()}
-    found: dict[str, list[CellHistory | None]] = {key: [] for key in rows}
-    for number in range(max(map(len, rows.values()), default=0)):
-        shown = {key: every[number].stamps for key, every in rows.items() if number < len(every)}
-        wanted = {key: subjects[key] for key in shown}
-        pasts = histories(history, wanted, {key: stamps.run for key, stamps in shown.items() if stamps})
-        for key in shown:
-            found[key].append(pasts.get(key))
-    return found
+def _troubles(target: TargetView) -> tuple[Reported, ...]:
+    """Return the signatures that are reported of a target's version."""
+    where = {"target": target.id, "version": target.version, "platform": target.platform}
+    found = []
+    for signature in load_signatures():
+        claims = [
+            claim for claim in signature.reported if claim.covers(engine=Engine(target.engine), **where)
+        ]
+        if claims:
+            found.append(Reported(signature.id, "; ".join(map(seen_by, claims))))
+    return tuple(found)
 
 
-def _joined(rows: Sequence[CellView], pasts: Sequence[CellHistory | None]) -> CellView:
-    """Return a cell as its worst row, with the results on all GPUs where any took part."""
-    cells = [_with_history(row, past) for row, past in zip(rows, pasts, strict=True)]
-    by_gpu = tuple(replace(each, flaky=cell.flaky) for cell in cells for each in cell.by_gpu)
-    return replace(cells[0], by_gpu=by_gpu if any(each.key for each in by_gpu) else ())
-
-
-def _with_history(cell: CellView, past: CellHistory | None) -> CellView:
-    if past is None:
-        return cell
-    # An earlier engine version may have been flaky; that says nothing of today's.
-    return replace(cell, history=past, flaky=() if cell.stale else past.flaky)
-
-
-def _rows(
-    cell: Cell,
-    outcomes: Sequence[Outcome],
-    today: Today,
-    judge: Callable[[Cell, Outcome], Judged],
-) -> list[CellView]:
-    """Return a cell as each of its outcomes shows it, the worst first; of what is stale only that there is one."""
-    because = today.stale_because(outcomes[0]) if outcomes else ""
-    if because or not outcomes:
-        outcomes, judge = (_blank(cell, because or today.unbuildable or NOT_RUN_YET),), judge_cell
-    return [
-        _view(judged, stale=bool(because) and judged.outcome.state != "not_applicable")
-        for judged in worth_telling([judge(cell, outcome) for outcome in outcomes])
+def _with_instead(results: Results) -> Results:
+    """Return the results with the variants to use in place of each that does not work."""
+    rows = results.rows()
+    columns = [
+        {variant.id: (variant, cells[at]) for variant, cells in rows} for at in range(len(results.targets))
     ]
+    cells = [
+        replace(cell, instead=found)
+        if (found := instead(columns[at], variant, cell, _proofs(cell)))
+        else cell
+        for variant, row in rows
+        for at, cell in enumerate(row)
+    ]
+    return replace(results, cells=tuple(cells))
 
 
-def _view(judged: Judged, *, stale: bool) -> CellView:
-    try:
-        return cell_view(judged, stale=stale)
-    except Exception as error:  # noqa: BLE001  (one odd record must not cost the others their report)
-        cell, reason = judged.cell, f"the harness could not show the record: {described(error)}"
-        bare = replace(Outcome.blank(cell, "infra_error", reason), log_sha256=judged.outcome.log_sha256)
-        return cell_view(judge_cell(cell, bare), stale=stale)
-
-
-def _blank(cell: Cell, reason: str) -> Outcome:
-    meaningless = inapplicable_because(cell)
-    return Outcome.blank(cell, "not_applicable" if meaningless else "not_run", meaningless or reason)
-
-
-def _case(case: Case, models: Models, scripts: Mapping[tuple[str, str], Sequence[str]]) -> CaseView:
-    def variant_view(variant: Variant) -> VariantView:
-        model = models.get((case.name, variant.name))
-        graph = graph_of(model) if model else GraphView()
-        return VariantView(
-            case=case.name,
-            name=variant.name,
-            title=variant.title,
-            role=variant.role,
-            counterpart=variant.counterpart,
-            wanted=_wanted(variant, model),
-            recipe=variant.recipe.as_dict(),
-            recipe_text=describe_recipe(variant.recipe),
-            recipe_sha256=variant.recipe_sha256,
-            model_sha256=model_sha256(model) if model else "",
-            expectations=variant.expectations,
-            tags=_tags(variant, graph),
-            scripts=tuple(scripts.get((case.name, variant.name), ())),
-            graph=graph,
-        )
-
-    return CaseView(case.name, case.title, case.summary, case.links, tuple(map(variant_view, case)))
-
-
-def _wanted(variant: Variant, model: bytes | None) -> tuple[tuple[str, Precision], ...]:
-    """Return what is wanted of a variant's nodes: what it says, else what its graph asks for."""
-    if variant.precision is not None:
-        return variant.precision
-    return wished(variant, asked(onnx.load_model_from_string(model))) if model else ()
-
-
-def _tags(variant: Variant, graph: GraphView) -> tuple[str, ...]:
-    """Return a variant's own tags, and what its recipe and graph make it."""
-    recipe = variant.recipe
-    ops = {node.op for node in graph.nodes}
-    told = {
-        "qdq": bool(ops & {"QuantizeLinear", "DequantizeLinear"}),
-        "calibrated": recipe.calibrator is not None,
-        "plugin": recipe.plugin is not None,
-        "fp16": "FP16" in recipe.flags,
-        "strongly-typed": recipe.typing is Typing.STRONG,
-    }
-    return (*variant.tags, *(tag for tag, true in told.items() if true))
-
-
-def _with_ranges(results: Results) -> Results:
-    """Add to every variant how it fares along the versions, and to the results what changed between them."""
-    by_row: dict[tuple[str, str], list[tuple[TargetView, CellView]]] = {}
-    targets = {target.id: target for target in results.targets}
-    for cell in results.cells:
-        by_row.setdefault((cell.case, cell.variant), []).append((targets[cell.target], cell))
-    changes: list[Change] = []
-    cases = []
-    for case in results.cases:
-        variants = []
-        for variant in case.variants:
-            runs = ranges.by_series(by_row.get((variant.case, variant.name), []))
-            found: list[Span] = ranges.spans(variant, runs)
-            changes += [change for run in runs.values() for change in ranges.changes(variant, run)]
-            variants.append(replace(variant, spans=tuple(found)))
-        cases.append(replace(case, variants=tuple(variants)))
-    return replace(results, cases=tuple(cases), changes=tuple(changes))
+def _proofs(cell: Known) -> tuple[str, ...]:
+    if cell.diagnosis:
+        return cell.diagnosis.proofs
+    advice = general_advice(cell.signature)
+    return advice.proofs if advice else ()

@@ -5,31 +5,44 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.case import Link
-from harness.report.compare import ranges
-from harness.report.model import TargetView
-from harness.report.products import gpus_said
+from harness.known.gpus import gpus_said
+from harness.known.view import TargetView
 from harness.text import capital
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterable, Mapping
 
     from harness.matrix import Matrix, Target
     from harness.record.outcome import Stamps
-    from harness.report.model import CellView
 
 
-def target_views(matrix: Matrix, cells: Sequence[CellView]) -> tuple[TargetView, ...]:
-    """Return a view of each target of a matrix, with what its measured cells say of its last run."""
+def target_views(matrix: Matrix, latest: Mapping[str, Stamps]) -> tuple[TargetView, ...]:
+    """Return a view of each target of a matrix; `latest` are the stamps of its last run, by its name."""
     versions: dict[str, set[str]] = {}
     for target in matrix:
         versions.setdefault(_series(target), set()).add(target.version)
-    short = {series: ranges.short_versions(every) for series, every in versions.items()}
-    return tuple(_target(target, short[_series(target)][target.version], cells) for target in matrix)
+    short = {series: short_versions(every) for series, every in versions.items()}
+    return tuple(
+        _target(target, short[_series(target)][target.version], latest.get(target.name)) for target in matrix
+    )
 
 
-def _target(target: Target, short: str, cells: Sequence[CellView]) -> TargetView:
-    found = [cell.stamps for cell in cells if cell.target == target.name and cell.measured and cell.stamps]
-    latest: Stamps | None = max(found, key=lambda stamps: stamps.when, default=None)
+def short_versions(versions: Iterable[str]) -> dict[str, str]:
+    """Return for each version its shortest prefix, of two parts or more, that no other one shares."""
+    every = dict.fromkeys(versions)
+    return {version: _shortest(version, every) for version in every}
+
+
+def _shortest(version: str, every: Collection[str]) -> str:
+    parts = version.split(".")
+    for length in range(2, len(parts)):
+        prefix = parts[:length]
+        if sum(other.split(".")[:length] == prefix for other in every) == 1:
+            return ".".join(prefix)
+    return version
+
+
+def _target(target: Target, short: str, latest: Stamps | None) -> TargetView:
     unsourced = "" if latest else target.unsourced
     return TargetView(
         id=target.name,

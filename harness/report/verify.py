@@ -14,11 +14,11 @@ from harness.errors import HandledError
 from harness.history import FOLDER, read_history
 from harness.history.runs import MOST_SAMPLES, keepable, missing
 from harness.plan import all_cells
-from harness.report.exports.markdown import summary
 from harness.report.loading import content, load_results, results_file
-from harness.report.page.data import unpacked
+from harness.report.page import unpacked
 from harness.report.results import recorded, results_of, run_records
 from harness.report.suite_pages import suites_beside
+from harness.report.summary import summary
 from harness.report.writer import model_files, report_texts, schema_text
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def verify_report(
     faults += _history(store.path, found)
     faults += _results(results_file(folder), [cell.id for cell in all_cells(matrix, cases)])
     results, models = results_of(found, read_history(store.path)), model_files(found.models)
-    texts = report_texts(results, models, suites_beside(folder))
+    texts = report_texts(results, suites_beside(folder))
     return faults + _files(folder, {name: text.encode() for name, text in texts.items()} | models)
 
 

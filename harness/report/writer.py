@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import tempfile
@@ -11,13 +12,15 @@ from typing import TYPE_CHECKING, Any
 from harness.errors import SHORT_OF, HandledError, InfraError
 from harness.history import read_history, update_history
 from harness.record.from_json import fields_of
-from harness.report.exports.csv_table import table
-from harness.report.exports.markdown import summary
+from harness.report.csv_table import table
+from harness.report.errors import error_entries
 from harness.report.further import FURTHER, further_text
-from harness.report.page.html import render
-from harness.report.page.own_pages import own_pages
-from harness.report.results import recorded, results_of, run_records
+from harness.report.page import render
+from harness.report.pages import own_pages
+from harness.report.results import layer_files, recorded, results_of, run_records
+from harness.report.schema import results_schema
 from harness.report.suite_pages import suites_beside
+from harness.report.summary import summary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,9 +33,11 @@ if TYPE_CHECKING:
 
 #: The folder of the models, beside the page.
 MODELS = "models"
+#: The folder of the layers of cells, by hash.
+LAYERS = "layers"
 #: The published description of results.json, shipped beside it.
 SCHEMA_FILE = "results.schema.json"
-_STRICT = json.JSONEncoder(sort_keys=True, allow_nan=False, separators=(",", ":"), default=fields_of)
+_STRICT = json.JSONEncoder(allow_nan=False, separators=(",", ":"), default=fields_of)
 
 
 def build_report(
@@ -46,7 +51,22 @@ def build_report(
     update_history(store.path, run_records(found))
     results = results_of(found, read_history(store.path))
     write_report(results, folder, model_files(found.models))
+    _write_layers(folder / LAYERS, layer_files(found))
     return results
+
+
+def _write_layers(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write the layers of cells under their hashes, those that are not there yet; others go."""
+    there = {path.name.partition(".")[0]: path for path in folder.glob("*/*.json.gz")}
+    for digest in there.keys() - files.keys():
+        there[digest].unlink(missing_ok=True)
+    write_files(
+        folder,
+        {
+            f"{digest[:2]}/{digest}.json.gz": gzip.compress(files[digest], mtime=0)
+            for digest in files.keys() - there.keys()
+        },
+    )
 
 
 def write_report(
@@ -57,7 +77,7 @@ def write_report(
     `models` are files by their place in the folder; those of an earlier report go. Raises HandledError where the folder
     cannot be written, InfraError where its disk is full.
     """
-    texts = report_texts(results, models, suites_beside(folder))
+    texts = report_texts(results, suites_beside(folder))
     written = write_files(folder, {name: text.encode() for name, text in texts.items()} | dict(models or {}))
     for left in set((folder / MODELS).glob("*.onnx")) - set(written):
         # Another process may write the same report.
@@ -96,38 +116,45 @@ def model_files(models: Models) -> dict[str, bytes]:
     return {f"{MODELS}/{case}-{variant}.onnx": data for (case, variant), data in models.items()}
 
 
-def report_texts(
-    results: Results, models: Mapping[str, bytes] | None = None, suites: Mapping[str, str] | None = None
-) -> dict[str, str]:
-    """Return the text of every file of the report by its name.
-
-    `models` are files by their place: the page holds the small ones. `suites` are titles of pages by their place.
-    """
+def report_texts(results: Results, suites: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the text of every file of the report by its name; `suites` are titles of pages by their place."""
+    text = results_json(results)
     return {
-        "results.json": results_json(results),
+        "results.json": text,
         SCHEMA_FILE: schema_text(),
         "results.csv": table(results),
         "summary.md": summary(results),
-        "index.html": render(results, models, suites),
+        "index.html": render(json.loads(text), text, suites or {}),
     }
 
 
 def schema_text() -> str:
     """Return the JSON Schema of results.json."""
-    return (Path(__file__).parent / SCHEMA_FILE).read_text(encoding="utf-8")
+    return json.dumps(results_schema(), indent=1) + "\n"
 
 
 def results_json(results: Results) -> str:
-    """Return results.json: sorted keys, and a target, case, change or cell a line, so that a diff tells.
+    """Return results.json: a target, case, change, row of steps or cell a line, so that a diff tells.
 
     ASCII only. A figure that is not finite becomes null, for JSON has no such number.
     """
-    data = results.to_json()
-    parts = [f'"{key}": {json.dumps(data.pop(key))}' for key in ("schema", "matrix_sha256")]
-    for key in sorted(data):
-        lines = ",\n".join(map(_line, data[key]))
-        parts.append(f'"{key}": [\n{lines}\n]' if lines else f'"{key}": []')
+    signatures = {entry.id: entry for entry in error_entries(results)}
+    data = {**results.to_json(), "signatures": signatures}
+    parts = [f'"{key}": {_value(value)}' for key, value in data.items()]
     return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def _value(value: Any) -> str:  # noqa: ANN401  (a value of results.json)
+    if isinstance(value, dict):
+        entries = (
+            f'"{key}": {_value(entry) if isinstance(entry, list) else _line(entry)}'
+            for key, entry in value.items()
+        )
+        return "{" + ",\n".join(entries) + "}"
+    if isinstance(value, str | int):
+        return json.dumps(value)
+    lines = ",\n".join(map(_line, value))
+    return f"[\n{lines}\n]" if lines else "[]"
 
 
 def _line(entry: Any) -> str:  # noqa: ANN401  (a dataclass or a dict of them)

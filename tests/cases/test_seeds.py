@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from harness.case import Grade, load_cases
 from harness.case.claims import Expectation
 from harness.matrix import load_matrix
 from harness.plan import Cell, all_cells, claims_about
+from harness.report.results import assemble
+from harness.report.writer import results_json
 
 pytestmark = pytest.mark.unit
 
@@ -118,3 +121,17 @@ def test_the_claims_that_stand_in_no_column_are_these() -> None:
     }
     print("\n".join(f"{case}: {versions}" for case, versions in sorted(orphans, key=str)))
     assert orphans == NO_COLUMN
+
+
+def test_the_seeds_stand_in_results_json_in_their_class() -> None:
+    """As they are shown where nobody measured them: the failure where two of one scope disagree."""
+    cells = {cell["id"]: cell for cell in json.loads(results_json(assemble(MATRIX, CASES, {})))["cells"]}
+    wanted: dict[str, set[str]] = {}
+    for case, variant, target, cls, *_ in ROWS:
+        if target != "-":
+            wanted.setdefault(f"{case}.{variant}-{target}", set()).add(cls)
+    assert len(wanted) > 20
+    for name, classes in wanted.items():
+        failing = classes - {"ok"}
+        assert cells[name]["basis"] == "reported", name
+        assert cells[name]["class"] in (failing or {"ok", "built"}), name

@@ -132,7 +132,7 @@ def test_an_old_failure_of_another_gpu_fails_no_run(on: Machine, capsys: pytest.
     assert "1 cell on 1 target: 1 as expected" in capsys.readouterr().out
     assert (
         "GPUs disagree: build failed on Tesla T4; works on NVIDIA L4"
-        in Path("reports/index.html").read_text()
+        in Path("reports/summary.md").read_text()
     )
 
 

@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 from harness.case import Class, model_sha256
+from harness.known.model import Known
 from harness.layers import asked, node_precision, parse_layers
 from harness.matrix import load_matrix
 from harness.plan import Cell, inapplicable_because
 from harness.plan.by_hand import by_hand, model_file, script_file
 from harness.report.loading import load_results
-from harness.report.model import CellView
 from harness.run.numbers import make_inputs
 from harness.run.prepared import prepare_variant
 from harness.run.provision import packages
@@ -71,14 +71,15 @@ for name in sys.argv[2:]:
 
 
 @pytest.fixture(scope="module")
-def recorded() -> dict[str, CellView]:
+def recorded() -> dict[str, Known]:
     """Return the published cells that are of today's models."""
     results = load_results(ROOT / "reports" / "published")
     models = {cell.id: model_sha256(cell.variant.model_bytes()) for cell in project_cells()}
+    published = {(variant.case, variant.name): variant.model_sha256 for variant in results.variants}
     return {
         cell.id: cell
         for cell in results.cells
-        if cell.measured and cell.stamps and cell.stamps.model_sha256 == models.get(cell.id)
+        if cell.measured and published[cell.case, cell.variant] == models.get(cell.id)
     }
 
 
@@ -90,7 +91,7 @@ def write(cell: Cell, folder: Path) -> Path:
     return path
 
 
-def agrees(cell: Cell, seen: CellView, code: int, said: str) -> None:
+def agrees(cell: Cell, seen: Known, code: int, said: str) -> None:
     """Hold what a file printed, and how it ended, against the record of its cell."""
     if seen.cls is Class.API_REMOVED:
         assert code
@@ -114,7 +115,7 @@ def agrees(cell: Cell, seen: CellView, code: int, said: str) -> None:
         (_numbers if cell.target.traits.baseline else _layers)(cell, seen, said)
 
 
-def _layers(cell: Cell, seen: CellView, said: str) -> None:
+def _layers(cell: Cell, seen: Known, said: str) -> None:
     nodes = asked(cell.variant.build())
     told = said[said.index("Layers:") :].rpartition("an engine of")[0]
     report = parse_layers("verbose_log", told, nodes=nodes)
@@ -122,7 +123,7 @@ def _layers(cell: Cell, seen: CellView, said: str) -> None:
     assert node_precision(nodes, report.layers) == seen.precision, cell.id
 
 
-def _numbers(cell: Cell, _seen: CellView, said: str) -> None:
+def _numbers(cell: Cell, _seen: Known, said: str) -> None:
     reference = prepare_variant(cell.variant).reference
     # Of operators that nobody else knows there is none.
     for name, wanted in (reference.outputs or {}).items():
@@ -134,9 +135,7 @@ def _numbers(cell: Cell, _seen: CellView, said: str) -> None:
 
 
 @pytest.mark.parametrize("name", SAMPLE)
-def test_a_file_says_what_the_record_says(
-    name: str, recorded: Mapping[str, CellView], tmp_path: Path
-) -> None:
+def test_a_file_says_what_the_record_says(name: str, recorded: Mapping[str, Known], tmp_path: Path) -> None:
     needs.network()
     cell = next(cell for cell in project_cells() if cell.id == name)
     python, _ = packages.venv(cell.target)
@@ -153,7 +152,7 @@ def test_a_file_says_what_the_record_says(
     ["rtx14", "rtx15", "rtx16", "rtx17", "rtx17-sm75", "rtx17-sm89", "rtx17-sm120", "ort117", "ort131"],
 )
 def test_every_file_says_what_the_record_says(
-    target: str, recorded: Mapping[str, CellView], tmp_path: Path
+    target: str, recorded: Mapping[str, Known], tmp_path: Path
 ) -> None:
     needs.network()
     python, _ = packages.venv(load_matrix(ROOT / "matrix.yaml").target(target))

@@ -11,13 +11,14 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from harness.case import Case, Class, Link, Precision, Variant
+from harness.compare.kinds import Kind
+from harness.compare.step import Step
+from harness.compare.step import step as judged_step
 from harness.matrix import load_matrix
 from harness.plan import all_cells
 from harness.record.outcome import Outcome
 from harness.record.store import Store
-from harness.report.compare.kinds import Kind
-from harness.report.compare.pairs import Column
-from harness.report.compare.upgrade import Upgrade, upgrade
+from harness.report.columns import column
 from harness.report.results import assemble
 from harness.words import Verdict
 from tests import needs
@@ -51,17 +52,17 @@ def quantised() -> Case:
 
 
 @pytest.fixture(scope="module")
-def step(quantised: Case, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Result], Upgrade]:
+def step(quantised: Case, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Result], Step]:
     """Return what became of it on rtx17 and rtx17-sm75, and the step from one to the other."""
     folder = tmp_path_factory.mktemp("wishes")
     found = ran(quantised, {"rtx17", "rtx17-sm75"}, folder)
     with Store(folder) as store:
         outcomes: dict[str, Outcome] = store.latest()
     results = assemble(MATRIX, [quantised], outcomes)
-    return found, upgrade(Column(results, "rtx17"), Column(results, "rtx17-sm75"))
+    return found, judged_step(column(results, "rtx17"), column(results, "rtx17-sm75"))
 
 
-def test_the_same_loss_of_int8_is_told_whoever_wished(step: tuple[dict[str, Result], Upgrade]) -> None:
+def test_the_same_loss_of_int8_is_told_whoever_wished(step: tuple[dict[str, Result], Step]) -> None:
     """One more or less line in a case changes nothing in what is lost; () makes it news that fails nothing."""
     found, told = step
     for name in ("named", "left"):
@@ -72,7 +73,7 @@ def test_the_same_loss_of_int8_is_told_whoever_wished(step: tuple[dict[str, Resu
         assert after.judgement.verdict is Verdict.NEW
     unwanted = found["toy.unwanted-rtx17-sm75"].judged
     assert (unwanted.classification.cls, unwanted.wished) == (Class.BUILT, {})
-    rows = {row.variant: row for row in told.rows}
+    rows = {row.variant.removeprefix("toy."): row for row in told.rows}
     assert rows["named"].text == rows["left"].text
     assert rows["left"].text.endswith(
         "/model.0/conv/Conv in fp32 instead of int8, /model.1/conv/Conv in fp32 instead of int8"

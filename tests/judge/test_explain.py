@@ -10,8 +10,8 @@ from harness.case import Recipe, Typing
 from harness.case.model import Calibrator, Plugin, Profile
 from harness.judge.cell import judge_cell
 from harness.judge.explain import complaints, describe_recipe, explain, headline, pytest_command
+from harness.known.cell import known_of
 from harness.record.outcome import End, Message, ParserError
-from harness.report.cell_view import cell_view
 from harness.words import Class
 from tests.judge.test_cell import cell, record
 
@@ -63,7 +63,7 @@ def test_the_last_skipped_tactic_is_told_as_the_reason() -> None:
     here = cell()
     judged = judge_cell(here, record(here, failed_phase="build", messages=NO_TACTIC))
     assert "last     Skipping tactic 0x02 due to exception no kernel image" in complaints(judged)
-    advice = cell_view(judged, stale=False).diagnosis
+    advice = known_of([judged]).diagnosis
     assert advice is not None
     assert advice.cause.endswith("last word: Skipping tactic 0x02 due to exception no kernel image")
 

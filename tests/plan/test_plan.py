@@ -107,7 +107,7 @@ def test_a_cell_holds_what_its_id_says(cells: tuple[Cell, ...]) -> None:
         cells[0].id = "x"  # type: ignore[misc]
 
 
-def test_find_returns_the_cell_and_guesses_at_a_mistyped_id(cells: tuple[Cell, ...]) -> None:
+def test_find_returns_the_cell_and_the_nearest_to_a_mistyped_id(cells: tuple[Cell, ...]) -> None:
     assert find(cells, "mish.qdq-rtx17").target.name == "rtx17"
     with pytest.raises(HandledError) as caught:
         find(cells, "mish.qdp-rtx17")

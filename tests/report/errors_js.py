@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from harness.judge.findings import explain
 from harness.record.outcome import Message, Outcome
+from harness.report.explaining import explaining
 from harness.report.loading import load_results
-from harness.report.page import html
-from harness.report.page.explaining import explaining
+from harness.report.pages import STATIC
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +27,7 @@ PUBLISHED = Path(__file__).parents[2] / "reports" / "published"
 @contextmanager
 def scripts(browser: Browser) -> Iterator[Page]:
     """Open a page that has the script and its data, and nothing else."""
-    body = (Path(html.__file__).with_name("static") / "explain.js").read_text(encoding="utf-8")
+    body = (STATIC / "explain.js").read_text(encoding="utf-8")
     page = browser.new_page()
     page.add_script_tag(
         content=f"""
@@ -58,16 +58,10 @@ def measured() -> tuple[Outcome, ...]:
             *(cell.id, cell.case, cell.variant, cell.target, "done"),
             failed_phase=cell.failed_phase,
             missing_api=cell.missing_api,
-            end=cell.end,
-            error=cell.error,
-            messages=cell.messages,
-            parser_errors=cell.parser_errors,
-            native_output=cell.native_output,
+            messages=tuple(Message("ERROR", text) for text in cell.errors),
         )
-        severe = tuple(each for each in outcome.messages if each.severity in ("ERROR", "WARNING"))
-        if severe or outcome.parser_errors or outcome.missing_api or outcome.error:
-            key = severe, outcome.parser_errors, outcome.missing_api, outcome.error, outcome.native_output
-            found.setdefault(key, outcome)
+        if outcome.messages or outcome.missing_api:
+            found.setdefault((outcome.messages, outcome.missing_api), outcome)
     return tuple(found.values())
 
 

@@ -2,28 +2,45 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from typing import Any
 
 from harness.case import Link, Precision
-from harness.report.graph import GraphView, NodeView
-from harness.report.model import Change, RanOn, Results, RunView, Span
+from harness.compare.versions import Change
+from harness.known.view import GraphView, NodeView, Span
+from harness.report.model import RanOn, Results, RunView
 from tests.report import factory
 
 #: What is checked before it gets here: names that case modules and matrix.yaml are refused for, and hashes made here.
 SAFE = {
     "Results": set(),
-    "TargetView": {"id", "series", "engine", "version"},
+    "TargetView": {"id", "series", "engine", "version", "product"},
     "CaseView": {"name"},
     "VariantView": {"case", "name", "counterpart", "recipe_sha256", "model_sha256"},
-    "CellView": {"id", "case", "variant", "target", "log_sha256", "failed_phase"},
-    "Change": {"case", "variant", "before", "after", "what"},
+    "Known": {"id", "case", "variant", "target", "log", "failed_phase", "stamps"},
+    "Layers": {"sha256"},
+    "Change": {"case", "variant", "before", "after", "kind"},
     "Advice": {"id"},
     "Expectation": {"platform", "versions", "kind", "scope"},
-    "End": {"kind"},
-    "Message": {"severity"},
+    "RowSteps": {"known"},
 }
+#: Texts that strangers might write, by what each tries.
+HOSTILE = {
+    "markup": "</script><script>alert(1)</script><img src=x onerror=alert(1)>",
+    "closing": "</script x><!--<script>",
+    "attribute": '" onmouseover="alert(1)" x=\'',
+    "template": "{{ 7 * 7 }} {% raw %} ${7*7}",
+    "bidi": "abc\u202etxt.exe\u2066",
+    "controls": "a\x00b\x07c\x1b[31mred\x1b[0m",
+    "surrogate": "x\udcffy",
+    "long": "n" * 10_000,
+    "emoji": "\U0001f468\u200d\U0001f469 \u4f60\u597d",
+    "markdown": "](https://evil.example) `|` # @everyone <b>",
+}
+#: Characters that nobody sees.
+HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 HTTPS = "https://stranger.example/"
 
 
@@ -35,16 +52,15 @@ def everywhere(text: str) -> Results:
         (NodeView(text, text, (text, "w"), ("t",)), NodeView(text + "2", text, ("t",), (text + "o",))),
         (text,),
         (text + "o",),
-        ("w",),
-        ((text, text), ("w", text)),
+        {text: text, "w": text},
     )
-    variants = tuple(replace(one, spans=(*one.spans, Span("x", "x"))) for one in case.variants)
-    change = Change("conv_silu", "qdq", "RTX", "rtx14", "rtx15", "class", None, "x", "x", "x")
+    variants = tuple(replace(one, sentences=(*one.sentences, Span("x", "x"))) for one in case.variants)
+    change = Change("conv_silu", "qdq", "RTX", "rtx14", "rtx15", "x", "result", None, "x")
     rich = replace(
         plain,
         cases=(replace(case, variants=variants),),
         changes=(change,),
-        runs=(RunView("x", "x", (RanOn("x", "x", "x", "x", 1),)),),
+        runs=(RunView("x", "x", (RanOn("x", 1, "x", "x", "x", "x", ("x",)),)),),
     )
     made: Results = _poisoned(rich, text)
     (case,) = made.cases

@@ -12,11 +12,9 @@ from harness.errors import HandledError
 from harness.judge.diagnosis import load_signatures
 from harness.judge.texts import load_texts
 from harness.report.errors import ErrorEntry, Seen, error_entries
-from harness.report.page.called import called
 from harness.report.results import assemble
 from harness.words import Engine, Grade
 from tests.report import factory
-from tests.report.test_density_page import orin
 
 pytestmark = pytest.mark.unit
 
@@ -126,22 +124,6 @@ def test_a_proof_is_told_with_what_came_of_it_and_one_that_is_not_here_is_left_o
     assert entry("no-implementation-silu").proofs[0].known
 
 
-def test_a_proof_that_rests_on_a_report_of_another_version_is_not_said_to_be_untried() -> None:
-    """The min-max calibrator was tried by who does not say on which version; a guess without a source by nobody."""
-    case = factory.case()
-    made = {}
-    for link in (factory.ISSUE, None):
-        guess = Expectation.guessed(Class.OK, ">=8.5,<9", "builds for a user", link=link, level="builds")
-        remedy = replace(case.variants[0], name="int8-minmax", expectations=(guess,))
-        results = assemble(factory.matrix(), (replace(case, variants=(*case.variants, remedy)),), {})
-        entries = {each.id: each for each in error_entries(results)}
-        (proof,) = (each for each in entries["no-implementation-silu"].proofs if "minmax" in each.id)
-        made[link] = (proof.id, proof.known, proof.guess)
-    told = "guessed from TensorRT issue 3640: builds for a user"
-    assert made[factory.ISSUE] == ("conv_silu.int8-minmax", (), told)
-    assert made[None] == ("conv_silu.int8-minmax", (), "")
-
-
 def test_a_quoted_text_has_the_address_where_it_stands() -> None:
     texts = {each.text: each for each in entry("no-plugin-format").texts}
     (one,) = (each for text, each in texts.items() if "LayerNorm_4" in text)
@@ -153,33 +135,3 @@ def test_a_text_of_no_signature_is_refused(tmp_path: Path) -> None:
     file.write_text("- id: no-implementatoin\n  place: errors\n  text: x\n  from: quoted\n")
     with pytest.raises(HandledError, match="is the id of no signature; did you mean 'no-implementation'"):
         load_texts(file)
-
-
-@pytest.mark.parametrize(
-    ("pattern", "said", "columns"),
-    [
-        ("turing", "compute capability 7.5", ["rtx17-sm75"]),
-        (r"(?:geforce )?rtx ?20(?:\d\d)?(?: ti| super)*", "compute capability 7.5", ["rtx17-sm75"]),
-        ("t4", "compute capability 7.5", ["rtx17-sm75"]),
-        ("(?:jetson )?(?:agx )?orin", "compute capability 8.7", ["l4t86"]),
-        (r"jetpack 6\.0(?:\.\d+)*", "TensorRT 8.6 on Jetson", ["l4t86"]),
-        ("jetpack 6", "JetPack 6 on Jetson", ["l4t86"]),
-        ("hopper", "compute capability 9.0", []),
-    ],
-)
-def test_words_for_hardware_stand_for_columns(pattern: str, said: str, columns: list[str]) -> None:
-    plain = orin()
-    built_for = replace(plain.targets[-2], id="rtx17-sm75", series="RTX, SM 7.5", stamps=None)
-    results = replace(plain, targets=(*plain.targets, built_for))
-    (found,) = (each for each in called(results) if each.pattern == pattern)
-    assert (found.said, [results.targets[column].id for column in found.columns]) == (said, columns)
-
-
-def test_a_gpu_stands_for_every_column_that_runs_on_it() -> None:
-    """TensorRT's too, which is built for no one GPU."""
-    plain = orin()
-    runs = {"trt86": ">=6.0,<=9.0", "trt102": ">=8.0,<=9.0"}
-    targets = tuple(replace(each, compute_capability=runs.get(each.id, "")) for each in plain.targets)
-    by_name = {each.pattern: each.columns for each in called(replace(plain, targets=targets))}
-    named = {name: [targets[column].id for column in by_name[name]] for name in ("t4", "a10", "p100")}
-    assert named == {"t4": ["trt86"], "a10": ["trt86", "trt102"], "p100": ["trt86"]}

@@ -30,14 +30,13 @@ SLURM = ("--executor", "slurm", "--via", "venv")
 STAMPS_AND_TIMES = {
     "first_seen",
     "latency_ms",
-    "log_sha256",
+    "log",
     "medians_ms",
-    "peak_rss_bytes",
     "phases",
     "runs",
     "since",
     "stamps",
-    "time_ms",
+    "when",
 }
 _CLOCK = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+")
 

@@ -1,4 +1,4 @@
-// The scripts are one program: page/html.py joins them, and what one declares another uses. tsc knows every name.
+// The scripts are one program: report/page.py joins them, and what one declares another uses. tsc knows every name.
 module.exports = [
   {
     files: ["**/*.js"],

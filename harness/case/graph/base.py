@@ -140,6 +140,7 @@ class Base:
         if spread is None:
             spread = math.sqrt(3.0 / max(1, count // shape[0]))
         generator = random.Random(f"{name}{tuple(shape)}")  # noqa: S311  (data, not secrets)
-        values = as_float32(centre + spread * (2.0 * generator.random() - 1.0) for _ in range(count))
+        draw = generator.random
+        values = as_float32([centre + spread * (2.0 * draw() - 1.0) for _ in range(count)])
         self._weights[name] = (tuple(shape), values)
         return values

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from harness.known.model import Advice
 from harness.record.from_json import fields_of
-from harness.report.model import Advice
 from harness.report.suites.compare import Step, how
 from harness.words import GOOD, Class
 

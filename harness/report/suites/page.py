@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from harness.report.suites.model import Ending, Pair, SuiteModel, SuiteResults
 
 _HERE = Path(__file__).parent / "static"
-_SHARED = Path(__file__).parents[1] / "page" / "static"
+_SHARED = Path(__file__).parents[1] / "static"
 #: Causes that a row names before it is opened.
 _NAMED = 2
 #: Characters of the message that a row without a known cause names.
@@ -79,7 +79,7 @@ class RowView:
 
 def render_suite(results: SuiteResults, name: str) -> str:
     """Return the page; the same bytes for the same results. `name` is that of its folder and of its JSON beside it."""
-    style = "".join((_SHARED / f"{each}.css").read_text(encoding="utf-8") for each in ("style", "matrix"))
+    style = "".join((_SHARED / f"{each}.css").read_text(encoding="utf-8") for each in ("style",))
     style += (_HERE / "suite.css").read_text(encoding="utf-8")
     script = (_HERE / "suite.js").read_text(encoding="utf-8")
     rows = _rows(results)

@@ -14,8 +14,8 @@ from harness.errors import described
 from harness.history.suites import SuiteRun, before
 from harness.judge.classify import Classification, classify
 from harness.judge.diagnosis import Diagnosis, diagnose, in_general, load_signatures
+from harness.known.model import Advice
 from harness.record.speaking import latest
-from harness.report.model import Advice
 from harness.report.suites.compare import compare
 from harness.report.suites.model import Ending, Pair, SuiteModel, SuiteResults, SuiteTarget
 from harness.text import clip, visible

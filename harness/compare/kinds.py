@@ -1,0 +1,286 @@
+"""What a step does to one variant, judged from what is known of both sides; pure."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from harness.judge.timing import RUN_TO_RUN
+from harness.known.claim import on_precision
+from harness.layers.datatype import NARROW, same_precision
+from harness.text import milliseconds
+from harness.words import GOOD, PREDICATE, Class, Grade, Precision, Word, said
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.case import Expectation
+    from harness.known.model import Known, Timing
+
+#: What a class that works stands at.
+_STANDS = 2
+#: Nodes named that run in another precision.
+_NODES = 3
+
+
+class Kind(Word):
+    """What a step from one column to another does to a variant, the worst first."""
+
+    BROKEN = "broken"
+    PRECISION_LOST = "precision_lost"
+    BUILDS_WITHOUT = "builds_without"
+    WIDER = "wider"
+    SLOWER = "slower"
+    OTHERWISE = "otherwise"
+    FIXED = "fixed"
+    PRECISION_GAINED = "precision_gained"
+    NARROWER = "narrower"
+    FASTER = "faster"
+    NEWLY_UNKNOWN = "newly_unknown"
+
+
+#: Kinds about latency.
+TIMED = frozenset({Kind.SLOWER, Kind.FASTER})
+_WITHOUT = frozenset({Kind.PRECISION_LOST, Kind.BUILDS_WITHOUT})
+
+
+class Pace(NamedTuple):
+    """Two timings that are compared; `least` and `most` enclose the ratio of their medians, new over old, with 99 %."""
+
+    old: Timing
+    new: Timing
+    least: float
+    most: float
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A variant's `Known` on both sides of a step, with the claims that each stands on.
+
+    `wanted` are nodes with the precision that they should run in. `altered` says that model or recipe differ. Where
+    GPUs took part both sides are of one; `apart` says that they have none in common.
+    """
+
+    wanted: tuple[tuple[str, Precision], ...]
+    old: Known
+    new: Known
+    claims: tuple[Expectation | None, Expectation | None] = (None, None)
+    altered: bool = False
+    apart: bool = False
+
+    @cached_property
+    def nodes(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return what the wanted nodes ran in on either side; () where one side is only claimed."""
+        sides = zip((self.old, self.new), self.claims, strict=True)
+        old, new = (() if claim else one.nodes(self.wanted) for one, claim in sides)
+        return old, new
+
+    @cached_property
+    def open(self) -> bool:
+        """Tell whether two known sides are not told apart.
+
+        That is one and the same claim, where nobody ran either; or one side builds or runs, by a claim that is silent
+        on the precision, and of the other only the precision is known to be lost; or one side could not be built
+        without a GPU, and the other had one.
+        """
+        old, new = self.old.stands, self.new.stands
+        if old is None or new is None:
+            return False
+        if Class.NEEDS_GPU_TO_BUILD in (old, new) and (self._had_gpu(0) or self._had_gpu(1)):
+            return True
+        before, after = self.claims
+        one = before is not None and before == after and before.grade is not Grade.MEASURED
+        silent = any(claim and not on_precision(claim) for claim in self.claims)
+        return one or (silent and {standing(old), standing(new)} == {1, 2})
+
+    @cached_property
+    def known(self) -> bool:
+        """Tell whether both sides are known, each for itself."""
+        return self.old.stands is not None and self.new.stands is not None and not self.open
+
+    @property
+    def unheralded(self) -> bool:
+        """Tell whether the new side fails or loses precision, and nothing is known of the old one."""
+        return self.old.stands is None and fails(self.new.stands)
+
+    @property
+    def measured(self) -> bool:
+        """Tell whether no known side is only reported, and both are of one GPU."""
+        return not self.apart and Grade.REPORTED not in self.grades
+
+    @property
+    def grades(self) -> tuple[Grade | None, Grade | None]:
+        """Return how sure each side is: a built engine that is reported to fail when run is reported."""
+        old, new = (
+            claim.grade if claim else one.basis
+            for one, claim in zip((self.old, self.new), self.claims, strict=True)
+        )
+        return old, new
+
+    @cached_property
+    def crossed(self) -> list[tuple[str, Precision, Precision]]:
+        """Return the nodes wanted in no precision that left or took a narrow type, with before and after."""
+        before, after = self.old.other, self.new.other
+        if any(self.claims) or not (before and self.new.demanded):
+            return []
+        if not (standing(self.old.stands) and standing(self.new.stands)):
+            return []
+        both = [(node, before[node], after[node]) for node in sorted(after) if node in before]
+        return [(node, old, new) for node, old, new in both if (old in NARROW) != (new in NARROW)]
+
+    @cached_property
+    def pace(self) -> Pace | None:
+        """Return both timings where they are compared."""
+        old, new = self.old.latency, self.new.latency
+        if self.altered or any(self.claims) or old is None or new is None or old.stack != new.stack:
+            return None
+        if old.low is None or old.high is None or new.low is None or new.high is None:
+            return None
+        return Pace(old, new, new.low / old.high, new.high / old.low)
+
+    def kinds(self) -> list[Kind]:
+        """Return what became of the variant: nothing, one thing, or one and a change of its latency."""
+        return [kind for kind in (self._kind() or self._width(), self._speed()) if kind]
+
+    def detail(self, kind: Kind) -> str:
+        """Return what a row of this kind adds to both sides' words: nodes, or by how much the median changed."""
+        if kind in TIMED and self.pace:
+            return _paced(self.pace, slower=kind is Kind.SLOWER)
+        lost = _some(self._lost()) if kind in _WITHOUT else ""
+        crossed = _some([f"{node} {said(old)} → {said(new)}" for node, old, new in self.crossed])
+        if crossed and kind not in (Kind.WIDER, Kind.NARROWER):
+            crossed = f"not asked for: {crossed}"
+        return "; ".join(filter(None, (lost, crossed)))
+
+    def _had_gpu(self, side: int) -> bool:
+        """Tell whether a side is about a machine with a GPU, as a claim of a version is unless it says otherwise."""
+        one, claim = (self.old, self.new)[side], self.claims[side]
+        if claim and claim.grade is not Grade.MEASURED:
+            return one.stands is not Class.NEEDS_GPU_TO_BUILD
+        return one.gpu is not None or bool(claim and claim.compute_capability)
+
+    def _kind(self) -> Kind | None:
+        old, new = self.old.stands, self.new.stands
+        if old is None or new is None:
+            lost_sight = old is not None and self.new.cls is not Class.NOT_APPLICABLE
+            return Kind.NEWLY_UNKNOWN if lost_sight else None
+        if self.open:
+            return None
+        was, now = standing(old), standing(new)
+        if now == 0:
+            return Kind.BROKEN if was else Kind.OTHERWISE if self._fails_otherwise() else None
+        if not was:
+            # An engine that was refused and is now built without its precision has not been fixed: it fails silently.
+            return Kind.BUILDS_WITHOUT if now == 1 else Kind.FIXED
+        if not self.new.demanded:
+            return None
+        gained = self._gained(now - was)
+        return Kind.PRECISION_LOST if gained < 0 else Kind.PRECISION_GAINED if gained else None
+
+    def _fails_otherwise(self) -> bool:
+        signatures = [
+            claim.signature if claim else one.signature
+            for one, claim in zip((self.old, self.new), self.claims, strict=True)
+        ]
+        return self.old.stands is not self.new.stands or (all(signatures) and signatures[0] != signatures[1])
+
+    def _gained(self, by_class: int) -> int:
+        """Return how many wanted nodes gained their precision; by the classes where not all of them are told.
+
+        The nodes outweigh the classes: ONNX Runtime is not judged by precision, and works without it.
+        """
+        old, new = self.nodes
+        gained = 0 if old == new else _kept(self.wanted, new, old) - _kept(self.wanted, old, new)
+        told = all(self.nodes) and all(map(all, self.nodes))
+        return gained or (0 if told else by_class)
+
+    def _width(self) -> Kind | None:
+        """Tell a wider type from a narrower one, of nodes that nobody wished for; that fails no step."""
+        if any(before in NARROW for _, before, _ in self.crossed):
+            return Kind.WIDER
+        return Kind.NARROWER if self.crossed else None
+
+    def _speed(self) -> Kind | None:
+        """Tell slower from faster, of engines that work: the time of one that fails or errs is no speed."""
+        found = self.pace
+        if not (found and standing(self.old.stands) and standing(self.new.stands)):
+            return None
+        margin = 1 + RUN_TO_RUN[found.old.clock]
+        if found.least > margin:
+            return Kind.SLOWER
+        return Kind.FASTER if found.most < 1 / margin else None
+
+    def _lost(self) -> list[str]:
+        ran = zip(self.wanted, self.nodes[1], strict=False)
+        return [
+            f"{node} in {said(got)} instead of {said(want)}"
+            for (node, want), got in ran
+            if got and not same_precision(want, Precision(got))
+        ]
+
+
+def like_with_like(pair: Pair) -> Pair:
+    """Return the pair on the GPU that both sides have, of several the one on which most is lost."""
+    old, new = pair.old, pair.new
+    if not (old.beside or new.beside) and (old.gpu == new.gpu or not (old.gpu and new.gpu)):
+        return pair
+    olds, news = ([each for each in (one, *one.beside) if each.gpu] for one in (old, new))
+    alike = [
+        replace(pair, old=one, new=other, claims=(_own(pair, 0, one), _own(pair, 1, other)))
+        for one in olds
+        for other in news
+        if one.gpu == other.gpu
+    ]
+    return min(alike, key=_loss) if alike else replace(pair, apart=bool(olds and news))
+
+
+def _own(pair: Pair, side: int, one: Known) -> Expectation | None:
+    """Return the claim of a side, which its results on further GPUs do not rest on."""
+    return pair.claims[side] if one in (pair.old, pair.new) else None
+
+
+def _loss(pair: Pair) -> int:
+    """Return the place of what became of a variant among the kinds, worst first."""
+    return min((list(Kind).index(kind) for kind in pair.kinds()), default=len(Kind))
+
+
+def fails(cls: Class | None) -> bool:
+    """Tell whether a class is known and does not work as wanted; a missing GPU tells nothing."""
+    return cls not in (None, Class.NEEDS_GPU_TO_BUILD) and standing(cls) < _STANDS
+
+
+def standing(cls: Class | None) -> int:
+    """Return 2 for a class that works, 1 for one that works without its precision, 0 for one that fails or is none."""
+    return _STANDS if cls in GOOD else 1 if cls is Class.PRECISION_LOST else 0
+
+
+def sentence(pair: Pair, kind: Kind) -> str:
+    """Return what became of a variant in words: "builds (INT8 1/1) → loses precision: conv in fp32 instead of int8"."""
+    detail = pair.detail(kind)
+    if kind in TIMED:
+        return detail
+    now = pair.new.text or PREDICATE[pair.new.cls]
+    return f"{pair.old.text or PREDICATE[pair.old.cls]} → {now}{f': {detail}' if detail else ''}"
+
+
+def _kept(wanted: Sequence[tuple[str, Precision]], one: Sequence[str], other: Sequence[str]) -> int:
+    """Count the wanted nodes that kept their precision on one side, among those whose precision is known on both."""
+    told = zip(wanted, one, other, strict=False)
+    return sum(
+        bool(got and elsewhere) and same_precision(want, Precision(got)) for (_, want), got, elsewhere in told
+    )
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:_NODES]) + (f" and {len(names) - _NODES} more" if len(names) > _NODES else "")
+
+
+def _paced(found: Pace, *, slower: bool) -> str:
+    """Return both medians, and the bounds of the change in percent."""
+    least, most = (found.least - 1, found.most - 1) if slower else (1 - found.most, 1 - found.least)
+    low, high = (math.floor(part * 100 + 0.5) for part in (least, most))
+    change = f"{low} to {high}" if low != high else f"{low}"
+    medians = f"{milliseconds(found.old.median)} → {milliseconds(found.new.median)}"
+    return f"median {medians}, {change} % {'slower' if slower else 'faster'}"

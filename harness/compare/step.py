@@ -1,0 +1,236 @@
+"""A step from one column to another, of one report or of two: rows by kind, and one of five headlines."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from harness.compare.kinds import Kind, Pair, fails, like_with_like, sentence
+from harness.compare.steps import claim_of
+from harness.known.advice import general_advice
+from harness.known.claim import seen_by
+from harness.known.model import Known
+from harness.words import Class, Grade, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from harness.known.view import VariantView
+
+#: What fails a step. No engine says a word of a lost precision.
+_BREAKING = frozenset({Kind.BROKEN, Kind.PRECISION_LOST})
+#: Kinds whose rows name what to use meanwhile.
+_WANTING = frozenset({Kind.BROKEN, Kind.PRECISION_LOST, Kind.BUILDS_WITHOUT, Kind.OTHERWISE})
+
+
+@dataclass(frozen=True)
+class Column:
+    """One target's cells by variant id, with their variants; `name` is what to call it."""
+
+    name: str
+    variants: Mapping[str, VariantView]
+    cells: Mapping[str, Known]
+
+    @property
+    def measured(self) -> bool:
+        """Tell whether anything was measured on it, now or before."""
+        return any(cell.basis is Grade.MEASURED for cell in self.cells.values())
+
+
+class Row(NamedTuple):
+    """What a step does to a variant, of one kind: in words, the cause, what to use meanwhile, how sure, who says so.
+
+    `measured` says that nothing in it is only reported, nor of another GPU before than after. `signature` is that of
+    the cause, "" where it has none; `instead` are variant ids.
+    """
+
+    kind: Kind
+    variant: str
+    text: str
+    cause: str
+    signature: str
+    instead: tuple[str, ...]
+    measured: bool
+    sure: str
+    seen: str
+
+
+class Alone(NamedTuple):
+    """A variant that fails or loses precision on the new side, and of which nothing is known on the old one."""
+
+    variant: str
+    text: str
+    grade: Grade
+    signature: str
+
+
+class Trouble(NamedTuple):
+    """A signature that is reported of the new side's version, not of the old one's, and is shown by no variant."""
+
+    signature: str
+    title: str
+    advice: str
+    seen: str
+
+
+@dataclass(frozen=True)
+class Step:
+    """The step from one column to another; `known` counts the variants that are known on both sides.
+
+    `run` says of each side whether anything was measured on it.
+    """
+
+    before: str
+    after: str
+    run: tuple[bool, bool]
+    rows: tuple[Row, ...]
+    alone: tuple[Alone, ...]
+    troubles: tuple[Trouble, ...]
+    known: int
+    variants: int
+
+    @property
+    def breaks(self) -> bool:
+        """Tell whether a variant that was measured on both sides breaks or loses its precision."""
+        return any(row.kind in _BREAKING and row.measured for row in self.rows)
+
+    @cached_property
+    def counts(self) -> Counter[Kind]:
+        """Return the number of rows of each kind."""
+        return Counter(row.kind for row in self.rows)
+
+    @property
+    def headline(self) -> str:
+        """Return the answer, at most twenty words: one of five."""
+        broken, lost = self.counts[Kind.BROKEN], self.counts[Kind.PRECISION_LOST]
+        failing = broken + lost + len(self.alone) + len(self.troubles)
+        if not all(self.run):
+            unrun = " and ".join(
+                name for name, run in zip((self.before, self.after), self.run, strict=True) if not run
+            )
+            return f"Not measured: {unrun}. {failing or 'No'} {_failures(failing)} reported of {self.after}."
+        if not self.known:
+            return f"Nothing is known on both {self.before} and {self.after}."
+        if broken or lost:
+            return f"{broken} break and {lost} lose precision, of {self.known} variants known on both."
+        if self.alone:
+            return f"Nothing known on both breaks ({self.known}), but {len(self.alone)} fail with nothing known before."
+        return f"Nothing breaks or loses precision, of {self.known} variants known on both."
+
+
+def _failures(count: int) -> str:
+    return "failure is" if count == 1 else "failures are"
+
+
+def step(before: Column, after: Column, troubles: Sequence[Trouble] = ()) -> Step:
+    """Return what the step from one column to another does to every variant; `troubles` are of the new side alone."""
+    pairs = dict(_pairs(before, after))
+    rows = [
+        _row(after, name, pair, kind, (before.name, after.name))
+        for name, pair in pairs.items()
+        for kind in pair.kinds()
+    ]
+    order = {kind: at for at, kind in enumerate(Kind)}
+    alone = tuple(_alone(name, pair) for name, pair in pairs.items() if pair.unheralded)
+    shown = {pair.new.signature for pair in pairs.values()}
+    return Step(
+        before=before.name,
+        after=after.name,
+        run=(before.measured, after.measured),
+        rows=tuple(sorted(rows, key=lambda row: order[row.kind])),
+        alone=alone,
+        troubles=tuple(one for one in troubles if one.signature not in shown),
+        known=sum(pair.known for pair in pairs.values()),
+        variants=len(pairs),
+    )
+
+
+def _pairs(before: Column, after: Column) -> Iterator[tuple[str, Pair]]:
+    """Yield every variant with both sides: in the order of `after`, then those that only `before` has.
+
+    Of two reports a variant's nodes are those that it wants now.
+    """
+    for name in dict.fromkeys((*after.cells, *before.cells)):
+        old, new = before.variants.get(name), after.variants.get(name)
+        variant = new or before.variants[name]
+        altered = bool(old and new) and _subject(before.variants[name]) != _subject(after.variants[name])
+        sides = before.cells.get(name), after.cells.get(name)
+        claims = tuple(
+            claim_of(column.variants[name], cell) if cell else None
+            for column, cell in zip((before, after), sides, strict=True)
+        )
+        known = [cell or _not_there(variant) for cell in sides]
+        yield name, like_with_like(Pair(variant.wanted, known[0], known[1], (claims[0], claims[1]), altered))
+
+
+def _not_there(variant: VariantView) -> Known:
+    name = variant.id
+    return Known(
+        name, variant.case, variant.name, "", Class.NOT_RUN, Verdict.NOT_RUN, text="not in that report"
+    )
+
+
+def _subject(variant: VariantView) -> tuple[str, str]:
+    return variant.model_sha256, variant.recipe_sha256
+
+
+def _row(after: Column, name: str, pair: Pair, kind: Kind, names: tuple[str, str]) -> Row:
+    failing, claim = (
+        (pair.old, pair.claims[0])
+        if kind in (Kind.FIXED, Kind.PRECISION_GAINED)
+        else (pair.new, pair.claims[1])
+    )
+    signature = (claim.signature if claim else failing.signature) or ""
+    cause, signature = ("", "") if kind is Kind.NEWLY_UNKNOWN else (_cause(failing, signature), signature)
+    instead = after.cells[name].instead if kind in _WANTING and name in after.cells else ()
+    text = sentence(pair, kind)
+    flaky = [(side, one.flaky) for side, one in zip(names, (pair.old, pair.new), strict=True) if one.flaky]
+    text += "".join(f"; flaky on {side} ({', '.join(classes)})" for side, classes in flaky)
+    if pair.new.gpu and not pair.apart and (pair.old.by_gpu[1:] or pair.new.by_gpu[1:]):
+        text = f"on {pair.new.gpu[1]}: {text}"
+    signature = signature if cause else ""
+    sure = pair.measured, _sure(pair, names), _seen(pair, names)
+    return Row(kind, name, text, cause, signature, instead, *sure)
+
+
+def _cause(cell: Known, signature: str) -> str:
+    """Return the title of the cause of a failure: with its nodes where it was measured."""
+    if cell.diagnosis and cell.diagnosis.id == signature:
+        return cell.diagnosis.title
+    advice = general_advice(signature) if fails(cell.stands) else None
+    return advice.title if advice else ""
+
+
+def _alone(name: str, pair: Pair) -> Alone:
+    claim, grade = pair.claims[1], pair.grades[1]
+    signature = claim.signature if claim else pair.new.signature
+    return Alone(name, pair.new.text, grade or Grade.REPORTED, signature or "")
+
+
+def _sure(pair: Pair, names: tuple[str, str]) -> str:
+    """Return how sure a row is, and on what it rests beside."""
+    sides = zip(names, pair.claims, pair.grades, strict=True)
+    said = ["measured"] if pair.measured else []
+    if not pair.measured:
+        said = [
+            ", ".join(f"{name} {claim.graded if claim else grade}" for name, claim, grade in sides if grade)
+        ]
+    if pair.altered:
+        said.append("model or recipe changed")
+    if pair.apart:
+        said.append("measured on different GPUs")
+    return "; ".join(said)
+
+
+def _seen(pair: Pair, names: tuple[str, str]) -> str:
+    """Return where a reported side was read, once where both were read in one place."""
+    read = {
+        name: seen_by(claim)
+        for name, claim in zip(names, pair.claims, strict=True)
+        if claim and claim.grade is Grade.REPORTED
+    }
+    if len(set(read.values())) == 1:
+        return next(iter(read.values()))
+    return "; ".join(f"{name}: {text}" for name, text in read.items())

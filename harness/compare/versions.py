@@ -1,0 +1,203 @@
+"""How a variant fares along a series of versions, in a sentence, and which version changed it; pure.
+
+A series is a run of versions that can be compared: one engine on one platform.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from packaging.version import Version
+
+from harness.known.view import Span, TargetView
+from harness.layers.datatype import NARROW
+from harness.words import GOOD, Class, Grade, Precision, Verdict, said
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from harness.known.model import Known
+    from harness.known.view import VariantView
+
+    Run = Sequence[tuple[TargetView, Known]]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A measured change of a variant between two versions of a series with none measured between them.
+
+    `kind` is "result", "precision" or "attention"; `better` is None where neither side is the better one. `versions` is
+    "1.6 to 1.7".
+    """
+
+    case: str
+    variant: str
+    series: str
+    before: str
+    after: str
+    versions: str
+    kind: str
+    better: bool | None
+    text: str
+
+
+def by_series(row: Run) -> dict[str, Run]:
+    """Return a row's cells by series, each in version order; series in the order of their first target."""
+    found: dict[str, list[tuple[TargetView, Known]]] = {}
+    for target, cell in row:
+        found.setdefault(target.series, []).append((target, cell))
+    return {series: sorted(run, key=lambda pair: Version(pair[0].version)) for series, run in found.items()}
+
+
+def spans(runs: Mapping[str, Run]) -> list[Span]:
+    """Return a sentence for each series of which something is known, every bound marked measured or reported.
+
+    A side series ("RTX, SM 7.5") is told only where it was measured to differ from its main one at the same version.
+    """
+    found = []
+    states = {
+        (target.series, target.version): (cell.cls, cell.chip)
+        for run in runs.values()
+        for target, cell in run
+        if cell.measured
+    }
+    for series, run in runs.items():
+        main = series.partition(",")[0]
+        ran = {target.id for target, cell in run if cell.measured}
+        points = [_point(target, cell) for target, cell in run if cell.cls is not Class.NOT_APPLICABLE]
+        if main != series:
+            points = [
+                point
+                for point in points
+                if point.target.id in ran
+                and states.get((main, point.target.version)) != (point.state, point.chip)
+            ]
+        if any(map(_known, points)):
+            measured = any(point.target.id in ran for point in points)
+            found.append(Span(series, _sentence(points), claimed=not measured))
+    return found
+
+
+class _Point(NamedTuple):
+    """A version, what it does in words, and how sure that is; `state` is NOT_RUN where nothing is known."""
+
+    target: TargetView
+    state: Class
+    does: str
+    chip: str
+    mark: str
+
+
+def _point(target: TargetView, cell: Known) -> _Point:
+    if cell.stands is None or cell.cls is Class.INFRA_ERROR:
+        return _Point(target, Class.NOT_RUN, "", "", "")
+    does = cell.text.removesuffix(f" ({cell.chip})")
+    mark = Grade.REPORTED if cell.verdict is Verdict.FAILS_WHEN_RUN else cell.basis
+    return _Point(target, cell.stands, does, cell.chip, str(mark))
+
+
+def _known(point: _Point) -> bool:
+    return point.state is not Class.NOT_RUN
+
+
+def _sentence(points: Sequence[_Point]) -> str:
+    """Say the clauses in version order, then which versions nobody tested."""
+    runs = [list(run) for _, run in groupby(filter(_known, points), key=lambda point: point[1:])]
+    order = [point.target.id for point in points]
+    clauses = []
+    for before, run in zip([None, *runs], runs, strict=False):
+        last = before[-1] if before else None
+        gap = last is not None and order.index(run[0].target.id) - order.index(last.target.id) > 1
+        clauses.append(_clause(run[0], run[-1], last, gap=gap, open_end=run is runs[-1]))
+    untested = _untested(points)
+    return "; ".join([*clauses, f"{untested} not tested"] if untested else clauses)
+
+
+def _clause(first: _Point, last: _Point, before: _Point | None, *, gap: bool, open_end: bool) -> str:
+    since, until = first.target.short, last.target.short
+    kept = f", {first.chip}" if first.chip else ""
+    turn = _turn(before, first)
+    if turn:
+        return f"{turn} {'by' if gap else 'in'} {since} ({first.mark}): {first.does}{kept}"
+    where = (
+        f"on {since}"
+        if since == until
+        else f"from {since}"
+        if open_end and before
+        else f"on {since} to {until}"
+    )
+    return f"{first.does} {where} ({first.mark}){kept}"
+
+
+def _turn(before: _Point | None, now: _Point) -> str | None:
+    """Name the turn for the better or the worse; from a lost precision to a failure is neither."""
+    if before is None or (before.state in GOOD) == (now.state in GOOD):
+        return None
+    return "fixed" if now.state in GOOD else "broken" if now.state is not Class.PRECISION_LOST else None
+
+
+def _untested(points: Sequence[_Point]) -> str:
+    """Name the versions of which nothing is known, neighbours as a range."""
+    groups = [
+        [point.target.short for point in group] for known, group in groupby(points, key=_known) if not known
+    ]
+    return ", ".join(" to ".join(dict.fromkeys((group[0], group[-1]))) for group in groups)
+
+
+def changes(variant: VariantView, run: Run) -> list[Change]:
+    """Return what changed between neighbours of a series, leaving out versions that were not measured."""
+    measured = [(target, cell) for target, cell in run if cell.measured]
+    order = [target.id for target, _ in run]
+    found = []
+    for (before, old), (after, new) in pairwise(measured):
+        between = [run[index][0].short for index in range(order.index(before.id) + 1, order.index(after.id))]
+        difference = _difference(variant, old, new)
+        if difference:
+            gap = f" ({', '.join(between)} not run)" if between else ""
+            where = variant.case, variant.name, before.series, before.id, after.id
+            found.append(Change(*where, f"{before.short} to {after.short}{gap}", *difference))
+    return found
+
+
+def _difference(variant: VariantView, old: Known, new: Known) -> tuple[str, bool | None, str] | None:
+    was, now = (
+        (old.cls, old.verdict is Verdict.FAILS_WHEN_RUN),
+        (new.cls, new.verdict is Verdict.FAILS_WHEN_RUN),
+    )
+    if was != now:
+        good = [cell.stands in GOOD for cell in (old, new)]
+        better = None if good[0] == good[1] else good[1]
+        before, after = (cell.text.removesuffix(f" ({cell.chip})") for cell in (old, new))
+        return "result", better, f"{before} before, {after} after"
+    wanted = dict(variant.wanted)
+    moved = _moved(old.precision, new.precision, wanted)
+    narrow = [each for each in _moved(old.other, new.other, old.other) if _crosses(*each[1:])]
+    if moved or narrow:
+        # Where one side does not tell, nothing is known to be gained or lost.
+        told = [
+            (before, after, wanted[node])
+            for node, before, after in moved
+            if Precision.UNKNOWN not in (before, after)
+        ]
+        gained = {after == want for before, after, want in told if want in (before, after)}
+        text = ", ".join(f"{node} {said(before)} → {said(after)}" for node, before, after in moved or narrow)
+        return "precision", gained.pop() if len(gained) == 1 else None, text
+    fused = old.attention_kernel, new.attention_kernel
+    if None not in fused and bool(fused[0]) is not bool(fused[1]):
+        now_runs = f"as one fused kernel, {fused[1]}" if fused[1] else "no longer as one fused kernel"
+        return "attention", bool(fused[1]), f"attention runs {now_runs}"
+    return None
+
+
+def _moved(
+    old: Mapping[str, Precision], new: Mapping[str, Precision], nodes: Iterable[str]
+) -> list[tuple[str, Precision, Precision]]:
+    """Return the nodes that ran in another precision, with before and after."""
+    both = [(node, old[node], new[node]) for node in nodes if node in old and node in new]
+    return [each for each in both if each[1] is not each[2]]
+
+
+def _crosses(before: Precision, after: Precision) -> bool:
+    return (before in NARROW) != (after in NARROW)

@@ -1,0 +1,1 @@
+"""The one answer to "what is known of this cell": measured, else reported, else nothing."""

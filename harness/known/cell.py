@@ -1,0 +1,268 @@
+"""Judged outcomes of a cell -> its `Known`."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from hashlib import sha256
+from statistics import median
+from typing import TYPE_CHECKING
+
+from harness.judge.diagnosis import notes
+from harness.judge.timing import RUN_TO_RUN, contended, interval, statistics
+from harness.judge.worst import badness
+from harness.known.advice import advice_of
+from harness.known.claim import built_but, drawn, says
+from harness.known.model import Known, Layers, OnGpu, Timing, stack_of
+from harness.known.precision import chip, unwanted
+from harness.layers import attention_kernel, holds_attention
+from harness.record.from_json import fields_of
+from harness.record.speaking import took_part
+from harness.text import clip, tail
+from harness.words import GOOD, PREDICATE, UNJUDGED, Class, Grade, Verdict, said
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from harness.case import Expectation
+    from harness.history import CellHistory
+    from harness.judge.cell import Judged
+    from harness.record.outcome import Layer, Outcome
+
+#: The reason of a cell of which there is no record.
+NOT_RUN_YET = "not run yet"
+#: The engine's own words that a report keeps of a cell; the log has them all.
+_MOST_ERRORS, _LONGEST_ERROR = 12, 600
+_SEVERE = ("INTERNAL_ERROR", "ERROR")
+
+
+def known_of(judged: Sequence[Judged], pasts: Sequence[CellHistory | None] = ()) -> Known:
+    """Return what is known of a cell by all outcomes that speak for it, the worst first; see `worst_first`."""
+    cells = [_known(each, past) for each, past in zip(judged, pasts or [None] * len(judged), strict=True)]
+    on = tuple(_on_gpu(each, cell) for each, cell in zip(judged, cells, strict=True))
+    return replace(cells[0], by_gpu=on if any(each.key for each in on) else ())
+
+
+def worst_first(judged: Sequence[Judged]) -> list[Judged]:
+    """Return a cell's judged outcomes, the worst first; without those that say nothing and had no GPU beside others.
+
+    That a build needs a GPU says nothing of those on one: it comes last.
+    """
+    judgeable = [each for each in judged if each.classification.cls not in UNJUDGED]
+    kept = [each for each in judged if each in judgeable or took_part(each.outcome) or not judgeable]
+    return sorted(kept, key=_badness, reverse=True)
+
+
+def _badness(judged: Judged) -> tuple[bool, tuple[int, int], str]:
+    cls = judged.classification.cls
+    bad = badness(cls, judged.judgement.verdict)
+    return cls is not Class.NEEDS_GPU_TO_BUILD, bad, judged.outcome.stamps.when
+
+
+def layers_file(layers: Sequence[Layer]) -> tuple[str, bytes]:
+    """Return the hash of a cell's layers, and the JSON that is kept of them under it."""
+    data = json.dumps(layers, default=fields_of, sort_keys=True, separators=(",", ":")).encode()
+    return sha256(data).hexdigest(), data
+
+
+def nearest_first(claims: Iterable[Expectation]) -> list[Expectation]:
+    """Return the claims about a cell that nobody ran, the one that it stands on first.
+
+    Measured before reported, of the graph before of a model, and where two of one scope disagree the failure.
+    """
+
+    def order(claim: Expectation) -> tuple[bool, bool, bool, bool]:
+        reported = claim.grade is not Grade.MEASURED
+        return reported, claim.scope == "model", claim.outcome in GOOD, claim.kind == "summary"
+
+    return sorted(claims, key=order)
+
+
+def _known(judged: Judged, past: CellHistory | None) -> Known:
+    cell, outcome = judged.cell, judged.outcome
+    found = Known(
+        id=cell.id,
+        case=cell.case.name,
+        variant=cell.variant.name,
+        target=cell.target.name,
+        cls=judged.classification.cls,
+        verdict=judged.judgement.verdict,
+        reason=reason_of(judged),
+        demanded=judged.demanded,
+        past=past,
+        flaky=past.flaky if past else (),
+        log=outcome.log_sha256,
+        when=outcome.stamps.when,
+        stamps=outcome.stamps.run,
+    )
+    if found.cls in UNJUDGED:
+        return _claimed(found, judged)
+    return _measured(found, judged)
+
+
+def _claimed(found: Known, judged: Judged) -> Known:
+    """Return a cell without a result: what is claimed of it, or that nothing is known."""
+    every = judged.cell.variant.expectations
+    claims = nearest_first(judged.claims)
+    text = "not run" if found.cls is Class.NOT_RUN else PREDICATE[found.cls]
+    found = replace(found, claims=tuple(every.index(claim) for claim in claims), text=text)
+    claim = claims[0] if claims else None
+    if claim is None or claim.outcome in UNJUDGED or found.cls is Class.NOT_APPLICABLE:
+        return found
+    return replace(
+        found,
+        cls=drawn(claim) if found.cls is Class.NOT_RUN else found.cls,
+        stands=drawn(claim),
+        basis=claim.grade,
+        evidence=claim.grade is not Grade.MEASURED,
+        text=says(claim),
+        signature=claim.signature,
+    )
+
+
+def _measured(found: Known, judged: Judged) -> Known:
+    outcome, cls, gpu = judged.outcome, found.cls, took_part(judged.outcome)
+    every, expected = judged.cell.variant.expectations, judged.judgement.expectation
+    claims = sorted(judged.claims, key=lambda claim: claim is not expected)
+    short = chip(
+        judged.wished if judged.demanded else {},
+        judged.precision,
+        judged.classification.unverified,
+        outcome.layers,
+    )
+    ends, stands = PREDICATE[cls], cls
+    if found.verdict is Verdict.FAILS_WHEN_RUN and claims:
+        ends, stands = built_but(claims[0]), drawn(claims[0])
+    kernel = _attention_kernel(outcome)
+    return replace(
+        found,
+        basis=Grade.MEASURED,
+        stands=stands,
+        text=f"{ends} ({short})" if short else ends,
+        signature=judged.signature,
+        diagnosis=advice_of(judged.diagnosis) if judged.diagnosis else None,
+        claims=tuple(every.index(claim) for claim in claims),
+        precision=judged.precision,
+        other=unwanted(judged.precision, judged.wished, outcome.layers),
+        chip=short,
+        lost=tuple(_lost(judged)),
+        accuracy=outcome.accuracy,
+        latency=_timing(outcome),
+        phases=outcome.phases,
+        failed_phase=outcome.failed_phase,
+        missing_api=outcome.missing_api,
+        engine_bytes=outcome.engine_bytes,
+        attention_kernel=kernel,
+        errors=_errors(outcome, cls),
+        notes=(*_warnings(outcome), *_on_attention(kernel)),
+        layers=_layers(outcome),
+        gpu=(gpu.compute_capability, gpu.product) if gpu else None,
+    )
+
+
+def reason_of(judged: Judged) -> str:
+    """Return the sentence on a cell; that the machine of the report lacks something is no news about the reader's."""
+    sentence = judged.judgement.sentence
+    if judged.classification.cls is not Class.NOT_RUN:
+        return sentence
+    if sentence == NOT_RUN_YET:
+        return "not run for this report"
+    needs = sentence.startswith("needs ")
+    return f"not run for this report: it {sentence.partition(';')[0]}" if needs else sentence
+
+
+def _on_gpu(judged: Judged, cell: Known) -> OnGpu:
+    gpu = took_part(judged.outcome)
+    return OnGpu(
+        compute_capability=gpu.compute_capability if gpu else "",
+        gpu=gpu.product if gpu else "",
+        driver=judged.outcome.stamps.environment.get("driver", ""),
+        cls=cell.cls,
+        verdict=cell.verdict,
+        text=cell.text,
+        reason=cell.reason,
+        signature=cell.signature,
+        chip=cell.chip,
+        median_ms=cell.latency.median if cell.latency else None,
+        when=cell.when,
+        log=cell.log,
+        flaky=cell.flaky,
+    )
+
+
+def _lost(judged: Judged) -> Iterator[str]:
+    for node, wanted, got in judged.classification.lost:
+        yield f"{node}: {said(got)} instead of {said(wanted)}"
+
+
+def _attention_kernel(outcome: Outcome) -> str | None:
+    """Return the kernel that runs all the attention of a graph, "" where several do, None where no layer tells."""
+    return attention_kernel(outcome.layers) if holds_attention([node.op for node in outcome.nodes]) else None
+
+
+def _on_attention(kernel: str | None) -> Iterator[str]:
+    if kernel is not None:
+        yield (
+            f"Attention runs as one fused kernel, {kernel}."
+            if kernel
+            else "Attention runs in several kernels."
+        )
+
+
+def _warnings(outcome: Outcome) -> Iterator[str]:
+    """Yield the counted warnings."""
+    if outcome.messages or outcome.native_output:
+        for note in notes(outcome):
+            yield f"{note.count} times: {clip(note.example, 300)}"
+
+
+def _errors(outcome: Outcome, cls: Class) -> tuple[str, ...]:
+    """Return the engine's own words of a failure, each once."""
+    texts = [message.text for message in outcome.messages if message.severity in _SEVERE]
+    texts += [each.text for each in outcome.parser_errors]
+    texts += [outcome.error] if outcome.error else []
+    if not texts and cls not in GOOD and outcome.native_output:
+        texts = [tail(outcome.native_output, _LONGEST_ERROR)]
+    return tuple(clip(text, _LONGEST_ERROR) for text in list(dict.fromkeys(texts))[:_MOST_ERRORS])
+
+
+def _layers(outcome: Outcome) -> Layers | None:
+    if not outcome.layers:
+        return None
+    digest, _ = layers_file(outcome.layers)
+    return Layers(digest, len(outcome.layers), outcome.layer_source, outcome.unparsed_layers)
+
+
+def _timing(outcome: Outcome) -> Timing | None:
+    latency = outcome.latency
+    if latency is None or not latency.samples_ms:
+        return None
+    found = statistics(latency.samples_ms)
+    noise = contended(latency.before, latency.after) or found.noise
+    low, high = _interval(latency.samples_ms) if not noise and latency.clock in RUN_TO_RUN else (None, None)
+    return Timing(
+        median=_six(found.median),
+        p95=_six(found.p95),
+        n=len(latency.samples_ms),
+        clock=latency.clock,
+        low=low,
+        high=high,
+        noise=noise,
+        stack=stack_of(latency.clock, outcome.stamps),
+        spread=found.spread,
+        warmup=latency.warmup,
+        scope=latency.scope,
+        upload=median(latency.upload_ms) if latency.upload_ms else None,
+        before=latency.before,
+        after=latency.after,
+    )
+
+
+def _interval(samples: Sequence[float]) -> tuple[float, float] | tuple[None, None]:
+    low, high = interval(samples)
+    return (_six(low), _six(high)) if 0 < low <= high < math.inf else (None, None)
+
+
+def _six(value: float) -> float:
+    return float(f"{value:.6g}")

@@ -1,1 +1,0 @@
-"""The report in other people's formats: Markdown, CSV."""

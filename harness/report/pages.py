@@ -1,0 +1,153 @@
+"""The static pages beside the report: one for each error and each case, to link to and to be found by."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from markupsafe import Markup, escape
+
+from harness.judge.names import replaced
+from harness.known.claim import says
+from harness.report.errors import error_entries, range_of
+from harness.report.labels import MARKS, ROLES
+from harness.report.templates import environment
+from harness.text import capital, clip, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import jinja2
+
+    from harness.known.model import Known
+    from harness.known.view import CaseView
+    from harness.report.errors import ErrorEntry
+    from harness.report.model import Results
+
+STATIC = Path(__file__).parent / "static"
+#: The list of all pages, their style sheet, which is the report's, and the report, each by its place beside the report.
+LIST, STYLE, REPORT = "pages.html", "style.css", "index.html"
+
+
+def page_of_error(signature: str) -> str:
+    """Return the place of an error's page."""
+    return f"errors/{signature}.html"
+
+
+def page_of_case(name: str) -> str:
+    """Return the place of a case's page."""
+    return f"cases/{name}.html"
+
+
+def own_pages(results: Results) -> dict[str, str]:
+    """Return every page, their list and their style sheet by its place; the same text for the same results."""
+    entries = error_entries(results)
+    by_case = _signatures(results)
+    pages = {LIST: _page(results, "Errors and cases of TensorRT", errors=entries)}
+    for entry in entries:
+        pages[page_of_error(entry.id)] = _page(
+            results,
+            entry.title,
+            description=f"{entry.cause} {entry.advice}",
+            entry=entry,
+            failing_so=[case for case in results.cases if entry.id in by_case[case.name]],
+        )
+    rows = _rows(results)
+    for case in results.cases:
+        pages[page_of_case(case.name)] = _page(
+            results,
+            case.title,
+            description=case.summary,
+            case=case,
+            known={variant.name: rows[case.name, variant.name] for variant in case.variants},
+            errors=[entry for entry in entries if entry.id in by_case[case.name]],
+        )
+    return {**pages, STYLE: (STATIC / STYLE).read_text(encoding="utf-8")}
+
+
+def _page(  # noqa: PLR0913  (what a page may show)
+    results: Results,
+    heading: str,
+    description: str = "",
+    *,
+    entry: ErrorEntry | None = None,
+    case: CaseView | None = None,
+    known: dict[str, list[Known]] | None = None,
+    errors: Sequence[ErrorEntry] = (),
+    failing_so: Sequence[CaseView] = (),
+) -> str:
+    top = "../" if entry or case else ""
+    return (
+        templates()
+        .get_template("own_page.html.j2")
+        .render(
+            results=results,
+            heading=heading,
+            title=f"{visible(heading)} | TensorRT compatibility",
+            description=description or heading,
+            top=top,
+            report=top + REPORT,
+            entry=entry,
+            case=case,
+            known=known,
+            errors=errors,
+            failing_so=failing_so,
+            page_of_case=page_of_case,
+            page_of_error=page_of_error,
+            LIST=LIST,
+            STYLE=STYLE,
+        )
+    )
+
+
+@cache
+def templates() -> jinja2.Environment:
+    """Return the templates of the page and of those beside it."""
+    made = environment(STATIC)
+    made.globals.update(MARKS=MARKS, ROLES=ROLES, REPLACED=replaced())
+    made.filters.update(says=says, range_of=range_of, anchor=_anchor, capital=capital, blanks=_blanks)
+    made.filters.update(brief=_brief, brief_address=_brief_address)
+    return made
+
+
+def _anchor(cell: str) -> str:
+    """Return the link to a cell by its id, as the report's script reads it."""
+    return "#" + quote(cell.encode("utf-8", "replace"), safe="-_.!~*'()")
+
+
+def _brief(text: str) -> str:
+    return clip(text, 240)
+
+
+def _blanks(text: str) -> Markup:
+    """Mark the blanks that only a failure fills in, <node>."""
+    return Markup(re.sub(r"&lt;(\w+)&gt;", r"<var>\1</var>", str(escape(visible(text)))))  # noqa: S704  (escaped)
+
+
+def _brief_address(url: str) -> str:
+    """Return the part that tells an address from others: the thread, or the host and the last part."""
+    thread = re.fullmatch(r"https://github\.com/([^/]+/[^/]+)/(?:issues|pull)/(\d+)", url)
+    plain = url.removeprefix("https://")
+    return f"{thread[1]}#{thread[2]}" if thread else f"{plain.partition('/')[0]}, {plain.rpartition('/')[2]}"
+
+
+def _signatures(results: Results) -> dict[str, set[str]]:
+    """Return the signatures that variants of each case were measured, or are reported, to fail by."""
+    found: dict[str, set[str]] = {case.name: set() for case in results.cases}
+    for cell in results.cells:
+        if cell.measured and cell.signature:
+            found[cell.case].add(cell.signature)
+    for variant in results.variants:
+        found[variant.case].update(claim.signature for claim in variant.claims if claim.signature)
+    return found
+
+
+def _rows(results: Results) -> dict[tuple[str, str], list[Known]]:
+    """Return of each variant the cells of which something is measured or reported."""
+    return {
+        (variant.case, variant.name): [cell for cell in cells if cell.basis is not None]
+        for variant, cells in results.rows()
+    }

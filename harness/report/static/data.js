@@ -1,0 +1,96 @@
+// ---- rows, cells and targets by their places, and the elements that they become ------------------------------------------
+/** @type {Target[]} */
+const targets = data.targets.map((target, index) => ({ ...target, index }));
+/** @type {Row[]} */
+const rows = data.cases.flatMap((found) => found.variants.map((variant) => ({ ...variant, case: found, id: `${found.name}.${variant.name}` })))
+  .map((row, index) => ({ ...row, index, cells: data.cells.slice(index * targets.length, (index + 1) * targets.length), steps: data.steps.variants[index] }));
+const rowOf = new Map(rows.map((row) => [row.id, row]));
+const targetOf = new Map(targets.map((target) => [target.id, target]));
+const placeOf = new Map(rows.flatMap((row) => row.cells.map((cell, column) => /** @type {const} */ ([cell.id, { row, column }]))));
+/** @type {(target: Target) => boolean} */
+const ran = (target) => Boolean(target.stamps);
+
+// The seven words for what is known of a cell, the same wherever one is shown, and those that say nothing of an engine.
+/** @type {{ [state: string]: { name: string; classes: string[] } }} */
+const STATES = {
+  works: { name: "Works", classes: ["ok"] },
+  builds: { name: "Builds, not run", classes: ["built"] },
+  lost: { name: "Loses precision", classes: ["precision_lost"] },
+  wrong: { name: "Wrong numbers", classes: ["inaccurate"] },
+  fails: { name: "Fails", classes: ["parse_failed", "build_failed", "load_failed", "run_failed", "crashed", "timed_out", "out_of_memory", "fails_when_run"] },
+  removed: { name: "API removed", classes: ["api_removed"] },
+  unknown: { name: "Not known", classes: ["not_run", "needs_gpu_to_build", "infra_error", "not_applicable"] },
+};
+const stateOfClass = new Map(Object.entries(STATES).flatMap(([state, { classes }]) => classes.map((cls) => /** @type {const} */ ([cls, state]))));
+// What a cell is drawn as: its class, but for an engine that builds and is known to fail when it is run.
+/** @type {(cell: Cell) => string} */
+const drawnAs = (cell) => (cell.verdict === "fails_when_run" ? "fails_when_run" : cell.class);
+/** @type {(cell: Cell) => string} */
+const stateOf = (cell) => stateOfClass.get(drawnAs(cell)) || "unknown";
+/** @type {(cell: Cell) => boolean} */
+const known = (cell) => cell.basis !== null;
+/** @type {(cell: Cell) => boolean} */
+const failing = (cell) => known(cell) && ["lost", "wrong", "fails", "removed"].includes(stateOf(cell));
+/** @type {(cell: Cell) => string} */
+const basisOf = (cell) => (!cell.basis ? "not known" : cell.evidence === false ? "measured before" : cell.verdict === "fails_when_run" ? "reported" : cell.basis);
+/** @type {(cell: Cell) => string} */
+const verdictOf = (cell) => (known(cell) ? `${cell.text}, ${basisOf(cell)}` : cell.class === "not_applicable" ? "does not apply here" : cell.stale ? "out of date" : "not known");
+/** @type {(cell: Cell) => Advice | null} */
+const causeOf = (cell) => cell.diagnosis || (cell.signature ? data.signatures[cell.signature] : null) || null;
+/** @type {(cell: Cell, row: Row) => Claim[]} */
+const claimsOf = (cell, row) => cell.claims.map((index) => row.claims[index]);
+/** @type {(cell: Cell) => string} */
+const sourcesOf = (cell) => {
+  const place = placeOf.get(cell.id);
+  const read = place ? claimsOf(cell, place.row).filter(({ basis }) => basis === "reported") : [];
+  return read.map(({ title, of }) => `${title}${of ? ` (${of})` : ""}`).join("; ");
+};
+
+// What only a failure fills in, <node>, is marked as such.
+/** @type {(text: string) => Content} */
+const blanks = (text) => text.split(/(<\w+>)/).map((piece, at) => (at % 2 ? make("var", {}, piece.slice(1, -1)) : piece));
+
+// ---- elements: everything strangers wrote reaches the page as text nodes or attribute values, never as markup ------------
+const SVG = new Set(["svg", "rect", "circle", "line", "title"]);
+/** @type {(tag: string, attributes?: Attributes, ...children: Content[]) => HTMLElement} */
+const make = (tag, attributes, ...children) => {
+  const element = SVG.has(tag) ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
+  for (const [key, value] of Object.entries(attributes || {})) {
+    if (value !== null && value !== undefined && value !== false) element.setAttribute(key, value === true ? "" : String(value));
+  }
+  element.append(.../** @type {any[]} */ (children).flat(Infinity).filter((child) => child !== null && child !== undefined && child !== ""));
+  return /** @type {HTMLElement} */ (element);
+};
+/** @type {(url: string, text: string) => Element} */
+const link = (url, text) => (/^https:\/\//.test(url) ? make("a", { href: url, rel: "noreferrer", target: "_blank" }, text) : make("span", {}, text));
+/** @type {(text: string, limit?: number) => string} */
+const cut = (text, limit = 160) => (text.length > limit ? text.slice(0, limit - 1).replace(/[\ud800-\udbff]$/, "") + "…" : text);
+/** @type {(text: string) => string} */
+const capital = (text) => (/^[a-z]+[ ,;:.]/.test(text) ? text[0].toUpperCase() + text.slice(1) : text);
+/** @type {(cell: Cell) => Element} */
+const badge = (cell) => {
+  const mark = words.marks[drawnAs(cell)];
+  return make("b", { class: `badge ${mark.shape} k-${drawnAs(cell)} b-${cell.basis || "none"}`, "aria-hidden": "true" }, mark.letters);
+};
+/** @type {(id: string, text?: string) => Element} */
+const cellLink = (id, text) => make("a", { href: `#${encodeURIComponent(id)}`, class: "cellref" }, text || id);
+/** @type {(id: string, text: Content) => Element} */
+const errorLink = (id, text) => make("a", { href: `#error=${id}` }, text);
+/** @type {(count: number, one: string, many?: string) => string} */
+const counted = (count, one, many) => `${count} ${count === 1 ? one : many || `${one}s`}`;
+/** @type {(value: number | null | undefined) => string} */
+const ms = (value) => (typeof value !== "number" ? "" : value < 0.1 ? `${Number((value * 1000).toPrecision(3))} µs` : `${value < 1000 ? Number(value.toPrecision(3)) : value.toFixed(0)} ms`);
+/** @type {(headings: string[], lines: Content[][], attributes?: Attributes) => Element} */
+const table = (headings, lines, attributes) => make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": headings.join(", ") }, make("table", { class: "plain", ...attributes },
+  make("thead", {}, make("tr", {}, headings.map((text) => make("th", { scope: "col" }, text)))),
+  make("tbody", {}, lines.map((line) => make("tr", {}, line.map((entry) => make("td", {}, entry)))))));
+/** @type {(title: Content, ...content: Content[]) => Element} */
+const fold = (title, ...content) => make("details", {}, make("summary", {}, title), ...content);
+/** @type {(label: string, text: () => string) => Element | null} */
+const copying = (label, text) => {
+  const button = make("button", { type: "button", class: "copy" }, label);
+  button.addEventListener("click", () => navigator.clipboard.writeText(text()).then(() => { button.textContent = "Copied"; }));
+  return navigator.clipboard ? button : null;
+};
+/** @type {(text: string) => Element} */
+const command = (text) => make("div", { class: "cmd" }, make("pre", { tabindex: "0" }, text), copying("Copy", () => text));

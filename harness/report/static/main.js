@@ -1,0 +1,94 @@
+// ---- the first screen, and what follows the address -------------------------------------------------------------------------
+const product = (/** @type {Target[]} */ found) => [...new Set(found.map((target) => target.product))].map((name) => { const its = found.filter((target) => target.product === name).sort(byVersion); const [first, last] = [its[0].short, its[its.length - 1].short]; return `${name} ${first === last ? first : `${first}–${last}`}`; }).join(", ");
+const fillBoxes = () => {
+  const measured = targets.filter(ran);
+  const cells = data.cells.filter((cell) => cell.basis === "measured" && cell.evidence !== false);
+  const reported = data.cells.filter((cell) => cell.basis === "reported");
+  const whens = measured.map((target) => target.stamps?.when.slice(0, 10) || "").sort();
+  const gpus = [...new Set(cells.flatMap((cell) => (cell.gpu ? [cell.gpu[1]] : [])))];
+  byId("measured").replaceChildren(...(measured.length ? [product(measured), make("small", {}, `${whens.at(-1)}; ${cells.length} cells; ${gpus.length ? gpus.join(", ") : "engines built, no GPU"}`)] : ["Nothing has been measured yet."]));
+  const unrun = targets.filter((target) => reported.some((cell) => cell.target === target.id));
+  byId("reported").replaceChildren(...(reported.length ? [product(unrun.filter((target) => !ran(target))) || product(unrun), make("small", {}, `${counted(reported.length, "cell")} by threads, NVIDIA and source code; nobody has run them here`)] : ["Nothing."]));
+  const bad = ["regressed", "new"].map((verdict) => data.cells.filter((cell) => cell.verdict === verdict && known(cell) && (verdict === "regressed" || failing(cell))));
+  const news = bad.flat();
+  byId("news").hidden = !news.length;
+  byId("news").replaceChildren(...(news.length ? [make("b", {}, `${counted(bad[0].length, "regression")}, ${counted(bad[1].length, "new failure")}: `), news.slice(0, 6).flatMap((cell, at) => [at ? ", " : "", cellLink(cell.id)]), news.length > 6 ? ` and ${news.length - 6} more` : ""].flat() : []));
+};
+const TOPICS = [...new Set(rows.flatMap((row) => row.topics))];
+const fillFilters = () => {
+  byId("topic").replaceChildren(make("option", { value: "" }, "every topic"), ...TOPICS.map((topic) => make("option", {}, topic)));
+  byId("topic").value = state.topic;
+  byId("states").replaceChildren(...Object.entries(STATES).map(([key, { name }]) => {
+    const button = make("button", { type: "button", class: `chip s-${key}`, "aria-pressed": String(state.state === key) }, name);
+    button.addEventListener("click", () => { state.state = state.state === key ? "" : key; fillFilters(); changed(); });
+    return button;
+  }));
+  byId("all").checked = state.all;
+};
+/** @type {(steps?: boolean) => void} */
+const changed = (steps = false) => {
+  writeState();
+  try {
+    filter.query = parseQuery(looksLikeLog(state.q) ? "" : state.q);
+    byId("query-problem").hidden = true;
+  } catch (error) {
+    byId("query-problem").textContent = messageOf(error);
+    byId("query-problem").hidden = false;
+    return;
+  }
+  if (steps) drawStep();
+  drawMatrix();
+};
+let waiting = 0;
+const readBox = () => {
+  const text = byId("q").value;
+  const log = looksLikeLog(text);
+  state.q = log ? "" : text;
+  explainText(log ? text : "");
+  const errors = log ? [] : errorsLike(text);
+  byId("errors-like").replaceChildren(...(errors.length ? [make("span", {}, "Errors: "), ...errors.slice(0, 4).flatMap((id, at) => [at ? ", " : "", errorLink(id, data.signatures[id].title)])] : []));
+  changed();
+};
+const swap = () => { [state.a, state.b] = [state.b, state.a]; byId("a").value = state.a; byId("b").value = state.b; changed(true); };
+const listen = () => {
+  byId("q").addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(readBox, 150); });
+  for (const key of /** @type {const} */ (["a", "b"])) byId(key).addEventListener("change", () => { state[key] = byId(key).value; changed(true); });
+  byId("swap").addEventListener("click", swap);
+  byId("topic").addEventListener("change", () => { state.topic = byId("topic").value; changed(true); });
+  byId("all").addEventListener("change", () => { state.all = byId("all").checked; changed(); });
+  byId("clear").addEventListener("click", () => { Object.assign(state, { q: "", state: "", topic: "" }); byId("q").value = ""; fillFilters(); explainText(""); changed(true); });
+  byId("search").addEventListener("submit", (/** @type {Event} */ event) => event.preventDefault());
+  addEventListener("hashchange", followHash);
+  addEventListener("popstate", () => { Object.assign(state, readState()); showState(); });
+  addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && !panel.hidden) closePanel();
+    if (/^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement?.tagName || "") || event.altKey || event.ctrlKey || event.metaKey) return;
+    if (event.key === "/") { event.preventDefault(); byId("q").focus(); }
+    if (event.key === "?") { openTab("legend"); byId("tabs").scrollIntoView(); }
+  });
+};
+const followHash = () => {
+  const hash = decodeURIComponent(location.hash.slice(1));
+  if (placeOf.has(hash)) { openPanel(hash); return; }
+  if (!panel.hidden) { panel.hidden = true; markOpen(); }
+  const tab = hash.startsWith("error=") ? "errors" : hash.startsWith("target-") ? "targets" : hash in TABS ? hash : "";
+  if (!tab) return;
+  openTab(tab);
+  const entry = byId(hash);
+  if (entry instanceof HTMLDetailsElement) entry.open = true;
+  (entry || byId("tabs")).scrollIntoView();
+};
+const showState = () => {
+  fillPicker(byId("a"), state.a);
+  fillPicker(byId("b"), state.b);
+  byId("q").value = state.q;
+  fillFilters();
+  changed(true);
+};
+fillBoxes();
+listen();
+showState();
+openTab("errors");
+followHash();
+performance.mark("ready");
+document.documentElement.dataset.ready = "";

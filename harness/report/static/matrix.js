@@ -1,0 +1,186 @@
+// ---- the matrix: a table a case, filled as it is scrolled to, under one head that stays in sight ------------------------
+const grid = byId("grid");
+const head = byId("head");
+const NARROW = matchMedia("(max-width: 40rem)");
+const GENERATIONS = /** @type {{ [capability: string]: string }} */ ({ "7.5": "Turing", "8.0": "A100", "8.6": "Ampere", "8.7": "Orin", "8.9": "Ada", "9.0": "Hopper", "10.0": "B200", "12.0": "Blackwell" });
+/** @type {(target: Target) => string} */
+const under = (target) => {
+  const built = target.series.match(/SM ([\d.]+)/);
+  if (built) return GENERATIONS[built[1]] || `SM ${built[1]}`;
+  return target.series.includes("arm64") ? "arm64" : target.series.includes("CUDA") ? "CUDA" : target.jetpack ? `JP ${target.jetpack.split(/[ ,-]/)[0]}` : "";
+};
+/** @type {Column[]} */
+let columns = [];
+/** @type {Row[]} */
+let shown = [];
+/** @type {Set<string>} */
+const unfolded = new Set();
+/** @type {(row: Row, target: Target) => string} */
+const lookOf = (row, { index }) => { const cell = row.cells[index]; return `${drawnAs(cell)} ${cell.basis} ${cell.evidence !== false} ${cell.chip || ""} ${cell.stale || ""}`; };
+// Columns side by side that are alike in all rows shown are one; those of a family of which nothing is known are one, folded.
+/** @type {(wanted: Target[]) => Column[]} */
+const columnsOf = (wanted) => {
+  const ends = new Set([state.a, state.b]);
+  const empty = new Set([...new Set(wanted.map(({ family }) => family))].filter((family) => wanted.filter((target) => target.family === family).every((target) => !ends.has(target.id) && shown.every((row) => !known(row.cells[target.index])))));
+  /** @type {Column[]} */
+  const made = [];
+  for (const target of wanted) {
+    const last = made.at(-1);
+    const alone = ends.has(target.id) || (last && last.targets.some(({ id }) => ends.has(id)));
+    const alike = last && !alone && last.targets[0].family === target.family && (last.folded ? empty.has(target.family) : under(last.targets[0]) === under(target) && last.targets[0].series === target.series && shown.every((row) => lookOf(row, last.targets[0]) === lookOf(row, target)));
+    if (last && alike && !state.all) last.targets.push(target);
+    else made.push({ targets: [target], folded: empty.has(target.family) && !state.all });
+  }
+  return made;
+};
+/** @type {(column: Column) => string} */
+const columnName = ({ targets: [first, ...more] }) => {
+  const last = more.at(-1);
+  return last ? `${first.short}–${last.short}` : first.short;
+};
+/** @type {(column: Column) => string} */
+const endOf = ({ targets: [first] }) => [first.id === state.a ? "from" : "", first.id === state.b ? "to" : ""].filter(Boolean).join(" ");
+/** @type {(column: Column) => string} */
+const columnClass = (column) => [endOf(column), column.folded ? "folded" : "", column.targets.some(ran) ? "" : "unrun"].filter(Boolean).join(" ");
+const headElement = () => {
+  const families = columns.map(({ targets: [first] }) => first.family);
+  /** @type {[string, number][]} */
+  const spans = [];
+  families.forEach((family) => { const last = spans.at(-1); if (last && last[0] === family) last[1] += 1; else spans.push([family, 1]); });
+  return sized(make("table", { class: "cells" }, columnWidths(), make("thead", {},
+    make("tr", { class: "families" }, make("td", { class: "corner", rowspan: 2 }), spans.map(([family, many]) => make("th", { scope: "colgroup", colspan: many }, make("span", {}, family)))),
+    make("tr", { class: "versions" }, columns.map((column) => make("th", { scope: "col", class: columnClass(column), title: column.targets.map((target) => `${target.id}: ${target.name}${ran(target) ? "" : "; not run for this report"}`).join("\n") },
+      make("a", { href: `#target-${column.targets[0].id}` }, columnName(column), make("small", {}, under(column.targets[0]))), endOf(column) ? make("i", { class: "end" }, endOf(column)) : null))))));
+};
+/** @type {(made: HTMLElement) => HTMLElement} */
+const sized = (made) => {
+  made.style.setProperty("--many", String(columns.length));
+  return made;
+};
+const columnWidths = () => make("colgroup", {}, make("col", { class: "first" }), columns.map(() => make("col", {})));
+/** @type {(row: Row, column: Column) => Element} */
+const cellElement = (row, column) => {
+  const [target] = column.targets;
+  const cell = row.cells[target.index];
+  const news = known(cell) && ["regressed", "new", "fixed"].includes(cell.verdict) && !(cell.verdict === "new" && !failing(cell)) ? cell.verdict : "";
+  const corner = cell.by_gpu.length > 1 && new Set(cell.by_gpu.map((one) => one.class)).size > 1 ? "⇄" : cell.flaky ? "~" : news ? { regressed: "!", new: "+", fixed: "★" }[news] : "";
+  const named = `${row.title}, ${column.targets.map(({ id }) => id).join(", ")}: ${STATES[stateOf(cell)].name}; ${verdictOf(cell)}${news ? `; ${news}` : ""}. ${corner} ${cell.chip || ""}`;
+  return make("td", { class: `${columnClass(column)} s-${stateOf(cell)} ${news ? `n-${news}` : ""}` }, make("a", { href: `#${encodeURIComponent(cell.id)}`, "aria-label": named, title: named, tabindex: "-1" }, badge(cell), corner ? make("sup", {}, corner) : null, cell.chip ? make("small", {}, cell.chip) : null));
+};
+/** @type {(row: Row) => Element[]} */
+const sentencesOf = (row) => {
+  const series = new Set(columns.flatMap((column) => column.targets.map((target) => target.series)));
+  const told = row.sentences.filter((sentence) => series.has(sentence.series));
+  return told.map((sentence) => make("p", { class: "sentence" }, make("b", {}, `${sentence.series} `), sentence.text));
+};
+/** @type {(row: Row, more: number) => HTMLElement} */
+const rowElement = (row, more) => {
+  const unfold = more ? make("button", { type: "button", class: "unfold", "aria-expanded": "false" }, `and ${more} alike`) : null;
+  unfold?.addEventListener("click", () => { unfolded.add(row.id); drawMatrix(); });
+  return make("tr", { class: "variant", "data-row": row.index }, make("th", { scope: "row", title: `${row.id}, ${words.roles[row.role]}${row.counterpart ? ` of ${row.counterpart}` : ""}` },
+    make("div", { class: "title" }, row.title, row.role === "workaround" ? make("i", { class: "role" }, "workaround") : null), sentencesOf(row), unfold), columns.map((column) => cellElement(row, column)));
+};
+// How much news a row has for the columns shown: it differs between A and B, fails, is known, is not.
+/** @type {(row: Row) => number} */
+const newsOf = (row) => {
+  const kinds = kindsOf(row, before().index, after().index).filter(({ kind }) => kind !== "newly_unknown");
+  const cells = columns.flatMap((column) => column.targets.map((target) => row.cells[target.index]));
+  return (kinds.length ? 8 : 0) + (failing(row.cells[after().index]) ? 4 : 0) + (cells.some(failing) ? 2 : 0) + (cells.some(known) ? 1 : 0);
+};
+// Rows of one sweep, and rows of one role that are alike in all columns, are one until they are unfolded.
+/** @type {(found: Row[]) => [row: Row, more: Row[]][]} */
+const folded = (found) => {
+  /** @type {Map<string, [row: Row, more: Row[]]>} */
+  const groups = new Map();
+  for (const row of found) {
+    const sweep = row.tags.find((tag) => tag.startsWith("sweep:"));
+    const key = sweep || `${row.role} ${row.name.split("-")[0]} ${columns.map(({ targets: [target] }) => lookOf(row, target)).join("|")}`;
+    const group = groups.get(key);
+    if (group) group[1].push(row);
+    else groups.set(key, [row, []]);
+  }
+  return [...groups.values()].flatMap(([row, more]) => (more.length < 2 || unfolded.has(row.id) ? [row, ...more].map((one) => /** @type {[Row, Row[]]} */ ([one, []])) : [/** @type {[Row, Row[]]} */ ([row, more])]));
+};
+/** @type {(found: Case, its: Row[]) => HTMLElement} */
+const caseElement = (found, its) => {
+  const lines = folded(its);
+  const section = make("section", { class: "case", "aria-label": found.title, style: null }, make("div", { class: "about" }, make("h3", {}, found.title), make("p", {}, found.summary, found.links.map(({ url, title }) => [" ", link(url, title)]))));
+  const fill = () => {
+    if (section.querySelector("table")) return;
+    section.append(sized(make("table", { class: "cells" }, columnWidths(), make("tbody", {}, lines.map(([row, more]) => rowElement(row, more.length))))));
+    section.style.minHeight = "";
+  };
+  section.style.minHeight = `${lines.length * 4.2 + 4}rem`;
+  filling.set(section, fill);
+  return section;
+};
+/** @type {Map<Element, () => void>} */
+const filling = new Map();
+const nearby = new IntersectionObserver((entries) => entries.filter((entry) => entry.isIntersecting).forEach(({ target }) => fillNow(target)), { rootMargin: "1200px" });
+/** @type {(section: Element) => void} */
+const fillNow = (section) => {
+  filling.get(section)?.();
+  filling.delete(section);
+  nearby.unobserve(section);
+};
+// Up to so many cells all rows are drawn, so that the browser's own search finds them.
+const MOST_AT_ONCE = 20000;
+const fillRest = () => {
+  const [section] = filling.keys();
+  if (!section || shown.length * columns.length > MOST_AT_ONCE) return;
+  fillNow(section);
+  setTimeout(fillRest, 0);
+};
+/** @type {{ query: Query }} */
+const filter = { query: { rows: [], columns: [], cells: [] } };
+const drawMatrix = () => {
+  const { query } = filter;
+  const pair = new Set([state.a, state.b]);
+  const named = targets.filter((target) => query.columns.every((fits) => fits(target)));
+  const wanted = query.columns.length ? named : NARROW.matches && !state.all ? targets.filter(({ id }) => pair.has(id)) : targets;
+  const cellFits = (/** @type {Cell} */ cell) => query.cells.every((fits) => fits(cell)) && (!state.state || (stateOf(cell) === state.state && known(cell) === (state.state !== "unknown")));
+  const asked = query.cells.length || state.state;
+  shown = rows.filter((row) => (!state.topic || row.topics.includes(state.topic)) && query.rows.every((fits) => fits(row)) && (!asked || wanted.some((target) => cellFits(row.cells[target.index]))));
+  columns = columnsOf(wanted);
+  const news = new Map(shown.map((row) => [row, newsOf(row)]));
+  const byCase = new Map(data.cases.map((found) => /** @type {[Case, Row[]]} */ ([found, shown.filter((row) => row.case === found).sort((one, other) => (news.get(other) || 0) - (news.get(one) || 0))])));
+  const cases = [...byCase].filter(([, its]) => its.length).sort(([one, its], [other, others]) => (one.seed ?? 99) - (other.seed ?? 99) || Math.max(...others.map((row) => news.get(row) || 0)) - Math.max(...its.map((row) => news.get(row) || 0)));
+  nearby.disconnect();
+  filling.clear();
+  head.replaceChildren(headElement());
+  grid.replaceChildren(...cases.map(([found, its]) => caseElement(found, its)));
+  [...filling.keys()].slice(0, 2).forEach(fillNow);
+  filling.forEach((_, section) => nearby.observe(section));
+  setTimeout(fillRest, 200);
+  byId("count").textContent = shown.length === rows.length ? `${rows.length} rows, ${columns.length} columns` : shown.length ? `${shown.length} of ${rows.length} rows` : "No row fits. ";
+  byId("clear").hidden = shown.length === rows.length;
+  /** @type {HTMLElement | null} */
+  const first = grid.querySelector("td a");
+  if (first) first.tabIndex = 0;
+  markOpen();
+};
+const markOpen = () => {
+  grid.querySelectorAll("a.open").forEach((/** @type {Element} */ one) => one.classList.remove("open"));
+  grid.querySelector(`a[href="${location.hash.replace(/["\\]/g, "\\$&")}"]`)?.classList.add("open");
+};
+grid.addEventListener("scroll", () => { head.scrollLeft = grid.scrollLeft; });
+grid.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
+  const anchor = /** @type {HTMLElement} */ (event.target).closest("td a");
+  if (!anchor || event.altKey || event.ctrlKey || event.metaKey) return;
+  const lines = [...grid.querySelectorAll("tr.variant")];
+  const line = anchor.closest("tr");
+  const at = [...line?.querySelectorAll("td a") || []].indexOf(anchor);
+  /** @type {{ [key: string]: () => Element | undefined }} */
+  const moves = {
+    ArrowRight: () => line?.querySelectorAll("td a")[at + 1], ArrowLeft: () => line?.querySelectorAll("td a")[at - 1], Home: () => line?.querySelectorAll("td a")[0], End: () => [...line?.querySelectorAll("td a") || []].at(-1),
+    ArrowDown: () => lines[lines.indexOf(line) + 1]?.querySelectorAll("td a")[at], ArrowUp: () => lines[lines.indexOf(line) - 1]?.querySelectorAll("td a")[at],
+  };
+  const next = /** @type {HTMLElement | undefined} */ (moves[event.key]?.());
+  if (!moves[event.key]) return;
+  event.preventDefault();
+  if (!next) return;
+  anchor.tabIndex = -1;
+  next.tabIndex = 0;
+  next.focus();
+});
+NARROW.addEventListener("change", drawMatrix);

@@ -1,0 +1,80 @@
+// ---- what is pasted is explained here (explain.js) and goes nowhere --------------------------------------------------------
+// A search rests when it has held the page this long (ms), so that typing and scrolling go on.
+const REST_AFTER = 12;
+const MOST_PASTED = 4000000;
+const rest = () => new Promise((done) => { setTimeout(done, 0); });
+/** @type {any} */
+let knownErrors = null;
+let pasted = 0;
+// Returns the explanation, or null where another paste came meanwhile.
+/** @type {(text: string, mine: number) => Promise<any>} */
+const explained = async (text, mine) => {
+  knownErrors = knownErrors || compiled(words.errors);
+  const steps = explaining(knownErrors, text);
+  let since = performance.now();
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done) return value;
+    if (performance.now() - since <= REST_AFTER) continue;
+    await rest();
+    if (mine !== pasted) return null;
+    since = performance.now();
+  }
+};
+/** @type {(parts: any[]) => Content} */
+const partsElement = (parts) => (parts.length ? [make("p", {}, make("b", {}, "The layer, taken apart. "), "Look for these names among the nodes of your model; the first may be a weight."), make("ul", { class: "parts" }, parts.map(({ name, how }) => make("li", {}, make("code", {}, cut(name, 200)), how ? ` ${how}` : "")))] : null);
+// A name alone, as a log or a profile has it, says nothing of a failure, but which nodes are in it.
+const LAYER_NAME = /^(?:\{ForeignNode\[|PWN\(|\(Unnamed Layer|Reformatting CopyNode |node_of_|__my)|\S \+ \S| \|\| /;
+const NODE_ALONE = /^(?:\S+|\(Unnamed Layer\* \d+\) \[[\w ]+\]\S*)$/;
+/** @type {(text: string) => any[]} */
+const partsOfName = (text) => {
+  const parts = LAYER_NAME.test(text.trim()) ? takenApart(knownErrors, text.trim()) : [];
+  return parts.every(({ name }) => NODE_ALONE.test(name)) ? parts : [];
+};
+/** @type {(found: any) => Content[]} */
+const whereElement = ({ operator, node, parts }) => {
+  const whole = parts.length === 1 && parts[0].name === node;
+  const where = operator === NETWORK_INPUT ? `The network input ${node}` : operator === WHOLE_MODEL ? "The whole model" : [operator && `operator ${operator}`, node && (whole ? `${node} (${parts[0].how})` : !parts.length && `node ${node}`)].filter(Boolean).join(", ");
+  return [where ? make("p", {}, make("b", {}, "Where. "), capital(cut(where, 300)), ".") : null, partsElement(whole ? [] : parts)];
+};
+const HEADS = { failure: "Also in this text", warning: "A warning", harmless: "No cause of anything" };
+// On the two versions that the reader compares.
+/** @type {(id: string) => Content} */
+const hereElement = (id) => {
+  const told = [before(), after()].flatMap((target) => { const found = rows.filter((row) => row.cells[target.index].signature === id); return found.length ? [make("p", {}, make("b", {}, `On ${target.short}. `), found.slice(0, 4).map((row, at) => [at ? ", " : "", cellLink(row.cells[target.index].id, row.title)]), found.length > 4 ? ` and ${found.length - 4} more` : "", ".")] : []; });
+  return told;
+};
+/** @type {(found: any, first: boolean) => Element} */
+const findingElement = (found, first) => make("div", { class: `found ${found.kind}`, "data-id": found.id },
+  make("h3", {}, `${first ? "The cause" : HEADS[/** @type {"failure"} */ (found.kind)]}: ${cut(found.title, 200)} `, errorLink(found.id, found.id)), make("pre", {}, cut(found.message, 600)),
+  found.where ? make("p", { class: "quiet" }, `Line ${found.where}${found.others ? `, and ${counted(found.others, "more line")} like it` : ""}.`) : null,
+  whereElement(found), make("p", {}, cut(found.cause, 2000)), make("p", {}, make("b", {}, "What to do. "), found.advice), found.versions ? make("p", {}, make("b", {}, "Versions. "), found.versions) : null,
+  found.harmless_where ? make("p", {}, make("b", {}, "Is it harmful? "), found.harmless_where) : null, hereElement(found.id), found.links.length ? make("p", { class: "quiet" }, found.links.map((/** @type {string} */ url) => [link(url, url.replace(/^https:\/\/(?:github\.com\/)?/, "")), " "])) : null);
+/** @type {(unknown: string[], version: string) => Content[]} */
+const reportElement = (unknown, version) => {
+  const report = ["An error text that no signature knows", "", `Version: ${version || "(TensorRT, platform)"}`, "GPU and driver: ", "Command: ", "Model, or the nodes around: ", "", ...unknown.flatMap((text) => text.split("\n")).slice(0, 40).map((line) => `    ${cut(line, 400)}`)].join("\n");
+  return [make("p", {}, "If it is of a failure, copy this report, look through it", words.issues ? [" and file it at ", link(words.issues, words.issues)] : " and send it to whoever you have this page from", "."), make("pre", {}, report), copying("Copy the report", () => report)];
+};
+/** @type {(explanation: any, text: string) => Content[]} */
+const unknownElement = ({ findings, unknown: severe, version }, text) => {
+  const unknown = severe.length || findings.length ? severe : [text.trim()];
+  const causes = findings.some((/** @type {any} */ { kind }) => kind === "failure");
+  if (!unknown.length) return causes ? [] : [make("p", {}, "All of this text is known, and nothing in it is a failure. Where a build fails, another line says so: paste the whole log.")];
+  const parts = findings.length ? [] : partsOfName(text);
+  if (parts.length) return [make("div", { class: "found harmless" }, make("h3", {}, "The name of a layer"), make("p", {}, "It says nothing of a failure: paste the line that it is from, too."), partsElement(parts))];
+  const title = causes ? `${counted(unknown.length, "further error line is", "further error lines are")} unknown here` : findings.length ? "No known failure in this text" : "Unknown here";
+  return [make("div", { class: "found unknown" }, make("h3", {}, title), make("p", {}, causes ? "They may only follow from the cause above, or have one of their own." : "No signature knows this text."), reportElement(unknown, version))];
+};
+/** @type {(text: string) => Promise<void>} */
+const explainText = async (text) => {
+  pasted += 1;
+  const [mine, place] = [pasted, byId("answer")];
+  place.hidden = !text;
+  if (!text) { place.replaceChildren(); return; }
+  place.setAttribute("aria-busy", "true");
+  const explanation = await explained(text.length <= MOST_PASTED ? text : text.slice(-MOST_PASTED), mine);
+  if (!explanation || mine !== pasted) return;
+  const causes = explanation.findings.filter((/** @type {any} */ { kind }) => kind === "failure");
+  place.replaceChildren(make("h2", {}, causes.length ? counted(causes.length, "known cause") : "No known cause"), ...explanation.findings.map((/** @type {any} */ one) => findingElement(one, one === causes[0])), .../** @type {any[]} */ (unknownElement(explanation, text)).flat(Infinity).filter(Boolean));
+  place.removeAttribute("aria-busy");
+};

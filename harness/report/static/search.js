@@ -1,0 +1,75 @@
+// ---- the one box: words and keys filter rows and columns, a log is explained ---------------------------------------------
+/** @type {(text: string) => boolean} */
+const looksLikeLog = (text) => text.length > 160 || /\[TRT\]|\[[EWIV]\]|Error Code \d+: |Error\[\d+\]|\.cpp(?::|\()|ERROR: |WARNING: |\n/.test(text);
+/** @type {Map<number, string>} */
+const haystacks = new Map();
+// All that the page prints of a row: its own words, those of its cells, and what the errors in it are called.
+/** @type {(row: Row) => string} */
+const haystack = (row) => {
+  let found = haystacks.get(row.index);
+  if (found === undefined) {
+    const cells = row.cells.filter(known).flatMap((cell) => [cell.text, ...(cell.lost || []), causeOf(cell)?.title || "", cell.signature || ""]);
+    found = [row.id, row.title, row.role, ...row.tags, ...row.topics, row.case.title, row.case.summary, ...row.graph.nodes.flatMap(({ name, op }) => [name, op]),
+      ...row.sentences.map(({ series, text }) => `${series} ${text}`), ...row.claims.map(({ title }) => title), ...new Set(cells)].join(" ").toLowerCase();
+    haystacks.set(row.index, found);
+  }
+  return found;
+};
+// A version is looked for as a number: 6.1 is not in 8.6.1, nor in 6.13.
+/** @type {(word: string) => (text: string) => boolean} */
+const wordTest = (word) => {
+  if (!/^\d+(?:\.\d+)+$/.test(word)) return (text) => text.includes(word);
+  const number = new RegExp(`(?<![\\d.])${word.replaceAll(".", "\\.")}(?!\\d)`);
+  return (text) => number.test(text);
+};
+/** @type {(text: string) => string} */
+const escaped = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+// What hardware is called: "t4", "orin", "jetpack 6", "turing", "sm 8.9".
+/** @type {(target: Target) => string[]} */
+const hardware = (target) => [...target.gpus.toLowerCase().split(/[(),]| or /).map((name) => name.replace("jetson ", "").trim()),
+  ...(target.jetpack ? ["jetson", `jetpack ${target.jetpack.split(".")[0]}`, ...target.jetpack.match(/\d+\.\d+/g)?.map((release) => `jetpack ${release}`) || []] : []),
+  ...(target.series.match(/SM [\d.]+/g) || []).map((name) => name.toLowerCase())].filter(Boolean);
+const HARDWARE = [...new Set(targets.flatMap(hardware))].sort((one, other) => other.length - one.length).map((name) => ({ name, pattern: new RegExp(`(?<![\\w:.-])${escaped(name)}(?![\\w.-])`, "giu") }));
+class BadQuery extends Error {}
+/** @type {{ [key: string]: (row: Row, value: string) => boolean }} */
+const ROW_KEYS = {
+  case: (row, value) => row.case.name === value,
+  variant: (row, value) => row.name === value || row.id === value,
+  op: (row, value) => row.graph.nodes.some(({ op }) => op.toLowerCase() === value),
+  tag: (row, value) => [...row.tags, ...row.topics].some((tag) => tag.toLowerCase() === value),
+};
+/** @type {{ [key: string]: (cell: Cell, value: string) => boolean }} */
+const CELL_KEYS = {
+  state: (cell, value) => stateOf(cell) === value || cell.class === value || cell.verdict === value || cell.basis === value,
+  cause: (cell, value) => cell.signature === value,
+  precision: (cell, value) => Object.values(cell.precision).includes(value),
+};
+const KEYS = ["target", ...Object.keys(ROW_KEYS), ...Object.keys(CELL_KEYS)];
+// Returns what rows, columns and cells are asked for; throws BadQuery with a sentence.
+/** @type {(text: string) => Query} */
+const parseQuery = (text) => {
+  /** @type {Query} */
+  const made = { rows: [], columns: [], cells: [] };
+  let rest = looksLikeLog(text) ? "" : text;
+  for (const { name, pattern } of HARDWARE) {
+    const without = rest.replace(pattern, " ");
+    if (without !== rest) made.columns.push((target) => hardware(target).includes(name));
+    rest = without;
+  }
+  for (const [, minus, key, quoted, plain] of rest.matchAll(/(-?)(?:\b([a-z]+):)?(?:"([^"]*)"|([^\s"]+))/giu)) {
+    const values = (quoted ?? plain).toLowerCase().split(key ? "," : /(?!)/);
+    const not = minus === "-";
+    if (!key) made.rows.push((row) => wordTest(values[0])(haystack(row)) !== not);
+    else if (key === "target") made.columns.push((target) => values.some((value) => target.id === value || target.short === value) !== not);
+    else if (ROW_KEYS[key]) made.rows.push((row) => values.some((value) => ROW_KEYS[key](row, value)) !== not);
+    else if (CELL_KEYS[key]) made.cells.push((cell) => values.some((value) => CELL_KEYS[key](cell, value)) !== not);
+    else throw new BadQuery(`“${key}:” is no filter; there are ${KEYS.map((one) => `${one}:`).join(" ")}. Put text with a colon into quotes.`);
+  }
+  return made;
+};
+// Errors whose title or texts hold all that was typed.
+/** @type {(text: string) => string[]} */
+const errorsLike = (text) => {
+  const asked = text.trim().toLowerCase();
+  return asked.length < 4 ? [] : Object.entries(data.signatures).filter(([id, { title, texts }]) => [id, title, ...texts.map((one) => one.text)].some((one) => one.toLowerCase().includes(asked))).map(([id]) => id);
+};

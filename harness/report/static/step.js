@@ -1,0 +1,117 @@
+// ---- from A to B: the kinds of the step stand in results.json; here they are counted, grouped and listed, worst first ----
+const BAD = new Set(["broken", "precision_lost", "builds_without", "otherwise", "slower", "wider"]);
+const kindOf = new Map(words.kinds.map((kind, order) => [kind.id, { ...kind, order }]));
+/** @type {(row: Row, from: number, to: number) => { kind: string; detail: string }[]} */
+const kindsOf = (row, from, to) => {
+  const [old, now] = [row.steps.known[from], row.steps.known[to]];
+  return row.steps.kinds.filter(([one, other]) => one === old && other === now).map(([, , kind, detail]) => ({ kind, detail: data.steps.details[detail] }));
+};
+// A line of the list: rows of one kind with one cause, one thing to do and one basis.
+/** @type {(from: Target, to: Target, fits: (row: Row) => boolean) => StepLine[]} */
+const stepLines = (from, to, fits) => {
+  /** @type {Map<string, StepLine>} */
+  const found = new Map();
+  const add = (/** @type {Row} */ row, /** @type {string} */ kind, /** @type {string} */ detail) => {
+    const [old, now] = [row.cells[from.index], row.cells[to.index]];
+    const failed = ["fixed", "precision_gained"].includes(kind) ? old : now;
+    const cause = failing(failed) && kind !== "newly_unknown" ? causeOf(failed) : null;
+    const instead = BAD.has(kind) || kind === "alone" ? now.instead || [] : [];
+    const sure = [...new Set([old, now].filter(known).map(basisOf))].join(" and ");
+    const text = ["slower", "faster"].includes(kind) ? detail : `${kind === "alone" ? "" : `${old.text} → `}${now.text}`;
+    const key = [kind, cause ? failed.signature : text, instead.join(" "), sure, sourcesOf(now)].join("\n");
+    const line = found.get(key) || { kind, cause: cause ? { id: failed.signature || "", title: cause.title } : null, instead, sure, sources: sourcesOf(now) || sourcesOf(old), rows: [] };
+    line.rows.push({ row, text, detail });
+    found.set(key, line);
+  };
+  for (const row of rows.filter(fits)) {
+    const kinds = kindsOf(row, from.index, to.index);
+    kinds.forEach(({ kind, detail }) => add(row, kind, detail));
+    if (!known(row.cells[from.index]) && failing(row.cells[to.index])) add(row, "alone", "");
+  }
+  const order = (/** @type {StepLine} */ { kind }) => (kind === "alone" ? 1.5 : kindOf.get(kind)?.order ?? 99);
+  return [...found.values()].sort((one, other) => order(one) - order(other) || other.rows.length - one.rows.length);
+};
+// Reported of the version itself and shown by no row.
+/** @type {(from: Target, to: Target) => Reported[]} */
+const troublesOf = (from, to) => {
+  const [old, shown] = [new Set(from.troubles.map(({ signature }) => signature)), new Set(rows.map((row) => row.cells[to.index].signature))];
+  return state.topic ? [] : to.troubles.filter(({ signature }) => !old.has(signature) && !shown.has(signature));
+};
+// One of five headlines, as `trt-compat diff` has them.
+/** @type {(from: Target, to: Target, lines: StepLine[], troubles: Reported[], fits: (row: Row) => boolean) => string} */
+const headlineOf = (from, to, lines, troubles, fits) => {
+  const count = (/** @type {string} */ kind) => lines.filter((line) => line.kind === kind).reduce((sum, line) => sum + line.rows.length, 0);
+  const [broken, lost, alone] = ["broken", "precision_lost", "alone"].map(count);
+  const bad = broken + lost + alone + troubles.length;
+  const column = (/** @type {Target} */ target) => rows.some((row) => row.cells[target.index].basis === "measured");
+  const unrun = [from, to].filter((target) => !column(target));
+  const both = rows.filter((row) => fits(row) && known(row.cells[from.index]) && known(row.cells[to.index])).length;
+  if (unrun.length) return `Not measured. ${bad ? counted(bad, "failure is", "failures are") : "No failure is"} reported of ${to.short}.`;
+  if (!both) return `Nothing is known on both ${from.short} and ${to.short}.`;
+  if (broken || lost) return `${broken} break and ${lost} lose precision, of ${both} variants known on both.`;
+  if (alone) return `Nothing known on both breaks (${both}), but ${alone} fail with nothing known before.`;
+  return `Nothing breaks or loses precision, of ${both} variants known on both.`;
+};
+const MARKS = /** @type {{ [kind: string]: string }} */ ({ fixed: "✓", precision_gained: "✓", faster: "✓", newly_unknown: "?" });
+/** @type {(line: StepLine, to: Target) => Element} */
+const lineElement = (line, to) => {
+  const [first, ...more] = line.rows;
+  const named = (/** @type {{ row: Row, text: string, detail: string }} */ { row, text, detail }) => [cellLink(row.cells[to.index].id, row.title), make("span", { class: "does" }, ` ${text}${detail && detail !== text ? `: ${detail}` : ""}`)];
+  const name = line.kind === "alone" ? "Fails, nothing known before" : kindOf.get(line.kind)?.name || line.kind;
+  return make("li", { class: `line u-${line.kind}` }, make("span", { class: "mark", "aria-hidden": "true" }, MARKS[line.kind] || (BAD.has(line.kind) || line.kind === "alone" ? "✕" : "·")),
+    make("div", { class: "what" }, make("b", {}, name), line.rows.length > 1 ? make("span", { class: "count" }, line.rows.length) : null, " ", line.cause ? [errorLink(line.cause.id, blanks(line.cause.title)), ". "] : null,
+      make("p", {}, named(first)), more.length ? fold(`and ${more.length} more alike`, ...more.map((one) => make("p", {}, named(one)))) : null),
+    make("div", { class: "meanwhile" }, line.instead.length ? [make("b", {}, "Instead "), line.instead.map((id, at) => { const row = rowOf.get(id); const cell = row?.cells[to.index]; return [at ? ", " : "", row && cell ? [cellLink(cell.id, row.title), ` (${verdictOf(cell)})`] : id]; })] : null),
+    make("div", { class: "sure" }, line.sure, line.sources ? make("small", {}, line.sources) : null));
+};
+/** @type {(trouble: Reported) => Element} */
+const troubleElement = ({ signature, seen }) => make("li", { class: "line u-broken" }, make("span", { class: "mark", "aria-hidden": "true" }, "!"),
+  make("div", { class: "what" }, make("b", {}, "Reported of the version"), " ", errorLink(signature, blanks(data.signatures[signature].title)), make("p", {}, cut(seen, 300))),
+  make("div", { class: "meanwhile" }, make("b", {}, "Instead "), blanks(data.signatures[signature].advice)), make("div", { class: "sure" }, "reported"));
+// Whether what a topic rests on may still be used on a version, by the calls that results and reports say it lacks.
+const ALLOWED = [["calibrated INT8", "Calibrators and implicit INT8", "implicit-int8-removed"], ["FP16", "FP16 by a builder flag (weak typing)", "weak-typing-removed"]];
+/** @type {(to: Target) => Element | null} */
+const allowedElement = (to) => {
+  const lines = ALLOWED.filter(([topic]) => !state.topic || topic === state.topic).flatMap(([topic, name, signature]) => {
+    const cells = rows.filter((row) => row.topics.includes(topic)).map((row) => row.cells[to.index]);
+    const gone = cells.filter((cell) => cell.class === "api_removed" && cell.signature === signature);
+    const there = cells.filter((cell) => known(cell) && cell.class !== "api_removed" && cell.class !== "not_applicable");
+    if (gone.length) return [[name, ": gone on ", to.short, ` (${basisOf(gone[0])}), `, errorLink(signature, "what replaces them"), ". "]];
+    return there.length && topic !== "FP16" ? [[name, ": still allowed on ", to.short, ` (${basisOf(there[0])}). `]] : [];
+  });
+  return lines.length ? make("p", { class: "allowed" }, make("b", {}, "Still allowed? "), lines) : null;
+};
+const MOST_TO_RUN = 6;
+// What to run where a side was not measured: the rows that are worst or of which nothing is known, seeds first.
+/** @type {(from: Target, to: Target, fits: (row: Row) => boolean) => Element | null} */
+const toRun = (from, to, fits) => {
+  const open = rows.filter((row) => fits(row) && [from, to].some(({ index }) => !["measured", "measured before"].includes(basisOf(row.cells[index])) && row.cells[index].class !== "not_applicable"));
+  const worth = (/** @type {Row} */ row) => (failing(row.cells[to.index]) ? 0 : 2) + (row.role === "reproducer" ? 0 : 1) + (row.case.seed === null ? 4 : 0);
+  const chosen = [...open].sort((one, other) => worth(one) - worth(other)).slice(0, MOST_TO_RUN);
+  if (!chosen.length) return null;
+  const line = `trt-compat run --target ${from.id} --target ${to.id} -k "${chosen.map((row) => row.id).join(" or ")}"`;
+  const needs = [...new Set([from, to].filter((target) => !ran(target)).map((target) => target.needs))].join("; ");
+  return make("div", { class: "to-run" }, fold(`Run these ${chosen.length} to be sure`, command(line), make("p", { class: "quiet" }, `${needs ? `It needs ${needs}. ` : ""}Results: `, make("code", {}, "trt-compat submit"), words.home ? [" to ", link(words.home, words.home)] : null, ".")));
+};
+const MOST_LINES = 3;
+const drawStep = () => {
+  const [from, to] = [before(), after()];
+  const fits = (/** @type {Row} */ row) => !state.topic || row.topics.includes(state.topic);
+  const lines = stepLines(from, to, fits);
+  const [told, quiet] = [lines.filter(({ kind }) => kind !== "newly_unknown"), lines.filter(({ kind }) => kind === "newly_unknown")];
+  const troubles = troublesOf(from, to);
+  const neither = rows.filter((row) => fits(row) && !known(row.cells[from.index]) && !known(row.cells[to.index])).length;
+  const items = [...told.map((line) => lineElement(line, to)), ...troubles.map(troubleElement)];
+  byId("step-answer").replaceChildren(...[make("p", { class: "headline" }, headlineOf(from, to, lines, troubles, fits)),
+    from.product === to.product ? null : make("p", { class: "quiet" }, `${from.product} and ${to.product} are different products: this is no upgrade.`),
+    items.length ? make("ol", { class: "lines" }, items.slice(0, MOST_LINES)) : null,
+    make("div", { class: "folds" }, items.length > MOST_LINES ? fold(`${items.length - MOST_LINES} more lines`, make("ol", { class: "lines" }, items.slice(MOST_LINES))) : null,
+    quiet.length ? fold(`${counted(quiet.reduce((sum, line) => sum + line.rows.length, 0), "variant")} known on ${from.short} alone`, make("ol", { class: "lines" }, quiet.map((line) => lineElement(line, to)))) : null,
+    toRun(from, to, fits), neither ? make("p", { class: "quiet" }, `${counted(neither, "variant")} known on neither.`) : null), allowedElement(to)].filter((part) => part !== null));
+};
+/** @type {(pick: HTMLSelectElement, chosen: string) => void} */
+const fillPicker = (pick, chosen) => {
+  const families = [...new Set(targets.map(({ family }) => family))];
+  pick.replaceChildren(...families.map((family) => make("optgroup", { label: family }, targets.filter((target) => target.family === family).map((target) => make("option", { value: target.id }, `${target.name}${ran(target) ? "" : " – not run"}`)))));
+  pick.value = chosen;
+};

@@ -1,0 +1,355 @@
+"""What a step from one target to another does to every variant, from outcomes on, and how sure that is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness.compare.kinds import Kind
+from harness.compare.step import Row, Step, step
+from harness.record.outcome import Accuracy, Latency
+from harness.report.columns import column
+from harness.report.results import assemble
+from tests.report import factory
+from tests.report.factory import L4, T4
+
+if TYPE_CHECKING:
+    from harness.record.outcome import Outcome
+    from harness.report import Results
+
+pytestmark = pytest.mark.unit
+
+LOST = (factory.conv_layer("fp32"),)
+
+
+def judged(*outcomes: Outcome, pair: tuple[str, str] = ("rtx16", "rtx17")) -> Step:
+    made = {outcome.cell: outcome for outcome in outcomes}
+    return between(assemble(factory.matrix(), (factory.case(),), made), *pair)
+
+
+def between(results: Results, before: str, after: str) -> Step:
+    return step(column(results, before), column(results, after))
+
+
+def rows(found: Step) -> list[tuple[str, str]]:
+    return [(str(row.kind), row.variant) for row in found.rows]
+
+
+def only(found: Step, variant: str = "qdq-between") -> Row:
+    (row,) = (row for row in found.rows if row.variant == f"conv_silu.{variant}")
+    return row
+
+
+#: A variant about which nothing is claimed.
+FREE = "qdq-between"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kind"),
+    [
+        ({}, None, "broken"),
+        ({}, {"layers": LOST}, "precision_lost"),
+        ({"layers": LOST}, {}, "precision_gained"),
+        ({"layers": LOST}, None, "broken"),
+        (None, {}, "fixed"),
+        (None, {"layers": LOST}, "builds_without"),
+    ],
+)
+def test_a_change_of_class_is_named_by_what_it_means(
+    before: dict[str, Any] | None, after: dict[str, Any] | None, kind: str
+) -> None:
+    """A build that was refused and now loses its precision in silence has not been fixed."""
+
+    def made(fields: dict[str, Any] | None, on: str) -> Outcome:
+        if fields is None:
+            return factory.build_failure(FREE, on)
+        return factory.outcome(FREE, on, **fields)
+
+    assert only(judged(made(before, "rtx16"), made(after, "rtx17"))).kind == kind
+
+
+def test_a_failure_of_another_class_is_another_failure() -> None:
+    """Neither better nor worse, but not the same either."""
+    crash = factory.outcome(FREE, "rtx17", layers=(), failed_phase="build", missing_api="BuilderFlag.INT8")
+    row = only(judged(factory.build_failure(FREE, "rtx16"), crash))
+    assert row.kind is Kind.OTHERWISE
+    assert row.text == "fails to build → needs a call that it lacks"
+
+
+def test_a_cell_that_nobody_ran_is_newly_unknown_and_nothing_else() -> None:
+    """Not run is neither broken nor fine."""
+    found = judged(factory.outcome(FREE, "rtx16"))
+    assert (only(found).kind, only(found).text) == (Kind.NEWLY_UNKNOWN, "builds (INT8 1/1) → not run")
+    assert only(found).sure == "measured"
+
+
+def test_what_does_not_apply_after_is_no_loss() -> None:
+    """A calibrated recipe means nothing to ONNX Runtime."""
+    missing = factory.outcome("int8-entropy", "rtx17", missing_api="BuilderFlag.INT8", layers=())
+    assert not [row for row in judged(missing, pair=("rtx17", "ort131")).rows if "int8" in row.variant]
+
+
+def test_fixed_names_the_cause_that_is_gone() -> None:
+    """The cause is that of the failure, which was before."""
+    row = only(judged(factory.build_failure("qdq", "rtx16"), factory.outcome("qdq", "rtx17")), "qdq")
+    assert row.cause.startswith("No implementation for ")
+    assert row.instead == ()
+
+
+def test_lost_precision_names_node_and_both_precisions() -> None:
+    """The reader must not have to search for which layer it is."""
+    row = only(judged(factory.outcome(FREE, "rtx16"), factory.outcome(FREE, "rtx17", layers=LOST)))
+    assert row.text == (
+        f"builds (INT8 1/1) → loses precision (INT8 0/1): {factory.CONV} in fp32 instead of int8"
+    )
+
+
+def test_a_node_that_ran_in_no_int8_before_either_is_not_lost() -> None:
+    """ONNX Runtime works without the precision, and is not judged by it."""
+    old, new = factory.ran(FREE, "ort131"), factory.outcome(FREE, "rtx17", layers=LOST)
+    for pair in (("ort131", "rtx17"), ("rtx17", "ort131")):
+        found = judged(old, new, pair=pair)
+        assert not [row for row in found.rows if FREE in row.variant]
+        assert not found.breaks
+
+
+def timed(on: str, level: float, **fields: Any) -> Outcome:
+    return sampled(on, *(level * (1 + 0.001 * (index % 5)) for index in range(50)), **fields)
+
+
+def sampled(on: str, *samples: float, clock: Any = "monotonic", **environment: str) -> Outcome:
+    made = factory.ran("fp32", on, latency=Latency(samples, 5, clock))
+    return replace(made, stamps=replace(made.stamps, environment={"cpu": "x", **environment}))
+
+
+def test_slower_and_faster_on_one_stack() -> None:
+    """Between what and what the change lies, by the intervals of both medians."""
+    spread = [1 + 0.0107 * (index * 13 % 29 - 14) for index in range(100)]
+    old, new = sampled("rtx16", *spread), sampled("rtx17", *(1.5 * value for value in spread))
+    found = judged(old, new)
+    assert rows(found) == [("slower", "conv_silu.fp32")]
+    assert only(found, "fp32").text == "median 1 ms → 1.5 ms, 38 to 63 % slower"
+    back = judged(sampled("rtx16", *(1.5 * value for value in spread)), sampled("rtx17", *spread))
+    assert only(back, "fp32").text == "median 1.5 ms → 1 ms, 27 to 39 % faster"
+    assert rows(back) == [("faster", "conv_silu.fp32")]
+
+
+def test_medians_apart_whose_intervals_are_not_are_no_change() -> None:
+    """A third more in the median, which samples as wide as these do not prove."""
+    wide = [1 + 0.18 * (index * 13 % 29 - 14) / 14 for index in range(100)]
+    assert not noise_of(sampled("rtx16", *wide))
+    found = judged(sampled("rtx16", *wide), sampled("rtx17", *(1.3 * value for value in wide)))
+    assert rows(found) == []
+
+
+def noise_of(outcome: Outcome) -> str:
+    results = assemble(factory.matrix(), (factory.case(),), {outcome.cell: outcome})
+    latency = results.cell("conv_silu", "fp32", outcome.target).latency
+    assert latency
+    return latency.noise
+
+
+@pytest.mark.parametrize(
+    "noisy",
+    [
+        tuple(3.0 + 0.001 * (index % 5) for index in range(8)),
+        (3.0,) * 50 + (4.0,) * 50,
+        tuple(1.0 + index * 13 % 29 for index in range(100)),
+    ],
+    ids=["few", "drift", "spread"],
+)
+def test_noisy_samples_are_not_compared_and_that_is_said(noisy: tuple[float, ...]) -> None:
+    """The cell says that its samples carry no comparison, and the step must not make one."""
+    made = sampled("rtx17", *noisy)
+    assert noise_of(made)
+    for pair in (("rtx16", "rtx17"), ("rtx17", "rtx16")):
+        found = judged(timed("rtx16", 1.0), made, pair=pair)
+        assert rows(found) == []
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0])
+def test_samples_that_are_no_time_are_not_compared(value: float) -> None:
+    """A clock that is too coarse divides by nothing."""
+    assert rows(judged(sampled("rtx16", *(value,) * 50), timed("rtx17", 1.0))) == []
+
+
+def test_the_time_of_an_engine_that_errs_is_no_speed() -> None:
+    """Wrong numbers, sooner."""
+    wrong = replace(timed("rtx17", 0.1), accuracy=(Accuracy("y", 9.0, 9.0, 0.1),))
+    assert rows(judged(timed("rtx16", 1.0), wrong)) == [("broken", "conv_silu.fp32")]
+
+
+def test_precision_that_is_not_told_is_not_lost() -> None:
+    """An engine that hides what is inside its layers has not slowed them down."""
+    hidden = factory.outcome(FREE, "rtx17", layers=(factory.conv_layer("unknown"),))
+    found = judged(factory.outcome(FREE, "rtx16"), hidden)
+    assert found.rows == ()
+
+
+def test_precision_that_nobody_wants_is_no_news() -> None:
+    """An activation that runs in FP16 instead of FP32 breaks nothing."""
+    half = factory.activation_layer()
+    half = replace(half, precision="fp16")
+    kept = factory.conv_layer("int8", fused=False)
+    old = factory.outcome(FREE, "rtx16", layers=(kept, factory.activation_layer()))
+    assert judged(old, factory.outcome(FREE, "rtx17", layers=(kept, half))).rows == ()
+
+
+def unasked(on: str, convolution: str, pool: str = "fp32") -> Outcome:
+    """Return an outcome of a variant that wants nothing: its convolution in a layer, its activation in another."""
+    act = replace(factory.activation_layer(), precision=pool)
+    return factory.outcome("int8-entropy", on, layers=(factory.conv_layer(convolution, fused=False), act))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kind", "moved"),
+    [
+        ("int8", "fp32", Kind.WIDER, "int8 → fp32"),
+        ("fp8", "fp16", Kind.WIDER, "fp8 → fp16"),
+        ("int4", "int4_weights", Kind.WIDER, "int4 → int4 weights"),
+        ("fp32", "int8", Kind.NARROWER, "fp32 → int8"),
+    ],
+)
+def test_a_node_that_nobody_wished_for_is_told_and_fails_nothing(
+    before: str, after: str, kind: Kind, moved: str
+) -> None:
+    """INT8 that is lost is lost whether or not somebody listed the node; who wants nothing is told, and no more."""
+    found = judged(unasked("rtx16", before), unasked("rtx17", after))
+    row = only(found, "int8-entropy")
+    assert (row.kind, row.measured, found.breaks) == (kind, True, False)
+    assert row.text.endswith(f": {factory.CONV} {moved}")
+
+
+@pytest.mark.parametrize(("before", "after"), [("fp32", "fp16"), ("int8", "fp8"), ("int8", "unknown")])
+def test_one_float_for_another_or_what_is_not_told_is_no_such_row(before: str, after: str) -> None:
+    assert judged(unasked("rtx16", before), unasked("rtx17", after)).rows == ()
+
+
+def test_the_baseline_gives_up_no_type() -> None:
+    """No precision is demanded of it, wished for or not."""
+    case = replace(factory.case(), variants=(replace(factory.case().variants[3], precision=()),))
+    made = [factory.outcome("fp32", "rtx17"), factory.ran("fp32", "ort131")]
+    results = assemble(factory.matrix(), (case,), {outcome.cell: outcome for outcome in made})
+    assert between(results, "rtx17", "ort131").rows == ()
+
+
+def test_a_node_fused_with_a_wanted_one_follows_it_and_another_is_told_beside() -> None:
+    """Else every lost convolution would name its activation too."""
+    split = (factory.conv_layer("int8", fused=False), replace(factory.activation_layer(), precision="int8"))
+    lost = (factory.conv_layer("fp32", fused=False), factory.activation_layer())
+    fused = only(judged(factory.outcome(FREE, "rtx16"), factory.outcome(FREE, "rtx17", layers=lost)))
+    apart = only(
+        judged(factory.outcome(FREE, "rtx16", layers=split), factory.outcome(FREE, "rtx17", layers=lost))
+    )
+    assert (fused.kind, apart.kind) == (Kind.PRECISION_LOST, Kind.PRECISION_LOST)
+    said = "builds (INT8 1/1) → loses precision (INT8 0/1): /model.0/conv/Conv in fp32 instead of int8"
+    assert fused.text == said
+    assert apart.text == (
+        f"{said}; not asked for: /model.0/act/Mul int8 → fp32, /model.0/act/Sigmoid int8 → fp32"
+    )
+
+
+def test_only_what_was_measured_fails_a_judged() -> None:
+    """A claim that something breaks is told, and is no failure."""
+    assert judged(factory.outcome(FREE, "rtx16"), factory.build_failure(FREE, "rtx17")).breaks
+    assert judged(factory.outcome(FREE, "rtx16"), factory.outcome(FREE, "rtx17", layers=LOST)).breaks
+    assert not judged(
+        factory.build_failure(FREE, "rtx16"), factory.outcome(FREE, "rtx17", layers=LOST)
+    ).breaks
+    assert not judged(factory.build_failure(FREE, "rtx16"), factory.outcome(FREE, "rtx17")).breaks
+    assert not judged(timed("rtx16", 1.0), timed("rtx17", 2.0)).breaks
+    nothing = between(assemble(factory.matrix(), (factory.case(),), {}), "trt86", "trt102")
+    assert nothing.rows
+    assert not any(row.measured for row in nothing.rows)
+    assert not nothing.breaks
+
+
+def test_a_broken_row_names_cause_and_a_workaround_that_works_after() -> None:
+    """On the target that one goes to: measured ones, else untried ones."""
+    broken = factory.outcome("qdq", "rtx16"), factory.build_failure("qdq", "rtx17")
+    row = only(judged(*broken, factory.outcome(FREE, "rtx17")), "qdq")
+    assert row.cause.startswith("No implementation for ")
+    assert row.instead == ("conv_silu.qdq-between",)
+    assert only(judged(*broken, factory.build_failure(FREE, "rtx17")), "qdq").instead == ()
+    assert only(judged(*broken, factory.outcome(FREE, "rtx16")), "qdq").instead == ("conv_silu.qdq-between",)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "pair", "headline"),
+    [
+        ((), ("trt86", "trt102"), "Not measured: trt86 and trt102."),
+        (
+            (factory.outcome(FREE, "rtx16"), factory.build_failure(FREE, "rtx17")),
+            ("rtx16", "rtx17"),
+            "1 break and 0 lose precision, of ",
+        ),
+        (
+            (factory.outcome(FREE, "rtx16"), factory.outcome(FREE, "rtx17")),
+            ("rtx16", "rtx17"),
+            "Nothing breaks or loses precision, of ",
+        ),
+    ],
+)
+def test_the_headline_answers_first(
+    outcomes: tuple[Outcome, ...], pair: tuple[str, str], headline: str
+) -> None:
+    """At most twenty words; nobody's run is never an all-clear."""
+    found = judged(*outcomes, pair=pair)
+    assert found.headline.startswith(headline)
+    assert len(found.headline.split()) <= 20
+
+
+def test_a_failure_with_nothing_known_before_is_named_and_no_all_clear() -> None:
+    same = factory.outcome("qdq", "rtx16"), factory.outcome("qdq", "rtx17")
+    found = judged(*same, factory.build_failure(FREE, "rtx17"))
+    assert [one.variant for one in found.alone] == ["conv_silu.qdq-between"]
+    assert "nothing known before" in found.headline
+
+
+FAILS = factory.build_failure("qdq", "trt102")
+WORKS = factory.ran("qdq", "trt102", layers=(factory.conv_layer(time_ms=0.02),))
+
+
+def report(*outcomes: tuple[Outcome, dict[str, str]]) -> Results:
+    found = tuple(factory.on_gpu(outcome, gpu) for outcome, gpu in outcomes)
+    return assemble(factory.matrix(), (factory.case(),), {found[0].cell: found})
+
+
+def nights(before: Results, after: Results) -> Step:
+    return step(column(before, "trt102", "A"), column(after, "trt102", "B"))
+
+
+def test_each_gpu_is_compared_with_itself() -> None:
+    """What only one night has a GPU for is no change; of several that on which most is lost makes the row."""
+    both, l4 = report((FAILS, T4), (WORKS, L4)), report((WORKS, L4))
+    for found in (nights(both, l4), nights(l4, both)):
+        assert found.rows == ()
+    lost = nights(both, report((WORKS, T4), (FAILS, L4)))
+    assert [(str(row.kind), row.measured, lost.breaks) for row in lost.rows] == [("broken", True, True)]
+    assert lost.rows[0].text.startswith("on NVIDIA L4: works")
+
+
+def test_a_step_between_two_gpus_breaks_nothing() -> None:
+    found = nights(report((WORKS, T4)), report((FAILS, L4)))
+    assert [(str(row.kind), row.measured) for row in found.rows] == [("broken", False)]
+    assert "different GPUs" in found.rows[0].sure
+    assert not found.breaks
+
+
+def test_another_driver_is_the_same_gpu_and_a_build_without_one_is_the_same_question() -> None:
+    assert nights(report((WORKS, T4)), report((FAILS, {**T4, "driver": "580.1"}))).breaks
+    bare = assemble(factory.matrix(), (factory.case(),), {FAILS.cell: FAILS})
+    assert nights(report((WORKS, T4)), bare).breaks
+
+
+def test_another_model_is_told_and_its_time_not_compared() -> None:
+    old, new = (
+        assemble(factory.matrix(), (factory.case(),), {one.cell: one})
+        for one in (timed("rtx16", 1.0), timed("rtx16", 2.0))
+    )
+    variants = tuple(replace(variant, model_sha256="other") for variant in old.cases[0].variants)
+    older = replace(old, cases=(replace(old.cases[0], variants=variants),))
+    assert [str(row.kind) for row in step(column(old, "rtx16"), column(new, "rtx16")).rows] == ["slower"]
+    assert step(column(older, "rtx16"), column(new, "rtx16")).rows == ()

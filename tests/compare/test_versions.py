@@ -1,0 +1,197 @@
+"""Sentences on version ranges, and which version changed what."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from harness.record.outcome import Layer, Node
+from harness.report.results import assemble
+from harness.words import Precision
+from tests.report import factory
+
+if TYPE_CHECKING:
+    from harness.matrix import Target
+    from harness.record.outcome import Outcome
+    from harness.report import Results
+
+pytestmark = pytest.mark.unit
+
+
+def spans(results: Results, variant: str) -> dict[tuple[str, bool], str]:
+    views = {view.name: view for view in results.cases[0].variants}
+    return {(span.series, span.claimed): span.text for span in views[variant].sentences}
+
+
+def changes(results: Results, variant: str) -> list[tuple[str, str, str, bool | None]]:
+    found = [change for change in results.changes if change.variant == variant]
+    return [(change.before, change.after, change.kind, change.better) for change in found]
+
+
+def of(*outcomes: Outcome, extra: tuple[Target, ...] = ()) -> Results:
+    matrix = factory.matrix()
+    matrix = replace(matrix, targets=(*matrix.targets, *extra))
+    return assemble(matrix, (factory.case(),), {outcome.cell: outcome for outcome in outcomes})
+
+
+def test_a_range_is_told_from_first_to_last_and_the_last_is_open() -> None:
+    """What fails on 1.4 and builds from 1.5 on is said so, with the precision reached."""
+    results = of(
+        factory.build_failure("qdq", "rtx14"),
+        *(factory.outcome("qdq", on) for on in ("rtx15", "rtx16", "rtx17")),
+    )
+    assert (
+        spans(results, "qdq")["RTX", False]
+        == "fails to build on 1.4 (measured); fixed in 1.5 (measured): builds, INT8 1/1"
+    )
+
+
+def test_one_state_along_all_versions_is_one_clause() -> None:
+    """Nothing changed, and the sentence does not suggest that something did."""
+    results = of(*(factory.outcome("qdq", on) for on in ("rtx14", "rtx15", "rtx16", "rtx17")))
+    assert spans(results, "qdq")["RTX", False] == "builds on 1.4 to 1.7 (measured), INT8 1/1"
+
+
+def test_a_state_that_comes_back_is_not_merged() -> None:
+    """Broken in between is the case that a reader must not miss."""
+    results = factory.results()
+    said = (
+        "fails to build on 1.4 (measured); fixed in 1.5 (measured): builds, INT8 1/1; "
+        "broken in 1.7 (measured): fails to build"
+    )
+    assert spans(results, "qdq")["RTX", False] == said
+
+
+def test_claims_are_a_sentence_of_their_own() -> None:
+    """What was not run is never mixed with what was."""
+    found = spans(factory.results(), "qdq")
+    assert found["TensorRT", True] == "fails to build on 8.6 (reported); 10.2 not tested"
+    assert ("TensorRT", False) not in found
+
+
+def test_a_bound_beside_an_untested_version_says_by_and_names_it() -> None:
+    """ "Fixed in 1.7" would be a claim about 1.5 and 1.6."""
+    results = of(factory.build_failure("qdq-between", "rtx14"), factory.outcome("qdq-between", "rtx17"))
+    assert spans(results, "qdq-between")["RTX", False] == (
+        "fails to build on 1.4 (measured); fixed by 1.7 (measured): builds, INT8 1/1; 1.5 to 1.6 not tested"
+    )
+
+
+def test_measured_and_accepted_versions_of_one_series_stand_in_one_sentence_each_marked() -> None:
+    """What was accepted was measured too, before; only what was run here tells of its nodes."""
+    results = of(factory.outcome("qdq", "rtx16"))
+    assert spans(results, "qdq")["RTX", False] == (
+        "fails to build on 1.4 (measured); fixed in 1.5 (measured): builds; builds on 1.6 (measured), INT8 1/1; "
+        "builds on 1.7 (measured)"
+    )
+
+
+def test_a_lost_precision_is_no_fix_and_no_break() -> None:
+    """From a refusal to a silent loss nothing is mended."""
+    lost = factory.outcome("qdq-between", "rtx15", layers=(factory.conv_layer("fp32"),))
+    results = of(factory.build_failure("qdq-between", "rtx14"), lost)
+    said = spans(results, "qdq-between")["RTX", False]
+    assert said.startswith("fails to build on 1.4 (measured); loses precision on 1.5 (measured), INT8 0/1")
+
+
+def test_a_side_series_is_told_only_where_it_differs() -> None:
+    """The other GPU generations of one version are news only when they are."""
+    side = factory.target("rtx17-sm75", "1.7.1.116", compute_capability="7.5")
+    main = factory.outcome("qdq", "rtx17")
+    same = replace(main, target="rtx17-sm75", cell="conv_silu.qdq-rtx17-sm75")
+    assert ("RTX, SM 7.5", False) not in spans(of(main, same, extra=(side,)), "qdq")
+    other = replace(same, layers=(factory.conv_layer("fp32"),))
+    found = spans(of(main, other, extra=(side,)), "qdq")
+    assert found["RTX, SM 7.5", False] == "loses precision on 1.7 (measured), INT8 0/1"
+
+
+def test_class_change_names_the_two_versions_and_the_direction() -> None:
+    """Which version changed it, and whether for the better."""
+    assert changes(factory.results(), "qdq") == [
+        ("rtx14", "rtx15", "result", True),
+        ("rtx16", "rtx17", "result", False),
+    ]
+
+
+def test_change_over_a_gap_names_the_versions_that_were_not_run() -> None:
+    """ "Changed by 1.7" is no claim about 1.5 and 1.6."""
+    results = of(factory.build_failure("qdq", "rtx14"), factory.outcome("qdq", "rtx17"))
+    (change,) = results.changes
+    assert change.versions == "1.4 to 1.7 (1.5, 1.6 not run)"
+    assert change.text == "fails to build before, builds after"
+
+
+def test_no_change_between_equal_neighbours() -> None:
+    """Other tactics and other layer names are no change."""
+    first = factory.outcome("qdq", "rtx14")
+    renamed = tuple(replace(layer, name="other", tactic="0x2") for layer in first.layers)
+    assert not of(first, factory.outcome("qdq", "rtx15", layers=renamed)).changes
+
+
+ATTENTION = (Node("/a/MatMul", "MatMul"), Node("/a/Softmax", "Softmax"), Node("/a/MatMul_1", "MatMul"))
+WHOLE = (
+    Layer("whole", "kgen", "fp16", tactic="_gemm_mha_v2_0x60d1", onnx_nodes=("/a/MatMul", "/a/Softmax")),
+)
+APART = (Layer("one", "gemm", "fp16", tactic="__myelin_CASK_STUB", onnx_nodes=("/a/MatMul",)),)
+
+
+def test_attention_that_is_no_longer_one_kernel_is_a_change_for_the_worse() -> None:
+    """Nothing else tells of it: the types stay, and so does the class."""
+    whole = factory.outcome("fp32", "rtx14", nodes=ATTENTION, layers=WHOLE)
+    results = of(whole, factory.outcome("fp32", "rtx15", nodes=ATTENTION, layers=APART))
+    (change,) = results.changes
+    assert (change.kind, change.better) == ("attention", False)
+    assert change.text == "attention runs no longer as one fused kernel"
+    by_target = {cell.target: cell for cell in results.cells if cell.variant == "fp32"}
+    assert by_target["rtx14"].notes == ("Attention runs as one fused kernel, _gemm_mha_v2.",)
+    assert by_target["rtx15"].notes == ("Attention runs in several kernels.",)
+    assert by_target["rtx16"].attention_kernel is None
+
+
+def test_versions_of_different_products_are_not_compared() -> None:
+    """RTX 1.7 is no successor of TensorRT 10, nor a Jetson of a desktop."""
+    results = of(
+        factory.build_failure("qdq", "l4t86"),
+        factory.outcome("qdq", "trt86"),
+        factory.build_failure("qdq", "rtx14"),
+        factory.outcome("qdq", "ort131"),
+    )
+    assert not results.changes
+
+
+def test_versions_are_ordered_as_versions_whatever_the_order_in_the_matrix() -> None:
+    """1.10 comes after 1.9."""
+    newer, older = factory.target("rtx110", "1.10.0.1"), factory.target("rtx19", "1.9.0.1")
+    at_110 = factory.moved(factory.outcome("qdq", "rtx17"), newer)
+    at_19 = factory.moved(factory.build_failure("qdq", "rtx17"), older)
+    results = of(at_110, at_19, extra=(newer, older))
+    assert changes(results, "qdq") == [("rtx19", "rtx110", "result", True)]
+
+
+def test_precision_change_of_a_wanted_node_is_told() -> None:
+    """The same class, but a node that matters moved."""
+    case = factory.case()
+    loose = replace(case, variants=(replace(case.variants[3], precision=((factory.CONV, Precision.FP16),)),))
+    in_fp32 = factory.outcome("fp32", "rtx15", layers=(factory.conv_layer("fp32"),))
+    made = [factory.outcome("fp32", "rtx14"), in_fp32]
+    results = assemble(factory.matrix(), (loose,), {entry.cell: entry for entry in made})
+    (change,) = results.changes
+    assert (change.kind, change.better) == ("precision", None)
+    assert f"{factory.CONV} int8 → fp32" in change.text
+
+
+@pytest.mark.parametrize(
+    ("told", "kind", "better"), [("fp16", "result", False), ("unknown", "precision", None)]
+)
+def test_a_precision_that_an_engine_does_not_tell_is_no_loss(
+    told: str, kind: str, better: bool | None
+) -> None:
+    """A node wanted in INT8 that is next told to run in FP16 has lost it; of one that is not told nothing is known."""
+    case = factory.case()
+    loose = replace(case, variants=(replace(case.variants[3], precision=((factory.CONV, Precision.INT8),)),))
+    after = factory.outcome("fp32", "rtx15", layers=(factory.conv_layer(told),))
+    made = [factory.outcome("fp32", "rtx14"), after]
+    results = assemble(factory.matrix(), (loose,), {entry.cell: entry for entry in made})
+    assert [(change.kind, change.better) for change in results.changes] == [(kind, better)]

@@ -1,0 +1,158 @@
+"""What is known of a cell: measured, else reported, else nothing; and its precision in short."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness.case import Expectation
+from harness.judge.cell import judge_cell
+from harness.known.cell import known_of, nearest_first, worst_first
+from harness.known.precision import chip, unwanted
+from harness.record.outcome import Layer
+from harness.report.target_view import short_versions
+from harness.words import Class, Grade, Precision, Verdict
+from tests.report import factory
+
+if TYPE_CHECKING:
+    from harness.known.model import Known
+    from harness.record.outcome import Outcome
+
+pytestmark = pytest.mark.unit
+
+INT8, FP16, FP32 = Precision.INT8, Precision.FP16, Precision.FP32
+
+
+def layer(precision: str, *nodes: str) -> Layer:
+    """Return a layer made of ONNX nodes."""
+    return Layer("l", "convolution", precision, onnx_nodes=nodes)
+
+
+def test_chip_counts_what_kept_its_precision() -> None:
+    """A number in the cell is a number of nodes, and what is not known is not counted as kept."""
+    layers = (factory.conv_layer(),)
+    both = {"a": INT8, "b": INT8}
+    assert chip(both, {"a": INT8, "b": Precision.FP32}, (), layers) == "INT8 1/2"
+    assert chip(both, {"a": INT8}, ("b",), layers) == "INT8 1/2?"
+    assert chip(both, {}, ("a", "b"), layers) == "INT8 ?"
+    assert chip(both, both, (), ()) == ""
+
+
+def test_chip_takes_tf32_for_fp32() -> None:
+    """TF32 is how a GPU multiplies FP32 unless it is told not to."""
+    assert chip({"a": Precision.FP32}, {"a": Precision.TF32}, (), (factory.conv_layer(),)) == "FP32 1/1"
+
+
+def test_chip_without_wanted_nodes_names_the_precisions_of_the_layers() -> None:
+    """A calibrated engine that stayed in FP32 shows it."""
+    layers = (factory.conv_layer("int8"), factory.activation_layer())
+    assert chip({}, {}, (), layers) == "FP32+INT8"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "actual", "untold", "said"),
+    [
+        ({"a": INT8, "b": FP16}, {"a": INT8, "b": FP32}, (), "kept 1/2"),
+        ({"a": INT8, "b": FP16}, {}, ("a", "b"), "kept ?"),
+        # A node of which neither is known vanished rightly: it was folded into a constant.
+        ({"a": INT8, "b": INT8}, {"a": INT8}, (), "INT8 1/1"),
+        ({"a": INT8}, {}, (), "FP16+INT4 WEIGHTS"),
+        ({}, {"a": INT8}, ("a",), "FP16+INT4 WEIGHTS"),
+    ],
+)
+def test_the_chip_of_a_cell(
+    wanted: dict[str, Precision], actual: dict[str, Precision], untold: tuple[str, ...], said: str
+) -> None:
+    """Mixed wishes are counted as one; without any the layers speak, but not those of indices and of nothing told."""
+    kinds = ("int4_weights", "fp16", "fp16", "unknown", "int32", "int64", "bool")
+    layers = [layer(kind) for kind in kinds]
+    assert chip(wanted, actual, untold, layers) == said
+
+
+def test_nodes_wanted_in_none_are_told_in_narrow_types_and_floats() -> None:
+    """A node that is fused with a wanted one follows it as long as it runs in the same; indices are of no interest."""
+    precision = {
+        "wanted": INT8,
+        "follows": INT8,
+        "differs": FP32,
+        "alone": INT8,
+        "half": FP16,
+        "stored": Precision.INT4_WEIGHTS,
+        "index": Precision.INT64,
+        "hidden": Precision.UNKNOWN,
+    }
+    layers = (
+        layer("int8", "wanted", "follows", "differs"),
+        layer("int8", "alone"),
+        layer("fp16", "half", "stored", "index", "hidden"),
+    )
+    assert unwanted(precision, {"wanted"}, layers) == {
+        "differs": FP32,
+        "alone": INT8,
+        "half": FP16,
+        "stored": Precision.INT4_WEIGHTS,
+    }
+
+
+def claim(outcome: Class, scope: Any = "graph", **fields: Any) -> Expectation:
+    return Expectation.reported(outcome, "", factory.ISSUE, scope=scope, **fields)
+
+
+def test_the_nearest_claim_gives_a_cell_its_class_and_of_two_of_one_scope_the_failure() -> None:
+    """Measured before reported, of the graph before of a model."""
+    works, fails = claim(Class.OK), claim(Class.BUILD_FAILED)
+    model, measured = (
+        claim(Class.CRASHED, "model"),
+        replace(works, grade=Grade.MEASURED, kind=None, source=None),
+    )
+    assert nearest_first([model, works])[0] is works
+    assert nearest_first([works, fails, model])[0] is fails
+    assert nearest_first([fails, measured])[0] is measured
+
+
+def cell_of(outcome: Outcome) -> Known:
+    from harness.plan import all_cells, find
+
+    cells = all_cells(factory.matrix(), (factory.case(),))
+    return known_of(worst_first([judge_cell(find(cells, outcome.cell), outcome)]))
+
+
+def test_a_record_gives_class_basis_and_words() -> None:
+    found = cell_of(factory.outcome("qdq", "rtx17"))
+    assert (found.cls, found.stands, found.basis, found.evidence) == (
+        Class.BUILT,
+        Class.BUILT,
+        Grade.MEASURED,
+        True,
+    )
+    assert (found.text, found.chip) == ("builds (INT8 1/1)", "INT8 1/1")
+    assert found.nodes(((factory.CONV, INT8),)) == ("int8",)
+    assert found.layers
+    failed = cell_of(factory.build_failure("qdq", "rtx17"))
+    assert failed.cls is Class.BUILD_FAILED
+    assert failed.diagnosis
+    assert any("Could not find any implementation" in text for text in failed.errors)
+    assert failed.nodes(((factory.CONV, INT8),)) == ()
+
+
+def test_a_cell_that_nobody_ran_is_as_reported_or_not_known() -> None:
+    """The class is the claim's; the verdict stays that nobody ran it."""
+    results = factory.results()
+    reported = results.cell("conv_silu", "qdq", "trt86")
+    assert (reported.cls, reported.basis, reported.verdict) == (
+        Class.BUILD_FAILED,
+        Grade.REPORTED,
+        Verdict.NOT_RUN,
+    )
+    assert (reported.measured, reported.text) == (False, "fails to build")
+    silent = results.cell("conv_silu", "fp32", "trt86")
+    assert (silent.cls, silent.stands, silent.basis) == (Class.NOT_RUN, None, None)
+
+
+def test_versions_are_shortened_as_far_as_they_stay_apart() -> None:
+    """8.6 says enough unless 8.6.1 and 8.6.2 are both there."""
+    assert short_versions(["8.6.1", "10.2.0.19"]) == {"8.6.1": "8.6", "10.2.0.19": "10.2"}
+    assert short_versions(["8.6.1", "8.6.2"]) == {"8.6.1": "8.6.1", "8.6.2": "8.6.2"}
+    assert short_versions(["10.0.1", "10.1"]) == {"10.0.1": "10.0", "10.1": "10.1"}

@@ -1,0 +1,177 @@
+"""The files of a report: well formed whatever strangers write, whole or not there, the same for the same records."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from harness.errors import HandledError, InfraError
+from harness.record.store import Store
+from harness.report import build_report, verify_report, write_report, writer
+from harness.report.counts import cluster, clusters, counts
+from harness.report.labels import MARKS
+from harness.report.results import assemble
+from harness.report.summary import LIMIT_BYTES, summary
+from harness.text import tail, visible
+from harness.words import Class, Verdict
+from tests.report import factory
+from tests.report.poison import HIDDEN, HOSTILE, SAFE, everywhere
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.unit
+
+
+@pytest.mark.parametrize("kind", sorted(HOSTILE))
+def test_hostile_text_leaves_the_other_files_well_formed(kind: str) -> None:
+    """results.json parses, and the summary is bounded and has no live markup."""
+    for results in (factory.results(hostile=HOSTILE[kind]), everywhere(HOSTILE[kind])):
+        json.loads(writer.results_json(results).encode())
+        text = summary(results)
+        assert len(text.encode()) <= LIMIT_BYTES
+        assert not re.search(r"(?<!\\)<\w|(?<!\\)\]\(|@\w", re.sub("`[^`\n]*`", "", text))
+        assert not HIDDEN.search(text)
+
+
+def test_no_text_field_is_left_out_of_the_tests_with_strangers_text() -> None:
+    """A field that is added to the results is poisoned with the others, unless it is named as checked elsewhere."""
+    text = "stranger"
+    data = json.loads(writer.results_json(everywhere(text)))
+    (case,) = data["cases"]
+    named = {"CaseView": case, "VariantView": case["variants"][0], "TargetView": data["targets"][-1]}
+    for kind, found in named.items():
+        plain = {
+            key for key, value in found.items() if isinstance(value, str) and value and text not in value
+        }
+        assert plain <= SAFE[kind] | {"role"}, kind
+    timed = next(cell for cell in data["cells"] if cell["latency_ms"])
+    assert timed["latency_ms"]["clock"] == timed["accuracy"][0]["output"] == text
+    assert data["runs"][0]["on"][0]["via"] == text
+
+
+def test_counts_add_up_to_the_cells() -> None:
+    """No cell is lost between verdicts."""
+    results = factory.results()
+    assert sum(counts(results).values()) == len(results.cells) == 32
+
+
+def test_clusters_hold_each_measured_failure_once() -> None:
+    """One line for a cause, however many cells it hit."""
+    results = factory.results()
+    found = clusters(results)
+    ids = [cell.id for group in found for cell in group.cells]
+    assert len(ids) == len(set(ids)) == 6
+    assert found[0].advice is not None
+    assert found[0].advice.id == "no-implementation-qdq"
+    assert len(found[0].cells) == 2
+
+
+def test_a_cluster_of_several_nodes_speaks_of_none_of_them() -> None:
+    """Its title and cause are those of the signature; of a single node they name it."""
+    (found,) = (each for each in clusters(factory.results()) if each.advice and "qdq" in each.advice.id)
+    first, second = (
+        replace(cell, diagnosis=replace(cell.diagnosis, title=f"of {node}"))
+        for cell, node in zip(found.cells, (factory.CONV, "/another/Conv"), strict=False)
+        if cell.diagnosis is not None
+    )
+    (alone,), (both,) = cluster((first,)), cluster((first, second))
+    assert alone.title == f"of {factory.CONV}"
+    assert both.title == "No implementation for a layer with quantised weights"
+    assert both.advice is not None
+    assert factory.CONV not in f"{both.title} {both.advice.cause}"
+
+
+def test_every_class_has_its_own_letters_and_shape() -> None:
+    """States can be told apart with no colour at all."""
+    looks = [(mark.letters, mark.shape) for mark in MARKS.values()]
+    assert set(MARKS) == {*Class, Verdict.FAILS_WHEN_RUN}
+    assert len({letters for letters, _ in looks}) == len(looks)
+
+
+def test_summary_leads_with_the_regression_and_its_counts_add_up() -> None:
+    """A reader of a CI job sees the worst first."""
+    text = summary(factory.results())
+    assert "**Regressed: 1.**" in text.splitlines()[2]
+    numbers = [int(found) for found in re.findall(r"^\| [A-Z][^|*]* \| (\d+) \|$", text, re.MULTILINE)]
+    assert sum(numbers) == 32
+    assert "`conv_silu.qdq-rtx17`" in text.partition("## Regressed (1)")[2].partition("##")[0]
+
+
+def test_summary_says_so_when_nothing_is_wrong() -> None:
+    """Green is told in words too."""
+    fine = factory.outcome("qdq", "rtx15")
+    text = summary(assemble(factory.matrix(), (factory.case(),), {fine.cell: fine}))
+    assert "**No regression and no new failure.**" in text
+
+
+def test_summary_is_cut_where_it_would_grow_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A CI system that refuses a long summary would show none."""
+    monkeypatch.setattr("harness.report.summary.LIMIT_BYTES", 900)
+    text = summary(factory.results())
+    assert len(text.encode()) <= 900
+    assert text.endswith("*Cut here; the rest is in index.html and results.json.*\n")
+
+
+def test_same_results_same_files(tmp_path: Path) -> None:
+    """No clock, no random order, nothing of this machine."""
+    for name in ("a", "b"):
+        write_report(factory.results(), tmp_path / name)
+    for file in ("index.html", "results.json", "summary.md"):
+        assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
+
+
+def test_a_failing_write_leaves_the_old_report_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk must not publish half a page."""
+    write_report(factory.results(), tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    def refuse(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.replace", refuse)
+    with pytest.raises(InfraError, match="No space left on device"):
+        write_report(factory.results(hostile="x"), tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path: Path) -> None:
+    """The user gets what is wrong and what to do, not a traceback."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(HandledError, match="give another folder"):
+        write_report(factory.results(), tmp_path / "file")
+
+
+def test_report_of_a_store_verifies_until_it_is_touched(tmp_path: Path) -> None:
+    """`verify` finds a page that does not follow from the records, a missing file and a lost log."""
+    matrix, cases = factory.matrix(), (factory.case(),)
+    with Store(tmp_path) as store:
+        for outcome in factory.outcomes().values():
+            store.append(outcome, "the log")
+    build_report(matrix, cases, store, tmp_path)
+    assert verify_report(matrix, cases, store, tmp_path) == []
+    page = tmp_path / "index.html"
+    page.write_text(page.read_text().replace("</title>", ", perfect</title>"))
+    (tmp_path / "summary.md").unlink()
+    next((tmp_path / "logs").rglob("*.gz")).unlink()
+    faults = "\n".join(verify_report(matrix, cases, store, tmp_path))
+    assert "index.html: does not follow from the records" in faults
+    assert "summary.md: missing" in faults
+    assert "the log cannot be read" in faults
+
+
+def test_visible_writes_out_what_cannot_be_seen() -> None:
+    """A reader sees that something is there, and what."""
+    assert visible("a\u202eb\x00c\udcff") == "a⟨U+202E⟩b⟨U+0000⟩c⟨U+DCFF⟩"
+    assert visible("\x1b[1;31mred\x1b[0m\r\nplain\ttext") == "red\nplain\ttext"
+
+
+def test_tail_keeps_the_end_from_a_line_start() -> None:
+    """The end of a log is where it says why."""
+    assert tail("one\ntwo\nthree", 8) == "…\nthree"
+    assert tail("short", 8) == "short"
+    assert tail("x" * 20, 8) == "…\n" + "x" * 8

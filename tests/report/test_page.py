@@ -1,0 +1,249 @@
+"""The page: safe with strangers' text, the same for the same results, and what a reader does with it in a browser."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness.report import write_report
+from harness.report.model import Results
+from harness.report.page import render, unpacked
+from harness.report.writer import results_json
+from tests import needs
+from tests.report import factory
+from tests.report.browsing import Opened
+from tests.report.pastes import NOTHING, PASTES
+from tests.report.poison import HIDDEN, HOSTILE, everywhere
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, Page
+
+
+def page_of(results: Results) -> str:
+    text = results_json(results)
+    return render(json.loads(text), text, {})
+
+
+class Elements(HTMLParser):
+    """Collects the elements and attributes of a page, and the text of its scripts and styles."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: dict[str, list[str]] = {"script": [], "style": []}
+        self._in = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+        self._in = tag
+
+    def handle_endtag(self, _tag: str) -> None:
+        self._in = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._in in self.texts:
+            self.texts[self._in].append(data)
+
+
+@pytest.mark.unit
+def test_the_page_asks_nothing_of_a_network_and_runs_nothing_but_its_own() -> None:
+    page = Elements(page_of(factory.results()))
+    (policy,) = (attrs["content"] or "" for _, attrs in page.found if "http-equiv" in attrs)
+    assert policy.startswith("default-src 'none';")
+    for kind in ("script", "style"):
+        digest = base64.b64encode(hashlib.sha256(page.texts[kind][-1].encode()).digest()).decode()
+        assert f"{kind}-src 'sha256-{digest}'" in policy
+    for tag, attrs in page.found:
+        assert tag not in ("iframe", "object", "embed", "img", "base")
+        assert not [name for name in attrs if name.startswith("on") or name in ("src", "style")]
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("kind", sorted(HOSTILE))
+def test_hostile_text_adds_no_element_and_is_still_there_to_read(kind: str) -> None:
+    """All of it is in the data, and in the part for readers without scripts as text."""
+    shape = [(tag, sorted(attrs)) for tag, attrs in Elements(page_of(everywhere("plain"))).found]
+    page = page_of(everywhere(HOSTILE[kind]))
+    assert [(tag, sorted(attrs)) for tag, attrs in Elements(page).found] == shape
+    assert not HIDDEN.search(page)
+    page.encode()
+    assert json.dumps(HOSTILE[kind])[1:-1] in unpacked(page)
+
+
+@pytest.mark.unit
+def test_the_same_results_give_the_same_page_and_it_holds_all_of_them() -> None:
+    results = factory.results()
+    page = page_of(results)
+    assert page == page_of(results)
+    assert results_json(results) in unpacked(page)
+
+
+@pytest.mark.unit
+def test_without_scripts_the_rows_are_there_in_a_hundred_kilobytes() -> None:
+    page = re.sub(r"<(script|style)[^>]*>.*?</\1>", "", page_of(factory.results()), flags=re.DOTALL)
+    (bare,) = re.findall(r"<noscript>(.*?)</noscript>", page, re.DOTALL)
+    assert "fails to build on 1.4 (measured)" in bare
+    assert 'href="summary.md"' in bare
+    assert len(page.encode()) < 100_000
+
+
+def answered(page: Page, text: str) -> list[str | None]:
+    """Put a text into the box; return the ids of the findings in it."""
+    page.locator("#q").fill(text)
+    page.wait_for_timeout(200)
+    page.locator("#answer:not([aria-busy])").wait_for(state="attached")
+    return [found.get_attribute("data-id") for found in page.locator("#answer > .found").all()]
+
+
+def shown(page: Page) -> list[str]:
+    return page.locator("#grid tr.variant .title").all_inner_texts()
+
+
+@pytest.mark.browser
+def test_first_the_answer_then_rows_with_their_sentences(opened: Opened) -> None:
+    """On a screen of 1500 by 950 the matrix begins without scrolling; MEASURED and REPORTED stand apart."""
+    page = opened.page
+    page.set_viewport_size({"width": 1500, "height": 950})
+    assert "TensorRT for RTX" in page.locator("#measured").inner_text()
+    assert "TensorRT" in page.locator("#reported").inner_text()
+    assert 0 < len(page.locator(".headline").inner_text().split()) <= 20
+    first = page.locator("#grid tr.variant").first
+    box = first.bounding_box()
+    assert box
+    assert box["y"] < 950
+    assert "fails to build on 1.4 (measured)" in page.locator("#grid").inner_text()
+
+
+@pytest.mark.browser
+def test_a_step_is_listed_worst_first_and_is_in_the_address(opened: Opened) -> None:
+    page = opened.page
+    page.locator("#a").select_option("rtx16")
+    page.locator("#b").select_option("rtx17")
+    assert page.locator(".headline").inner_text().startswith("2 break and 0 lose precision, of ")
+    assert "Breaks" in page.locator(".line").first.inner_text()
+    assert "a=rtx16&b=rtx17" in page.url
+    assert page.locator("#head .from, #head .to").count() == 2
+
+
+@pytest.mark.browser
+def test_words_states_and_topics_filter_rows(opened: Opened) -> None:
+    page = opened.page
+    every = len(shown(page))
+    page.locator("#q").fill("state:lost")
+    page.locator("#count", has_text="1 of 4 rows").wait_for()
+    page.locator("#q").fill("nonsense-of-nobody")
+    page.get_by_text("No row fits.").wait_for()
+    page.get_by_role("button", name="Clear filters").click()
+    assert len(shown(page)) == every
+    page.locator("#q").fill("moon:full")
+    page.get_by_text("“moon:” is no filter").wait_for()
+
+
+@pytest.mark.browser
+def test_pastes_of_public_threads_are_recognised_and_other_text_is_not(opened: Opened) -> None:
+    assert len(PASTES) >= 40
+    for name, where, text in PASTES:
+        if "\n" in text or len(text) > 160 or "[E]" in text:
+            assert answered(opened.page, text)[0] == name, where
+    for text in NOTHING:
+        if "\n" in text.strip():
+            assert answered(opened.page, text) == [None], text
+
+
+@pytest.mark.browser
+def test_a_cell_opens_with_its_verdict_cause_and_lines_to_run_and_closes_again(opened: Opened) -> None:
+    page = opened.page
+    cell = page.locator('#grid a[aria-label*="rtx17: Fails"]').first
+    cell.click()
+    panel = page.locator("#panel")
+    text = panel.inner_text()
+    assert text.index("Fails: ") < text.index("Why") < text.index("Run it")
+    assert "No implementation for" in text
+    assert "trt-compat run --target rtx17" in text
+    assert "#conv_silu" in page.url
+    page.keyboard.press("Escape")
+    assert panel.is_hidden()
+
+
+@pytest.mark.browser
+def test_arrows_move_in_the_matrix_and_a_slash_goes_to_the_box(opened: Opened) -> None:
+    page = opened.page
+    page.locator("#grid td a[tabindex='0']").focus()
+    before = page.evaluate("document.activeElement.getAttribute('href')")
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("document.activeElement.getAttribute('href')") != before
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.id") == "q"
+
+
+@pytest.mark.browser
+def test_an_error_link_opens_its_entry_and_a_tab_each_has_something(opened: Opened) -> None:
+    page = opened.page
+    page.evaluate("location.hash = '#error=no-implementation-qdq'")
+    entry = page.locator("[id='error=no-implementation-qdq']")
+    assert entry.evaluate("(one) => one.open")
+    assert "What to do." in entry.inner_text()
+    for tab in page.get_by_role("tab").all():
+        tab.click()
+        assert page.locator("#tab").inner_text().strip()
+
+
+@pytest.mark.browser
+def test_a_phone_has_two_columns_and_scrolls_one_way(browser: Browser, folder: Path) -> None:
+    made = Opened(browser, folder / "index.html", viewport={"width": 390, "height": 844})
+    assert made.page.evaluate("document.documentElement.scrollWidth") == 390
+    assert made.page.locator("#head .versions th").count() == 2
+    height = made.page.locator("#grid tr.variant").first.bounding_box()
+    assert height
+    assert height["height"] >= 44
+    made.context.close()
+
+
+def violations(made: Opened) -> list[Any]:
+    """Return what axe-core finds on a page, with examples."""
+    made.page.add_script_tag(path=needs.axe())
+    found = made.page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
+    return [(one["id"], [node["html"][:200] for node in one["nodes"][:3]]) for one in found["violations"]]
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("colours", ["none", "active"])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1500), ("dark", 390)])
+def test_an_audit_finds_no_violation(
+    browser: Browser, folder: Path, scheme: Any, width: int, colours: Any
+) -> None:
+    """axe-core, every rule, with a cell closed and open, with an answer, and on each tab."""
+    needs.axe()
+    viewport: Any = {"width": width, "height": 900}
+    options = {"color_scheme": scheme, "forced_colors": colours, "bypass_csp": True, "viewport": viewport}
+    made = Opened(browser, folder / "index.html", "?a=rtx16&b=rtx17", **options)
+    answered(made.page, factory.COULD_NOT)
+    assert violations(made) == []
+    for tab in made.page.get_by_role("tab").all():
+        tab.click()
+        assert violations(made) == []
+    made.page.locator('#grid a[aria-label*="rtx17: Fails"]').first.click()
+    assert violations(made) == []
+    made.context.close()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("kind", ["markup", "attribute", "long"])
+def test_hostile_text_is_drawn_as_text(browser: Browser, tmp_path: Path, kind: str) -> None:
+    """Nothing runs, nothing is asked for, and the page answers."""
+    write_report(everywhere(HOSTILE[kind]), tmp_path)
+    made = Opened(browser, tmp_path / "index.html")
+    made.page.locator("#grid td a").first.click()
+    assert made.page.locator("#panel").is_visible()
+    assert made.complaints == []
+    assert made.page.locator("img").count() == 0
+    made.context.close()
