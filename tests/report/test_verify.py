@@ -66,6 +66,7 @@ def test_records_are_read_and_models_built_once(tmp_path: Path, monkeypatch: pyt
     cases = (replace(case, variants=tuple(replace(one, build=noted(one.name, one.build)) for one in case)),)
     monkeypatch.setattr(Store, "outcomes", noted("records", Store.outcomes))
     finished(tmp_path)
+    done.clear()
     build_report(factory.matrix(), cases, Store(tmp_path), tmp_path)
     assert sorted(done) == sorted([*(one.name for one in case), "records"])
     done.clear()
