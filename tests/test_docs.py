@@ -107,7 +107,7 @@ def test_the_readmes_case_loads_and_plans(tmp_path: Path) -> None:
     (case,) = load_cases(tmp_path)
     matrix = load_matrix(ROOT / "matrix.yaml")
     assert [cell.id for cell in all_cells(matrix, [case])] == [
-        f"leaky_relu[qdq]-{each.name}" for each in matrix
+        f"leaky_relu.qdq-{each.name}" for each in matrix
     ]
     (variant,) = case
     assert "/conv/Conv" in {node.name for node in variant.build().graph.node}
