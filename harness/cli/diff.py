@@ -18,7 +18,6 @@ from harness.cli.common import EXIT_OK, EXIT_REGRESSION
 from harness.compare.kinds import Kind
 from harness.compare.step import Step, step
 from harness.errors import HandledError
-from harness.report.columns import column, troubles_after
 from harness.report.labels import KINDS
 from harness.report.loading import load_results, results_file
 from harness.report.model import Results
@@ -117,7 +116,7 @@ def _choose(options: argparse.Namespace) -> int:
     found = _later(results, options.before)
     if not found:
         raise HandledError(f"{options.before} is the newest version of its series here; name another target")
-    lines = [_HEADS, *(_counted(_of_one_report(results, options.before, name)) for name in found)]
+    lines = [_HEADS, *(_counted(results.step(options.before, name)) for name in found)]
     widths = [max(len(line[at]) for line in lines) for at in range(len(_HEADS))]
     for line in lines:
         print("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())
@@ -161,12 +160,7 @@ def _steps(options: argparse.Namespace) -> list[Step]:
     results = load_results(path)
     for name in (options.before, options.after):
         _known_target(name, results, path)
-    return [_of_one_report(results, options.before, options.after)]
-
-
-def _of_one_report(results: Results, before: str, after: str) -> Step:
-    sides = column(results, before), column(results, after)
-    return step(*sides, troubles_after(results, before, after))
+    return [results.step(options.before, options.after)]
 
 
 def _of_two_reports(old: Results, new: Results, options: argparse.Namespace) -> list[Step]:
@@ -184,8 +178,8 @@ def _of_two_reports(old: Results, new: Results, options: argparse.Namespace) -> 
         raise HandledError("the two reports share no target that was measured in either")
     return [
         step(
-            column(old, name, f"{name} in {options.before}"),
-            column(new, name, f"{name} in {options.after}"),
+            old.column(name, f"{name} in {options.before}"),
+            new.column(name, f"{name} in {options.after}"),
         )
         for name in chosen
     ]
@@ -201,8 +195,8 @@ def _file(name: str) -> Path | None:
 def _lines(found: Step, width: int) -> Iterator[Text]:
     """Yield the lines on one step: the headline, then the rows by kind and cause, the worst first."""
     yield from _wrapped(found.headline, width, "", "bold")
-    unknown = found.variants - found.known
-    yield from _wrapped(f"{unknown} of {found.variants} variants are not known on both.", width, "")
+    if unknown := found.variants - found.known:
+        yield from _wrapped(f"{unknown} of {found.variants} variants are not known on both.", width, "")
     for kind in Kind:
         name, meaning = KINDS[kind]
         rows = [row for row in found.rows if row.kind == kind]

@@ -15,15 +15,15 @@ from harness.judge.worst import badness
 from harness.known.advice import advice_of
 from harness.known.claim import built_but, drawn, says
 from harness.known.model import Known, Layers, OnGpu, Timing, stack_of
-from harness.known.precision import chip, unwanted
 from harness.layers import attention_kernel, holds_attention
+from harness.layers.datatype import FLOATS, NARROW, WEIGHTS, same_precision
 from harness.record.from_json import fields_of
 from harness.record.speaking import took_part
 from harness.text import clip, tail
-from harness.words import GOOD, PREDICATE, UNJUDGED, Class, Grade, Verdict, said
+from harness.words import GOOD, PREDICATE, UNJUDGED, Class, Grade, Precision, Verdict, said
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from harness.case import Expectation
     from harness.history import CellHistory
@@ -35,6 +35,9 @@ NOT_RUN_YET = "not run yet"
 #: The engine's own words that a report keeps of a cell; the log has them all.
 _MOST_ERRORS, _LONGEST_ERROR = 12, 600
 _SEVERE = ("INTERNAL_ERROR", "ERROR")
+#: Precisions that multiply in a float; so do those of weights that are only stored in something narrower.
+_FLOATING = FLOATS | frozenset(WEIGHTS.values())
+_UNINTERESTING = frozenset({Precision.UNKNOWN, Precision.INT32, Precision.INT64, Precision.BOOL})
 
 
 def known_of(judged: Sequence[Judged], pasts: Sequence[CellHistory | None] = ()) -> Known:
@@ -159,6 +162,51 @@ def _measured(found: Known, judged: Judged) -> Known:
         layers=_layers(outcome),
         gpu=(gpu.compute_capability, gpu.product) if gpu else None,
     )
+
+
+def chip(
+    wanted: Mapping[str, Precision],
+    actual: Mapping[str, Precision],
+    untold: Collection[str],
+    layers: Sequence[Layer],
+) -> str:
+    """Return a cell's precision in short: wanted nodes that kept it ("INT8 1/2"), else what layers ran in.
+
+    `untold` are wanted nodes of which the engine does not tell; they add a question mark ("INT8 1/2?"). Other nodes
+    without a precision vanished rightly and do not count. Empty where the layers are not known.
+    """
+    if not layers:
+        return ""
+    counted = [node for node in wanted if node in actual or node in untold]
+    if not counted:
+        ran_in = {layer.precision for layer in layers if layer.precision not in _UNINTERESTING}
+        return "+".join(sorted(said(kind).upper() for kind in ran_in))
+    kinds = {wanted[node] for node in counted}
+    word = said(kinds.pop()).upper() if len(kinds) == 1 else "kept"
+    kept = sum(same_precision(wanted[node], actual.get(node)) for node in counted)
+    if all(node in untold for node in counted):
+        return f"{word} ?"
+    return f"{word} {kept}/{len(counted)}{'?' if any(node in untold for node in counted) else ''}"
+
+
+def unwanted(
+    precision: Mapping[str, Precision], wanted: Collection[str], layers: Sequence[Layer]
+) -> dict[str, Precision]:
+    """Return the precision of the nodes that are wanted in none: a narrow type or a float.
+
+    A node that is fused into one layer with a wanted one follows that, and is left out.
+    """
+    follow = {
+        (node, precision.get(leader))
+        for layer in layers
+        for leader in set(wanted) & set(layer.onnx_nodes)
+        for node in layer.onnx_nodes
+    }
+    return {
+        node: kind
+        for node, kind in precision.items()
+        if node not in wanted and kind in NARROW | _FLOATING and (node, kind) not in follow
+    }
 
 
 def reason_of(judged: Judged) -> str:

@@ -9,7 +9,7 @@ from harness.text import clip
 from harness.words import PREDICATE, Class
 
 if TYPE_CHECKING:
-    from harness.case import Expectation, Kind, Level
+    from harness.case import Expectation, Level
 
 #: What a claim of the class `ok` says at each level: who says "it builds" has not said "it works".
 _AT_LEVEL: dict[Level, str] = {
@@ -17,13 +17,6 @@ _AT_LEVEL: dict[Level, str] = {
     "runs": "runs",
     "right numbers": "gives the right numbers",
     "precision": "works in the precision wanted",
-}
-#: Who reported a claim, in the width of a cell.
-_WHO: dict[Kind, str] = {
-    "users": "users",
-    "nvidia": "NVIDIA",
-    "source": "source",
-    "summary": "summary",
 }
 _LONGEST_NOTE = 200
 
@@ -56,11 +49,6 @@ def built_but(claim: Expectation) -> str:
 def on_precision(claim: Expectation) -> bool:
     """Tell whether a claim says anything of the precision: not that something builds, runs or gives right numbers."""
     return claim.outcome is not Class.OK or claim.level in (None, "precision")
-
-
-def by_whom(claim: Expectation) -> str:
-    """Return who says so in a word: "NVIDIA"; "before" of what was measured in another run."""
-    return _WHO[claim.kind] if claim.kind else "before"
 
 
 def source(claim: Expectation) -> str:

@@ -77,9 +77,6 @@ BUCKETS = {
     "not_applicable": ("Not applicable", "makes no sense on this target"),
 }
 
-#: Buckets that are news of a cell that was judged, worst first.
-UNEXPECTED = ("regressed", "new", "fixed", "not_reproduced")
-
 ROLES = {
     Role.REPRODUCER: "reproducer",
     Role.WORKAROUND: "workaround",

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from harness.case import Expectation
 from harness.compare.kinds import Kind
+from harness.compare.step import Column, Step, Trouble, step
 from harness.compare.steps import RowSteps, used_details
 from harness.compare.versions import Change
 from harness.engines import ENGINES
+from harness.known.advice import general_advice, without_blanks
 from harness.known.claim import says, seen_by, source
 from harness.known.model import Known
 from harness.known.view import CaseView, TargetView, VariantView
-from harness.record.from_json import decode, fields_of
+from harness.record.from_json import check_schema, decode, fields_of
+from harness.record.outcome import Stamps
 from harness.words import Class, Engine, Grade, Verdict
 
 #: Raised when the meaning of a field of results.json changes.
@@ -23,19 +26,11 @@ RESULTS_SCHEMA = 2
 
 @dataclass(frozen=True)
 class RanOn:
-    """A target in a run: the stamps that its cells share, but for hashes and times; `cells` were measured."""
+    """A target in a run, of which it measured `cells`, and the stamps that those share: no hash, time or run."""
 
     target: str
     cells: int
-    engine_version: str = ""
-    via: str = ""
-    image: str = ""
-    image_digest: str = ""
-    packages: tuple[str, ...] = ()
-    harness_version: str = ""
-    harness_commit: str = ""
-    account: str = ""
-    environment: dict[str, str] = field(default_factory=dict)
+    stamps: Stamps = field(default_factory=Stamps)
 
 
 @dataclass(frozen=True)
@@ -141,6 +136,26 @@ class Results:
             (variant, self.cells[at * width : (at + 1) * width]) for at, variant in enumerate(self.variants)
         ]
 
+    def column(self, target: str, name: str = "") -> Column:
+        """Return one target's column; `name` is what to call it where two reports have a target of this id."""
+        return Column(
+            name or target,
+            {variant.id: variant for variant in self.variants},
+            {f"{cell.case}.{cell.variant}": cell for cell in self.cells if cell.target == target},
+        )
+
+    def step(self, before: str, after: str) -> Step:
+        """Return the step from one target to another, with what is reported of its version alone."""
+        return step(self.column(before), self.column(after), self._troubles_after(before, after))
+
+    def _troubles_after(self, before: str, after: str) -> list[Trouble]:
+        known = {one.signature for one in self.troubles.get(before, ())}
+        return [
+            Trouble(one.signature, without_blanks(advice.title), advice.advice, one.seen)
+            for one in self.troubles.get(after, ())
+            if one.signature not in known and (advice := general_advice(one.signature))
+        ]
+
     def to_json(self) -> dict[str, Any]:
         """Return results.json by key, with dataclasses in it, of which `fields_of` makes plain data."""
         return {
@@ -162,24 +177,22 @@ class Results:
 
         Raises ValueError for another schema and for cells that are no grid, TypeError for a missing or wrong field.
         """
-        schema = data.get("schema") if isinstance(data, dict) else None
-        if schema != RESULTS_SCHEMA:
-            raise ValueError(
-                f"schema {schema!r:.60}, this harness reads {RESULTS_SCHEMA}; run the cells again"
-            )
+        check_schema(data, RESULTS_SCHEMA)
         fields = {**data, "steps": {}}
         for key, change in (("cells", _cell_fields), ("cases", _case_fields)):
             if isinstance(data.get(key), list):
                 fields[key] = list(map(change, data[key]))
         if isinstance(data.get("targets"), list):
-            fields["troubles"] = {each["id"]: each.get("troubles", ()) for each in data["targets"]}
+            known = [each for each in data["targets"] if isinstance(each, dict)]
+            fields["troubles"] = {each.get("id"): each.get("troubles", ()) for each in known}
         results = decode(Results, fields)
         try:
             steps = Steps.from_json(data["steps"])
         except (LookupError, TypeError) as error:
             raise TypeError(f"steps: {error}") from error
-        _check(results)
-        return Results(**{**fields_of(results), "steps": steps})
+        whole = replace(results, steps=steps)
+        _check(whole)
+        return whole
 
 
 def _target(target: TargetView, troubles: tuple[Reported, ...]) -> dict[str, Any]:
@@ -279,12 +292,14 @@ def _figures(data: Any) -> Any:  # noqa: ANN401  (JSON)
 
 
 def _check(results: Results) -> None:
-    """Raise ValueError where the cells are not each variant on each target, or name a claim that is not there."""
+    """Raise ValueError where cells or steps are not each variant on each target, or name a claim that is not there."""
     names = [
         (variant.case, variant.name, target.id) for variant in results.variants for target in results.targets
     ]
     if names != [(cell.case, cell.variant, cell.target) for cell in results.cells]:
         raise ValueError("its cells are not each variant on each target, in their order")
+    if [len(row.known) for row in results.steps.rows] != [len(results.targets)] * len(results.variants):
+        raise ValueError("its steps are not each variant on each target")
     for variant, cells in results.rows():
         for cell in cells:
             if not all(0 <= index < len(variant.claims) for index in cell.claims):

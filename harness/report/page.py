@@ -7,6 +7,7 @@ import gzip
 import json
 import re
 from functools import cache
+from importlib.metadata import PackageNotFoundError, metadata
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
@@ -16,7 +17,6 @@ from harness.report.explaining import explaining
 from harness.report.further import further_rows
 from harness.report.labels import KINDS, MARKS, READING, ROLES
 from harness.report.pages import STATIC, templates
-from harness.report.project import addresses
 from harness.report.templates import policy
 
 if TYPE_CHECKING:
@@ -27,6 +27,12 @@ _SCRIPTS = ("data", "state", "search", "step", "matrix", "panel", "explain", "pa
 #: No literal of the scripts is longer than a line.
 _NO_CODE = re.compile(r"^ *(?:(?://.*|/\*\*(?:(?!\*/).)*\*/) *\n)?", re.MULTILINE)
 _PACKED = re.compile(r"(?<=data-gzip>)[^<]+(?=</script>)")
+
+#: The labels that packages name an address of their project by.
+_ADDRESSES = {
+    "issues": ("issues", "bug tracker", "issue tracker", "tracker"),
+    "home": ("repository", "source", "source code", "github", "homepage"),
+}
 
 
 def render(data: Mapping[str, Any], text: str, suites: Mapping[str, str]) -> str:
@@ -80,6 +86,20 @@ def _words(suites: Mapping[str, str], further: Sequence[Sequence[str]]) -> str:
             "errors": explaining(),
         }
     )
+
+
+def addresses() -> dict[str, str]:
+    """Return where reports are taken ("issues") and where the project is ("home"), as the package says, "" for none."""
+    try:
+        named = metadata("trt-compat").get_all("Project-URL") or []
+    except PackageNotFoundError:
+        named = []
+    every = [str(entry).partition(", ") for entry in named]
+    found = {label.lower(): url for label, _, url in every if url.startswith("https://")}
+    return {
+        name: next((found[label] for label in labels if label in found), "")
+        for name, labels in _ADDRESSES.items()
+    }
 
 
 def _seeds(data: Mapping[str, Any]) -> list[dict[str, Any]]:

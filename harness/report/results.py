@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import onnx
@@ -27,7 +28,6 @@ from harness.layers import asked, wished
 from harness.plan import all_cells, inapplicable_because
 from harness.plan.by_hand import by_hand
 from harness.plan.reproduced import reproduced_on, reproduced_said
-from harness.record.from_json import fields_of
 from harness.record.outcome import Outcome
 from harness.record.speaking import speaking
 from harness.record.staleness import is_stale, todays
@@ -93,6 +93,11 @@ class Recorded:
     further: tuple[dict[str, Any], ...] = ()
     judging: _Judging = field(default_factory=_Judging)
 
+    @cached_property
+    def speaking(self) -> Mapping[str, Sequence[Outcome]]:
+        """Return the outcomes that speak for each cell, by its id."""
+        return speaking(self.outcomes, lambda outcome: is_stale(outcome, self.today))
+
 
 def recorded(
     matrix: Matrix, cases: Sequence[Case], store: Store, commands: Commands | None = None
@@ -119,17 +124,13 @@ def _recorded(
 
 def results_of(found: Recorded, history: Sequence[RunRecord]) -> Results:
     """Return the results of the outcomes that speak for each cell, with the history of the runs."""
-    return _assemble(found, _speaking(found), history)
+    return _assemble(found, found.speaking, history)
 
 
 def layer_files(found: Recorded) -> dict[str, bytes]:
-    """Return the layers of the outcomes that speak, by their hashes, as `Layers.sha256` names them."""
-    every = (outcome for outcomes in _speaking(found).values() for outcome in outcomes)
+    """Return the layers of the outcomes that speak, as JSON, by their hashes, as `Layers.sha256` names them."""
+    every = (outcome for outcomes in found.speaking.values() for outcome in outcomes)
     return dict(layers_file(outcome.layers) for outcome in every if outcome.layers)
-
-
-def _speaking(found: Recorded) -> Mapping[str, Sequence[Outcome]]:
-    return speaking(found.outcomes, lambda outcome: is_stale(outcome, found.today))
 
 
 def run_records(found: Recorded) -> tuple[RunRecord, ...]:
@@ -361,8 +362,8 @@ def _runs(history: Sequence[RunRecord], judged: Mapping[str, Sequence[Judged]]) 
                 continue
             counted[stamps.run, target] += 1
             whens.setdefault(stamps.run, stamps.when)
-            fields = {name: value for name, value in fields_of(stamps).items() if name in _RAN_ON}
-            on.setdefault(stamps.run, {}).setdefault(target, RanOn(target, 0, **fields))
+            shared = replace(stamps, model_sha256="", recipe_sha256="", when="", run="")
+            on.setdefault(stamps.run, {}).setdefault(target, RanOn(target, 0, shared))
     runs = [
         RunView(
             run,
@@ -373,9 +374,6 @@ def _runs(history: Sequence[RunRecord], judged: Mapping[str, Sequence[Judged]]) 
     ]
     # A cell's past points into the runs of the history by their numbers; what was sent in comes after them.
     return (*runs[: len(history)], *sorted(runs[len(history) :], key=lambda run: (run.when, run.id)))
-
-
-_RAN_ON = frozenset(RanOn.__dataclass_fields__) - {"target", "cells"}
 
 
 def _sent_in(outcomes: Sequence[Outcome]) -> tuple[SentIn, ...]:

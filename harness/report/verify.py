@@ -14,12 +14,13 @@ from harness.errors import HandledError
 from harness.history import FOLDER, read_history
 from harness.history.runs import MOST_SAMPLES, keepable, missing
 from harness.plan import all_cells
+from harness.record.archive import inflate
 from harness.report.loading import content, load_results, results_file
 from harness.report.page import unpacked
-from harness.report.results import recorded, results_of, run_records
+from harness.report.results import layer_files, recorded, results_of, run_records
 from harness.report.suite_pages import suites_beside
 from harness.report.summary import summary
-from harness.report.writer import model_files, report_texts, schema_text
+from harness.report.writer import LAYERS, layers_place, model_files, report_texts, schema_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -54,7 +55,8 @@ def verify_report(
     faults += _results(results_file(folder), [cell.id for cell in all_cells(matrix, cases)])
     results, models = results_of(found, read_history(store.path)), model_files(found.models)
     texts = report_texts(results, suites_beside(folder))
-    return faults + _files(folder, {name: text.encode() for name, text in texts.items()} | models)
+    faults += _files(folder, {name: text.encode() for name, text in texts.items()} | models)
+    return [*faults, *_layers(folder / LAYERS, layer_files(found))]
 
 
 def verify_published(matrix: Matrix, cases: Sequence[Case], folder: Path) -> list[str]:
@@ -78,6 +80,17 @@ def _files(folder: Path, files: Mapping[str, bytes], source: str = "the records"
         elif not _same(path, read_bytes(path), data):
             faults.append(f"{path}: does not follow from {source}; run `trt-compat report`")
     return faults
+
+
+def _layers(folder: Path, files: Mapping[str, bytes]) -> Iterable[str]:
+    """Yield the faults of the layers, whose packing may be that of another build of zlib."""
+    for digest, data in files.items():
+        path = folder / layers_place(digest)
+        try:
+            if inflate(path) != data:
+                yield f"{path}: is not what was recorded; delete it and run `trt-compat report`"
+        except OSError as error:
+            yield f"{path}: cannot be read ({error}); delete it and run `trt-compat report`"
 
 
 def _same(path: Path, found: bytes, data: bytes) -> bool:

@@ -63,10 +63,15 @@ def _write_layers(folder: Path, files: Mapping[str, bytes]) -> None:
     write_files(
         folder,
         {
-            f"{digest[:2]}/{digest}.json.gz": gzip.compress(files[digest], mtime=0)
+            layers_place(digest): gzip.compress(files[digest], mtime=0)
             for digest in files.keys() - there.keys()
         },
     )
+
+
+def layers_place(digest: str) -> str:
+    """Return the place of the layers of a hash in their folder, as the page links them."""
+    return f"{digest[:2]}/{digest}.json.gz"
 
 
 def write_report(

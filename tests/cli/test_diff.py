@@ -10,7 +10,6 @@ import pytest
 
 from harness.cli import main
 from harness.compare.step import step
-from harness.report.columns import column
 from harness.report.writer import results_json
 from tests.report import factory
 
@@ -55,7 +54,7 @@ def test_the_answer_is_that_of_the_step(tmp_path: Path, capsys: pytest.CaptureFi
     write(tmp_path, report())
     assert main(["diff", "rtx16", "rtx17", "--reports", str(tmp_path)]) == 1
     lines = capsys.readouterr().out.splitlines()
-    found = step(column(factory.results(), "rtx16"), column(factory.results(), "rtx17"))
+    found = step(factory.results().column("rtx16"), factory.results().column("rtx17"))
     text = " ".join(" ".join(lines).split())
     assert text.startswith(found.headline)
     for row in found.rows:
@@ -258,9 +257,12 @@ BROKEN: dict[str, Any] = {
     "half": '{"schema": 1,',
     "list": "[]",
     "number": "3",
-    "other": '{"schema": 1, "cells": []}',
+    "other": '{"schema": 3, "cells": []}',
     "bare": '{"schema": 2}',
     "steps": {"steps": {"details": [], "variants": [3]}},
+    "few steps": {"steps": {"details": [], "variants": []}},
+    "target": {"targets": [3]},
+    "nameless target": {"targets": [{"version": "1.6"}]},
     "deep": "[" * 100_000,
     "bytes": "\udcff",
     "cells": {"cells": 3},

@@ -70,7 +70,7 @@ def test_what_holds_is_taken_in_once_with_account_gpu_and_commit(
     results = json.loads((project / "reports" / "results.json").read_text(encoding="utf-8"))
     (told_of,) = results["submissions"]
     assert {"account": "alice", "gpu": "NVIDIA L4", "cells": 2}.items() <= told_of.items()
-    assert {on["account"] for run in results["runs"] for on in run["on"]} == {"alice"}
+    assert {on["stamps"]["account"] for run in results["runs"] for on in run["on"]} == {"alice"}
 
 
 def test_the_same_measurements_give_the_same_bytes(project: Path) -> None:
@@ -202,7 +202,7 @@ def test_what_the_project_measured_itself_comes_before_what_was_sent_in(
 
     def shown() -> set[tuple[str, str]]:
         results = json.loads((project / "reports" / "results.json").read_text(encoding="utf-8"))
-        accounts = {run["id"]: run["on"][0]["account"] for run in results["runs"] if run["on"]}
+        accounts = {run["id"]: run["on"][0]["stamps"]["account"] for run in results["runs"] if run["on"]}
         found = [cell for cell in results["cells"] if cell["stamps"]]
         return {(accounts[cell["stamps"]], cell["class"]) for cell in found}
 

@@ -10,7 +10,6 @@ import pytest
 from harness.compare.kinds import Kind
 from harness.compare.step import Row, Step, step
 from harness.record.outcome import Accuracy, Latency
-from harness.report.columns import column
 from harness.report.results import assemble
 from tests.report import factory
 from tests.report.factory import L4, T4
@@ -30,7 +29,7 @@ def judged(*outcomes: Outcome, pair: tuple[str, str] = ("rtx16", "rtx17")) -> St
 
 
 def between(results: Results, before: str, after: str) -> Step:
-    return step(column(results, before), column(results, after))
+    return step(results.column(before), results.column(after))
 
 
 def rows(found: Step) -> list[tuple[str, str]]:
@@ -318,7 +317,7 @@ def report(*outcomes: tuple[Outcome, dict[str, str]]) -> Results:
 
 
 def nights(before: Results, after: Results) -> Step:
-    return step(column(before, "trt102", "A"), column(after, "trt102", "B"))
+    return step(before.column("trt102", "A"), after.column("trt102", "B"))
 
 
 def test_each_gpu_is_compared_with_itself() -> None:
@@ -351,5 +350,5 @@ def test_another_model_is_told_and_its_time_not_compared() -> None:
     )
     variants = tuple(replace(variant, model_sha256="other") for variant in old.cases[0].variants)
     older = replace(old, cases=(replace(old.cases[0], variants=variants),))
-    assert [str(row.kind) for row in step(column(old, "rtx16"), column(new, "rtx16")).rows] == ["slower"]
-    assert step(column(older, "rtx16"), column(new, "rtx16")).rows == ()
+    assert [str(row.kind) for row in step(old.column("rtx16"), new.column("rtx16")).rows] == ["slower"]
+    assert step(older.column("rtx16"), new.column("rtx16")).rows == ()

@@ -18,7 +18,6 @@ from harness.matrix import load_matrix
 from harness.plan import all_cells
 from harness.record.outcome import Outcome
 from harness.record.store import Store
-from harness.report.columns import column
 from harness.report.results import assemble
 from harness.words import Verdict
 from tests import needs
@@ -59,7 +58,7 @@ def step(quantised: Case, tmp_path_factory: pytest.TempPathFactory) -> tuple[dic
     with Store(folder) as store:
         outcomes: dict[str, Outcome] = store.latest()
     results = assemble(MATRIX, [quantised], outcomes)
-    return found, judged_step(column(results, "rtx17"), column(results, "rtx17-sm75"))
+    return found, judged_step(results.column("rtx17"), results.column("rtx17-sm75"))
 
 
 def test_the_same_loss_of_int8_is_told_whoever_wished(step: tuple[dict[str, Result], Step]) -> None:

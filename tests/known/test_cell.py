@@ -9,8 +9,7 @@ import pytest
 
 from harness.case import Expectation
 from harness.judge.cell import judge_cell
-from harness.known.cell import known_of, nearest_first, worst_first
-from harness.known.precision import chip, unwanted
+from harness.known.cell import chip, known_of, nearest_first, unwanted, worst_first
 from harness.record.outcome import Layer
 from harness.report.target_view import short_versions
 from harness.words import Class, Grade, Precision, Verdict

@@ -10,6 +10,7 @@ from typing import Any
 from harness.case import Link, Precision
 from harness.compare.versions import Change
 from harness.known.view import GraphView, NodeView, Span
+from harness.record.outcome import Stamps
 from harness.report.model import RanOn, Results, RunView
 from tests.report import factory
 
@@ -60,7 +61,7 @@ def everywhere(text: str) -> Results:
         plain,
         cases=(replace(case, variants=variants),),
         changes=(change,),
-        runs=(RunView("x", "x", (RanOn("x", 1, "x", "x", "x", "x", ("x",)),)),),
+        runs=(RunView("x", "x", (RanOn("x", 1, Stamps(engine_version="x", via="x", packages=("x",))),)),),
     )
     made: Results = _poisoned(rich, text)
     (case,) = made.cases

@@ -13,9 +13,9 @@ from harness.history import take_history
 from harness.known.model import Known
 from harness.record.store import Store
 from harness.report import build_report, verify_report
-from harness.report.counts import disagreement
 from harness.report.model import Results
 from harness.report.results import assemble
+from harness.report.summary import disagreement
 from harness.report.writer import results_json
 from harness.words import Class, Verdict
 from tests.report import factory

@@ -12,10 +12,9 @@ import pytest
 from harness.errors import HandledError, InfraError
 from harness.record.store import Store
 from harness.report import build_report, verify_report, write_report, writer
-from harness.report.counts import cluster, clusters, counts
 from harness.report.labels import MARKS
 from harness.report.results import assemble
-from harness.report.summary import LIMIT_BYTES, summary
+from harness.report.summary import LIMIT_BYTES, cluster, clusters, counts, summary
 from harness.text import tail, visible
 from harness.words import Class, Verdict
 from tests.report import factory
@@ -51,7 +50,7 @@ def test_no_text_field_is_left_out_of_the_tests_with_strangers_text() -> None:
         assert plain <= SAFE[kind] | {"role"}, kind
     timed = next(cell for cell in data["cells"] if cell["latency_ms"])
     assert timed["latency_ms"]["clock"] == timed["accuracy"][0]["output"] == text
-    assert data["runs"][0]["on"][0]["via"] == text
+    assert data["runs"][0]["on"][0]["stamps"]["via"] == text
 
 
 def test_counts_add_up_to_the_cells() -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from harness.history.runs import Entry, RunRecord, subject_of
 from harness.report import past
-from harness.report.counts import clusters
 from harness.report.model import RunView
 from harness.report.results import assemble
 from harness.report.summary import summary
@@ -133,18 +132,6 @@ def test_cells_that_changed_alike_stand_together_the_latest_run_first() -> None:
         (day(2), "fixed", 2),
         (day(1), "fixed", 1),
     ]
-
-
-def test_clusters_say_when_they_were_first_seen() -> None:
-    """A cause that is years old is another matter than last night's."""
-    results = seeded({"conv_silu.qdq-rtx14": classes(BUILT, BUILD, BUILD, BUILD)})
-    found = results.cell("conv_silu", "qdq", "rtx14")
-    seen = {cluster.first_seen for cluster in clusters(results) if found in cluster.cells}
-    assert seen == {day(1)}
-    assert not any(cluster.ever for cluster in clusters(results) if cluster.first_seen)
-    always = seeded({"conv_silu.qdq-rtx14": classes(BUILD, BUILD)})
-    assert all(cluster.ever for cluster in clusters(always) if cluster.first_seen)
-    assert {cluster.first_seen for cluster in clusters(factory.results())} == {""}
 
 
 def test_summary_tells_what_the_last_night_changed() -> None:

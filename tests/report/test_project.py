@@ -8,9 +8,8 @@ from importlib.metadata import PackageNotFoundError
 
 import pytest
 
-from harness.report import project
-from harness.report.page import render, unpacked
-from harness.report.project import addresses
+from harness.report import page as page_module
+from harness.report.page import addresses, render, unpacked
 from harness.report.writer import results_json
 from tests.report import factory
 
@@ -23,7 +22,7 @@ def named(monkeypatch: pytest.MonkeyPatch, *urls: str) -> None:
     message = Message()
     for url in urls:
         message["Project-URL"] = url
-    monkeypatch.setattr(project, "metadata", lambda _: message)
+    monkeypatch.setattr(page_module, "metadata", lambda _: message)
 
 
 def test_the_addresses_are_those_of_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,7 +35,7 @@ def test_the_addresses_are_those_of_the_package(monkeypatch: pytest.MonkeyPatch)
     def missing(name: str) -> Message:
         raise PackageNotFoundError(name)
 
-    monkeypatch.setattr(project, "metadata", missing)
+    monkeypatch.setattr(page_module, "metadata", missing)
     assert set(addresses().values()) == {""}
 
 

@@ -266,7 +266,7 @@ def test_results_of_real_engines_come_back_with_their_history() -> None:
 def test_a_results_json_of_another_schema_gets_one_sentence(tmp_path: Path) -> None:
     """One of schema 1 holds other fields; nothing of it is guessed at."""
     (tmp_path / "results.json").write_text('{"schema": 1, "cells": []}')
-    with pytest.raises(HandledError, match=r"schema 1, this harness reads 2"):
+    with pytest.raises(HandledError, match=r"schema 1, written by an older version; run again"):
         load_results(tmp_path)
 
 

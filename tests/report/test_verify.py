@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -91,6 +92,21 @@ def test_every_file_is_held_against_the_records(tmp_path: Path, name: str) -> No
     assert f"{name}: does not follow from the records" in faults(tmp_path)
     path.unlink()
     assert f"{name}: missing" in faults(tmp_path)
+
+
+def test_layers_are_held_against_the_records(tmp_path: Path) -> None:
+    """Those of a cell are missing, cut short, or another's."""
+    found = sorted(finished(tmp_path).glob("layers/*/*.json.gz"))
+    assert len(found) > 2
+    found[0].unlink()
+    found[1].write_bytes(found[1].read_bytes()[:-1])
+    found[2].write_bytes(gzip.compress(b"[]"))
+    said = faults(tmp_path).splitlines()
+    assert sorted(line.split(":")[0] for line in said) == [str(path) for path in found[:3]]
+    for path in found[1:3]:
+        path.unlink()
+    build_report(factory.matrix(), (factory.case(),), Store(tmp_path), tmp_path)
+    assert faults(tmp_path) == ""
 
 
 @pytest.mark.parametrize("stamp", ["model_sha256", "engine_version", "via", "when", "run", "harness_version"])

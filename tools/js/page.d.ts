@@ -39,7 +39,7 @@ interface Cell {
   past?: { event: string; since: string; first_seen: string | null; fixed_since: string | null; latency: { change: string | null } | null };
 }
 interface Change { case: string; variant: string; series: string; before: string; after: string; versions: string; kind: string; better: boolean | null; text: string }
-interface RanOn { target: string; environment: { [key: string]: string } }
+interface RanOn { target: string; stamps: { environment: { [key: string]: string } } }
 interface Results {
   targets: TargetFields[]; cases: Case[]; cells: Cell[]; changes: Change[]; runs: { id: string; when: string; on: RanOn[] }[]; further?: unknown[];
   submissions: { account: string; gpu: string; commit: string; cells: number }[]; steps: { details: string[]; variants: RowSteps[] }; signatures: { [id: string]: Signature };

@@ -45,7 +45,7 @@ const evidence = (cell, row) => {
     cell.layers ? make("p", {}, `${counted(cell.layers.count, "layer")}: `, make("a", { href: `layers/${cell.layers.sha256.slice(0, 2)}/${cell.layers.sha256}.json.gz` }, `${cell.layers.sha256.slice(0, 12)}.json.gz`)) : null) : null,
   fold(`Graph: ${counted(row.graph.nodes.length, "node")}`, graphElement(cell, row)), numbers(cell),
   fold("Recipe and run", make("p", {}, row.recipe_text), list([["model", make("code", {}, row.model_sha256)], ["recipe", make("code", {}, row.recipe_sha256)], ...(cell.when ? [/** @type {[string, Content]} */ (["run", `${cell.stamps}, ${cell.when.slice(0, 19).replace("T", " ")} UTC`])] : []),
-    ...(ranOn ? Object.entries({ ...ranOn, ...ranOn.environment }).filter(([key, value]) => typeof value === "string" && value && key !== "target").map(([key, value]) => /** @type {[string, Content]} */ ([key.replaceAll("_", " "), String(value)])) : [])]))];
+    ...(ranOn ? Object.entries({ ...ranOn.stamps, ...ranOn.stamps.environment }).filter(([, value]) => typeof value === "string" && value).map(([key, value]) => /** @type {[string, Content]} */ ([key.replaceAll("_", " "), String(value)])) : [])]))];
 };
 /** @type {(cell: Cell, row: Row) => Element} */
 const graphElement = (cell, row) => table(["Node", "Operator", "Wanted", "Ran in", "Output"], row.graph.nodes.map(({ name, op, outputs }) => {
