@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,11 +21,13 @@ if TYPE_CHECKING:
 class RowSteps:
     """The steps of one row: `known` numbers its different knowns, a column each.
 
-    `kinds` are those that differ: number before, number after, kind, detail.
+    `kinds` are those that differ: number before, number after, kind, detail. `open` are numbers before and after of
+    which both are known and not told apart.
     """
 
     known: tuple[int, ...]
     kinds: tuple[tuple[int, int, Kind, str], ...]
+    open: tuple[tuple[int, int], ...] = ()
 
 
 def row_steps(variant: VariantView, cells: Sequence[Known]) -> RowSteps:
@@ -32,15 +35,15 @@ def row_steps(variant: VariantView, cells: Sequence[Known]) -> RowSteps:
     numbers: dict[object, int] = {}
     known = tuple(numbers.setdefault(_compared(variant, cell), len(numbers)) for cell in cells)
     first = {number: cells[at] for at, number in reversed(list(enumerate(known)))}
+    ends = itertools.product(range(len(numbers)), repeat=2)
+    pairs = {(old, new): pair_of(variant, first[old], first[new]) for old, new in ends}
     found = [
         (old, new, kind, pair.detail(kind))
-        for old in range(len(numbers))
-        for new in range(len(numbers))
+        for (old, new), pair in pairs.items()
         if old != new
-        for pair in [pair_of(variant, first[old], first[new])]
         for kind in pair.kinds()
     ]
-    return RowSteps(known, tuple(found))
+    return RowSteps(known, tuple(found), tuple(ends for ends, pair in pairs.items() if pair.open))
 
 
 def pair_of(variant: VariantView, old: Known, new: Known) -> Pair:

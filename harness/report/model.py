@@ -67,12 +67,13 @@ class Steps:
     rows: tuple[RowSteps, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Return details once, and for each row `known` by column and `kinds` as [before, after, kind, detail]."""
+        """Return details once, and `known`, `kinds` and `open` of each row; a kind is [before, after, kind, detail]."""
         details = used_details(self.rows)
         rows = [
             {
                 "known": row.known,
                 "kinds": [[old, new, kind, details[detail]] for old, new, kind, detail in row.kinds],
+                "open": row.open,
             }
             for row in self.rows
         ]
@@ -87,6 +88,7 @@ class Steps:
                 RowSteps(
                     tuple(row["known"]),
                     tuple((old, new, Kind(kind), str(details[at])) for old, new, kind, at in row["kinds"]),
+                    tuple((old, new) for old, new in row["open"]),
                 )
                 for row in data["variants"]
             )

@@ -58,6 +58,10 @@ def _top() -> dict[str, Any]:
     row = {
         "known": {"type": "array", "items": _NUMBER},
         "kinds": {"type": "array", "items": {"type": "array", "prefixItems": kinds, "items": False}},
+        "open": {
+            "type": "array",
+            "items": {"type": "array", "prefixItems": [_NUMBER, _NUMBER], "items": False},
+        },
     }
     rows = {"type": "object", "properties": row, "required": sorted(row), "additionalProperties": False}
     steps = {"details": {"type": "array", "items": _TEXT}, "variants": {"type": "array", "items": rows}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,6 +18,10 @@ from harness.report.model import Results
 from harness.report.page import unpacked
 from harness.report.writer import write_further
 from tests.report import factory
+from tests.report.browsing import Opened
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 pytestmark = pytest.mark.unit
 
@@ -80,6 +84,17 @@ def test_it_is_in_results_json_and_on_the_page_and_verified(tmp_path: Path) -> N
     assert "<b>large" not in page
     assert "K is <b>large</b>" in unpacked(page)
     assert verify_report(factory.matrix(), (factory.case(),), Store(tmp_path), tmp_path) == []
+
+
+@pytest.mark.browser
+def test_the_page_has_it_before_the_matrix(browser: Browser, tmp_path: Path) -> None:
+    reported(tmp_path, entry())
+    made = Opened(browser, tmp_path / "index.html")
+    shown = made.page.locator("#further")
+    assert "the rest builds" in shown.inner_text()
+    assert shown.locator("thead th").count() == shown.locator("tbody tr").first.locator("td").count()
+    assert made.complaints == []
+    made.context.close()
 
 
 def test_a_report_without_it_says_nothing_of_it_and_an_earlier_check_s_goes(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -278,6 +279,9 @@ def test_each_step_is_what_is_known_of_both_ends() -> None:
         for old, new, kind, _ in steps.kinds:
             ends = cells[steps.known.index(old)], cells[steps.known.index(new)]
             assert kind in pair_of(variant, *ends).kinds()
+        for old, new in itertools.product(range(len(cells)), repeat=2):
+            numbers = steps.known[old], steps.known[new]
+            assert (numbers in steps.open) is pair_of(variant, cells[old], cells[new]).open
 
 
 def test_a_figure_that_is_not_finite_comes_back_so() -> None:

@@ -90,4 +90,7 @@ def test_nothing_is_wider_than_the_window_but_what_scrolls_by_itself(
 ) -> None:
     made = Opened(browser, page_file, viewport={"width": width, "height": 900})
     assert made.page.evaluate("document.documentElement.scrollWidth") <= width
+    lead = made.page.locator(".lead").bounding_box()
+    assert lead
+    assert lead["width"] > 0.6 * width
     made.context.close()

@@ -21,7 +21,7 @@ interface Variant {
   graph: { nodes: GraphNode[]; types: { [tensor: string]: string } };
 }
 interface Case { name: string; title: string; summary: string; links: Link[]; variants: Variant[]; seed: number | null }
-interface RowSteps { known: number[]; kinds: [before: number, after: number, kind: string, detail: number][] }
+interface RowSteps { known: number[]; open: [before: number, after: number][]; kinds: [before: number, after: number, kind: string, detail: number][] }
 interface Row extends Variant { index: number; id: string; case: Case; cells: Cell[]; steps: RowSteps }
 interface Proof { case: string; variant: string; known: { grade: string; works: boolean; where: string }[] }
 interface Advice { title: string; cause: string; advice: string; proofs: (string | Proof)[] }
@@ -41,7 +41,7 @@ interface Cell {
 interface Change { case: string; variant: string; series: string; before: string; after: string; versions: string; kind: string; better: boolean | null; text: string }
 interface RanOn { target: string; stamps: { environment: { [key: string]: string } } }
 interface Results {
-  targets: TargetFields[]; cases: Case[]; cells: Cell[]; changes: Change[]; runs: { id: string; when: string; on: RanOn[] }[]; further?: unknown[];
+  targets: TargetFields[]; cases: Case[]; cells: Cell[]; changes: Change[]; runs: { id: string; when: string; on: RanOn[] }[];
   submissions: { account: string; gpu: string; commit: string; cells: number }[]; steps: { details: string[]; variants: RowSteps[] }; signatures: { [id: string]: Signature };
 }
 interface Words {

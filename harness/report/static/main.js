@@ -14,6 +14,8 @@ const fillBoxes = () => {
   byId("news").hidden = !news.length;
   byId("news").replaceChildren(...(news.length ? [make("b", {}, `${counted(bad[0].length, "regression")}, ${counted(bad[1].length, "new failure")}: `), news.slice(0, 6).flatMap((cell, at) => [at ? ", " : "", cellLink(cell.id)]), news.length > 6 ? ` and ${news.length - 6} more` : ""].flat() : []));
 };
+// A check of the reader's own model asks more than the matrix does.
+const fillFurther = () => { if (words.further.length) byId("further").append(table(["Model", "Target", "Question", "About", "Answer"], words.further)); };
 const TOPICS = [...new Set(rows.flatMap((row) => row.topics))];
 const fillFilters = () => {
   byId("topic").replaceChildren(make("option", { value: "" }, "every topic"), ...TOPICS.map((topic) => make("option", {}, topic)));
@@ -40,11 +42,12 @@ const changed = (steps = false) => {
   drawMatrix();
 };
 let waiting = 0;
-const readBox = () => {
+// Words filter; a log is explained, and so is a line without its marks wherever a signature knows it.
+const readBox = async () => {
   const text = byId("q").value;
-  const log = looksLikeLog(text);
+  const log = await explainText(text, !looksLikeLog(text));
+  if (text !== byId("q").value) return;
   state.q = log ? "" : text;
-  explainText(log ? text : "");
   const errors = log ? [] : errorsLike(text);
   byId("errors-like").replaceChildren(...(errors.length ? [make("span", {}, "Errors: "), ...errors.slice(0, 4).flatMap((id, at) => [at ? ", " : "", errorLink(id, data.signatures[id].title)])] : []));
   changed();
@@ -56,7 +59,7 @@ const listen = () => {
   byId("swap").addEventListener("click", swap);
   byId("topic").addEventListener("change", () => { state.topic = byId("topic").value; changed(true); });
   byId("all").addEventListener("change", () => { state.all = byId("all").checked; changed(); });
-  byId("clear").addEventListener("click", () => { Object.assign(state, { q: "", state: "", topic: "" }); byId("q").value = ""; fillFilters(); explainText(""); changed(true); });
+  byId("clear").addEventListener("click", () => { Object.assign(state, { q: "", state: "", topic: "" }); byId("q").value = ""; fillFilters(); explainText("", false); changed(true); });
   byId("search").addEventListener("submit", (/** @type {Event} */ event) => event.preventDefault());
   addEventListener("hashchange", followHash);
   addEventListener("popstate", () => { Object.assign(state, readState()); showState(); });
@@ -86,6 +89,7 @@ const showState = () => {
   changed(true);
 };
 fillBoxes();
+fillFurther();
 listen();
 showState();
 openTab("errors");

@@ -65,16 +65,18 @@ const unknownElement = ({ findings, unknown: severe, version }, text) => {
   const title = causes ? `${counted(unknown.length, "further error line is", "further error lines are")} unknown here` : findings.length ? "No known failure in this text" : "Unknown here";
   return [make("div", { class: "found unknown" }, make("h3", {}, title), make("p", {}, causes ? "They may only follow from the cause above, or have one of their own." : "No signature knows this text."), reportElement(unknown, version))];
 };
-/** @type {(text: string) => Promise<void>} */
-const explainText = async (text) => {
+// Returns whether there is an answer; of what may be a search, only a known text has one.
+/** @type {(text: string, search: boolean) => Promise<boolean>} */
+const explainText = async (text, search) => {
   pasted += 1;
   const [mine, place] = [pasted, byId("answer")];
-  place.hidden = !text;
-  if (!text) { place.replaceChildren(); return; }
   place.setAttribute("aria-busy", "true");
-  const explanation = await explained(text.length <= MOST_PASTED ? text : text.slice(-MOST_PASTED), mine);
-  if (!explanation || mine !== pasted) return;
+  const explanation = text.trim() && await explained(text.length <= MOST_PASTED ? text : text.slice(-MOST_PASTED), mine);
+  if (mine !== pasted) return false;
+  place.hidden = !explanation || search && !explanation.findings.length;
+  if (place.hidden) { place.replaceChildren(); place.removeAttribute("aria-busy"); return false; }
   const causes = explanation.findings.filter((/** @type {any} */ { kind }) => kind === "failure");
   place.replaceChildren(make("h2", {}, causes.length ? counted(causes.length, "known cause") : "No known cause"), ...explanation.findings.map((/** @type {any} */ one) => findingElement(one, one === causes[0])), .../** @type {any[]} */ (unknownElement(explanation, text)).flat(Infinity).filter(Boolean));
   place.removeAttribute("aria-busy");
+  return true;
 };

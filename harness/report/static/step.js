@@ -6,6 +6,12 @@ const kindsOf = (row, from, to) => {
   const [old, now] = [row.steps.known[from], row.steps.known[to]];
   return row.steps.kinds.filter(([one, other]) => one === old && other === now).map(([, , kind, detail]) => ({ kind, detail: data.steps.details[detail] }));
 };
+// Both sides are known and told apart, as far as it is known.
+/** @type {(row: Row, from: number, to: number) => boolean} */
+const comparable = (row, from, to) => {
+  const [old, now] = [row.steps.known[from], row.steps.known[to]];
+  return known(row.cells[from]) && known(row.cells[to]) && !row.steps.open.some(([one, other]) => one === old && other === now);
+};
 // A line of the list: rows of one kind with one cause, one thing to do and one basis.
 /** @type {(from: Target, to: Target, fits: (row: Row) => boolean) => StepLine[]} */
 const stepLines = (from, to, fits) => {
@@ -45,8 +51,8 @@ const headlineOf = (from, to, lines, troubles, fits) => {
   const bad = broken + lost + alone + troubles.length;
   const column = (/** @type {Target} */ target) => rows.some((row) => row.cells[target.index].basis === "measured");
   const unrun = [from, to].filter((target) => !column(target));
-  const both = rows.filter((row) => fits(row) && known(row.cells[from.index]) && known(row.cells[to.index])).length;
-  if (unrun.length) return `Not measured. ${bad ? counted(bad, "failure is", "failures are") : "No failure is"} reported of ${to.short}.`;
+  const both = rows.filter((row) => fits(row) && comparable(row, from.index, to.index)).length;
+  if (unrun.length) return `Not measured: ${unrun.map(({ short }) => short).join(" and ")}. ${bad || "No"} ${bad === 1 ? "failure is" : "failures are"} reported of ${to.short}.`;
   if (!both) return `Nothing is known on both ${from.short} and ${to.short}.`;
   if (broken || lost) return `${broken} break and ${lost} lose precision, of ${both} variants known on both.`;
   if (alone) return `Nothing known on both breaks (${both}), but ${alone} fail with nothing known before.`;

@@ -61,7 +61,6 @@ const legendTab = () => [make("p", {}, "Filled: measured here. Thin: reported, o
   make("p", {}, "/ goes to the box, arrows move in the matrix, Enter opens a cell, Escape closes it.")];
 const dataTab = () => [make("p", {}, "Beside this file, in the folder of the report: ", [["results.json", "everything this page draws"], ["results.csv", "a line a cell"], ["summary.md", "the result in short"]].map(([name, says]) => [make("a", { href: name }, name), ` (${says}), `]), "models/, layers/ and logs/. A published report has results.json.xz. This page holds all of results.json."),
   Object.keys(words.suites).length ? make("p", {}, "Suites: ", Object.entries(words.suites).map(([place, title]) => [make("a", { href: place }, title), " "])) : null,
-  data.further?.length ? [make("h3", {}, "Tried further"), table(["Cell", "Question", "About", "Answer"], words.further.map((line) => line))] : null,
   data.submissions.length ? table(["Sent in by", "GPU", "Commit", "Cells"], data.submissions.map(({ account, gpu, commit, cells }) => [account, gpu, commit, String(cells)])) : null,
   make("p", { id: "send" }, "Have one of the GPUs that nobody ran? ", make("code", {}, "trt-compat submit"), " makes a file of your results; send it ", words.issues ? ["to ", link(words.issues, words.issues)] : "to who published this page", words.home ? ["; the project is at ", link(words.home, words.home)] : null, ".")];
 /** @type {{ [tab: string]: () => Content }} */
