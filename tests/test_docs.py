@@ -62,10 +62,19 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             when="2026-01-02T03:04:05.678+00:00",
             run="a-run",
         )
-        end = End("signalled", signal="SIGSEGV")
+        end = End("finished", exit_code=0)
         with Store(path) as store:
             store.append(
-                Outcome(f"mish.fp32-{target}", "mish", "fp32", target, state="done", end=end, stamps=stamps)
+                Outcome(
+                    f"mish.fp32-{target}",
+                    "mish",
+                    "fp32",
+                    target,
+                    state="done",
+                    end=end,
+                    phases={"build": 1.0},
+                    stamps=stamps,
+                )
             )
     monkeypatch.chdir(folder)
     return folder
