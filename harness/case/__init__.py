@@ -2,11 +2,11 @@
 
 from harness.case.check import check_variant
 from harness.case.claims import Expectation, Kind, Level, Link, Scope
-from harness.case.data import Data
 from harness.case.graph import Graph, Quantiser
 from harness.case.model import (
     Calibrator,
     Case,
+    Data,
     Plugin,
     Profile,
     Recipe,

@@ -10,13 +10,13 @@ import re
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import CodeType
 from typing import Any, Literal
 
 import onnx
 
 from harness.case.claims import Expectation, Link
-from harness.case.data import Data
 from harness.case.typed import check_types
 from harness.errors import HandledError
 from harness.words import Precision, Role, Typing
@@ -110,6 +110,37 @@ class Recipe:
     def sha256(self) -> str:
         """Return the hash of everything in the recipe, stable across machines."""
         return hashlib.sha256(json.dumps(self.as_dict(), sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Data:
+    """Files of arrays (.npz) by their paths from the case's folder, "" for what is made up or computed.
+
+    `inputs` are by network input, `expected` by network output, `calibration` batches by network input, along the first
+    axis. `max_rel` and `cosine` are how far an output may be off, None for what its precision allows. Loading a case
+    fills in its `folder`, and the hash of all of it.
+    """
+
+    inputs: str = ""
+    expected: str = ""
+    calibration: str = ""
+    max_rel: float | None = None
+    cosine: float | None = None
+    folder: str = ""
+    sha256: str = ""
+
+    def __post_init__(self) -> None:
+        check_types(self)
+
+    @property
+    def has_files(self) -> bool:
+        """Tell whether it is more than how far an output may be off."""
+        return bool(self.inputs or self.expected or self.calibration)
+
+    def path(self, what: str) -> Path | None:
+        """Return where the "inputs", "expected" or "calibration" lie; None where there are none."""
+        name = getattr(self, what)
+        return Path(self.folder) / name if name else None
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.case.data import placed
+from harness.bounded import read_bytes
 from harness.case.limited import TookTooLong, limited
 from harness.case.measured import FILE, read, with_measured
 from harness.case.model import Case
@@ -15,6 +17,8 @@ from harness.errors import HandledError
 
 if TYPE_CHECKING:
     from types import ModuleType
+
+    from harness.case.model import Variant
 
 #: What importing one case module may take; onnx itself takes seconds where the disk is slow.
 SECONDS = 60.0
@@ -84,3 +88,31 @@ def _line_in(path: Path, error: BaseException) -> str:
             line = f":{trace.tb_lineno}"
         trace = trace.tb_next
     return line
+
+
+def placed(case: Case, file: Path) -> Case:
+    """Return a case whose variants know where their data lie; raises HandledError for a file that is not there."""
+    if not any(variant.data for variant in case):
+        return case
+    return replace(case, variants=tuple(_placed(variant, file) for variant in case))
+
+
+def _placed(variant: Variant, file: Path) -> Variant:
+    data = variant.data
+    if data is None:
+        return variant
+    if data.calibration and variant.recipe.calibrator is None:
+        raise HandledError(
+            f"{file}: variant {variant.name!r}: has data for calibration and a recipe without a calibrator; add one"
+        )
+    folder = file.parent.resolve()
+    found = hashlib.sha256(repr((data.max_rel, data.cosine)).encode())
+    for what in ("inputs", "expected", "calibration"):
+        path = replace(data, folder=str(folder)).path(what)
+        try:
+            found.update(f"{what}:{hashlib.sha256(read_bytes(path)).hexdigest() if path else ''}\n".encode())
+        except OSError as error:
+            raise HandledError(
+                f"{file}: variant {variant.name!r}: its {what} in {path} cannot be read ({error.strerror})"
+            ) from error
+    return replace(variant, data=replace(data, folder=str(folder), sha256=found.hexdigest()))

@@ -53,7 +53,7 @@ class Collected:
         """Return what the cells share that are run."""
         from harness.pytest_plugin.run import Run  # noqa: PLC0415  (engines' machinery and Docker's SDK)
 
-        return Run(self._config, self)
+        return Run(self._config, self.id, self.cases, self.cells)
 
     def close(self) -> None:
         """End the warm target, where there is one."""

@@ -20,22 +20,27 @@ from harness.run.target import TargetRunner
 from harness.text import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     import pytest
 
     from harness.case import Case
     from harness.plan import Cell
-    from harness.pytest_plugin.collected import Collected
     from harness.record.outcome import Outcome
 
 
 class Run:
     """What the cells of one pytest process share: the store and the one warm target."""
 
-    def __init__(self, config: pytest.Config, collected: Collected) -> None:
+    def __init__(
+        self,
+        config: pytest.Config,
+        run_id: str,
+        cases: Mapping[Path, Sequence[Case]],
+        cells: Sequence[Cell],
+    ) -> None:
         worker: dict[str, Any] = getattr(config, "workerinput", {})
-        self.id, self._cases, self._cells = collected.id, collected.cases, collected.cells
+        self.id, self._cases, self._cells = run_id, cases, cells
         self.store = Store(reports_folder(config), run=self.id, worker=worker.get("workerid", "main"))
         self.via = config.getoption("compat_via")
         self.ignore_needs = config.getoption("compat_ignore_needs")

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 
 from harness.case import Case, Recipe, Typing, Variant
 from harness.case.check import check_flags
-from harness.case.data import Data
 from harness.case.inputs import fed_inputs
-from harness.case.model import Built, serialise
+from harness.case.model import Built, Data, serialise
 from harness.errors import HandledError
 from harness.layers import asked, wished
 from harness.models.own.shapes import Shapes, profiles
