@@ -11,7 +11,7 @@ import json
 import os
 import tempfile
 import time
-from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from harness.agent import gpu
 from harness.agent.engines import Emit, Unavailable, machine_facts, phase, report_failure, said
@@ -22,6 +22,8 @@ from harness.agent.timed import sample
 _PROFILED_RUNS = 10
 _CUDA = "CUDAExecutionProvider"
 _CPU = "CPUExecutionProvider"
+#: Without it x86 processors that lack VNNI saturate sums of 8-bit products: the numbers would be the machine's.
+_PRECISE = "session.x64quantprecision"
 #: TF32 is on by default and would leave the baseline ten bits of mantissa; a job sees the GPU that it has as the first.
 _OPTIONS = {_CUDA: {"device_id": "0", "use_tf32": "0"}}
 #: The wire's word by ONNX Runtime's.
@@ -153,8 +155,7 @@ def _session(
     # One thread: latencies of such small graphs are otherwise those of the thread pool.
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
-    # Without it x86 processors that lack VNNI saturate sums of 8-bit products: the numbers would be the machine's.
-    options.add_session_config_entry("session.x64quantprecision", "1")
+    options.add_session_config_entry(_PRECISE, "1")
     # 0 (verbose) to 4 (fatal): warnings are part of the record.
     options.log_severity_level = 2
     if save_to:
@@ -164,7 +165,7 @@ def _session(
         options.profile_file_prefix = profile_to
     providers = [(provider, _OPTIONS.get(provider, {}))]
     # Without enable_fallback=0 what one provider refuses is tried again, silently, on the next.
-    session = said(lambda: ort.InferenceSession(model, options, providers=providers, enable_fallback=0))
+    session = said(_created, model, options, providers)
     got = session.get_providers()
     if got[0] != provider:
         raise Unavailable(
@@ -172,6 +173,17 @@ def _session(
             % (provider, ", ".join(got))
         )
     return session
+
+
+def _created(model: bytes, options: Any, providers: List[Any]) -> Any:
+    try:
+        return ort.InferenceSession(model, options, providers=providers, enable_fallback=0)
+    except Exception as error:
+        if type(error).__name__ != "NotImplemented":
+            raise
+        # On processors without VNNI the option turns a QLinearConv to UINT8 by halves, and no kernel fits it.
+        options.add_session_config_entry(_PRECISE, "0")
+        return ort.InferenceSession(model, options, providers=providers, enable_fallback=0)
 
 
 def _feeds(session: Any, parts: Dict[str, bytes]) -> Feeds:
