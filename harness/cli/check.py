@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from harness.case import load_cases
 from harness.cli import check_further
-from harness.cli.check_known import known
 from harness.cli.check_lines import head, row, told
+from harness.cli.check_static import patterns, static_lines, write_static
 from harness.cli.common import (
     EXIT_INFRA,
     EXIT_OK,
@@ -28,7 +28,7 @@ from harness.cli.common import (
 from harness.cli.doing import Doing
 from harness.errors import HandledError
 from harness.matrix import load_matrix
-from harness.models.check import Trouble, ran, troubles, worse
+from harness.models.check import Trouble, ran, static_troubles, step_troubles, troubles
 from harness.models.further_json import as_json
 from harness.models.own import (
     Given,
@@ -44,6 +44,7 @@ from harness.models.own import (
     read_npz,
 )
 from harness.models.running import How, run_models
+from harness.models.static import State, static_answers
 from harness.plan import all_cells
 from harness.record.store import Store
 from harness.report import build_report
@@ -55,13 +56,16 @@ from harness.suggest import did_you_mean
 from harness.words import Typing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from harness.case import Case
     from harness.judge.cell import Judged
     from harness.matrix import Matrix
     from harness.models.further import Further
     from harness.models.own import OwnModel
+    from harness.models.static import Static
+
+    Answers = Mapping[tuple[str, str], Static]
 
 #: results.json of a check lies in its report.
 _RESULTS = "results.json"
@@ -164,11 +168,11 @@ def _add_data(command: argparse.ArgumentParser) -> None:
 def check(options: argparse.Namespace) -> int:
     """Check the models and print what was found; returns the exit code."""
     with Doing() as doing:
-        judged = _check(options, doing)
-    return _code(judged, options)
+        judged, answers = _check(options, doing)
+    return _code(judged, _blocked(judged, answers), options)
 
 
-def _check(options: argparse.Namespace, doing: Doing) -> list[Judged]:
+def _check(options: argparse.Namespace, doing: Doing) -> tuple[list[Judged], Answers]:
     matrix = _matrix(options)
     # A folder that was named is refused before anything runs; one that was only found costs the hints, no more.
     known_cases = options.cases if "cases" in options.unsaid else load_cases(options.cases)
@@ -190,10 +194,13 @@ def _check(options: argparse.Namespace, doing: Doing) -> list[Judged]:
         store = stack.enter_context(Store(scratch, run=uuid.uuid4().hex[:12]))
         judged = _run(matrix, case, prepared, store, options, doing)
         found: tuple[Further, ...] = ()
+        known, unread = patterns(known_cases, load_matrix(options.matrix))
+        answers = static_answers(models, judged, known)
         try:
             for line in itertools.chain(
-                told(judged, _steps(judged, options)),
-                known(known_cases, load_matrix(options.matrix), models, judged),
+                told(judged, _steps(judged, options), _blocked(judged, answers)),
+                static_lines(models, judged, answers),
+                filter(None, [unread]),
             ):
                 doing.say(line)
             found = check_further.further(models, judged, options, given, doing)
@@ -203,10 +210,16 @@ def _check(options: argparse.Namespace, doing: Doing) -> list[Judged]:
                 write_further(scratch, [as_json(each) for each in found])
                 build_report(matrix, (case,), store, scratch, published_lines(matrix))
             if options.json:
-                _copy(scratch / _RESULTS, options.json)
+                write_static(scratch / _RESULTS, options.json, answers)
     if options.html:
         doing.say(f"report: {options.html / 'index.html'}")
-    return judged
+    return judged, answers
+
+
+def _blocked(judged: list[Judged], answers: Answers) -> frozenset[tuple[str, str]]:
+    """Return variant and target of what was not run, and cannot be built by NVIDIA's tables."""
+    keys = ((each.cell.variant.name, each.cell.target.name) for each in judged if not ran(each))
+    return frozenset(key for key in keys if answers[key].state is State.BLOCKED)
 
 
 def _refuse_unwritable(options: argparse.Namespace) -> None:
@@ -287,21 +300,20 @@ def _steps(judged: list[Judged], options: argparse.Namespace) -> Iterator[tuple[
             yield by_cell[name, options.before], by_cell[name, options.after]
 
 
-def _code(judged: list[Judged], options: argparse.Namespace) -> int:
+def _code(judged: list[Judged], blocked: frozenset[tuple[str, str]], options: argparse.Namespace) -> int:
     steps = list(_steps(judged, options))
     asked = [each for step in steps for each in step] or judged
     if not any(map(ran, asked)):
         print("nothing that was asked ran")
-        return EXIT_INFRA
     found = (
-        [worse(*step) for step in steps if all(map(ran, step))]
+        [step_troubles(*step, blocked) for step in steps]
         if steps
-        else [troubles(each) for each in judged]
+        else [troubles(each) or static_troubles(each, blocked) for each in judged]
     )
     if any(options.fail_on & each for each in found):
         return EXIT_REGRESSION
     unknown = [each for each in asked if not ran(each) and (steps or each.outcome.state == "infra_error")]
-    return EXIT_INFRA if unknown else EXIT_OK
+    return EXIT_INFRA if unknown or not any(map(ran, asked)) else EXIT_OK
 
 
 def _fail_on(text: str) -> frozenset[Trouble]:
@@ -311,10 +323,3 @@ def _fail_on(text: str) -> frozenset[Trouble]:
         if each not in known:
             raise argparse.ArgumentTypeError(f"{each!r} is nothing to fail on; {did_you_mean(each, known)}")
     return frozenset(map(Trouble, words))
-
-
-def _copy(source: Path, goal: Path) -> None:
-    try:
-        goal.write_bytes(source.read_bytes())
-    except OSError as error:
-        raise HandledError(f"--json {goal}: cannot be written ({error.strerror})") from error

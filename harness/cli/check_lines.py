@@ -6,12 +6,12 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from harness.models.bench import untold
-from harness.models.check import changes, coverage, lost_by_time, median_ms, ran, worse
+from harness.models.check import changes, coverage, lost_by_time, median_ms, ran, step_troubles, worse
 from harness.text import clip, visible
 from harness.words import GOOD, PREDICATE, Class, said
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
     from harness.judge.cell import Judged
     from harness.models.own import OwnModel
@@ -50,15 +50,20 @@ def row(judged: Judged, width: int, *, several: bool) -> str:
     return " ".join([*filter(None, parts), *([f"{median:.3g} ms"] if median is not None else [])])
 
 
-def between(before: Judged, after: Judged, *, several: bool = False) -> Iterator[str]:
+def between(
+    before: Judged, after: Judged, *, several: bool = False, blocked: Container[tuple[str, str]] = ()
+) -> Iterator[str]:
     """Yield what becomes of a model from one target to the other; of several the model is named."""
     old, new = before.classification.cls, after.classification.cls
     model = f"{before.cell.variant.title}: " if several else ""
     names = f"{before.cell.target.name} to {after.cell.target.name}"
     unknown = [each for each in (before, after) if not ran(each)]
-    if unknown:
+    if unknown and step_troubles(before, after, blocked):
+        yield f"{model}from {names}: gets worse (build), by NVIDIA's operator tables"
+    elif unknown:
         name, cls = unknown[0].cell.target.name, unknown[0].classification.cls
         yield f"{model}from {names}: not known, for {name} {PREDICATE[cls]}"
+    if unknown:
         return
     found = sorted(worse(before, after))
     verb = f"gets worse ({', '.join(found)})" if found else "gets no worse"
@@ -70,13 +75,17 @@ def between(before: Judged, after: Judged, *, several: bool = False) -> Iterator
         yield f"  and {len(changed) - _MOST_NODES} more nodes"
 
 
-def told(judged: Sequence[Judged], steps: Iterable[tuple[Judged, Judged]]) -> Iterator[str]:
+def told(
+    judged: Sequence[Judged],
+    steps: Iterable[tuple[Judged, Judged]],
+    blocked: Container[tuple[str, str]] = (),
+) -> Iterator[str]:
     """Yield what follows the targets' lines."""
     yield from _lost(judged)
     yield from _untold(judged)
     several = len({each.cell.variant.name for each in judged}) > 1
     for step in steps:
-        yield from between(*step, several=several)
+        yield from between(*step, several=several, blocked=blocked)
     yield from _advice(judged)
     yield from _uncompared(judged)
     yield from _not_run(judged)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -121,6 +121,20 @@ def worse(before: Judged, after: Judged) -> frozenset[Trouble]:
     if any(change.loses for change in changes(before, after)) and after.demanded:
         found.add(Trouble.INT8_LOSS)
     return frozenset(found)
+
+
+def static_troubles(judged: Judged, blocked: Container[tuple[str, str]]) -> frozenset[Trouble]:
+    """Return that a model does not build where it was not run and is `blocked`, by variant and target."""
+    key = judged.cell.variant.name, judged.cell.target.name
+    return frozenset({Trouble.BUILD}) if not ran(judged) and key in blocked else frozenset()
+
+
+def step_troubles(before: Judged, after: Judged, blocked: Container[tuple[str, str]]) -> frozenset[Trouble]:
+    """Return what gets worse from one target to another, of what was not run by what is `blocked`."""
+    if ran(before) and ran(after):
+        return worse(before, after)
+    sides = [troubles(each) | static_troubles(each, blocked) for each in (before, after)]
+    return frozenset({Trouble.BUILD}) & (sides[1] - sides[0]) if not ran(after) else frozenset()
 
 
 def median_ms(judged: Judged) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import select
 from pathlib import Path
@@ -100,8 +101,29 @@ def test_a_report_may_be_made_in_the_folder_that_the_same_command_makes(ran: lis
     words = ("--write", "new.onnx", "--leave-float", "auto", "--json", "page/out.json", "--html", "page")
     assert check(*words) == 3
     assert ran == ["ran"]
-    assert Path("page/out.json").read_bytes() == Path("page/results.json").read_bytes()
+    written = json.loads(Path("page/out.json").read_bytes())
+    assert {cell.pop("static")["state"] for cell in written["cells"]} == {"clear"}
+    assert written == json.loads(Path("page/results.json").read_bytes())
     assert not Path("new.onnx").exists()
+
+
+def test_what_nvidia_s_table_lacks_counts_as_not_built(
+    ran: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    onnx.save(data.model("BitwiseNot", number=onnx.TensorProto.INT32, opset=18), "m.onnx")
+    assert check("--json", "out.json") == 1
+    said = capsys.readouterr().out
+    assert "blocked    trt86" in said
+    assert "opset 18 is above 17" in said
+    (cell,) = json.loads(Path("out.json").read_bytes())["cells"]
+    assert cell["static"] == {
+        "state": "blocked",
+        "node": "node_of_y",
+        "operator": "BitwiseNot",
+        "restriction": "no importer",
+        "first": None,
+    }
+    assert check("--fail-on", "none") == 3
 
 
 def test_whether_a_file_can_be_written_is_asked_without_touching_it(tmp_path: Path) -> None:

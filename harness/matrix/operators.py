@@ -1,0 +1,85 @@
+"""Which ONNX operators the parser of each TensorRT release imports, as NVIDIA's tables have it: operators.tsv."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from packaging.version import Version
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_FILE = Path(__file__).with_name("operators.tsv")
+_NONE, _SAME = "-", "="
+
+
+@dataclass(frozen=True)
+class Importer:
+    """What a parser takes of an operator: element types ("FP32", "INT8"), and names of restrictions."""
+
+    types: frozenset[str]
+    restrictions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class OperatorTable:
+    """NVIDIA's table of one release, "10.1": the importer of each operator that has one.
+
+    `opset` is the highest that the table names, `link` where it stands.
+    """
+
+    release: str
+    opset: int
+    link: str
+    importers: Mapping[str, Importer] = field(repr=False)
+
+
+@cache
+def operator_tables() -> tuple[OperatorTable, ...]:
+    """Return NVIDIA's tables, the oldest release first."""
+    heads, rows = [], []
+    for line in _lines():
+        kind, *cells = line.split("\t")
+        if kind == "@release":
+            heads.append(cells)
+        elif not kind.startswith("@"):
+            rows.append((kind, cells))
+    imported: list[dict[str, Importer]] = [{} for _ in heads]
+    for operator, cells in rows:
+        found = _NONE
+        for at, cell in enumerate(cells):
+            found = found if cell == _SAME else cell
+            if found != _NONE:
+                types, *restrictions = found.split(" ")
+                names = tuple(each.removeprefix("!") for each in restrictions)
+                imported[at][operator] = Importer(frozenset(types.split(",")), names)
+    return tuple(
+        OperatorTable(release, int(opset), link, importers)
+        for (release, opset, link), importers in zip(heads, imported, strict=True)
+    )
+
+
+@cache
+def restrictions() -> Mapping[str, str]:
+    """Return each restriction in words by its name."""
+    return dict(line.split("\t")[1:] for line in _lines() if line.startswith("@restriction\t"))
+
+
+def tables_around(version: str) -> tuple[OperatorTable | None, OperatorTable | None]:
+    """Return the tables of the last release up to a TensorRT version's minor and of the first from it on.
+
+    They are one where a table is of that minor; None where there is no release on that side.
+    """
+    minor = Version(version).release[:2]
+    before = [each for each in operator_tables() if Version(each.release).release <= minor]
+    after = [each for each in operator_tables() if Version(each.release).release >= minor]
+    return (before[-1] if before else None), (after[0] if after else None)
+
+
+def _lines() -> list[str]:
+    return [
+        line for line in _FILE.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")
+    ]

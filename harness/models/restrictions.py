@@ -1,0 +1,335 @@
+"""Whether a node keeps the restrictions that NVIDIA's operator tables name, as far as its graph decides that."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+from onnx.inliner import inline_local_functions
+
+from harness.layers.asked import inferred
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+#: A tensor's dimensions, None for one that is not fixed.
+Shape = tuple[int | None, ...]
+_RESIZED = {
+    "mode": ("nearest", "linear"),
+    "coordinate_transformation_mode": (
+        "half_pixel",
+        "pytorch_half_pixel",
+        "tf_half_pixel_for_nn",
+        "asymmetric",
+        "align_corners",
+    ),
+    "nearest_mode": ("floor", "ceil", "round_prefer_floor", "round_prefer_ceil"),
+}
+_MOST_K = 3840
+
+
+@dataclass
+class Scope:
+    """The tensors that a graph's nodes can read: constants, network inputs, element types and shapes by name."""
+
+    constants: dict[str, onnx.TensorProto | None] = field(default_factory=dict)
+    inputs: set[str] = field(default_factory=set)
+    types: dict[str, int] = field(default_factory=dict)
+    shapes: dict[str, Shape] = field(default_factory=dict)
+
+    def within(self, graph: onnx.GraphProto, *, top: bool = False) -> Scope:
+        """Return the scope of a graph in this one; `top` for a model's own, whose inputs are the network's."""
+        found = Scope(dict(self.constants), set(self.inputs), dict(self.types), dict(self.shapes))
+        for value in (*graph.input, *graph.value_info, *graph.output):
+            kind = value.type.tensor_type
+            if kind.elem_type:
+                found.types[value.name] = kind.elem_type
+            if kind.HasField("shape"):
+                found.shapes[value.name] = tuple(
+                    each.dim_value if each.HasField("dim_value") and each.dim_value >= 0 else None
+                    for each in kind.shape.dim
+                )
+        for tensor in graph.initializer:
+            found.hold(tensor.name, tensor)
+        if top:
+            found.inputs.update(value.name for value in graph.input if value.name not in found.constants)
+        for node in graph.node:
+            found.learn(node)
+        return found
+
+    def hold(self, name: str, tensor: onnx.TensorProto) -> None:
+        """Take in a constant."""
+        self.constants[name] = tensor
+        self.types[name] = tensor.data_type
+        self.shapes[name] = tuple(tensor.dims)
+
+    def learn(self, node: onnx.NodeProto) -> None:
+        """Take in which outputs of a node are constants, or have a type that the node itself names."""
+        values = {item.name: item for item in node.attribute}
+        if node.op_type == "Constant" and "value" in values:
+            self.hold(node.output[0], values["value"].t)
+        elif node.op_type == "Constant" or (
+            node.input and all(not name or name in self.constants for name in node.input)
+        ):
+            self.constants.update(dict.fromkeys(node.output))
+        if node.op_type == "Constant" and "value_ints" in values:
+            self.hold(node.output[0], numpy_helper.from_array(np.array(values["value_ints"].ints, np.int64)))
+        if node.op_type == "Cast" and "to" in values:
+            self.types[node.output[0]] = values["to"].i
+
+
+@dataclass(frozen=True)
+class Use:
+    """A node where it stands: `operator` is what a table calls it, `name` what the engine does."""
+
+    node: onnx.NodeProto
+    scope: Scope
+    operator: str
+    name: str
+
+    def attribute(self, name: str, default: object = None) -> object:
+        """Return an attribute's value; text as str."""
+        for item in self.node.attribute:
+            if item.name == name:
+                value = onnx.helper.get_attribute_value(item)
+                return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+        return default
+
+    def branch(self, name: str) -> onnx.GraphProto | None:
+        """Return a graph that is an attribute."""
+        return next((item.g for item in self.node.attribute if item.name == name), None)
+
+    def given(self, index: int) -> str:
+        """Return the name of an input; "" where it is left out."""
+        return self.node.input[index] if index < len(self.node.input) else ""
+
+    def made(self, index: int) -> str:
+        """Return the name of an output; "" where it is left out."""
+        return self.node.output[index] if index < len(self.node.output) else ""
+
+    def shape(self, index: int = 0) -> Shape | None:
+        """Return the dimensions of an input, None where nobody knows how many."""
+        return self.scope.shapes.get(self.given(index))
+
+    def rank(self, index: int, *wanted: int) -> bool | None:
+        """Tell whether an input has one of these numbers of dimensions."""
+        shape = self.shape(index)
+        return None if shape is None else len(shape) in wanted
+
+    def constant(self, index: int) -> bool | None:
+        """Tell whether an input is a constant or left out; None where nodes compute it of what is no constant."""
+        name = self.given(index)
+        if not name or name in self.scope.constants:
+            return True
+        return False if name in self.scope.inputs else None
+
+    def values(self, index: int) -> np.ndarray | None:
+        """Return a constant input's values, None where they are not in the graph."""
+        tensor = self.scope.constants.get(self.given(index))
+        if tensor is None or tensor.data_location == onnx.TensorProto.EXTERNAL:
+            return None
+        return np.asarray(numpy_helper.to_array(tensor))
+
+
+def _all(*answers: bool | None) -> bool | None:
+    return False if False in answers else None if None in answers else True
+
+
+def _ones(use: Use) -> bool:
+    dilations = use.attribute("dilations", ())
+    return isinstance(dilations, list | tuple) and set(dilations) <= {1}
+
+
+def _zero_point(use: Use) -> bool | None:
+    if not use.given(2):
+        return True
+    values = use.values(2)
+    return None if values is None else not np.any(values.astype(np.float32))
+
+
+def _einsum(use: Use) -> bool | None:
+    terms = str(use.attribute("equation", "")).partition("->")[0].replace(" ", "").split(",")
+    if any("." in term or max(Counter(term).values(), default=0) > 1 for term in terms):
+        return False
+    sizes: dict[str, set[int | None]] = {}
+    for at, term in enumerate(terms):
+        for letter, size in zip(term, use.shape(at) or (None,) * len(term), strict=False):
+            sizes.setdefault(letter, set()).add(size)
+    known = [size - {None} for size in sizes.values() if len(size) > 1]
+    return False if any(len(size) > 1 for size in known) else None if known else True
+
+
+def _directions(use: Use) -> bool:
+    names = use.attribute("activations", ())
+    if use.attribute("direction", "forward") != "bidirectional" or not isinstance(names, list):
+        return True
+    half = len(names) // 2
+    return bool(names[:half] == names[half:])
+
+
+def _branches(use: Use, *, broadcast: bool) -> bool | None:
+    then, other = use.branch("then_branch"), use.branch("else_branch")
+    if then is None or other is None:
+        return None
+    answers: list[bool | None] = []
+    scopes = use.scope.within(then), use.scope.within(other)
+    for one, two in zip(then.output, other.output, strict=False):
+        shapes = scopes[0].shapes.get(one.name), scopes[1].shapes.get(two.name)
+        answers.append(one.name != two.name)
+        answers.append(_alike(*shapes, broadcast=broadcast))
+    return _all(*answers)
+
+
+def _alike(one: Shape | None, two: Shape | None, *, broadcast: bool) -> bool | None:
+    if one is None or two is None:
+        return None
+    if not broadcast:
+        return len(one) == len(two)
+    pairs = list(zip(reversed(one), reversed(two), strict=False))
+    if any(None not in pair and 1 not in pair and pair[0] != pair[1] for pair in pairs):
+        return False
+    return None if any(None in pair and pair[0] != pair[1] for pair in pairs) else True
+
+
+def _attended(use: Use) -> bool | None:
+    return _all(*(use.rank(at, 4) for at in range(4) if use.given(at)))
+
+
+def _resize_axes(use: Use) -> bool | None:
+    axes, shape = use.attribute("axes"), use.shape()
+    if not isinstance(axes, list) or not use.given(2):
+        return True
+    return None if shape is None else axes == list(range(len(shape)))
+
+
+def _pads(use: Use) -> bool:
+    pads = use.attribute("pads", [])
+    if not isinstance(pads, list):
+        return True
+    return bool(pads[: len(pads) // 2] == pads[len(pads) // 2 :])
+
+
+def _limit(use: Use) -> bool | None:
+    # Before opset 10 K is an attribute.
+    k = use.attribute("k") if use.attribute("k") is not None else use.values(1)
+    return use.constant(1) if k is None else bool(np.all(np.asarray(k) < _MOST_K))
+
+
+def _training(use: Use) -> bool | None:
+    if not use.given(2):
+        return True
+    values = use.values(2)
+    return use.constant(2) and None if values is None else not np.any(values)
+
+
+def _static_axis(use: Use) -> bool | None:
+    axis, shape = use.attribute("axis", -1), use.shape()
+    if shape is None or not isinstance(axis, int) or not -len(shape) <= axis < len(shape):
+        return None
+    return True if shape[axis] is not None else None
+
+
+def _real(use: Use) -> bool | None:
+    shape = use.shape()
+    return None if not shape or shape[-1] is None else len(shape) < 3 or shape[-1] == 1  # noqa: PLR2004
+
+
+def _static(use: Use) -> bool | None:
+    shape = use.shape()
+    return True if shape is not None and None not in shape else None
+
+
+def _axes(use: Use) -> bool | None:
+    """Tell whether the tensor of axes is a constant: of Slice and Pad it is the fourth input, else the second."""
+    return use.constant(3 if use.operator in {"Slice", "Pad"} else 1)
+
+
+def _modes(use: Use) -> bool:
+    """Tell whether each mode that counts is one of the table's; a rounding counts for the nearest alone."""
+    wanted = dict(_RESIZED)
+    if use.attribute("mode", "nearest") != "nearest":
+        del wanted["nearest_mode"]
+    return all(use.attribute(name, names[0]) in names for name, names in wanted.items())
+
+
+def _position(use: Use) -> bool | None:
+    kind = use.scope.types.get(use.given(3)) if use.given(3) else onnx.TensorProto.INT64
+    return None if kind is None else kind == onnx.TensorProto.INT64
+
+
+#: By its name in operators.tsv: whether a use keeps a restriction, None where the graph does not decide.
+KEPT: Mapping[str, Callable[[Use], bool | None]] = {
+    "attention-attributes": lambda use: (
+        not (use.attribute("qk_matmul_output_mode", 0) or use.attribute("softcap", 0.0))
+    ),
+    "attention-outputs": lambda use: not any(use.node.output[1:]),
+    "attention-rank": _attended,
+    "branches-broadcast": lambda use: _branches(use, broadcast=True),
+    "branches-rank": lambda use: _branches(use, broadcast=False),
+    "cache-axis": lambda use: use.attribute("axis", -2) == -2,  # noqa: PLR2004
+    "cache-rank": lambda use: _all(use.rank(0, 4), use.rank(1, 4)),
+    "constant-axes": _axes,
+    "constant-axis": lambda use: use.constant(1),
+    "constant-depth": lambda use: use.constant(1),
+    "constant-frames": lambda use: _all(use.constant(1), use.constant(2)),
+    "constant-k": lambda use: use.constant(1),
+    "constant-scale": lambda use: _all(use.constant(1), use.constant(2)),
+    "dilations-ones": _ones,
+    "directions-alike": _directions,
+    "einsum-plain": _einsum,
+    "first-output": lambda use: not any(use.node.output[1:]),
+    "k-limit": _limit,
+    "layout-zero": lambda use: not use.attribute("layout", 0),
+    "loop-shapes": lambda use: None,  # noqa: ARG005
+    "no-antialias": lambda use: not use.attribute("antialias", 0),
+    "no-cache": lambda use: not any(use.node.input[4:]),
+    "no-indices": lambda use: not use.made(1),
+    "no-input-forget": lambda use: not use.attribute("input_forget", 0),
+    "no-reduction": lambda use: use.attribute("reduction", "none") == "none",
+    "no-training": _training,
+    "pads-alike": _pads,
+    "plain-value": lambda use: (
+        not {"sparse_value", "value_string", "value_strings"} & {item.name for item in use.node.attribute}
+    ),
+    "pool-rank": lambda use: use.rank(0, 3, 4, 5),
+    "position-int64": _position,
+    "rank-3-to-4": lambda use: use.rank(0, 3, 4),
+    "rank-3-to-5": lambda use: use.rank(0, 3, 4, 5),
+    "rank-4": lambda use: use.rank(0, 4),
+    "real-input": _real,
+    "resize-axes": _resize_axes,
+    "resize-modes": _modes,
+    "resize-policy": lambda use: use.attribute("keep_aspect_ratio_policy", "stretch") == "stretch",
+    "seed-ignored": lambda use: None if use.attribute("seed") is not None else True,
+    "sorted": lambda use: use.attribute("sorted", 1) == 1,
+    "static-axis": _static_axis,
+    "static-shape": _static,
+    "zero-point-zero": _zero_point,
+}
+
+
+def uses(model: onnx.ModelProto, name_of: Callable[[onnx.NodeProto], str]) -> Iterator[Use]:
+    """Yield every node of a model that its graph runs, those of branches, loops and local functions too."""
+    functions = {(each.domain, each.name) for each in model.functions}
+    for node in model.graph.node:
+        if (node.domain, node.op_type) in functions:
+            yield Use(node, Scope(), "local function", name_of(node))
+    whole = inline_local_functions(model) if functions else model
+    graph = inferred(whole)
+    yield from _uses(graph, Scope().within(graph, top=True), name_of)
+
+
+def _uses(graph: onnx.GraphProto, scope: Scope, name_of: Callable[[onnx.NodeProto], str]) -> Iterator[Use]:
+    for node in graph.node:
+        yield Use(node, scope, node.op_type, name_of(node))
+        for item in node.attribute:
+            for inner in (item.g, *item.graphs) if item.type in _GRAPHS else ():
+                yield from _uses(inner, scope.within(inner), name_of)
+
+
+_GRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)

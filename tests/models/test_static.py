@@ -1,0 +1,128 @@
+"""What NVIDIA's operator tables have against a graph."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from harness.matrix import load_matrix
+from harness.matrix.operators import restrictions
+from harness.models.restrictions import KEPT
+from harness.models.static import Finding, State, StaticModel
+from tests.models import data
+
+pytestmark = pytest.mark.unit
+
+TARGET = load_matrix(Path(__file__).parents[2] / "matrix.yaml").target("trt86")
+
+
+def on(version: str, model: onnx.ModelProto) -> tuple[Finding, ...]:
+    return StaticModel(model).on(replace(TARGET, version=version))
+
+
+def states(model: onnx.ModelProto, *versions: str) -> list[str]:
+    return [str((on(version, model) or (Finding(State.CLEAR, "", "", ""),))[0].state) for version in versions]
+
+
+def graph(
+    op: str, given: dict[str, Any], *, opset: int = 17, shape: tuple[int, ...] = (2, 4), **attributes: Any
+) -> onnx.ModelProto:
+    """Return a model of one node on x and constants; a constant of None is a network input of INT64."""
+    value = helper.make_tensor_value_info
+    inputs = [value("x", TensorProto.FLOAT, shape)]
+    inputs += [value(name, TensorProto.INT64, [1]) for name, each in given.items() if each is None]
+    held = [
+        numpy_helper.from_array(np.asarray(each), name) for name, each in given.items() if each is not None
+    ]
+    nodes = [helper.make_node(op, ["x", *given], ["y"], name="n", **attributes)]
+    made = helper.make_graph(nodes, "g", inputs, [value("y", TensorProto.UNDEFINED, None)], held)
+    return helper.make_model(made, opset_imports=[helper.make_opsetid("", opset)])
+
+
+def test_every_restriction_has_its_predicate() -> None:
+    assert set(KEPT) == set(restrictions())
+
+
+def test_an_operator_is_blocked_until_a_table_has_it_and_stays_from_then_on() -> None:
+    model = data.model("Gelu", opset=20)
+    (found,) = on("8.6.1", model)
+    assert (found.state, found.restriction, found.first) == (State.BLOCKED, "no importer", "10.0")
+    assert states(model, "10.0.1", "10.3.0", "11.2.1") == ["clear"] * 3
+
+
+def test_beyond_the_last_table_and_between_two_that_disagree_it_is_unknown() -> None:
+    assert states(data.model("BitwiseNot", opset=18), "10.15.1", "10.16.1") == ["blocked", "unknown"]
+    window = data.model("HannWindow", opset=17)
+    assert states(window, "10.1.0", "10.3.0", "10.15.1") == ["blocked", "unknown", "clear"]
+
+
+def test_a_type_blocks_only_where_the_row_lacks_it_and_it_is_not_cast() -> None:
+    assert states(data.model("Abs", number=TensorProto.BFLOAT16), "8.6.1", "9.2.0") == ["blocked", "clear"]
+    assert states(data.model("Abs", number=TensorProto.INT64), "8.6.1") == ["clear"]
+    assert states(data.model("Abs", number=TensorProto.DOUBLE), "8.6.1") == ["clear"]
+    assert states(data.model("Abs", number=TensorProto.UINT16), "10.15.1") == ["blocked"]
+
+
+@pytest.mark.parametrize(
+    ("model", "state"),
+    [
+        (graph("TopK", {"k": np.array([3])}), "clear"),
+        (graph("TopK", {"k": np.array([4000])}), "blocked"),
+        (graph("TopK", {"k": np.array([3])}, sorted=0), "blocked"),
+        (graph("ReduceSum", {"axes": np.array([1])}), "clear"),
+        (graph("ReduceSum", {"axes": None}), "blocked"),
+        (graph("QuantizeLinear", {"s": np.float32(1), "z": np.int8(0)}), "clear"),
+        (graph("QuantizeLinear", {"s": np.float32(1), "z": np.int8(3)}), "blocked"),
+        (
+            graph("Resize", {"r": np.array([], np.float32), "s": np.array([1, 2], np.float32)}, mode="cubic"),
+            "blocked",
+        ),
+        (
+            graph(
+                "Resize", {"r": np.array([], np.float32), "s": np.array([1, 2], np.float32)}, mode="linear"
+            ),
+            "clear",
+        ),
+        (graph("MaxPool", {}, shape=(1, 1, 8, 8), kernel_shape=[2, 2], dilations=[2, 2]), "blocked"),
+        (graph("MaxPool", {}, shape=(1, 1, 8), kernel_shape=[2]), "clear"),
+        (graph("RandomNormalLike", {}, seed=1.0), "restricted"),
+    ],
+)
+def test_a_restriction_blocks_where_the_graph_breaks_it(model: onnx.ModelProto, state: str) -> None:
+    assert states(model, "10.1.0") == [state]
+
+
+def test_nodes_of_branches_and_functions_are_looked_at() -> None:
+    value = helper.make_tensor_value_info
+    bodies = [
+        helper.make_graph([helper.make_node(op, ["x"], [out], name=op)], op, [], [value(out, 1, None)])
+        for op, out in (("Det", "a"), ("Relu", "b"))
+    ]
+    node = helper.make_node("If", ["c"], ["y"], then_branch=bodies[0], else_branch=bodies[1])
+    made = helper.make_graph([node], "g", [value("c", 9, []), value("x", 1, [2, 2])], [value("y", 1, None)])
+    model = helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)])
+    assert any(each.operator == "Det" and each.state is State.BLOCKED for each in on("10.1.0", model))
+
+    body = helper.make_function(
+        "own", "F", ["x"], ["y"], [helper.make_node("Relu", ["x"], ["y"])], [helper.make_opsetid("", 17)]
+    )
+    call = helper.make_graph(
+        [helper.make_node("F", ["x"], ["y"], domain="own")], "g", [value("x", 1, [2])], [value("y", 1, [2])]
+    )
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
+    function = helper.make_model(call, opset_imports=imports, functions=[body])
+    assert states(function, "8.6.1", "9.2.0") == ["blocked", "clear"]
+
+
+def test_an_operator_of_another_domain_is_blocked_only_where_no_plugin_can_be_meant() -> None:
+    model = data.model("QLinearAdd")
+    model.graph.node[0].domain = "com.microsoft"
+    assert states(model, "10.1.0") == ["blocked"]
+    model.graph.node[0].domain = "of.somebody"
+    assert states(model, "10.1.0") == ["unknown"]
