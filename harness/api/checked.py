@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from harness.judge.cell import Judged
+    from harness.models.static import Static
 
 _COLUMNS = (
     "target",
@@ -40,12 +41,14 @@ class Checked:
     """What became of one model on each target, in the matrix's order; `assumed` are sentences on what nobody said.
 
     `further` are the answers of what was tried beyond the model as it is, for each target that was asked anything.
+    `static` has by target what is known without running it: its `state`, and the `findings` that lead to it.
     """
 
     model: str
     results: tuple[Judged, ...]
     assumed: tuple[str, ...] = ()
     further: tuple[Further, ...] = ()
+    static: Mapping[str, Static] = field(default_factory=dict)
 
     @cached_property
     def by_target(self) -> Mapping[str, Judged]:

@@ -27,6 +27,7 @@ from harness.models.own import (
 )
 from harness.models.own.model import own_model
 from harness.models.running import How, run_models
+from harness.models.static import patterns, static_answers
 from harness.models.tries import OnlyBuilt, Tries
 from harness.plan import all_cells
 from harness.shipped import looked_up
@@ -90,7 +91,10 @@ def check(  # noqa: PLR0913  (each by its name, with a default)
     judged = run_models(all_cells(chosen, (own_case([own]),)), OwnPrepared({own.variant.name: given}), how)
     with Tries(via=via, prepared=OnlyBuilt(given)) as tries:
         asking = Asking(own, judged, questions, tries, wanted.flags, given)
-        return Checked(own.label, tuple(judged), own.assumed, latest(asking.answers()))
+        found = latest(asking.answers())
+    known = patterns(looked_up(None, "cases"), load_matrix(looked_up(matrix, "matrix.yaml")))[0]
+    answers = {target: each for (_, target), each in static_answers([own], judged, known).items()}
+    return Checked(own.label, tuple(judged), own.assumed, found, answers)
 
 
 def _wanted(typing: str, flags: Iterable[str], want: str, shapes: Mapping[str, Sequence[int]]) -> Wanted:

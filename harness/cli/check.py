@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from harness.case import load_cases
 from harness.cli import check_further
 from harness.cli.check_lines import head, row, told
-from harness.cli.check_static import patterns, static_lines, write_static
+from harness.cli.check_static import static_lines, write_static
 from harness.cli.common import (
     EXIT_INFRA,
     EXIT_OK,
@@ -44,7 +44,7 @@ from harness.models.own import (
     read_npz,
 )
 from harness.models.running import How, run_models
-from harness.models.static import State, static_answers
+from harness.models.static import State, patterns, static_answers
 from harness.plan import all_cells
 from harness.record.store import Store
 from harness.report import build_report

@@ -3,37 +3,24 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.case import load_cases
-from harness.errors import HandledError, described
+from harness.errors import HandledError
 from harness.models.check import ran
-from harness.models.matches import Known
 from harness.models.static import State
 from harness.text import clip, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
-    from harness.case import Case
     from harness.judge.cell import Judged
-    from harness.matrix import Matrix
     from harness.models.own import OwnModel
     from harness.models.static import Finding, Static
 
 _MOST_KINDS = 6
 _WIDEST = 300
 _HEAD = "not run; by NVIDIA's operator tables (docs/operators.md of onnx-tensorrt) and what is measured or reported:"
-
-
-def patterns(cases: Sequence[Case] | Path, matrix: Matrix) -> tuple[Known | None, str]:
-    """Return the patterns of the cases, or None and the sentence on why their folder cannot be read."""
-    try:
-        return Known(load_cases(cases) if isinstance(cases, Path) else cases, list(matrix)), ""
-    except HandledError as error:
-        line = f"no hints at what is known to fail: {described(error)}; --cases names another folder"
-        return None, line
 
 
 def static_lines(

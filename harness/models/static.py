@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import onnx
 
+from harness.case import load_cases
 from harness.case.model import effective_name
+from harness.errors import HandledError, described
 from harness.judge.explain import describe_recipe
 from harness.matrix.operators import operator_tables, restrictions, tables_around
 from harness.models.check import ran
+from harness.models.matches import Known
 from harness.models.restrictions import KEPT, Use, uses
 from harness.plan import Cell, claims_about
 from harness.words import GOOD, PREDICATE, UNJUDGED, Class, Engine, Grade, Word
 
 if TYPE_CHECKING:
-    from harness.case import Expectation
+    from harness.case import Case, Expectation
     from harness.judge.cell import Judged
-    from harness.matrix import Target
+    from harness.matrix import Matrix, Target
     from harness.matrix.operators import Importer, OperatorTable
-    from harness.models.matches import Known, Match
+    from harness.models.matches import Match
     from harness.models.own import OwnModel
 
 #: Types of the tables that block where a row lacks them, by the tables' words. INT64 and DOUBLE are cast, and INT8 is
@@ -217,6 +221,15 @@ def _between(
         f"{table.release}: {answer}" for table, answer in zip((before, after), answers, strict=True)
     )
     return Finding(State.UNKNOWN, found.node, found.operator, words)
+
+
+def patterns(cases: Sequence[Case] | Path, matrix: Matrix) -> tuple[Known | None, str]:
+    """Return the patterns of the cases, or None and the sentence on why their folder cannot be read."""
+    try:
+        return Known(load_cases(cases) if isinstance(cases, Path) else cases, list(matrix)), ""
+    except HandledError as error:
+        line = f"no hints at what is known to fail: {described(error)}; --cases names another folder"
+        return None, line
 
 
 def static_answers(

@@ -124,6 +124,7 @@ def test_what_nvidia_s_table_lacks_counts_as_not_built(
         "first": None,
     }
     assert check("--fail-on", "none") == 3
+    assert ran == ["ran"] * 2
 
 
 def test_whether_a_file_can_be_written_is_asked_without_touching_it(tmp_path: Path) -> None:
