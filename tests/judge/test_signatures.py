@@ -155,7 +155,7 @@ def test_a_cuda_error_outside_the_build_is_no_calibrators() -> None:
         "1: [x.cpp::y::1] Error Code 1: Cuda Runtime (an illegal memory access was encountered)",
     )
     assert found_id(text) == "calibrator-cuda-error"
-    assert found_id(text, failed_phase="run") == "cuda-error"
+    assert found_id(text, failed_phase="run") == "buffers-do-not-fit"
 
 
 def test_groups_are_filled_in_and_the_last_skipped_tactic_is_the_reason() -> None:
