@@ -6,14 +6,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from harness.run.docker import ALL_GPUS, DockerTransport, Options, command_line
-from harness.run.transport.process import ProcessTransport
+from harness.run.transport import ProcessTransport
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harness.matrix import Target
     from harness.run.provision import Environment
-    from harness.run.transport.api import Transport
+    from harness.run.transport import Transport
 
 
 def start(  # noqa: PLR0913  (each by its name)

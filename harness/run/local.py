@@ -92,10 +92,10 @@ class _LocalRun:
         runner = self._make_runner(batch[0])
         self._runners.append(runner)
         try:
-            for left, cell in zip(range(len(batch) - 1, -1, -1), batch, strict=True):
+            for cell in batch:
                 if self._stop.is_set():
                     return
-                outcome, log = runner.run(cell, more=left > 0)
+                outcome, log = runner.run(cell)
                 with self._lock:
                     self._report(cell, self._store.append(outcome, log), runner.note)
         except Aborted:

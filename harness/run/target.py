@@ -23,7 +23,6 @@ from harness.run.preflight import Preflight, preflight
 from harness.run.prepare_in_child import PreparedVariants, Refused
 from harness.run.provision import Environment, Pulling, Unavailable, Unreachable, prepare
 from harness.run.session import Session
-from harness.run.spare import Spare
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,7 +84,6 @@ class TargetRunner:
         self._agent: Session | _GivenUp | None = None
         self._facts: dict[str, str] = {}
         self._preflight: Preflight | None = None
-        self._spare: Spare | None = None
         #: Whether the agent has room for weights beside models, and what it has of them, by folder.
         self._roomy = False
         self._placed: dict[Weights, str] = {}
@@ -102,13 +100,10 @@ class TargetRunner:
         """Return why no cell of the target can run here, once that is known."""
         return self._agent.reason if isinstance(self._agent, _GivenUp) else ""
 
-    def run(self, cell: Cell, *, more: bool = False) -> tuple[Outcome, str]:
-        """Return the record of a cell and its whole log; raises Aborted after `abort`, and nothing else.
-
-        With `more` another cell is to follow: where the target is untrusted, its container is started meanwhile.
-        """
+    def run(self, cell: Cell) -> tuple[Outcome, str]:
+        """Return the record of a cell and its whole log; raises Aborted after `abort`, and nothing else."""
         try:
-            outcome, log = self._run(cell, more=more)
+            outcome, log = self._run(cell)
             return self._keyed(cell, outcome), log
         except Refused as refusal:
             self._refuse_aborted()
@@ -127,31 +122,26 @@ class TargetRunner:
         """End the agent from another thread, in the middle of a cell or a start; `run` then raises Aborted."""
         self._aborted = True
         self._end_agent()
-        self._drop_spare()
 
     def close(self) -> None:
         """End the agent."""
         self._end_agent()
-        self._drop_spare()
         self._gpus.give_back(self._dealt)
         self._dealt = ()
 
-    def _run(self, cell: Cell, *, more: bool) -> tuple[Outcome, str]:
+    def _run(self, cell: Cell) -> tuple[Outcome, str]:
         reason = inapplicable_because(cell)
         if reason is not None:
             return self._blank(cell, "not_applicable", reason), ""
         lost, weights = "", self._prepared.weights(cell.variant)
         if weights is not None and not self._roomy:
             self._end_agent()
-            self._drop_spare()
             self._roomy = True
         for _ in range(_TRIES):
             self._refuse_aborted()
             agent = self._agent = self._agent or self._started()
             if isinstance(agent, _GivenUp):
                 return self._blank(cell, *agent), "\n".join(self._preflight.log if self._preflight else ())
-            if more and self.target.untrusted and self._spare is None:
-                self._spare = Spare(self._opened, self._greeted)
             try:
                 return self._observe(cell, agent)
             except InfraError as error:
@@ -224,24 +214,8 @@ class TargetRunner:
                 self.target, self._via, self._pulling, ignore_needs=self._ignore_needs
             )
         self._dealt = self._dealt or self._gpus.take(self._environment.gpus)
-        if self._spare is not None:
-            try:
-                self._transport, session = self._spare.take()
-            finally:
-                self._spare = None
-            self._refuse_aborted()
-        else:
-            # Kept before anything is asked of it, so that `abort` finds it; an `abort` just before found nothing.
-            self._transport = self._opened()
-            self._refuse_aborted()
-            session = self._greeted(self._transport)
-        self._placed = {}
-        self._check(session)
-        return session
-
-    def _opened(self) -> Transport:
-        assert self._environment is not None  # noqa: S101  (made before)
-        return start(
+        # Kept before anything is asked of it, so that `abort` finds it; an `abort` just before found nothing.
+        self._transport = start(
             self._environment,
             self.target,
             argv=ARGUMENTS,
@@ -249,18 +223,14 @@ class TargetRunner:
             run=self._run_id,
             weights=self._roomy,
         )
-
-    def _greeted(self, transport: Transport) -> Session:
+        self._refuse_aborted()
         try:
-            return Session(transport, engine=self.target.module, adapter=self.target.traits.adapter)
+            session = Session(self._transport, engine=self.target.module, adapter=self.target.traits.adapter)
         except InfraError as error:
-            remedy = self._environment.remedy if self._environment else ""
-            raise InfraError(f"{error}{remedy}") from error
-
-    def _drop_spare(self) -> None:
-        spare, self._spare = self._spare, None
-        if spare is not None:
-            spare.drop()
+            raise InfraError(f"{error}{self._environment.remedy}") from error
+        self._placed = {}
+        self._check(session)
+        return session
 
     def _check(self, session: Session) -> None:
         reported = session.facts["engine_version"]

@@ -50,7 +50,7 @@ ATTACKS = (
     Attack("trace_agent", "attaches to it as a debugger", venv="refused"),
     Attack("network", "an interface beyond loopback"),
     Attack(
-        "call mount unshare setns bpf keyctl init_module reboot settimeofday io_uring_setup process_vm_readv",
+        "call mount unshare setns bpf keyctl init_module reboot settimeofday",
         "system calls that no engine needs",
     ),
     Attack("root", "root, capabilities, programs that are root's"),

@@ -270,10 +270,7 @@ def test_the_agent_ends_when_its_host_goes(session: Session) -> None:
     job = Job(kind="run", timeout_s=2 * PATIENCE, memory_mib=2048, recipe={"do": "hang"})
     transport.send(job.frame(b"any id of a job."))
     assert transport.receive(PATIENCE)
-    if isinstance(transport, DockerTransport):
-        transport._stream.end_input()
-    else:
-        assert isinstance(transport, ProcessTransport)
-        transport._stdin.close()
+    assert isinstance(transport, ProcessTransport)
+    transport._stdin.close()
     assert wait_for(lambda: not transport.alive())
     assert str(transport.exit_status()) == "exited with code 0"

@@ -26,7 +26,7 @@ from harness.models.tensors import outside
 from harness.models.tries import BuiltOrRun, Tries
 from harness.models.workarounds import workarounds
 from harness.plan import all_cells
-from harness.run.docker.stream import tarred
+from harness.run.docker.container import tarred
 from harness.run.provision import Via
 from harness.words import Class
 from tests import needs
@@ -206,7 +206,7 @@ def test_numbers_are_not_compared_without_them(tmp_path: Path) -> None:
 def test_files_travel_in_pieces_and_one_that_shrinks_is_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.run.docker.stream._PIECE", 1000)
+    monkeypatch.setattr("harness.run.docker.container._PIECE", 1000)
     (tmp_path / "deep").mkdir()
     contents = {"a.bin": b"a" * 512, "deep/b.bin": b"b" * 2500}
     for name, data in contents.items():

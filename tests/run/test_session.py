@@ -12,7 +12,7 @@ import pytest
 from harness.agent.protocol import NO_JOB, Decoder, encode, read_message, split_parts
 from harness.errors import InfraError
 from harness.run.session import AgentLost, Job, Session
-from harness.run.transport.api import ExitStatus
+from harness.run.transport import ExitStatus
 
 pytestmark = pytest.mark.unit
 

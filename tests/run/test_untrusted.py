@@ -12,22 +12,17 @@ import pytest
 
 from harness.case import Case, Link, Recipe, Variant
 from harness.cli import main
-from harness.errors import HandledError, InfraError
+from harness.errors import HandledError
 from harness.matrix import load_matrix
-from harness.plan import Cell, all_cells
-from harness.record.outcome import Outcome
+from harness.plan import all_cells
 from harness.run import docker
-from harness.run.docker import stream
-from harness.run.docker.options import LIMITS, UNTRUSTED_CPUS, Options, command_line, create_arguments
+from harness.run.docker.options import LIMITS, UNTRUSTED_CPUS, Options, command_line
 from harness.run.local import run_cells
-from harness.run.provision import Host, Unavailable, prepare
+from harness.run.provision import Host, Unavailable, can_run, prepare
 from harness.run.provision.trust import refuse_unconfined
-from harness.run.target import TargetRunner
 from harness.words import Class
-from tests import needs
 from tests.run.bench import Bench, cell, classified, lives, relu, target
 from tests.run.provision.test_provision_prepare import a_daemon
-from tests.waiting import wait_for
 
 in_docker = pytest.mark.parametrize("bench", ["docker"], indirect=True)
 UNTRUSTED = target(untrusted=True)
@@ -53,61 +48,11 @@ def test_each_cell_has_a_container_of_its_own_which_is_gone_after_it(bench: Benc
 
 @pytest.mark.integration
 @in_docker
-def test_the_next_container_is_started_meanwhile_and_none_is_left_over(bench: Bench) -> None:
-    seen: list[dict[str, Any]] = []
-    bench.during(lambda: seen.append(inspected(bench.agents[0])))
-    runner = bench.runner(UNTRUSTED)
-    for left in (1, 0):
-        outcome, _ = runner.run(cell("echo", UNTRUSTED), more=left > 0)
-        assert classified(outcome).cls is Class.BUILT
-    assert len(bench.agents) == 2
-    runner.run(cell("echo", UNTRUSTED), more=True)
-    assert wait_for(lambda: len(bench.agents) == 4)
-    runner.close()
-    assert not [agent for agent in bench.agents if lives(agent)]
-    assert seen[0]["HostConfig"]["CpuQuota"] == UNTRUSTED_CPUS * seen[0]["HostConfig"]["CpuPeriod"]
-
-
-@pytest.mark.integration
-@in_docker
-def test_a_container_that_was_started_ahead_and_died_costs_no_cell(bench: Bench) -> None:
-    runner = bench.runner(UNTRUSTED)
-    runner.run(cell("echo", UNTRUSTED), more=True)
-    assert wait_for(lambda: len(bench.agents) == 2)
-    subprocess.run(["docker", "kill", str(bench.agents[1])], check=False, capture_output=True)
-    outcome, _ = runner.run(cell("echo", UNTRUSTED))
-    assert classified(outcome).cls is Class.BUILT
-    assert len(bench.agents) == 3
-
-
-@pytest.mark.integration
-@in_docker
-def test_an_abort_ends_the_container_that_was_started_ahead(bench: Bench) -> None:
-    runner = bench.runner(UNTRUSTED)
-    runner.run(cell("echo", UNTRUSTED), more=True)
-    assert wait_for(lambda: len(bench.agents) == 2)
-    runner.abort()
-    assert not [agent for agent in bench.agents if lives(agent)]
-
-
-@pytest.mark.integration
-@in_docker
-def test_a_run_of_trusted_and_untrusted_cells_keeps_them_apart(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_of_trusted_and_untrusted_cells_keeps_them_apart(bench: Bench) -> None:
     """The untrusted case's cells are batches of their own, on targets that are otherwise warm."""
     trusted = target()
     cells = [cell("echo", trusted), cell("echo", UNTRUSTED), cell("exit", trusted), cell("exit", UNTRUSTED)]
     ran: list[tuple[str, bool]] = []
-
-    follows: list[bool] = []
-    run = TargetRunner.run
-
-    def running(runner: TargetRunner, each: Cell, *, more: bool = False) -> tuple[Outcome, str]:
-        follows.append(more)
-        return run(runner, each, more=more)
-
-    monkeypatch.setattr(TargetRunner, "run", running)
 
     class Nowhere:
         def append(self, outcome: Any, _log: str | None = None) -> Any:
@@ -122,44 +67,24 @@ def test_a_run_of_trusted_and_untrusted_cells_keeps_them_apart(
     )
     assert ran == [("echo", False), ("exit", False), ("echo", True), ("exit", True)]
     assert len(bench.agents) == 1 + 2
-    assert follows == [True, False, True, False]
 
 
 @pytest.mark.unit
-def test_the_limits_are_on_the_container_and_on_the_line_to_paste() -> None:
+def test_an_untrusted_container_has_processors_taken_away() -> None:
     plain = Options("image", "linux/amd64", "python3", (), 1024)
-    arguments = create_arguments(plain, {})
-    assert {limit["Name"]: (limit["Soft"], limit["Hard"]) for limit in arguments["ulimits"]} == {
-        name: (most, most) for name, most in LIMITS.items()
-    }
-    (_, filtered) = arguments["security_opt"]
-    allowed = {
-        name for rule in json.loads(filtered.removeprefix("seccomp="))["syscalls"] for name in rule["names"]
-    }
-    refused = (
-        "io_uring_setup keyctl add_key request_key ptrace process_vm_readv process_vm_writev userfaultfd bpf"
-    )
-    assert not allowed & {*refused.split(), "perf_event_open", "unshare", "setns", "mount"}
-    assert "cpu_quota" not in arguments
+    for name, most in LIMITS.items():
+        assert f"--ulimit {name}={most}:{most}" in command_line(plain)
     assert "--cpu-quota" not in command_line(plain)
-    mean = replace(plain, untrusted=True)
-    assert create_arguments(mean, {})["cpu_quota"] == UNTRUSTED_CPUS * 100_000
-    assert f"--cpu-quota {UNTRUSTED_CPUS * 100_000}" in command_line(mean)
+    assert f"--cpu-quota {UNTRUSTED_CPUS * 100_000}" in command_line(replace(plain, untrusted=True))
     assert len(docker.limits(untrusted=True)) == len(docker.limits(untrusted=False)) + 1
 
 
-@pytest.mark.docker
-@pytest.mark.integration
-def test_a_daemon_that_filters_nothing_runs_trusted_models_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream, "filters", lambda *_: False)
-    plain = Options(needs.base_image(), "linux/amd64", "python3", ("-c", "print(1)"), 256)
-    with pytest.raises(InfraError, match=r"untrusted model is not run: the kernel of its Docker daemon"):
-        stream.DockerTransport(replace(plain, untrusted=True), target="toy")
-    made = stream.DockerTransport(plain, target="toy")
-    try:
-        assert inspected(made.name)["HostConfig"]["SecurityOpt"] == ["no-new-privileges"]
-    finally:
-        made.close()
+@pytest.mark.unit
+def test_a_host_that_filters_nothing_runs_trusted_models_alone() -> None:
+    bare = Host("amd64", docker=replace(a_daemon(), filters=False))
+    with pytest.raises(Unavailable, match="needs confinement, as it is untrusted; the kernel of its Docker"):
+        prepare(UNTRUSTED, "docker", host=bare)
+    assert can_run(target(), bare) is None
 
 
 @pytest.mark.unit

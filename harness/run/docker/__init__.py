@@ -6,13 +6,13 @@ daemon to pull and build. Nothing of the SDK shows in what it hands out.
 
 from harness.run.docker.absence import met, wait_for
 from harness.run.docker.client import Daemon, address, daemon
+from harness.run.docker.container import DockerTransport
 from harness.run.docker.images import Image, ImageRefused, build_image, find_image, run_once
 from harness.run.docker.options import ALL_GPUS, UNFILTERED, Options, command_line, limits, program
 from harness.run.docker.pull import Progress, PullBroke, pull_image
 from harness.run.docker.reaper import PROJECT_LABEL, reap
 from harness.run.docker.registry import Layers, layers_of
 from harness.run.docker.ssh import run_there
-from harness.run.docker.stream import DockerTransport
 
 __all__ = [
     "ALL_GPUS",

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
 import socket
 from contextlib import contextmanager
@@ -13,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import docker
 import requests
+from docker.context import ContextAPI
 from docker.errors import APIError, DockerException
 
 from harness.errors import InfraError
@@ -25,7 +28,6 @@ if TYPE_CHECKING:
 CALL_TIMEOUT = 60
 #: The daemons that answered this process: None, or since when one is gone.
 MET: dict[str, float | None] = {}
-_FILTERS: dict[str, bool] = {}
 _ARCHITECTURES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 
 
@@ -54,19 +56,32 @@ class Daemon:
 
 
 def address(host: str = "") -> str:
-    """Return where the daemon is looked for."""
-    return host or os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
+    """Return where the daemon is looked for: a target's host, DOCKER_HOST, or the current context's address."""
+    return host or os.environ.get("DOCKER_HOST") or _of_context() or "unix:///var/run/docker.sock"
+
+
+@functools.cache
+def _of_context() -> str:
+    """Return the address in Docker's current context, "" where there is none or it cannot be read."""
+    with contextlib.suppress(DockerException, OSError, ValueError, AttributeError):
+        found = ContextAPI.get_context(os.environ.get("DOCKER_CONTEXT") or None)
+        return str(found.Host or "")
+    return ""
+
+
+def endpoint(host: str = "") -> str:
+    """Return the address that both the program `docker` and the SDK are given; raises InfraError for want of a way."""
+    where = address(host)
+    return f"unix://{forwarded(where)}" if where.startswith(SCHEME) else where
 
 
 def connect(timeout: int = CALL_TIMEOUT, host: str = "") -> docker.DockerClient:
     """Return a client, to be closed by the caller; raises InfraError when the daemon does not answer."""
     where = address(host)
     try:
-        near = f"unix://{forwarded(where)}" if where.startswith(SCHEME) else ""
+        near = endpoint(host)
         knock(host)
-        client = (
-            docker.DockerClient(base_url=near, timeout=timeout) if near else docker.from_env(timeout=timeout)
-        )
+        client = docker.from_env(timeout=timeout, environment={**os.environ, "DOCKER_HOST": near})
     except (DockerException, requests.RequestException, OSError) as error:
         raise InfraError(f"Docker does not answer at {where}: {_why(where, error)}") from error
     MET[where] = None
@@ -128,16 +143,9 @@ def daemon(timeout: int = 10, host: str = "") -> Daemon:
     )
 
 
-def filters(client: docker.DockerClient, host: str = "") -> bool:
-    """Tell whether the daemon of a client can refuse system calls to a container; asked once."""
-    where = address(host)
-    if where not in _FILTERS:
-        _FILTERS[where] = _filters(client.info())
-    return _FILTERS[where]
-
-
 def _filters(info: dict[str, Any]) -> bool:
-    return any("seccomp" in str(option) for option in info.get("SecurityOptions") or ())
+    options = [str(option) for option in info.get("SecurityOptions") or ()]
+    return any("name=seccomp" in option and "profile=unconfined" not in option for option in options)
 
 
 def _root(info: dict[str, Any]) -> str:

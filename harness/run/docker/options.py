@@ -1,17 +1,9 @@
-"""How a container is confined: one description, rendered for the SDK and as a line to paste."""
+"""How a container is confined: the arguments of `docker run`, for an agent and for the line to paste."""
 
 from __future__ import annotations
 
-import functools
-import json
 import shlex
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
-
-from docker.types import DeviceRequest, LogConfig, Mount, Ulimit
-
-from harness.shipped import installed
 
 #: Nobody: neither root nor an account that owns anything in an image or on a host that mounts one.
 USER = "65534:65534"
@@ -23,8 +15,6 @@ SHM_MIB = 64
 #: Limits of every process, soft and hard: no core files, no file larger than /tmp is, no descriptors without end, and
 #: what POSIX message queues of the user may hold. None is above what any machine has: a container could not raise it.
 LIMITS = {"core": 0, "fsize": TMPFS_MIB << 20, "msgqueue": 1 << 19, "nofile": 1024}
-#: The system calls that there are in a container; all others are refused.
-PROFILE = Path(__file__).with_name("seccomp.json")
 #: Of an untrusted model: processors at most, and its share of them where others want them too; 1024 is usual.
 UNTRUSTED_CPUS = 4
 UNTRUSTED_SHARES = 512
@@ -43,8 +33,8 @@ class Options:
 
     `jetson` starts it with the NVIDIA runtime, which is how a Jetson's integrated GPU gets in; `groups` are the
     numbers of those that own its render node: on JetPack 6 CUDA is reported to start for root alone without them.
-    `filtered` refuses all system calls that are not in PROFILE; `untrusted` limits processors as well.
-    `weights` gives it a volume of its own for files of gigabytes, which goes with it.
+    `untrusted` limits processors as well. `weights` gives it a volume of its own for files of gigabytes, which goes
+    with it.
     """
 
     image: str
@@ -55,7 +45,6 @@ class Options:
     gpus: tuple[str, ...] = ()
     jetson: bool = False
     groups: tuple[str, ...] = ()
-    filtered: bool = True
     untrusted: bool = False
     weights: bool = False
 
@@ -81,84 +70,40 @@ def program(host: str = "") -> list[str]:
     return ["docker", "-H", host] if host else ["docker"]
 
 
-@functools.cache
-def profile() -> str:
-    """Return the filter of system calls as the daemon takes it, which is as Docker's own client sends it."""
-    return json.dumps(json.loads(PROFILE.read_text(encoding="utf-8")), separators=(",", ":"))
-
-
-def create_arguments(options: Options, labels: dict[str, str]) -> dict[str, Any]:
-    """Return the options as arguments of the SDK's `containers.create`."""
-    arguments: dict[str, Any] = {
-        "image": options.image,
-        # NGC images have an entry point that greets on standard output, which is the agent's stream.
-        "entrypoint": [options.python],
-        "command": list(options.argv),
-        "platform": options.platform,
-        "stdin_open": True,
-        # The agent is to be the container's first process: nothing in there can kill or stop that one.
-        "init": False,
-        "network_mode": "none",
-        "read_only": True,
-        "cap_drop": ["ALL"],
-        "security_opt": ["no-new-privileges", *([f"seccomp={profile()}"] if options.filtered else [])],
-        "user": USER,
-        "mem_limit": f"{options.memory_mib}m",
-        "memswap_limit": f"{options.memory_mib}m",
-        "pids_limit": PIDS,
-        "ipc_mode": "private",
-        "shm_size": f"{SHM_MIB}m",
-        "tmpfs": {"/tmp": options.tmpfs},  # noqa: S108
-        "working_dir": "/tmp",  # noqa: S108
-        "ulimits": [Ulimit(name=name, soft=most, hard=most) for name, most in LIMITS.items()],
-        "environment": options.environment,
-        # The default driver would write every model and tensor that crosses the stream to the daemon's disk.
-        "log_config": LogConfig(type="none"),
-        "labels": labels,
-    }
-    if options.untrusted:
-        # A quota, and not "cpus": a machine with fewer refuses that.
-        quota = {"cpu_period": _PERIOD_US, "cpu_quota": UNTRUSTED_CPUS * _PERIOD_US}
-        arguments |= {**quota, "cpu_shares": UNTRUSTED_SHARES}
-    if options.weights:
-        # Without a name: whoever removes the container, the reaper too, removes it. Its files are root's.
-        arguments["mounts"] = [Mount(WEIGHTS, None, type="volume")]
-    if options.jetson:
-        arguments |= {"runtime": "nvidia", "group_add": list(options.added_groups)}
-    elif options.gpus:
-        chosen = {"count": -1} if options.gpus == ALL_GPUS else {"device_ids": list(options.gpus)}
-        arguments["device_requests"] = [DeviceRequest(capabilities=[["gpu"]], **chosen)]
-    return arguments
-
-
 def limits(*, untrusted: bool) -> tuple[str, ...]:
     """Return what holds in each container, in words, a line a thing; in that of an untrusted model there is more."""
     most = f"{PIDS} processes, {LIMITS['nofile']} open files a process, {SHM_MIB} MiB of /dev/shm"
     shared = (
         "no network, no capabilities, no new privileges, nobody's user, no device but its target's GPUs",
         f"a read-only root, a /tmp of {TMPFS_MIB} MiB; processes and shared memory of its own",
-        f"its target's memory, {most}, the system calls of {PROFILE.name}",
+        f"its target's memory, {most}, the system calls of Docker's own profile",
     )
     own = f"a container for each cell, removed after it; {UNTRUSTED_CPUS} processors, at half the usual share"
     return (*shared, own) if untrusted else shared
 
 
 def command_line(options: Options, host: str = "") -> str:
-    """Return `docker run` with the same options, quoted for a POSIX shell; it removes its container."""
-    words = [*program(host), "run", "--rm", "-i", "--platform", options.platform, "--network", "none"]
-    words += ["--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--user", USER]
-    if options.filtered:
-        # As the Dockerfiles are named: lines are for the project's top folder.
-        path = PROFILE if installed() else PROFILE.relative_to(Path(__file__).parents[3])
-        words += ["--security-opt", f"seccomp={path}"]
+    """Return `docker run` with these options, quoted for a POSIX shell; it removes its container."""
+    return shlex.join([*program(host), "run", "--rm", "-i", *arguments(options)])
+
+
+def arguments(options: Options) -> list[str]:
+    """Return what follows `docker run -i`."""
+    words = ["--platform", options.platform, "--network", "none", "--read-only", "--cap-drop", "ALL"]
+    words += ["--security-opt", "no-new-privileges", "--user", USER]
     words += ["--memory", f"{options.memory_mib}m", "--memory-swap", f"{options.memory_mib}m"]
     words += ["--pids-limit", str(PIDS), "--tmpfs", f"/tmp:{options.tmpfs}", "--workdir", "/tmp"]  # noqa: S108
-    words += ["--ipc", "private", "--shm-size", f"{SHM_MIB}m", "--log-driver", "none"]
+    words += ["--ipc", "private", "--shm-size", f"{SHM_MIB}m"]
+    # The agent is to be the container's first process: nothing in there can kill or stop that one. The default log
+    # driver would write every model and tensor that crosses the stream to the daemon's disk.
+    words += ["--init=false", "--log-driver", "none"]
     for name, most in LIMITS.items():
         words += ["--ulimit", f"{name}={most}:{most}"]
     if options.untrusted:
+        # A quota, and not "cpus": a machine with fewer refuses that.
         words += ["--cpu-period", str(_PERIOD_US), "--cpu-quota", str(UNTRUSTED_CPUS * _PERIOD_US)]
         words += ["--cpu-shares", str(UNTRUSTED_SHARES)]
+    # Without a name: whoever removes the container, the reaper too, removes it. Its files are root's.
     words += ["--mount", f"type=volume,target={WEIGHTS}"] if options.weights else []
     for name, value in options.environment.items():
         words += ["--env", f"{name}={value}"]
@@ -168,5 +113,5 @@ def command_line(options: Options, host: str = "") -> str:
     elif options.gpus:
         # The inner quotes are for Docker, which reads the value as comma-separated fields.
         words += ["--gpus", "all" if options.gpus == ALL_GPUS else f'"device={",".join(options.gpus)}"']
-    words += ["--entrypoint", options.python, options.image, *options.argv]
-    return shlex.join(words)
+    # NGC images have an entry point that greets on standard output, which is the agent's stream.
+    return [*words, "--entrypoint", options.python, options.image, *options.argv]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harness.run.docker import UNFILTERED
+
 if TYPE_CHECKING:
     from harness.matrix import Target
     from harness.run.provision.host import Gpu, Host
@@ -23,6 +25,8 @@ def can_run(target: Target, host: Host, via: Via = "auto", *, ignore_needs: bool
         return f"needs its host {target.host}, where engines run in containers alone; leave --via venv out"
     if target.host and host.docker is None:
         return f"needs the host that matrix.yaml names for {target.name}; {host.docker_reason}"
+    if target.untrusted and host.docker is not None and not host.docker.filters:
+        return f"needs confinement, as it is untrusted; {UNFILTERED}"
     refused = None if ignore_needs else refusal(target, host, via)
     lacking = refused or _impossible(target, host, via)
     return f"{lacking} (on {target.host})" if lacking and target.host else lacking

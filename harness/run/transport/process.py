@@ -1,8 +1,8 @@
-"""A transport to an agent in a virtual environment: a child process in a session of its own.
+"""The duplex byte stream to an agent: what it promises, and the one to a child process in a session of its own.
 
-There is no limit on its own memory: CUDA reserves far more address space than it uses, so RLIMIT_AS cannot tell a leak
-from a normal start. The limit that the agent puts on each of its children holds here too; what must be bounded for
-certain belongs in a container.
+A child process has no limit on its own memory: CUDA reserves far more address space than it uses, so RLIMIT_AS cannot
+tell a leak from a normal start. The limit that the agent puts on each of its children holds here too; what must be
+bounded for certain belongs in a container.
 """
 
 from __future__ import annotations
@@ -14,17 +14,29 @@ import selectors
 import signal
 import subprocess
 import threading
-from typing import IO, TYPE_CHECKING
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Protocol
 
 from harness.errors import InfraError
-from harness.run.transport.api import LADDER, SEND_TIMEOUT, AgentGoneError, ExitStatus, signal_name
-from harness.run.transport.buffers import Deadline, Inbox, Tail
 from harness.scratch import Scratch
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
+#: Seconds the agent is given after each step of the ladder: its input closes, interrupt, terminate, kill.
+LADDER: tuple[tuple[signal.Signals | None, float], ...] = (
+    (None, 2.0),
+    (signal.SIGINT, 1.0),
+    (signal.SIGTERM, 1.0),
+    (signal.SIGKILL, 5.0),
+)
+#: Seconds `send` waits for an agent that has stopped reading.
+SEND_TIMEOUT = 120.0
+#: Bytes of agent output held for a reader that has not come; past it the pump waits, and so does the agent.
+INBOX_BYTES = 1 << 30
+#: Bytes of the agent's standard error that are kept: its end, which is where the reason is.
+TAIL_BYTES = 64 << 10
 _CHUNK = 1 << 20
 #: Seconds a wait lasts before it looks whether it should go on.
 _TICK = 0.25
@@ -41,6 +53,73 @@ HEEDED = (
 _KEPT = ("PATH", "HOME", *HEEDED)
 
 
+@dataclass(frozen=True)
+class ExitStatus:
+    """How the agent ended.
+
+    Exactly one of `code` and `signal` (a name such as "SIGKILL") is set, or neither when nobody could say.
+    `out_of_memory` is what the container engine recorded; a virtual environment has no such record.
+    """
+
+    code: int | None = None
+    signal: str | None = None
+    out_of_memory: bool = False
+
+    def __str__(self) -> str:
+        """Return the status as the end of a sentence: "exited with code 3", "killed by SIGKILL"."""
+        if self.out_of_memory:
+            return "killed by the kernel: out of memory"
+        if self.signal is not None:
+            return f"killed by {self.signal}"
+        if self.code is not None:
+            return f"exited with code {self.code}"
+        return "ended in a way that could not be learnt"
+
+
+def signal_name(number: int) -> str:
+    """Return the name of a signal, or "signal 34" for one that has none."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+class AgentGoneError(InfraError):
+    """The agent takes nothing any more: it ended, or it stopped reading."""
+
+
+class Transport(Protocol):
+    """A duplex byte stream to one running agent. One thread may send while another receives."""
+
+    def send(self, data: bytes, timeout: float = SEND_TIMEOUT) -> None:
+        """Hand all of `data` to the agent.
+
+        Raises AgentGoneError when the agent has ended or does not read for `timeout` seconds. How much it got
+        is unknown then; what it said before can still be received.
+        """
+
+    def place(self, folder: Path, files: Sequence[str]) -> str:
+        """Bring files of a folder where the agent can read them, and return that place; raises InfraError."""
+
+    def receive(self, timeout: float | None = None) -> bytes:
+        """Return the next bytes of the agent's output, b"" when it has ended.
+
+        Raises TimeoutError when nothing came for `timeout` seconds.
+        """
+
+    def stderr_tail(self) -> str:
+        """Return the end of what the agent wrote to its standard error, at most 64 KiB."""
+
+    def alive(self) -> bool:
+        """Return whether the agent still runs."""
+
+    def exit_status(self) -> ExitStatus | None:
+        """Return how the agent ended, None while it runs."""
+
+    def close(self) -> None:
+        """End the agent and free all it held, within about ten seconds; a second call does nothing."""
+
+
 def agent_environment(caller: Mapping[str, str], scratch: str, gpus: Sequence[str]) -> dict[str, str]:
     """Return the agent's environment variables: those an engine needs, a scratch folder, its GPUs."""
     kept = {name: caller[name] for name in _KEPT if name in caller}
@@ -54,8 +133,10 @@ def agent_environment(caller: Mapping[str, str], scratch: str, gpus: Sequence[st
 class ProcessTransport:
     """The agent as a child process of this one."""
 
-    def __init__(self, argv: Sequence[str], *, gpus: Sequence[str] = ()) -> None:
-        """Start `argv`; raises InfraError when it cannot be started."""
+    def __init__(
+        self, argv: Sequence[str], *, gpus: Sequence[str] = (), environment: Mapping[str, str] | None = None
+    ) -> None:
+        """Start `argv`, by default in the agent's environment; raises InfraError when it cannot be started."""
         self._inbox, self._tail = Inbox(), Tail()
         self._closed = False
         self._status: ExitStatus | None = None
@@ -68,7 +149,7 @@ class ProcessTransport:
                 stderr=subprocess.PIPE,
                 bufsize=0,
                 cwd=self._scratch.name,
-                env=agent_environment(os.environ, self._scratch.name, gpus),
+                env=environment or agent_environment(os.environ, self._scratch.name, gpus),
                 start_new_session=True,
             )
         except OSError as error:
@@ -147,7 +228,7 @@ class ProcessTransport:
 
     def alive(self) -> bool:
         """See `Transport.alive`."""
-        return self._running()
+        return self.exit_status() is None
 
     def exit_status(self) -> ExitStatus | None:
         """See `Transport.exit_status`."""
@@ -183,11 +264,7 @@ class ProcessTransport:
         self._closed = True
         with contextlib.suppress(BrokenPipeError):
             self._stdin.close()
-        for step, seconds in LADDER:
-            if step is not None:
-                self._signal(step)
-            if self._ended_within(seconds):
-                break
+        self._end()
         self._signal(signal.SIGKILL)
         self._inbox.end()
         self._pump.join(timeout=2)
@@ -200,6 +277,92 @@ class ProcessTransport:
                     stream.close()
         self._scratch.cleanup()
 
+    def _end(self) -> None:
+        """Make the agent end, whose input has; what is left after this is killed."""
+        for step, seconds in LADDER:
+            if step is not None:
+                self._signal(step)
+            if self._ended_within(seconds):
+                break
+
     def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, number)
+
+
+class Inbox:
+    """A bounded queue of bytes between the thread that reads the agent and the one that asks."""
+
+    def __init__(self, limit: int = INBOX_BYTES) -> None:
+        self._limit = limit
+        self._chunks: deque[bytes] = deque()
+        self._held = 0
+        self._ended = False
+        self._changed = threading.Condition()
+
+    def put(self, data: bytes) -> None:
+        """Append data; waits while the queue is full, drops the data once the queue has ended."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._ended or self._held < self._limit)
+            if not self._ended:
+                self._chunks.append(data)
+                self._held += len(data)
+                self._changed.notify_all()
+
+    def end(self) -> None:
+        """Say that nothing more will come; what is held can still be read."""
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+
+    @property
+    def ended(self) -> bool:
+        """True once nothing more will come."""
+        return self._ended
+
+    def get(self, timeout: float | None) -> bytes:
+        """Return the oldest chunk, or b"" at the end; raises TimeoutError after `timeout` seconds."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._chunks or self._ended, timeout):
+                raise TimeoutError(f"the agent said nothing for {timeout:g} s")
+            if not self._chunks:
+                return b""
+            chunk = self._chunks.popleft()
+            self._held -= len(chunk)
+            self._changed.notify_all()
+            return chunk
+
+
+class Tail:
+    """The last bytes of a stream."""
+
+    def __init__(self, limit: int = TAIL_BYTES) -> None:
+        self._limit = limit
+        self._kept = bytearray()
+        self._lock = threading.Lock()
+
+    def add(self, data: bytes) -> None:
+        """Append data and forget all but the last `limit` bytes."""
+        with self._lock:
+            self._kept += data
+            del self._kept[: -self._limit]
+
+    def text(self) -> str:
+        """Return what is kept; bytes that are not UTF-8 are replaced."""
+        with self._lock:
+            return self._kept.decode("utf-8", "replace")
+
+
+class Deadline:
+    """A point in time that several waits share."""
+
+    def __init__(self, seconds: float) -> None:
+        self._end = time.monotonic() + seconds
+
+    def left(self) -> float:
+        """Return the seconds left, never negative."""
+        return max(0.0, self._end - time.monotonic())
+
+    def passed(self) -> bool:
+        """Return whether no time is left."""
+        return self.left() == 0.0

@@ -5,12 +5,10 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import shlex
 import socket
 import subprocess
 import sys
 import threading
-import uuid
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,9 +19,7 @@ from harness.errors import InfraError
 from harness.run import docker
 from harness.run.docker import ALL_GPUS, DockerTransport, Options, command_line
 from harness.run.docker.images import canonical
-from harness.run.docker.options import create_arguments
 from harness.run.docker.reaper import RUN_LABEL, leave, reap
-from harness.run.docker.stream import split_frames
 from tests import needs
 from tests.run.transport.open_files import open_files
 from tests.waiting import PATIENCE, wait_for
@@ -101,37 +97,22 @@ def test_the_agent_finds_itself_confined(transport: DockerTransport) -> None:
 
 @pytest.mark.integration
 @pytest.mark.docker
-def test_the_pasted_command_line_makes_the_same_container() -> None:
-    """Every setting that the SDK's call gives is given by the printed line too."""
-    needs.program("docker")
-    code = SLEEP
-    name = f"toy-{uuid.uuid4().hex[:8]}"
-    line = command_line(options(code, weights=True)).replace("docker run", f"docker run --name {name}", 1)
-    pasted = subprocess.Popen(shlex.split(line), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    ours = DockerTransport(options(code, weights=True), target="toy", run="test")
+def test_a_container_has_its_limits_and_its_owner() -> None:
+    made = DockerTransport(
+        options("print('up', flush=True); " + SLEEP, weights=True), target="toy", run="test"
+    )
     try:
-        assert pasted.stdout is not None
-        assert pasted.stdout.readline() == b"up\n"
-        one, other = inspect(ours.name), inspect(name)
+        assert made.receive(PATIENCE)
+        found = inspect(made.name)
     finally:
-        ours.close()
-        subprocess.run(["docker", "rm", "-fv", name], capture_output=True, check=False)
-        pasted.communicate(timeout=PATIENCE)
-    # A run by hand cleans up after itself; ours is asked how it ended first. An unset list is [] or null.
-    unlike = {
-        key
-        for key, value in one["HostConfig"].items()
-        if (value or None) != (other["HostConfig"].get(key) or None)
-    }
-    # The command line spells out the restart policy "no", the SDK leaves it empty.
-    assert unlike <= {"AutoRemove", "ConsoleSize", "RestartPolicy"}
-    same = ("User", "Env", "Cmd", "Entrypoint", "WorkingDir", "OpenStdin", "StdinOnce", "Image")
-    for made in (one, other):
-        # The daemon keeps variables in a map and lists them in any order.
-        made["Config"]["Env"].sort()
-    assert {key: one["Config"][key] for key in same} == {key: other["Config"][key] for key in same}
-    assert one["HostConfig"]["Memory"] == one["HostConfig"]["MemorySwap"] == 256 << 20
-    assert one["HostConfig"]["PidsLimit"] == 1024
+        made.close()
+    assert found["HostConfig"]["Memory"] == found["HostConfig"]["MemorySwap"] == 256 << 20
+    assert found["HostConfig"]["PidsLimit"] == 1024
+    assert found["HostConfig"]["SecurityOpt"] == ["no-new-privileges"], "Docker's own profile"
+    assert found["HostConfig"]["LogConfig"]["Type"] == "none"
+    assert not found["HostConfig"]["AutoRemove"], "it is asked how it ended"
+    assert found["Config"]["StdinOnce"], "the end of its input reaches it"
+    assert found["Config"]["Labels"][RUN_LABEL] == "test"
 
 
 @pytest.mark.integration
@@ -193,30 +174,44 @@ def test_weights_lie_in_a_volume_that_goes_with_the_container(tmp_path: Path, re
     assert found.returncode != 0
 
 
+def refused(**changes: Any) -> str:
+    """Return the sentence on a container that cannot be started."""
+    made = DockerTransport(options(SLEEP, **changes), target="toy", run="refused")
+    try:
+        assert made.receive(PATIENCE) == b""
+        with pytest.raises(InfraError) as caught:
+            wait_for(lambda: not made.alive())
+        return str(caught.value)
+    finally:
+        made.close()
+
+
 @pytest.mark.integration
 @pytest.mark.docker
 def test_a_start_that_fails_is_one_sentence_and_leaves_nothing_behind() -> None:
-    if needs.docker().nvidia_runtime:
-        pytest.skip("this daemon passes GPUs on, so asking for one does not fail")
-    with pytest.raises(InfraError, match=r"container of toy could not be started: .*registry\.invalid/none"):
-        DockerTransport(options(SLEEP, image="registry.invalid/none:1"), target="toy")
-    with pytest.raises(InfraError, match=r"container of toy-gpu could not be started: .*device driver"):
-        DockerTransport(options(SLEEP, gpus=ALL_GPUS), target="toy-gpu")
-    listing = ["docker", "ps", "-aq", "--filter", "label=trt-compat.target=toy-gpu"]
-    assert subprocess.run(listing, capture_output=True, check=True).stdout == b""
-
-
-@pytest.mark.integration
-@pytest.mark.docker
-def test_an_image_without_python_says_so_at_once() -> None:
-    with pytest.raises(InfraError, match=r"the container of toy could not be started: .*/no/such/python"):
-        DockerTransport(options(SLEEP, python="/no/such/python"), target="toy", run="no-python")
+    cannot = "the container of toy could not be started: "
+    for said, wanted in (
+        (refused(image="registry.invalid/none:1"), "registry.invalid/none"),
+        (refused(python="/no/such/python"), "/no/such/python"),
+    ):
+        assert said.startswith(cannot)
+        assert wanted in said
+        assert "\n" not in said
+    if not needs.docker().nvidia_runtime:
+        assert "device driver" in refused(gpus=ALL_GPUS)
     assert containers() == ""
+
+
+@pytest.mark.unit
+def test_without_a_docker_program_it_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(InfraError, match="the program docker, which runs containers, is not installed here"):
+        DockerTransport(Options("image", "linux/amd64", "python3", (), 256), target="toy")
 
 
 def containers() -> str:
     """List the containers of the run of this test, in any state."""
-    listed = ["docker", "ps", "-aq", "--filter", f"label={RUN_LABEL}=no-python"]
+    listed = ["docker", "ps", "-aq", "--filter", f"label={RUN_LABEL}=refused"]
     return subprocess.run(listed, capture_output=True, text=True, check=True).stdout
 
 
@@ -301,7 +296,7 @@ def test_a_daemon_behind_tcp_works_alike(monkeypatch: pytest.MonkeyPatch) -> Non
     with closing(proxy.listener):
         remote = DockerTransport(chosen, target="toy")
         remote.send(data)
-        remote._stream.end_input()
+        remote._stdin.close()
         assert remote.receive(PATIENCE).split() == [b"%d" % len(data), b"%d" % sum(data[::4096])]
         remote.close()
         assert str(remote.exit_status()) == "exited with code 0"
@@ -322,34 +317,15 @@ def test_a_daemon_that_does_not_answer_is_said_in_one_sentence(monkeypatch: pyte
 @pytest.mark.unit
 def test_gpus_and_jetsons_are_asked_for_in_their_own_ways() -> None:
     base = Options("image", "linux/amd64", "python3", ("-V",), 1024)
-    assert "device_requests" not in create_arguments(base, {})
     assert "--gpus" not in command_line(base)
-    every = Options("image", "linux/amd64", "python3", ("-V",), 1024, gpus=ALL_GPUS)
-    assert create_arguments(every, {})["device_requests"][0]["Count"] == -1
-    assert "--gpus all" in command_line(every)
-    two = Options("image", "linux/amd64", "python3", ("-V",), 1024, gpus=("GPU-1", "GPU-2"))
-    assert create_arguments(two, {})["device_requests"][0]["DeviceIDs"] == ["GPU-1", "GPU-2"]
+    assert "--gpus all" in command_line(dataclasses.replace(base, gpus=ALL_GPUS))
+    two = dataclasses.replace(base, gpus=("GPU-1", "GPU-2"))
     assert "--gpus '\"device=GPU-1,GPU-2\"'" in command_line(two)
-    jetson = Options("image", "linux/arm64", "python3", ("-V",), 1024, jetson=True)
-    arguments = create_arguments(jetson, {})
-    assert (arguments["runtime"], arguments["group_add"]) == ("nvidia", ["44"])
+    jetson = dataclasses.replace(base, platform="linux/arm64", jetson=True)
     assert "--runtime nvidia" in command_line(jetson)
     assert "NVIDIA_VISIBLE_DEVICES=all" in command_line(jetson)
     board = dataclasses.replace(jetson, groups=("994", "44"))
-    assert create_arguments(board, {})["group_add"] == ["44", "994"]
     assert "--runtime nvidia --group-add 44 --group-add 994" in command_line(board)
-
-
-@pytest.mark.unit
-def test_frames_cut_anywhere_are_put_together_again() -> None:
-    whole = b"\x01\0\0\0\0\0\0\x03out\x02\0\0\0\0\0\0\x05error\x01\0\0\0\0\0\0\x00\x01\0\0\0\0\0\0\x01!"
-    for cut in range(len(whole)):
-        held, frames = bytearray(whole[:cut]), []
-        frames += split_frames(held)
-        held += whole[cut:]
-        frames += split_frames(held)
-        assert frames == [(1, b"out"), (2, b"error"), (1, b""), (1, b"!")]
-        assert not held
 
 
 @pytest.mark.unit
