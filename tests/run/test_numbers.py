@@ -424,3 +424,74 @@ def test_the_int8_tolerance_still_sees_a_wrong_kernel(damage: str) -> None:
     for actual, cls in ((right, Class.OK), (wrong, Class.INACCURATE)):
         found = classify(Outcome(**{**record.__dict__, "accuracy": compare({"y": right}, {"y": actual})}))
         assert found.cls is cls
+
+
+def _one(op: str, opset: int, x: np.ndarray[Any, Any], *constants: Any, **attributes: Any) -> Any:
+    """Return the reference of one operator of an opset."""
+    stored = [onnx.numpy_helper.from_array(np.asarray(each), f"c{at}") for at, each in enumerate(constants)]
+    node = helper.make_node(op, ["x", *(each.name for each in stored)], ["y"], **attributes)
+    value = helper.make_tensor_value_info("x", helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
+    graph = helper.make_graph([node], "g", [value], [onnx.ValueInfoProto(name="y")], stored)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+    found = reference(model, {"x": x})
+    return found.reason if found.outputs is None else found.outputs["y"]
+
+
+@pytest.mark.parametrize("opset", [9, 12, 13])
+def test_the_reference_normalises_a_batch_by_what_is_stored(opset: int) -> None:
+    """Before opset 14 too, whatever momentum says: 1 minus a mean of 0.5, over the root of 4."""
+    stored = [np.full(2, each, np.float32) for each in (1, 0, 0.5, 4)]
+    found = _one("BatchNormalization", opset, np.ones((1, 2, 3), np.float32), *stored, epsilon=0.0)
+    assert found.tolist() == np.full((1, 2, 3), 0.25).tolist()
+
+
+@pytest.mark.parametrize(("opset", "axes"), [(11, (1, 2)), (13, (1,))])
+def test_the_reference_takes_softmax_over_what_its_opset_says(opset: int, axes: tuple[int, ...]) -> None:
+    """Before opset 13 over all axes from the given one on."""
+    x = np.random.default_rng(1).standard_normal((2, 3, 4)).astype(np.float32)
+    wanted = np.exp(x) / np.exp(x).sum(axes, keepdims=True)
+    assert np.allclose(_one("Softmax", opset, x, axis=1), wanted)
+    assert np.allclose(_one("LogSoftmax", opset, x, axis=1), np.log(wanted), atol=1e-5)
+    assert _one("Hardmax", opset, x, axis=1).sum() == x.size / np.prod([x.shape[axis] for axis in axes])
+
+
+def test_the_reference_takes_the_largest_over_any_rank() -> None:
+    """Of one axis as of three."""
+    x = np.arange(24, dtype=np.float32)
+    assert _one("GlobalMaxPool", 13, x.reshape(2, 3, 4)).ravel().tolist() == [3, 7, 11, 15, 19, 23]
+    assert _one("GlobalMaxPool", 13, x.reshape(1, 2, 2, 3, 2)).ravel().tolist() == [11, 23]
+
+
+def test_the_reference_takes_one_scale_in_an_array() -> None:
+    """With axis 1 even of a vector: so ONNX Runtime's quantiser writes a bias."""
+    found = _one("DequantizeLinear", 13, np.array([2, 4], np.int32), np.array([0.5], np.float32), axis=1)
+    assert found.tolist() == [1, 2]
+
+
+def test_the_reference_is_doubtful_where_the_specification_is() -> None:
+    """Corners aligned at 13.5: runtimes differ knowingly. At a whole size they do not."""
+    x = np.ones((1, 1, 9), np.float32)
+    args = np.array([], np.float32), np.array([1, 1, 1.5], np.float32)
+    aligned = {"mode": "linear", "coordinate_transformation_mode": "align_corners"}
+    assert "doubtful" in _one("Resize", 13, x, *args, **aligned)
+    assert _one("Resize", 13, x, args[0], np.array([1, 1, 2], np.float32), **aligned).shape == (1, 1, 18)
+
+
+def test_the_reference_sorts_and_puts_functions_in_place() -> None:
+    """Nodes out of order, in a function of the model's own."""
+    nodes = [helper.make_node("Relu", ["b"], ["y"]), helper.make_node("twice", ["x"], ["b"], domain="own")]
+    function = helper.make_function(
+        "own",
+        "twice",
+        ["a"],
+        ["o"],
+        [helper.make_node("Add", ["a", "a"], ["o"])],
+        [helper.make_opsetid("", 17)],
+    )
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in "xy"]
+    graph = helper.make_graph(nodes, "g", ends[:1], ends[1:])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
+    model = helper.make_model(graph, opset_imports=opsets, functions=[function], ir_version=8)
+    found = reference(model, {"x": np.array([1, -1], np.float32)}).outputs
+    assert found is not None
+    assert found["y"].tolist() == [2, 0]

@@ -2,7 +2,8 @@
 
 from harness.run.numbers.distance import compare
 from harness.run.numbers.inputs import NotFeedable, check_sizes, make_inputs
-from harness.run.numbers.reference import DequantizeLinear, Reference, reference
+from harness.run.numbers.operators import DequantizeLinear
+from harness.run.numbers.reference import Reference, reference
 from harness.run.numbers.wire import Array, from_wire, to_wire
 
 __all__ = [

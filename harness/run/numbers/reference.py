@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import math
+import graphlib
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import onnx
+from onnx.inliner import inline_local_functions
 from onnx.reference import ReferenceEvaluator
-from onnx.reference.op_run import OpRun
-from onnx.reference.ops import op_grid_sample
 
+from harness.run.numbers.operators import REPLACED, Doubtful
 from harness.run.numbers.wire import Array, is_carried
 
 if TYPE_CHECKING:
@@ -33,9 +34,11 @@ def reference(model: onnx.ModelProto, inputs: Mapping[str, Array], *, also: Sequ
     """Return the ONNX reference evaluator's outputs, and the tensors named in `also`.
 
     `also` is for tensors that a recipe marks as outputs. Q/DQ is evaluated as written, so that an engine that
-    quantises where the graph says is held to the quantised numbers. Operators of other domains, and what the
-    evaluator cannot do, give a reason instead of outputs.
+    quantises where the graph says is held to the quantised numbers. The model's own functions are put in place, and
+    nodes out of order are sorted. Operators of other domains, what the evaluator cannot do, and what the specification
+    leaves open give a reason instead of outputs.
     """
+    model = _plain(model)
     foreign = sorted(
         {f"{node.domain}::{node.op_type}" for node in model.graph.node if node.domain not in _KNOWN_DOMAINS}
     )
@@ -46,8 +49,10 @@ def reference(model: onnx.ModelProto, inputs: Mapping[str, Array], *, also: Sequ
     try:
         with np.errstate(all="ignore"):
             opset = _opset(model)
-            operators = [operator for operator, right in _REPLACED.items() if opset < right]
+            operators = [operator for operator, right in REPLACED.items() if opset < right]
             values = ReferenceEvaluator(model, new_ops=operators).run(names, dict(inputs))
+    except Doubtful as doubt:
+        return Reference(None, f"the reference is doubtful: {doubt}")
     except Exception as error:  # noqa: BLE001  (another project's operators raise anything)
         first = (str(error).splitlines() or [""])[0]
         return Reference(None, f"the reference evaluator failed: {type(error).__name__}: {first}")
@@ -57,81 +62,36 @@ def reference(model: onnx.ModelProto, inputs: Mapping[str, Array], *, also: Sequ
     return Reference(outputs) if outputs else Reference(None, "no output of the graph is a tensor of numbers")
 
 
-class DequantizeLinear(OpRun):
-    """DequantizeLinear of opsets 10 to 18, which the reference evaluator lacks; it finds it by this name."""
-
-    op_domain = ""
-
-    def _run(
-        self,
-        x: Array,
-        scale: Array,
-        zero_point: Array | None = None,
-        axis: int = 1,
-        **_newer: Any,  # noqa: ANN401  (attributes of newer opsets, which the evaluator fills in)
-    ) -> tuple[Array]:
-        shape = [1] * x.ndim
-        if scale.ndim:
-            shape[axis] = scale.size
-        zero = np.float32(0) if zero_point is None else zero_point.astype(np.float32).reshape(shape)
-        values = (x.astype(np.float32) - zero) * scale.reshape(shape)
-        return (values.astype(scale.dtype).reshape(x.shape),)
-
-
-class GridSample(op_grid_sample.GridSample):
-    """GridSample of opsets 16 to 19, whose modes have names that the evaluator lacks."""
-
-    op_domain = ""
-
-    def _run(self, x: Array, grid: Array, mode: str = "", **others: Any) -> tuple[Array]:  # type: ignore[override]  # noqa: ANN401
-        newer = {"bilinear": "linear", "bicubic": "cubic"}
-        sampled: tuple[Array] = super()._run(x, grid, mode=newer.get(mode, mode), **others)  # type: ignore[no-untyped-call]
-        return sampled
-
-
-class LayerNormalization(OpRun):
-    """LayerNormalization in FP32, as its stash_type says; the evaluator's own overflows where squares leave FP16."""
-
-    op_domain = ""
-
-    def _run(
-        self,
-        x: Array,
-        scale: Array,
-        bias: Array | None = None,
-        axis: int = -1,
-        epsilon: float = 1e-5,
-        **_stash: object,
-    ) -> tuple[Array, Array, Array]:
-        over = tuple(range(axis % x.ndim, x.ndim))
-        mean = x.mean(over, np.float32, keepdims=True)
-        centred = x.astype(np.float32) - mean
-        inverse = np.reciprocal(np.sqrt(np.square(centred).mean(over, keepdims=True) + epsilon))
-        result = centred * inverse * scale
-        return (result if bias is None else result + bias).astype(x.dtype), mean, inverse
-
-
-class RMSNormalization(OpRun):
-    """RMSNormalization in FP32, for the same reason."""
-
-    op_domain = ""
-
-    def _run(
-        self, x: Array, scale: Array, axis: int = -1, epsilon: float = 1e-5, **_stash: object
-    ) -> tuple[Array]:
-        over, wide = tuple(range(axis % x.ndim, x.ndim)), x.astype(np.float32)
-        result = wide / np.sqrt(np.square(wide).mean(over, keepdims=True) + epsilon) * scale
-        return (result.astype(x.dtype),)
-
-
-#: What replaces operators of the reference evaluator (onnx 1.16 to 1.23), and the opset from which its own is right.
-_REPLACED: dict[type[OpRun], float] = {
-    DequantizeLinear: 19,
-    GridSample: 20,
-    LayerNormalization: math.inf,
-    RMSNormalization: math.inf,
-}
-
-
 def _opset(model: onnx.ModelProto) -> int:
     return next((int(entry.version) for entry in model.opset_import if entry.domain in ("", "ai.onnx")), 0)
+
+
+def _plain(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Return a model without functions of its own, its nodes in order, ONNX's domain by its short name."""
+    made = onnx.ModelProto()
+    made.CopyFrom(model)
+    if made.functions:
+        made = inline_local_functions(made)
+    for entry in (*made.opset_import, *made.graph.node):
+        if entry.domain == "ai.onnx":
+            entry.domain = ""
+    makers = {name: at for at, node in enumerate(made.graph.node) for name in node.output if name}
+    needs = [{makers[name] for name in _reads(node) if name in makers} for node in made.graph.node]
+    if any(max(before, default=-1) >= at for at, before in enumerate(needs)):
+        try:
+            order = tuple(graphlib.TopologicalSorter(dict(enumerate(needs))).static_order())
+        except graphlib.CycleError:
+            return made
+        nodes = [made.graph.node[at] for at in order]
+        del made.graph.node[:]
+        made.graph.node.extend(nodes)
+    return made
+
+
+def _reads(node: onnx.NodeProto) -> Iterator[str]:
+    """Yield the names that a node reads, in graphs inside it too."""
+    yield from node.input
+    for attribute in node.attribute:
+        for graph in (attribute.g, *attribute.graphs):
+            for inner in graph.node:
+                yield from _reads(inner)
