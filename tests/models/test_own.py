@@ -398,3 +398,18 @@ def test_arrays_that_are_no_plain_file_or_a_bomb_are_one_sentence(
     for name, said in found.items():
         with pytest.raises(HandledError, match=rf"^--inputs .*{name}: cannot be read \({said}"):
             read_npz(tmp_path / name, "--inputs")
+
+
+@pytest.mark.parametrize("extent", [0, -1])
+def test_an_extent_below_one_is_dynamic(tmp_path: Path, extent: int) -> None:
+    """Paddle's exporter writes -1: what the user gives is taken, and the engine is sent no such extent."""
+    ends = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [extent, 3]) for name in "xy"]
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Relu", ["x"], ["y"])], "g", ends[:1], ends[1:])
+    onnx.save(onnx.helper.make_model(graph), tmp_path / "m.onnx")
+    own = load_own(tmp_path / "m.onnx", Wanted(shapes=Shapes(optimum={"x": (2, 3)})))
+    assert own.variant.recipe.profiles[0].optimum == (2, 3)
+    sent = onnx.load_model_from_string(own.variant.model_bytes()).graph
+    assert [
+        [dim.HasField("dim_value") for dim in end.type.tensor_type.shape.dim]
+        for end in (*sent.input, *sent.output)
+    ] == [[False, True]] * 2

@@ -17,7 +17,7 @@ from harness.case.inputs import fed_inputs
 from harness.case.model import Built, Data, serialise
 from harness.errors import HandledError
 from harness.layers import asked, wished
-from harness.models.own.shapes import Shapes, profiles
+from harness.models.own.shapes import Shapes, free_extents, profiles
 from harness.models.reading import read_beside
 from harness.models.suites.suite import describe
 from harness.run.child import ChildFailed, stream
@@ -134,6 +134,7 @@ def _loaded(folder: Path, path: Path, wanted: Wanted, name: str) -> Iterator[Own
 
 def own_model(model: onnx.ModelProto, label: str, wanted: Wanted, *, name: str) -> OwnModel:
     """Return a model in memory as `load_own` returns one of a file."""
+    free_extents(model)
     nodes = asked(model)
     made, assumed = profiles(label, fed_inputs(model), wanted.shapes)
     recipe = Recipe(

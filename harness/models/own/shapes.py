@@ -86,6 +86,15 @@ def profiles(
     return tuple(made), tuple(assumed)
 
 
+def free_extents(model: onnx.ModelProto) -> None:
+    """Leave out the extents of inputs and outputs that are 0 or negative: exporters write a dynamic axis so."""
+    graph = model.graph
+    for value in (*graph.input, *graph.output, *graph.value_info):
+        for dim in value.type.tensor_type.shape.dim if value.type.HasField("tensor_type") else ():
+            if dim.HasField("dim_value") and dim.dim_value < 1:
+                dim.ClearField("dim_value")
+
+
 def _declared(value: onnx.ValueInfoProto) -> tuple[int | None, ...] | None:
     """Return the extents of an input, None for each that is dynamic; None where not even the rank is known."""
     tensor = value.type.tensor_type
