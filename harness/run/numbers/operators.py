@@ -154,7 +154,7 @@ class RoiAlign(op_roi_align.RoiAlign):
 
     op_domain = ""
 
-    def _run(self, *inputs: Array, **others: Any) -> tuple[Array]:  # type: ignore[override]  # noqa: ANN401
+    def _run(self, *inputs: Array, **others: Any) -> tuple[Array]:  # noqa: ANN401
         others["coordinate_transformation_mode"] = "output_half_pixel"
         found: tuple[Array] = super()._run(*inputs, **others)  # type: ignore[no-untyped-call]
         return found
@@ -174,9 +174,8 @@ class Loop(op_loop.Loop):
 
     op_domain = ""
 
-    def _run(self, most: Array | None, condition: Array | None, *carried: Array, **others: Any) -> Any:  # noqa: ANN401
-        true = np.array(True) if condition is None else condition
-        return super()._run(most, true, *carried, **others)  # type: ignore[no-untyped-call]
+    def _run(self, M: Array | None, cond: Array | None, *args: Any, **others: Any) -> Any:  # noqa: ANN401, N803
+        return super()._run(M, np.array(True) if cond is None else cond, *args, **others)  # type: ignore[no-untyped-call]
 
 
 class ConvTranspose(op_conv_transpose.ConvTranspose):
@@ -204,7 +203,7 @@ class Resize(op_resize.Resize):
             sizes = [x.shape[axis] * float(scale) for axis, scale in zip(axes, scales, strict=False)]
             if any(abs(size - round(size)) > _FRACTION for size in sizes):
                 raise Doubtful("Resize aligns corners at a size that its scale does not give whole")
-        return super()._run(x, *rest, **others)  # type: ignore[no-untyped-call]
+        return super()._run(x, *rest, **others)
 
 
 #: What replaces operators of the evaluator, and the opset from which its own is right.

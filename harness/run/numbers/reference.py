@@ -72,9 +72,10 @@ def _plain(model: onnx.ModelProto) -> onnx.ModelProto:
     made.CopyFrom(model)
     if made.functions:
         made = inline_local_functions(made)
-    for entry in (*made.opset_import, *made.graph.node):
-        if entry.domain == "ai.onnx":
-            entry.domain = ""
+    for opset in made.opset_import:
+        opset.domain = "" if opset.domain == "ai.onnx" else opset.domain
+    for node in made.graph.node:
+        node.domain = "" if node.domain == "ai.onnx" else node.domain
     makers = {name: at for at, node in enumerate(made.graph.node) for name in node.output if name}
     needs = [{makers[name] for name in _reads(node) if name in makers} for node in made.graph.node]
     if any(max(before, default=-1) >= at for at, before in enumerate(needs)):
