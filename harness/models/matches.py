@@ -56,6 +56,8 @@ _SIZES = frozenset(
     }
 )
 _CONVOLUTIONS = frozenset({"Conv", "ConvTranspose", "ConvInteger", "QLinearConv"})
+#: Attributes that an inference has no use for, whatever they say.
+_OF_TRAINING = {"BatchNormalization": frozenset({"momentum", "spatial"}), "Dropout": frozenset({"seed"})}
 #: Inputs whose value decides what an operator is, by operator.
 _DECIDING = {"TopK": 1}
 #: A search that has gone this far has met a graph of one operator, and stops.
@@ -155,6 +157,7 @@ class Shape:
             (item.name, onnx.helper.get_attribute_value(item))
             for item in node.attribute
             if item.name not in _SIZES
+            and not _without_effect(node, item)
             and item.type not in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.TENSOR)
         ]
         if node.op_type in _CONVOLUTIONS:
@@ -197,6 +200,19 @@ class Shape:
     def _value(self, name: str) -> str:
         tensor = self._constants.get(name)
         return str(numpy_helper.to_array(tensor).tolist()) if tensor is not None else ""
+
+
+def _without_effect(node: onnx.NodeProto, item: onnx.AttributeProto) -> bool:
+    """Tell whether an attribute is of training alone, or written out where it is the operator's default."""
+    if item.name in _OF_TRAINING.get(node.op_type, ()):
+        return True
+    if node.domain not in ("", "ai.onnx") or not onnx.defs.has(node.op_type):
+        return False
+    declared = onnx.defs.get_schema(node.op_type).attributes.get(item.name)
+    if declared is None or not declared.default_value.name:
+        return False
+    default = onnx.helper.get_attribute_value(declared.default_value)
+    return bool(default == onnx.helper.get_attribute_value(item))
 
 
 class Known:

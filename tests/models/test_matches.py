@@ -98,3 +98,21 @@ def test_a_size_counts_where_the_case_knows_another_that_fares_unlike(patterns: 
     for name, found in (("qdq-dense-c4", True), ("qdq-dense", False)):
         model = onnx.load_model_from_string(names[name].model_bytes())
         assert ("depthwise_qdq.qdq-dense-c4" in held(patterns, model)) is found
+
+
+@pytest.mark.parametrize(
+    ("variant", "op", "attribute", "value"),
+    [("swish-tail", "BatchNormalization", "momentum", 0.9), ("residual-fp32", "Conv", "auto_pad", "NOTSET")],
+)
+def test_an_attribute_without_effect_is_no_part_of_the_pattern(
+    patterns: Known, variant: str, op: str, attribute: str, value: object
+) -> None:
+    """Exporters write out what training used, and defaults."""
+    case = next(case for case in load_cases(Path("cases")) if case.name == "mish")
+    model = onnx.load_model_from_string(next(v for v in case if v.name == variant).model_bytes())
+    for node in model.graph.node:
+        if node.op_type == op:
+            kept = [item for item in node.attribute if item.name != attribute]
+            del node.attribute[:]
+            node.attribute.extend([*kept, helper.make_attribute(attribute, value)])
+    assert any(each.case.name == "mish" and each.variant.name == variant for each in patterns.matches(model))
