@@ -110,7 +110,7 @@ def test_only_tensorrt_itself_and_the_cuda_provider_need_a_gpu(shipped: Matrix) 
 
 def test_a_provider_is_of_onnxruntime_alone(shipped: Matrix) -> None:
     providers = {target.name: target.provider for target in shipped if target.provider}
-    assert providers == {"ort117": "cpu", "ort131": "cpu", "ort131-cuda": "cuda"}
+    assert providers == {"ort117": "cpu", "ort131": "cpu", "ort132": "cpu", "ort131-cuda": "cuda"}
 
 
 def test_a_jetson_is_arm64_to_docker(shipped: Matrix) -> None:
@@ -129,7 +129,7 @@ def test_each_image_of_tensorrt_needs_the_driver_of_its_cuda_major(shipped: Matr
         for target in shipped
         if target.engine == "tensorrt" and target.platform != "jetson"
     }
-    cuda_13 = {"trt1016", "trt110", "trt112"}
+    cuda_13 = {"trt1013", "trt1016", "trt110", "trt111", "trt112", "trt113", "trt114"}
     assert floors == {name: ">=580" if name in cuda_13 else ">=525" for name in floors}
 
 
