@@ -146,12 +146,27 @@ class CellItem(OnTarget):
         self.cell = cell
         self.folder = folder
         self.judged: Judged | None = None
+        #: What this machine lacks for the target.
+        self._lacking = ""
         for mark in (cell.target.name, cell.target.engine.value, cell.case.name):
             self.add_marker(mark)
 
     def setup(self) -> None:
-        """Run the cell and record it, or take what is recorded; infrastructure trouble is an error here."""
+        """Run the cell and record it, or take what is recorded; infrastructure trouble is an error here.
+
+        A target that this machine cannot run costs no model and leaves no record.
+        """
         run = self.config.stash[COLLECTED].run
+        self._lacking = run.lacking(self.cell.target)
+        if self._lacking:
+            self.user_properties += [
+                ("class", str(Class.NOT_RUN)),
+                ("verdict", str(Verdict.NOT_RUN)),
+                ("signature", ""),
+            ]
+            if not self._asked_for():
+                pytest.skip(visible(self._lacking))
+            return
         try:
             cell, outcome = self.cell, run.earlier(self.cell, self.folder)
         except (HandledError, InfraError) as error:
@@ -182,13 +197,17 @@ class CellItem(OnTarget):
         except OSError as error:
             pytest.fail(f"{run.store.path}: cannot be written: {error.strerror}", pytrace=False)
 
+    def _asked_for(self) -> bool:
+        return self.cell.target.name in self.config.getoption("compat_require")
+
     def _required(self) -> bool:
         assert self.judged is not None  # noqa: S101  (set by setup)
-        required = self.cell.target.name in self.config.getoption("compat_require")
-        return required and self.judged.classification.cls is Class.NOT_RUN
+        return self._asked_for() and self.judged.classification.cls is Class.NOT_RUN
 
     def runtest(self) -> None:
         """Fail where the verdict is bad."""
+        if self._lacking:
+            pytest.fail(f"required to run here, and it {visible(self._lacking)}", pytrace=False)
         assert self.judged is not None  # noqa: S101  (set by setup)
         if self._required():
             sentence = visible(self.judged.judgement.sentence)

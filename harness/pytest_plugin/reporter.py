@@ -18,6 +18,7 @@ from harness.pytest_plugin.collected import COLLECTED, Terminated, target_of
 from harness.pytest_plugin.options import cases_folder, matrix_name, reports_folder
 from harness.record.suites import SUITES
 from harness.text import visible
+from harness.words import Class
 
 #: The property of a cell's report that names the run which its outcome was taken from.
 REUSED = "reused"
@@ -68,11 +69,14 @@ class Reporter:
                     terminal.write_line(visible(line))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note the matrix file of a cell that was recorded."""
+        """Note the matrix file of a cell that ran, now or in an earlier run."""
         told = dict(report.user_properties)
         if report.when == "setup" and "class" in told:
             matrix = self._config.rootpath / report.nodeid.split("::")[0]
-            (self._suites if "suite" in told else self._matrices).add(matrix)
+            if "suite" in told:
+                self._suites.add(matrix)
+            elif told["class"] not in (Class.NOT_RUN, Class.NOT_APPLICABLE):
+                self._matrices.add(matrix)
             self._cells += "suite" not in told
             self._reused += REUSED in told
 
@@ -136,3 +140,5 @@ class Reporter:
             terminalreporter.write_line(f"compatibility report: {self._folder / 'index.html'}")
         elif self._suites:
             terminalreporter.write_line(f"compatibility report: {self._folder / SUITES}")
+        elif self._cells:
+            terminalreporter.write_line("no cell ran here: no compatibility report is written")

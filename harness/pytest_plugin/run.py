@@ -7,13 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.errors import HandledError, InfraError
 from harness.pytest_plugin.options import reports_folder
 from harness.record.staleness import todays
 from harness.record.store import Store
 from harness.run.gpus import Gpus
 from harness.run.local import reap_orphans
 from harness.run.prepare_in_child import PreparedVariants, with_models
-from harness.run.provision import Pulling
+from harness.run.provision import Host, Pulling, can_run, host_of, look_at_host
 from harness.run.pull_plan import PullLines
 from harness.run.reuse import answering, keys_of
 from harness.run.target import TargetRunner
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     import pytest
 
     from harness.case import Case
+    from harness.matrix import Target
     from harness.plan import Cell
     from harness.record.outcome import Outcome
 
@@ -53,11 +55,27 @@ class Run:
         #: What there is already, by target; and by cell in it.
         self._earlier: dict[int, dict[str, Outcome]] = {}
         self._outcomes: tuple[Outcome, ...] | None = None
+        self._host: Host | None = None
+        self._lacking: dict[tuple[str, bool], str] = {}
         self._built: dict[Path, dict[str, Case]] = {}
 
     def prepare(self, prepared: PreparedVariants) -> None:
         """Take what makes variants ready, where that is not their own `build`."""
         self._prepared = prepared
+
+    def lacking(self, target: Target) -> str:
+        """Return what this machine lacks for a target, looked up once; "" where only a try can tell."""
+        # A case may be untrusted on a target that others trust.
+        place = (target.name, target.untrusted)
+        if place not in self._lacking:
+            self._host = self._host or look_at_host()
+            try:
+                host = host_of(target, self._host)
+                lacking = can_run(target, host, self.via, ignore_needs=self.ignore_needs)
+            except (HandledError, InfraError):
+                lacking = None
+            self._lacking[place] = lacking or ""
+        return self._lacking[place]
 
     def earlier(self, cell: Cell, folder: Path) -> Outcome | None:
         """Return the outcome of an earlier run that need not be made anew."""
