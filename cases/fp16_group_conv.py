@@ -30,8 +30,8 @@ def _conv(group: int, *, dtype: int = HALF, dimensions: int = 2) -> onnx.ModelPr
     if dtype == HALF:
         x = g.node("Cast", [x], name="/Cast", to=HALF)
     weight = g.weight("conv.weight", (CHANNELS, CHANNELS // group, *[3] * dimensions), dtype=dtype)
-    output = {} if dtype == HALF else {"output": "output"}
-    x = g.conv(x, weight, name=CONV, group=group, dimensions=dimensions, **output)
+    output = None if dtype == HALF else "output"
+    x = g.conv(x, weight, name=CONV, group=group, dimensions=dimensions, output=output)
     if dtype == HALF:
         g.node("Cast", [x], name="/Cast_1", to=FLOAT, output="output")
     g.output("output", shape)
