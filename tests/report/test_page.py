@@ -125,6 +125,23 @@ def test_first_the_answer_then_rows_with_their_sentences(opened: Opened) -> None
 
 
 @pytest.mark.browser
+def test_a_case_shows_its_row_of_most_news_and_opens_the_others(opened: Opened) -> None:
+    page = opened.page
+    case = page.locator("#grid section.short").first
+    lead, *others = case.locator("tr.variant").all()
+    assert lead.is_visible()
+    assert others
+    assert not any(row.is_visible() for row in others)
+    button = case.locator(".about button")
+    assert button.inner_text() == f"{len(others)} more"
+    title = case.get_attribute("aria-label")
+    button.click()
+    section = page.locator(f'#grid section[aria-label="{title}"]')
+    assert all(row.is_visible() for row in section.locator("tr.variant").all())
+    assert section.locator(".about button").count() == 0
+
+
+@pytest.mark.browser
 def test_a_step_is_listed_worst_first_and_is_in_the_address(opened: Opened) -> None:
     page = opened.page
     page.locator("#a").select_option("rtx16")

@@ -48,7 +48,7 @@ const headElement = () => {
   const spans = [];
   families.forEach((family) => { const last = spans.at(-1); if (last && last[0] === family) last[1] += 1; else spans.push([family, 1]); });
   return sized(make("table", { class: "cells" }, columnWidths(), make("thead", {},
-    make("tr", { class: "families" }, make("td", { class: "corner", rowspan: 2 }), spans.map(([family, many]) => make("th", { scope: "colgroup", colspan: many }, make("span", {}, family)))),
+    make("tr", { class: "families" }, make("td", { class: "corner", rowspan: 2 }), spans.map(([family, many]) => make("th", { scope: "colgroup", colspan: many }, make("span", { title: family }, many > 1 ? family : family.replace("TensorRT", "TRT"))))),
     make("tr", { class: "versions" }, columns.map((column) => make("th", { scope: "col", class: columnClass(column), title: column.targets.map((target) => `${target.id}: ${target.name}${ran(target) ? "" : "; not run for this report"}`).join("\n") },
       make("a", { href: `#target-${column.targets[0].id}` }, columnName(column), make("small", {}, under(column.targets[0]))), endOf(column) ? make("i", { class: "end" }, endOf(column)) : null))))));
 };
@@ -73,14 +73,16 @@ const cellElement = (row, column) => {
 const sentencesOf = (row) => {
   const series = new Set(columns.flatMap((column) => column.targets.map((target) => target.series)));
   const told = row.sentences.filter((sentence) => series.has(sentence.series));
-  return told.map((sentence) => make("p", { class: "sentence" }, make("b", {}, `${sentence.series} `), sentence.text));
+  return told.map((sentence) => make("span", { class: "sentence" }, make("b", {}, `${sentence.series} `), `${sentence.text}. `));
 };
-/** @type {(row: Row, more: number) => HTMLElement} */
-const rowElement = (row, more) => {
+/** @type {(row: Row, more: number) => HTMLElement[]} */
+const rowElements = (row, more) => {
   const unfold = more ? make("button", { type: "button", class: "unfold", "aria-expanded": "false" }, `and ${more} alike`) : null;
   unfold?.addEventListener("click", () => { unfolded.add(row.id); drawMatrix(); });
-  return make("tr", { class: "variant", "data-row": row.index }, make("th", { scope: "row", title: `${row.id}, ${words.roles[row.role]}${row.counterpart ? ` of ${row.counterpart}` : ""}` },
-    make("div", { class: "title" }, row.title, row.role === "workaround" ? make("i", { class: "role" }, "workaround") : null), sentencesOf(row), unfold), columns.map((column) => cellElement(row, column)));
+  const sentences = sentencesOf(row);
+  const line = make("tr", { class: "variant", "data-row": row.index }, make("th", { scope: "row", title: `${row.id}, ${words.roles[row.role]}${row.counterpart ? ` of ${row.counterpart}` : ""}` },
+    make("div", { class: "title" }, row.title, row.role === "workaround" ? make("i", { class: "role" }, "workaround") : null, unfold)), columns.map((column) => cellElement(row, column)));
+  return sentences.length ? [line, make("tr", { class: "words" }, make("td", { colspan: columns.length + 1 }, make("p", {}, sentences)))] : [line];
 };
 // How much news a row has for the columns shown: it differs between A and B, fails, is known, is not.
 /** @type {(row: Row) => number} */
@@ -103,19 +105,39 @@ const folded = (found) => {
   }
   return [...groups.values()].flatMap(([row, more]) => (more.length < 2 || unfolded.has(row.id) ? [row, ...more].map((one) => /** @type {[Row, Row[]]} */ ([one, []])) : [/** @type {[Row, Row[]]} */ ([row, more])]));
 };
+/** @type {(lines: [row: Row, more: Row[]][]) => HTMLElement} */
+const tableOf = (lines) => sized(make("table", { class: "cells" }, columnWidths(), make("tbody", {}, lines.flatMap(([row, more]) => rowElements(row, more.length)))));
+// A case shows its row of most news; the others open by the button, or by the browser's own search.
 /** @type {(found: Case, its: Row[]) => HTMLElement} */
 const caseElement = (found, its) => {
   const lines = folded(its);
-  const section = make("section", { class: "case", "aria-label": found.title, style: null }, make("div", { class: "about" }, make("h3", {}, found.title), make("p", {}, found.summary, found.links.map(({ url, title }) => [" ", link(url, title)]))));
+  const lead = asked() || opened.has(found.name) ? lines.length : 1;
+  const many = lines.slice(lead).reduce((sum, [, more]) => sum + 1 + more.length, 0);
+  const button = many ? make("button", { type: "button", class: "unfold", "aria-expanded": "false" }, `${many} more`) : null;
+  const rest = many ? make("div", { hidden: "until-found" }) : null;
+  const section = make("section", { class: many ? "case short" : "case", "aria-label": found.title, style: null }, make("div", { class: "about" }, make("h3", {}, found.title), make("p", { title: many ? found.summary : null }, found.summary, found.links.map(({ url, title }) => [" ", link(url, title)])), button));
+  const open = () => {
+    opened.add(found.name);
+    section.classList.remove("short");
+    rest?.removeAttribute("hidden");
+    button?.remove();
+  };
+  button?.addEventListener("click", open);
+  rest?.addEventListener("beforematch", open);
   const fill = () => {
     if (section.querySelector("table")) return;
-    section.append(sized(make("table", { class: "cells" }, columnWidths(), make("tbody", {}, lines.map(([row, more]) => rowElement(row, more.length))))));
+    section.append(tableOf(lines.slice(0, lead)));
+    if (rest) section.append(rest);
+    rest?.append(tableOf(lines.slice(lead)));
     section.style.minHeight = "";
   };
-  section.style.minHeight = `${lines.length * 4.2 + 4}rem`;
+  section.style.minHeight = `${lead * 4.2 + 2}rem`;
   filling.set(section, fill);
   return section;
 };
+/** @type {Set<string>} */
+const opened = new Set();
+const asked = () => Boolean(state.all || state.topic || state.state || filter.query.rows.length || filter.query.cells.length);
 /** @type {Map<Element, () => void>} */
 const filling = new Map();
 const nearby = new IntersectionObserver((entries) => entries.filter((entry) => entry.isIntersecting).forEach(({ target }) => fillNow(target)), { rootMargin: "1200px" });
@@ -141,8 +163,7 @@ const drawMatrix = () => {
   const named = targets.filter((target) => query.columns.every((fits) => fits(target)));
   const wanted = query.columns.length ? named : NARROW.matches && !state.all ? targets.filter(({ id }) => pair.has(id)) : targets;
   const cellFits = (/** @type {Cell} */ cell) => query.cells.every((fits) => fits(cell)) && (!state.state || (stateOf(cell) === state.state && known(cell) === (state.state !== "unknown")));
-  const asked = query.cells.length || state.state;
-  shown = rows.filter((row) => (!state.topic || row.topics.includes(state.topic)) && query.rows.every((fits) => fits(row)) && (!asked || wanted.some((target) => cellFits(row.cells[target.index]))));
+  shown = rows.filter((row) => (!state.topic || row.topics.includes(state.topic)) && query.rows.every((fits) => fits(row)) && (!(query.cells.length || state.state) || wanted.some((target) => cellFits(row.cells[target.index]))));
   columns = columnsOf(wanted);
   const news = new Map(shown.map((row) => [row, newsOf(row)]));
   const byCase = new Map(data.cases.map((found) => /** @type {[Case, Row[]]} */ ([found, shown.filter((row) => row.case === found).sort((one, other) => (news.get(other) || 0) - (news.get(one) || 0))])));
@@ -151,7 +172,7 @@ const drawMatrix = () => {
   filling.clear();
   head.replaceChildren(headElement());
   grid.replaceChildren(...cases.map(([found, its]) => caseElement(found, its)));
-  [...filling.keys()].slice(0, 2).forEach(fillNow);
+  [...filling.keys()].slice(0, 5).forEach(fillNow);
   filling.forEach((_, section) => nearby.observe(section));
   setTimeout(fillRest, 200);
   byId("count").textContent = shown.length === rows.length ? `${rows.length} rows, ${columns.length} columns` : shown.length ? `${shown.length} of ${rows.length} rows` : "No row fits. ";
@@ -169,7 +190,7 @@ grid.addEventListener("scroll", () => { head.scrollLeft = grid.scrollLeft; });
 grid.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
   const anchor = /** @type {HTMLElement} */ (event.target).closest("td a");
   if (!anchor || event.altKey || event.ctrlKey || event.metaKey) return;
-  const lines = [...grid.querySelectorAll("tr.variant")];
+  const lines = [...grid.querySelectorAll("tr.variant")].filter((line) => !line.closest("[hidden]"));
   const line = anchor.closest("tr");
   const at = [...line?.querySelectorAll("td a") || []].indexOf(anchor);
   /** @type {{ [key: string]: () => Element | undefined }} */

@@ -99,7 +99,7 @@ const toRun = (from, to, fits) => {
   const needs = [...new Set([from, to].filter((target) => !ran(target)).map((target) => target.needs))].join("; ");
   return make("div", { class: "to-run" }, fold(`Run these ${chosen.length} to be sure`, command(line), make("p", { class: "quiet" }, `${needs ? `It needs ${needs}. ` : ""}Results: `, make("code", {}, "trt-compat submit"), words.home ? [" to ", link(words.home, words.home)] : null, ".")));
 };
-const MOST_LINES = 3;
+const MOST_LINES = 2;
 const drawStep = () => {
   const [from, to] = [before(), after()];
   const fits = (/** @type {Row} */ row) => !state.topic || row.topics.includes(state.topic);
