@@ -21,8 +21,10 @@ pytestmark = pytest.mark.unit
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+RESULTS = (ROOT / "docs/results.md").read_text(encoding="utf-8")
+CASES = (ROOT / "docs/cases.md").read_text(encoding="utf-8")
 PAGES = [path for folder in (".", "docs", "docker", "reports") for path in ROOT.glob(f"{folder}/*.md")]
-#: The reports folder of another machine, in the README's line of `merge`.
+#: The reports folder of another machine, in the line of `merge`.
 OTHER_MACHINE = "../gpu-box/reports"
 
 
@@ -39,8 +41,8 @@ def commands(text: str) -> list[list[str]]:
     return [words[1:] for words in lines if words[:1] == ["trt-compat"]]
 
 
-def readme(*verbs: str) -> list[list[str]]:
-    return [words for words in commands(README) if words[0] in verbs]
+def shown(page: str, *verbs: str) -> list[list[str]]:
+    return [words for words in commands(page) if words[0] in verbs]
 
 
 @pytest.fixture
@@ -82,16 +84,16 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_every_command_is_understood() -> None:
     """The parser takes each verb, option and value that a page shows."""
-    shown = [words for page in PAGES for words in commands(page.read_text(encoding="utf-8"))]
-    assert len(shown) > 20
-    for words in shown:
+    all_of_them = [words for page in PAGES for words in commands(page.read_text(encoding="utf-8"))]
+    assert len(all_of_them) > 20
+    for words in all_of_them:
         assert _parse(words).called == words[0]
 
 
 @pytest.mark.usefixtures("checkout")
 def test_the_readmes_lines_that_look_and_plan_work(capsys: pytest.CaptureFixture[str]) -> None:
     """A `run` is planned only: the integration tests run cells."""
-    for words in readme("list", "show", "doctor", "run"):
+    for words in shown(README, "list", "show", "doctor", "run"):
         planned = words[0] == "run" and "--dry-run" not in words
         assert main([*words, "--dry-run"] if planned else words) == 0, words
         said = capsys.readouterr()
@@ -100,8 +102,8 @@ def test_the_readmes_lines_that_look_and_plan_work(capsys: pytest.CaptureFixture
 
 @pytest.mark.long
 @pytest.mark.usefixtures("checkout")
-def test_the_readmes_lines_on_records_work(capsys: pytest.CaptureFixture[str]) -> None:
-    for words in readme("report", "verify", "merge", "accept"):
+def test_the_lines_on_records_work(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in shown(RESULTS, "report", "verify", "merge", "accept"):
         assert (main(words), capsys.readouterr().err) == (0, ""), words
     assert {each.cell for each in Store(Path("reports")).outcomes()} == {
         "mish.fp32-rtx17",
@@ -109,9 +111,9 @@ def test_the_readmes_lines_on_records_work(capsys: pytest.CaptureFixture[str]) -
     }
 
 
-def test_the_readmes_case_loads_and_plans(tmp_path: Path) -> None:
+def test_the_example_case_loads_and_plans(tmp_path: Path) -> None:
     """It is a file that works as it stands, and gives a cell on every target."""
-    (text,) = (text for text in blocks(README, "python") if "leaky_relu" in text)
+    (text,) = (text for text in blocks(CASES, "python") if "leaky_relu" in text)
     (tmp_path / "leaky_relu.py").write_text(text, encoding="utf-8")
     (case,) = load_cases(tmp_path)
     matrix = load_matrix(ROOT / "matrix.yaml")
@@ -123,9 +125,9 @@ def test_the_readmes_case_loads_and_plans(tmp_path: Path) -> None:
     assert dict(variant.precision or ()) == {"/conv/Conv": Precision.INT8}
 
 
-def test_the_readmes_target_loads_and_plans(tmp_path: Path) -> None:
+def test_the_example_target_loads_and_plans(tmp_path: Path) -> None:
     """It is a valid one of seven lines, with cells of its own."""
-    (added,) = (text for text in blocks(README, "yaml") if "trt104:" in text)
+    (added,) = (text for text in blocks(CASES, "yaml") if "trt104:" in text)
     # Who followed the README has it already.
     text = (ROOT / "matrix.yaml").read_text(encoding="utf-8").replace(added, "")
     path = tmp_path / "matrix.yaml"
