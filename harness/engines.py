@@ -23,6 +23,7 @@ class Traits:
     `graph_alone`: the graph is all that it takes of a recipe. `providers` are where it can run, the default first.
     `takes_plugins`: a network may hold operators of the user's own.
     `strong_from` is the first version that takes strongly typed networks.
+    `tabled`: its vendor publishes what the parser of each release takes (harness/matrix/operators.tsv).
     `baseline`: the others' graphs and numbers are held against it, and no precision is demanded of it.
     """
 
@@ -40,6 +41,7 @@ class Traits:
     baseline: bool = False
     takes_plugins: bool = False
     strong_from: str = "0"
+    tabled: bool = False
 
 
 ENGINES: Mapping[Engine, Traits] = {
@@ -53,6 +55,7 @@ ENGINES: Mapping[Engine, Traits] = {
         needs_gpu=True,
         takes_plugins=True,
         strong_from="9",
+        tabled=True,
     ),
     Engine.TENSORRT_RTX: Traits(
         product="TensorRT for RTX",

@@ -18,7 +18,7 @@ from harness.models.check import ran
 from harness.models.matches import Known
 from harness.models.restrictions import KEPT, Use, uses
 from harness.plan import Cell, claims_about
-from harness.words import GOOD, PREDICATE, UNJUDGED, Class, Engine, Grade, Word
+from harness.words import GOOD, PREDICATE, UNJUDGED, Class, Grade, Word
 
 if TYPE_CHECKING:
     from harness.case import Case, Expectation
@@ -112,7 +112,7 @@ class StaticModel:
     def on(self, target: Target) -> tuple[Finding, ...]:
         """Return what NVIDIA's tables have against the model on a TensorRT; nothing of another engine."""
         before, after = tables_around(target.version)
-        if target.engine is not Engine.TENSORRT:
+        if not target.traits.tabled:
             words = f"NVIDIA's tables are not of {target.traits.product}"
             return (Finding(State.UNKNOWN, "", "", words),)
         if before is None:
@@ -126,7 +126,7 @@ class StaticModel:
         """Return the sentence that the opset is above the highest that the target's table names; "" where it is not."""
         tables = [each for each in tables_around(target.version) if each]
         highest = max((each.opset for each in tables), default=0)
-        if target.engine is not Engine.TENSORRT or self.opset <= highest:
+        if not target.traits.tabled or self.opset <= highest:
             return ""
         return f"opset {self.opset} is above {highest}, the highest that the table names; that alone blocks nothing"
 
