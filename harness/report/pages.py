@@ -9,27 +9,47 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from markupsafe import Markup, escape
+from packaging.version import Version
 
-from harness.judge.names import replaced
+from harness.judge.names import load_names, replaced
 from harness.known.claim import says
 from harness.report.errors import error_entries, range_of
 from harness.report.labels import MARKS, ROLES
 from harness.report.templates import environment
 from harness.text import capital, clip, visible
+from harness.words import Engine, Grade
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import jinja2
 
+    from harness.case import Expectation
+    from harness.judge.names import Row
     from harness.known.model import Known
-    from harness.known.view import CaseView
+    from harness.known.view import CaseView, VariantView
     from harness.report.errors import ErrorEntry
     from harness.report.model import Results
 
 STATIC = Path(__file__).parent / "static"
 #: The list of all pages, their style sheet, which is the report's, and the report, each by its place beside the report.
 LIST, STYLE, REPORT = "pages.html", "style.css", "index.html"
+#: What changes from TensorRT 10 to 11, in one page.
+UPGRADE = "upgrade-11.html"
+#: What people ask of TensorRT 11, with the signatures that answer.
+_TOPICS = {
+    "INT8 and calibrators": ("implicit-int8-removed", "calibrator-deprecated"),
+    "FP16 and other precision flags": ("weak-typing-removed",),
+    "The flag for an explicit batch": ("explicit-batch-removed",),
+    "Grouped and 3-D convolutions in FP16": ("no-low-precision-convolution",),
+    "Plugins": ("plugin-interface-missing",),
+    "Plans and timing caches of other versions": (
+        "foreign-engine",
+        "plan-needs-host-code",
+        "timing-cache-tactic",
+        "timing-cache-unused",
+    ),
+}
 
 
 def page_of_error(signature: str) -> str:
@@ -46,10 +66,15 @@ def own_pages(results: Results) -> dict[str, str]:
     """Return every page, their list and their style sheet by its place; the same text for the same results."""
     entries = error_entries(results)
     by_case = _signatures(results)
-    pages = {LIST: _page(results, "Errors and cases of TensorRT", errors=entries)}
+    pages = {
+        LIST: _page(results, LIST, "Errors and cases of TensorRT", errors=entries),
+        UPGRADE: _upgrade(results, entries),
+    }
     for entry in entries:
-        pages[page_of_error(entry.id)] = _page(
+        page = page_of_error(entry.id)
+        pages[page] = _page(
             results,
+            page,
             entry.title,
             description=f"{entry.cause} {entry.advice}",
             entry=entry,
@@ -57,8 +82,10 @@ def own_pages(results: Results) -> dict[str, str]:
         )
     rows = _rows(results)
     for case in results.cases:
-        pages[page_of_case(case.name)] = _page(
+        page = page_of_case(case.name)
+        pages[page] = _page(
             results,
+            page,
             case.title,
             description=case.summary,
             case=case,
@@ -70,6 +97,7 @@ def own_pages(results: Results) -> dict[str, str]:
 
 def _page(  # noqa: PLR0913  (what a page may show)
     results: Results,
+    here: str,
     heading: str,
     description: str = "",
     *,
@@ -79,26 +107,76 @@ def _page(  # noqa: PLR0913  (what a page may show)
     errors: Sequence[ErrorEntry] = (),
     failing_so: Sequence[CaseView] = (),
 ) -> str:
-    top = "../" if entry or case else ""
+    return _filled(
+        "own_page.html.j2",
+        results,
+        here,
+        heading,
+        description=description or heading,
+        entry=entry,
+        case=case,
+        known=known,
+        errors=errors,
+        failing_so=failing_so,
+    )
+
+
+def _upgrade(results: Results, entries: Sequence[ErrorEntry]) -> str:
+    """Return the page on TensorRT 11: signatures by topic, claims, boards, and every name that is gone."""
+    by_id = {entry.id: entry for entry in entries}
+    return _filled(
+        "upgrade_11.html.j2",
+        results,
+        UPGRADE,
+        "From TensorRT 10 to 11",
+        description="Calibrators, precision flags, plugins, plans and names of TensorRT that 11 no longer takes.",
+        entry=None,
+        topics={topic: [by_id[each] for each in ids] for topic, ids in _TOPICS.items()},
+        claims=_claims_of_11(results),
+        boards=[target for target in results.targets if target.jetpack],
+        gone=_gone(),
+    )
+
+
+def _claims_of_11(results: Results) -> list[tuple[CaseView, VariantView, Expectation]]:
+    """Return what others report of TensorRT from some 11 on, but for what the topics hold."""
+    answered = {signature for ids in _TOPICS.values() for signature in ids}
+    return [
+        (case, variant, claim)
+        for case in results.cases
+        for variant in case.variants
+        for claim in variant.claims
+        if claim.engine is Engine.TENSORRT and claim.grade is Grade.REPORTED and claim.source
+        if re.search(r"[>=~]=11\b", claim.versions or "") and claim.signature not in answered
+    ]
+
+
+def _gone() -> dict[str, list[Row]]:
+    """Return the names that are gone by the first version without them, the newest version first."""
+    rows = [row for row in load_names() if row.signature != "name-not-yet"]
+    versions = sorted({row.since for row in rows}, key=Version, reverse=True)
+    return {version: [row for row in rows if row.since == version] for version in versions}
+
+
+def _filled(template: str, results: Results, here: str, heading: str, **more: object) -> str:
+    """Return a page filled in; `here` is its place beside the report."""
+    top = "../" if "/" in here else ""
     return (
         templates()
-        .get_template("own_page.html.j2")
+        .get_template(template)
         .render(
             results=results,
+            here=here,
             heading=heading,
             title=f"{visible(heading)} | TensorRT compatibility",
-            description=description or heading,
             top=top,
             report=top + REPORT,
-            entry=entry,
-            case=case,
-            known=known,
-            errors=errors,
-            failing_so=failing_so,
             page_of_case=page_of_case,
             page_of_error=page_of_error,
             LIST=LIST,
             STYLE=STYLE,
+            UPGRADE=UPGRADE,
+            **more,
         )
     )
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
+from markupsafe import escape
 
+from harness.case import Class, Expectation, Link
 from harness.judge.diagnosis import load_signatures
+from harness.judge.names import load_names
 from harness.record.store import Store
 from harness.report import build_report, write_pages
-from harness.report.pages import LIST, REPORT, STYLE, own_pages, page_of_case, page_of_error
+from harness.report.pages import LIST, REPORT, STYLE, UPGRADE, own_pages, page_of_case, page_of_error
 from tests.report import factory
 from tests.report.crawl import dead, read_pages
 from tests.report.poison import HIDDEN, HOSTILE, everywhere
@@ -29,14 +33,16 @@ CASE = page_of_case("conv_silu")
 def test_each_error_and_each_case_has_a_page_that_is_found_from_the_list() -> None:
     """And from every page the report and the list are one link away; all links are relative."""
     pages = own_pages(factory.results())
-    assert set(pages) == {LIST, STYLE, CASE, *(page_of_error(each.id) for each in load_signatures())}
+    assert set(pages) == {LIST, STYLE, UPGRADE, CASE, *(page_of_error(each.id) for each in load_signatures())}
     assert [each for each in dead({**pages, REPORT: ""}) if "#" not in each] == []
     read = read_pages(pages)
     assert {*read} - {LIST} <= set(read[LIST].links)
     assert len({page.title for page in read.values()}) == len(read)
     for name, page in read.items():
         top = "../" if "/" in name else ""
-        assert {top + STYLE, top + REPORT} <= {link.partition("#")[0] for link in page.links}, name
+        assert {top + STYLE, top + REPORT, *({top + UPGRADE} - {name})} <= {
+            link.partition("#")[0] for link in page.links
+        }, name
         assert all(link.startswith("https://") for link in page.outside), name
         assert len(page.ids) == len(set(page.ids)), name
 
@@ -60,6 +66,46 @@ def test_error_and_case_lead_to_each_other() -> None:
     assert f'href="../{CASE}"' in pages[ERROR]
     assert f'href="../{ERROR}"' in pages[CASE]
     assert f'href="../{REPORT}#error=no-implementation-qdq"' in pages[ERROR]
+
+
+@pytest.mark.unit
+def test_the_page_on_11_has_each_name_that_is_gone_and_what_to_write() -> None:
+    """Under the first version without it, with NVIDIA's page where one names it; names to come are on no such page."""
+    page = own_pages(factory.results())[UPGRADE]
+    by_version = dict(part.split('"', 1) for part in page.split('<h3 id="gone-')[1:])
+    gone = [row for row in load_names() if row.signature != "name-not-yet"]
+    assert set(by_version) == {row.since for row in gone}
+    for row in gone:
+        part = by_version[row.since]
+        assert all(f"<code>{name}</code>" in part for name in row.names), row
+        assert str(escape(row.now)) in part, row
+        assert not row.url or f'href="{row.url}"' in part, row
+    assert "<code>add_attention</code>" not in page
+
+
+@pytest.mark.unit
+def test_the_page_on_11_answers_with_claims_and_boards_and_their_links() -> None:
+    """A claim of 11 is there, one of 8.6 is not; a target with a JetPack has a row with its source."""
+    report = Expectation.reported(
+        Class.BUILD_FAILED, ">=11.1", Link("https://example.org/11", "A build on 11")
+    )
+    older = Expectation.reported(
+        Class.BUILD_FAILED, ">=8.6,<11", Link("https://example.org/8", "A build on 8")
+    )
+    results = factory.results()
+    first, *others = results.cases
+    variant, *rest = first.variants
+    case = replace(first, variants=(replace(variant, claims=(report, older)), *rest))
+    board = replace(
+        results.targets[0], jetpack="9.9", sources=(Link("https://example.org/jetpack", "a board"),)
+    )
+    made = replace(results, cases=(case, *others), targets=(board, *results.targets[1:]))
+    page = own_pages(made)[UPGRADE]
+    assert {"https://example.org/11", "https://example.org/jetpack"} <= set(
+        read_pages({UPGRADE: page})[UPGRADE].outside
+    )
+    assert "https://example.org/8" not in page
+    assert "9.9" in page
 
 
 @pytest.mark.unit
