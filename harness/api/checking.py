@@ -68,7 +68,7 @@ def check(  # noqa: PLR0913  (each by its name, with a default)
     """Build a model on each target, run it where that can be, and return what became of it.
 
     `matrix` is that file, else matrix.yaml here, else the one that comes with the harness. `targets` are names of it,
-    all where none is given. `shapes` are those of dynamic inputs, 1 for each dimension that nobody gives. `inputs` are
+    all where none is given. `shapes` are those of dynamic inputs, made up where none is given. `inputs` are
     arrays for all network inputs, made up where none is given; `expected` are outputs to hold the engine to, by default
     those of the ONNX reference evaluator. `max_rel` and `cosine` are how far an output may be off, by default what its
     precision allows. `calibration` are batches of each network input for an INT8 calibrator, along the first axis, and

@@ -13,7 +13,7 @@ from harness.case import Case, Recipe, Variant, model_sha256
 from harness.case.model import Built, serialise
 from harness.judge.cell import Judged, judge_cell
 from harness.layers import asked
-from harness.models.own import Given, OwnPrepared, Shapes, Wanted
+from harness.models.own import Given, OwnPrepared, Wanted
 from harness.models.own.model import own_model
 from harness.plan import Cell
 from harness.run.gpus import Gpus
@@ -130,11 +130,8 @@ class Tries:
         return judge_cell(cell, outcome)
 
     def own(self, model: onnx.ModelProto, target: Target, wanted: Wanted) -> Judged:
-        """Return what became of a user's model, or of a part of it: shapes of inputs that it lacks are left out."""
-        names = [value.name for value in model.graph.input]
-        parts = (wanted.shapes.minimum, wanted.shapes.optimum, wanted.shapes.maximum)
-        shapes = Shapes(*({name: each[name] for name in names if name in each} for each in parts))
-        made = own_model(model, "the model", replace(wanted, shapes=shapes), name="own")
+        """Return what became of a user's model, or of a part of it, with the shapes that it can have."""
+        made = own_model(model, "the model", replace(wanted, shapes=wanted.shapes.fitted(model)), name="own")
         return self.judged(made.variant.model_bytes(), target, made.variant.recipe, allowed=wanted.data)
 
     def _runner(self, target: Target) -> TargetRunner:

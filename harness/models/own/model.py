@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 
 from harness.case import Case, Recipe, Typing, Variant
 from harness.case.check import check_flags
-from harness.case.inputs import fed_inputs
 from harness.case.model import Built, Data, serialise
 from harness.errors import HandledError
 from harness.layers import asked, wished
-from harness.models.own.shapes import Shapes, free_extents, profiles
+from harness.models.own.shapes import Shapes, free_extents, in_words, profiles
 from harness.models.reading import read_beside
 from harness.models.suites.suite import describe
 from harness.run.child import ChildFailed, stream
@@ -83,7 +82,8 @@ class Wanted:
 class OwnModel:
     """A model of the user's: `label` is what the user called it; `assumed` are sentences on what nobody said.
 
-    `weights` are those that stay in their files.
+    `weights` are those that stay in their files. `made_up` are the shapes of its dynamic inputs as --shapes takes them,
+    "" where the user gives all.
     """
 
     label: str
@@ -92,6 +92,7 @@ class OwnModel:
     opset: str
     wishes: tuple[tuple[str, Precision], ...]
     assumed: tuple[str, ...] = ()
+    made_up: str = ""
     weights: Weights | None = None
 
 
@@ -136,7 +137,7 @@ def own_model(model: onnx.ModelProto, label: str, wanted: Wanted, *, name: str) 
     """Return a model in memory as `load_own` returns one of a file."""
     free_extents(model)
     nodes = asked(model)
-    made, assumed = profiles(label, fed_inputs(model), wanted.shapes)
+    made, assumed = profiles(label, model, wanted.shapes)
     recipe = Recipe(
         typing=wanted.typing,
         flags=()
@@ -152,7 +153,8 @@ def own_model(model: onnx.ModelProto, label: str, wanted: Wanted, *, name: str) 
         precision=_precision(label, wanted.nodes, nodes),
         data=wanted.data,
     )
-    return OwnModel(label, variant, nodes, describe(model)[1], wished(variant, nodes), assumed)
+    made_up = in_words(made) if assumed else ""
+    return OwnModel(label, variant, nodes, describe(model)[1], wished(variant, nodes), assumed, made_up)
 
 
 def own_case(models: Sequence[OwnModel]) -> Case:

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from harness.case import Profile
+from harness.case.inputs import fed_inputs
 from harness.errors import HandledError
+from harness.models.own.sizes import extents, made_up_shapes
 from harness.suggest import did_you_mean
 
 if TYPE_CHECKING:
@@ -37,6 +39,22 @@ class Shapes:
         """Return the inputs that are named."""
         return tuple(dict.fromkeys((*self.optimum, *self.minimum, *self.maximum)))
 
+    def fitted(self, model: onnx.ModelProto) -> Shapes:
+        """Return the shapes as a part of their model can have them: of its inputs, with the sizes that these fix."""
+        declared = {value.name: _declared(value) for value in fed_inputs(model)}
+
+        def fitted(given: Mapping[str, Shape]) -> dict[str, Shape]:
+            pairs = {name: (declared[name], shape) for name, shape in given.items() if name in declared}
+            return {
+                name: tuple(size if own is None else own for own, size in zip(fixed, shape, strict=True))
+                if fixed is not None
+                else shape
+                for name, (fixed, shape) in pairs.items()
+                if fixed is None or len(fixed) == len(shape)
+            }
+
+        return Shapes(*map(fitted, (self.minimum, self.optimum, self.maximum)))
+
 
 def parse_shapes(text: str, option: str) -> dict[str, Shape]:
     """Return shapes by input from trtexec's words; raises HandledError that names the option."""
@@ -53,18 +71,16 @@ def parse_shapes(text: str, option: str) -> dict[str, Shape]:
 
 
 def profiles(
-    label: str, inputs: Iterable[onnx.ValueInfoProto], shapes: Shapes
+    label: str, model: onnx.ModelProto, shapes: Shapes
 ) -> tuple[tuple[Profile, ...], tuple[str, ...]]:
-    """Return a profile for each dynamic input, and a sentence for each that nobody gave a shape.
+    """Return a profile for each dynamic input, and a sentence for each that has made-up sizes.
 
-    A dynamic dimension that nobody gives is 1, as trtexec has it. Raises HandledError where a given shape is of no
-    input or cannot be the input's.
+    Raises HandledError where a given shape is of no input or cannot be the input's.
     """
-    fed = {value.name: value for value in inputs}
+    fed = {value.name: value for value in fed_inputs(model)}
     for name in shapes.names:
         if name not in fed:
             raise HandledError(f"{label}: has no input {name!r}; {did_you_mean(name, fed)}")
-    made, assumed = [], []
     for name, value in fed.items():
         given, declared = shapes.of(name), _declared(value)
         if given is not None:
@@ -74,16 +90,23 @@ def profiles(
             raise HandledError(
                 f"{label}: gives input {name!r} no rank; name its shape: --shapes {name}:1x3x224x224"
             )
+    usual = {name: given[1] for name in fed if (given := shapes.of(name))}
+    invented = made_up_shapes(model, usual)
+    made, assumed = [], []
+    for name, value in fed.items():
+        declared = _declared(value)
         if declared is not None and None not in declared:
             continue
-        if given is None:
-            usual = tuple(extent if extent is not None else 1 for extent in declared or ())
-            given = usual, usual, usual
-            assumed.append(
-                f"input {name!r} is dynamic and taken as {'x'.join(map(str, usual))}; --shapes says otherwise"
-            )
-        made.append(Profile(name, *given))
+        made.append(Profile(name, *(shapes.of(name) or (invented[name],) * 3)))
+        if name in invented:
+            size = "x".join(map(str, invented[name]))
+            assumed.append(f"input {name!r} is dynamic and taken as {size}; --shapes says otherwise")
     return tuple(made), tuple(assumed)
+
+
+def in_words(made: Iterable[Profile]) -> str:
+    """Return the usual shapes of profiles as --shapes takes them."""
+    return ",".join(f"{each.input}:{'x'.join(map(str, each.optimum))}" for each in made)
 
 
 def free_extents(model: onnx.ModelProto) -> None:
@@ -100,7 +123,7 @@ def _declared(value: onnx.ValueInfoProto) -> tuple[int | None, ...] | None:
     tensor = value.type.tensor_type
     if not tensor.HasField("shape"):
         return () if value.type.WhichOneof("value") != "tensor_type" else None
-    return tuple(int(dim.dim_value) if dim.HasField("dim_value") else None for dim in tensor.shape.dim)
+    return tuple(each if isinstance(each, int) else None for each in extents(value))
 
 
 def _check(label: str, name: str, declared: tuple[int | None, ...] | None, given: Iterable[Shape]) -> None:
