@@ -17,7 +17,7 @@ from harness.cli.doing import Doing
 from harness.cli.reduce import add_recipe, wanted
 from harness.errors import HandledError, InfraError
 from harness.models.bisect import Answer, Edge, bisect, is_upward, row_of
-from harness.models.check import median_ms, ran
+from harness.models.check import may_be_of_sizes, median_ms, ran, sizes_doubted
 from harness.models.further import graph_of
 from harness.models.own import Given, load_own
 from harness.models.symptoms import Symptom, Told, agreed, check_node, parse_symptom
@@ -95,8 +95,9 @@ def _bisected(options: argparse.Namespace, doing: Doing) -> int:
         doing.now(f"try {count}, on {target}")
 
     with Tries(via=options.via, prepared=prepared, told=tried) as tries:
-        looking = _Looking(tries, own, symptom)
-        return _by(row, looking.between(row), said, timed=symptom.timed)
+        looking = _Looking(tries, own, symptom, doing)
+        code = _by(row, looking.between(row), said, timed=symptom.timed)
+        return EXIT_INFRA if code == EXIT_REGRESSION and looking.doubted else code
 
 
 def _by(
@@ -144,8 +145,9 @@ def _lines(edge: Edge, targets: dict[str, Target]) -> tuple[str, ...]:
 class _Looking:
     """Looks at the model on targets, each once, or several times where it is timed."""
 
-    def __init__(self, tries: Tries, own: OwnModel, symptom: Symptom) -> None:
+    def __init__(self, tries: Tries, own: OwnModel, symptom: Symptom, doing: Doing) -> None:
         self._tries, self._variant, self._symptom = tries, own.variant, symptom
+        self._doing, self._made_up, self.doubted = doing, own.made_up, False
         self._seen: dict[str, list[Judged]] = {}
 
     def between(self, row: tuple[Target, ...]) -> Callable[[Target], Told]:
@@ -172,6 +174,9 @@ class _Looking:
             own, model = self._variant, self._variant.model_bytes()
             judged = [self._tries.judged(model, target, own.recipe, allowed=own.data) for _ in range(times)]
             self._seen[target.name] = sorted(judged, key=lambda each: median_ms(each) or 0.0)
+            if self._made_up and not self.doubted and any(map(may_be_of_sizes, judged)):
+                self.doubted = True
+                self._doing.say(sizes_doubted([target.name], self._made_up))
         return self._seen[target.name]
 
 

@@ -28,7 +28,7 @@ from harness.cli.common import (
 from harness.cli.doing import Doing
 from harness.errors import HandledError
 from harness.matrix import load_matrix
-from harness.models.check import Trouble, ran, static_troubles, step_troubles, troubles
+from harness.models.check import Trouble, may_be_of_sizes, ran, static_troubles, step_troubles, troubles
 from harness.models.further_json import as_json
 from harness.models.own import (
     Given,
@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from harness.models.static import Static
 
     Answers = Mapping[tuple[str, str], Static]
+    Doubted = Mapping[tuple[str, str], str]
 
 #: results.json of a check lies in its report.
 _RESULTS = "results.json"
@@ -168,11 +169,11 @@ def _add_data(command: argparse.ArgumentParser) -> None:
 def check(options: argparse.Namespace) -> int:
     """Check the models and print what was found; returns the exit code."""
     with Doing() as doing:
-        judged, answers = _check(options, doing)
-    return _code(judged, _blocked(judged, answers), options)
+        judged, answers, doubted = _check(options, doing)
+    return _code(judged, _blocked(judged, answers), doubted, options)
 
 
-def _check(options: argparse.Namespace, doing: Doing) -> tuple[list[Judged], Answers]:
+def _check(options: argparse.Namespace, doing: Doing) -> tuple[list[Judged], Answers, Doubted]:
     matrix = _matrix(options)
     # A folder that was named is refused before anything runs; one that was only found costs the hints, no more.
     known_cases = options.cases if "cases" in options.unsaid else load_cases(options.cases)
@@ -195,10 +196,10 @@ def _check(options: argparse.Namespace, doing: Doing) -> tuple[list[Judged], Ans
         judged = _run(matrix, case, prepared, store, options, doing)
         found: tuple[Further, ...] = ()
         known, unread = patterns(known_cases, load_matrix(options.matrix))
-        answers = static_answers(models, judged, known)
+        answers, doubted = static_answers(models, judged, known), _doubted(models, judged)
         try:
             for line in itertools.chain(
-                told(judged, _steps(judged, options), _blocked(judged, answers)),
+                told(judged, _steps(judged, options), _blocked(judged, answers), doubted),
                 static_lines(models, judged, answers),
                 filter(None, [unread]),
             ):
@@ -213,7 +214,14 @@ def _check(options: argparse.Namespace, doing: Doing) -> tuple[list[Judged], Ans
                 write_static(scratch / _RESULTS, options.json, answers)
     if options.html:
         doing.say(f"report: {options.html / 'index.html'}")
-    return judged, answers
+    return judged, answers, doubted
+
+
+def _doubted(models: list[OwnModel], judged: list[Judged]) -> Doubted:
+    """Return variant and target of the failures that may come of made-up sizes, with these."""
+    made_up = {each.variant.name: each.made_up for each in models if each.made_up}
+    failed = ((each.cell.variant.name, each.cell.target.name) for each in judged if may_be_of_sizes(each))
+    return {key: made_up[key[0]] for key in failed if key[0] in made_up}
 
 
 def _blocked(judged: list[Judged], answers: Answers) -> frozenset[tuple[str, str]]:
@@ -300,19 +308,27 @@ def _steps(judged: list[Judged], options: argparse.Namespace) -> Iterator[tuple[
             yield by_cell[name, options.before], by_cell[name, options.after]
 
 
-def _code(judged: list[Judged], blocked: frozenset[tuple[str, str]], options: argparse.Namespace) -> int:
+def _code(
+    judged: list[Judged], blocked: frozenset[tuple[str, str]], doubted: Doubted, options: argparse.Namespace
+) -> int:
+    """Return the exit code; what may come of made-up sizes is as good as not run."""
+
+    def doubtful(each: Judged) -> bool:
+        return (each.cell.variant.name, each.cell.target.name) in doubted
+
     steps = list(_steps(judged, options))
     asked = [each for step in steps for each in step] or judged
     if not any(map(ran, asked)):
         print("nothing that was asked ran")
     found = (
-        [step_troubles(*step, blocked) for step in steps]
+        [step_troubles(*step, blocked) for step in steps if not any(map(doubtful, step))]
         if steps
-        else [troubles(each) or static_troubles(each, blocked) for each in judged]
+        else [troubles(each) or static_troubles(each, blocked) for each in judged if not doubtful(each)]
     )
     if any(options.fail_on & each for each in found):
         return EXIT_REGRESSION
     unknown = [each for each in asked if not ran(each) and (steps or each.outcome.state == "infra_error")]
+    unknown += [each for each in asked if doubtful(each) and options.fail_on & troubles(each)]
     return EXIT_INFRA if unknown or not any(map(ran, asked)) else EXIT_OK
 
 

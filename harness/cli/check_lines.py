@@ -6,12 +6,21 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from harness.models.bench import untold
-from harness.models.check import changes, coverage, lost_by_time, median_ms, ran, step_troubles, worse
+from harness.models.check import (
+    changes,
+    coverage,
+    lost_by_time,
+    median_ms,
+    ran,
+    sizes_doubted,
+    step_troubles,
+    worse,
+)
 from harness.text import clip, visible
 from harness.words import GOOD, PREDICATE, Class, said
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from harness.judge.cell import Judged
     from harness.models.own import OwnModel
@@ -51,14 +60,19 @@ def row(judged: Judged, width: int, *, several: bool) -> str:
 
 
 def between(
-    before: Judged, after: Judged, *, several: bool = False, blocked: Container[tuple[str, str]] = ()
+    before: Judged,
+    after: Judged,
+    *,
+    several: bool = False,
+    blocked: Container[tuple[str, str]] = (),
+    doubted: Container[tuple[str, str]] = (),
 ) -> Iterator[str]:
     """Yield what becomes of a model from one target to the other; of several the model is named."""
     old, new = before.classification.cls, after.classification.cls
     model = f"{before.cell.variant.title}: " if several else ""
     names = f"{before.cell.target.name} to {after.cell.target.name}"
-    unknown = [each for each in (before, after) if not ran(each)]
-    if unknown and step_troubles(before, after, blocked):
+    unknown = [each for each in (before, after) if not ran(each) or _key(each) in doubted]
+    if any(not ran(each) for each in unknown) and step_troubles(before, after, blocked):
         yield f"{model}from {names}: gets worse (build), by NVIDIA's operator tables"
     elif unknown:
         name, cls = unknown[0].cell.target.name, unknown[0].classification.cls
@@ -79,16 +93,36 @@ def told(
     judged: Sequence[Judged],
     steps: Iterable[tuple[Judged, Judged]],
     blocked: Container[tuple[str, str]] = (),
+    doubted: Mapping[tuple[str, str], str] = {},
 ) -> Iterator[str]:
-    """Yield what follows the targets' lines."""
+    """Yield what follows the targets' lines; `doubted` are made-up sizes of failures by variant and target."""
     yield from _lost(judged)
     yield from _untold(judged)
     several = len({each.cell.variant.name for each in judged}) > 1
     for step in steps:
-        yield from between(*step, several=several, blocked=blocked)
+        yield from between(*step, several=several, blocked=blocked, doubted=doubted)
+    yield from _doubts(judged, doubted, several=several)
     yield from _advice(judged)
     yield from _uncompared(judged)
     yield from _not_run(judged)
+
+
+def _key(judged: Judged) -> tuple[str, str]:
+    return judged.cell.variant.name, judged.cell.target.name
+
+
+def _doubts(
+    judged: Sequence[Judged], doubted: Mapping[tuple[str, str], str], *, several: bool
+) -> Iterator[str]:
+    """Yield a sentence for each model that fails with made-up sizes; of several the model is named."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for each in judged:
+        if _key(each) in doubted:
+            groups.setdefault((each.cell.variant.title, doubted[_key(each)]), []).append(
+                each.cell.target.name
+            )
+    for (title, made_up), targets in groups.items():
+        yield (f"{title}: " if several else "") + sizes_doubted(targets, made_up)
 
 
 def _lost(judged: Sequence[Judged]) -> Iterator[str]:

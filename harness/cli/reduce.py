@@ -18,10 +18,11 @@ from harness.cli.doing import Doing
 from harness.cli.places import places
 from harness.errors import HandledError, InfraError
 from harness.models.case_file import About, add_case, case_name, case_text, loaded
-from harness.models.check import ran
+from harness.models.check import may_be_of_sizes, ran, sizes_doubted
 from harness.models.further import graph_of
 from harness.models.own import Given, Shapes, Wanted, load_own, parse_shapes
 from harness.models.own.model import own_model
+from harness.models.own.shapes import in_words
 from harness.models.reading import held
 from harness.models.reduce.journal import Journal
 from harness.models.reduce.learn import learned
@@ -35,7 +36,7 @@ from harness.words import GOOD, Class
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from harness.case import Variant
+    from harness.case import Recipe, Variant
     from harness.judge.cell import Judged
     from harness.matrix import Target
     from harness.models.own import OwnModel
@@ -116,6 +117,8 @@ def _reduce(options: argparse.Namespace, doing: Doing) -> int:
     doing.now(f"reading {options.model}")
     how = wanted(options)
     own = load_own(options.model, how, name="own")
+    usual = {each.input: each.optimum for each in own.variant.recipe.profiles}
+    how = replace(how, shapes=Shapes(optimum=usual))
     prepared = BuiltOrRun(Given(weights=own.weights))
 
     def tried(target: str, count: int) -> None:
@@ -148,12 +151,12 @@ class _Bench:
     def reduce(self, own: OwnModel) -> int:
         """Look at the model, search, write and tell."""
         options, model = self._options, graph_of(own)
-        before = len(model.graph.node)
+        before, self._shapes = len(model.graph.node), in_words(own.variant.recipe.profiles)
         _refuse_place(options.model, self._out)
         if options.case:
             case_name(options.case)
             writable(options.case.parent, "--case")
-        shown, near = self._first(model)
+        shown, near = self._first(model, own.made_up)
         self._doing.say(f"{options.model}: {before} nodes; {shown}")
         with Journal(Path(f"{self._out}.tries.jsonl"), self._about(model, shown)) as journal:
             search: Search
@@ -194,7 +197,7 @@ class _Bench:
         if outside(model):
             raise HandledError(f"--case {path}: its weights are too many to be in a case; keep {self._out}")
         name, nodes = path.stem, model.graph.node
-        recipe = own_model(model, name, self._how, name="reported").variant.recipe
+        recipe = self._recipe(model)
         title = f"{', '.join(dict.fromkeys(node.op_type for node in nodes))} {shown}"
         for exact in (False, True):
             about = About(name, title, f"Reduced from a model that {shown}.", data=self._how.data)
@@ -206,12 +209,17 @@ class _Bench:
                 return
         raise HandledError(f"--case {path}: as a case the model shows something else; keep {self._out}")
 
+    def _recipe(self, model: onnx.ModelProto) -> Recipe:
+        """Return how what is left of the model is built."""
+        how = replace(self._how, shapes=self._how.shapes.fitted(model))
+        return own_model(model, str(self._out), how, name="reported").variant.recipe
+
     def _look_at(self, variant: Variant, name: str) -> Judged:
         return self._tries.judged(
             variant.model_bytes(), self._targets[name], variant.recipe, allowed=variant.data
         )
 
-    def _first(self, model: onnx.ModelProto) -> tuple[Shown, tuple[str, ...]]:
+    def _first(self, model: onnx.ModelProto, made_up: str) -> tuple[Shown, tuple[str, ...]]:
         """Return what the model shows, and the nodes that it is about: by building alone where that is enough."""
         for runs in (False, True):
             self._prepared.runs = runs
@@ -222,6 +230,8 @@ class _Bench:
             good = [each.classification.cls in GOOD for each in judged]
             if not runs and all(good):
                 continue
+            if made_up and (failed := [each.cell.target.name for each in judged if may_be_of_sizes(each)]):
+                self._doing.say(sizes_doubted(failed, made_up))
             near = tuple(name for each in judged for name in named(each))
             if len(judged) == 1:
                 found = Shown((Side(judged[0].cell.target.name, sought(judged[0], self._options.keep)),))
@@ -242,7 +252,7 @@ class _Bench:
             "model": model_sha256(serialise(model)),
             "targets": {name: target.version for name, target in self._targets.items()},
             "recipe": " ".join(
-                [str(self._how.typing), " ".join(self._how.flags), self._options.shapes, *self._figures()]
+                [str(self._how.typing), " ".join(self._how.flags), self._shapes, *self._figures()]
             ).strip(),
             "failure": str(shown),
         }
@@ -273,7 +283,8 @@ class _Bench:
             self._doing.say("stopped by --seconds or --tries: the same command again goes on")
         words = ["trt-compat", "check", str(self._out)]
         words += [word for name in self._targets for word in ("--target", name)]
-        words += ["--shapes", options.shapes] if options.shapes else []
+        shapes = in_words(self._recipe(search.best).profiles)
+        words += ["--shapes", shapes] if shapes else []
         words += ["--typing", options.typing] if self._how.typing is not Typing.GRAPH else []
         words += [word for flag in options.flags for word in ("--flag", flag)]
         self._doing.say(f"try it: {shlex.join([*words, *self._figures(), *places(options, reports=False)])}")

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import shlex
 import statistics
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.layers.datatype import NARROW, same_precision
 from harness.layers.operators import MULTIPLYING
-from harness.words import GOOD, UNJUDGED, Class, Precision, Word
+from harness.words import GOOD, UNJUDGED, Class, Engine, Precision, Word
 
 if TYPE_CHECKING:
     from harness.judge.cell import Judged
     from harness.judge.classify import Lost
 
+#: Classes that may come of sizes that nobody gave.
+_BY_SIZES = frozenset(
+    {
+        Class.BUILD_FAILED,
+        Class.LOAD_FAILED,
+        Class.RUN_FAILED,
+        Class.CRASHED,
+        Class.TIMED_OUT,
+        Class.OUT_OF_MEMORY,
+    }
+)
 _BUILT = GOOD | {Class.PRECISION_LOST, Class.INACCURATE}
 
 
@@ -43,6 +55,24 @@ class Change:
 def ran(judged: Judged) -> bool:
     """Tell whether the engine was asked anything: no machinery failed, and the target can run here."""
     return judged.classification.cls not in UNJUDGED
+
+
+def may_be_of_sizes(judged: Judged) -> bool:
+    """Tell whether a failure may come of sizes that the model cannot have: it came after the parser, which sees none.
+
+    ONNX Runtime builds without sizes too.
+    """
+    cls = judged.classification.cls
+    sizeless = cls is Class.BUILD_FAILED and judged.cell.target.engine is Engine.ONNXRUNTIME
+    return cls in _BY_SIZES and judged.outcome.failed_phase != "parse" and not sizeless
+
+
+def sizes_doubted(targets: Iterable[str], made_up: str) -> str:
+    """Return the sentence on failures where sizes were made up; `made_up` is as --shapes takes it."""
+    return (
+        f"the sizes of dynamic inputs are made up, and may be why it fails ({', '.join(dict.fromkeys(targets))}); "
+        f"give real ones: --shapes {shlex.quote(made_up)}"
+    )
 
 
 def engine_made(judged: Judged) -> bool:

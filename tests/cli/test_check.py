@@ -13,8 +13,10 @@ import pytest
 
 from harness.cli import main
 from harness.cli.common import writable_file
-from harness.judge.cell import Judged
+from harness.judge.cell import Judged, judge_cell
 from harness.models.running import run_models
+from harness.plan import Cell
+from harness.record.outcome import End, Outcome
 from tests.models import data
 
 pytestmark = pytest.mark.unit
@@ -125,6 +127,35 @@ def test_what_nvidia_s_table_lacks_counts_as_not_built(
     }
     assert check("--fail-on", "none") == 3
     assert ran == ["ran"] * 2
+
+
+def test_what_fails_with_made_up_sizes_is_not_known_until_they_are_given(
+    toy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A parser sees no sizes: what it refuses is the model's."""
+    model = data.model()
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "t"
+    onnx.save(model, toy / "m.onnx")
+    phase = "build"
+
+    def failing(cells: list[Cell], *_: object, **__: object) -> list[Judged]:
+        fields = {"state": "done", "end": End("finished"), "failed_phase": phase, "error": "mismatched sizes"}
+        made = (Outcome(each.id, "model", "m", each.target.name, **fields) for each in cells)  # type: ignore[arg-type]
+        return [judge_cell(*pair) for pair in zip(cells, made, strict=True)]
+
+    monkeypatch.setattr("harness.cli.check.run_models", failing)
+    words = ("--no-blockers",)
+    assert check(*words) == 3
+    said = capsys.readouterr().out
+    assert "made up" in said
+    assert "--shapes x:16" in said
+    assert check(*words, "--fail-on", "none") == 0
+    capsys.readouterr()
+    assert check(*words, "--shapes", "x:16") == 1
+    assert "made up" not in capsys.readouterr().out
+    phase = "parse"
+    assert check(*words) == 1
+    assert "made up" not in capsys.readouterr().out
 
 
 def test_whether_a_file_can_be_written_is_asked_without_touching_it(tmp_path: Path) -> None:
