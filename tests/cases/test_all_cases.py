@@ -69,7 +69,7 @@ VERSIONS = {
         ),
     ),
     Engine.TENSORRT_RTX: ("1.4.0.76", "1.5.0.114", "1.6.1.120", "1.7.1.116"),
-    Engine.ONNXRUNTIME: ("1.17.3", "1.20.0", "1.31.1"),
+    Engine.ONNXRUNTIME: ("1.17.3", "1.20.0", "1.31.1", "1.32.0"),
 }
 #: How a tag begins that announces an opset which is newer than the oldest targets parse.
 NEW_OPSET = "opset"

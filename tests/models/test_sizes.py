@@ -8,6 +8,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from harness.models.own import Shapes
+from harness.models.own.shapes import is_batch_alone
 from harness.models.own.sizes import made_up_shapes
 
 pytestmark = pytest.mark.unit
@@ -45,6 +46,21 @@ def test_an_axis_has_a_size_by_its_name_or_else_by_its_place(axes: Axes, shape: 
 def test_axes_of_one_name_have_one_size_that_another_input_may_give() -> None:
     inputs: dict[str, Axes] = {"ids": ["batch", "n_tokens"], "mask": ["batch", "n_tokens"], "k": [2]}
     assert made_up_shapes(model(inputs), {"ids": (2, 7)}) == {"mask": (2, 7)}
+
+
+@pytest.mark.parametrize(
+    ("axes", "given", "alone"),
+    [
+        (["batch", 3, 32, 32], {}, True),
+        ([None, 3, "height", 32], {}, False),
+        ([None], {}, False),
+        ([None, 3, "height", 32], {"x": (1, 3, 32, 32)}, True),
+    ],
+)
+def test_a_batch_alone_is_a_size_that_any_model_has(
+    axes: Axes, given: dict[str, tuple[int, ...]], alone: bool
+) -> None:
+    assert is_batch_alone(model({"x": axes}), Shapes(given)) is alone
 
 
 def neck() -> onnx.ModelProto:

@@ -16,7 +16,7 @@ from harness.case.check import check_flags
 from harness.case.model import Built, Data, serialise
 from harness.errors import HandledError
 from harness.layers import asked, wished
-from harness.models.own.shapes import Shapes, free_extents, in_words, profiles
+from harness.models.own.shapes import Shapes, free_extents, in_words, is_batch_alone, profiles
 from harness.models.reading import read_beside
 from harness.models.suites.suite import describe
 from harness.run.child import ChildFailed, stream
@@ -83,7 +83,7 @@ class OwnModel:
     """A model of the user's: `label` is what the user called it; `assumed` are sentences on what nobody said.
 
     `weights` are those that stay in their files. `made_up` are the shapes of its dynamic inputs as --shapes takes them,
-    "" where the user gives all.
+    "" where the user gives all, or only a batch is made up.
     """
 
     label: str
@@ -153,7 +153,7 @@ def own_model(model: onnx.ModelProto, label: str, wanted: Wanted, *, name: str) 
         precision=_precision(label, wanted.nodes, nodes),
         data=wanted.data,
     )
-    made_up = in_words(made) if assumed else ""
+    made_up = in_words(made) if assumed and not is_batch_alone(model, wanted.shapes) else ""
     return OwnModel(label, variant, nodes, describe(model)[1], wished(variant, nodes), assumed, made_up)
 
 

@@ -104,6 +104,13 @@ def profiles(
     return tuple(made), tuple(assumed)
 
 
+def is_batch_alone(model: onnx.ModelProto, shapes: Shapes) -> bool:
+    """Tell whether all that is made up is a batch of 1, a size that nearly every model can have."""
+    made = (_declared(value) for value in fed_inputs(model) if shapes.of(value.name) is None)
+    dynamic = [extents for extents in made if extents is None or None in extents]
+    return all(extents and len(extents) > 1 and None not in extents[1:] for extents in dynamic)
+
+
 def in_words(made: Iterable[Profile]) -> str:
     """Return the usual shapes of profiles as --shapes takes them."""
     return ",".join(f"{each.input}:{'x'.join(map(str, each.optimum))}" for each in made)
