@@ -99,7 +99,7 @@ def test_one_message_may_lack_several_names() -> None:
     )
     found = explain("\n".join(lines))
     assert [(each.id, each.where) for each in found.causes] == [
-        ("weak-typing-removed", 1),
+        ("builder-flag-gone", 1),
         ("name-gone", 2),
         ("name-gone", 3),
     ]

@@ -36,7 +36,7 @@ PASTES = [
     ("unsupported-gpu", "https://github.com/DDTRobot/tita_rl_sim2sim2real/issues/7", "[E] [TRT] IBuilder::buildSerializedNetwork: Error Code 9: API Usage Error (Target GPU SM 120 is not supported by this TensorRT release.)"),
     ("weak-typing-removed", "https://github.com/roboflow/rf-detr/issues/1214", "Traceback (most recent call last):\n  File \"export.py\", line 10, in <module>\n    config.set_flag(trt.BuilderFlag.FP16)\nAttributeError: type object 'tensorrt_bindings.tensorrt.BuilderFlag' has no attribute 'FP16'"),
     ("implicit-int8-removed", "https://github.com/NVIDIA/TensorRT", "AttributeError: module 'tensorrt' has no attribute 'IInt8EntropyCalibrator2'"),
-    ("implicit-int8-removed", "https://github.com/NVIDIA/TensorRT", "error: 'kINT8' is not a member of 'nvinfer1::BuilderFlag'"),
+    ("builder-flag-gone", "https://github.com/NVIDIA/TensorRT", "error: 'kINT8' is not a member of 'nvinfer1::BuilderFlag'"),
     ("calibrator-cuda-error", T + "3659", "[02/12/2024-15:00:00] [TRT] [I] Starting Calibration.\n[02/12/2024-15:00:01] [TRT] [E] 1: [calibrator.cpp::calibrateEngine::1181] Error Code 1: Cuda Runtime (invalid argument)"),
     ("no-scaling-factors", T + "2865", "[E] 4: [standardEngineBuilder.cpp::initCalibrationParams::1460] Error Code 4: Internal Error (Calibration failure occurred with no scaling factors detected. This could be due to no int8 calibrator or insufficient custom scales for network layers. Please see int8 sample to setup calibration correctly.)"),
     ("foreign-engine", T + "2036", "[TRT] [E] 6: The engine plan file is not compatible with this version of TensorRT, expecting library version 10.2.0.19 got 10.1.0.27, please rebuild."),
