@@ -107,8 +107,8 @@ def test_what_is_reported_of_versions_with_models_that_are_no_variant_is_told() 
 
 def test_a_range_that_ends_says_so_and_one_that_does_not_does_not() -> None:
     """Else "before 9" is read as mended in 9."""
-    ends = {one.where: one.ends for one in entry("missing-scale").seen}
-    assert ends == {"TensorRT from 8.6 before 8.7": True}
+    ends = {one.where: one.ends for one in entry("no-low-precision-convolution").seen}
+    assert ends == {"TensorRT from 11.2 before 11.3": True}
     assert {one.ends for one in entry("bindings-removed").seen} == {False}
 
 
