@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from harness.layers.datatype import NARROW, same_precision
 from harness.layers.operators import MULTIPLYING
-from harness.words import GOOD, UNJUDGED, Class, Engine, Precision, Word
+from harness.words import GOOD, UNJUDGED, Class, Precision, Word
 
 if TYPE_CHECKING:
     from harness.judge.cell import Judged
@@ -60,10 +60,10 @@ def ran(judged: Judged) -> bool:
 def may_be_of_sizes(judged: Judged) -> bool:
     """Tell whether a failure may come of sizes that the model cannot have: it came after the parser, which sees none.
 
-    ONNX Runtime builds without sizes too.
+    An engine that takes the graph alone builds without sizes too.
     """
     cls = judged.classification.cls
-    sizeless = cls is Class.BUILD_FAILED and judged.cell.target.engine is Engine.ONNXRUNTIME
+    sizeless = cls is Class.BUILD_FAILED and judged.cell.target.traits.graph_alone
     return cls in _BY_SIZES and judged.outcome.failed_phase != "parse" and not sizeless
 
 

@@ -62,7 +62,7 @@ def test_thousands_of_cells_that_did_not_run_take_a_line_a_reason(cells: tuple[C
     assert lines[1] == f"not run: {len(cells)}"
     assert gpu in lines[2]
     assert "trt86, trt92" in lines[2]
-    assert lines[3].endswith(f"{jetson}: l4t85, l4t86, l4t103")
+    assert f"{jetson}: l4t85, l4t86, l4t103" in lines[3]
     assert [int(line.split()[0]) for line in lines[2:]] == [
         sum((cell.target.platform == "jetson") is board for cell in cells) for board in (False, True)
     ]
