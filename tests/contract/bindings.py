@@ -41,7 +41,7 @@ class Bindings:
     """One version: its name in tables, its engine, and the package that holds its bindings.
 
     `sources` says that there is no such package: the version is the `package`'s bindings without all that its public
-    sources do not have (`sources.py`). `numpy` goes with the bindings: those up to 10.7 misread NumPy 2's arrays.
+    sources do not have (`sources.py`). `numpy` goes with the bindings: those up to 10.13 misread NumPy 2's arrays.
     """
 
     version: str
@@ -75,9 +75,13 @@ VERSIONS = (
     _full("10.2", "10.2.0", _NUMPY_1),
     _full("10.3", "10.3.0", _NUMPY_1),
     _full("10.7", "10.7.0", _NUMPY_1),
+    _full("10.11", "10.11.0.33", _NUMPY_1),
+    _full("10.13", "10.13.3.9", _NUMPY_1),
     _full("10.16", "10.16.1.11"),
     _full("11.0", "11.0.0.114"),
+    _full("11.1", "11.1.0.106"),
     _full("11.2", "11.2.1.2"),
+    _full("11.3", "11.3.0.99"),
     _full("11.4", "11.4.0.106"),
     _rtx("1.4", "1.4.0.76"),
     _rtx("1.5", "1.5.0.114"),
