@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 import contextlib
 import itertools
+import json
 import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.case import load_cases
 from harness.cli import check_further
-from harness.cli.check_lines import head, row, told
-from harness.cli.check_static import static_lines, write_static
+from harness.cli.check_lines import head, row, static_lines, told
 from harness.cli.common import (
     EXIT_INFRA,
     EXIT_OK,
@@ -211,7 +211,7 @@ def _check(options: argparse.Namespace, doing: Doing) -> tuple[list[Judged], Ans
                 write_further(scratch, [as_json(each) for each in found])
                 build_report(matrix, (case,), store, scratch, published_lines(matrix))
             if options.json:
-                write_static(scratch / _RESULTS, options.json, answers)
+                _write_json(scratch / _RESULTS, options.json, answers)
     if options.html:
         doing.say(f"report: {options.html / 'index.html'}")
     return judged, answers, doubted
@@ -339,3 +339,14 @@ def _fail_on(text: str) -> frozenset[Trouble]:
         if each not in known:
             raise argparse.ArgumentTypeError(f"{each!r} is nothing to fail on; {did_you_mean(each, known)}")
     return frozenset(map(Trouble, words))
+
+
+def _write_json(source: Path, goal: Path, answers: Answers) -> None:
+    """Write results.json with the static answer of each cell; raises HandledError where that cannot be."""
+    data = json.loads(source.read_bytes())
+    for cell in data["cells"]:
+        cell["static"] = answers[cell["variant"], cell["target"]].to_json()
+    try:
+        goal.write_text(json.dumps(data, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise HandledError(f"--json {goal}: cannot be written ({error.strerror})") from error

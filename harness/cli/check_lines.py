@@ -16,6 +16,7 @@ from harness.models.check import (
     step_troubles,
     worse,
 )
+from harness.models.static import State
 from harness.text import clip, visible
 from harness.words import GOOD, PREDICATE, Class, said
 
@@ -24,9 +25,11 @@ if TYPE_CHECKING:
 
     from harness.judge.cell import Judged
     from harness.models.own import OwnModel
+    from harness.models.static import Finding, Static
 
-_MOST_NODES = 12
-_WIDEST = 240
+_MOST_NODES, _MOST_KINDS = 12, 6
+_WIDEST, _WIDEST_FINDING = 240, 300
+_NOT_RUN = "not run; by NVIDIA's operator tables (docs/operators.md of onnx-tensorrt) and what is measured or reported:"
 
 
 def head(model: OwnModel) -> Iterator[str]:
@@ -195,3 +198,47 @@ def _by_reason(what: str, found: Iterable[tuple[Judged, str]]) -> Iterator[str]:
 
 def _short(text: str) -> str:
     return clip(" ".join(visible(text).split()), _WIDEST)
+
+
+def static_lines(
+    models: Sequence[OwnModel], judged: Sequence[Judged], answers: Mapping[tuple[str, str], Static]
+) -> Iterator[str]:
+    """Yield a line for each group of targets with one answer, and what leads to it, for what did not run here.
+
+    Of an engine that was built and not run only what is claimed of running is said.
+    """
+    groups: dict[tuple[str, State, tuple[str, ...]], list[str]] = {}
+    labels = {model.variant.name: model.label for model in models}
+    for each in judged:
+        key = each.cell.variant.name, each.cell.target.name
+        found = answers[key]
+        wanted = State.REPORTED if ran(each) else found.state
+        findings = [one for one in found.findings if one.state is wanted]
+        silent = found.state is State.UNKNOWN and not each.cell.target.traits.tabled
+        if each.outcome.ran or silent or (ran(each) and not findings):
+            continue
+        lines = (*_kinds(findings), *filter(None, ["" if ran(each) else found.remark]))
+        groups.setdefault((labels[key[0]], wanted, lines), []).append(key[1])
+    if groups:
+        yield _NOT_RUN
+    for (label, state, lines), targets in groups.items():
+        many = f"{label}: " if len(models) > 1 else ""
+        clear = ", which is no promise that it builds" if state is State.CLEAR else ""
+        yield f"  {many}{state:<10} {', '.join(targets)}{clear}"
+        yield from (f"    {line}" for line in lines)
+
+
+def _kinds(findings: Sequence[Finding]) -> Iterator[str]:
+    """Yield a line for each kind of finding, with its first node and how many more there are."""
+    kinds: dict[tuple[str, str, str | None], list[str]] = {}
+    for each in findings:
+        kinds.setdefault((each.operator, each.restriction, each.first), []).append(each.node)
+    for (operator, restriction, first), nodes in list(kinds.items())[:_MOST_KINDS]:
+        more = f" and {len(nodes) - 1} more" if len(nodes) > 1 else ""
+        where = " ".join(filter(None, (operator, repr(nodes[0]) if nodes[0] else ""))) + more
+        since = f"; first taken in the table of {first}" if first else ""
+        yield clip(
+            " ".join(visible(": ".join(filter(None, (where, restriction + since)))).split()), _WIDEST_FINDING
+        )
+    if len(kinds) > _MOST_KINDS:
+        yield f"and {len(kinds) - _MOST_KINDS} kinds more"

@@ -18,10 +18,12 @@ from harness.models.check import ran
 from harness.models.matches import Known
 from harness.models.restrictions import KEPT, Use, uses
 from harness.plan import Cell, claims_about
+from harness.run.child import ChildFailed, stream
+from harness.run.prepare_in_child import MEMORY_MIB
 from harness.words import GOOD, PREDICATE, UNJUDGED, Class, Grade, Word
 
 if TYPE_CHECKING:
-    from harness.case import Case, Expectation
+    from harness.case import Case, Expectation, Recipe
     from harness.judge.cell import Judged
     from harness.matrix import Matrix, Target
     from harness.matrix.operators import Importer, OperatorTable
@@ -46,6 +48,8 @@ _OWN = ("", "ai.onnx")
 #: Domains whose operators no parser of TensorRT imports; of any other a plugin may be meant.
 _FOREIGN = ("ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview", "com.microsoft")
 _FUNCTION = "local function"
+#: Seconds that reading a graph may take; of the real models at hand none took one.
+_SECONDS = 20.0
 #: What an engine that was only built does not show.
 _WHEN_RUN = frozenset({Class.LOAD_FAILED, Class.RUN_FAILED, Class.CRASHED, Class.INACCURATE, Class.TIMED_OUT})
 _FINE = GOOD | UNJUDGED | {Class.API_REMOVED, Class.NEEDS_GPU_TO_BUILD}
@@ -101,13 +105,17 @@ class Static:
 
 
 class StaticModel:
-    """A model held against every table; its nodes are read once."""
+    """A model held against every table; `unread` says why it was not, in words."""
 
-    def __init__(self, model: onnx.ModelProto, *, plugins: bool = False) -> None:
-        self.opset = max((each.version for each in model.opset_import if each.domain in _OWN), default=0)
-        self._plugins = plugins
-        self._uses = tuple(uses(model, effective_name))
-        self._answers: dict[str, tuple[Finding | None, ...]] = {}
+    def __init__(self, model: onnx.ModelProto | None, *, plugins: bool = False, unread: str = "") -> None:
+        opsets = model.opset_import if model else ()
+        self.opset = max((each.version for each in opsets if each.domain in _OWN), default=0)
+        self._unread = unread
+        its = tuple(uses(model, effective_name)) if model else ()
+        self._answers = {
+            table.release: tuple(_judged(use, table, plugins=plugins) for use in its)
+            for table in operator_tables()
+        }
 
     def on(self, target: Target) -> tuple[Finding, ...]:
         """Return what NVIDIA's tables have against the model on a TensorRT; nothing of another engine."""
@@ -115,10 +123,12 @@ class StaticModel:
         if not target.traits.tabled:
             words = f"NVIDIA's tables are not of {target.traits.product}"
             return (Finding(State.UNKNOWN, "", "", words),)
+        if self._unread:
+            return (Finding(State.UNKNOWN, "", "", self._unread),)
         if before is None:
             words = f"the first table is of {operator_tables()[0].release}"
             return (Finding(State.UNKNOWN, "", "", words),)
-        pairs = zip(self._at(before), self._at(after or before), strict=True)
+        pairs = zip(self._answers[before.release], self._answers[(after or before).release], strict=True)
         found = (_between(*pair, before, after) for pair in pairs)
         return tuple(dict.fromkeys(each for each in found if each))
 
@@ -130,25 +140,17 @@ class StaticModel:
             return ""
         return f"opset {self.opset} is above {highest}, the highest that the table names; that alone blocks nothing"
 
-    def _at(self, table: OperatorTable) -> tuple[Finding | None, ...]:
-        if table.release not in self._answers:
-            self._answers[table.release] = tuple(self._judged(use, table) for use in self._uses)
-        return self._answers[table.release]
 
-    def _judged(self, use: Use, table: OperatorTable) -> Finding | None:
-        state, words = against(use, table, plugins=self._plugins)
-        if state is State.CLEAR:
-            return None
-        first = None
-        if state is State.BLOCKED:
-            later = operator_tables()[operator_tables().index(table) + 1 :]
-            free = (
-                each.release
-                for each in later
-                if against(use, each, plugins=self._plugins)[0] is not State.BLOCKED
-            )
-            first = next(free, None)
-        return Finding(state, use.name, use.node.op_type, words, first)
+def _judged(use: Use, table: OperatorTable, *, plugins: bool) -> Finding | None:
+    state, words = against(use, table, plugins=plugins)
+    if state is State.CLEAR:
+        return None
+    first = None
+    if state is State.BLOCKED:
+        later = operator_tables()[operator_tables().index(table) + 1 :]
+        free = (each.release for each in later if against(use, each, plugins=plugins)[0] is not State.BLOCKED)
+        first = next(free, None)
+    return Finding(state, use.name, use.node.op_type, words, first)
 
 
 def against(use: Use, table: OperatorTable, *, plugins: bool = False) -> tuple[State, str]:
@@ -237,9 +239,10 @@ def static_answers(
 ) -> Mapping[tuple[str, str], Static]:
     """Return the answer for each model and target, by variant and target; `patterns` are None where no cases are."""
     found = {}
+    tabled = any(each.cell.target.traits.tabled for each in judged)
     for model in models:
+        held = _read(model) if tabled else StaticModel(None)
         graph = onnx.load_model_from_string(model.variant.model_bytes())
-        held = StaticModel(graph, plugins=bool(model.variant.recipe.libraries))
         matches = patterns.matches(graph) if patterns else ()
         for each in judged:
             if each.cell.variant.name == model.variant.name:
@@ -250,6 +253,22 @@ def static_answers(
                 state = ranked[0].state if ranked else State.CLEAR
                 found[model.variant.name, target.name] = Static(state, ranked, held.remark(target))
     return found
+
+
+def _read(model: OwnModel) -> StaticModel:
+    """Return a model held against the tables in a bounded child: functions in functions may grow without end."""
+    data = model.variant.model_bytes()
+    memory = MEMORY_MIB + (8 * len(data) >> 20)
+    try:
+        held: StaticModel
+        (held,) = stream(_held, data, model.variant.recipe, seconds=_SECONDS, memory_mib=memory)
+    except ChildFailed as error:
+        return StaticModel(None, unread=f"the process that read the graph {error}")
+    return held
+
+
+def _held(data: bytes, recipe: Recipe) -> Iterator[StaticModel]:
+    yield StaticModel(onnx.load_model_from_string(data), plugins=bool(recipe.libraries))
 
 
 def _reported(match: Match, each: Judged) -> Iterator[Finding]:
