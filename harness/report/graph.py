@@ -10,6 +10,7 @@ from onnx import TensorProto
 
 from harness.case import effective_name
 from harness.known.view import GraphView, NodeView
+from harness.layers.asked import inferred
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,9 +25,9 @@ def graph_of(model: bytes) -> GraphView:
         plain = onnx.load_model_from_string(model)
         if len(plain.graph.node) > MOST_NODES:
             return GraphView()
-        graph = onnx.shape_inference.infer_shapes(plain).graph
-    except (onnx.shape_inference.InferenceError, DecodeError):
+    except DecodeError:
         return GraphView()
+    graph = inferred(plain)
     constants = tuple(entry.name for entry in graph.initializer)
     nodes = tuple(
         NodeView(effective_name(node), node.op_type, tuple(node.input), tuple(node.output))

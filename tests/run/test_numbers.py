@@ -495,3 +495,25 @@ def test_the_reference_sorts_and_puts_functions_in_place() -> None:
     found = reference(model, {"x": np.array([1, -1], np.float32)}).outputs
     assert found is not None
     assert found["y"].tolist() == [2, 0]
+
+
+def test_functions_that_call_one_another_without_end_have_no_reference() -> None:
+    own = [onnx.helper.make_opsetid("", 17), onnx.helper.make_opsetid("my", 1)]
+    functions = [
+        onnx.helper.make_function(
+            "my", name, ["x"], ["y"], [onnx.helper.make_node(other, ["x"], ["y"], domain="my")], own
+        )
+        for name, other in (("A", "B"), ("B", "A"))
+    ]
+    value = onnx.helper.make_tensor_value_info
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("A", ["x"], ["y"], domain="my")],
+        "g",
+        [value("x", onnx.TensorProto.FLOAT, [1])],
+        [value("y", onnx.TensorProto.FLOAT, [1])],
+    )
+    found = reference(
+        onnx.helper.make_model(graph, functions=functions, opset_imports=own), {"x": np.ones(1, np.float32)}
+    )
+    assert found.outputs is None
+    assert "functions" in found.reason

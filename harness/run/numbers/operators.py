@@ -7,6 +7,7 @@ The evaluator finds each by its name. Which they are was found by 593 pairs of o
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -106,7 +107,7 @@ class BatchNormalization(OpRun):
         **_training: object,
     ) -> tuple[Array]:
         if len(self.onnx_node.output) > 1:
-            raise NotImplementedError("BatchNormalization that gives a mean and a variance is of training")
+            raise Doubtful("BatchNormalization gives a mean and a variance, as in training alone")
         shape = (1, -1, *([1] * (x.ndim - 2)))
         factor = scale / np.sqrt(variance + np.asarray(epsilon, variance.dtype))
         return (((x - mean.reshape(shape)) * factor.reshape(shape) + bias.reshape(shape)).astype(x.dtype),)
@@ -122,8 +123,9 @@ class _Flattening(OpRun):
         rows = x.reshape(math.prod(x.shape[: axis % x.ndim if axis < x.ndim else axis]), -1)
         return (self._of_rows(rows).astype(x.dtype).reshape(x.shape) if x.size else x,)
 
+    @abstractmethod
     def _of_rows(self, rows: Array) -> Array:
-        raise NotImplementedError
+        """Return the operator's result for each row of a matrix."""
 
 
 class Softmax(_Flattening):
