@@ -107,7 +107,7 @@ const folded = (found) => {
 };
 /** @type {(lines: [row: Row, more: Row[]][]) => HTMLElement} */
 const tableOf = (lines) => sized(make("table", { class: "cells" }, columnWidths(), make("tbody", {}, lines.flatMap(([row, more]) => rowElements(row, more.length)))));
-// A case shows its row of most news; the others open by the button, or by the browser's own search.
+// A case shows its row of most news; the others open by the button, a filter, "every row", or the browser's own search.
 /** @type {(found: Case, its: Row[]) => HTMLElement} */
 const caseElement = (found, its) => {
   const lines = folded(its);
