@@ -76,6 +76,13 @@ def inspect(name: str) -> dict[str, Any]:
     return dict(found)
 
 
+def runs(name: str) -> bool:
+    """Tell whether the daemon has made a container, which takes it a while, and started it."""
+    with suppress(subprocess.CalledProcessError):
+        return bool(inspect(name)["State"]["Running"])
+    return False
+
+
 @pytest.mark.integration
 @pytest.mark.docker
 @pytest.mark.parametrize("transport", [SELF_PORTRAIT], indirect=True)
@@ -229,10 +236,11 @@ def test_the_reaper_removes_what_a_killed_harness_left_and_nothing_else() -> Non
         assert harness.stdout is not None
         orphan = harness.stdout.readline().decode().strip()
         try:
+            assert wait_for(lambda: runs(orphan))
             assert orphan not in docker.reap()
         finally:
             harness.kill()
-    assert inspect(orphan)["State"]["Running"]
+    assert runs(orphan)
     removed = docker.reap()
     try:
         assert orphan in removed
