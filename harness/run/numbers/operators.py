@@ -171,6 +171,30 @@ class GlobalMaxPool(OpRun):
         return (np.asarray(x.max(tuple(range(2, x.ndim)), keepdims=True)),)
 
 
+class GlobalLpPool(OpRun):
+    """GlobalLpPool, which the evaluator lacks."""
+
+    op_domain = ""
+
+    def _run(self, x: Array, p: int = 2) -> tuple[Array]:
+        powers = np.abs(x) ** p
+        return (np.asarray(powers.sum(tuple(range(2, x.ndim)), keepdims=True) ** (1 / p)).astype(x.dtype),)
+
+
+class LRN(OpRun):
+    """LRN over all channels; the evaluator's own takes as many channels as the batch has items."""
+
+    op_domain = ""
+
+    def _run(
+        self, x: Array, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0, size: int = 1
+    ) -> tuple[Array]:
+        before, after = (size - 1) // 2, size // 2
+        squares = np.pad(np.square(x), [(0, 0), (before, after), *[(0, 0)] * (x.ndim - 2)])
+        window = sum(squares[:, at : at + x.shape[1]] for at in range(size))
+        return ((x / (bias + alpha / size * window) ** beta).astype(x.dtype),)
+
+
 class Loop(op_loop.Loop):
     """Loop whose condition may be left out, and is then true; the evaluator's own does not run it at all."""
 
@@ -213,10 +237,12 @@ REPLACED: dict[type[OpRun], float] = {
     BatchNormalization: 14,
     ConvTranspose: math.inf,
     DequantizeLinear: 19,
+    GlobalLpPool: math.inf,
     GlobalMaxPool: math.inf,
     GridSample: 20,
     Hardmax: 13,
     LayerNormalization: math.inf,
+    LRN: math.inf,
     LogSoftmax: 13,
     Loop: math.inf,
     RMSNormalization: math.inf,
