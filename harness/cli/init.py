@@ -20,6 +20,7 @@ _FILES = {
     "cases/example.py": "example.py.txt",
     ".github/workflows/trt-compat.yml": "workflow.yml.txt",
 }
+_PLUGIN = 'pytest_plugins = ["harness.pytest_plugin"]\n'
 _IGNORED = (b"/reports/", b"__pycache__/")
 
 
@@ -43,12 +44,22 @@ def init(options: argparse.Namespace) -> int:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(text.replace("@VERSION@", __version__), encoding="utf-8")
         _ignore(folder / ".gitignore")
+        pytest_too = _load_plugin(folder / "conftest.py")
     except OSError as error:
         raise HandledError(f"{error.filename or folder}: cannot be written: {error.strerror}") from error
-    print(f"written: {', '.join([*_FILES, '.gitignore'])}")
+    print(f"written: {', '.join([*_FILES, '.gitignore', 'conftest.py'][: None if pytest_too else -1])}")
+    if not pytest_too:
+        print(f"for pytest, conftest.py needs the line {_PLUGIN.strip()}")
     cd = "" if folder == Path() else f"{shlex.join(['cd', str(folder)])}; "
     print(f"next: {cd}trt-compat doctor; trt-compat run, or pytest")
     return EXIT_OK
+
+
+def _load_plugin(path: Path) -> bool:
+    """Have pytest collect the matrix; return False for somebody's conftest.py, which is left as it is."""
+    if not path.exists():
+        path.write_text(f'"""Has pytest collect matrix.yaml."""\n\n{_PLUGIN}', encoding="utf-8")
+    return _PLUGIN.strip() in path.read_text(encoding="utf-8", errors="replace")
 
 
 def _ignore(path: Path) -> None:

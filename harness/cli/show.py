@@ -14,10 +14,10 @@ import onnx
 
 from harness.case import check_variant, effective_name
 from harness.cli.common import EXIT_OK, add_trust, load_project
-from harness.cli.places import named, own, places
+from harness.cli.places import places
 from harness.errors import HandledError
 from harness.judge.cell import judge_cell
-from harness.judge.explain import complaints, describe_recipe, pytest_command
+from harness.judge.explain import complaints, describe_recipe
 from harness.known.model import OnGpu
 from harness.layers import asked, wished
 from harness.plan import claims_about, find, inapplicable_because
@@ -214,18 +214,8 @@ def _show_commands(cell: Cell, hand: ByHand, options: argparse.Namespace) -> Non
     where = "this folder" if installed() else "the project's top folder, after `source .venv/bin/activate`"
     print(f"\ncommands, for {where}")
     made = command_lines(cell.target)
-    # pytest collects a matrix of one's own; for the one that comes with the harness it has no name.
-    again = [
-        "trt-compat",
-        "run",
-        "-k",
-        cell.id,
-        "--target",
-        cell.target.name,
-        *places(options, reports=False),
-    ]
-    if own(options, "matrix"):
-        again = pytest_command(cell.id, **named(options))
+    target, where_from = cell.target.name, places(options, reports=False)
+    again = ["trt-compat", "run", "-k", cell.id, "--target", target, *where_from]
     _block("this cell again", [shlex.join(again)])
     if hand.command:
         saved = options.save or model_file(cell)

@@ -89,7 +89,7 @@ def _offending(outcome: Outcome) -> list[str]:
 
 def pytest_command(cell_id: str, matrix: str = "", cases: str = "") -> list[str]:
     """Return the command that runs one cell again; `matrix` and `cases` are named where they are not the usual ones."""
-    return ["pytest", f"{matrix or 'matrix.yaml'}::{cell_id}", *_named(matrix, cases)]
+    return ["pytest", f"{matrix or 'matrix.yaml'}::{cell_id}", *_named("", cases)]
 
 
 def _named(matrix: str, cases: str) -> list[str]:

@@ -1,117 +1,358 @@
 """The only room that knows pytest: matrix.yaml is collected into one item a cell.
 
-This module is an entry point, which every pytest loads that has the package on its path. In a repository without a
-matrix of ours it adds no option, collects nothing and imports nothing: what does the work is in `cells`, which is
-loaded where the file that `--matrix` names, or a matrix.yaml, is in what pytest was given, in the folder that it was
-started in or at its root.
-
-The entry point has this module's name, so that a conftest.py with `pytest_plugins = ["harness.pytest_plugin"]`, for
-where the package is not installed, loads it no second time.
+A conftest.py asks for it by `pytest_plugins = ["harness.pytest_plugin"]`. Then `pytest -k rtx17`, `pytest -m trt86` and
+`pytest -n 4` run cells. A cell that cannot run here is skipped with what it needs (`--require TARGET` makes that a
+failure), a known failure is an xfail with its link, an unexpected pass an XPASS. Infrastructure trouble is an error of
+the item's set-up, never a failure of the cell.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import gc
 import os
-import re
+import signal
+import threading
 from collections.abc import Generator, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
-#: What is collected, unless --matrix names another file.
+from harness.case import load_cases
+from harness.errors import HandledError, InfraError, described
+from harness.judge.explain import explain
+from harness.matrix import load_matrix
+from harness.plan import Cell, all_cells
+from harness.shipped import shipped
+from harness.text import visible
+from harness.words import Class, Verdict
+
+if TYPE_CHECKING:
+    from harness.judge.cell import Judged
+    from harness.matrix import Target
+    from harness.pytest_plugin.run import Run
+
+#: The file that is collected.
 FILE = "matrix.yaml"
-#: A matrix.yaml of somebody else's lacks one of the fields; one of ours that is broken further down has both.
-_FIELDS = tuple(re.compile(rf"^[\"']?{name}[\"']?\s*:", re.MULTILINE) for name in ("schema", "targets"))
+_CASES = "cases"
+#: The property of a cell's report that names the run which its outcome was taken from.
+_REUSED = "reused"
+#: Loading engines' machinery and Docker's takes most of a second: the first cell does it.
+_RUN = pytest.StashKey["Run"]()
+#: What this machine lacks, by target and whether it is trusted.
+_LACKING = pytest.StashKey[dict[tuple[str, bool], str]]()
 
 
-def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
-    """Add the options where a conftest.py asks for the plugin; elsewhere nobody knows yet whether there is a matrix."""
-    loaded = (getattr(plugin, "__file__", None) for plugin in pluginmanager.get_plugins())
-    if any(file and Path(file).name == "conftest.py" for file in loaded):
-        _add_options(parser)
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options of the matrix."""
+    group = parser.getgroup("compat", "TensorRT compatibility matrix")
+    # pytest looks for its settings before it knows these options, and takes a folder that exists for one of tests.
+    outside = 'write it with "=" where it is outside the project'
+    options: dict[str, dict[str, Any]] = {
+        "cases": {"metavar": "FOLDER", "help": f"folder of case modules (default: {_CASES}); {outside}"},
+        "reports": {
+            "metavar": "FOLDER",
+            "default": "reports",
+            "help": f"folder of records and report (default: reports); {outside}",
+        },
+        "via": {
+            "choices": ("auto", "docker", "venv"),
+            "default": "auto",
+            "help": "where engines run: containers, virtual environments, or containers where possible (default: auto)",
+        },
+        "require": {
+            "metavar": "TARGET",
+            "action": "append",
+            "default": [],
+            "help": "fail, not skip, the cells of this target that cannot run here (repeatable)",
+        },
+        "ignore-needs": {
+            "action": "store_true",
+            "help": "run also what this machine's driver, GPU or Jetson Linux refuses; the records say so",
+        },
+        "pull": {"action": "store_true", "help": "pull large images too, or those of unknown size"},
+        "fresh": {"action": "store_true", "help": "run every cell, whatever is recorded"},
+    }
+    for name, attributes in options.items():
+        group.addoption(f"--{name}", dest=f"compat_{name.replace('-', '_')}", **attributes)
+
+
+class CellFailed(Exception):
+    """The verdict on a cell is not good; carries the judged cell for the explanation."""
+
+    def __init__(self, judged: Judged) -> None:
+        super().__init__(judged.judgement.sentence)
+        self.judged = judged
+
+
+class MatrixFile(pytest.File):
+    """matrix.yaml as a collector."""
+
+    def collect(self) -> Iterable[pytest.Item]:
+        """Yield an item for each cell; a mistake in matrix.yaml or a case is one sentence."""
+        try:
+            matrix, cases = load_matrix(self.path), load_cases(cases_folder(self.config))
+            for name in self.config.getoption("compat_require"):
+                matrix.target(name)
+            cells = all_cells(matrix, cases)
+        except HandledError as error:
+            raise self.CollectError(visible(str(error))) from error
+        words = {target.name for target in matrix} | {target.engine.value for target in matrix}
+        for word in sorted(words | {case.name for case in cases}):
+            self.config.addinivalue_line("markers", f"{word}: cells of {word}")
+        marks = functools.cache(lambda word: getattr(pytest.mark, word))
+        for cell in cells:
+            yield CellItem.from_parent(self, name=cell.id, cell=cell, marks=marks)
+        # They stay until the end, and pytest looks for garbage several times: half a second for 10,000 cells.
+        gc.freeze()
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Collect a matrix."""
+    return MatrixFile.from_parent(parent, path=file_path) if file_path.name == FILE else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Order cells by target, one warm environment after the other; everything else keeps its place before them."""
+    cells = [item for item in items if isinstance(item, CellItem)]
+    targets = {target: place for place, target in enumerate(dict.fromkeys(i.cell.target.name for i in cells))}
+    cells.sort(key=lambda item: targets[item.cell.target.name])
+    items[:] = [*(item for item in items if not isinstance(item, CellItem)), *cells]
+
+
+class CellItem(pytest.Item):
+    """One cell as a test item."""
+
+    def __init__(self, *, cell: Cell, marks: Any, **rest: Any) -> None:  # noqa: ANN401  (pytest's own arguments)
+        super().__init__(**rest)
+        self.cell = cell
+        self.judged: Judged | None = None
+        #: Why the cell did not run here.
+        self._not_run = ""
+        for word in (cell.target.name, cell.target.engine.value, cell.case.name):
+            self.add_marker(marks(word))
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """Name the cell, and not by its id alone: pytest writes `::` for a dot in the end of a node id."""
+        return self.path, self.cell.target.line, f"cell {self.cell.id}"
+
+    def setup(self) -> None:
+        """Run the cell and record it, or take a recorded outcome; infrastructure trouble is an error here.
+
+        A target that this machine cannot run costs no model and leaves no record.
+        """
+        try:
+            self._not_run = _lacking(self.cell.target, self.config)
+            if self._not_run:
+                self._tell(Class.NOT_RUN, Verdict.NOT_RUN)
+            else:
+                self.judged, reused = _run_of(self.session).judged(self.cell)
+                found = self.judged
+                self._tell(found.classification.cls, found.judgement.verdict, found.signature, reused)
+        except (HandledError, InfraError) as error:
+            # Not by `repr_failure`: pytest asks that of the call alone, and prints a traceback for other exceptions.
+            pytest.fail(visible(str(error)), pytrace=False)
+        judgement = self.judged and self.judged.judgement
+        if judgement and judgement.verdict is Verdict.INFRA:
+            pytest.fail(f"infrastructure, not the engine: {visible(judgement.sentence)}", pytrace=False)
+        if judgement and judgement.verdict is Verdict.NOT_RUN:
+            self._not_run = judgement.sentence
+        ran = self.judged is not None and self.judged.classification.cls is not Class.NOT_RUN
+        if self._not_run and (ran or self.cell.target.name not in self.config.getoption("compat_require")):
+            pytest.skip(visible(self._not_run))
+
+    def _tell(self, cls: Class, verdict: Verdict, signature: str | None = None, reused: str = "") -> None:
+        """Put the cell's conclusions into its report, and so into a JUnit file."""
+        told = {"class": str(cls), "verdict": str(verdict), "signature": signature or ""}
+        self.user_properties += list(told.items()) + ([(_REUSED, reused)] if reused else [])
+
+    def runtest(self) -> None:
+        """Fail where the verdict is bad."""
+        if self._not_run:
+            pytest.fail(f"required to run here, and it {visible(self._not_run)}", pytrace=False)
+        if self.judged and self.judged.failed:
+            raise CellFailed(self.judged)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:  # noqa: ANN401
+        """Explain a failed cell in words; a traceback is for faults of the harness only."""
+        if not isinstance(excinfo.value, CellFailed):
+            return super().repr_failure(excinfo, style)
+        path = os.path.relpath(self.path, self.config.invocation_params.dir)
+        cases = self.config.getoption("compat_cases") or ""
+        return visible(explain(excinfo.value.judged, matrix="" if path == FILE else path, cases=cases))
+
+
+def _lacking(target: Target, config: pytest.Config) -> str:
+    """Return what this machine lacks for a target, looked up once; "" where only a try can tell."""
+    from harness.run.provision import can_run, host_of, look_at_host  # noqa: PLC0415  (as above)
+
+    known = config.stash.setdefault(_LACKING, {})
+    # A case may be untrusted on a target that others trust.
+    place = (target.name, target.untrusted)
+    if place not in known:
+        via, ignore = config.getoption("compat_via"), config.getoption("compat_ignore_needs")
+        with contextlib.suppress(HandledError, InfraError):
+            known[place] = can_run(target, host_of(target, look_at_host()), via, ignore_needs=ignore) or ""
+    return known.setdefault(place, "")
+
+
+def _run_of(session: pytest.Session) -> Run:
+    """Return the run that the session's cells share."""
+    config = session.config
+    if _RUN not in config.stash:
+        from harness.pytest_plugin.run import Run  # noqa: PLC0415  (as above)
+
+        cells = (item.cell for item in session.items if isinstance(item, CellItem))
+        able = [cell for cell in cells if not _lacking(cell.target, config)]
+        config.stash[_RUN] = Run(config, cases_folder(config), able)
+    return config.stash[_RUN]
+
+
+def cases_folder(config: pytest.Config) -> Path:
+    """Return the folder that `--cases` names, else the project's, else the one that comes with the harness."""
+    given: str | None = config.getoption("compat_cases")
+    if given:
+        start = config.invocation_params.dir / given
+        return start if start.exists() else config.rootpath / given
+    own = config.rootpath / _CASES
+    return own if own.is_dir() else shipped(_CASES)
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_load_initial_conftests(
-    early_config: pytest.Config, parser: pytest.Parser, args: list[str]
-) -> Generator[None, None, None]:
-    """Add the options once every conftest.py has added its own, where there is a matrix of ours or one is named."""
-    yield
-    words = [word for word in args if word.partition("=")[0] == "--matrix"]
-    given = parser.parse_known_args(args).file_or_dir or early_config.getini("testpaths")
-    if found(early_config, given) or (words and not _taken(parser, "--matrix")):
-        _add_options(parser)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Turn a known failure into an xfail and an unexpected pass into an XPASS, each with its reason.
+
+    A cell that builds here and is known to fail when it runs is no pass either.
+    """
+    report = yield
+    if isinstance(item, CellItem) and call.when == "call" and item.judged is not None:
+        judgement = item.judged.judgement
+        if judgement.verdict in (Verdict.KNOWN_FAILURE, Verdict.FAILS_WHEN_RUN):
+            report.outcome = "skipped"
+            report.wasxfail = visible(judgement.sentence)
+        elif judgement.verdict in (Verdict.FIXED, Verdict.NOT_REPRODUCED):
+            report.wasxfail = visible(judgement.sentence)
+    return report
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Load what does the work where there is a matrix of ours, or one is named."""
-    named = named_matrix(config)
-    if named:
-        _collect_too(config, named)
-    if named or found(config, config.args):
-        from harness.pytest_plugin import cells  # noqa: PLC0415  (a foreign repository is not to pay for it)
+    """Have the process that the user started write the report; xdist's workers only record.
 
-        config.pluginmanager.register(cells, cells.__name__)
-
-
-def named_matrix(config: pytest.Config) -> Path | None:
-    """Return the file that `--matrix` names."""
-    named = config.getoption("compat_matrix", None)
-    return given_path(config, named) if named else None
+    SIGTERM interrupts each of them: its default would leave a container to the next run's reaper.
+    """
+    if threading.current_thread() is threading.main_thread():
+        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+        config.add_cleanup(functools.partial(_restore, before))
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Reporter(config), "compat-reporter")
 
 
-def given_path(config: pytest.Config, word: str) -> Path:
-    """Return what an option names: from where pytest was started, or, out of a settings file, from the root."""
-    start, root = config.invocation_params.dir / word, config.rootpath / word
-    # As pytest spells the paths of what it collects.
-    return Path(os.path.normpath(start if start.exists() else root))
+def _restore(handler: Any) -> None:  # noqa: ANN401  (typeshed's own name for it is private)
+    signal.signal(signal.SIGTERM, handler)
 
 
-def _collect_too(config: pytest.Config, matrix: Path) -> None:
-    if not matrix.is_file():
-        raise pytest.UsageError(f"--matrix {matrix}: no such file")
-    # What stands on the command line is all that is wanted.
-    if config.args_source is not pytest.Config.ArgsSource.ARGS:
-        config.args = [*(arg for arg in config.args if Path(arg).name != FILE), str(matrix)]
+def pytest_keyboard_interrupt() -> None:
+    """Let nothing but SIGKILL come between an interrupt and the end of the agents.
+
+    Execnet interrupts a worker again that takes five seconds to end: in the middle of its exit, maybe.
+    """
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        if "PYTEST_XDIST_WORKER" in os.environ:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def found(config: pytest.Config, given: Iterable[str]) -> bool:
-    """Tell whether a matrix.yaml of ours is where pytest was started, at its root, or in what it was given."""
-    start = config.invocation_params.dir
-    return any(is_matrix(path / FILE) for path in (start, config.rootpath)) or has_matrix(config, given)
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """End what an interrupted run left."""
+    if _RUN in config.stash:
+        config.stash[_RUN].close()
 
 
-def has_matrix(config: pytest.Config, given: Iterable[str]) -> bool:
-    """Tell whether a matrix of ours is in what pytest was given, and so collected."""
-    named = named_matrix(config)
-    paths = [config.invocation_params.dir / word.partition("::")[0] for word in given]
-    return any(path == named or is_matrix(path if path.name == FILE else path / FILE) for path in paths)
+class Reporter:
+    """Notes which matrix files had cells that ran, here or in xdist's workers, and writes the report at the end."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._matrices: set[Path] = set()
+        self._complaint = ""
+        self._cells = self._reused = 0
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note the matrix file of a cell that ran, now or in an earlier run."""
+        told = dict(report.user_properties)
+        if report.when == "setup" and "class" in told:
+            self._cells += 1
+            self._reused += _REUSED in told
+            if told["class"] not in (Class.NOT_RUN, Class.NOT_APPLICABLE):
+                self._matrices.add(self._config.rootpath / report.nodeid.split("::")[0])
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:
+        """Write the report on all that the store holds, once every agent and xdist's workers have ended."""
+        if _RUN in self._config.stash:
+            self._config.stash[_RUN].close()
+        yield
+        try:
+            for path in sorted(self._matrices):
+                from harness.pytest_plugin.run import write_report  # noqa: PLC0415  (takes its time)
+
+                write_report(path, cases_folder(self._config), reports_folder(self._config))
+        except HandledError as error:
+            self._complaint = str(error)
+            session.exitstatus = pytest.ExitCode.USAGE_ERROR
+        except Exception as error:  # noqa: BLE001  (the tests' own results must still be told)
+            self._complaint = described(error)
+            session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Say where the report is, or why there is none."""
+        if self._reused:
+            taken = f"{self._reused} of {self._cells} cells taken from earlier runs; --fresh runs all"
+            terminalreporter.write_line(taken)
+        if self._complaint:
+            terminalreporter.write_line(f"no compatibility report: {visible(self._complaint)}", red=True)
+        elif self._matrices:
+            index = reports_folder(self._config) / "index.html"
+            terminalreporter.write_line(f"compatibility report: {index}")
+        elif self._cells:
+            terminalreporter.write_line("no cell ran here: no compatibility report is written")
 
 
-def is_matrix(path: Path) -> bool:
-    """Tell whether a file has the fields of a matrix of ours, without reading it as YAML, which takes its time."""
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return False
-    return all(field.search(text) for field in _FIELDS)
+def reports_folder(config: pytest.Config) -> Path:
+    """Return the folder that `--reports` names, relative to where pytest was started."""
+    return Path(config.invocation_params.dir, config.getoption("compat_reports"))
 
 
-def _taken(parser: pytest.Parser, name: str) -> bool:
-    """Tell whether somebody else has an option of this name; parsing tells it without pytest's private names."""
-    try:
-        return not parser.parse_known_and_unknown_args([f"{name}=1"])[1]
-    except pytest.UsageError:
-        return True
+class ByTarget(LoadScopeScheduling):  # type: ignore[misc]
+    """Keeps the cells of a target on one worker, which warms it up once, and other tests by their module.
+
+    xdist's own groups will not do: they become part of an item's id.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        path, _, name = nodeid.partition("::")
+        file = self.config.rootpath / path
+        return f"{path}::{_target_of(name, file) if file.name == FILE else ''}"
 
 
-def _add_options(parser: pytest.Parser) -> None:
-    """Add the matrix's options, once; one whose name somebody else has becomes `--compat-...`."""
-    if hasattr(parser.parse_known_args([]), "compat_matrix"):
-        return
-    from harness.pytest_plugin.options import options  # noqa: PLC0415  (as above)
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByTarget | None:  # noqa: ANN401
+    """Let `-n` keep the cells of a target together, unless `--dist` says otherwise."""
+    told = any(argument.startswith("--dist") for argument in config.invocation_params.args)
+    return None if told or config.getoption("dist") != "load" else ByTarget(config, log)
 
-    group = parser.getgroup("compat", "TensorRT compatibility matrix")
-    for name, attributes in options().items():
-        free = f"--compat-{name[2:]}" if _taken(parser, name) else name
-        group.addoption(free, dest=f"compat_{name[2:].replace('-', '_')}", **attributes)
+
+def _target_of(cell: str, matrix: Path) -> str:
+    """Return the target of a cell by the end of its id, "" for none: xdist's own process collects no cells."""
+    return next((name for name in _targets(matrix) if cell.endswith(f"-{name}")), "")
+
+
+@functools.cache
+def _targets(matrix: Path) -> tuple[str, ...]:
+    return tuple(sorted((target.name for target in load_matrix(matrix)), key=len, reverse=True))

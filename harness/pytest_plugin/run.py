@@ -1,108 +1,97 @@
-"""What the cells of one pytest process share, and where it is kept."""
+"""Runs the cells of one pytest process, one warm target after the other, and writes the report."""
 
 from __future__ import annotations
 
 import contextlib
+import uuid
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.errors import HandledError, InfraError
-from harness.pytest_plugin.options import reports_folder
+from harness.case import load_cases
+from harness.errors import InfraError
+from harness.judge.cell import Judged, judge_cell
+from harness.matrix import load_matrix
+from harness.pytest_plugin import reports_folder
 from harness.record.staleness import todays
 from harness.record.store import Store
+from harness.report import build_report
+from harness.run.commands import published_lines
 from harness.run.gpus import Gpus
 from harness.run.local import reap_orphans
 from harness.run.prepare_in_child import PreparedVariants, with_models
-from harness.run.provision import Host, Pulling, can_run, host_of, look_at_host
+from harness.run.provision import Pulling
 from harness.run.pull_plan import PullLines
 from harness.run.reuse import answering, keys_of
 from harness.run.target import TargetRunner
+from harness.scratch import reap_scratch
 from harness.text import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     import pytest
 
-    from harness.case import Case
-    from harness.matrix import Target
     from harness.plan import Cell
     from harness.record.outcome import Outcome
 
 
 class Run:
-    """What the cells of one pytest process share: the store and the one warm target."""
+    """The selected cells that can run here, the store, and the one warm target."""
 
-    def __init__(
-        self,
-        config: pytest.Config,
-        run_id: str,
-        cases: Mapping[Path, Sequence[Case]],
-        cells: Sequence[Cell],
-    ) -> None:
+    def __init__(self, config: pytest.Config, folder: Path, cells: Sequence[Cell]) -> None:
+        # Under xdist each worker has its own file in the store, and all of them one run id.
         worker: dict[str, Any] = getattr(config, "workerinput", {})
-        self.id, self._cases, self._cells = run_id, cases, cells
-        self.store = Store(reports_folder(config), run=self.id, worker=worker.get("workerid", "main"))
-        self.via = config.getoption("compat_via")
-        self.ignore_needs = config.getoption("compat_ignore_needs")
+        self._id = str(worker.get("testrunuid") or uuid.uuid4().hex)[:12]
+        self._folder, self._cells = folder, cells
+        self._store = Store(reports_folder(config), run=self._id, worker=worker.get("workerid", "main"))
+        self._via = config.getoption("compat_via")
+        self._ignore_needs = config.getoption("compat_ignore_needs")
+        self._fresh = config.getoption("compat_fresh")
         self._pulling = Pulling(large=config.getoption("compat_pull"), tell=PullLines(_printer(config)))
         self._runner: TargetRunner | None = None
         self._prepared = PreparedVariants()
         # "gw3" unless `--tx` names the workers.
         self._gpus = Gpus(int("".join(filter(str.isdecimal, worker.get("workerid", ""))) or 0))
-        self._fresh = config.getoption("compat_fresh")
-        #: What there is already, by target; and by cell in it.
-        self._earlier: dict[int, dict[str, Outcome]] = {}
-        self._outcomes: tuple[Outcome, ...] | None = None
-        self._host: Host | None = None
-        self._lacking: dict[tuple[str, bool], str] = {}
-        self._built: dict[Path, dict[str, Case]] = {}
 
-    def prepare(self, prepared: PreparedVariants) -> None:
-        """Take what makes variants ready, where that is not their own `build`."""
-        self._prepared = prepared
+    def judged(self, cell: Cell) -> tuple[Judged, str]:
+        """Return a cell's result, run or recorded earlier, and the earlier run's id, "" for one that ran now."""
+        cell = self._built[cell.id]
+        earlier = self._earlier.get(cell.id)
+        if earlier is not None:
+            return judge_cell(cell, earlier), earlier.stamps.run
+        outcome, log = self._runner_of(cell).run(cell)
+        try:
+            return judge_cell(cell, self._store.append(outcome, log)), ""
+        except OSError as error:
+            raise InfraError(f"{self._store.path}: cannot be written: {error.strerror}") from error
 
-    def lacking(self, target: Target) -> str:
-        """Return what this machine lacks for a target, looked up once; "" where only a try can tell."""
-        # A case may be untrusted on a target that others trust.
-        place = (target.name, target.untrusted)
-        if place not in self._lacking:
-            self._host = self._host or look_at_host()
-            try:
-                host = host_of(target, self._host)
-                lacking = can_run(target, host, self.via, ignore_needs=self.ignore_needs)
-            except (HandledError, InfraError):
-                lacking = None
-            self._lacking[place] = lacking or ""
-        return self._lacking[place]
+    @cached_property
+    def _built(self) -> dict[str, Cell]:
+        """The cells with their models, built in a child process."""
+        cases = {cell.case.name: cell.case for cell in self._cells}
+        made = {case.name: case for case in with_models(cases.values(), self._folder)}
+        variants = {(case.name, each.name): each for case in made.values() for each in case}
+        return {
+            cell.id: replace(
+                cell, case=made[cell.case.name], variant=variants[cell.case.name, cell.variant.name]
+            )
+            for cell in self._cells
+        }
 
-    def earlier(self, cell: Cell, folder: Path) -> Outcome | None:
-        """Return the outcome of an earlier run that need not be made anew."""
-        if self._fresh:
-            return None
-        target = cell.target
-        if id(target) not in self._earlier:
-            if self._outcomes is None:
-                # What cannot be read is told with the report: pytest catches what a test prints.
-                self._outcomes = tuple(Store(self.store.path, tell=lambda _: None).outcomes())
-            cells = [each for each in self._cells if each.target is target] if self._outcomes else []
-            cells = [self.built(each, folder) for each in cells]
-            today = todays(cells)
-            keys = keys_of(cells, today, self.via, ignore_needs=self.ignore_needs)
-            self._earlier[id(target)] = answering(today, self._outcomes, keys)
-        return self._earlier[id(target)].get(cell.id)
+    @cached_property
+    def _earlier(self) -> dict[str, Outcome]:
+        """The outcomes of earlier runs that need not be made anew, by cell."""
+        # The report tells of a line that is no record: pytest catches the prints of a test.
+        outcomes = () if self._fresh else tuple(Store(self._store.path, tell=lambda _: None).outcomes())
+        if not outcomes:
+            return {}
+        cells = self._built.values()
+        today = todays(cells)
+        return answering(today, outcomes, keys_of(cells, today, self._via, ignore_needs=self._ignore_needs))
 
-    def built(self, cell: Cell, folder: Path) -> Cell:
-        """Return a cell with its model built, in a child process; it is `Unbuildable` where that cannot be."""
-        if folder not in self._built:
-            cases = with_models(self._cases[folder], folder)
-            self._built[folder] = {case.name: case for case in cases}
-        case = self._built[folder][cell.case.name]
-        variant = next(each for each in case if each.name == cell.variant.name)
-        return replace(cell, case=case, variant=variant)
-
-    def runner(self, cell: Cell) -> TargetRunner:
+    def _runner_of(self, cell: Cell) -> TargetRunner:
         """Return the runner of the cell's target; the one before is closed."""
         if self._runner is None:
             reap_orphans([cell.target])
@@ -110,25 +99,32 @@ class Run:
             self.close()
             self._runner = TargetRunner(
                 cell.target,
-                via=self.via,
-                run_id=self.id,
+                via=self._via,
+                run_id=self._id,
                 prepared=self._prepared,
                 pulling=self._pulling,
-                ignore_needs=self.ignore_needs,
+                ignore_needs=self._ignore_needs,
                 gpus=self._gpus,
             )
         return self._runner
 
     def close(self) -> None:
         """End the warm target; the store's file is closed too and opens again when needed."""
-        self.store.close()
+        self._store.close()
         if self._runner is not None:
             self._runner.close()
             self._runner = None
+        reap_scratch()
+
+
+def write_report(matrix_file: Path, folder: Path, reports: Path) -> None:
+    """Write the report on all records in `reports`; `folder` is that of the cases."""
+    matrix, cases = load_matrix(matrix_file), with_models(load_cases(folder), folder)
+    build_report(matrix, cases, Store(reports), reports, published_lines(matrix))
 
 
 def _printer(config: pytest.Config) -> Callable[[str], None]:
-    """Return what writes a line on the terminal from within a test; one of xdist's workers has no terminal."""
+    """Return a function that writes a line on the terminal from within a test; an xdist worker has no terminal."""
     terminal, capture = map(config.pluginmanager.getplugin, ("terminalreporter", "capturemanager"))
 
     def say(text: str) -> None:

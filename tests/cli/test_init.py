@@ -18,7 +18,7 @@ from tests.cli.project import TOP
 pytestmark = pytest.mark.unit
 
 WORKFLOW = ".github/workflows/trt-compat.yml"
-WRITTEN = {"matrix.yaml", "cases/example.py", WORKFLOW, ".gitignore"}
+WRITTEN = {"matrix.yaml", "cases/example.py", WORKFLOW, ".gitignore", "conftest.py"}
 
 
 @pytest.fixture
@@ -104,6 +104,13 @@ def test_what_is_there_is_overwritten_only_by_force(begun: Path, capsys: pytest.
     assert (begun / ".gitignore").read_text() == "/mine/\n/reports/\n__pycache__/\n"
     assert main(["init", str(begun), "--force"]) == 0
     assert (begun / ".gitignore").read_text() == "/mine/\n/reports/\n__pycache__/\n"
+
+
+def test_a_conftest_that_is_there_stays_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "conftest.py").write_text("mine = 1\n")
+    assert main(["init", str(tmp_path)]) == 0
+    assert 'conftest.py needs the line pytest_plugins = ["harness.pytest_plugin"]' in capsys.readouterr().out
+    assert (tmp_path / "conftest.py").read_text() == "mine = 1\n"
 
 
 def test_an_ignore_file_in_another_encoding_keeps_its_bytes(tmp_path: Path) -> None:

@@ -20,8 +20,7 @@ from harness.cli.terminal import printer, visible_output
 from harness.errors import HandledError, InfraError
 from harness.judge.cell import judge_cell
 from harness.plan import all_cells, find
-from harness.pytest_plugin import cells as items
-from harness.pytest_plugin.cells import CellFailed, CellItem, pytest_runtest_makereport
+from harness.pytest_plugin import CellFailed, CellItem, pytest_runtest_makereport
 from harness.record.outcome import End, Latency, Layer, Message, Node, ParserError
 from harness.words import Verdict
 from tests.cli.test_doing import Terminal
@@ -129,14 +128,15 @@ def test_the_bar_of_a_run_moves_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -
     assert "\x1b]0;" not in seen
 
 
-def test_pytest_prints_a_failed_cell_in_what_can_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pytest_prints_a_failed_cell_in_what_can_be_seen() -> None:
     cell = find(all_cells(factory.matrix(), (factory.case(),)), "conv_silu.qdq-rtx14")
     judged = judge_cell(cell, dataclasses.replace(factory.build_failure("qdq", "rtx14"), **POISONED))
     item: Any = object.__new__(CellItem)
     item.judged = judged
     item.cell = judged.cell
-    monkeypatch.setattr(items, "named", lambda *_: {})
-    item.config, item.path = SimpleNamespace(), Path()
+    params = SimpleNamespace(dir=Path())
+    item.config = SimpleNamespace(invocation_params=params, getoption=lambda _: None)
+    item.path = Path("matrix.yaml")
     told = item.repr_failure(SimpleNamespace(value=CellFailed(judged)))
     assert "⟨U+001B⟩" in told
     assert not CONTROL.search(told)
