@@ -28,7 +28,7 @@ from harness.record.outcome import Stamps
 from harness.report.model import Results, Steps
 from harness.report.page import render
 from harness.report.writer import results_json
-from harness.words import Class, Grade, Precision, Role, Verdict
+from harness.words import Basis, Class, Precision, Role, Verdict
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -127,13 +127,13 @@ def _cell(variant: VariantView, target: TargetView, chance: random.Random) -> Kn
         failing: dict[str, Any] = {
             "cls": Class.BUILD_FAILED,
             "stands": Class.BUILD_FAILED,
-            "basis": Grade.REPORTED,
+            "basis": Basis.REPORTED,
         }
         return replace(blank, **failing, claims=(0,), text="fails to build")
     phases = {"parse": 0.002, "build": chance.random()}
     found = _refusal(variant) if chance.random() < 0.35 else _success(variant, chance)
     when = f"2026-01-01T00:{chance.randrange(60):02}:{chance.randrange(60):02}+00:00"
-    return replace(blank, **found, basis=Grade.MEASURED, phases=phases, stamps="run", when=when)
+    return replace(blank, **found, basis=Basis.MEASURED, phases=phases, stamps="run", when=when)
 
 
 def _refusal(variant: VariantView) -> dict[str, Any]:

@@ -115,7 +115,7 @@ def said(precision: str) -> str:
     return str(precision).replace("_weights", " weights")
 
 
-class Grade(Word):
+class Basis(Word):
     """Why something is known: it was measured, or somebody reports it."""
 
     MEASURED = "measured"

@@ -15,16 +15,16 @@ from harness.case.model import (
     model_sha256,
 )
 from harness.case.registry import load_cases
-from harness.words import Class, Engine, Grade, Precision, Role, Typing
+from harness.words import Basis, Class, Engine, Precision, Role, Typing
 
 __all__ = [
+    "Basis",
     "Calibrator",
     "Case",
     "Class",
     "Data",
     "Engine",
     "Expectation",
-    "Grade",
     "Graph",
     "Kind",
     "Level",

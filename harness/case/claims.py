@@ -10,7 +10,7 @@ from typing import Literal, get_args
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from harness.case.typed import check_types
-from harness.words import Class, Engine, Grade
+from harness.words import Basis, Class, Engine
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Expectation:
     outcome: Class
     versions: str | None
     source: Link | None
-    grade: Grade
+    basis: Basis
     note: str = ""
     engine: Engine = Engine.TENSORRT
     platform: str | None = None
@@ -112,14 +112,14 @@ class Expectation:
     ) -> Expectation:
         """Return a claim that somebody makes; `link` is where it was read."""
         where = (engine, platform, targets)
-        about = (outcome, versions, link, Grade.REPORTED, note)
+        about = (outcome, versions, link, Basis.REPORTED, note)
         return cls(*about, *where, signature, kind, level, compute_capability, scope=scope, of=of)
 
     @property
-    def graded(self) -> str:
-        """Return the grade for readers, with who reported it and of what."""
+    def provenance(self) -> str:
+        """Return the basis for readers, with its kind, scope and `of`: "reported by users of a whole model, 8.6.11"."""
         of = ", ".join(filter(None, (_SCOPES[self.scope], self.of)))
-        return f"{_KINDS.get(self.kind, str(self.grade))}{f' of {of}' if of else ''}"
+        return f"{_KINDS.get(self.kind, str(self.basis))}{f' of {of}' if of else ''}"
 
     @property
     def on_versions(self) -> str:
@@ -139,19 +139,19 @@ class Expectation:
 
     def _scope_fault(self) -> str:
         plain = self.scope == "graph" and not self.of and self.versions is not None
-        if plain or self.grade is Grade.REPORTED:
+        if plain or self.basis is Basis.REPORTED:
             return ""
         return "only a reported claim has a scope, says what it is of, or may name no version"
 
     def _fault(self) -> str:
-        """Return what a claim of this grade lacks or may not have; "" where nothing."""
-        if (self.grade is Grade.REPORTED) != (self.kind is not None):
+        """Return what a claim of this basis lacks or may not have; "" where nothing."""
+        if (self.basis is Basis.REPORTED) != (self.kind is not None):
             return "a reported claim has a kind, and no other has"
-        if self.grade is Grade.REPORTED and self.source is None:
+        if self.basis is Basis.REPORTED and self.source is None:
             return "a reported claim needs its source"
         if self.compute_capability is not None and not CAPABILITY.fullmatch(self.compute_capability):
             return f"{self.compute_capability!r} is no compute capability; write one such as '8.9'"
-        if self.product and (self.compute_capability is None or self.grade is not Grade.MEASURED):
+        if self.product and (self.compute_capability is None or self.basis is not Basis.MEASURED):
             return "only a measurement by compute capability names the product that it was made on"
         return ""
 

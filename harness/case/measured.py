@@ -41,7 +41,7 @@ from harness.case.model import Case
 from harness.document import Document, Form, Place, Problem, checked
 from harness.errors import HandledError
 from harness.suggest import did_you_mean
-from harness.words import UNJUDGED, Class, Engine, Grade
+from harness.words import UNJUDGED, Basis, Class, Engine
 
 FILE = "measured.yaml"
 FORM = Form(Path(__file__).with_name("measured.schema.json"))
@@ -86,7 +86,7 @@ class Measured:
             outcome=cls,
             versions=f"=={self.version}",
             source=None,
-            grade=Grade.MEASURED,
+            basis=Basis.MEASURED,
             note=f"measured {self.measured} on {self.target} ({where})",
             engine=self.engine,
             targets=(self.target,),

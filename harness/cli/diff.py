@@ -217,8 +217,8 @@ def _unheralded(found: Step, width: int) -> Iterator[Text]:
         yield Text()
         head = f"Fails on {found.after}, nothing known of {found.before}: {len(found.alone) + len(found.troubles)}"
         yield from _wrapped(head, width, "", _STYLES[Kind.BROKEN])
-    for ends in dict.fromkeys((one.text, one.grade) for one in found.alone):
-        names = ", ".join(_line(one.variant) for one in found.alone if (one.text, one.grade) == ends)
+    for ends in dict.fromkeys((one.text, one.basis) for one in found.alone):
+        names = ", ".join(_line(one.variant) for one in found.alone if (one.text, one.basis) == ends)
         yield from _wrapped(f"{names}: {ends[0]}, {ends[1]}", width, "  ", longest=None)
     for one in found.troubles:
         yield from _wrapped(f"{one.title}, {one.seen}", width, "  ")

@@ -28,7 +28,7 @@ from harness.record.store import Store
 from harness.report.loading import load_results, results_file
 from harness.run.commands import command_lines, container_lines, limits
 from harness.shipped import installed
-from harness.words import Grade, said
+from harness.words import Basis, said
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -139,7 +139,7 @@ def _show_claims(cell: Cell) -> None:
     claims = claims_about(cell)
     print(f"\nknown about this cell{'' if claims else ': nothing'}")
     for claim in claims:
-        _say(f"{claim.outcome} on {_range(claim)} ({_graded(claim)})")
+        _say(f"{claim.outcome} on {_range(claim)} ({_provenance(claim)})")
         if claim.note:
             _say(claim.note, "    ")
         if claim.source:
@@ -148,19 +148,19 @@ def _show_claims(cell: Cell) -> None:
     if others:
         print("known about other targets")
     for claim in others:
-        if claim.grade is not Grade.MEASURED:
-            _say(f"{claim.outcome} on {_range(claim)} ({_graded(claim)})")
+        if claim.basis is not Basis.MEASURED:
+            _say(f"{claim.outcome} on {_range(claim)} ({_provenance(claim)})")
     measured: dict[str, list[str]] = {}
     for claim in others:
-        if claim.grade is Grade.MEASURED:
+        if claim.basis is Basis.MEASURED:
             gpu = f" ({claim.product})" if claim.product else ""
             measured.setdefault(str(claim.outcome), []).extend(f"{name}{gpu}" for name in claim.targets)
     for outcome, targets in measured.items():
         _say(f"{outcome} on {', '.join(targets)} (measured)")
 
 
-def _graded(claim: Expectation) -> str:
-    return f"{claim.graded}; speaks of: {claim.level}" if claim.level else claim.graded
+def _provenance(claim: Expectation) -> str:
+    return f"{claim.provenance}; speaks of: {claim.level}" if claim.level else claim.provenance
 
 
 def _range(claim: Expectation) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.layers.datatype import NARROW
-from harness.words import GOOD, Class, Grade, Role
+from harness.words import GOOD, Basis, Class, Role
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,8 +28,8 @@ def instead(column: Column, variant: VariantView, cell: Known, proofs: Sequence[
     if cell.stands is None or cell.stands in GOOD:
         return ()
     every = _candidates(column, variant, cell, proofs)
-    for grade in (Grade.MEASURED, Grade.REPORTED):
-        works = [other.id for other, known in every if known.stands in GOOD and known.basis is grade]
+    for basis in (Basis.MEASURED, Basis.REPORTED):
+        works = [other.id for other, known in every if known.stands in GOOD and known.basis is basis]
         if works:
             return tuple(works[:_MOST])
     untried = [other.id for other, known in every if known.cls is Class.NOT_RUN]

@@ -11,7 +11,7 @@ from harness.judge.timing import RUN_TO_RUN
 from harness.known.claim import on_precision
 from harness.layers.datatype import NARROW, same_precision
 from harness.text import milliseconds
-from harness.words import GOOD, PREDICATE, Class, Grade, Precision, Word, said
+from harness.words import GOOD, PREDICATE, Basis, Class, Precision, Word, said
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,7 +91,7 @@ class Pair:
         if Class.NEEDS_GPU_TO_BUILD in (old, new) and (self._had_gpu(0) or self._had_gpu(1)):
             return True
         before, after = self.claims
-        one = before is not None and before == after and before.grade is not Grade.MEASURED
+        one = before is not None and before == after and before.basis is not Basis.MEASURED
         silent = any(claim and not on_precision(claim) for claim in self.claims)
         return one or (silent and {standing(old), standing(new)} == {1, 2})
 
@@ -108,13 +108,13 @@ class Pair:
     @property
     def measured(self) -> bool:
         """Tell whether no known side is only reported, and both are of one GPU."""
-        return not self.apart and Grade.REPORTED not in self.grades
+        return not self.apart and Basis.REPORTED not in self.bases
 
     @property
-    def grades(self) -> tuple[Grade | None, Grade | None]:
+    def bases(self) -> tuple[Basis | None, Basis | None]:
         """Return how sure each side is: a built engine that is reported to fail when run is reported."""
         old, new = (
-            claim.grade if claim else one.basis
+            claim.basis if claim else one.basis
             for one, claim in zip((self.old, self.new), self.claims, strict=True)
         )
         return old, new
@@ -157,7 +157,7 @@ class Pair:
     def _had_gpu(self, side: int) -> bool:
         """Tell whether a side is about a machine with a GPU, as a claim of a version is unless it says otherwise."""
         one, claim = (self.old, self.new)[side], self.claims[side]
-        if claim and claim.grade is not Grade.MEASURED:
+        if claim and claim.basis is not Basis.MEASURED:
             return one.stands is not Class.NEEDS_GPU_TO_BUILD
         return one.gpu is not None or bool(claim and claim.compute_capability)
 

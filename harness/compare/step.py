@@ -12,7 +12,7 @@ from harness.compare.steps import claim_of
 from harness.known.advice import general_advice
 from harness.known.claim import seen_by
 from harness.known.model import Known
-from harness.words import Class, Grade, Verdict
+from harness.words import Basis, Class, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ class Column:
     @property
     def measured(self) -> bool:
         """Tell whether anything was measured on it, now or before."""
-        return any(cell.basis is Grade.MEASURED for cell in self.cells.values())
+        return any(cell.basis is Basis.MEASURED for cell in self.cells.values())
 
 
 class Row(NamedTuple):
@@ -62,7 +62,7 @@ class Alone(NamedTuple):
 
     variant: str
     text: str
-    grade: Grade
+    basis: Basis
     signature: str
 
 
@@ -204,18 +204,20 @@ def _cause(cell: Known, signature: str) -> str:
 
 
 def _alone(name: str, pair: Pair) -> Alone:
-    claim, grade = pair.claims[1], pair.grades[1]
+    claim, basis = pair.claims[1], pair.bases[1]
     signature = claim.signature if claim else pair.new.signature
-    return Alone(name, pair.new.text, grade or Grade.REPORTED, signature or "")
+    return Alone(name, pair.new.text, basis or Basis.REPORTED, signature or "")
 
 
 def _sure(pair: Pair, names: tuple[str, str]) -> str:
     """Return how sure a row is, and on what it rests beside."""
-    sides = zip(names, pair.claims, pair.grades, strict=True)
+    sides = zip(names, pair.claims, pair.bases, strict=True)
     said = ["measured"] if pair.measured else []
     if not pair.measured:
         said = [
-            ", ".join(f"{name} {claim.graded if claim else grade}" for name, claim, grade in sides if grade)
+            ", ".join(
+                f"{name} {claim.provenance if claim else basis}" for name, claim, basis in sides if basis
+            )
         ]
     if pair.altered:
         said.append("model or recipe changed")
@@ -229,7 +231,7 @@ def _seen(pair: Pair, names: tuple[str, str]) -> str:
     read = {
         name: seen_by(claim)
         for name, claim in zip(names, pair.claims, strict=True)
-        if claim and claim.grade is Grade.REPORTED
+        if claim and claim.basis is Basis.REPORTED
     }
     if len(set(read.values())) == 1:
         return next(iter(read.values()))

@@ -13,7 +13,7 @@ from packaging.version import Version
 
 from harness.known.view import Span, TargetView
 from harness.layers.datatype import NARROW
-from harness.words import GOOD, Class, Grade, Precision, Verdict, said
+from harness.words import GOOD, Basis, Class, Precision, Verdict, said
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -94,7 +94,7 @@ def _point(target: TargetView, cell: Known) -> _Point:
     if cell.stands is None or cell.cls is Class.INFRA_ERROR:
         return _Point(target, Class.NOT_RUN, "", "", "")
     does = cell.text.removesuffix(f" ({cell.chip})")
-    mark = Grade.REPORTED if cell.verdict is Verdict.FAILS_WHEN_RUN else cell.basis
+    mark = Basis.REPORTED if cell.verdict is Verdict.FAILS_WHEN_RUN else cell.basis
     return _Point(target, cell.stands, does, cell.chip, str(mark))
 
 

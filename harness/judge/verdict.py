@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, get_args
 
 from harness.case import Level
 from harness.judge.diagnosis import fits_claim
-from harness.words import GOOD, PREDICATE, UNJUDGED, Class, Grade, Verdict, to_do
+from harness.words import GOOD, PREDICATE, UNJUDGED, Basis, Class, Verdict, to_do
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,7 +92,7 @@ def surest(expectations: Sequence[Expectation]) -> Expectation | None:
     """Return the claim that is judged, or None."""
     return min(
         expectations,
-        key=lambda claim: (claim.grade is Grade.REPORTED, claim.scope == "model", claim.kind == "summary"),
+        key=lambda claim: (claim.basis is Basis.REPORTED, claim.scope == "model", claim.kind == "summary"),
         default=None,
     )
 
@@ -144,7 +144,7 @@ def _good(classification: Classification, claim: Expectation, failed_before: str
     # Only a run shows numbers and run-time failures: an engine that was built and not run has disproved nothing.
     if classification.cls is Class.BUILT and _failing_level(claim) not in ("builds", "precision"):
         return Verdict.NOT_RUN, _only_built(claim)
-    if failed_before or claim.grade is Grade.MEASURED:
+    if failed_before or claim.basis is Basis.MEASURED:
         return Verdict.FIXED, f"{does}; {failed_before or said}"
     return Verdict.NOT_REPRODUCED, f"{does}; {said}, which was measured nowhere and does not show here"
 
@@ -162,7 +162,7 @@ def _failing(
     if broken not in _held(claim):
         return Verdict.NEW, f"{does}, which is another way than claimed; {said}: {reason}"
     # A source says "works" of what it looked at. A measurement was judged by the same graph, and is held.
-    if broken == "precision" and classification.derived and claim.grade is not Grade.MEASURED:
+    if broken == "precision" and classification.derived and claim.basis is not Basis.MEASURED:
         named = "by what the graph asks for, where nobody named a precision"
         return Verdict.NEW, f"{does} {named}; {said}: {reason}"
     return Verdict.REGRESSED, f"{does}; {said}: {reason}"
@@ -178,7 +178,7 @@ def _as_claimed(cls: Class, claim: Expectation, signature: str | None) -> tuple[
 
 def _without_gpu(claim: Expectation) -> bool:
     """Tell whether a claim is about machines without a GPU: it says so, or was measured on one."""
-    measured = claim.grade is Grade.MEASURED and claim.compute_capability is None
+    measured = claim.basis is Basis.MEASURED and claim.compute_capability is None
     return measured or claim.outcome is Class.NEEDS_GPU_TO_BUILD
 
 
@@ -193,7 +193,7 @@ def _failing_level(claim: Expectation) -> Level | None:
     What was measured without saying so was measured where engines are only built.
     """
     told = claim.level or _BREAKS.get(claim.outcome)
-    return told or ("builds" if claim.grade is Grade.MEASURED else None)
+    return told or ("builds" if claim.basis is Basis.MEASURED else None)
 
 
 def _held(claim: Expectation) -> tuple[Level, ...]:
@@ -209,7 +209,7 @@ def _held(claim: Expectation) -> tuple[Level, ...]:
         return LEVELS[: LEVELS.index(claim.level or "precision") + 1]
     level = _failing_level(claim)
     below = LEVELS[: LEVELS.index(level)] if level else ()
-    return below if claim.grade is Grade.MEASURED else below[:2]
+    return below if claim.basis is Basis.MEASURED else below[:2]
 
 
 def _does(classification: Classification) -> str:
@@ -236,7 +236,7 @@ def _said(claim: Expectation) -> str:
     if claim.source is None:
         return claim.note
     summary = "a summary of " if claim.kind == "summary" else ""
-    return f"{claim.grade} in {summary}{claim.source.title or claim.source.url}"
+    return f"{claim.basis} in {summary}{claim.source.title or claim.source.url}"
 
 
 def _doubt(classification: Classification) -> str:

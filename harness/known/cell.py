@@ -20,7 +20,7 @@ from harness.layers.datatype import FLOATS, NARROW, WEIGHTS, same_precision
 from harness.record.from_json import fields_of
 from harness.record.speaking import took_part
 from harness.text import clip, tail
-from harness.words import GOOD, PREDICATE, UNJUDGED, Class, Grade, Precision, Verdict, said
+from harness.words import GOOD, PREDICATE, UNJUDGED, Basis, Class, Precision, Verdict, said
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -76,7 +76,7 @@ def nearest_first(claims: Iterable[Expectation]) -> list[Expectation]:
     """
 
     def order(claim: Expectation) -> tuple[bool, bool, bool, bool]:
-        reported = claim.grade is not Grade.MEASURED
+        reported = claim.basis is not Basis.MEASURED
         return reported, claim.scope == "model", claim.outcome in GOOD, claim.kind == "summary"
 
     return sorted(claims, key=order)
@@ -117,8 +117,8 @@ def _claimed(found: Known, judged: Judged) -> Known:
         found,
         cls=drawn(claim) if found.cls is Class.NOT_RUN else found.cls,
         stands=drawn(claim),
-        basis=claim.grade,
-        evidence=claim.grade is not Grade.MEASURED,
+        basis=claim.basis,
+        evidence=claim.basis is not Basis.MEASURED,
         text=says(claim),
         signature=claim.signature,
     )
@@ -140,7 +140,7 @@ def _measured(found: Known, judged: Judged) -> Known:
     kernel = _attention_kernel(outcome)
     return replace(
         found,
-        basis=Grade.MEASURED,
+        basis=Basis.MEASURED,
         stands=stands,
         text=f"{ends} ({short})" if short else ends,
         signature=judged.signature,

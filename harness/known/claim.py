@@ -61,5 +61,5 @@ def seen_by(claim: Expectation) -> str:
     note = clip(claim.note, _LONGEST_NOTE)
     if not claim.source:
         return note
-    where = f"{claim.graded} in {source(claim)}"
+    where = f"{claim.provenance} in {source(claim)}"
     return f"{where}: {note}" if note else where

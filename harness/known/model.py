@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from harness.history import CellHistory
 from harness.record.outcome import Accuracy
-from harness.words import UNJUDGED, Class, Grade, Precision, Verdict
+from harness.words import UNJUDGED, Basis, Class, Precision, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -118,7 +118,7 @@ class Known:
     target: str
     cls: Class
     verdict: Verdict
-    basis: Grade | None = None
+    basis: Basis | None = None
     evidence: bool = True
     stands: Class | None = None
     text: str = ""
@@ -155,7 +155,7 @@ class Known:
     @property
     def measured(self) -> bool:
         """Tell whether a record shows what an engine did."""
-        return self.basis is Grade.MEASURED and self.evidence
+        return self.basis is Basis.MEASURED and self.evidence
 
     @property
     def claim(self) -> int | None:

@@ -20,7 +20,7 @@ from harness.layers import asked
 from harness.layers.asked import inferred
 from harness.layers.elements import types_of
 from harness.plan import Cell, claims_about
-from harness.words import GOOD, Grade, Precision, Role
+from harness.words import GOOD, Basis, Precision, Role
 
 if TYPE_CHECKING:
     from harness.case import Case, Variant
@@ -260,7 +260,7 @@ def _unlike(case: Case, one: Variant, other: Variant, targets: Sequence[Target])
 
 def _fares_well(case: Case, variant: Variant, target: Target) -> bool | None:
     claims = claims_about(Cell("", case, variant, target))
-    surest = sorted(claims, key=lambda claim: claim.grade is not Grade.MEASURED)[:1]
+    surest = sorted(claims, key=lambda claim: claim.basis is not Basis.MEASURED)[:1]
     return surest[0].outcome in GOOD if surest else None
 
 

@@ -20,7 +20,7 @@ from harness.models.restrictions import KEPT, Use, uses
 from harness.plan import Cell, claims_about
 from harness.run.child import ChildFailed, stream
 from harness.run.prepare_in_child import MEMORY_MIB
-from harness.words import GOOD, PREDICATE, UNJUDGED, Class, Grade, Word
+from harness.words import GOOD, PREDICATE, UNJUDGED, Basis, Class, Word
 
 if TYPE_CHECKING:
     from harness.case import Case, Expectation, Recipe
@@ -276,8 +276,8 @@ def _reported(match: Match, each: Judged) -> Iterator[Finding]:
     claim = _surest(match, each)
     if claim is None:
         return
-    link = claim.source.url if claim.source and claim.grade is not Grade.MEASURED else ""
-    said = " ".join(filter(None, (PREDICATE[claim.outcome], f"({claim.graded})", link)))
+    link = claim.source.url if claim.source and claim.basis is not Basis.MEASURED else ""
+    said = " ".join(filter(None, (PREDICATE[claim.outcome], f"({claim.provenance})", link)))
     recipe = describe_recipe(match.variant.recipe)
     name = f"{match.case.name}.{match.variant.name} ({match.variant.title}; {recipe})"
     for place in match.places:
@@ -290,7 +290,7 @@ def _surest(match: Match, each: Judged) -> Expectation | None:
         return None
     bad = _WHEN_RUN if ran(each) else frozenset(Class) - _FINE
     cell = Cell("", match.case, match.variant, each.cell.target)
-    claims = sorted(claims_about(cell), key=lambda claim: claim.grade is not Grade.MEASURED)
+    claims = sorted(claims_about(cell), key=lambda claim: claim.basis is not Basis.MEASURED)
     # A measured good ending speaks against a reported failure, but shows nothing of a run.
     surest = [claim for claim in claims if claim.outcome in bad] if ran(each) else claims[:1]
     return next((claim for claim in surest if claim.outcome in bad), None)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from packaging.version import Version
 
 from harness.errors import HandledError
-from harness.words import GOOD, UNJUDGED, Class, Grade, to_do
+from harness.words import GOOD, UNJUDGED, Basis, Class, to_do
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -108,7 +108,7 @@ def failed_before(cell: Cell, compute_capability: str | None = None) -> str:
 
 
 def _shows_failure(claim: Expectation, cell: Cell) -> bool:
-    if claim.grade is not Grade.MEASURED or claim.outcome in SHOWS_NO_FAILURE:
+    if claim.basis is not Basis.MEASURED or claim.outcome in SHOWS_NO_FAILURE:
         return False
     if not (claim.versions or "").startswith("==") or claim.engine is not cell.target.engine:
         return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.plan.cells import SHOWS_NO_FAILURE, claims_about
-from harness.words import Class, Grade
+from harness.words import Basis, Class
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -24,8 +24,8 @@ def reproduced_on(
     claimed = False
     for cell in cells:
         claims = claims_about(cell)
-        failures = {claim.outcome for claim in claims if claim.grade is not Grade.MEASURED} - SHOWS_NO_FAILURE
-        measured = {claim.outcome for claim in claims if claim.grade is Grade.MEASURED}
+        failures = {claim.outcome for claim in claims if claim.basis is not Basis.MEASURED} - SHOWS_NO_FAILURE
+        measured = {claim.outcome for claim in claims if claim.basis is Basis.MEASURED}
         claimed = claimed or bool(failures)
         if not failures.isdisjoint({*measured, *(seen or {}).get(cell.id, ())}):
             found.append(cell.target.name)

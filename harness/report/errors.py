@@ -12,7 +12,7 @@ from harness.judge.diagnosis import blank, in_general, load_signatures
 from harness.judge.texts import load_texts
 from harness.known.advice import without_blanks
 from harness.text import listed
-from harness.words import GOOD, UNJUDGED, Class, Engine, Grade, Role
+from harness.words import GOOD, UNJUDGED, Basis, Class, Engine, Role
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -51,7 +51,7 @@ class Seen:
     `ends` says that it is reported of versions before another.
     """
 
-    grade: Grade
+    basis: Basis
     where: str
     by: str
     url: str = ""
@@ -62,7 +62,7 @@ class Seen:
 class Outcome:
     """What came of a proof: whether it works, on which versions, how sure that is; `target` is one of them."""
 
-    grade: Grade
+    basis: Basis
     works: bool
     where: str
     target: str
@@ -90,7 +90,7 @@ class Reproducer:
     case: str
     variant: str
     target: str
-    grade: Grade
+    basis: Basis
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class ErrorEntry:
     @property
     def summary(self) -> str:
         """Return where it was seen in a few words: the surest first, "" where no version is known."""
-        return "; ".join(dict.fromkeys(f"{each.grade} on {each.where}" for each in self.seen[:2]))
+        return "; ".join(dict.fromkeys(f"{each.basis} on {each.where}" for each in self.seen[:2]))
 
 
 def error_entries(results: Results) -> tuple[ErrorEntry, ...]:
@@ -164,7 +164,7 @@ class _Book:
         self._claims: dict[str, list[tuple[VariantView, Expectation]]] = {}
         for variant in self._variants.values():
             for claim in variant.claims:
-                if claim.signature and claim.grade is not Grade.MEASURED:
+                if claim.signature and claim.basis is not Basis.MEASURED:
                     self._claims.setdefault(claim.signature, []).append((variant, claim))
 
     def entry(self, signature: Signature) -> ErrorEntry:
@@ -193,7 +193,7 @@ class _Book:
         claims = (*(claim for _, claim in self._claims.get(signature.id, ())), *signature.reported)
         found = {
             *(Engine(self._targets[cell.target].engine) for cell in self._measured.get(signature.id, ())),
-            *(claim.engine for claim in claims if claim.grade is Grade.REPORTED),
+            *(claim.engine for claim in claims if claim.basis is Basis.REPORTED),
             *(each.engine for each in load_texts() if each.id == signature.id),
         }
         only = found.pop() if len(found) == 1 else None
@@ -223,12 +223,18 @@ class _Book:
             gpus = sorted({gpu for cell in cells for gpu in gpus_of(cell)})
             on = [f"on {gpu}" if gpu != NO_GPU else "without a GPU" for gpu in gpus]
             many = f"measured, {len(cells)} cell{'s' if len(cells) > 1 else ''} {' and '.join(on)},"
-            found.append(Seen(Grade.MEASURED, self._where([cell.target for cell in cells]), many))
+            found.append(Seen(Basis.MEASURED, self._where([cell.target for cell in cells]), many))
         claims = [claim for _, claim in self._claims.get(signature.id, ())]
         found += [
-            Seen(claim.grade, range_of(claim), claim.graded, claim.source.url, "<" in (claim.versions or ""))
+            Seen(
+                claim.basis,
+                range_of(claim),
+                claim.provenance,
+                claim.source.url,
+                "<" in (claim.versions or ""),
+            )
             for claim in (*claims, *signature.reported)
-            if claim.grade is Grade.REPORTED and claim.source
+            if claim.basis is Basis.REPORTED and claim.source
         ]
         return tuple(dict.fromkeys(found))
 
@@ -237,34 +243,34 @@ class _Book:
         view = self._variants.get((case, variant))
         if view is None:
             return None
-        groups: dict[tuple[Grade, bool], list[str]] = {}
+        groups: dict[tuple[Basis, bool], list[str]] = {}
         for cell in self._rows[case, variant]:
             if cell.stands is None or cell.basis is None or not cell.demanded:
                 continue
             # Where the call or the GPU is missing the advice was not taken, which says nothing of it.
             if cell.stands not in UNJUDGED | {Class.API_REMOVED, Class.NEEDS_GPU_TO_BUILD}:
                 groups.setdefault((cell.basis, cell.stands in GOOD), []).append(cell.target)
-        ordered = sorted(groups, key=lambda key: (list(Grade).index(key[0]), not key[1]))
+        ordered = sorted(groups, key=lambda key: (list(Basis).index(key[0]), not key[1]))
         known = (Outcome(*key, self._where(groups[key]), groups[key][-1]) for key in ordered)
         return Proof(case, variant, view.title, tuple(known))
 
     def _reproducers(self, name: str) -> tuple[Reproducer, ...]:
         found: dict[tuple[str, str], Reproducer] = {}
         for cell in self._measured.get(name, ()):
-            one = Reproducer(cell.case, cell.variant, cell.target, Grade.MEASURED)
+            one = Reproducer(cell.case, cell.variant, cell.target, Basis.MEASURED)
             found.setdefault((cell.case, cell.variant), one)
         for variant, claim in self._claims.get(name, ()):
             index = variant.claims.index(claim)
             cells = [cell for cell in self._rows[variant.case, variant.name] if index in cell.claims]
             if cells:
-                one = Reproducer(variant.case, variant.name, cells[0].target, claim.grade)
+                one = Reproducer(variant.case, variant.name, cells[0].target, claim.basis)
                 found.setdefault((variant.case, variant.name), one)
         return tuple(sorted(found.values(), key=self._worth)[:_MOST_REPRODUCERS])
 
     def _worth(self, one: Reproducer) -> tuple[int, bool]:
         """Order reproducers: the surest first, and what was written to reproduce before what only fails too."""
         role = self._variants[one.case, one.variant].role
-        return list(Grade).index(one.grade), role is not Role.REPRODUCER
+        return list(Basis).index(one.basis), role is not Role.REPRODUCER
 
     def _where(self, names: Iterable[str]) -> str:
         """Name targets by product and versions, in the order of the matrix."""

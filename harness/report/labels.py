@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.words import GOOD, Class, Grade, Role, Verdict
+from harness.words import GOOD, Basis, Class, Role, Verdict
 
 if TYPE_CHECKING:
     from harness.known.model import Known
@@ -113,9 +113,9 @@ KINDS = {
 }
 
 #: The buckets of cells that nobody ran for this report, by how sure what is claimed of them is.
-CLAIMED: dict[Grade | None, str] = {
-    Grade.MEASURED: "accepted",
-    Grade.REPORTED: "reported",
+CLAIMED: dict[Basis | None, str] = {
+    Basis.MEASURED: "accepted",
+    Basis.REPORTED: "reported",
 }
 #: How the name of a fused layer tells which nodes of the model are in it.
 READING = (

@@ -18,7 +18,7 @@ from harness.known.model import Known
 from harness.known.view import CaseView, TargetView, VariantView
 from harness.record.from_json import check_schema, decode, fields_of
 from harness.record.outcome import Stamps
-from harness.words import Class, Engine, Grade, Verdict
+from harness.words import Basis, Class, Engine, Verdict
 
 #: Raised when the meaning of a field of results.json changes.
 RESULTS_SCHEMA = 2
@@ -220,7 +220,7 @@ def _variant(variant: VariantView) -> dict[str, Any]:
 
 def _claim(claim: Expectation) -> dict[str, Any]:
     """Return a claim as it is, with what it says for readers."""
-    basis = "measured" if claim.grade is Grade.MEASURED else "reported"
+    basis = "measured" if claim.basis is Basis.MEASURED else "reported"
     return {
         **fields_of(claim),
         "basis": basis,

@@ -18,7 +18,7 @@ from harness.report.errors import error_entries, range_of
 from harness.report.labels import MARKS, ROLES
 from harness.report.templates import environment
 from harness.text import capital, clip, visible
-from harness.words import Grade
+from harness.words import Basis
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -147,7 +147,7 @@ def _claims_of_11(results: Results) -> list[tuple[CaseView, VariantView, Expecta
         for case in results.cases
         for variant in case.variants
         for claim in variant.claims
-        if ENGINES[claim.engine].by_major and claim.grade is Grade.REPORTED and claim.source
+        if ENGINES[claim.engine].by_major and claim.basis is Basis.REPORTED and claim.source
         if re.search(r"[>=~]=11\b", claim.versions or "") and claim.signature not in answered
     ]
 

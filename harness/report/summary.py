@@ -12,7 +12,7 @@ from harness.known.advice import shared_advice
 from harness.report.labels import BUCKETS, MARKS, bucket
 from harness.report.past import NEWS, news
 from harness.text import capital, clip, listed, visible
-from harness.words import GOOD, UNJUDGED, Class, Grade
+from harness.words import GOOD, UNJUDGED, Basis, Class
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -165,7 +165,7 @@ def counts(results: Results) -> dict[str, int]:
 
 def nobody_ran(results: Results) -> str:
     """Say of which families no target was ever run, and how many reports speak of them; "" where there is none."""
-    ran = {cell.target for cell in results.cells if cell.basis is Grade.MEASURED}
+    ran = {cell.target for cell in results.cells if cell.basis is Basis.MEASURED}
     families: dict[str, set[str]] = {}
     for target in results.targets:
         families.setdefault(target.family, set()).add(target.id)
@@ -174,7 +174,7 @@ def nobody_ran(results: Results) -> str:
     reports = {
         (cell.case, cell.variant, cell.claims[0])
         for cell in results.cells
-        if cell.target in ids and cell.basis is Grade.REPORTED
+        if cell.target in ids and cell.basis is Basis.REPORTED
     }
     if not unrun:
         return ""

@@ -10,7 +10,7 @@ import pytest
 from harness.case import Case, Graph, Link, Variant, measured
 from harness.case.measured import Measured, read, with_measured, write
 from harness.errors import HandledError
-from harness.words import Class, Engine, Grade
+from harness.words import Basis, Class, Engine
 
 pytestmark = pytest.mark.unit
 
@@ -228,9 +228,9 @@ def test_a_file_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
 def test_a_measurement_becomes_a_claim_on_its_target_alone() -> None:
     claim = RTX.expectation("toy", "two")
     assert claim is not None
-    assert (claim.outcome, claim.grade, claim.signature) == (
+    assert (claim.outcome, claim.basis, claim.signature) == (
         Class.BUILD_FAILED,
-        Grade.MEASURED,
+        Basis.MEASURED,
         "no-int8-convolution",
     )
     where = {"engine": Engine.TENSORRT_RTX, "platform": "linux/amd64"}

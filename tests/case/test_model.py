@@ -13,7 +13,7 @@ import pytest
 from harness.case import Case, Expectation, Graph, Link, Recipe, Typing, Variant, effective_name
 from harness.case.model import Calibrator, Library, Plugin, Profile
 from harness.errors import HandledError
-from harness.words import Class, Engine, Grade, Precision
+from harness.words import Basis, Class, Engine, Precision
 
 pytestmark = pytest.mark.unit
 
@@ -25,7 +25,7 @@ def variant(name: str = "v", **fields: Any) -> Variant:
 
 
 def claim(versions: str = "", **fields: Any) -> Expectation:
-    plain: dict[str, Any] = {"outcome": Class.OK, "source": LINK, "grade": Grade.REPORTED, "kind": "users"}
+    plain: dict[str, Any] = {"outcome": Class.OK, "source": LINK, "basis": Basis.REPORTED, "kind": "users"}
     return Expectation(versions=versions, **(plain | fields))
 
 
@@ -106,9 +106,9 @@ def test_a_claim_is_written_one_way_and_says_who_makes_it() -> None:
     }  # fmt: skip
     said = Expectation.reported(Class.CRASHED, "<9", LINK, note="n", **where)
     assert said == claim("<9", outcome=Class.CRASHED, note="n", **where)
-    assert said.graded == "reported by users"
+    assert said.provenance == "reported by users"
     summary = Expectation.reported(Class.OK, "<9", LINK, "summary")
-    assert (summary.kind, summary.graded, summary.level) == ("summary", "reported in a summary", None)
+    assert (summary.kind, summary.provenance, summary.level) == ("summary", "reported in a summary", None)
     with pytest.raises(
         TypeError, match="level is 'numbers'; it must be 'builds' or 'runs' or 'right numbers'"
     ):
@@ -118,7 +118,7 @@ def test_a_claim_is_written_one_way_and_says_who_makes_it() -> None:
 def test_a_claim_says_of_what_it_is_made() -> None:
     """What the source tells and the column does not is printed with it; two kinds of claim stand in no column."""
     whole = Expectation.reported(Class.OK, ">=8.6,<8.7", LINK, scope="model", of="8.6.11, Quadro T2000")
-    assert whole.graded == "reported by users of a whole model, 8.6.11, Quadro T2000"
+    assert whole.provenance == "reported by users of a whole model, 8.6.11, Quadro T2000"
     alike = Expectation.reported(Class.OK, ">=8.6,<8.7", LINK, scope="sibling")
     unnamed = Expectation.reported(Class.OK, None, LINK)
     assert [each.stands for each in (whole, alike, unnamed)] == [True, False, False]
@@ -129,7 +129,7 @@ def test_a_claim_says_of_what_it_is_made() -> None:
     about: dict[str, Any]
     for about in ({"scope": "model"}, {"of": "8.6.11"}, {"versions": None}):
         with pytest.raises(ValueError, match="only a reported claim has a scope"):
-            dataclasses.replace(claim("<9", grade=Grade.MEASURED, kind=None), **about)
+            dataclasses.replace(claim("<9", basis=Basis.MEASURED, kind=None), **about)
 
 
 def test_what_makes_no_sense_is_refused() -> None:
@@ -137,10 +137,10 @@ def test_what_makes_no_sense_is_refused() -> None:
         claim("8.6 to 10.2")
     with pytest.raises(ValueError, match="a reported claim needs its source"):
         claim(source=None)
-    for grade, kind in ((Grade.REPORTED, None), (Grade.MEASURED, "source")):
+    for basis, kind in ((Basis.REPORTED, None), (Basis.MEASURED, "source")):
         with pytest.raises(ValueError, match="a reported claim has a kind, and no other has"):
-            claim(grade=grade, kind=kind)
-    assert claim(source=None, grade=Grade.MEASURED, kind=None).source is None
+            claim(basis=basis, kind=kind)
+    assert claim(source=None, basis=Basis.MEASURED, kind=None).source is None
     with pytest.raises(ValueError, match=r"'sm_89' is no compute capability; write one such as '8\.9'"):
         claim(compute_capability="sm_89")
     for about in ({}, {"compute_capability": "7.5"}):

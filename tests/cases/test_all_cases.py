@@ -16,11 +16,11 @@ import onnx
 import pytest
 
 from harness.case import (
+    Basis,
     Case,
     Class,
     Engine,
     Expectation,
-    Grade,
     Role,
     Typing,
     Variant,
@@ -255,7 +255,7 @@ def test_typing_and_recipe_agree(variant: Variant) -> None:
 def conflicts(expectations: Iterable[Expectation]) -> list[str]:
     """Return a line for each target and GPU for which two expectations claim different classes."""
     # What was measured may contradict what was read: the verdict then takes the measurement.
-    claims = [claim for claim in expectations if claim.grade is not Grade.MEASURED and claim.stands]
+    claims = [claim for claim in expectations if claim.basis is not Basis.MEASURED and claim.stands]
     named = {target for claim in claims for target in claim.targets} | {""}
     # "" is a build without a GPU, of which no claim about a GPU says anything.
     gpus = sorted({claim.compute_capability or "" for claim in claims} | {""})
@@ -310,7 +310,7 @@ def test_expectations_are_about_something(variant: Variant) -> None:
 def test_a_claim_that_something_works_says_how_far(variant: Variant) -> None:
     """Who says "it builds" is not held to numbers or INT8: each claim of success names its stage, no failure does."""
     for claim in variant.expectations:
-        if claim.grade is not Grade.MEASURED:
+        if claim.basis is not Basis.MEASURED:
             assert (claim.level is not None) is (claim.outcome is Class.OK), claim
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.case import Grade, load_cases
+from harness.case import Basis, load_cases
 from harness.case.claims import Expectation
 from harness.matrix import load_matrix
 from harness.plan import Cell, all_cells, claims_about
@@ -73,7 +73,7 @@ NO_COLUMN = {
 
 
 def reported(cell: Cell) -> list[Expectation]:
-    return [claim for claim in claims_about(cell) if claim.grade is Grade.REPORTED]
+    return [claim for claim in claims_about(cell) if claim.basis is Basis.REPORTED]
 
 
 def row_of(claim: Expectation) -> tuple[str, str, str]:
@@ -116,7 +116,7 @@ def test_the_claims_that_stand_in_no_column_are_these() -> None:
         for case in CASES
         for variant in case
         for claim in variant.expectations
-        if claim.grade is Grade.REPORTED and claim.stands and id(claim) not in standing
+        if claim.basis is Basis.REPORTED and claim.stands and id(claim) not in standing
     }
     print("\n".join(f"{case}: {versions}" for case, versions in sorted(orphans, key=str)))
     assert orphans == NO_COLUMN

@@ -8,7 +8,7 @@ from typing import Any
 from harness.compare.kinds import Pair
 from harness.known.model import Known, Layers
 from harness.known.view import GraphView, NodeView, TargetView, VariantView
-from harness.words import Class, Grade, Precision, Role, Verdict
+from harness.words import Basis, Class, Precision, Role, Verdict
 
 INT8, FP16, FP32 = Precision.INT8, Precision.FP16, Precision.FP32
 #: The nodes of a variant, in the order in which `nodes` gives their precisions.
@@ -52,7 +52,7 @@ def known(
     ran = {name: Precision(kind) for name, kind in zip(_NODES, nodes, strict=False) if kind}
     rest = {name: Precision(kind) for name, kind in (other or {}).items()}
     layers = Layers("", 1) if nodes or rest else None
-    found = {"stands": cls, "basis": Grade.MEASURED if cls else None, "precision": ran, "other": rest}
+    found = {"stands": cls, "basis": Basis.MEASURED if cls else None, "precision": ran, "other": rest}
     return replace(plain, **{**found, "layers": layers, **fields})
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harness.compare.instead import instead
-from harness.words import Class, Grade, Role
+from harness.words import Basis, Class, Role
 from tests.compare.handmade import INT8, known, variant
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.unit
 
 WORKS, FAILS = known(Class.OK), known(Class.CRASHED)
-REPORTED = known(Class.OK, basis=Grade.REPORTED, evidence=True)
+REPORTED = known(Class.OK, basis=Basis.REPORTED, evidence=True)
 UNKNOWN = known(None)
 
 Entry = tuple["VariantView", "Known"]

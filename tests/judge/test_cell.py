@@ -17,7 +17,7 @@ from harness.judge.texts import load_texts
 from harness.matrix import load_matrix
 from harness.plan import Cell
 from harness.record.outcome import Accuracy, End, Layer, Message, Node, Outcome, ParserError, Stamps
-from harness.words import Class, Engine, Grade, Verdict
+from harness.words import Basis, Class, Engine, Verdict
 from tests.near import SAME, near
 
 pytestmark = pytest.mark.unit
@@ -171,7 +171,7 @@ NO_GPU: dict[str, str] = {}
 
 def measured(outcome: Class, capability: str | None = None, product: str = "") -> Expectation:
     gpu: Any = {"compute_capability": capability, "product": product}
-    return Expectation(outcome, "", None, Grade.MEASURED, f"measured on {product or 'no GPU'}", **gpu)
+    return Expectation(outcome, "", None, Basis.MEASURED, f"measured on {product or 'no GPU'}", **gpu)
 
 
 def held(

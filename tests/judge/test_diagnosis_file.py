@@ -190,7 +190,7 @@ def test_what_is_reported_of_versions_is_read_with_its_source(tmp_path: Path) ->
     path = tmp_path / "e.yaml"
     path.write_text(ENTRY + report)
     (claim,) = load_signatures(path)[0].reported
-    assert (claim.versions, claim.platform, claim.signature, claim.graded) == (
+    assert (claim.versions, claim.platform, claim.signature, claim.provenance) == (
         ">=10.3",
         "jetson",
         "a-b",

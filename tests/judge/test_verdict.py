@@ -10,12 +10,12 @@ import pytest
 from harness.case import Expectation, Level, Link
 from harness.judge.classify import Classification
 from harness.judge.verdict import LEVELS, judge, surest
-from harness.words import GOOD, PREDICATE, UNJUDGED, Class, Grade, Verdict
+from harness.words import GOOD, PREDICATE, UNJUDGED, Basis, Class, Verdict
 
 pytestmark = pytest.mark.unit
 
 LINK = Link("https://github.com/NVIDIA/TensorRT/issues/3870", "TensorRT issue 3870")
-MEASURED = Expectation(Class.OK, "", LINK, Grade.MEASURED)
+MEASURED = Expectation(Class.OK, "", LINK, Basis.MEASURED)
 REPORTED = Expectation.reported(Class.OK, "", LINK)
 SUMMARY = Expectation.reported(Class.OK, "", LINK, "summary")
 SURE = [MEASURED, REPORTED, SUMMARY]
@@ -290,7 +290,7 @@ def test_a_cell_claimed_as_not_applicable_that_fails_is_new() -> None:
 
 
 NAMED = Link("https://github.com/a/b/issues/1")
-NOTED = Expectation(Class.OK, "", None, Grade.MEASURED, "measured here")
+NOTED = Expectation(Class.OK, "", None, Basis.MEASURED, "measured here")
 OPEN = ("/a", "/b")
 
 

@@ -12,7 +12,7 @@ from harness.judge.cell import judge_cell
 from harness.known.cell import chip, known_of, nearest_first, unwanted, worst_first
 from harness.record.outcome import Layer
 from harness.report.target_view import short_versions
-from harness.words import Class, Grade, Precision, Verdict
+from harness.words import Basis, Class, Precision, Verdict
 from tests.report import factory
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def test_the_nearest_claim_gives_a_cell_its_class_and_of_two_of_one_scope_the_fa
     works, fails = claim(Class.OK), claim(Class.BUILD_FAILED)
     model, measured = (
         claim(Class.CRASHED, "model"),
-        replace(works, grade=Grade.MEASURED, kind=None, source=None),
+        replace(works, basis=Basis.MEASURED, kind=None, source=None),
     )
     assert nearest_first([model, works])[0] is works
     assert nearest_first([works, fails, model])[0] is fails
@@ -123,7 +123,7 @@ def test_a_record_gives_class_basis_and_words() -> None:
     assert (found.cls, found.stands, found.basis, found.evidence) == (
         Class.BUILT,
         Class.BUILT,
-        Grade.MEASURED,
+        Basis.MEASURED,
         True,
     )
     assert (found.text, found.chip) == ("builds (INT8 1/1)", "INT8 1/1")
@@ -142,7 +142,7 @@ def test_a_cell_that_nobody_ran_is_as_reported_or_not_known() -> None:
     reported = results.cell("conv_silu", "qdq", "trt86")
     assert (reported.cls, reported.basis, reported.verdict) == (
         Class.BUILD_FAILED,
-        Grade.REPORTED,
+        Basis.REPORTED,
         Verdict.NOT_RUN,
     )
     assert (reported.measured, reported.text) == (False, "fails to build")

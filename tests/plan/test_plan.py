@@ -11,12 +11,12 @@ import pytest
 from _pytest.mark.expression import Expression
 
 from harness.case import (
+    Basis,
     Calibrator,
     Case,
     Class,
     Engine,
     Expectation,
-    Grade,
     Graph,
     Link,
     Plugin,
@@ -336,7 +336,7 @@ def test_a_variant_failed_before_where_it_was_measured_to_here_or_earlier(
 ) -> None:
     """Not on another platform or engine, not later; and a lacking API has not shown what others report."""
     note = "measured in May"
-    plain = Expectation(Class.BUILD_FAILED, "==8.6.1", None, Grade.MEASURED, note, targets=("trt86",))
+    plain = Expectation(Class.BUILD_FAILED, "==8.6.1", None, Basis.MEASURED, note, targets=("trt86",))
     claim = dataclasses.replace(plain, **changes)
     cell = cell_of(matrix, "trt86", variant("v", expectations=(claim,)))
     cell = dataclasses.replace(cell, earlier=("trt85",))
@@ -345,7 +345,7 @@ def test_a_variant_failed_before_where_it_was_measured_to_here_or_earlier(
 
 def test_the_last_version_that_failed_is_named_and_no_report_counts(matrix: Matrix) -> None:
     def measured(version: str) -> Expectation:
-        return Expectation(Class.CRASHED, f"=={version}", None, Grade.MEASURED, version, targets=("trt110",))
+        return Expectation(Class.CRASHED, f"=={version}", None, Basis.MEASURED, version, targets=("trt110",))
 
     reported = Expectation.reported(Class.BUILD_FAILED, "==10.10", LINK, targets=("trt110",))
     claims = (measured("9.2"), reported, measured("10.9"), measured("10.2"))

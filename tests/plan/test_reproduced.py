@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.case import Case, Class, Expectation, Grade, Link, Variant
+from harness.case import Basis, Case, Class, Expectation, Link, Variant
 from harness.matrix import load_matrix
 from harness.plan import Cell, all_cells
 from harness.plan.reproduced import reproduced_on, reproduced_said
@@ -41,7 +41,7 @@ def says(outcome: Class, versions: str = "") -> Expectation:
 
 
 def measured(outcome: Class, version: str, target: str) -> Expectation:
-    return Expectation(outcome, f"=={version}", None, Grade.MEASURED, "measured", targets=(target,))
+    return Expectation(outcome, f"=={version}", None, Basis.MEASURED, "measured", targets=(target,))
 
 
 def cells(matrix: Matrix, **claims: tuple[Expectation, ...]) -> tuple[Cell, ...]:

@@ -63,7 +63,7 @@ CASE = '''\
 
 from functools import partial
 
-from harness.case import Case, Class, Engine, Expectation, Grade, Graph, Link, Variant
+from harness.case import Case, Class, Engine, Expectation, Basis, Graph, Link, Variant
 
 LINK = Link("https://github.com/NVIDIA/TensorRT/issues/1", "TensorRT issue 1")
 
@@ -80,7 +80,7 @@ def claim(outcome):
 
 def measured(outcome):
     target = {"engine": Engine.ONNXRUNTIME, "targets": ("ort",)}
-    return (Expectation(outcome, "==1.20.0", None, Grade.MEASURED, "measured in May on ort", **target),)
+    return (Expectation(outcome, "==1.20.0", None, Basis.MEASURED, "measured in May on ort", **target),)
 
 
 def large():

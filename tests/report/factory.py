@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.case import (
+    Basis,
     Calibrator,
     Case,
     Class,
     Engine,
     Expectation,
-    Grade,
     Graph,
     Link,
     Precision,
@@ -112,7 +112,7 @@ def _claim(outcome: Class, versions: str, **fields: Any) -> Expectation:
 
 def _measured(outcome: Class, versions: str) -> Expectation:
     note = "Measured on a machine without a GPU."
-    return Expectation(outcome, versions, None, Grade.MEASURED, note, engine=Engine.TENSORRT_RTX)
+    return Expectation(outcome, versions, None, Basis.MEASURED, note, engine=Engine.TENSORRT_RTX)
 
 
 def case() -> Case:

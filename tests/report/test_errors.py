@@ -13,7 +13,7 @@ from harness.judge.diagnosis import load_signatures
 from harness.judge.texts import load_texts
 from harness.report.errors import ErrorEntry, Seen, error_entries
 from harness.report.results import assemble
-from harness.words import Engine, Grade
+from harness.words import Basis, Engine
 from tests.report import factory
 
 pytestmark = pytest.mark.unit
@@ -47,7 +47,7 @@ def test_every_signature_has_an_entry_with_a_text() -> None:
 
 def test_what_was_measured_is_told_with_its_versions_and_its_text() -> None:
     found = entry("no-implementation-qdq")
-    measured = Seen(Grade.MEASURED, "TensorRT for RTX 1.4 and 1.7", "measured, 2 cells without a GPU,")
+    measured = Seen(Basis.MEASURED, "TensorRT for RTX 1.4 and 1.7", "measured, 2 cells without a GPU,")
     assert found.seen == (measured,)
     assert found.texts[0].text == factory.COULD_NOT
     assert found.texts[0].seen == "measured on TensorRT for RTX 1.4 and 1.7"
@@ -88,19 +88,19 @@ def test_what_is_reported_is_told_with_its_source() -> None:
     found = entry(name, reported)
     assert found.seen == (
         Seen(
-            Grade.REPORTED, "TensorRT on Jetson from 8.5 before 9", "reported by users", source.url, ends=True
+            Basis.REPORTED, "TensorRT on Jetson from 8.5 before 9", "reported by users", source.url, ends=True
         ),
     )
     assert found.summary == "reported on TensorRT on Jetson from 8.5 before 9"
-    assert [(one.target, one.grade) for one in found.reproducers] == [("l4t86", Grade.REPORTED)]
+    assert [(one.target, one.basis) for one in found.reproducers] == [("l4t86", Basis.REPORTED)]
 
 
 def test_what_is_reported_of_versions_with_models_that_are_no_variant_is_told() -> None:
     found = entry("check-links")
-    assert [(one.grade, one.where) for one in found.seen] == [
-        (Grade.REPORTED, "TensorRT from 10.3 before 10.4"),
-        (Grade.REPORTED, "TensorRT on Jetson from 10.3 before 10.4"),
-        (Grade.REPORTED, "TensorRT on Jetson from 10.3 before 10.4"),
+    assert [(one.basis, one.where) for one in found.seen] == [
+        (Basis.REPORTED, "TensorRT from 10.3 before 10.4"),
+        (Basis.REPORTED, "TensorRT on Jetson from 10.3 before 10.4"),
+        (Basis.REPORTED, "TensorRT on Jetson from 10.3 before 10.4"),
     ]
     assert found.reproducers == ()
 

@@ -22,7 +22,7 @@ from harness.report.loading import content, load_results, results_file
 from harness.report.model import Results
 from harness.report.results import assemble, recorded, results_of
 from harness.report.writer import build_report, results_json
-from harness.words import Class, Grade, Precision, Verdict
+from harness.words import Basis, Class, Precision, Verdict
 from tests.report import factory
 
 pytestmark = pytest.mark.unit
@@ -43,7 +43,7 @@ def test_every_cell_of_the_matrix_is_there_in_the_order_of_the_plan() -> None:
 def test_a_cell_without_an_outcome_is_not_run_and_keeps_what_is_claimed() -> None:
     """The reader learns what sources say, marked as not measured."""
     cell = factory.results().cell("conv_silu", "qdq", "trt86")
-    assert (cell.cls, cell.basis, cell.verdict) == (Class.BUILD_FAILED, Grade.REPORTED, Verdict.NOT_RUN)
+    assert (cell.cls, cell.basis, cell.verdict) == (Class.BUILD_FAILED, Basis.REPORTED, Verdict.NOT_RUN)
     assert cell.claims == (0,)
     assert not cell.measured
     assert bucket(cell) == "reported"

@@ -23,11 +23,11 @@ interface Variant {
 interface Case { name: string; title: string; summary: string; links: Link[]; variants: Variant[]; seed: number | null }
 interface RowSteps { known: number[]; open: [before: number, after: number][]; kinds: [before: number, after: number, kind: string, detail: number][] }
 interface Row extends Variant { index: number; id: string; case: Case; cells: Cell[]; steps: RowSteps }
-interface Proof { case: string; variant: string; known: { grade: string; works: boolean; where: string }[] }
+interface Proof { case: string; variant: string; known: { basis: string; works: boolean; where: string }[] }
 interface Advice { title: string; cause: string; advice: string; proofs: (string | Proof)[] }
 interface Signature {
   title: string; cause: string; advice: string; harmless: string; kind: string; texts: { text: string; seen: string; url: string; note: string }[];
-  seen: { grade: string; where: string; by: string; url: string }[]; proofs: Proof[]; links: string[]; related: [id: string, title: string][];
+  seen: { basis: string; where: string; by: string; url: string }[]; proofs: Proof[]; links: string[]; related: [id: string, title: string][];
 }
 interface OnGpu { compute_capability: string; gpu: string; driver: string; class: string; reason: string; median_ms: number | null; when: string }
 interface Cell {
