@@ -8,8 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from harness.models.check import Change, Trouble, changes, coverage, median_ms, ran, troubles, worse
-from harness.models.further import Further
-from harness.models.further_json import as_json
+from harness.models.further import Further, as_json
 from harness.report.further import Row, further_rows
 from harness.suggest import did_you_mean
 

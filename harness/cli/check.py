@@ -29,7 +29,7 @@ from harness.cli.doing import Doing
 from harness.errors import HandledError
 from harness.matrix import load_matrix
 from harness.models.check import Trouble, may_be_of_sizes, ran, static_troubles, step_troubles, troubles
-from harness.models.further_json import as_json
+from harness.models.further import as_json
 from harness.models.own import (
     Given,
     OwnPrepared,

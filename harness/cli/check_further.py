@@ -1,4 +1,4 @@
-"""What `check` tries beyond the model as it is: parts of it, without its Q/DQ, and rewritten."""
+"""The further tries of `check`: parts of the model, the model without its Q/DQ, and rewritten."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 import onnx
 
-from harness.cli.check_further_lines import blocker_lines, ladder_lines, left_lines, workaround_lines
 from harness.errors import HandledError
 from harness.models.check import ran
-from harness.models.further import Asking, Further, Questions, latest
+from harness.models.further import Asking, Further, Questions, as_json, latest
 from harness.models.own import Given
 from harness.models.tensors import outside
 from harness.models.tries import OnlyBuilt, Tries
+from harness.report.further import Row, further_rows
+from harness.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -91,7 +92,6 @@ def further(
     def tried(target: str, count: int) -> None:
         doing.now(f"trying what is made of the model: on {target}, try {count}")
 
-    told = {each.diagnosis.id for each in judged if each.diagnosis}
     found: list[Further] = []
     prepared = OnlyBuilt()
     with Tries(via=options.via, prepared=prepared, told=tried) as tries:
@@ -102,7 +102,7 @@ def further(
             answers = []
             for question, answer in asking.answers() if mine else ():
                 answers.append((question, answer))
-                for line in _lines(model.label, question, answer, options, told):
+                for line in _lines(model.label, question, answer, options):
                     doing.say(line)
             found += latest(answers)
             for line in _needless(asking, options) if mine else ():
@@ -110,24 +110,21 @@ def further(
     return tuple(found)
 
 
-def _lines(
-    label: str, question: str, found: tuple[Further, ...], options: argparse.Namespace, told: set[str]
-) -> Iterator[str]:
-    if question == "blockers":
-        yield from blocker_lines(label, {each.target: each.blockers for each in found if each.blockers}, told)
-    elif question == "ladder":
-        yield from ladder_lines(label, [(each.target, each.ladder) for each in found if each.ladder])
-    for each in found if question == "left" else ():
-        if each.left is not None:
-            yield from left_lines(label, each.before, each.left, named=options.leave_float != "auto")
-            if each.left.model is not None:
-                yield from _written(each, each.left.model, " ".join(each.left.nodes), options)
-    for each in found if question == "workarounds" else ():
-        if each.workarounds is not None:
-            yield from workaround_lines(label, each.before, each.workarounds)
-            best = each.workarounds.best
-            if best is not None:
-                yield from _written(each, best.model, best.rewrite.name, options)
+def _lines(label: str, question: str, found: Sequence[Further], options: argparse.Namespace) -> Iterator[str]:
+    """Yield the answers to a question, targets that answer alike together, and write the model that is asked for."""
+    groups: dict[tuple[Row, ...], list[str]] = {}
+    for each in found:
+        rows = further_rows([as_json(each)], question)
+        groups.setdefault(tuple(row._replace(target="") for row in rows), []).append(each.target)
+    for rows, targets in groups.items():
+        yield f"{label} on {', '.join(targets)}: {rows[0].question}"
+        yield from (visible(f"  {row.about}: {row.answer}") for row in rows)
+    for each in found:
+        left, tried = each.left, each.workarounds
+        if question == "leave_float" and left is not None and left.model is not None:
+            yield from _written(each, left.model, " ".join(left.nodes), options)
+        if question == "workarounds" and tried is not None and tried.best is not None:
+            yield from _written(each, tried.best.model, tried.best.rewrite.name, options)
 
 
 def _needless(asking: Asking, options: argparse.Namespace) -> Iterator[str]:

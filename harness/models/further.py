@@ -1,22 +1,22 @@
-"""What is tried of a model beyond itself: parts of it, without its Q/DQ, and rewritten; the answers by target."""
+"""Asks of a model beyond itself: of parts of it, without its Q/DQ, and rewritten; the answers by target."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import onnx
 
 from harness.errors import HandledError
 from harness.models.bench import Bench, untold, works
-from harness.models.blockers import OF_A_NODE, Blockers, blockers
-from harness.models.check import ran, troubles
+from harness.models.blockers import OF_A_NODE, Blocker, Blockers, blockers
+from harness.models.check import coverage, ran, troubles
 from harness.models.ladder import Ladder, ladder
 from harness.models.leave_float import LeftFloat, leave_float, quantised_nodes
 from harness.models.own import Given
 from harness.models.rewrites import unquantised
-from harness.models.workarounds import Workarounds, workarounds
+from harness.models.workarounds import Tried, Workarounds, workarounds
 from harness.suggest import did_you_mean
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _AUTO = "auto"
 
 @dataclass(frozen=True)
 class Questions:
-    """What is asked; `leave_float` is "auto", nodes with commas between, or "" for nothing."""
+    """The questions to ask; `leave_float` is "auto", nodes with commas between, or "" for nothing."""
 
     blockers: bool = True
     ladder: bool = False
@@ -51,7 +51,7 @@ class Questions:
 
 @dataclass(frozen=True)
 class Further:
-    """The answers for one model on one target, of which `before` says what became of the whole; None if not asked.
+    """The answers for one model on one target, None where not asked; `before` is the whole model's outcome.
 
     A question is not asked of a target that has no such trouble: blockers of what fails to build, the last two of what
     fails or loses its precision.
@@ -86,7 +86,7 @@ class Asking:
     given: Given = field(default_factory=Given)
 
     def answers(self) -> Iterator[tuple[str, tuple[Further, ...]]]:
-        """Yield each question, by its field's name, with what is known of all targets as soon as it is answered.
+        """Yield each question, by its name in results.json, with the answers of all targets as soon as they are there.
 
         Blockers and the ladder come once; the others once a target, which is then the only one.
         """
@@ -126,7 +126,7 @@ class Asking:
         if self.questions.leave_float and (named or troubled):
             left = _as_named(graph, named, bench) if named else leave_float(graph, before, bench)
             found = replace(found, left=left)
-            yield "left", (found,)
+            yield "leave_float", (found,)
         if self.questions.workarounds and (troubled or untold(before)):
             also = [node for each in found.blockers.found for node in each.nodes] if found.blockers else []
             also += untold(before)
@@ -143,7 +143,7 @@ class Asking:
 
 
 def latest(answers: Iterable[tuple[str, tuple[Further, ...]]]) -> tuple[Further, ...]:
-    """Return what is known of each target in the end."""
+    """Return the last answers of each model and target."""
     found: dict[tuple[str, str], Further] = {}
     for _, each in answers:
         found |= {(one.before.cell.variant.name, one.target): one for one in each}
@@ -159,3 +159,88 @@ def _as_named(graph: onnx.ModelProto, named: tuple[str, ...], bench: Callable[..
     left = unquantised(graph, named)
     judged = None if left is None else bench(left)
     return LeftFloat(named, quantised_nodes(graph), left, judged, least=False, tries=1, seconds=0.0)
+
+
+def as_json(found: Further) -> dict[str, Any]:
+    """Return an entry of results.json's `further`; a question that was not asked is null."""
+    cell, rungs, left, tried = found.before.cell, found.ladder, found.left, found.workarounds
+    best = tried.best if tried else None
+    return {
+        "cell": cell.id,
+        "variant": cell.variant.name,
+        "model": cell.variant.title,
+        "target": cell.target.name,
+        "blockers": found.blockers and {
+            "found": [_blocker(each) for each in found.blockers.found],
+            "end": found.blockers.end,
+            "cut_as_well": list(found.blockers.behind),
+            **_spent(found.blockers.tries, found.blockers.seconds),
+        },
+        "ladder": rungs and {
+            "as_it_is": _became(rungs.as_it_is),
+            "without_qdq": _became(rungs.without),
+            "in_fp16": _became(rungs.in_half),
+            "at_fault": str(rungs.fault),
+        },
+        "leave_float": left and {
+            "nodes": list(left.nodes),
+            "of": list(left.of),
+            "helps": left.judged is not None and works(left.judged),
+            "least": left.least and left.judged is not None,
+            "became": _became(left.judged),
+            **_spent(left.tries, left.seconds),
+        },
+        "workarounds": tried and {
+            "best": best.rewrite.name if best else None,
+            "tried": [_tried(each) for each in tried.tried],
+            "nothing_to_change": [each.name for each in tried.unfit],
+            "seconds": round(tried.seconds, 3),
+        },
+    }  # fmt: skip
+
+
+def _spent(tries: int, seconds: float) -> dict[str, float]:
+    return {"tries": tries, "seconds": round(seconds, 3)}
+
+
+def _became(judged: Judged | None) -> dict[str, Any] | None:
+    """Return the outcome of a model that was tried, in short."""
+    if judged is None:
+        return None
+    precision, kept, wanted = (coverage(judged) if judged.outcome.layers else None) or (None, 0, 0)
+    return {
+        "class": str(judged.classification.cls),
+        "signature": judged.signature,
+        "reason": judged.classification.reason,
+        "precision": precision and str(precision),
+        "kept": kept,
+        "wanted": wanted,
+    }
+
+
+def _blocker(found: Blocker) -> dict[str, Any]:
+    cause = found.diagnosis
+    return {
+        "nodes": list(found.nodes),
+        "operator": found.operator,
+        "named": found.named,
+        "after_cut": found.after_cut,
+        "class": str(found.cls),
+        "reason": found.reason,
+        "signature": cause and cause.id,
+        **{name: getattr(cause, name, "") for name in ("title", "cause", "advice")},
+    }
+
+
+def _tried(found: Tried) -> dict[str, Any]:
+    rewrite = found.rewrite
+    return {
+        "name": rewrite.name,
+        "title": rewrite.title,
+        "costs": rewrite.cost,
+        "proof": list(rewrite.proof),
+        "gain": found.gain,
+        "became": _became(found.judged),
+        "outputs": [asdict(each) for each in found.numbers],
+        "uncompared": found.uncompared,
+    }

@@ -42,15 +42,6 @@ class Tried:
     numbers: tuple[Accuracy, ...] = ()
     uncompared: str = ""
 
-    @property
-    def worst(self) -> Accuracy | None:
-        """Return the output that is furthest off."""
-        return max(
-            self.numbers,
-            key=lambda each: (not each.shape_matches, each.not_finite, each.max_rel),
-            default=None,
-        )
-
 
 @dataclass(frozen=True)
 class Workarounds:

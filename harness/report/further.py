@@ -1,4 +1,4 @@
-"""What a check tried beyond its models as they are: plain data in a file beside its report, and rows that show it."""
+"""The further tries of a check: plain data in a file beside its report, and the rows that show it everywhere."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 #: Beside a report, as records are: what a report is made of and cannot be made again of the records.
 _SCHEMA = Path(__file__).parent / "further.schema.json"
 FURTHER = "further.json"
-_MOST_NAMES, _WIDEST = 4, 240
+_MOST_NAMES, _WIDEST = 4, 320
 
 
 class Row(NamedTuple):
-    """A line of the table: what was asked of which target, what it is about, and the answer."""
+    """A line of the table: the question put to a target, its subject, and the answer."""
 
     model: str
     target: str
@@ -33,7 +33,7 @@ class Row(NamedTuple):
 
 
 def further_beside(folder: Path) -> tuple[dict[str, Any], ...]:
-    """Return what `further.json` in a reports folder holds, nothing where there is none; raises HandledError."""
+    """Return the entries of `further.json` in a reports folder, none where it is missing; raises HandledError."""
     path = folder / FURTHER
     if not path.exists():
         return ()
@@ -58,19 +58,19 @@ def further_text(entries: Sequence[Mapping[str, Any]]) -> str:
     return json.dumps(entries, indent=1, sort_keys=True) + "\n"
 
 
-def further_rows(entries: Sequence[Mapping[str, Any]]) -> tuple[Row, ...]:
-    """Return entries as rows of a table, in their order."""
+def further_rows(entries: Sequence[Mapping[str, Any]], question: str = "") -> tuple[Row, ...]:
+    """Return entries as rows of a table, in their order; `question`, as an entry has it, leaves out the others."""
     return tuple(
         Row(entry["model"], entry["target"], *words)
         for entry in entries
         for key, told in _TOLD.items()
-        if entry[key] is not None
+        if entry[key] is not None and question in ("", key)
         for words in told(entry[key])
     )
 
 
 def further_schema() -> dict[str, Any]:
-    """Return the JSON Schema of what a check tried further."""
+    """Return the JSON Schema of `further.json`."""
     found: dict[str, Any] = json.loads(_SCHEMA.read_text(encoding="utf-8"))
     return found
 
@@ -80,45 +80,64 @@ def _validator() -> jsonschema.Draft202012Validator:
 
 
 def _blockers(found: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    for each in found["found"]:
-        where = f"{each['operator'] or 'a fused region'}: {_names(each['nodes'])}"
+    for each in _kinds(found["found"]):
+        nodes = each["nodes"]
+        many = f"{len(nodes)} times " if each["operator"] and each["named"] and len(nodes) > 1 else ""
+        where = f"{many}{each['operator'] or 'a fused region'}: {_names(nodes)}"
         where += "" if each["named"] else " (one of these: the engine names none)"
         cut = "after a cut: " if each["after_cut"] else ""
         why = f"{each['signature']}: {each['title']}" if each["signature"] else each["reason"]
         yield "blockers", where, _short(f"{cut}{why}{'. ' if each['advice'] else ''}{each['advice']}")
     if found["cut_as_well"]:
-        yield "blockers", _names(found["cut_as_well"]), "cut as well: what they read has no known shape"
+        yield "blockers", _names(found["cut_as_well"]), "cut as well: their inputs have no known shape"
     yield "blockers", "in the end", _short(found["end"])
+
+
+def _kinds(found: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return blockers with those of one cause and operator as one, in place of the first of them."""
+    kinds: dict[object, Mapping[str, Any]] = {}
+    for number, each in enumerate(found):
+        alike = each["signature"] and each["named"] and each["operator"]
+        key = (each["signature"], each["operator"]) if alike else number
+        first = kinds.get(key)
+        kinds[key] = {**first, "nodes": [*first["nodes"], *each["nodes"]]} if first else each
+    return list(kinds.values())
 
 
 def _ladder(found: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     rungs = {"as_it_is": "as it is", "without_qdq": "without Q/DQ", "in_fp16": "in FP16"}
-    for key, name in rungs.items():
-        yield "ladder", name, _became(found[key]) if found[key] else "cannot be made"
-    yield "ladder", "is quantisation at fault?", found["at_fault"]
+    told = [
+        f"{name}: {_became(found[key]) if found[key] else 'cannot be made'}" for key, name in rungs.items()
+    ]
+    yield "ladder", "quantisation at fault", _short("; ".join([found["at_fault"], *told]))
 
 
 def _left(found: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     if found["became"] is None:
-        yield "left in floating point", "every quantised node", "does not help"
+        why = "does not help" if found["of"] else "none of its nodes is quantised"
+        yield "left in floating point", "every quantised node", why
         return
     least = "; none of them can be spared" if found["least"] else ""
     helps = "helps" if found["helps"] else "does not help"
-    about = f"{len(found['nodes'])} of {len(found['of'])} quantised nodes: {_names(found['nodes'])}"
+    about = f"{len(found['nodes'])} of {len(found['of'])} quantised nodes: {','.join(found['nodes'])}"
     yield "left in floating point", about, f"{helps}: {_became(found['became'])}{least}"
 
 
 def _workarounds(found: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    vain: dict[str, list[str]] = {}
     for each in found["tried"]:
-        about = f"{each['name']}: {each['title']}"
         if not each["gain"]:
-            yield "workarounds", about, f"in vain: {_became(each['became'])}"
+            vain.setdefault(_became(each["became"]), []).append(each["name"])
             continue
         best = " (the best)" if each["name"] == found["best"] else ""
-        costs = f"costs {each['costs']}; {_outputs(each)}"
-        yield "workarounds", about, _short(f"{_became(each['became'])}: {each['gain']}{best}; {costs}")
-    if not found["tried"]:
-        yield "workarounds", "all that are known", "nothing to change"
+        gain = f" ({each['gain']})" if each["gain"] != "builds" else ""
+        proof = f"; proven by {', '.join(each['proof'])}" if each["proof"] else ""
+        answer = f"{_became(each['became'])}{gain}{best}; costs {each['costs']}; {_outputs(each)}{proof}"
+        yield "workarounds", f"{each['name']}: {each['title']}", _short(answer)
+    for became, names in vain.items():
+        yield "workarounds", ", ".join(names), f"in vain: {became}"
+    if found["nothing_to_change"]:
+        yield "workarounds", ", ".join(found["nothing_to_change"]), "nothing to change"
 
 
 #: In the order in which they are asked.

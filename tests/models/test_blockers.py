@@ -8,11 +8,8 @@ import onnx
 import pytest
 
 from harness.case import Graph, Profile
-from harness.cli.check_further_lines import blocker_lines
 from harness.judge.cell import Judged
-from harness.judge.diagnosis import Diagnosis
-from harness.models.blockers import MOST_TRIES, Blocker, Blockers, accused, blockers
-from harness.words import Class
+from harness.models.blockers import MOST_TRIES, Blockers, accused, blockers
 from tests.models.fake import Engine, judged, refused, unbuilt
 
 pytestmark = pytest.mark.unit
@@ -75,25 +72,6 @@ def test_what_reads_a_tensor_of_unknown_shape_is_told_to_be_cut_as_well() -> Non
     g.output(g.node("Exp", [x], name="/beside"), [2, 4])
     found = search(g.model(), lambda part: refused(("/odd", "Odd", "no Odd")) if nodes(part, "Odd") else {})
     assert ([each.nodes for each in found.found], found.behind) == ([("/odd",)], ("/behind",))
-    assert list(blocker_lines("m", {"there": found}, set())) == [
-        "m on there: 1 blocker; the rest builds (1 try, 0.0 s)",
-        "  Odd '/odd': no Odd",
-        "  cut as well, for what they read has no known shape: '/behind'",
-    ]
-
-
-def test_nodes_of_one_operator_and_cause_are_one_line() -> None:
-    cause = Diagnosis("a-cause", "A cause", "why", "do", "", {}, (), (), "", "Exp", "")
-    alike = (
-        Blocker((f"/Exp_{at}",), "Exp", Class.PARSE_FAILED, "no", cause, after_cut=at > 0) for at in range(6)
-    )
-    other = Blocker(("/Tanh",), "Tanh", Class.PARSE_FAILED, "no Tanh", None, after_cut=True)
-    found = Blockers((*alike, other), "the rest builds", tries=7)
-    assert list(blocker_lines("m", {"there": found}, {"a-cause"})) == [
-        "m on there: 7 blockers of 2 kinds; the rest builds (7 tries, 0.0 s)",
-        "  6 times Exp '/Exp_0', '/Exp_1', '/Exp_2', '/Exp_3' and 2 more: a-cause: A cause",
-        "  after a cut: Tanh '/Tanh': no Tanh",
-    ]
 
 
 def test_a_fused_region_is_taken_as_the_nodes_that_it_is_of() -> None:

@@ -124,12 +124,13 @@ def test_rows_say_each_answer_once() -> None:
     rows = [(row.question, row.about, row.answer) for row in further_rows([entry()])]
     assert rows == [
         ("blockers", "TopK: /a, /b (one of these: the engine names none)", "after a cut: K is <b>large</b>"),
-        ("blockers", "/c", "cut as well: what they read has no known shape"),
+        ("blockers", "/c", "cut as well: their inputs have no known shape"),
         ("blockers", "in the end", "the rest builds"),
-        ("ladder", "as it is", "fails to build (no-luck)"),
-        ("ladder", "without Q/DQ", "cannot be made"),
-        ("ladder", "in FP16", "builds, INT8 4/5"),
-        ("ladder", "is quantisation at fault?", "yes"),
+        (
+            "ladder",
+            "quantisation at fault",
+            "yes; as it is: fails to build (no-luck); without Q/DQ: cannot be made; in FP16: builds, INT8 4/5",
+        ),
         (
             "left in floating point",
             "1 of 2 quantised nodes: /a",
@@ -138,11 +139,23 @@ def test_rows_say_each_answer_once() -> None:
         (
             "workarounds",
             "half: all in FP16",
-            "builds, INT8 4/5: builds (the best); costs accuracy; outputs off by 0.5 at most, cosine 0.900000",
+            "builds, INT8 4/5 (the best); costs accuracy; outputs off by 0.5 at most, cosine 0.900000; proven by a.b",
         ),
-        ("workarounds", "vain: all in FP16", "in vain: fails to build (no-luck)"),
+        ("workarounds", "vain", "in vain: fails to build (no-luck)"),
+        ("workarounds", "identity", "nothing to change"),
     ]
     bare = copy.deepcopy(entry())
     bare.update(blockers=None, ladder=None, workarounds=None)
     bare["leave_float"]["became"] = None
     assert [row.answer for row in further_rows([bare])] == ["does not help"]
+
+
+def test_blockers_of_one_operator_and_cause_are_one_row() -> None:
+    found = entry()
+    alike = [
+        {**BLOCKER, "nodes": [f"/{at}"], "named": True, "signature": "odd", "title": "T"} for at in range(6)
+    ]
+    found["blockers"]["found"] = [*alike, BLOCKER]
+    rows = [(row.about, row.answer) for row in further_rows([found], "blockers")]
+    assert rows[0] == ("6 times TopK: /0, /1, /2, /3 and 2 more", "after a cut: odd: T")
+    assert len(rows) == 4
