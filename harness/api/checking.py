@@ -26,9 +26,8 @@ from harness.models.own import (
     read_libraries,
 )
 from harness.models.own.model import own_model
-from harness.models.running import How, run_models
 from harness.models.static import patterns, static_answers
-from harness.models.tries import OnlyBuilt, Tries
+from harness.models.trying import How, OnlyBuilt, Tries, run_models
 from harness.plan import all_cells
 from harness.shipped import looked_up
 from harness.suggest import did_you_mean

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from harness.case import load_cases
 from harness.errors import HandledError
 from harness.matrix import load_matrix
-from harness.models.running import How, run_models
+from harness.models.trying import How, run_models
 from harness.plan import all_cells, select
 from harness.record.store import Store
 from harness.report import Results, build_report

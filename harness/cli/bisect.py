@@ -16,12 +16,22 @@ from harness.cli.common import EXIT_INFRA, EXIT_OK, EXIT_REGRESSION, load_target
 from harness.cli.doing import Doing
 from harness.cli.reduce import add_recipe, wanted
 from harness.errors import HandledError, InfraError
-from harness.models.bisect import Answer, Edge, bisect, is_upward, row_of
+from harness.models.bisect import (
+    Answer,
+    Edge,
+    Symptom,
+    Told,
+    agreed,
+    bisect,
+    check_node,
+    is_upward,
+    parse_symptom,
+    row_of,
+)
 from harness.models.check import may_be_of_sizes, median_ms, ran, sizes_doubted
 from harness.models.further import graph_of
 from harness.models.own import Given, load_own
-from harness.models.symptoms import Symptom, Told, agreed, check_node, parse_symptom
-from harness.models.tries import BuiltOrRun, Tries
+from harness.models.trying import BuiltOrRun, Tries
 from harness.run.provision import Unavailable, prepare
 from harness.run.provision.trust import refuse_unconfined
 from harness.text import clip, visible

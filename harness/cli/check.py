@@ -43,8 +43,8 @@ from harness.models.own import (
     read_libraries,
     read_npz,
 )
-from harness.models.running import How, run_models
 from harness.models.static import State, patterns, static_answers
+from harness.models.trying import How, run_models
 from harness.plan import all_cells
 from harness.record.store import Store
 from harness.report import build_report

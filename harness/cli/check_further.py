@@ -11,9 +11,9 @@ import onnx
 from harness.errors import HandledError
 from harness.models.check import ran
 from harness.models.further import Asking, Further, Questions, as_json, latest
+from harness.models.graphs import outside
 from harness.models.own import Given
-from harness.models.tensors import outside
-from harness.models.tries import OnlyBuilt, Tries
+from harness.models.trying import OnlyBuilt, Tries
 from harness.report.further import Row, further_rows
 from harness.text import visible
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from harness.models.bench import untold
 from harness.models.check import (
     changes,
     coverage,
@@ -14,6 +13,7 @@ from harness.models.check import (
     ran,
     sizes_doubted,
     step_troubles,
+    untold,
     worse,
 )
 from harness.models.static import State

@@ -20,16 +20,14 @@ from harness.errors import HandledError, InfraError
 from harness.models.case_file import About, add_case, case_name, case_text, loaded
 from harness.models.check import may_be_of_sizes, ran, sizes_doubted
 from harness.models.further import graph_of
+from harness.models.graphs import outside
 from harness.models.own import Given, Shapes, Wanted, load_own, parse_shapes
 from harness.models.own.model import own_model
 from harness.models.own.shapes import in_words
 from harness.models.reading import held
-from harness.models.reduce.journal import Journal
-from harness.models.reduce.learn import learned
-from harness.models.reduce.search import Limits, Search, Step
+from harness.models.reduce.search import Journal, Limits, Search, Step
 from harness.models.reduce.shown import Shown, Side, differing, named, sought
-from harness.models.tensors import outside
-from harness.models.tries import BuiltOrRun, Tries
+from harness.models.trying import BuiltOrRun, Tries
 from harness.run.provision.trust import refuse_unconfined
 from harness.words import GOOD, Class
 
@@ -51,8 +49,8 @@ _LEAST_TRY = 10.0
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the options of `reduce`."""
     command.description = (
-        "Make a failing model as small as it goes while it fails in the same way: fewer nodes, then smaller shapes, "
-        "fewer attributes and duller weights. The result is rewritten whenever a smaller model is found; the same "
+        "Make a failing model as small as it goes while it fails in the same way: fewer nodes, then smaller shapes. "
+        "The result is rewritten whenever a smaller model is found; the same "
         "command again goes on where it was stopped."
     )
     command.add_argument("model", type=Path, metavar="MODEL", help="an .onnx file")
@@ -181,7 +179,7 @@ class _Bench:
                 self._progress(step, before)
 
             search = Search(
-                model, shows, learned=learned(model, own.variant.recipe.profiles), near=near, known=journal.known,
+                model, shows, near=near, known=journal.known,
                 told=told, limits=Limits(options.seconds - (time.monotonic() - self._started), options.tries),
                 held=lambda found: held(found, own.weights),
             )  # fmt: skip

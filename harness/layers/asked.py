@@ -161,9 +161,12 @@ _STORED = frozenset(WEIGHTS.values())
 _ASKED = ASKED_FLOATS | NARROW | _STORED
 
 
-def inferred(model: onnx.ModelProto) -> onnx.GraphProto:
-    """Return the graph with the types of its inner tensors, as far as they can be inferred."""
+def inferred(model: onnx.ModelProto, *, data_prop: bool = False) -> onnx.GraphProto:
+    """Return the graph with the types of its inner tensors, as far as they can be inferred.
+
+    `data_prop` takes in the values of shapes that the graph computes too.
+    """
     try:
-        return onnx.shape_inference.infer_shapes(model).graph
+        return onnx.shape_inference.infer_shapes(model, data_prop=data_prop).graph
     except Exception:  # noqa: BLE001  (of a large, invalid or unknown model it raises anything)
         return model.graph

@@ -16,7 +16,7 @@ from harness.layers.datatype import NARROW
 from harness.layers.names import map_names
 from harness.layers.operators import MULTIPLYING
 from harness.models.check import engine_made, ran
-from harness.models.cut import Tensors, cut
+from harness.models.graphs import Cutter
 from harness.words import PREDICATE, Class
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def blockers(
     `attempt` says what becomes of a part of it. A search ends after so many tries or seconds, and says so.
     """
     began, tries, judged = clock(), 0, first
-    tensors = Tensors(model, first.cell.variant.recipe.profiles)
+    cutter = Cutter(model, first.cell.variant.recipe.profiles)
     found: list[Blocker] = []
     behind: tuple[str, ...] = ()
     while True:
@@ -88,7 +88,7 @@ def blockers(
         if end:
             return Blockers(tuple(found), end, behind, tries, clock() - began)
         found += mine
-        part = cut(model, {node for each in found for node in each.nodes}, tensors)
+        part = cutter.without({node for each in found for node in each.nodes})
         if part is None:
             end = "nothing is left that could be built"
             return Blockers(tuple(found), end, behind, tries, clock() - began)
@@ -109,6 +109,12 @@ def accused(judged: Judged, *, after_cut: bool = False) -> Iterator[Blocker]:
             yield replace(blocker, after_cut=after_cut)
     if not seen and (blocker := _of_builder(judged)):
         yield replace(blocker, after_cut=after_cut)
+
+
+def blamed(judged: Judged) -> tuple[str, ...]:
+    """Return the nodes that lost their precision, or those that are refused, as far as they are known."""
+    lost = [each.node for each in judged.classification.lost]
+    return tuple(dict.fromkeys(lost or [node for each in accused(judged) for node in each.nodes]))
 
 
 def _ended(judged: Judged, mine: list[Blocker], found: list[Blocker], tries: int, seconds: float) -> str:

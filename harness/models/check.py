@@ -171,3 +171,24 @@ def median_ms(judged: Judged) -> float | None:
     """Return the median of what a model took on a target, in milliseconds; None where it was not timed."""
     samples = judged.outcome.latency.samples_ms if judged.outcome.latency else ()
     return statistics.median(samples) if samples else None
+
+
+def kept(judged: Judged) -> int:
+    """Return how many nodes run in the narrow type that their graph asks of them."""
+    return sum(
+        precision in NARROW and same_precision(precision, judged.precision.get(node))
+        for node, precision in judged.wished.items()
+    )
+
+
+def works(judged: Judged) -> bool:
+    """Tell whether an engine is built in which each node keeps what its graph asks of it."""
+    return ran(judged) and engine_made(judged) and not judged.classification.lost
+
+
+def untold(judged: Judged) -> tuple[str, ...]:
+    """Return the nodes that ask for a type and of which no layer tells what they ran in."""
+    if not (judged.outcome.layers and judged.demanded):
+        return ()
+    unknown = (None, Precision.UNKNOWN)
+    return tuple(node for node in judged.wished if judged.precision.get(node) in unknown)

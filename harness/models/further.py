@@ -9,20 +9,19 @@ from typing import TYPE_CHECKING, Any
 import onnx
 
 from harness.errors import HandledError
-from harness.models.bench import Bench, untold, works
 from harness.models.blockers import OF_A_NODE, Blocker, Blockers, blockers
-from harness.models.check import coverage, ran, troubles
-from harness.models.ladder import Ladder, ladder
-from harness.models.leave_float import LeftFloat, leave_float, quantised_nodes
+from harness.models.check import coverage, ran, troubles, untold, works
+from harness.models.floating import Ladder, LeftFloat, ladder, leave_float, quantised_nodes
 from harness.models.own import Given
 from harness.models.rewrites import unquantised
+from harness.models.trying import Bench
 from harness.models.workarounds import Tried, Workarounds, workarounds
 from harness.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from harness.judge.cell import Judged
     from harness.models.own import OwnModel
-    from harness.models.tries import Tries
+    from harness.models.trying import Tries
 
 _AUTO = "auto"
 

@@ -13,7 +13,7 @@ from google.protobuf.message import DecodeError
 from harness.bounded import LARGE, check_file
 from harness.errors import HandledError
 from harness.layers.operators import dequantises, quantises
-from harness.models.tensors import outside
+from harness.models.graphs import outside
 from harness.run.numbers.wire import length_of
 from harness.run.weights import Weights
 

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 
 import onnx
 
-from harness.models.bench import blamed, kept
-from harness.models.check import engine_made, ran
-from harness.models.cut import valid
+from harness.models.blockers import blamed
+from harness.models.check import engine_made, kept, ran
+from harness.models.graphs import outside, valid
 from harness.models.own.data import made_up
 from harness.models.reading import MOST_EVALUATED
 from harness.models.rewrites import REWRITES, Rewrite
-from harness.models.tensors import outside
 from harness.record.outcome import Accuracy
 from harness.run.child import ChildFailed, stream
 from harness.run.numbers import Array, NotFeedable, compare, reference

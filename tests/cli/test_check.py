@@ -14,7 +14,7 @@ import pytest
 from harness.cli import main
 from harness.cli.common import writable_file
 from harness.judge.cell import Judged, judge_cell
-from harness.models.running import run_models
+from harness.models.trying import run_models
 from harness.plan import Cell
 from harness.record.outcome import End, Outcome
 from tests.models import data

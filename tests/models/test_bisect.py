@@ -9,9 +9,18 @@ import pytest
 from harness.errors import HandledError
 from harness.judge.cell import Judged
 from harness.judge.timing import statistics
-from harness.models.bisect import Answer, Edge, bisect, row_of
+from harness.models.bisect import (
+    Answer,
+    Edge,
+    Symptom,
+    Told,
+    agreed,
+    bisect,
+    check_node,
+    parse_symptom,
+    row_of,
+)
 from harness.models.check import median_ms
-from harness.models.symptoms import Symptom, Told, agreed, check_node, parse_symptom
 from harness.record.outcome import Accuracy, Latency
 from tests.models.test_check import judged
 from tests.report.factory import target

@@ -13,10 +13,9 @@ import pytest
 from harness.agent.calibration import Batches
 from harness.case import Typing
 from harness.errors import HandledError
-from harness.models.bench import Bench
 from harness.models.own import Given, Wanted, built_with, fitted, own_case, read_libraries
 from harness.models.own.model import own_model
-from harness.models.tries import OnlyBuilt
+from harness.models.trying import Bench, OnlyBuilt
 from harness.plan import Cell, inapplicable_because
 from harness.run.numbers.given import check_calibration
 from harness.words import Engine

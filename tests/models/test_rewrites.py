@@ -12,25 +12,28 @@ from onnx import TensorProto, helper, numpy_helper
 
 from harness.case import Graph, Quantiser
 from harness.layers import asked
+from harness.models.graphs import extents, values_of
 from harness.models.rewrites import REWRITES, half, unquantised
-from harness.models.rewrites.convolutions import (
+from harness.models.rewrites.operators import (
     float_deconvolution,
     float_weights,
     half_deconvolution,
     half_products,
+    layer_norm,
+    padded_channels,
     zeros_in_kernel,
 )
-from harness.models.rewrites.norms import layer_norm
-from harness.models.rewrites.padded import padded_channels
-from harness.models.rewrites.placement import (
+from harness.models.rewrites.quantised import (
     behind_activation,
     concat_after,
     concat_one_scale,
+    float_bias,
+    float_scalars,
     identity,
     mark_output,
+    scalar_scale,
+    zero_points,
 )
-from harness.models.rewrites.scales import float_bias, float_scalars, scalar_scale, zero_points
-from harness.models.tensors import inferred
 from harness.run.numbers import Array, compare, make_inputs, reference
 from tests.models.embedded import classifier, network
 
@@ -404,11 +407,8 @@ def test_channels_of_zeros_make_a_multiple_of_four_and_the_same_numbers(form: di
     assert off(odd(**form), padded) < 1e-6
     assert padded is not None
     (conv,) = (node for node in padded.graph.node if node.op_type == "Conv")
-    shapes = {
-        value.name: [dim.dim_value for dim in value.type.tensor_type.shape.dim]
-        for value in inferred(padded).graph.value_info
-    }
-    assert (shapes[conv.input[0]][1], shapes[conv.input[1]][:2]) == (4, [8, 4])
+    data, weights = (extents(values_of(padded)[name]) for name in conv.input[:2])
+    assert (data[1], weights[:2]) == (4, (8, 4))
     assert precisions(padded) == ["int8"]
     assert padded_channels(padded, {"/conv"}) is None
 

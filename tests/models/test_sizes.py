@@ -8,8 +8,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from harness.models.own import Shapes
-from harness.models.own.shapes import is_batch_alone
-from harness.models.own.sizes import made_up_shapes
+from harness.models.own.shapes import is_batch_alone, made_up_shapes
 
 pytestmark = pytest.mark.unit
 

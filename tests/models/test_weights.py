@@ -13,17 +13,15 @@ from harness.cli import main
 from harness.errors import HandledError
 from harness.matrix import load_matrix
 from harness.models import reading
+from harness.models.floating import Fault
 from harness.models.further import Asking, Questions, latest
-from harness.models.ladder import Fault
+from harness.models.graphs import Cutter, outside
 from harness.models.own import Given, OwnPrepared, Wanted, fitted, own_case
 from harness.models.own.model import OwnModel, load_own, own_model
 from harness.models.reading import held, read_beside
-from harness.models.reduce.cut import Cutter
 from harness.models.reduce.search import Search
 from harness.models.rewrites import REWRITES, half, unquantised
-from harness.models.running import How, run_models
-from harness.models.tensors import outside
-from harness.models.tries import BuiltOrRun, Tries
+from harness.models.trying import BuiltOrRun, How, Tries, run_models
 from harness.models.workarounds import workarounds
 from harness.plan import all_cells
 from harness.run.docker.container import tarred

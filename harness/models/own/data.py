@@ -1,30 +1,32 @@
-"""Inputs and expected outputs that the user gives, and how a variant is made ready with them."""
+"""Makes variants ready with a user's data: inputs, expected outputs, batches for a calibrator, plugins."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import onnx
 
+from harness.bounded import LARGE, read_bytes
+from harness.case import Calibrator, Profile, Typing, Variant
 from harness.case.inputs import fed_inputs
-from harness.case.model import model_sha256
+from harness.case.model import Library, model_sha256
 from harness.errors import HandledError
 from harness.layers import asked
+from harness.layers.operators import MULTIPLYING
+from harness.models.own.model import OwnModel
 from harness.models.reading import MOST_EVALUATED
 from harness.run.child import ChildFailed, stream
 from harness.run.numbers import Array, NotFeedable, Reference, check_sizes, make_inputs, reference
 from harness.run.numbers.given import check_calibration, check_expected, check_inputs
+from harness.run.numbers.wire import to_wire
 from harness.run.prepare_in_child import MEMORY_MIB, SECONDS, PreparedVariants, Refused
 from harness.run.prepared import Prepared
-
-if TYPE_CHECKING:
-    from harness.case import Profile, Variant
-    from harness.case.model import Library
-    from harness.models.own.model import OwnModel
-    from harness.run.weights import Weights
+from harness.run.weights import Weights
+from harness.words import Precision
 
 
 @dataclass(frozen=True)
@@ -145,3 +147,60 @@ def _below(most: int, array: Array) -> Array:
     """Return whole numbers made less than `most`, where there are that many of their type."""
     fits = most and array.dtype.kind in "iu" and most <= np.iinfo(array.dtype).max
     return array % np.asarray(most, array.dtype) if fits else array
+
+
+_ELF = b"\x7fELF"
+
+
+def read_libraries(paths: Iterable[Path]) -> tuple[tuple[Library, bytes], ...]:
+    """Return compiled libraries with what a recipe says of them; raises HandledError for what is none."""
+    found = []
+    for path in paths:
+        try:
+            data = read_bytes(path, LARGE)
+        except OSError as error:
+            raise HandledError(
+                f"--plugin {path}: cannot be read ({error.strerror}); give a compiled .so"
+            ) from error
+        if not data.startswith(_ELF):
+            raise HandledError(f"--plugin {path}: is no shared library of Linux; give a compiled .so")
+        found.append((Library(path.name, hashlib.sha256(data).hexdigest()), data))
+    return tuple(found)
+
+
+def built_with(model: OwnModel, given: Given) -> OwnModel:
+    """Return a model whose recipe has the calibrator and the libraries that the user gives.
+
+    With a calibrator all nodes that multiply are to run in INT8, where neither the graph nor the user says otherwise.
+    """
+    recipe, variant = model.variant.recipe, model.variant
+    libraries = tuple(library for library, _ in given.libraries)
+    if not given.calibration:
+        return replace(model, variant=replace(variant, recipe=replace(recipe, libraries=libraries)))
+    if recipe.typing is Typing.STRONG:
+        raise HandledError(
+            "--calibration: a strongly typed network takes no calibrator; leave out --typing strong"
+        )
+    many = len(next(iter(given.calibration.values())))
+    recipe = replace(
+        recipe,
+        flags=tuple(dict.fromkeys((*recipe.flags, "INT8"))),
+        calibrator=Calibrator("entropy", batches=many, data=_sha256(given.calibration)),
+        libraries=libraries,
+    )
+    assumed, wishes = model.assumed, model.wishes
+    if any(node.precision not in ("", "fp16", "bf16") for node in model.nodes):
+        assumed = (*assumed, "it has Q/DQ: TensorRT takes its scales from there and asks no calibrator")
+    elif variant.precision is None:
+        wishes = tuple((node.name, Precision.INT8) for node in model.nodes if node.op in MULTIPLYING)
+        variant = replace(variant, precision=wishes)
+    return replace(model, variant=replace(variant, recipe=recipe), wishes=wishes, assumed=assumed)
+
+
+def _sha256(arrays: Mapping[str, Array]) -> str:
+    found = hashlib.sha256()
+    for name in sorted(arrays):
+        dtype, shape, data = to_wire(arrays[name])
+        found.update(repr((name, dtype, shape)).encode())
+        found.update(data)
+    return found.hexdigest()

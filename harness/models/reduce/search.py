@@ -1,27 +1,34 @@
-"""Searches for the smallest model that still shows something: by nodes, then shapes, then attributes and weights.
+"""Searches for the smallest model that still shows a failure, by nodes, then by shapes, and remembers its tries.
 
-The order of candidates depends on the model alone, and so does what comes of it.
+The order of candidates depends on the model alone, and so does the result.
 """
 
 from __future__ import annotations
 
+import contextlib
+import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
 
 import onnx
 
+from harness.bounded import LARGE, parse_json, read_text
 from harness.case import effective_name, model_sha256
 from harness.case.model import serialise
+from harness.errors import HandledError
+from harness.models.graphs import Cutter, valid
 from harness.models.reduce import simpler
-from harness.models.reduce.cut import Cutter, bypassed
 
 #: Nodes up to which each pair of neighbours is tried too.
 _MOST_PAIRED = 60
 
 
 class Spent(Exception):
-    """The time or the tries are used up; what was found till then stands."""
+    """The time or the tries are used up; the best model so far stands."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +51,11 @@ class Limits:
 
 
 class Search:
-    """A search: `best` is the smallest model so far that shows it.
+    """A search: `best` is the smallest model so far that shows the failure.
 
-    `shows` says of a model whether it does, and `known` what it would say of models by their hash; `told` hears of
-    every try. `near` are nodes by name, about which it may be; `learned` are types that no inference tells. `held`
-    returns a model with the weights that lay beside it, None as long as they are too many.
+    `shows` tells whether a model does, and `known` are its earlier answers by a model's hash; `told` hears of each try.
+    `near` are nodes by name that the failure may be about. `held` returns a model with the weights that lay beside it,
+    None as long as they are too many.
     """
 
     def __init__(  # noqa: PLR0913
@@ -58,7 +65,6 @@ class Search:
         *,
         near: Sequence[str] = (),
         known: dict[str, bool] | None = None,
-        learned: dict[str, onnx.ValueInfoProto] | None = None,
         limits: Limits = Limits(),
         told: Callable[[Step], None] = lambda _: None,
         held: simpler.Edit = lambda _: None,
@@ -68,7 +74,6 @@ class Search:
         self._shows = shows
         self._near = near
         self._known = {} if known is None else known
-        self._learned = learned
         self._limits = limits
         self._until = time.monotonic() + limits.seconds
         self._told = told
@@ -88,10 +93,10 @@ class Search:
         return True
 
     def _start(self) -> None:
-        """Take out what is no node, then go to the nodes that it is about."""
+        """Take out descriptions, then go to the nodes that the failure is about."""
         self._stage = "nodes"
         self._try(simpler.undecorated(self.best))
-        cutter = Cutter(self.best, self._learned)
+        cutter = Cutter(self.best)
         indices = [i for i, node in enumerate(cutter.nodes) if effective_name(node) in self._near]
         for chosen in [indices[:1], indices] if len(indices) > 1 else [indices]:
             if chosen and self._around(cutter, chosen):
@@ -124,15 +129,11 @@ class Search:
             self._valid = _strictest(self.best)
         self._stage = "shapes"
         self._edit(simpler.resizes)
-        self._stage = "attributes"
-        self._edit(simpler.fewer_attributes)
-        self._stage = "weights"
-        self._edit(simpler.duller)
         return serialise(self.best) != before
 
     def _chunks(self) -> None:
         """Take out runs of nodes, half of all first, then ever shorter ones down to single nodes, the last first."""
-        cutter = Cutter(self.best, self._learned)
+        cutter = Cutter(self.best)
         kept = list(range(len(cutter.nodes)))
         size = max(1, len(kept) // 2)
         while True:
@@ -148,11 +149,11 @@ class Search:
             size = max(1, size // 2)
 
     def _pairs(self) -> None:
-        """Take out two neighbours at once: what quantises and what undoes it only go together."""
+        """Take out two neighbours at once: a QuantizeLinear and its DequantizeLinear only go together."""
         again = True
         while again:
             again = False
-            cutter = Cutter(self.best, self._learned)
+            cutter = Cutter(self.best)
             if len(cutter.nodes) > _MOST_PAIRED:
                 return
             every = set(range(len(cutter.nodes)))
@@ -161,14 +162,12 @@ class Search:
                     again = again or self._try(cutter.cut(every - {one, other}))
 
     def _bypass(self) -> None:
-        """Connect what goes into a node, or two, to where it came out; after each success begin anew."""
-        while len(self.best.graph.node) <= _MOST_PAIRED and any(
-            map(self._try, bypassed(self.best, self._learned))
-        ):
+        """Connect the input of a node, or of two, to where its output went; after each success begin anew."""
+        while len(self.best.graph.node) <= _MOST_PAIRED and any(map(self._try, simpler.bypassed(self.best))):
             pass
 
     def _edit(self, edits: Callable[[onnx.ModelProto], Iterator[simpler.Edit]]) -> None:
-        """Try each edit on what came of those before it."""
+        """Try each edit on the result of those before it."""
         for edit in list(edits(self.best)):
             self._try(edit(self.best))
 
@@ -205,7 +204,7 @@ class Search:
 
 def _strictest(model: onnx.ModelProto) -> Callable[[onnx.ModelProto], bool]:
     """Return the strictest check that the model itself passes: an engine is asked about no model that is wrong."""
-    return next((each for each in (_sound, _valid) if each(model)), lambda _: True)
+    return next((each for each in (_sound, valid) if each(model)), lambda _: True)
 
 
 def _sound(model: onnx.ModelProto) -> bool:
@@ -217,9 +216,57 @@ def _sound(model: onnx.ModelProto) -> bool:
     return True
 
 
-def _valid(model: onnx.ModelProto) -> bool:
-    try:
-        onnx.checker.check_model(model)
-    except Exception:  # noqa: BLE001
-        return False
-    return True
+class Journal:
+    """A file of the tries, by which a stopped search goes on: lines of JSON, first `about`, then each model by hash.
+
+    The answers depend on `about`: model, targets with their versions, recipe and the failure sought. `known` are the
+    answers by hash. Raises HandledError for a file that is about another search.
+    """
+
+    def __init__(self, path: Path, about: dict[str, Any]) -> None:
+        self.known: dict[str, bool] = {}
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            lines = read_text(path, LARGE).splitlines() if path.exists() else []
+            self._read(path, lines, about)
+            self._file = path.open("a", encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise HandledError(f"{path}: cannot be kept ({error}); give another place with -o") from error
+        if not lines:
+            self._write(about)
+
+    def _read(self, path: Path, lines: list[str], about: dict[str, Any]) -> None:
+        entries = []
+        for line in lines:
+            # A line that was cut off, by a full disk or a killed process, costs one try.
+            with contextlib.suppress(ValueError):
+                entries.append(parse_json(line))
+        if lines and entries[:1] != [about]:
+            first = entries[0] if entries and isinstance(entries[0], dict) else None
+            differs = next(
+                (key for key in about if first is not None and first.get(key) != about[key]), "form"
+            )
+            raise HandledError(f"{path}: is of another {differs}; delete it, or give another place with -o")
+        told = (entry for entry in entries[1:] if isinstance(entry, dict))
+        self.known = {
+            entry["sha256"]: entry.get("shown") is True
+            for entry in told
+            if isinstance(entry.get("sha256"), str)
+        }
+
+    def keep(self, sha256: str, *, shown: bool, nodes: int, ended: str) -> None:
+        """Remember whether a model showed the failure, and how its tries ended."""
+        self.known[sha256] = shown
+        self._write({"sha256": sha256, "shown": shown, "nodes": nodes, "ended": ended})
+
+    def _write(self, entry: dict[str, Any]) -> None:
+        self._file.write(json.dumps(entry) + "\n")
+        self._file.flush()
+
+    def __enter__(self) -> Journal:  # noqa: PYI034  (Self is Python 3.11)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()

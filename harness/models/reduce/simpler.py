@@ -1,24 +1,22 @@
-"""Simpler models of the same nodes: smaller shapes, fewer attributes, duller weights; pure functions of the model.
+"""Makes models simpler: smaller shapes, fewer outputs, nodes bypassed; pure functions of the model.
 
-What is yielded are edits, the boldest first: functions from a model to another one, or None where they do not apply
-any more. Nobody says that what comes of one is valid.
+An edit is a function from a model to another one, or None where it does not apply any more; the boldest come first.
+Its result may be invalid.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Literal, NamedTuple
 
-import numpy as np
 import onnx
 from onnx import TensorProto, numpy_helper
 
 from harness.case.inputs import fed_inputs
-from harness.models.tensors import inferred, is_stored, reads
+from harness.layers.asked import inferred
+from harness.models.graphs import STANDARD, Cutter, assembled, copied, is_stored, reads, static_shape
 
-#: Axes, shapes and the like: of these a changed value is another operation.
-_WHOLE = frozenset({TensorProto.INT32, TensorProto.INT64, TensorProto.BOOL, TensorProto.STRING})
 #: Attributes that hold an extent or a number of parts.
 _EXTENTS = (
     *(
@@ -33,7 +31,7 @@ _EXTENTS = (
     ),
     *("num_heads", "q_num_heads", "kv_num_heads", "hidden_size"),
 )
-#: What NumPy does not hold as the model does, or what are no numbers.
+#: Types that NumPy lacks, or that are no numbers.
 _ODD = frozenset(
     number
     for name, number in TensorProto.DataType.items()
@@ -77,7 +75,7 @@ def resizes(model: onnx.ModelProto) -> Iterator[Edit]:
 
 def resized(model: onnx.ModelProto, how: Resize) -> onnx.ModelProto | None:
     """Return a model with other extents, None where nothing in it has the old one."""
-    made, changed = _copy(model), False
+    made, changed = copied(model), False
     for value in fed_inputs(made):
         for axis, dim in enumerate(value.type.tensor_type.shape.dim):
             if dim.dim_value == how.old and how.axis in (None, axis):
@@ -97,12 +95,12 @@ def _each(change: Callable[..., bool], parts: Iterable[object], how: Resize) -> 
 
 def restated(model: onnx.ModelProto) -> onnx.ModelProto:
     """Return a model whose outputs have the shapes that inference gives them, and no other tensor any."""
-    made = _copy(model)
-    if all(node.domain in ("", "ai.onnx") for node in made.graph.node):
+    made = copied(model)
+    if all(node.domain in STANDARD for node in made.graph.node):
         del made.graph.value_info[:]
     for value in made.graph.output:
         value.type.tensor_type.ClearField("shape")
-    found = {value.name: value for value in inferred(made).graph.output}
+    found = {value.name: value for value in inferred(made, data_prop=True).output}
     for value, before in zip(made.graph.output, model.graph.output, strict=True):
         value.CopyFrom(found[value.name])
         if not value.type.tensor_type.HasField("shape"):
@@ -114,8 +112,8 @@ def restated(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def undecorated(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Return the model without what is only said of it: descriptions, metadata, domains that nothing is of."""
-    made, graph = _copy(model), model.graph
+    """Return the model without descriptions, metadata and domains that none of its nodes is of."""
+    made, graph = copied(model), model.graph
     named = (made.graph.node, made.graph.initializer, made.graph.input, made.graph.output)
     for part in (made, made.graph, *(each for group in named for each in group)):
         part.ClearField("doc_string")
@@ -138,32 +136,8 @@ def fewer_outputs(model: onnx.ModelProto) -> Iterator[Edit]:
         yield partial(_without_output, name=value.name)
 
 
-def fewer_attributes(model: onnx.ModelProto) -> Iterator[Edit]:
-    """Yield ways to leave out one attribute, or the last input, of one node."""
-    for number, node in enumerate(model.graph.node):
-        # The last first: what is left out moves none that is tried after it.
-        for index in reversed(range(len(node.attribute))):
-            yield partial(_without_attribute, number=number, index=index)
-        if len(node.input) > 1:
-            yield partial(_without_input, number=number)
-
-
-def duller(model: onnx.ModelProto) -> Iterator[Edit]:
-    """Yield ways to make weights alike, ones or else zeros: first of all at once, then of each that is not yet."""
-    chosen = [tensor.name for tensor in model.graph.initializer if _varies(tensor)]
-    for names in (chosen, *([name] for name in chosen)):
-        for number in (1, 0):
-            yield partial(_filled, names=names, number=number)
-
-
-def _copy(model: onnx.ModelProto) -> onnx.ModelProto:
-    made = onnx.ModelProto()
-    made.CopyFrom(model)
-    return made
-
-
 def _without_output(model: onnx.ModelProto, name: str) -> onnx.ModelProto | None:
-    made = _copy(model)
+    made = copied(model)
     others = {each for node in made.graph.node for each in reads(node)}
     others |= {value.name for value in made.graph.output if value.name != name}
     maker = next((set(node.output) for node in made.graph.node if name in node.output), set())
@@ -172,46 +146,6 @@ def _without_output(model: onnx.ModelProto, name: str) -> onnx.ModelProto | None
     index = [value.name for value in made.graph.output].index(name)
     del made.graph.output[index]
     return made
-
-
-def _without_attribute(model: onnx.ModelProto, number: int, index: int) -> onnx.ModelProto:
-    made = _copy(model)
-    del made.graph.node[number].attribute[index]
-    return restated(_tidied(made))
-
-
-def _without_input(model: onnx.ModelProto, number: int) -> onnx.ModelProto:
-    made = _copy(model)
-    made.graph.node[number].input.pop()
-    return restated(_tidied(made))
-
-
-def _tidied(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Take out constants and network inputs that no node takes."""
-    used = {name for node in model.graph.node for name in reads(node)}
-    used |= {value.name for value in model.graph.output}
-    for values in (model.graph.initializer, model.graph.input):
-        for index in reversed(range(len(values))):
-            if values[index].name not in used:
-                del values[index]
-    return model
-
-
-def _varies(tensor: onnx.TensorProto) -> bool:
-    """Tell whether a tensor holds weights that are not all alike: axes and shapes are no weights."""
-    if tensor.data_type in _WHOLE or not _plain(tensor):
-        return False
-    array = numpy_helper.to_array(tensor)
-    return bool(array.size > 1 and (array != array.flat[0]).any())
-
-
-def _filled(model: onnx.ModelProto, names: Sequence[str], number: int) -> onnx.ModelProto | None:
-    made = _copy(model)
-    chosen = [each for each in made.graph.initializer if each.name in names and _varies(each)]
-    for tensor in chosen:
-        array = np.full_like(numpy_helper.to_array(tensor), number)
-        tensor.CopyFrom(numpy_helper.from_array(array, tensor.name))
-    return made if chosen else None
 
 
 def _static(value: onnx.ValueInfoProto) -> Iterator[tuple[int, int]]:
@@ -263,3 +197,53 @@ def _revalued(tensor: onnx.TensorProto, old: int, new: int) -> bool:
 def _plain(tensor: onnx.TensorProto) -> bool:
     """Tell whether a tensor is in the model, and of a type that NumPy itself has."""
     return tensor.data_type not in _ODD and is_stored(tensor)
+
+
+def bypassed(model: onnx.ModelProto) -> Iterator[onnx.ModelProto]:
+    """Yield the model without a node, or two in a row, their output replaced by their input.
+
+    A candidate for each such place where type and shape are the same before and after.
+    """
+    cutter = Cutter(model)
+    for index, node in enumerate(cutter.nodes):
+        for output in filter(None, node.output):
+            for name in _upstream(cutter, index):
+                before = cutter.types.get(name)
+                if before is not None and _same(before, cutter.types.get(output)):
+                    found = _without(model, index, output, before)
+                    if found is not None:
+                        yield found
+
+
+def _upstream(cutter: Cutter, index: int) -> Iterator[str]:
+    """Yield the inputs of the nodes before a node, then its own."""
+    near = list(filter(None, cutter.nodes[index].input))
+    for other in sorted(cutter.neighbours[index]):
+        if set(cutter.nodes[other].output) & set(near):
+            yield from filter(None, cutter.nodes[other].input)
+    yield from near
+
+
+def _without(
+    model: onnx.ModelProto, index: int, output: str, before: onnx.ValueInfoProto
+) -> onnx.ModelProto | None:
+    """Return the model without a node, `before` read in place of its output; None where a subgraph reads that."""
+    nodes = list(copied(model).graph.node)
+    del nodes[index]
+    readers = [node for node in nodes if output in reads(node)]
+    if any(output not in node.input for node in readers):
+        return None
+    for node in readers:
+        node.input[:] = [before.name if each == output else each for each in node.input]
+    outputs = [value for value in model.graph.output if value.name not in (output, before.name)]
+    if len(outputs) < len(model.graph.output) and any(before.name in node.output for node in nodes):
+        # The input is now the output of the model.
+        outputs.append(before)
+    return assembled(model, nodes, model.graph.input, outputs)
+
+
+def _same(one: onnx.ValueInfoProto, other: onnx.ValueInfoProto | None) -> bool:
+    """Tell whether two tensors have the same type and the same static shape."""
+    shapes = static_shape(one), static_shape(other)
+    kinds = {value.type.tensor_type.elem_type for value in (one, other) if value is not None}
+    return shapes[0] == shapes[1] is not None and len(kinds) == 1 and 0 not in kinds

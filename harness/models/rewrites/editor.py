@@ -11,8 +11,7 @@ from onnx import helper, numpy_helper
 
 from harness.case import effective_name
 from harness.layers.operators import dequantises, quantises
-from harness.models.cut import assembled
-from harness.models.tensors import constants_of, is_stored, reads
+from harness.models.graphs import assembled, constants_of, copied, is_stored, reads
 from harness.run.numbers import Array
 
 
@@ -20,8 +19,7 @@ class Editor:
     """A model's graph while it is rewritten; `done` returns the model, and the one given is never changed."""
 
     def __init__(self, model: onnx.ModelProto) -> None:
-        self._model = onnx.ModelProto()
-        self._model.CopyFrom(model)
+        self._model = copied(model)
         graph = self._model.graph
         self.nodes: list[onnx.NodeProto] = list(graph.node)
         self.outputs = {value.name for value in graph.output}

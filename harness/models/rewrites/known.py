@@ -6,24 +6,27 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.models.rewrites.convolutions import (
+from harness.models.rewrites.floats import half
+from harness.models.rewrites.operators import (
     float_deconvolution,
     float_weights,
     half_deconvolution,
     half_products,
+    layer_norm,
+    padded_channels,
     zeros_in_kernel,
 )
-from harness.models.rewrites.half import half
-from harness.models.rewrites.norms import layer_norm
-from harness.models.rewrites.padded import padded_channels
-from harness.models.rewrites.placement import (
+from harness.models.rewrites.quantised import (
     behind_activation,
     concat_after,
     concat_one_scale,
+    float_bias,
+    float_scalars,
     identity,
     mark_output,
+    scalar_scale,
+    zero_points,
 )
-from harness.models.rewrites.scales import float_bias, float_scalars, scalar_scale, zero_points
 
 if TYPE_CHECKING:
     import onnx

@@ -1,12 +1,12 @@
-"""A model in FP16, or some of its nodes: constants are converted, and Casts stand wherever FP32 meets FP16.
+"""Rewrites of a model, or of some nodes, to floating point: without Q/DQ, or in FP16 between Casts.
 
-Our own, for the converters that exist (onnxconverter-common, ONNX Runtime's copy of it) are no dependency, and go by
-lists of operators; here ONNX's own schemas say which input takes FP16.
+FP16 is our own, for the converters that exist (onnxconverter-common, ONNX Runtime's copy of it) are no dependency, and
+go by lists of operators; here ONNX's own schemas say which input takes FP16.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 import numpy as np
 import onnx
@@ -14,9 +14,98 @@ from onnx import TensorProto, helper, numpy_helper
 
 from harness.case import effective_name
 from harness.layers.operators import dequantises, quantises
-from harness.models.cut import assembled
+from harness.models.graphs import assembled, copied, is_stored, reads, values_of
 from harness.models.rewrites.editor import Editor
-from harness.models.tensors import inferred, is_stored, reads, values_of
+from harness.run.numbers import Array
+
+#: What hands values on between a DequantizeLinear and the node that multiplies.
+_BETWEEN = frozenset({"Identity", "Cast", "Reshape", "Transpose", "Concat"})
+
+
+def unquantised(model: onnx.ModelProto, names: Collection[str] | None = None) -> onnx.ModelProto | None:
+    """Return a model without Q/DQ, or with the nodes of these names in floating point; None where nothing changes.
+
+    Of a weight that is stored in a narrow type the float is what DequantizeLinear makes of it. Others that read the
+    same Q/DQ keep it, unless nodes that only move data stand between.
+    """
+    editor = Editor(model)
+    if names is None:
+        for reader in list(editor.nodes):
+            if dequantises(reader.op_type):
+                bypass(editor, reader)
+        return editor.done()
+    for node in editor.named(names):
+        for index in range(len(node.input)):
+            float_operand(editor, node, index)
+    return editor.done()
+
+
+def float_operand(editor: Editor, node: onnx.NodeProto, index: int) -> None:
+    """Let one input of a node be in floating point."""
+    reader = editor.dequantiser(node.input[index])
+    source = in_float(editor, reader) if reader is not None else None
+    if source is not None:
+        editor.read(node, index, source)
+        return
+    for each in _readers_before(editor, node.input[index]):
+        bypass(editor, each)
+
+
+def bypass(editor: Editor, reader: onnx.NodeProto) -> None:
+    """Let all that read a DequantizeLinear read the float, where there is one."""
+    source = in_float(editor, reader)
+    if source is not None:
+        editor.instead(reader.output[0], source)
+
+
+def in_float(editor: Editor, reader: onnx.NodeProto) -> str | None:
+    """Return the tensor that a DequantizeLinear stands for: what was quantised, or a new constant of what is stored."""
+    quantiser = editor.quantiser(reader)
+    if quantiser is not None:
+        return str(quantiser.input[0])
+    stored = editor.value(reader.input[0])
+    values = None if stored is None else dequantised(editor, reader, stored)
+    return None if values is None else editor.constant(f"{reader.output[0]}/float", values)
+
+
+def dequantised(editor: Editor, reader: onnx.NodeProto, stored: Array) -> Array | None:
+    """Return what a DequantizeLinear makes of stored values; None where its scale is no constant."""
+    scale = editor.value(reader.input[1])
+    if scale is None:
+        return None
+    zero = editor.value(reader.input[2]) if len(reader.input) > 2 and reader.input[2] else None  # noqa: PLR2004
+    attributes = {item.name: int(item.i) for item in reader.attribute}
+    spread = [_spread(each, stored.shape, attributes) for each in (scale, zero) if each is not None]
+    shift = spread[1].astype(np.float32) if zero is not None else np.float32(0)
+    result: Array = ((stored.astype(np.float32) - shift) * spread[0].astype(np.float32)).astype(scale.dtype)
+    return result
+
+
+def _spread(values: Array, shape: tuple[int, ...], attributes: dict[str, int]) -> Array:
+    """Return scales so that each element of a shape has its own."""
+    axis = attributes.get("axis", 1)
+    if values.size == 1:
+        return values.reshape([1] * len(shape))
+    if attributes.get("block_size"):
+        repeated = np.repeat(values, attributes["block_size"], axis=axis)
+        return repeated.take(range(shape[axis]), axis=axis)
+    extents = [1] * len(shape)
+    extents[axis] = values.size
+    return values.reshape(extents)
+
+
+def _readers_before(editor: Editor, tensor: str) -> Iterator[onnx.NodeProto]:
+    """Yield the DequantizeLinears before nodes that only move or join what these make."""
+    maker = editor.maker(tensor)
+    if maker is None or maker.op_type not in _BETWEEN:
+        return
+    for name in maker.input if maker.op_type == "Concat" else maker.input[:1]:
+        reader = editor.dequantiser(name)
+        if reader is not None:
+            yield reader
+        else:
+            yield from _readers_before(editor, name)
+
 
 _FLOAT, _HALF = TensorProto.FLOAT, TensorProto.FLOAT16
 _LARGEST = float(np.finfo(np.float16).max)
@@ -54,7 +143,7 @@ class _Halving:
 
     def __init__(self, model: onnx.ModelProto, names: Collection[str] | None) -> None:
         self._model, self._names = model, names
-        values = values_of(inferred(model).graph)
+        values = values_of(model)
         self._floats = {name for name, value in values.items() if value.type.tensor_type.elem_type == _FLOAT}
         self._floats |= {each.name for each in model.graph.initializer if each.data_type == _FLOAT}
         self._stored = {each.name: each for each in model.graph.initializer}
@@ -76,8 +165,7 @@ class _Halving:
             return None
         for value in self._model.graph.output:
             self._form(value.name, to_half=False)
-        made = onnx.ModelProto()
-        made.CopyFrom(self._model)
+        made = copied(self._model)
         made.graph.initializer.extend(self._new)
         del made.graph.value_info[:]
         return assembled(made, self._nodes, made.graph.input, made.graph.output)

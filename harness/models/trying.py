@@ -1,36 +1,104 @@
-"""Tries models on targets one after the other, each target in one warm environment: about a tenth of a second a try."""
+"""Runs models that are no cases on targets: whole ones as cells, and ever new ones, each tried as the first was."""
 
 from __future__ import annotations
 
+import os
 import uuid
-from collections.abc import Callable
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import TYPE_CHECKING, get_args
 
 import onnx
 
-from harness.case import Case, Recipe, Variant, model_sha256
+from harness.case import Case, Data, Profile, Recipe, Variant, model_sha256
 from harness.case.model import Built, serialise
+from harness.errors import HandledError
 from harness.judge.cell import Judged, judge_cell
 from harness.layers import asked
+from harness.matrix import Target
 from harness.models.own import Given, OwnPrepared, Wanted
-from harness.models.own.model import own_model
+from harness.models.own.model import flags_for, own_model
 from harness.plan import Cell
+from harness.record.outcome import Node, Outcome
 from harness.run.gpus import Gpus
+from harness.run.local import run_cells
 from harness.run.numbers import Reference
 from harness.run.prepare_in_child import PreparedVariants, Refused
 from harness.run.prepared import Prepared
-from harness.run.provision import Pulling
+from harness.run.provision import Pulling, Via
+from harness.run.provision.trust import refuse_unconfined
 from harness.run.target import TargetRunner
 from harness.run.weights import Weights
+from harness.suggest import did_you_mean
+from harness.words import Precision, Typing
 
 if TYPE_CHECKING:
-    from types import TracebackType
+    from harness.run.local import Sink
 
-    from harness.case import Data
-    from harness.matrix import Target
-    from harness.run.provision import Via
-    from harness.words import Precision
+
+@dataclass(frozen=True)
+class How:
+    """Where engines run, how many targets at a time (None: one a processor), and whether large images are pulled.
+
+    Raises HandledError for what is no such place or number.
+    """
+
+    via: Via = "auto"
+    jobs: int | None = None
+    pull: bool = False
+
+    def __post_init__(self) -> None:
+        if self.via not in get_args(Via):
+            raise HandledError(f"via={self.via!r}: is no place; {did_you_mean(str(self.via), get_args(Via))}")
+        jobs: object = self.jobs
+        if jobs is not None and not (isinstance(jobs, int) and jobs > 0):
+            raise HandledError(f"jobs={jobs!r}: is no whole number above 0")
+
+
+class Nowhere:
+    """A sink that keeps nothing."""
+
+    def append(self, outcome: Outcome, log_text: str | None = None) -> Outcome:  # noqa: ARG002
+        """Return the outcome as it is."""
+        return outcome
+
+
+def run_models(
+    cells: Sequence[Cell],
+    prepared: PreparedVariants,
+    how: How,
+    *,
+    sink: Sink | None = None,
+    tell: Callable[[Judged], None] = lambda _: None,
+) -> list[Judged]:
+    """Return the cells judged, in their order; `tell` is called with each as it comes.
+
+    Raises HandledError where an untrusted one could not be confined.
+    """
+    refuse_unconfined([cell.target for cell in cells], how.via)
+    done: dict[str, Judged] = {}
+
+    def report(cell: Cell, outcome: Outcome, _: str) -> None:
+        done[cell.id] = judge_cell(cell, outcome)
+        tell(done[cell.id])
+
+    gpus, run_id = Gpus(), uuid.uuid4().hex[:12]
+    run_cells(
+        cells,
+        make_runner=lambda cell: TargetRunner(
+            cell.target,
+            via=how.via,
+            run_id=run_id,
+            prepared=prepared,
+            pulling=Pulling(large=how.pull),
+            gpus=gpus,
+        ),
+        store=sink or Nowhere(),
+        workers=how.jobs or os.cpu_count() or 1,
+        report=report,
+    )
+    return [done[cell.id] for cell in cells]
 
 
 class OnlyBuilt(PreparedVariants):
@@ -154,3 +222,39 @@ class Tries:
     ) -> None:
         for runner in self._runners.values():
             runner.close()
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What becomes of a model on one target; `flags` are the builder flags that the user gave.
+
+    `wishes` are nodes that are to keep a precision; those count of which a model still asks it. None is all of that.
+    `calibrated` are the network inputs that there are batches of.
+    """
+
+    tries: Tries
+    target: Target
+    recipe: Recipe
+    flags: tuple[str, ...] = ()
+    wishes: tuple[tuple[str, Precision], ...] | None = None
+    calibrated: tuple[str, ...] = ()
+
+    def __call__(self, model: onnx.ModelProto, profiles: tuple[Profile, ...] | None = None) -> Judged:
+        """Return what became of a model; its flags are those that its own types need."""
+        nodes = asked(model)
+        flags: tuple[str, ...] = ()
+        if self.recipe.typing is not Typing.STRONG:
+            flags = tuple(dict.fromkeys((*flags_for(nodes), *self.flags)))
+        shapes = self.recipe.profiles if profiles is None else profiles
+        calibrator = self.recipe.calibrator
+        if calibrator and not {each.name for each in model.graph.input} <= set(self.calibrated):
+            # Of what was cut out nobody has batches.
+            calibrator = None
+        recipe = replace(self.recipe, flags=flags, profiles=shapes, calibrator=calibrator)
+        return self.tries.judged(model, self.target, recipe, self._still(nodes))
+
+    def _still(self, nodes: tuple[Node, ...]) -> tuple[tuple[str, Precision], ...] | None:
+        if self.wishes is None:
+            return None
+        asks = {node.name: node.precision for node in nodes}
+        return tuple((node, precision) for node, precision in self.wishes if asks.get(node) == precision)

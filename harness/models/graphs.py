@@ -1,0 +1,395 @@
+"""The tensors of a graph, and parts cut out of it; pure functions of the model.
+
+`onnx.utils.Extractor` (1.23) does not do: it takes inputs and outputs by name, each of which has to be in the model's
+value_info; a constant that is cut in its middle (the scale of a weight, the shape of a Reshape) becomes an input or is
+missing; names that a subgraph takes from around it, it does not see; and a sparse initialiser it refuses.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+from harness.case import Profile, effective_name
+from harness.layers.asked import inferred
+from harness.layers.operators import dequantises, quantises
+
+#: The extents of a tensor: a number, or the name or None of an axis that is not fixed.
+Extents = tuple[int | str | None, ...]
+#: Elements of a constant that is computed; a larger one becomes a network input.
+_MOST_ELEMENTS = 1 << 22
+_RANDOM = frozenset(
+    ["RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Bernoulli", "Multinomial"]
+)
+STANDARD = ("", "ai.onnx")
+
+
+def reads(node: onnx.NodeProto) -> Iterator[str]:
+    """Yield the tensors that a node takes, those that its subgraphs take from around them among them."""
+    yield from filter(None, node.input)
+    for attribute in node.attribute:
+        for graph in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
+            own = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
+            own |= {name for inner in graph.node for name in inner.output}
+            taken = [name for inner in graph.node for name in reads(inner)]
+            taken += [value.name for value in graph.output]
+            yield from (name for name in taken if name not in own)
+
+
+def constants_of(graph: onnx.GraphProto) -> set[str]:
+    """Return the tensors that no network input decides."""
+    found = {each.name for each in graph.initializer} | {
+        each.values.name for each in graph.sparse_initializer
+    }
+    for node in graph.node:
+        if node.op_type == "Constant" or (node.input and found.issuperset(reads(node))):
+            found.update(node.output)
+    return found
+
+
+def outside(model: onnx.ModelProto) -> list[onnx.TensorProto]:
+    """Return the initialisers whose values are not in the model but in files."""
+    return [each for each in model.graph.initializer if not is_stored(each)]
+
+
+def is_stored(tensor: onnx.TensorProto) -> bool:
+    """Tell whether a tensor's values are in the model."""
+    return tensor.data_location != onnx.TensorProto.EXTERNAL
+
+
+def values_of(model: onnx.ModelProto) -> dict[str, onnx.ValueInfoProto]:
+    """Return the type and shape of each tensor by name, declared or inferred, as far as they are known."""
+    graph = inferred(model, data_prop=True)
+    return {value.name: value for value in (*graph.value_info, *graph.output, *graph.input)}
+
+
+def extents(value: onnx.ValueInfoProto) -> Extents:
+    """Return the size of each axis of a tensor: a number, or the name or None of a dynamic one."""
+    return tuple(
+        int(dim.dim_value) if dim.HasField("dim_value") else dim.dim_param or None
+        for dim in value.type.tensor_type.shape.dim
+    )
+
+
+def static_shape(value: onnx.ValueInfoProto | None) -> tuple[int, ...] | None:
+    """Return the shape of a tensor, None where its rank or an extent of it is not known."""
+    if value is None or not value.type.tensor_type.HasField("shape"):
+        return None
+    known = tuple(each for each in extents(value) if isinstance(each, int))
+    return known if len(known) == len(value.type.tensor_type.shape.dim) else None
+
+
+def copied(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Return a copy of a model."""
+    made = onnx.ModelProto()
+    made.CopyFrom(model)
+    return made
+
+
+def valid(model: onnx.ModelProto) -> bool:
+    """Tell whether onnx.checker takes a model."""
+    try:
+        onnx.checker.check_model(model)
+    except Exception:  # noqa: BLE001  (another project's code, on any model)
+        return False
+    return True
+
+
+def assembled(
+    model: onnx.ModelProto,
+    nodes: Sequence[onnx.NodeProto],
+    inputs: Iterable[onnx.ValueInfoProto],
+    outputs: Sequence[onnx.ValueInfoProto],
+    stored: Iterable[onnx.TensorProto] = (),
+) -> onnx.ModelProto | None:
+    """Return a model of those nodes, inputs and initialisers that its outputs need; None where no node is needed.
+
+    `stored` are initialisers beside the model's own.
+    """
+    wanted = {value.name for value in outputs}
+    live: list[onnx.NodeProto] = []
+    for node in reversed(nodes):
+        if wanted.intersection(node.output):
+            live.append(node)
+            wanted.update(reads(node))
+    if not live:
+        return None
+    whole, graph = model.graph, onnx.GraphProto(name=model.graph.name, doc_string=model.graph.doc_string)
+    graph.node.extend(reversed(live))
+    graph.initializer.extend(each for each in (*whole.initializer, *stored) if each.name in wanted)
+    graph.sparse_initializer.extend(each for each in whole.sparse_initializer if each.values.name in wanted)
+    graph.input.extend(each for each in inputs if each.name in wanted)
+    graph.output.extend(outputs)
+    inner = wanted - {value.name for value in (*graph.input, *graph.output)}
+    graph.value_info.extend(each for each in whole.value_info if each.name in inner)
+    made = onnx.ModelProto(
+        ir_version=model.ir_version, opset_import=model.opset_import, functions=model.functions
+    )
+    made.graph.CopyFrom(graph)
+    return made
+
+
+@dataclass(frozen=True)
+class Part:
+    """A model without some nodes; `profiles` are the shapes of its dynamic inputs.
+
+    `behind` are nodes that had to go as well, for nobody knows the shape of their inputs.
+    """
+
+    model: onnx.ModelProto
+    profiles: tuple[Profile, ...] = ()
+    behind: tuple[str, ...] = ()
+
+
+class Cutter:
+    """One model, to be cut in many ways; `nodes` are its nodes, `profiles` the shapes of its dynamic inputs.
+
+    A tensor that the remaining nodes take from the others becomes a network input of the inferred type and shape, or a
+    constant where it depends on constants alone. Names stay.
+    """
+
+    def __init__(self, model: onnx.ModelProto, profiles: Sequence[Profile] = ()) -> None:
+        self._model = model
+        self._profiles = {each.input: each for each in profiles}
+        graph = model.graph
+        self.nodes: Sequence[onnx.NodeProto] = list(graph.node)
+        self._reads = [tuple(dict.fromkeys(reads(node))) for node in self.nodes]
+        self._initializers = {tensor.name: tensor for tensor in graph.initializer}
+        self._sparse = {tensor.values.name for tensor in graph.sparse_initializer}
+        self._inputs = {value.name: value for value in graph.input}
+        self._outputs = {value.name: value for value in graph.output}
+        self._producers = {
+            name: index for index, node in enumerate(self.nodes) for name in node.output if name
+        }
+        self._made: dict[str, onnx.TensorProto | None] = {}
+
+    @cached_property
+    def types(self) -> dict[str, onnx.ValueInfoProto]:
+        """Return the type and shape of each tensor as far as they are declared or inferred."""
+        return values_of(self._model)
+
+    @cached_property
+    def neighbours(self) -> tuple[frozenset[int], ...]:
+        """Return for each node those that it takes from and those that take from it."""
+        found: list[set[int]] = [set() for _ in self.nodes]
+        for index, names in enumerate(self._reads):
+            for other in (self._producers[name] for name in names if name in self._producers):
+                found[index].add(other)
+                found[other].add(index)
+        return tuple(map(frozenset, found))
+
+    def cut(self, kept: Iterable[int], *, ones: bool = False) -> onnx.ModelProto | None:
+        """Return the model of these nodes alone, None where one would take a tensor of unknown type.
+
+        Constants are computed, or, with `ones`, nothing but ones of their type and shape.
+        """
+        chosen = sorted(set(kept))
+        nodes = [self.nodes[index] for index in chosen]
+        made = {name for node in nodes for name in node.output if name}
+        needed = dict.fromkeys(name for index in chosen for name in self._reads[index] if name not in made)
+        stored, inputs = [], []
+        for name in needed:
+            if name in self._inputs:
+                inputs.append(self._inputs[name])
+            elif name not in self._initializers and name not in self._sparse:
+                tensor = self._ones(name) if ones else self._constant(name)
+                if tensor is not None:
+                    stored.append(tensor)
+                elif name in self.types and _typed(self.types[name]) and _has_rank(self.types[name]):
+                    inputs.append(self.types[name])
+                else:
+                    return None
+        ends = self._ends(chosen, made)
+        outputs = [self._outputs.get(name) or self.types.get(name, onnx.ValueInfoProto()) for name in ends]
+        if not all(map(_typed, outputs)):
+            return None
+        part = assembled(self._model, nodes, inputs, outputs, stored)
+        if part is not None and all(node.domain in STANDARD for node in nodes):
+            # Nobody can infer the outputs of an operator of another domain.
+            del part.graph.value_info[:], part.functions[:]
+        return part
+
+    def without(self, names: Collection[str]) -> Part | None:
+        """Return the model without the nodes of these effective names; None where nothing is left that can be built.
+
+        Constants become ones. A node that only led to those that go stays, and its output becomes the network's,
+        unless it is Q/DQ, makes a constant, or is of unknown type.
+        """
+        gone = {index for index, node in enumerate(self.nodes) if effective_name(node) in names}
+        behind = self._spread(gone)
+        self._prune(gone)
+        part = self.cut(set(range(len(self.nodes))) - gone, ones=True)
+        if part is None or (valid(self._model) and not valid(part)):
+            return None
+        profiles = tuple(found for value in part.graph.input if (found := self._profile(value.name)))
+        return Part(part, profiles, tuple(effective_name(self.nodes[index]) for index in behind))
+
+    def _spread(self, gone: set[int]) -> list[int]:
+        """Add to the nodes that go those that read a tensor that no input can stand for; return these."""
+        unknown = {name for index in gone for name in self.nodes[index].output if not self._can_be_fed(name)}
+        behind = []
+        for index, node in enumerate(self.nodes):
+            if index not in gone and unknown.intersection(self._reads[index]):
+                gone.add(index)
+                behind.append(index)
+            if index in gone:
+                unknown.update(name for name in node.output if not self._can_be_fed(name))
+        return behind
+
+    def _prune(self, gone: set[int]) -> None:
+        """Add to the nodes that go those that then lead nowhere and are no end for a network."""
+        wanted = set(self._outputs)
+        for index in reversed([each for each in range(len(self.nodes)) if each not in gone]):
+            node, made = self.nodes[index], set(filter(None, self.nodes[index].output))
+            moved = quantises(node.op_type) or dequantises(node.op_type) or made <= self._fixed
+            typed = all(name in self.types and _typed(self.types[name]) for name in made)
+            if made.isdisjoint(wanted) and (moved or not typed):
+                gone.add(index)
+            else:
+                wanted.update(self._reads[index])
+
+    @cached_property
+    def _fixed(self) -> set[str]:
+        return constants_of(self._model.graph)
+
+    def _can_be_fed(self, name: str) -> bool:
+        """Tell whether a tensor can stand as a network input: its type is known, and its shape or its profile."""
+        value = self.types.get(name)
+        if value is None or not value.type.tensor_type.elem_type:
+            return False
+        return static_shape(value) is not None or (_has_rank(value) and self._profile(name) is not None)
+
+    def _profile(self, name: str) -> Profile | None:
+        """Return the shapes that a dynamic tensor takes; None for one that is not dynamic, or of unknown shape."""
+        if name in self._profiles or static_shape(self.types.get(name)) is not None:
+            return self._profiles.get(name)
+        known = [found for values in self._sized if (found := static_shape(values.get(name))) is not None]
+        return Profile(name, *known) if len(known) == len(self._sized) > 0 else None
+
+    @cached_property
+    def _sized(self) -> list[dict[str, onnx.ValueInfoProto]]:
+        """Return all tensors at the least, usual and largest shapes of the inputs; none without profiles."""
+        kept = [
+            {name: getattr(each, which) for name, each in self._profiles.items()}
+            for which in ("minimum", "optimum", "maximum")
+        ]
+        if not self._profiles:
+            return []
+        first = values_of(_sized(self._model, kept[0]))
+        return [
+            first if shapes == kept[0] else values_of(_sized(self._model, shapes)) for shapes in kept
+        ]  # fmt: skip
+
+    def _ends(self, chosen: Sequence[int], made: set[str]) -> Iterator[str]:
+        """Yield the outputs of a cut: those of the model, and of each node whose tensors nobody takes the first."""
+        inside = {name for index in chosen for name in self._reads[index]}
+        others = set(range(len(self.nodes))).difference(chosen)
+        outer = {name for index in others for name in self._reads[index]}
+        yield from (name for name in self._outputs if name in made)
+        for index in chosen:
+            names = [name for name in self.nodes[index].output if name]
+            if inside.isdisjoint(names) and self._outputs.keys().isdisjoint(names):
+                yield from [name for name in names if name in outer] or names[:1]
+
+    def _ones(self, name: str) -> onnx.TensorProto | None:
+        """Return ones of a constant's type and shape, None for any other tensor: its reader may take nothing else."""
+        shape = static_shape(self.types.get(name))
+        if name not in self._fixed or shape is None:
+            return None
+        dtype = helper.tensor_dtype_to_np_dtype(self.types[name].type.tensor_type.elem_type)
+        return numpy_helper.from_array(np.ones(shape, dtype), name)
+
+    def _constant(self, name: str) -> onnx.TensorProto | None:
+        """Return a tensor that depends on constants alone, None for any other."""
+        if name not in self._made:
+            self._made[name] = self._computed(name)
+        return self._made[name]
+
+    def _computed(self, name: str) -> onnx.TensorProto | None:
+        needed, known = self._ancestry(name), self.types.get(name)
+        if needed is None or math.prod(static_shape(known) or ()) > _MOST_ELEMENTS:
+            return None
+        nodes, leaves = needed
+        graph = helper.make_graph(nodes, "constant", [], [onnx.ValueInfoProto(name=name)], leaves)
+        model = helper.make_model(graph, opset_imports=self._model.opset_import)
+        try:
+            with np.errstate(all="ignore"):
+                (value,) = ReferenceEvaluator(model).run(None, {})
+            tensor = numpy_helper.from_array(np.asarray(value), name)
+        except Exception:  # noqa: BLE001  (another project's operators raise anything)
+            return None
+        # The evaluator has types of its own for those that NumPy lacks.
+        return tensor if known is None or known.type.tensor_type.elem_type == tensor.data_type else None
+
+    def _ancestry(self, name: str) -> tuple[list[onnx.NodeProto], list[onnx.TensorProto]] | None:
+        """Return the nodes and the constants that a tensor is made of.
+
+        None where a network input is among them, or a constant that is not in the model.
+        """
+        indices: set[int] = set()
+        leaves: dict[str, onnx.TensorProto] = {}
+        waiting = [name]
+        while waiting:
+            each = waiting.pop()
+            stored = self._initializers.get(each)
+            if stored is not None and not is_stored(stored):
+                return None
+            if stored is not None and each not in self._inputs:
+                leaves[each] = stored
+            elif (shape := self._shape_of(each)) is not None:
+                leaves[each] = shape
+            elif each in self._producers and _is_plain(self.nodes[self._producers[each]]):
+                if self._producers[each] not in indices:
+                    indices.add(self._producers[each])
+                    waiting += self._reads[self._producers[each]]
+            else:
+                return None
+        return [self.nodes[index] for index in sorted(indices)], list(leaves.values())
+
+    def _shape_of(self, name: str) -> onnx.TensorProto | None:
+        """Return the value of a Shape of a tensor whose shape is known; None for any other tensor."""
+        node = self.nodes[self._producers[name]] if name in self._producers else None
+        if node is None or node.op_type != "Shape" or node.attribute:
+            return None
+        shape = static_shape(self.types.get(node.input[0]))
+        return None if shape is None else numpy_helper.from_array(np.array(shape, np.int64), name)
+
+
+def _is_plain(node: onnx.NodeProto) -> bool:
+    """Tell whether the reference evaluator can be trusted with a node: of ONNX itself, without subgraphs or chance."""
+    subgraphs = any(each.HasField("g") or each.graphs for each in node.attribute)
+    return node.domain in STANDARD and node.op_type not in _RANDOM and not subgraphs
+
+
+def _typed(value: onnx.ValueInfoProto) -> bool:
+    kind = value.type.WhichOneof("value")
+    return kind is not None and (kind != "tensor_type" or value.type.tensor_type.elem_type != 0)
+
+
+def _has_rank(value: onnx.ValueInfoProto) -> bool:
+    """Tell whether the rank of a tensor is known; a sequence or a map has none to know."""
+    kind = value.type.WhichOneof("value")
+    return kind is not None and (kind != "tensor_type" or value.type.tensor_type.HasField("shape"))
+
+
+def _sized(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]]) -> onnx.ModelProto:
+    """Return a model whose inputs have these shapes, and whose inner tensors have none declared."""
+    made = copied(model)
+    del made.graph.value_info[:]
+    for value in (*made.graph.input, *made.graph.output):
+        tensor = value.type.tensor_type
+        if value.name in shapes:
+            tensor.ClearField("shape")
+            for extent in shapes[value.name]:
+                tensor.shape.dim.add().dim_value = extent
+        elif value.type.HasField("tensor_type"):
+            for dim in tensor.shape.dim:
+                dim.ClearField("dim_param")
+    return made

@@ -1,0 +1,281 @@
+"""Rewrites of Q/DQ that stays: its scales, zero points and constants, and the place where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+import numpy as np
+import onnx
+
+from harness.case import effective_name
+from harness.layers.operators import MULTIPLYING, dequantises, quantises
+from harness.models.graphs import values_of
+from harness.models.rewrites.editor import Editor
+from harness.models.rewrites.floats import bypass, dequantised, in_float
+from harness.run.numbers import Array
+
+#: What 8 bits hold where they are symmetric.
+_MOST = 127
+#: What gives nothing below zero. Behind anything else a zero point at the lower end is a Relu as well: quantisers leave
+#: that out.
+_POSITIVE = frozenset({"Relu", "Sigmoid", "HardSigmoid", "Softmax", "Abs", "Exp", "Sqrt"})
+
+
+def scalar_scale(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelProto | None:
+    """Return a model whose per-tensor scales of data are scalars in place of vectors of one element."""
+    editor = Editor(model)
+    for node in list(editor.nodes):
+        if not (quantises(node.op_type) or dequantises(node.op_type)) or node.input[0] in editor.fixed:
+            continue
+        held = [editor.value(name) for name in node.input[1:]]
+        if not held or any(each is None or each.shape != (1,) for each in held):
+            continue
+        for index, array in enumerate(held, start=1):
+            if array is not None:
+                name = editor.constant(f"{node.input[index]}/scalar", array.reshape(()))
+                editor.read(node, index, name)
+        kept = [item for item in node.attribute if item.name != "axis"]
+        del node.attribute[:]
+        node.attribute.extend(kept)
+    return editor.done()
+
+
+def float_bias(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelProto | None:
+    """Return a model whose biases in INT32 behind DequantizeLinear are their products with the scale."""
+    editor = Editor(model)
+    for node in list(editor.nodes):
+        if dequantises(node.op_type):
+            stored = editor.value(node.input[0])
+            if stored is not None and stored.dtype == np.int32:
+                bypass(editor, node)
+    return editor.done()
+
+
+def zero_points(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelProto | None:
+    """Return a model whose 8-bit Q/DQ has zero points of 0 and is INT8: a scale takes in the larger side of its range.
+
+    What lies on one side of its zero point alone goes through a Relu, as the other side was cut off.
+    Q/DQ whose scale nobody knows before it runs, or whose quantised tensor something else reads, stays as it is.
+    """
+    editor = Editor(model)
+    for node in list(editor.nodes):
+        if quantises(node.op_type):
+            pair = [node, *editor.readers(node.output[0])]
+            held = [[editor.value(name) for name in each.input[1:]] for each in pair]
+            if node.output[0] not in editor.outputs and all(
+                map(_alike, pair[1:], held[1:], held[:1] * len(held))
+            ):
+                _centre(editor, pair, held[0])
+        elif dequantises(node.op_type) and editor.value(node.input[0]) is not None:
+            _centre_stored(editor, node, [editor.value(name) for name in node.input[1:]])
+    return editor.done()
+
+
+def _alike(node: onnx.NodeProto, held: Sequence[Array | None], first: Sequence[Array | None]) -> bool:
+    """Tell whether a node undoes a QuantizeLinear of these scales and zero points."""
+    if not dequantises(node.op_type) or len(held) != len(first):
+        return False
+    pairs = zip(held, first, strict=True)
+    return all(one is not None and other is not None and np.array_equal(one, other) for one, other in pairs)
+
+
+def _off_centre(held: Sequence[Array | None]) -> tuple[Array, Array] | None:
+    """Return the scale and the zero point of a node of 8 bits that is not symmetric INT8; None for any other."""
+    scale, zero = held if len(held) == 2 else (None, None)  # noqa: PLR2004  (a scale and a zero point)
+    if scale is None or zero is None:
+        return None
+    asymmetric = zero.dtype == np.uint8 or (zero.dtype == np.int8 and bool(zero.any()))
+    return (scale, zero) if asymmetric else None
+
+
+def _centre(editor: Editor, pair: Sequence[onnx.NodeProto], held: Sequence[Array | None]) -> None:
+    found = _off_centre(held)
+    if found is None:
+        return
+    scale, zero = found
+    ends = np.iinfo(zero.dtype)
+    middle = zero.astype(np.float32)
+    side = np.maximum(ends.max - middle, middle - ends.min)
+    maker = editor.maker(pair[0].input[0])
+    if np.all(zero == ends.min) and (maker is None or maker.op_type not in _POSITIVE):
+        editor.read(pair[0], 0, editor.add("Relu", pair[0].input[:1], f"{pair[0].input[0]}/relu"))
+    _put(editor, pair, (scale.astype(np.float32) * side / _MOST).astype(scale.dtype))
+
+
+def _centre_stored(editor: Editor, node: onnx.NodeProto, held: Sequence[Array | None]) -> None:
+    found, stored = _off_centre(held), editor.value(node.input[0])
+    if (
+        found is None
+        or stored is None
+        or any(item.name == "block_size" and item.i for item in node.attribute)
+    ):
+        return
+    values = dequantised(editor, node, stored)
+    if values is None:
+        return
+    scale, axis = found[0], next((int(item.i) for item in node.attribute if item.name == "axis"), 1)
+    others = None if scale.size == 1 else tuple(at for at in range(values.ndim) if at != axis % values.ndim)
+    largest = np.abs(values.astype(np.float32)).max(axis=others, keepdims=True)
+    wide = np.where(largest > 0, largest / _MOST, 1)
+    kept = np.clip(np.rint(values.astype(np.float32) / wide), -_MOST, _MOST).astype(np.int8)
+    editor.read(node, 0, editor.constant(f"{node.input[0]}/symmetric", kept))
+    _put(editor, [node], wide.reshape(scale.shape).astype(scale.dtype))
+
+
+def _put(editor: Editor, nodes: Sequence[onnx.NodeProto], scale: Array) -> None:
+    """Give nodes one scale, and a zero point of 0 in INT8."""
+    made = editor.constant(f"{nodes[0].input[1]}/symmetric", scale)
+    zero = editor.constant(f"{nodes[0].input[2]}/symmetric", np.zeros(scale.shape, np.int8))
+    for node in nodes:
+        editor.read(node, 1, made)
+        editor.read(node, 2, zero)
+        kept = [item for item in node.attribute if item.name != "output_dtype"]
+        del node.attribute[:]
+        node.attribute.extend(kept)
+
+
+def float_scalars(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelProto | None:
+    """Return a model whose constants of one element have no Q/DQ."""
+    editor = Editor(model)
+    for node in list(editor.nodes):
+        if dequantises(node.op_type) and node.input[0] in editor.fixed:
+            quantiser = editor.quantiser(node)
+            held = editor.value(quantiser.input[0] if quantiser is not None else node.input[0])
+            if held is not None and held.ndim == 0:
+                bypass(editor, node)
+    return editor.done()
+
+
+#: Activations of one input, which an engine fuses into the node before.
+_ACTIVATIONS = frozenset(
+    {
+        "Relu",
+        "LeakyRelu",
+        "Clip",
+        "Sigmoid",
+        "Tanh",
+        "Elu",
+        "HardSwish",
+        "HardSigmoid",
+        "Softplus",
+        "PRelu",
+        "Gelu",
+    }
+)
+#: Outputs that are marked at a time: each is memory, and a copy.
+_MOST_MARKED = 8
+
+
+def concat_after(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelProto | None:
+    """Return a model with Q/DQ behind each Concat of unlike scales, by the largest of them, and none on its inputs."""
+    editor = Editor(model)
+    for concat, readers, scale in _unlike(editor):
+        for reader in readers:
+            source = in_float(editor, reader)
+            if source is not None:
+                editor.instead(reader.output[0], source, [concat])
+        behind = editor.readers(concat.output[0])
+        if not behind or not all(quantises(each.op_type) for each in behind):
+            pair = _pair(editor, concat.output[0], scale, _zero(editor, readers[0]))
+            editor.instead(concat.output[0], pair, behind)
+    return editor.done()
+
+
+def concat_one_scale(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelProto | None:
+    """Return a model that quantises all inputs of each Concat of unlike scales by the largest of them."""
+    editor = Editor(model)
+    for concat, readers, scale in _unlike(editor):
+        for reader in readers:
+            source = in_float(editor, reader)
+            if source is not None and editor.value(reader.input[1]) != scale:
+                pair = _pair(editor, source, scale, _zero(editor, reader))
+                editor.instead(reader.output[0], pair, [concat])
+    return editor.done()
+
+
+def behind_activation(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelProto | None:
+    """Return a model whose Q/DQ between a node that multiplies and its activation stands behind the activation."""
+    editor = Editor(model)
+    for reader in list(editor.nodes):
+        quantiser = editor.quantiser(reader) if editor.dequantiser(reader.output[0]) is reader else None
+        before = editor.maker(quantiser.input[0]) if quantiser is not None else None
+        end = _activated(editor, reader.output[0])
+        if quantiser is None or before is None or before.op_type not in MULTIPLYING or end is None:
+            continue
+        scale, behind = editor.value(reader.input[1]), editor.readers(end)
+        if scale is None or scale.size != 1:
+            continue
+        editor.instead(reader.output[0], quantiser.input[0])
+        if behind and not all(quantises(each.op_type) for each in behind):
+            pair = _pair(editor, end, scale.reshape(()), _zero(editor, reader))
+            editor.instead(end, pair, behind)
+    return editor.done()
+
+
+def identity(model: onnx.ModelProto, blamed: Collection[str]) -> onnx.ModelProto | None:
+    """Return a model with an Identity between each convolution that is blamed and its activation."""
+    editor = Editor(model)
+    for conv in editor.of("Conv"):
+        if effective_name(conv) in blamed and _activated(editor, conv.output[0]):
+            behind = editor.readers(conv.output[0])
+            between = editor.add("Identity", [conv.output[0]], f"{conv.output[0]}/identity")
+            editor.instead(conv.output[0], between, behind)
+    return editor.done()
+
+
+def mark_output(model: onnx.ModelProto, blamed: Collection[str]) -> onnx.ModelProto | None:
+    """Return a model in which what the blamed convolutions give is an output of the network too."""
+    editor, values = Editor(model), values_of(model)
+    convolutions = [node for node in editor.of("Conv", "ConvTranspose") if effective_name(node) in blamed]
+    for conv in convolutions[:_MOST_MARKED]:
+        value = values.get(conv.output[0])
+        if value is not None and conv.output[0] not in editor.outputs:
+            editor.output(value)
+    return editor.done()
+
+
+def _unlike(editor: Editor) -> Iterator[tuple[onnx.NodeProto, list[onnx.NodeProto], Array]]:
+    """Yield each Concat of data quantised by unlike scales for whole tensors, what dequantises it, the largest one."""
+    for concat in editor.of("Concat"):
+        readers = [reader for name in concat.input if (reader := editor.dequantiser(name)) is not None]
+        scales = [editor.value(reader.input[1]) for reader in readers]
+        known = [each for each in scales if each is not None and each.size == 1]
+        plain = len(known) == len(scales) == len(concat.input) > 1
+        if (
+            plain
+            and len({each.item() for each in known}) > 1
+            and all(_symmetric(editor, each) for each in readers)
+        ):
+            yield concat, readers, max(known, key=lambda each: float(each.item())).reshape(())
+
+
+def _symmetric(editor: Editor, reader: onnx.NodeProto) -> bool:
+    zero = _zero(editor, reader)
+    return zero is not None and not zero.astype(np.float32).any()
+
+
+def _zero(editor: Editor, reader: onnx.NodeProto) -> Array | None:
+    """Return the zero point of a DequantizeLinear as a scalar; None where it has none that is constant."""
+    held = editor.value(reader.input[2]) if len(reader.input) > 2 else None  # noqa: PLR2004
+    return held.reshape(()) if held is not None and held.size == 1 else None
+
+
+def _pair(editor: Editor, tensor: str, scale: Array, zero: Array | None) -> str:
+    """Add a Q/DQ pair on a tensor; returns what it gives."""
+    constants = [editor.constant(f"{tensor}/scale", scale)]
+    if zero is not None:
+        constants.append(editor.constant(f"{tensor}/zero_point", zero))
+    narrow = editor.add("QuantizeLinear", [tensor, *constants], f"{tensor}/QuantizeLinear")
+    return editor.add("DequantizeLinear", [narrow, *constants], f"{tensor}/DequantizeLinear")
+
+
+def _activated(editor: Editor, tensor: str) -> str | None:
+    """Return what the activation of a tensor gives: of one node, or of Sigmoid and Mul (SiLU); None without one."""
+    readers = editor.readers(tensor)
+    if len(readers) == 1 and readers[0].op_type in _ACTIVATIONS and tensor not in editor.outputs:
+        return str(readers[0].output[0])
+    gates = [each for each in readers if each.op_type == "Sigmoid"]
+    products = [each for each in readers if each.op_type == "Mul"]
+    if len(readers) == 2 and gates and products and gates[0].output[0] in products[0].input:  # noqa: PLR2004
+        return str(products[0].output[0])
+    return None
