@@ -259,7 +259,7 @@ def test_a_node_that_was_folded_away_is_not_lost() -> None:
 
 
 def accuracy(**changes: Any) -> Accuracy:
-    return dataclasses.replace(Accuracy("y", max_abs=0.0, max_rel=0.0, cosine=1.0), **changes)
+    return dataclasses.replace(Accuracy("y", max_abs=1.0, max_rel=0.0, cosine=1.0), **changes)
 
 
 @pytest.mark.parametrize(
@@ -275,6 +275,13 @@ def test_wrong_numbers(bad: Accuracy, said: str) -> None:
     """Each way of being wrong suffices, among outputs that are right, and every output that is wrong is told."""
     found = classify(outcome(accuracy=(accuracy(), bad, dataclasses.replace(bad, output="z"))))
     assert (found.cls, found.reason) == (Class.INACCURATE, f"output y {said}; output z {said}")
+
+
+def test_a_saturated_output_is_not_off_by_its_own_rounding() -> None:
+    """1e-7 is FP32's rounding in a sigmoid, though it be a tenth of all that comes out; 1e-5 is not."""
+    tiny = accuracy(max_abs=1e-7, max_rel=0.1, cosine=0.99)
+    assert classify(outcome(accuracy=(tiny,))).cls is Class.OK
+    assert classify(outcome(accuracy=(dataclasses.replace(tiny, max_abs=1e-5),))).cls is Class.INACCURATE
 
 
 def test_wrong_numbers_outrank_a_lost_precision() -> None:
