@@ -1,6 +1,6 @@
 """Hold the newest of NVIDIA's operator tables against what TensorRT for RTX made of a suite: precision and recall.
 
-    python tools/static_measured.py reports/suites/onnx-node.json onnx-node
+    python tools/static_measured.py reports/suites/onnx-node/results.json onnx-node
 
 Prints the table of docs/check.md, and each model that a table blocks and an engine builds.
 """
@@ -18,8 +18,8 @@ import onnx
 from harness.matrix.operators import operator_tables
 from harness.models.restrictions import uses
 from harness.models.static import State, against
-from harness.models.suites import find_suite
-from harness.words import GOOD
+from harness.suites.items import find_suite
+from harness.words import GOOD, UNJUDGED
 
 #: Failures that are not the parser's, by signature: what a table of operators cannot know.
 _NOT_OF_THE_PARSER = frozenset({"dynamic-without-profile", "floating-shape-input", "plugin-needs-gpu"})
@@ -38,19 +38,19 @@ def blocked(model: bytes) -> str:
 def main(path: Path, suite: str) -> None:
     """Print the table, then the disagreements."""
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    ended = {model["id"]: model["ended"] for model in found["models"]}
-    reasons = {item.id: blocked(item.model) for item in find_suite(suite).items() if item.id in ended}
+    ended = [cell for cell in found["cells"] if cell["class"] not in UNJUDGED]
+    known = {cell["variant"] for cell in ended}
+    reasons = {item.id: blocked(item.model) for item in find_suite(suite).items() if item.id in known}
     print("| engine | blocked, fails | blocked, builds | not blocked, fails | builds | precision | recall |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     wrong: dict[str, list[str]] = {}
     for target in found["targets"]:
         counts = Counter[tuple[bool, bool]]()
-        for name, on in ended.items():
-            if target["id"] not in on:
+        for cell in ended:
+            name, fails = cell["variant"], cell["class"] not in GOOD
+            if cell["target"] != target["id"] or name not in reasons:
                 continue
-            ending = found["endings"][on[target["id"]]]
-            fails = ending["class"] not in GOOD
-            if not reasons[name] and ending["signature"] in _NOT_OF_THE_PARSER:
+            if not reasons[name] and cell["signature"] in _NOT_OF_THE_PARSER:
                 continue
             counts[bool(reasons[name]), fails] += 1
             if reasons[name] and not fails:

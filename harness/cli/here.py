@@ -30,9 +30,15 @@ class Here:
     """Runs cells on this machine; an Executor."""
 
     def __init__(
-        self, options: argparse.Namespace, run_id: str, pauses: tuple[float, ...] | None = None
+        self,
+        options: argparse.Namespace,
+        run_id: str,
+        pauses: tuple[float, ...] | None = None,
+        prepared: PreparedVariants | None = None,
     ) -> None:
         self._options = options
+        #: How variants are made ready, where not from their own `build`.
+        self._prepared = prepared
         self._run_id = run_id
         self._pauses = waits() if pauses is None else pauses
 
@@ -66,7 +72,7 @@ class Here:
         plan = _announced(cells, options, say)
         tell = PullLines(say, live)
         pulling = Pulling(large=options.pull, known=plan.known, tell=tell)
-        prepared, gpus = PreparedVariants(cell.variant for cell in cells), Gpus()
+        prepared, gpus = self._prepared or PreparedVariants(cell.variant for cell in cells), Gpus()
         run_with_retries(
             cells,
             pauses=self._pauses,

@@ -25,8 +25,8 @@ from harness.known.model import Known, OnGpu
 from harness.record.store import Store
 from harness.report import build_report, record_faults
 from harness.report.loading import results_file
-from harness.report.suites import absorb_suites, build_suites, suite_lines, suite_stores
 from harness.run.commands import published_lines
+from harness.suites.report import absorb_suites, build_suites, suite_folders
 from harness.text import clip, visible
 from harness.words import Verdict
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from harness.plan import Cell
     from harness.report.model import Results
-    from harness.report.suites import SuiteResults
+    from harness.suites.report import SuiteReport
 
 #: Faults of an archive that are told.
 _MOST_FAULTS = 20
@@ -75,7 +75,7 @@ def merge(options: argparse.Namespace) -> int:
     if options.check:
         return _check(archives, folders, account, project.cells)
     for folder in folders:
-        if not Store(folder).holds_records and not any(suite_stores(folder)):
+        if not Store(folder).holds_records and not suite_folders(folder):
             why = ", and no record can be made of a results.json" if results_file(folder).is_file() else ""
             raise HandledError(f"{folder}: holds no records{why}; give the --reports folder of another run")
     sent = [(path, _sound(path, account)) for path in archives]
@@ -93,7 +93,7 @@ def merge(options: argparse.Namespace) -> int:
     return EXIT_INFRA if any(other.faults for other in others) else code
 
 
-def _told(results: Results, suites: Sequence[SuiteResults], reports: Path) -> int:
+def _told(results: Results, suites: Sequence[SuiteReport], reports: Path) -> int:
     """Print what is flaky and what regressed; returns the exit code."""
     rows = [(cell.id, each) for cell in results.cells for each in cell.by_gpu or (cell,)]
     for name, row in rows:
@@ -104,19 +104,19 @@ def _told(results: Results, suites: Sequence[SuiteResults], reports: Path) -> in
     bad = [(name, row) for name, row in rows if row.verdict is Verdict.REGRESSED and not row.flaky]
     for name, row in bad:
         print(f"regressed: {name}{_on(row)}: {clip(' '.join(visible(row.reason).split()), 200)}")
-    worse = [f"{suite.name}.{model}-{target}" for suite in suites for target, model in suite.regressed()]
+    worse = [cell.id for suite in suites for cell in suite.regressed]
     print("".join(f"regressed: {name}: worked in the run before\n" for name in worse), end="")
     return EXIT_REGRESSION if bad or worse else EXIT_OK
 
 
-def _suites(project: Project, reports: Path, folders: Sequence[Path]) -> tuple[SuiteResults, ...]:
+def _suites(project: Project, reports: Path, folders: Sequence[Path]) -> list[SuiteReport]:
     """Take in the suites of the folders, and write and return those of the whole."""
     for folder in folders:
         for sentence in absorb_suites(reports, folder):
             print(sentence)
     suites = build_suites(project.matrix, reports)
     for suite in suites:
-        for line in suite_lines(suite, [target.id for target in suite.targets]):
+        for line in suite.lines():
             print(line)
     return suites
 

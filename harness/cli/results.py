@@ -20,16 +20,11 @@ from harness.plan import Cell
 from harness.record.speaking import took_part
 from harness.record.staleness import is_stale, todays
 from harness.record.store import Store
-from harness.record.suites import SUITES
 from harness.report import build_report, verify_published, verify_report, write_pages
 from harness.report.loading import results_file
 from harness.report.pages import LIST
-from harness.report.suites import (
-    build_suites,
-    suite_stores,
-    verify_suites,
-)
 from harness.run.commands import published_lines
+from harness.suites.report import build_suites, suite_folders, verify_suites
 from harness.words import UNJUDGED
 
 
@@ -56,7 +51,7 @@ def report(options: argparse.Namespace) -> int:
     folder = options.pages or options.reports
     # First: the report's page links to those of the suites.
     for suite in build_suites(project.matrix, options.reports):
-        print(f"report: {options.reports / SUITES / suite.name}.html")
+        print(f"report: {suite.page}")
     if store.holds_records:
         results = build_report(project.matrix, project.cases, store, folder, lines)
         print(f"report: {folder / 'index.html'}")
@@ -164,5 +159,5 @@ def verify(options: argparse.Namespace) -> int:
 
 
 def _need_records(folder: Path) -> None:
-    if not Store(folder).holds_records and not any(suite_stores(folder)):
+    if not Store(folder).holds_records and not suite_folders(folder):
         raise HandledError(f"{folder}: holds no records; `trt-compat run` makes some, or give --reports")

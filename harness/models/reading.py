@@ -68,6 +68,16 @@ def held(model: onnx.ModelProto, weights: Weights | None) -> onnx.ModelProto | N
     return made
 
 
+def describe(model: onnx.ModelProto) -> tuple[str, str]:
+    """Return the operator and opset of a model; "graph" and ONNX's own opset where it has several operators."""
+    operators = {(node.domain, node.op_type) for node in model.graph.node}
+    domain, operator = operators.pop() if len(operators) == 1 else ("", "graph")
+    domain = "" if domain == "ai.onnx" else domain
+    versions = {"" if each.domain == "ai.onnx" else each.domain: each.version for each in model.opset_import}
+    version = versions.get(domain)
+    return operator, " ".join(filter(None, (domain, "?" if version is None else str(version))))
+
+
 @contextlib.contextmanager
 def _refusing(file: Path, remedy: str) -> Iterator[None]:
     try:

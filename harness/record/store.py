@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 RECORDS, LOGS = "records", "logs"
+#: The folder, beside records, that holds one for each suite: a reports folder of its own.
+SUITES = "suites"
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 

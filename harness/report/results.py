@@ -35,7 +35,7 @@ from harness.report.further import further_beside
 from harness.report.graph import graph_of
 from harness.report.model import RanOn, Reported, Results, RunView, SentIn, Steps
 from harness.report.target_view import target_views
-from harness.words import Class, Engine, Precision, Typing
+from harness.words import Class, Engine, Precision, Role, Typing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -211,7 +211,9 @@ def _assemble(
         further=found.further,
         steps=Steps(tuple(steps)),
     )
-    return _with_instead(whole)
+    # Among reproducers alone, as in a suite of thousands of models, nothing is to be used instead.
+    plain = all(variant.role is Role.REPRODUCER for variant in whole.variants)
+    return whole if plain else _with_instead(whole)
 
 
 def _judged(cell: Cell, outcomes: Sequence[Outcome], found: Recorded) -> list[Judged]:

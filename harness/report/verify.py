@@ -18,9 +18,15 @@ from harness.record.archive import inflate
 from harness.report.loading import content, load_results, results_file
 from harness.report.page import unpacked
 from harness.report.results import layer_files, recorded, results_of, run_records
-from harness.report.suite_pages import suites_beside
 from harness.report.summary import summary
-from harness.report.writer import LAYERS, layers_place, model_files, report_texts, schema_text
+from harness.report.writer import (
+    LAYERS,
+    layers_place,
+    model_files,
+    report_texts,
+    schema_text,
+    suites_beside,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -48,14 +54,19 @@ def verify_report(
     the report is what follows from the records (byte for byte, but for how the page's evidence is packed).
     """
     found = recorded(matrix, cases, store, commands)
+    texts = report_texts(results_of(found, read_history(store.path)), suites_beside(folder))
+    files = {name: text.encode() for name, text in texts.items()} | model_files(found.models)
+    return verify_recorded(found, store, folder, files)
+
+
+def verify_recorded(found: Recorded, store: Store, folder: Path, files: Mapping[str, bytes]) -> list[str]:
+    """Return the faults of records and of the report on them, whose files are to be as given; see `verify_report`."""
     faults = [*store.faults]
     for outcome in found.outcomes:
         faults += [*_log(store, outcome), *record_faults(outcome)]
     faults += _history(store.path, found)
-    faults += _results(results_file(folder), [cell.id for cell in all_cells(matrix, cases)])
-    results, models = results_of(found, read_history(store.path)), model_files(found.models)
-    texts = report_texts(results, suites_beside(folder))
-    faults += _files(folder, {name: text.encode() for name, text in texts.items()} | models)
+    faults += _results(results_file(folder), [cell.id for cell in found.cells])
+    faults += _files(folder, files)
     return [*faults, *_layers(folder / LAYERS, layer_files(found))]
 
 

@@ -9,9 +9,11 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.bounded import parse_json, read_bytes
 from harness.errors import SHORT_OF, HandledError, InfraError
 from harness.history import read_history, update_history
 from harness.record.from_json import fields_of
+from harness.record.store import SUITES
 from harness.report.csv_table import table
 from harness.report.errors import error_entries
 from harness.report.further import FURTHER, further_text
@@ -19,7 +21,6 @@ from harness.report.page import render
 from harness.report.pages import own_pages
 from harness.report.results import layer_files, recorded, results_of, run_records
 from harness.report.schema import results_schema
-from harness.report.suite_pages import suites_beside
 from harness.report.summary import summary
 
 if TYPE_CHECKING:
@@ -51,11 +52,11 @@ def build_report(
     update_history(store.path, run_records(found))
     results = results_of(found, read_history(store.path))
     write_report(results, folder, model_files(found.models))
-    _write_layers(folder / LAYERS, layer_files(found))
+    write_layers(folder / LAYERS, layer_files(found))
     return results
 
 
-def _write_layers(folder: Path, files: Mapping[str, bytes]) -> None:
+def write_layers(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write the layers of cells under their hashes, those that are not there yet; others go."""
     there = {path.name.partition(".")[0]: path for path in folder.glob("*/*.json.gz")}
     for digest in there.keys() - files.keys():
@@ -131,6 +132,21 @@ def report_texts(results: Results, suites: Mapping[str, str] | None = None) -> d
         "summary.md": summary(results),
         "index.html": render(json.loads(text), text, suites or {}),
     }
+
+
+def suites_beside(reports: Path) -> dict[str, str]:
+    """Return the titles of the suites that have a page in a reports folder, by the page's place in it.
+
+    Raises HandledError where the description beside a page cannot be read.
+    """
+    found = {}
+    for page in sorted((reports / SUITES).glob("*/index.html")):
+        path = page.with_name("suite.json")
+        try:
+            found[f"{SUITES}/{page.parent.name}/{page.name}"] = str(parse_json(read_bytes(path))["title"])
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            raise HandledError(f"{path}: cannot be read ({error}); run the suite again") from error
+    return found
 
 
 def schema_text() -> str:

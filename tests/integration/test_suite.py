@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from onnx import numpy_helper
 
 from harness.cli import main
-from harness.record.suites import SuiteStore
+from harness.record.store import Store
+from harness.report.loading import load_results
+from harness.words import UNJUDGED
 from tests import needs
 from tests.integration.runs import ROOT
 from tests.models import data
@@ -20,10 +20,10 @@ pytestmark = pytest.mark.integration
 
 #: A score of models: what works everywhere, and each way not to.
 CHOSEN = " or ".join([
-    *(f"[{name}]" for name in ("abs", "relu", "gelu_default_1", "conv_with_strides_padding", "matmul_2d", "top_k")),
-    *("[softmax_example]", "[lstm_defaults]", "[if_seq]", "[resize_upsample_sizes_cubic]", "[bernoulli]"),
-    *("bitshift_left_uint8", "add_uint16", "[qlinearconv]", "unique_sorted_with_axis", "attention_4d_softcap"),
-    *("sequence_insert", "[string_concat]", "optional_get_element_tensor"),
+    *(f".{name}-" for name in ("abs", "relu", "gelu_default_1", "conv_with_strides_padding", "matmul_2d", "top_k")),
+    *(".softmax_example-", ".lstm_defaults-", ".if_seq-", ".resize_upsample_sizes_cubic-", ".bernoulli-"),
+    *("bitshift_left_uint8", "add_uint16", ".qlinearconv-", "unique_sorted_with_axis", "attention_4d_softcap"),
+    *("sequence_insert", ".string_concat-", "optional_get_element_tensor"),
 ])  # fmt: skip
 
 
@@ -32,13 +32,8 @@ def places(reports: Path) -> list[str]:
 
 
 def ended(reports: Path, name: str, target: str) -> dict[str, str]:
-    path = reports / "suites" / f"{name}.json"
-    found: Any = json.loads(path.read_text())
-    return {
-        model["id"]: found["endings"][model["ended"][target]]["class"]
-        for model in found["models"]
-        if target in model["ended"]
-    }
+    cells = load_results(reports / "suites" / name).cells
+    return {cell.variant: cell.cls for cell in cells if cell.target == target and cell.cls not in UNJUDGED}
 
 
 @pytest.mark.long
@@ -58,10 +53,9 @@ def test_node_tests_on_two_engines(tmp_path: Path, capsys: pytest.CaptureFixture
     assert (rtx["add_uint16"], ort["add_uint16"]) == ("parse_failed", "ok")
     assert (rtx["string_concat"], ort["string_concat"]) == ("parse_failed", "built")
     assert "infra_error" not in {*rtx.values(), *ort.values()}
-    kept = {each.outcome.cell: each.outcome for each in SuiteStore(tmp_path / "suites" / "onnx-node").kept()}
-    assert list(kept["onnx-node.abs-ort131"].phases) == ["parse", "build", "run"], "nothing is timed"
+    kept = Store(tmp_path / "suites" / "onnx-node").latest()
+    assert list(kept["abs.abs-ort131"].phases) == ["parse", "build", "run"], "nothing is timed"
     assert main([*words, "--target", "ort131"]) == 0
-    assert "ort131 since 20" in capsys.readouterr().out
     assert main(["verify", *places(tmp_path)]) == 0
     capsys.readouterr()
 
@@ -70,16 +64,16 @@ def test_node_tests_on_two_engines(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_a_folder_of_models_and_one_that_no_longer_works(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What worked in the run before and fails now is a regression, by either front door; the rest that fails is not."""
+    """A model that worked in the run before and fails now is a regression; by pytest every failure fails a test."""
     needs.network()
     folder, reports = data.three(tmp_path / "mine"), tmp_path / "reports"
     words = ["run", "--suite", str(folder), "--via", "venv", "--target", "ort131", *places(reports)]
     assert main(words) == 0
     assert ended(reports, "mine", "ort131") == {"works": "ok", "wrong": "inaccurate", "odd": "parse_failed"}
-    capsys.readouterr()
     wanted = numpy_helper.from_array(np.array([1, 1], np.float32))
     (folder / "Works" / "test_data_set_0" / "output_0.pb").write_bytes(wanted.SerializeToString())
     assert main(words) == 1
+    assert "broken: works (ok before, inaccurate now)" in capsys.readouterr().out
     assert main(words) == 0, "the run before failed as well"
     capsys.readouterr()
 

@@ -89,10 +89,10 @@ def log(reports: Path) -> Path:
 
 
 def page(reports: Path) -> Path:
-    beside = reports / "suites" / "own.html"
-    beside.parent.mkdir(exist_ok=True)
+    beside = reports / "suites" / "own" / "index.html"
+    beside.parent.mkdir(parents=True, exist_ok=True)
     beside.touch()
-    return beside.with_suffix(".json")
+    return beside.with_name("suite.json")
 
 
 def named(name: str) -> Callable[[Path], Path]:

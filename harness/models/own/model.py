@@ -17,8 +17,7 @@ from harness.case.model import Built, Data, serialise
 from harness.errors import HandledError
 from harness.layers import asked, wished
 from harness.models.own.shapes import Shapes, free_extents, in_words, is_batch_alone, profiles
-from harness.models.reading import read_beside
-from harness.models.suites.suite import describe
+from harness.models.reading import describe, read_beside
 from harness.run.child import ChildFailed, stream
 from harness.run.prepare_in_child import MEMORY_MIB, SECONDS
 

@@ -11,10 +11,10 @@ from onnx import TensorProto, helper
 
 from harness.errors import HandledError
 from harness.matrix import load_matrix
-from harness.models.suites import Item, find_suite, suite_cells
-from harness.models.suites.running import recipe
-from harness.models.suites.suite import describe, item
+from harness.models.reading import describe
 from harness.plan import inapplicable_because
+from harness.suites.items import Item, find_suite, item
+from harness.suites.running import About, recipe
 from harness.words import Typing
 from tests.models import data
 
@@ -164,7 +164,13 @@ def test_every_item_is_a_cell_of_every_target(tmp_path: Path) -> None:
     """And means something on it."""
     suite = find_suite(str(data.three(tmp_path / "mine")))
     matrix = load_matrix(ROOT / "matrix.yaml")
-    cells = suite_cells(suite, tuple(suite.items()), [matrix.target("rtx17"), matrix.target("ort131")])
-    assert [cell.id for cell in cells[:2]] == ["mine.works-rtx17", "mine.odd-rtx17"]
-    assert len(cells) == 6
+    items = tuple(suite.items())
+    models = {each.id: each.model for each in items}
+    cells = About.of(suite, items).cells([matrix.target("rtx17"), matrix.target("ort131")], models)
+    assert [cell.id for cell in cells] == [
+        *("relu.works-rtx17", "relu.works-ort131", "relu.wrong-rtx17", "relu.wrong-ort131"),
+        *("unheard.odd-rtx17", "unheard.odd-ort131"),
+    ]
     assert not any(map(inapplicable_because, cells))
+    assert all(cell.variant.model_bytes() == models[cell.variant.name] for cell in cells)
+    assert [cell.variant.recipe.typing for cell in cells[:2]] == [Typing.STRONG, Typing.GRAPH]

@@ -3,7 +3,7 @@
   /** @type {(id: string) => any} */
   const byId = (id) => document.getElementById(id);
   const rows = [.../** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("#grid-of-operators tbody"))];
-  const [text, state, differs] = ["f-op", "f-state", "f-differs"].map(byId);
+  const [text, state] = ["f-op", "f-state"].map(byId);
   const filter = () => {
     const words = text.value.toLowerCase().split(/\s+/).filter(Boolean);
     /** @type {(said: string | null | undefined) => boolean} */
@@ -15,8 +15,7 @@
       const states = row.dataset.state || "";
       row.hidden = !(
         has(known ? row.dataset.op : row.textContent?.toLowerCase()) &&
-        (!state.value || states.split(" ").includes(state.value)) &&
-        (!differs.checked || "differs" in row.dataset)
+        (!state.value || states.split(" ").includes(state.value))
       );
       shown += row.hidden ? 0 : 1;
     }
@@ -29,12 +28,11 @@
     if (details) details.open = true;
     if (!found?.hidden) return;
     text.value = state.value = "";
-    differs.checked = false;
     filter();
     found.scrollIntoView();
   };
   byId("filters").hidden = false;
-  for (const control of [text, state, differs]) control.addEventListener("input", filter);
+  for (const control of [text, state]) control.addEventListener("input", filter);
   byId("filters").addEventListener("submit", (/** @type {Event} */ event) => event.preventDefault());
   addEventListener("hashchange", open);
   filter();

@@ -1,0 +1,220 @@
+"""The models of a suite with their data: ONNX's node tests, or a folder in ONNX's own layout.
+
+Such a folder holds NAME/model.onnx, NAME/test_data_set_0/input_0.pb, output_0.pb and so on.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import onnx
+from google.protobuf.message import DecodeError
+from onnx import numpy_helper
+from onnx.backend.test.loader import load_model_tests
+
+from harness.bounded import read_bytes
+from harness.case.inputs import fed_inputs
+from harness.errors import HandledError
+from harness.models.reading import describe, read_model
+from harness.run.numbers import Array
+from harness.run.numbers.wire import is_carried
+from harness.suggest import did_you_mean
+
+#: The value of an input or output: an array, an ONNX tensor, or something that no engine is fed (a list, None).
+Value = object
+#: Operators whose outputs are drawn at random: no two engines agree on them.
+_RANDOM = frozenset({
+    "Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
+})  # fmt: skip
+#: Dropout drops nothing unless its third input says that a model is being trained.
+_TRAINING = 2
+#: Stands between the name of a node test and the opset of its expansion: "test_elu_expanded_ver18".
+_EXPANDED = "_expanded"
+_MODEL, _DATA = "model.onnx", "test_data_set_0"
+_OTHER = re.compile(r"[^a-z0-9_.-]+")
+_FILE = re.compile(r"(?:input|output)_\d+\.pb")
+
+
+@dataclass(frozen=True)
+class Item:
+    """One model: `id` is a variant's name; `opset` is "17", or "ai.onnx.ml 3" in another domain than ONNX's own.
+
+    `unfed` says why there are no inputs, and `uncompared` why no outputs are expected; both are empty otherwise.
+    """
+
+    id: str
+    operator: str
+    opset: str
+    model: bytes = field(repr=False)
+    inputs: Mapping[str, Array] = field(default_factory=dict, repr=False)
+    expected: Mapping[str, Array] = field(default_factory=dict, repr=False)
+    unfed: str = ""
+    uncompared: str = ""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A collection of models: `source` says in words where they are from, `link` on the web, if anywhere.
+
+    `items` makes all of them anew at every call; it raises HandledError for one that cannot be made.
+    """
+
+    name: str
+    title: str
+    source: str
+    items: Callable[[], Iterator[Item]] = field(repr=False)
+    link: str = ""
+
+
+def find_suite(name: str) -> Suite:
+    """Return a suite by its name, or the one in a folder; raises HandledError where there is neither."""
+    if name == ONNX_NODE.name:
+        return ONNX_NODE
+    if "/" in name or Path(name).is_dir():
+        return folder_suite(Path(name))
+    raise HandledError(f"no suite {name!r}, and no folder; {did_you_mean(name, [ONNX_NODE.name])}")
+
+
+def folder_suite(path: Path) -> Suite:
+    """Return the suite of a folder; raises HandledError where there is no folder, or no model in it."""
+    if not path.is_dir():
+        raise HandledError(f"{path}: is no folder of models; give a suite's name or a folder")
+    if not any(path.glob(f"*/{_MODEL}")):
+        raise HandledError(
+            f"{path}: holds no model; each is to be in a folder of its own, as in {path}/NAME/{_MODEL}"
+        )
+    title = f"Models of {path.resolve().name}"
+    source = f"models of the folder {path.resolve().name}"
+    return Suite(_word(path.resolve().name), title, source, functools.partial(_in_folder, path))
+
+
+def _in_folder(path: Path) -> Iterator[Item]:
+    """Yield an item for each model in the folder, by name, with its first set of data where it has one."""
+    seen: dict[str, str] = {}
+    for file in sorted(path.glob(f"*/{_MODEL}")):
+        folder = file.parent
+        name = _word(folder.name)
+        if name in seen:
+            raise HandledError(f"{folder}: is called {name} here, and so is {seen[name]}; rename one")
+        seen[name] = folder.name
+        graph = read_model(file, "mend or delete it")
+        inputs, outputs = (_values(folder / _DATA, kind) for kind in ("input", "output"))
+        yield item(name, graph, inputs, outputs)
+
+
+def _values(folder: Path, kind: str) -> list[Value]:
+    """Return the tensors of a set of data in their order, None for a file that holds none."""
+    files = sorted(folder.glob(f"{kind}_*.pb"), key=_number)
+    if [_number(file) for file in files] != list(range(len(files))):
+        names = ", ".join(file.name for file in files)
+        raise HandledError(f"{folder}: ONNX numbers them from 0: {names}; number them so")
+    return [_tensor(file) for file in files]
+
+
+def _number(file: Path) -> int:
+    if not _FILE.fullmatch(file.name):
+        raise HandledError(f"{file}: data is called input_0.pb or output_0.pb; rename it")
+    return int(file.stem.rpartition("_")[2])
+
+
+def _tensor(file: Path) -> Value:
+    tensor = onnx.TensorProto()
+    try:
+        tensor.ParseFromString(read_bytes(file))
+    except (OSError, DecodeError):
+        return None
+    try:
+        numpy_helper.to_array(tensor)
+    except (ValueError, TypeError, KeyError, IndexError) as error:
+        raise HandledError(f"{file}: is no tensor that can be read ({error}); mend or delete it") from error
+    return tensor
+
+
+def _word(name: str) -> str:
+    """Return a name as an id has it: small letters, digits, "-", "_" and "."."""
+    word = _OTHER.sub("-", name.lower()).lstrip("_.-")
+    if not word:
+        raise HandledError(f"{name!r}: has no letter or digit to be called by; rename it")
+    return word
+
+
+def _node_tests() -> Iterator[Item]:
+    """Yield a model a test; the expansion of an operator's function counts as that operator."""
+    with warnings.catch_warnings():
+        # The expected outputs are computed here, overflows and all.
+        warnings.simplefilter("ignore")
+        tests = load_model_tests(kind="node")
+    models = {test.name: test.model for test in tests if test.model is not None}
+    for test in tests:
+        if test.model is not None and test.data_sets:
+            inputs, outputs = test.data_sets[0]
+            place = describe(models[test.name.partition(_EXPANDED)[0]])
+            yield item(test.name.removeprefix("test_").lower(), test.model, inputs, outputs, place)
+
+
+ONNX_NODE = Suite(
+    name="onnx-node",
+    title="Every ONNX operator",
+    source=f"ONNX's own node tests, generated by onnx {onnx.__version__} (onnx.backend.test.case.node)",
+    link="https://github.com/onnx/onnx/tree/main/onnx/backend/test/case/node",
+    items=_node_tests,
+)
+
+
+def item(
+    name: str,
+    model: onnx.ModelProto,
+    inputs: Sequence[Value],
+    outputs: Sequence[Value],
+    place: tuple[str, str] | None = None,
+) -> Item:
+    """Return an item of a model's data, in the order of the graph's inputs and outputs.
+
+    `place` is its operator and opset, by default those that `describe` finds in the model.
+    """
+    unfed, fed = _named([value.name for value in fed_inputs(model)], inputs, "input", "it is not fed")
+    uncompared, expected = _named(
+        [value.name for value in model.graph.output], outputs, "output", "nothing of it is compared"
+    )
+    drawn = sorted({node.op_type for node in model.graph.node if _is_random(node)})
+    if drawn:
+        uncompared = f"{', '.join(drawn)} draws at random, so that no numbers are to be expected"
+    operator, opset = place or describe(model)
+    return Item(
+        id=name,
+        operator=operator,
+        opset=opset,
+        model=model.SerializeToString(deterministic=True),
+        inputs={} if unfed else fed,
+        expected={} if drawn else expected,
+        unfed=unfed,
+        # Of several outputs those that can be are compared.
+        uncompared=uncompared if drawn or not expected else "",
+    )
+
+
+def _named(names: Sequence[str], values: Sequence[Value], kind: str, so: str) -> tuple[str, dict[str, Array]]:
+    """Return those values that the wire carries by name, and why it is not all of them."""
+    if len(names) != len(values):
+        return f"the graph has {len(names)} {kind}s and its data {len(values)}, so that {so}", {}
+    arrays = {name: _array(value) for name, value in zip(names, values, strict=True)}
+    odd = [name for name, array in arrays.items() if array is None]
+    kept = {name: array for name, array in arrays.items() if array is not None}
+    return f"{kind} {odd[0]!r} is no tensor of numbers, so that {so}" if odd else "", kept
+
+
+def _array(value: Value) -> Array | None:
+    if isinstance(value, onnx.TensorProto):
+        value = numpy_helper.to_array(value)
+    return np.asarray(value) if is_carried(value) else None
+
+
+def _is_random(node: onnx.NodeProto) -> bool:
+    trained = node.op_type == "Dropout" and any(node.input[_TRAINING:])
+    return node.op_type in _RANDOM or trained

@@ -1,0 +1,143 @@
+"""The report of a suite in its folder: results.json and the layers as of any run, a table by operator, summary.md."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.history import read_history, take_history, update_history
+from harness.known.model import Known
+from harness.matrix import Matrix
+from harness.record.outcome import Outcome
+from harness.record.staleness import Today
+from harness.record.store import SUITES, Store
+from harness.report.model import Results
+from harness.report.results import Recorded, layer_files, results_of, run_records
+from harness.report.verify import verify_recorded
+from harness.report.writer import LAYERS, results_json, write_files, write_layers
+from harness.suites.page import render_suite, turned
+from harness.suites.running import About
+from harness.text import visible
+from harness.words import UNJUDGED, Class
+
+#: Models that the summary names one by one.
+_MOST_LISTED = 15
+
+
+@dataclass(frozen=True)
+class SuiteReport:
+    """A suite's results, and the folder that they lie in."""
+
+    about: About
+    folder: Path
+    results: Results
+
+    @property
+    def page(self) -> Path:
+        """Return the place of its table."""
+        return self.folder / "index.html"
+
+    @property
+    def regressed(self) -> list[Known]:
+        """Return the cells that worked in the run before their last one, and fail now."""
+        moved = turned(self.results)
+        return [cell for kinds in moved.values() for cell, _ in kinds.get("broken", ())]
+
+    def lines(self, targets: frozenset[str] | None = None) -> Iterator[str]:
+        """Yield counts by target, all or some, and the models that ended otherwise in the run before."""
+        moved = turned(self.results)
+        for target in self.results.targets:
+            if targets is not None and target.id not in targets:
+                continue
+            cells = [cell for cell in self.results.cells if cell.target == target.id]
+            counts = Counter(cell.cls for cell in cells if cell.cls not in UNJUDGED)
+            text = ", ".join(f"{counts[cls]} {cls}" for cls in Class if counts[cls])
+            yield f"{self.about.name} on {target.id}: {text}"
+            for kind, pairs in moved.get(target.id, {}).items():
+                names = [f"{cell.variant} ({before} before, {cell.cls} now)" for cell, before in pairs]
+                yield from (f"  {kind}: {name}" for name in names[:_MOST_LISTED])
+                if len(names) > _MOST_LISTED:
+                    yield f"  and {len(names) - _MOST_LISTED} more, listed in the report"
+
+    def files(self) -> dict[str, bytes]:
+        """Return the report's files by their place in its folder."""
+        summary = ["# Suite " + self.about.name, "", "```", *map(visible, self.lines()), "```", ""]
+        texts = {
+            "results.json": results_json(self.results),
+            "index.html": render_suite(self.about, self.results),
+            "summary.md": "\n".join(summary),
+        }
+        return {place: text.encode() for place, text in texts.items()}
+
+
+def suite_folders(reports: Path) -> list[Path]:
+    """Return the folder of each suite that a reports folder has records of, by name."""
+    return [path for path in sorted((reports / SUITES).glob("*/")) if Store(path).holds_records]
+
+
+def build_suites(matrix: Matrix, reports: Path) -> list[SuiteReport]:
+    """Write the report of each suite in a reports folder; return them."""
+    every = (build_suite(matrix, folder) for folder in suite_folders(reports))
+    return [report for report in every if report]
+
+
+def build_suite(matrix: Matrix, folder: Path) -> SuiteReport | None:
+    """Write history and report of one suite; return it, None where no record is of a version in the matrix."""
+    about, found = About.read(folder), _recorded(matrix, folder, Store(folder))
+    if found is None:
+        return None
+    update_history(folder, run_records(found))
+    report = SuiteReport(about, folder, results_of(found, read_history(folder)))
+    write_files(folder, report.files())
+    write_layers(folder / LAYERS, layer_files(found))
+    return report
+
+
+def verify_suites(matrix: Matrix, reports: Path) -> list[str]:
+    """Return a sentence for every fault of the suites in a reports folder; see `verify_report`."""
+    faults: list[str] = []
+    for folder in suite_folders(reports):
+        store = Store(folder, tell=lambda _: None)
+        found = _recorded(matrix, folder, store)
+        if found is None:
+            faults += store.faults
+            continue
+        report = SuiteReport(About.read(folder), folder, results_of(found, read_history(folder)))
+        faults += verify_recorded(found, store, folder, report.files())
+    return faults
+
+
+def absorb_suites(reports: Path, other: Path) -> Iterator[str]:
+    """Take in the suites of another reports folder; yield a sentence on each."""
+    for theirs in suite_folders(other):
+        folder = reports / SUITES / theirs.name
+        About.read(theirs).keep(folder)
+        with Store(folder) as store:
+            taken = store.absorb(Store(theirs))
+        past = take_history(folder, theirs)
+        yield f"{other}: {taken} records of the suite {theirs.name} and {past} of its runs of the past taken in"
+
+
+def _recorded(matrix: Matrix, folder: Path, store: Store) -> Recorded | None:
+    """Return a suite's records with its cells on the targets that ran it at their present version."""
+    outcomes = tuple(store.outcomes())
+    known = {target.name: target for target in matrix}
+    ran = {
+        each.target
+        for each in outcomes
+        if each.target in known and known[each.target].runs_version(each.stamps.engine_version)
+    }
+    if not ran:
+        return None
+    shown = matrix.only(ran)
+    cells = About.read(folder).cells(shown)
+    newest: dict[str, Outcome] = {}
+    for outcome in sorted(outcomes, key=lambda each: each.stamps.when):
+        newest[outcome.cell] = outcome
+    hashes = {key: (each.stamps.model_sha256, each.stamps.recipe_sha256) for key, each in newest.items()}
+    # A report keeps no models: of the last run's model is every record that counts.
+    today = {cell.id: Today(*hashes.get(cell.id, ("", "")), cell.target, "") for cell in cells}
+    cases = {cell.case.name: cell.case for cell in reversed(cells)}
+    return Recorded(shown, tuple(reversed(cases.values())), cells, {}, today, outcomes, {})
