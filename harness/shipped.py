@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent
-#: Made by the build of a wheel (setup.py); a checkout has none.
+#: Made by the build of a wheel (pyproject.toml); a checkout has none.
 _INSTALLED = _PACKAGE / "_shipped"
 
 

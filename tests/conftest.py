@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import os
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
+import uv
 
 from harness.case import Case, registry
 from harness.run.retry import VARIABLE
@@ -55,3 +57,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Tell the helpers of `tests.needs` which test asks them."""
     needs.running(item)
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `make dist` makes: a wheel out of the source distribution."""
+    needs.network()
+    folder = tmp_path_factory.mktemp("dist")
+    subprocess.run([uv.find_uv_bin(), "build", "--quiet", "--out-dir", folder], cwd=_CASES.parent, check=True)
+    (made,) = folder.glob("*.whl")
+    return made

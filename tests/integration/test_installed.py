@@ -8,16 +8,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-import uv
 
 from tests import needs
-from tests.test_package import files
 from tests.waiting import HANGS
 
 if TYPE_CHECKING:
@@ -63,16 +60,6 @@ class Company:
         return done.stdout + done.stderr
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `make dist` makes: a wheel out of the source distribution."""
-    needs.network()
-    folder = tmp_path_factory.mktemp("dist")
-    subprocess.run([uv.find_uv_bin(), "build", "--quiet", "--out-dir", folder], cwd=ROOT, check=True)
-    (made,) = folder.glob("*.whl")
-    return made
-
-
 @pytest.fixture
 def company(wheel: Path) -> Iterator[Company]:
     """A machine with nothing but Python; its user cannot write to where the package is."""
@@ -114,16 +101,6 @@ def _python(switch: Sequence[str]) -> str:
         if not subprocess.run(words, capture_output=True, check=False, cwd="/").returncode:
             return str(python)
     pytest.skip("no Python of 3.10 or newer that another user could start")
-
-
-def test_the_wheel_out_of_the_source_distribution_is_whole(wheel: Path) -> None:
-    names = {
-        name
-        for name in zipfile.ZipFile(wheel).namelist()
-        if not name.partition("/")[0].endswith(".dist-info")
-    }
-    copied = {f"harness/_shipped/{name}" for name in files(ROOT, "matrix.yaml", "cases", "docker")}
-    assert names == files(ROOT, "harness") | copied
 
 
 def test_from_nothing_to_a_report(company: Company) -> None:
