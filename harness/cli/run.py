@@ -107,7 +107,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the selected cells and write the report; returns the exit code."""
     if options.task is not None:
-        return run_task(options, lambda run_id: Here(options, run_id, pauses=()))
+        return run_task(options)
     stopped = planned_run(options)
     if options.suite is not None:
         if options.executor != "local":

@@ -1,8 +1,17 @@
 """matrix.yaml as frozen data: `load_matrix`, `Matrix`, `Target`, `versions_agree`."""
 
 from harness.matrix.load import load_matrix
-from harness.matrix.model import Build, Defaults, Matrix, Needs, Platform, Source, Target, versions_agree
-from harness.matrix.slurm import Slurm
+from harness.matrix.model import (
+    Build,
+    Defaults,
+    Matrix,
+    Needs,
+    Platform,
+    Slurm,
+    Source,
+    Target,
+    versions_agree,
+)
 
 __all__ = [
     "Build",

@@ -19,11 +19,11 @@ from harness.matrix.model import (
     Needs,
     Platform,
     Provider,
+    Slurm,
     Source,
     Target,
     versions_agree,
 )
-from harness.matrix.slurm import read_slurm
 from harness.suggest import did_you_mean
 from harness.words import Engine
 
@@ -45,7 +45,7 @@ def load_matrix(path: Path) -> Matrix:
     targets = tuple(
         replace(
             _target(name, fields, defaults, document.key_line(("targets", name))),
-            slurm=read_slurm(fields, document.data.get("defaults", {})),
+            slurm=_slurm({**document.data.get("defaults", {}).get("slurm", {}), **fields.get("slurm", {})}),
         )
         for name, fields in _merged(document.data["targets"]).items()
     )
@@ -216,6 +216,11 @@ def _target(name: str, fields: dict[str, Any], defaults: Defaults, line: int) ->
         host=fields.get("host", ""),
         untrusted=fields.get("untrusted", defaults.untrusted),
     )
+
+
+def _slurm(fields: dict[str, Any]) -> Slurm:
+    options = tuple((name, value) for name, value in fields.items() if name not in {"python", "cells"})
+    return Slurm(options, fields.get("python", ""), fields.get("cells", 0))
 
 
 def _build(fields: dict[str, Any], defaults: Defaults) -> Build | None:

@@ -12,7 +12,6 @@ from packaging.version import InvalidVersion, Version
 
 from harness.engines import ENGINES
 from harness.errors import HandledError
-from harness.matrix.slurm import UNSAID, Slurm
 from harness.suggest import did_you_mean
 
 if TYPE_CHECKING:
@@ -100,6 +99,20 @@ class Defaults:
 
 
 @dataclass(frozen=True)
+class Slurm:
+    """Where a Slurm cluster runs a target.
+
+    `options` are long options of sbatch with their values: "" for one that has none, None for one that is left out.
+    `python` runs the harness on the nodes, "" for the Python that runs here. `cells` is the number of cells in a task,
+    0 for all of the target's.
+    """
+
+    options: tuple[tuple[str, str | None], ...] = ()
+    python: str = ""
+    cells: int = 0
+
+
+@dataclass(frozen=True)
 class Target:
     """One engine version on one platform.
 
@@ -110,7 +123,7 @@ class Target:
     where ONNX Runtime runs, "" for the other engines. `sources` say what the image holds. `size_gb` is what a
     pull of the image or base transfers, None where no source says; `cuda`, `jetpack` and `released`, the day of the
     engine's release, are "" where none does. `timeout_s` is for one cell, `memory_mib` for the container; `line` is
-    where matrix.yaml declares it. `slurm` is what it asks of a cluster. `host` is the machine whose daemon runs it, as
+    where matrix.yaml declares it. `slurm` is for a cluster. `host` is the machine whose daemon runs it, as
     `ssh://...`, "" for the daemon that Docker's own variables name. Where it is `untrusted`, each cell has a container
     of its own, and none is run in a virtual environment.
     """
@@ -138,7 +151,7 @@ class Target:
     cuda: str = ""
     jetpack: str = ""
     released: str = ""
-    slurm: Slurm = UNSAID
+    slurm: Slurm = Slurm()
     host: str = ""
     untrusted: bool = False
 

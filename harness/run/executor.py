@@ -1,4 +1,4 @@
-"""What runs the cells of a run: this machine (`run/local.py`), or a cluster (`run/slurm`)."""
+"""What runs the cells of a run: this machine (`run/local.py`), or a cluster (`run/slurm.py`)."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,6 @@ import pytest
 
 from harness.cli import here, main
 from harness.record.store import Store
-from harness.run.task import Heartbeat, Task
 from tests.cli.test_run import FAILS, WELL, Scripted
 
 pytestmark = pytest.mark.unit
@@ -17,11 +17,9 @@ pytestmark = pytest.mark.unit
 
 def task(folder: Path, *names: str) -> list[str]:
     """Write a task of these cells and return the words that run it."""
-    folder.mkdir(exist_ok=True)
-    heart = folder / "heartbeat"
-    Heartbeat(heart).beat()
-    Task("r1", names, str(heart), 60).write(folder / "1-0" / "task.json")
-    return ["run", "--task", str(folder / "1-0" / "task.json"), "--reports", str(folder / "1-0")]
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "task.json").write_text(json.dumps({"run": "r1", "cells": names}))
+    return ["run", "--task", str(folder)]
 
 
 @pytest.fixture
@@ -56,26 +54,21 @@ def test_without_slurm_it_is_one_sentence_before_anything_is_built_or_written(
     assert not (toy / "reports").exists()
 
 
-def test_a_dry_run_prints_script_and_line_and_needs_no_slurm(
+def test_a_dry_run_prints_the_line_and_needs_no_slurm(
     toy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    monkeypatch.setenv("TRT_COMPAT_SLURM_PYTHON", "/shared/python")
     assert main(["run", "--executor", "slurm", "--dry-run", "--pull", "-k", "relu"]) == 0
     out, err = capsys.readouterr()
     assert err == ""
     assert "task 1-0: 1 cells of trt86\n" in out
-    assert (
-        f"  exec /shared/python -m harness run --via auto --matrix {toy}/matrix.yaml --cases {toy}/cases --pull"
-        in out
-    )
-    assert " --gres=gpu:1 " in out
-    assert "Slurm was not asked which nodes there are: --executor slurm needs Slurm's commands" in out
+    assert "sbatch --gres=gpu:1 --wait " in out
+    assert f" -m harness run --via auto --matrix {toy}/matrix.yaml --cases {toy}/cases --pull --task " in out
     assert not (toy / "reports").exists()
 
 
 def test_a_task_records_its_cells_under_the_runs_name_and_writes_no_report(toy: Path, ran: list[str]) -> None:
-    words = task(toy / "work", "toy.relu-ort131", "toy.foreign-trt86")
+    words = task(toy / "work" / "1-0", "toy.relu-ort131", "toy.foreign-trt86")
     assert main(words) == 0
     assert ran == ["toy.relu-ort131", "toy.foreign-trt86"]
     folder = toy / "work" / "1-0"
@@ -85,27 +78,24 @@ def test_a_task_records_its_cells_under_the_runs_name_and_writes_no_report(toy: 
 
 
 def test_a_task_that_starts_again_runs_what_it_has_not_recorded(toy: Path, ran: list[str]) -> None:
-    assert main(task(toy / "work", "toy.relu-ort131")) == 0
-    assert main(task(toy / "work", "toy.relu-ort131", "toy.foreign-ort131")) == 0
+    assert main(task(toy / "work" / "1-0", "toy.relu-ort131")) == 0
+    assert main(task(toy / "work" / "1-0", "toy.relu-ort131", "toy.foreign-ort131")) == 0
     assert ran == ["toy.relu-ort131", "toy.foreign-ort131"]
-    assert main(task(toy / "work", "toy.relu-ort131", "toy.foreign-ort131")) == 0
+    assert main(task(toy / "work" / "1-0", "toy.relu-ort131", "toy.foreign-ort131")) == 0
     assert len(ran) == 2
 
 
-def test_a_task_of_a_run_that_has_ended_does_nothing(
-    toy: Path, ran: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = task(toy / "work", "toy.relu-ort131")
-    Heartbeat(toy / "work" / "heartbeat").end()
-    assert main(words) == 3
-    assert "infrastructure: the run that this task is of has ended" in capsys.readouterr().err
-    assert ran == []
-
-
 def test_a_cell_that_is_gone_is_named(toy: Path, ran: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(task(toy / "work", "toy.relu-ort131", "toy.renamed-ort131")) == 2
+    assert main(task(toy / "work" / "1-0", "toy.relu-ort131", "toy.renamed-ort131")) == 2
     assert (
         "there is no cell toy.renamed-ort131 any more: matrix or cases have changed since the run began"
         in capsys.readouterr().err
     )
     assert ran == []
+
+
+def test_a_file_that_is_no_task_is_one_sentence(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = task(toy / "work")
+    (toy / "work" / "task.json").write_text('{"run": 1}')
+    assert main(words) == 2
+    assert "work/task.json: cannot be read as a task ('cells')" in capsys.readouterr().err

@@ -184,18 +184,15 @@ def test_a_small_target_takes_the_defaults(tmp_path: Path) -> None:
 
 def test_what_a_target_asks_of_slurm_fills_up_from_the_defaults_field_by_field(tmp_path: Path) -> None:
     """`gres: null` asks for none where the defaults, or a need of a GPU, would ask for one."""
-    text = target_text(f"{GOOD}\nslurm: {{gres: null, time: '2:00:00', options: ['--mem=8G']}}") + (
+    text = target_text(f"{GOOD}\nslurm: {{gres: null, time: '2:00:00', mem: 8G}}") + (
         '  trt87:\n    extends: trt86\n    version: "8.7.0"\n    slurm: {constraint: "l4t_r36&hopper"}\n'
         '  trt88:\n    extends: trt86\n    version: "8.8.0"\n'
     )
     defaults = "defaults: {slurm: {partition: gpus, time: '30', gres: 'gpu:h200:1'}}\n"
     matrix = load(tmp_path, text.replace("targets:\n", f"{defaults}targets:\n"))
-    own = Slurm(gres="", partition="gpus", time="2:00:00", options=("--mem=8G",))
-    assert [target.slurm for target in matrix] == [
-        own,
-        Slurm(gres="gpu:h200:1", constraint="l4t_r36&hopper", partition="gpus", time="30"),
-        own,
-    ]
+    own = {"partition": "gpus", "time": "2:00:00", "gres": None, "mem": "8G"}
+    other = {"partition": "gpus", "time": "30", "gres": "gpu:h200:1", "constraint": "l4t_r36&hopper"}
+    assert [dict(target.slurm.options) for target in matrix] == [own, other, own]
     assert load(tmp_path, target_text(GOOD)).target("trt86").slurm == Slurm()
 
 
@@ -548,22 +545,13 @@ BROKEN: list[tuple[str, str | bytes, str]] = [
     ),
     (
         "an option of sbatch that the harness sets",
-        target_text(f"{GOOD}\nslurm: {{options: [--mem=8G, --array=0-3]}}"),
-        (
-            "matrix.yaml:7: targets.trt86.slurm.options[1]: '--array=0-3' is not in the right form; write one long "
-            'option with its value, such as "--mem=16G"; account, constraint, gres, partition and time have fields '
-            "of their own, and what names, repeats or holds the job is set by the harness"
-        ),
+        target_text(f"{GOOD}\nslurm: {{mem: 8G, array: 0-3}}"),
+        "matrix.yaml:7: targets.trt86.slurm.array: cannot be a name; write a long option of sbatch without its dashes",
     ),
     (
         "a time that YAML takes for a number",
         target_text(f"{GOOD}\nslurm: {{time: 2:00:00}}"),
         'matrix.yaml:7: targets.trt86.slurm.time: is a number, not text; put it in quotes: "2:00:00"',
-    ),
-    (
-        "a field of Slurm that there is none of",
-        target_text(f"{GOOD}\nslurm: {{feature: hopper}}"),
-        "matrix.yaml:7: targets.trt86.slurm.feature: is not a field that exists here; known: gres, constraint, ",
     ),
     (
         "a capability for TensorRT",

@@ -1,253 +1,246 @@
-"""What is submitted to Slurm, and what its commands print, without a Slurm."""
+"""Cells as arrays of Slurm, where its commands are scripts: lines, records, refusals, ends."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from harness.errors import HandledError, InfraError
-from harness.matrix import Needs, Slurm, Target
+from harness.matrix import Slurm, Target
 from harness.plan import Cell
-from harness.run.slurm.client import Client, Refused
-from harness.run.slurm.flight import Flight
-from harness.run.slurm.parse import (
-    End,
-    Seen,
-    complaint,
-    is_silence,
-    may_be_later,
-    parse_accounting,
-    parse_architectures,
-    parse_job,
-    parse_queue,
-)
-from harness.run.slurm.plan import Group, Submission, grouped, options, ranges, unfit
+from harness.record.outcome import Outcome, Stamps
+from harness.record.store import Store
+from harness.run import slurm as module
+from harness.run.slurm import SlurmExecutor
 from tests.run.bench import cell
 from tests.run.provision.factory import gpu_target, target
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.unit
 
-SUBMISSION = Submission(
-    Path("/shared/my reports/slurm/r1"),
-    "trt-compat-r1",
-    ("-m", "harness", "run", "--via", "venv"),
-    Path("/shared"),
-)
+TWO = [cell("a", target(name="one")), cell("b", target(name="one"))]
+A, B = (each.id for each in TWO)
+TAKEN = "echo Submitted batch job 7"
 
 
-def cells(each: Target, *doings: str) -> list[Cell]:
-    return [cell(do, each) for do in doings]
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_EVERY", "_LOOK", "_SETTLE", "_LEAVE"):
+        monkeypatch.setattr(module, name, 0.0)
 
 
-def test_targets_that_ask_the_same_share_a_job_and_a_task_is_of_one_target() -> None:
-    alike = Slurm(partition="gpus", gres="gpu:h200:1")
-    first, other = target(name="one", slurm=alike), target(name="two", slurm=Slurm(partition="boards"))
-    third = target(name="three", slurm=Slurm(partition="gpus", gres="gpu:h200:1", cells=2))
-    found = grouped(
-        [*cells(first, "a", "b"), *cells(other, "a"), *cells(third, "a", "b", "c")], {}, "/usr/bin/python3"
-    )
-    assert [group.options for group in found] == [
-        ("--partition=gpus", "--gres=gpu:h200:1"),
-        ("--partition=boards",),
-    ]
-    assert [[[each.id for each in task] for task in group.tasks] for group in found] == [
-        [["faulty.a-one", "faulty.b-one"], ["faulty.a-three", "faulty.b-three"], ["faulty.c-three"]],
-        [["faulty.a-two"]],
-    ]
-    assert [group.number for group in found] == [1, 2]
-    assert {group.python for group in found} == {"/usr/bin/python3"}
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder of a run; on the PATH is a Slurm that answers and has no task."""
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    program(tmp_path, squeue="true", scancel=f"echo $@ >> {tmp_path}/cancelled")
+    return tmp_path / "slurm" / "r1"
 
 
-def test_a_python_of_its_own_is_a_job_of_its_own_and_a_job_holds_no_more_tasks_than_slurm_takes() -> None:
-    far = target(name="far", slurm=Slurm(python="/arm/python", cells=1))
-    found = grouped([*cells(target(name="near"), "a"), *[cell("a", far)] * 1001], {}, "/usr/bin/python3")
-    assert [(group.python, len(group.tasks)) for group in found] == [
-        ("/usr/bin/python3", 1),
-        ("/arm/python", 1000),
-        ("/arm/python", 1),
-    ]
+def program(folder: Path, **scripts: str) -> None:
+    for name, script in scripts.items():
+        (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+        (folder / name).chmod(0o755)
 
 
-def test_a_target_that_needs_a_gpu_asks_for_one_unless_it_says_what_it_wants() -> None:
-    assert options(gpu_target(), {}) == ("--gres=gpu:1",)
-    assert options(target(), {}) == ()
-    assert options(gpu_target(slurm=Slurm(gres="")), {}) == ()
-    asked = Slurm("gpu:h200:2", "hopper&big", "main,night", "2:00:00", "us", options=("--mem=16G", "--nice"))
-    assert options(gpu_target(slurm=asked), {}) == (
-        "--partition=main,night",
-        "--account=us",
-        "--time=2:00:00",
-        "--constraint=hopper&big",
-        "--gres=gpu:h200:2",
-        "--mem=16G",
-        "--nice",
-    )
+def executor(folder: Path) -> SlurmExecutor:
+    return SlurmExecutor(folder=folder / "slurm", run_id="r1", words=("--via", "venv"))
 
 
-def test_nodes_of_another_architecture_are_kept_out() -> None:
-    """Slurm knows each node's and constrains none; a node that never came up is of none."""
-    nodes = {"orin1": "aarch64", "h200": "x86_64", "orin2": "aarch64"}
-    assert options(target(), nodes) == ("--exclude=orin1,orin2",)
-    board = target(platform="jetson", needs=Needs(gpu=False, architecture="aarch64"))
-    assert unfit(board, nodes) == {"h200"}
-    assert unfit(target(slurm=Slurm(architecture="any")), nodes) == set()
-    assert unfit(target(slurm=Slurm(architecture="aarch64")), nodes) == {"h200"}
+def record(folder: Path, *names: str) -> None:
+    with Store(folder, run="r1") as store:
+        for name in names:
+            stamps = Stamps(run="r1", when="2026-01-01T00:00:00Z")
+            store.append(Outcome(name, "faulty", "a", "one", "done", stamps=stamps), f"log of {name}")
 
 
-def test_script_and_line_are_quoted_as_a_shell_reads_them() -> None:
-    group = Group(3, ("--gres=gpu:1",), "/opt/my python", (tuple(cells(target(name="one"), "a")),) * 3)
-    assert SUBMISSION.script(group) == (
-        "#!/bin/sh\n"
-        "# A task of this job: cells of one\n"
-        "exec '/opt/my python' -m harness run --via venv"
-        " --reports '/shared/my reports/slurm/r1/3'-\"$SLURM_ARRAY_TASK_ID\""
-        " --task '/shared/my reports/slurm/r1/3'-\"$SLURM_ARRAY_TASK_ID\"/task.json\n"
-    )
-    assert SUBMISSION.command(group, [0, 2]) == [
-        "sbatch",
-        "--parsable",
-        "--job-name=trt-compat-r1",
-        "--array=0,2",
-        "--requeue",
-        "--chdir=/shared",
-        "--output=/shared/my reports/slurm/r1/3-%a/slurm.txt",
-        "--open-mode=append",
-        "--gres=gpu:1",
-        "/shared/my reports/slurm/r1/3.sh",
-    ]
+def ran(folder: Path, cells: Sequence[Cell]) -> tuple[dict[str, Outcome], str]:
+    """Run cells; return each one's only record, and all that was said."""
+    said: list[str] = []
+    with Store(folder / "main", run="r1") as store:
+        executor(folder).run(cells, store=store, report=lambda *_: None, say=said.append, live=None)
+    outcomes = list(Store(folder / "main").outcomes())
+    found = {outcome.cell: outcome for outcome in outcomes}
+    assert len(found) == len(outcomes), "each cell once"
+    return found, "\n".join(said)
 
 
 @pytest.mark.parametrize(
-    ("indexes", "written"), [([0], "0"), ([0, 1, 2], "0-2"), ([7, 0, 1, 3], "0-1,3,7"), ([5, 6], "5-6")]
+    ("asks", "options"),
+    [
+        (gpu_target(), ["--gres=gpu:1"]),
+        (target(), []),
+        (gpu_target(slurm=Slurm((("gres", None), ("exclusive", "")))), ["--exclusive"]),
+        (gpu_target(slurm=Slurm((("mem", "1G"), ("gres", "gpu:h200:2")))), ["--gres=gpu:h200:2", "--mem=1G"]),
+    ],
 )
-def test_indexes_are_written_as_ranges(indexes: list[int], written: str) -> None:
-    assert ranges(indexes) == written
+def test_a_target_asks_for_a_gpu_that_it_needs_and_for_what_matrix_yaml_says(
+    asks: Target, options: list[str]
+) -> None:
+    assert list(module._asked(asks)) == options
 
 
-def test_the_queue_is_read_with_reasons_of_any_text() -> None:
-    """Lines of Slurm 22.05."""
-    found = parse_queue(
-        "15_0|PENDING||BeginTime\n"
-        "15_1|RUNNING|b|None\n"
-        "20|PENDING||Nodes required for job are DOWN, DRAINED or reserved | more\n"
-        "21_3|PENDING||PartitionTimeLimit\n"
-        "22_0|PENDING||launch failed requeued held\n"
-        "slurm_load_jobs error\n"
+def test_targets_that_ask_the_same_share_a_line_that_a_shell_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    alike = (("partition", "gpus"),)
+    first, third = target(name="one", slurm=Slurm(alike)), target(name="three", slurm=Slurm(alike, cells=2))
+    far = target(name="far", slurm=Slurm((("partition", "boards"),), python="/opt/my python"))
+    cells = [cell("a", first), cell("a", far), *(cell(do, third) for do in ("a", "b", "c"))]
+    lines = list(executor(tmp_path / "my reports").plan(cells))
+    assert lines[:3] == [
+        "task 1-0: 1 cells of one",
+        "task 1-1: 2 cells of three",
+        "task 1-2: 1 cells of three",
+    ]
+    place = tmp_path / "my reports" / "slurm" / "r1"
+    assert lines[4:] == [
+        "task 2-0: 1 cells of far",
+        (
+            f"sbatch --partition=boards --wait --job-name=trt-compat-r1 --array=0-0 --requeue --chdir={tmp_path} "
+            f"'--output={place}/2-%a/slurm.txt' --open-mode=append "
+            "'--wrap=exec '\"'\"'/opt/my python'\"'\"' -m harness run --via venv "
+            f"--task '\"'\"'{place}/2'\"'\"'-\"$SLURM_ARRAY_TASK_ID\"'"
+        ),
+    ]
+    assert not (tmp_path / "my reports").exists()
+
+
+def test_records_are_taken_in_the_first_of_each_cell_and_nothing_is_left(place: Path, tmp_path: Path) -> None:
+    """A node that was given up may go on while its task is started again on another."""
+    record(tmp_path / "made", A, B, A)
+    program(
+        tmp_path, sbatch=f"{TAKEN}; cp -r {tmp_path}/made/. {place}/1-0; cp {place}/1-0/task.json {tmp_path}"
     )
-    assert found["15_0"] == Seen("PENDING", "", "BeginTime")
-    assert found["15_1"] == Seen("RUNNING", "b", "None")
-    assert found["20"].reason.endswith("reserved | more")
-    assert [name for name, seen in found.items() if seen.running] == ["15_1"]
-    assert [name for name, seen in found.items() if seen.hopeless] == ["21_3"]
-    assert [name for name, seen in found.items() if seen.stuck] == ["22_0"]
-    assert not any(seen.ended for seen in found.values())
-    assert all(
-        Seen(state).ended for state in ("COMPLETED", "NODE_FAIL", "CANCELLED", "TIMEOUT", "OUT_OF_MEMORY")
-    )
-
-
-def test_how_a_job_ended_is_read_from_the_controller_and_from_accounting() -> None:
-    shown = (
-        "JobId=15 ArrayJobId=15 ArrayTaskId=1 JobName=t.sh JobState=NODE_FAIL Reason=NodeDown Dependency=(null) "
-        "Requeue=1 ExitCode=0:9 DerivedExitCode=0:0 ReqNodeList=(null) ExcNodeList=(null) NodeList=b NumNodes=1\n"
-    )
-    assert parse_job(shown) == End("NODE_FAIL", "0:9", "b", "NodeDown")
-    assert parse_job("slurm_load_jobs error: Invalid job id specified") is None
-    end = parse_accounting("CANCELLED by 1000|0:15|None assigned|None\n")
-    assert end == End("CANCELLED by 1000", "0:15", "", "None")
-    assert end.sentence() == "ended as CANCELLED by 1000 (exit code 0:15)"
-    assert parse_accounting("\n") is None
-    assert End("FAILED", "127:0", "b", "NonZeroExitCode").code == 127
-
-
-def test_the_architecture_of_each_node_is_read() -> None:
-    assert parse_architectures(
-        "NodeName=a Arch=x86_64 CoresPerSocket=1 OS=Linux\nNodeName=orin Arch=aarch64 \nNodeName=never CPUTot=2\n"
-    ) == {"a": "x86_64", "orin": "aarch64"}
+    found, said = ran(tmp_path, TWO)
+    assert {each.state for each in found.values()} == {"done"}
+    assert Store(tmp_path / "main").log(str(found[B].log_sha256)) == f"log of {B}"
+    assert json.loads((tmp_path / "task.json").read_text()) == {"run": "r1", "cells": [A, B]}
+    assert said == ""
+    assert not place.parent.exists()
+    assert not (tmp_path / "cancelled").exists()
 
 
 @pytest.mark.parametrize(
-    ("printed", "said", "silent", "later"),
+    ("output", "last"),
+    [
+        ("printf 'one\\nerror: no cases\\n\\n'", "its output ends: error: no cases"),
+        (None, "it wrote nothing into {place}/1-0: do the nodes see this folder?"),
+    ],
+)
+def test_a_task_without_a_record_is_infrastructure(
+    place: Path, tmp_path: Path, output: str | None, last: str
+) -> None:
+    record(tmp_path / "made", A)
+    write = f"{output} > {place}/1-0/slurm.txt" if output else "true"
+    program(tmp_path, sbatch=f"{TAKEN}; cp -r {tmp_path}/made/. {place}/1-0; {write}; exit 1")
+    found, said = ran(tmp_path, TWO)
+    assert (found[A].state, found[B].state) == ("done", "infra_error")
+    expected = f"the task 1-0 in Slurm ended without its record; {last.format(place=place)}"
+    assert found[B].reason == expected
+    assert found[B].stamps.model_sha256
+    assert f"is kept in {place}" in said
+
+
+def test_a_refused_job_is_not_run_and_the_others_go_on(place: Path, tmp_path: Path) -> None:
+    record(tmp_path / "made", A, B)
+    refuse = "echo 'sbatch: error: Batch job submission failed: Invalid feature specification' >&2; exit 1"
+    take = f"{TAKEN}; cp -r {tmp_path}/made/. {place}/1-0"
+    program(tmp_path, sbatch=f"case $1 in --constraint=none) {refuse};; *) {take};; esac")
+    none = cell("a", target(name="none", slurm=Slurm((("constraint", "none"),))))
+    found, _ = ran(tmp_path, [*TWO, none])
+    assert {found[A].state, found[B].state} == {"done"}
+    assert (found[none.id].state, found[none.id].reason) == (
+        "not_run",
+        "Slurm does not take its job (--constraint=none): Batch job submission failed: Invalid feature specification",
+    )
+
+
+@pytest.mark.parametrize(
+    ("scripts", "error", "sentence"),
     [
         (
-            "allocation failure: Requested node configuration is not available\n",
-            "Requested node configuration is not available",
-            False,
-            True,
+            {"sbatch": "echo 'sbatch: error: Invalid --time' >&2; exit 255"},
+            HandledError,
+            r"does not understand .*: Invalid --time; correct `slurm` in matrix\.yaml",
         ),
         (
-            """sbatch: error: invalid partition specified: nope
-            sbatch: error: Batch job submission failed: Invalid partition name specified
-            """,
-            "invalid partition specified: nope; Invalid partition name specified",
-            False,
-            False,
-        ),
-        (
-            "sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)",
-            "Unable to contact slurm controller (connect failure)",
-            True,
-            False,
-        ),
-        (
-            "sbatch: unrecognized option '--x'\nTry \"sbatch --help\" for more information\n",
-            "unrecognized option '--x'",
-            False,
-            False,
+            {"sbatch": "exit 1", "squeue": "echo 'Connection refused' >&2; exit 1"},
+            InfraError,
+            "Slurm does not answer: Connection refused",
         ),
     ],
 )
-def test_complaints_are_told_apart(printed: str, said: str, silent: bool, later: bool) -> None:
-    assert complaint(printed) == said
-    assert (is_silence(said), may_be_later(said)) == (silent, later)
-
-
-def program(folder: Path, name: str, script: str) -> None:
-    (folder / name).write_text(f"#!/bin/sh\n{script}\n")
-    (folder / name).chmod(0o755)
-
-
-def test_a_refusal_a_mistake_and_a_silence_are_three_things(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.usefixtures("place")
+def test_a_mistake_and_a_silence_end_the_run(
+    tmp_path: Path, scripts: dict[str, str], error: type[Exception], sentence: str
 ) -> None:
-    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
-    program(tmp_path, "sbatch", "echo 'sbatch: error: no such account' >&2; exit 1")
-    with pytest.raises(Refused, match=r"^no such account$"):
-        Client().submit(["sbatch", "x.sh"])
-    program(tmp_path, "sbatch", "echo 'sbatch: error: Invalid --time specification' >&2; exit 255")
-    with pytest.raises(HandledError, match=r"does not understand --time=x: Invalid --time .*matrix\.yaml$"):
-        Client().submit(["sbatch", "--time=x"])
-    program(tmp_path, "sbatch", "echo 'sbatch: error: Socket timed out on send/recv operation' >&2; exit 1")
-    with pytest.raises(InfraError, match=r"^Slurm does not answer: Socket timed out"):
-        Client().submit(["sbatch", "x.sh"])
-    program(tmp_path, "sbatch", "echo '12;cluster'")
-    assert Client().submit(["sbatch", "x.sh"]) == "12"
-    program(tmp_path, "squeue", "exec sleep 60")
+    program(tmp_path, **scripts)
+    with pytest.raises(error, match=sentence):
+        ran(tmp_path, TWO)
+
+
+def test_a_command_that_hangs_is_a_silence(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_PATIENCE", 0.1)
+    program(tmp_path, sbatch="true", squeue="exec sleep 60")
     with pytest.raises(InfraError, match=r"squeue took longer than 0\.1 s"):
-        Client(patience=0.1).queue("x")
+        executor(tmp_path).check()
+    assert not place.exists()
 
 
-def test_a_task_is_submitted_three_times_at_most_and_what_another_try_does_not_mend_once(
-    tmp_path: Path,
+def test_what_tasks_wait_for_is_said_once(place: Path, tmp_path: Path) -> None:
+    record(tmp_path / "made", A, B)
+    waits = f"test -e {place}/1-0/records || echo 'PENDING|Resources'"
+    program(tmp_path, sbatch=f"{TAKEN}; sleep 0.5; cp -r {tmp_path}/made/. {place}/1-0", squeue=waits)
+    assert ran(tmp_path, TWO)[1] == "1 tasks wait in Slurm: Resources"
+
+
+def test_an_interrupt_cancels_the_tasks_and_keeps_the_records(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    task = tuple(cells(target(name="one"), "a"))
-    flight = Flight(Group(1, (), "python", (task,)), 0, tmp_path, {each.id: each for each in task})
-    lost = End("NODE_FAIL", "0:9", "b", "NodeDown")
-    for number, again in ((1, True), (2, True), (3, False)):
-        flight.submitted(str(number))
-        flight.look({})
-        assert flight.over
-        assert flight.tried_again(lost) is again
-    assert flight.given_up(lost) == (
-        "the task 3_0 in Slurm ended as NODE_FAIL on b (exit code 0:9, NodeDown), and so did 2 before it; "
-        f"it wrote nothing into {tmp_path}: do the nodes see this folder?"
+    record(tmp_path / "made", A)
+    program(
+        tmp_path,
+        sbatch=f"{TAKEN}; cp -r {tmp_path}/made/. {place}/1-0; touch {tmp_path}/there; exec sleep 60",
     )
-    flight.submissions = 1
-    for end in (End("CANCELLED"), End("FAILED", "2:0"), End("FAILED", "127:0")):
-        assert not flight.tried_again(end)
-    assert flight.tried_again(None)
-    (tmp_path / "slurm.txt").write_text("one\nerror: no cases\n\n")
-    assert flight.given_up(None) == (
-        "the task 3_0 in Slurm is gone, and Slurm does not know it any more; it said: error: no cases"
-    )
+
+    def interrupted(*_: object) -> None:
+        assert wait_for((tmp_path / "there").exists)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SlurmExecutor, "_tell", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        ran(tmp_path, TWO)
+    assert (tmp_path / "cancelled").read_text() == "--name=trt-compat-r1\n"
+    assert {outcome.cell for outcome in Store(tmp_path / "main").outcomes()} == {A}
+    assert not place.exists()
+
+
+def test_a_run_that_goes_on_cancels_the_tasks_and_takes_in_their_records(place: Path, tmp_path: Path) -> None:
+    for number, name in enumerate((A, B)):
+        record(place / f"1-{number}", name)
+    (place / "1.sbatch").write_text("Submitted batch job 7")
+    with Store(tmp_path / "main", run="r1") as store:
+        executor(tmp_path).take_over(TWO, store)
+        executor(tmp_path).take_over(TWO, store)
+    assert [outcome.cell for outcome in Store(tmp_path / "main").outcomes()] == [A, B]
+    assert (tmp_path / "cancelled").read_text() == "--name=trt-compat-r1\n"
+    assert not place.exists()
+
+
+def test_a_task_that_does_not_end_is_left_to_the_user(place: Path, tmp_path: Path) -> None:
+    """A record that it made after its store was taken in would be lost."""
+    program(tmp_path, squeue="echo 'COMPLETING|None'")
+    record(place / "1-0", A)
+    with (
+        Store(tmp_path / "main", run="r1") as store,
+        pytest.raises(InfraError, match="squeue --name=trt-compat-r1"),
+    ):
+        executor(tmp_path).take_over(TWO, store)
+    assert (place / "1-0").is_dir()

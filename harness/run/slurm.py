@@ -1,0 +1,362 @@
+"""Runs cells as array jobs of a Slurm cluster: the one module that starts Slurm's commands.
+
+Targets that ask the same of a node share one `sbatch --wait` array; a task of it runs cells of one target by
+`run --task FOLDER` and records them into that folder, which this process follows. Slurm starts a task that was lost
+with its node again (`--requeue`), and it goes on behind its last record. The job's time limit bounds it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.errors import HandledError, InfraError
+from harness.plan import inapplicable_because
+from harness.record.follow import Follower
+from harness.record.store import Store
+from harness.run.blank import blank
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from harness.matrix import Target
+    from harness.plan import Cell
+    from harness.record.outcome import Outcome
+    from harness.run.executor import Say
+    from harness.run.local import Report, Sink
+
+#: The file in a task's folder that names its cells, and the one that takes all it writes.
+TASK_FILE, _OUTPUT = "task.json", "slurm.txt"
+#: Seconds between looks at the records, and between looks at the queue.
+_EVERY, _LOOK = 1.0, 10.0
+#: Seconds after the end of a job in which its last records may still come to be seen here, over a network.
+_SETTLE = 10.0
+#: Seconds that tasks may take to end once they are cancelled, and one of Slurm's commands to answer.
+_LEAVE, _PATIENCE = 60.0, 120.0
+#: Exit code of sbatch where it does not understand an option.
+_MISUSED = 255
+#: Characters of a task's last line.
+_WORDS = 300
+#: Reasons for waiting that are no news.
+_DULL = ("", "None", "Priority")
+
+
+@dataclass
+class _Task:
+    """Cells of one target that are recorded into `folder`; `left` have no record yet."""
+
+    folder: Path
+    left: dict[str, Cell]
+
+    def __post_init__(self) -> None:
+        self._follower = Follower(self.folder)
+
+    def write(self, run_id: str) -> None:
+        """Write the file that `run --task` reads."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        text = json.dumps({"run": run_id, "cells": list(self.left)})
+        (self.folder / TASK_FILE).write_text(text, encoding="utf-8")
+
+    def new(self) -> Iterator[tuple[Cell, Outcome, str]]:
+        """Yield the first record of each cell and its log, as they come.
+
+        A task may go on on a node that Slurm has given up, while it is started again on another.
+        """
+        for outcome, log in self._follower.new():
+            cell = self.left.pop(outcome.cell, None)
+            if cell is not None:
+                yield cell, outcome, log
+
+    def last_line(self) -> str:
+        """Return the last line that the task, or Slurm, wrote into its output, as the end of a sentence."""
+        try:
+            lines = (self.folder / _OUTPUT).read_text(encoding="utf-8", errors="replace").split("\n")
+        except OSError:
+            return f"; it wrote nothing into {self.folder}: do the nodes see this folder?"
+        written = [line.strip() for line in lines if line.strip()]
+        return f"; its output ends: {written[-1][:_WORDS]}" if written else ""
+
+
+@dataclass
+class _Job:
+    """One array: `asked` are the options that its targets give sbatch, `line` the whole command."""
+
+    asked: tuple[str, ...]
+    line: list[str]
+    log: Path
+    tasks: list[_Task]
+    process: subprocess.Popen[bytes] | None = None
+    ended: float = 0.0
+
+    @property
+    def left(self) -> list[Cell]:
+        """Return the cells without a record."""
+        return [cell for task in self.tasks for cell in task.left.values()]
+
+    def start(self, run_id: str) -> None:
+        """Submit it; the process ends when all of its tasks have."""
+        for task in self.tasks:
+            task.write(run_id)
+        try:
+            with self.log.open("wb") as log:
+                # In a session of its own: the terminal's Ctrl-C is this process's to answer.
+                self.process = subprocess.Popen(
+                    self.line, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+                )
+        except OSError as error:
+            raise InfraError(f"sbatch cannot be started: {error.strerror}") from error
+
+    def refused(self) -> str:
+        """Return why Slurm did not take the job, "" where it did.
+
+        Raises HandledError where sbatch does not know an option.
+        """
+        text = self.log.read_text(encoding="utf-8", errors="replace")
+        if "Submitted batch job" in text:
+            return ""
+        why = " ".join(text.replace("sbatch: error: ", "").split()) or "it gives no reason"
+        asked = shlex.join(self.asked) or "with no options of its own"
+        if self.process is not None and self.process.returncode == _MISUSED:
+            raise HandledError(f"sbatch does not understand {asked}: {why}; correct `slurm` in matrix.yaml")
+        return f"Slurm does not take its job ({asked}): {why}"
+
+    def over(self) -> bool:
+        """Tell whether all of its tasks have ended, and their records had time to be seen."""
+        if self.process is None or self.process.poll() is None:
+            return False
+        self.ended = self.ended or time.monotonic()
+        return time.monotonic() - self.ended >= _SETTLE or bool(self.refused())
+
+    def forget(self) -> None:
+        """End the process that waits; the tasks are Slurm's."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+
+class SlurmExecutor:
+    """Runs cells on the nodes of a cluster; an Executor.
+
+    `words` are the options of `run` on a node. The nodes see `folder`, the current folder and the Python as this
+    machine does.
+    """
+
+    def __init__(self, *, folder: Path, run_id: str, words: Sequence[str]) -> None:
+        self._folder = folder.absolute() / run_id
+        self._run_id = run_id
+        self._name = f"trt-compat-{run_id}"
+        self._words = tuple(words)
+        self._told: set[str] = set()
+        self._look_at = 0.0
+
+    def plan(self, cells: Sequence[Cell]) -> Iterator[str]:
+        """Yield the sbatch lines that would submit the cells."""
+        for job in self._jobs(cell for cell in cells if inapplicable_because(cell) is None):
+            for task in job.tasks:
+                target = next(iter(task.left.values())).target
+                yield f"task {task.folder.name}: {len(task.left)} cells of {target.name}"
+            yield shlex.join(job.line)
+
+    def check(self) -> None:
+        """Raise HandledError where Slurm is not, InfraError where it does not answer."""
+        for program in ("sbatch", "squeue", "scancel"):
+            if shutil.which(program) is None:
+                raise HandledError(
+                    f"--executor slurm needs Slurm's commands, and there is no {program} on the PATH; "
+                    "run it where jobs are submitted, or leave --executor out to run here"
+                )
+        self._queue()
+
+    def take_over(self, cells: Sequence[Cell], store: Store) -> None:  # noqa: ARG002  (as for any executor)
+        """Cancel the tasks of a run that was stopped and take in their records.
+
+        Raises InfraError where one does not end, which might go on recording.
+        """
+        if not self._folder.is_dir():
+            return
+        self._cancel()
+        store.absorb(
+            *(Store(task) for task in sorted(path for path in self._folder.iterdir() if path.is_dir()))
+        )
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def run(self, cells: Sequence[Cell], *, store: Sink, report: Report, say: Say, live: Say | None) -> None:  # noqa: ARG002
+        """Run the cells: `not_run` where Slurm refuses their job, `infra_error` where a task has not recorded them."""
+
+        def keep(cell: Cell, outcome: Outcome, log: str = "") -> None:
+            report(cell, store.append(outcome, log or None), "")
+
+        todo = []
+        for cell in cells:
+            reason = inapplicable_because(cell)
+            if reason is None:
+                todo.append(cell)
+            else:
+                keep(cell, blank(cell, "not_applicable", reason, self._run_id))
+        jobs, lost = self._jobs(todo), False
+        try:
+            for job in jobs:
+                job.start(self._run_id)
+            while any(job.left for job in jobs):
+                time.sleep(_EVERY)
+                _take_in(jobs, keep)
+                lost = self._give_up(jobs, keep) or lost
+                self._tell(say)
+        finally:
+            gone = self._end(jobs, say)
+            _take_in(jobs, keep)
+            if gone and not lost:
+                shutil.rmtree(self._folder, ignore_errors=True)
+                with contextlib.suppress(OSError):
+                    self._folder.parent.rmdir()
+            elif jobs:
+                say(f"the output of the tasks in Slurm is kept in {self._folder}")
+
+    def _jobs(self, cells: Iterable[Cell]) -> list[_Job]:
+        """Return the arrays that run the cells: targets that ask the same of a node in one."""
+        by_target: dict[str, list[Cell]] = {}
+        for cell in cells:
+            by_target.setdefault(cell.target.name, []).append(cell)
+        alike: dict[tuple[tuple[str, ...], str], list[list[Cell]]] = {}
+        for batch in by_target.values():
+            target = batch[0].target
+            size = target.slurm.cells or len(batch)
+            tasks = [batch[start : start + size] for start in range(0, len(batch), size)]
+            alike.setdefault((_asked(target), target.slurm.python or sys.executable), []).extend(tasks)
+        return [
+            self._job(number, asked, python, tasks)
+            for number, ((asked, python), tasks) in enumerate(alike.items(), start=1)
+        ]
+
+    def _job(self, number: int, asked: tuple[str, ...], python: str, tasks: list[list[Cell]]) -> _Job:
+        place = self._folder / str(number)
+        started = shlex.join([python, "-m", "harness", "run", *self._words, "--task", str(place)])
+        line = [
+            *("sbatch", *asked, "--wait", f"--job-name={self._name}", f"--array=0-{len(tasks) - 1}"),
+            *("--requeue", f"--chdir={Path.cwd()}"),
+            # A task that is started again goes on in the same file.
+            *(f"--output={place}-%a/{_OUTPUT}", "--open-mode=append"),
+            # In place of the shell: Slurm's signals are the harness's.
+            f'--wrap=exec {started}-"$SLURM_ARRAY_TASK_ID"',
+        ]
+        folders = (Path(f"{place}-{index}") for index in range(len(tasks)))
+        left = ({cell.id: cell for cell in task} for task in tasks)
+        return _Job(asked, line, place.with_suffix(".sbatch"), list(map(_Task, folders, left)))
+
+    def _give_up(self, jobs: Iterable[_Job], keep: Callable[[Cell, Outcome], None]) -> bool:
+        """Record the cells that will have no record of their tasks; tell whether tasks were lost over it."""
+        lost = False
+        for job in jobs:
+            if not job.left or not job.over():
+                continue
+            refusal = job.refused()
+            if refusal:
+                self._queue()
+            lost = lost or not refusal
+            for task in job.tasks:
+                reason = (
+                    refusal
+                    or f"the task {task.folder.name} in Slurm ended without its record{task.last_line()}"
+                )
+                while task.left:
+                    cell = task.left.pop(next(iter(task.left)))
+                    keep(cell, blank(cell, "not_run" if refusal else "infra_error", reason, self._run_id))
+        return lost
+
+    def _tell(self, say: Say) -> None:
+        """Say, now and then, why tasks wait, each reason once."""
+        if time.monotonic() < self._look_at:
+            return
+        self._look_at = time.monotonic() + _LOOK
+        try:
+            waits = Counter(reason for state, reason in self._queue() if state == "PENDING")
+            news = {reason: f"{count} tasks wait in Slurm: {reason}" for reason, count in waits.items()}
+        except InfraError as error:
+            # The tasks run on without their controller, and sbatch waits for it.
+            news = {"": f"{error}; waiting for it"}
+        for reason in news.keys() - self._told:
+            say(news[reason])
+        self._told |= news.keys()
+
+    def _end(self, jobs: Iterable[_Job], say: Say) -> bool:
+        """Wait for the tasks of a run that is done, cancel those of any other; tell whether none is left."""
+        for job in jobs:
+            job.forget()
+        try:
+            if any(job.left for job in jobs) or not self._gone():
+                self._cancel()
+        except InfraError as error:
+            say(f"{error}; end what is left by `scancel --name={self._name}`")
+            return False
+        return True
+
+    def _cancel(self) -> None:
+        """Cancel the tasks and wait for their end; raises InfraError where one does not end."""
+        _answer("scancel", f"--name={self._name}")
+        if not self._gone():
+            raise InfraError(
+                f"tasks are still ending in Slurm; look with `squeue --name={self._name}`, and go on when they are gone"
+            )
+
+    def _gone(self) -> bool:
+        """Wait for the end of all tasks, for a while; tell whether they have ended."""
+        end = time.monotonic() + _LEAVE
+        while self._queue():
+            if time.monotonic() > end:
+                return False
+            time.sleep(_EVERY)
+        return True
+
+    def _queue(self) -> list[tuple[str, str]]:
+        """Return state and reason of each task that has not ended; raises InfraError where Slurm does not answer."""
+        words = ("--noheader", "--array", f"--name={self._name}", "--format=%T|%r")
+        lines = (line.strip().partition("|") for line in _answer("squeue", *words).splitlines())
+        return [(state, reason) for state, _, reason in lines]
+
+
+def _asked(target: Target) -> tuple[str, ...]:
+    """Return a target's options of sbatch: those of matrix.yaml, and a GPU for a target that needs one."""
+    given = {"gres": "gpu:1"} if target.needs.gpu else {}
+    options = {**given, **dict(target.slurm.options)}
+    return tuple(
+        f"--{name}={value}" if value else f"--{name}" for name, value in options.items() if value is not None
+    )
+
+
+def _take_in(jobs: Iterable[_Job], keep: Callable[[Cell, Outcome, str], None]) -> None:
+    """Keep the records that have come."""
+    for job in jobs:
+        for task in job.tasks:
+            for cell, outcome, log in task.new():
+                keep(cell, outcome, log)
+
+
+def _answer(*command: str) -> str:
+    """Return the output of one of Slurm's commands; raises InfraError where it fails or takes too long."""
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_PATIENCE,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise InfraError(f"Slurm does not answer: {command[0]} took longer than {_PATIENCE:g} s") from None
+    except OSError as error:
+        raise InfraError(f"{command[0]} cannot be started: {error.strerror}") from error
+    if done.returncode != 0:
+        why = " ".join(done.stderr.split()) or f"exit code {done.returncode}"
+        raise InfraError(f"Slurm does not answer: {why}")
+    return done.stdout
