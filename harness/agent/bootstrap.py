@@ -6,11 +6,10 @@ import zipfile
 from pathlib import Path
 from typing import Mapping, Optional
 
-#: What `python -c` gets: read the zip from standard input into anonymous memory and import from there. The memory is
-#: sealed (MFD_CLOEXEC | MFD_ALLOW_SEALING; F_ADD_SEALS, all four): every child has its descriptor, and what one wrote
-#: there would be the code of those after it. The current folder is none to import from: jobs can write there.
+#: The program for `python -c`: read the zip from standard input into anonymous memory and import from there. The
+#: current folder is none to import from: jobs write there.
 BOOTSTRAP = """
-import fcntl, os, sys
+import os, sys
 def read(n):
     data = b""
     while len(data) < n:
@@ -18,11 +17,9 @@ def read(n):
         if not more: sys.exit(0)
         data += more
     return data
-fd = os.memfd_create("agent", 3)
+fd = os.memfd_create("agent")
 view = memoryview(read(int.from_bytes(read(4), "big")))
 while view: view = view[os.write(fd, view):]
-try: fcntl.fcntl(fd, 1033, 15)
-except OSError: pass
 sys.path[:] = ["/proc/self/fd/%d" % fd] + [path for path in sys.path if path]
 from harness.agent.serve import main
 main()

@@ -6,10 +6,9 @@ device's primary context, and so does this module.
 """
 
 import ctypes
+import re
 from ctypes import byref, c_char, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from typing import Any, Callable, Dict, List, Optional
-
-from harness.agent import cuda_errors, sensors
 
 #: CUdevice_attribute numbers, fixed since CUDA 5.
 _ATTRIBUTES = {
@@ -53,6 +52,42 @@ _SIGNATURES = {
 
 _NON_BLOCKING = 1
 
+#: Names and meanings of error codes; the runtime's numbers and the driver's are the same. Sources:
+#: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html, and for 35, the runtime's alone,
+#: https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html.
+_NAMES: Dict[int, str] = {
+    2: "CUDA_ERROR_OUT_OF_MEMORY",
+    34: "CUDA_ERROR_STUB_LIBRARY",
+    35: "cudaErrorInsufficientDriver",
+    46: "CUDA_ERROR_DEVICE_UNAVAILABLE",
+    100: "CUDA_ERROR_NO_DEVICE",
+    101: "CUDA_ERROR_INVALID_DEVICE",
+    222: "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
+    801: "CUDA_ERROR_NOT_SUPPORTED",
+    802: "CUDA_ERROR_SYSTEM_NOT_READY",
+    803: "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
+    804: "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE",
+    999: "CUDA_ERROR_UNKNOWN",
+}
+_ADVICE: Dict[int, str] = {
+    2: "the GPU has no memory left: end what holds it (nvidia-smi lists it), or set CUDA_VISIBLE_DEVICES to another",
+    34: "libcuda.so.1 is the toolkit's stub and not the driver's: take the folder of stubs off the library path",
+    35: "the driver is too old for this CUDA: update it, or take a version of the engine with an older CUDA",
+    46: "the GPU is in exclusive-process or prohibited mode: end the process that holds it, or `nvidia-smi -c DEFAULT`",
+    100: "the driver lists no GPU: CUDA_VISIBLE_DEVICES may hide it, or the container was given none",
+    101: "CUDA_VISIBLE_DEVICES names a GPU that is not there",
+    222: "the engine's code is of a newer CUDA than the driver can compile: update the driver",
+    801: "the driver cannot do this here; on a Jetson a container needs NVIDIA's runtime, and the group render",
+    802: "a service that the GPUs need is not up: with NVSwitch it is nvidia-fabricmanager, of the driver's version",
+    803: "libcuda and the kernel's driver differ in version: restart, or take the other libcuda off the library path",
+    804: "CUDA's forward compatibility is for data-centre GPUs: update the driver, or take its folder off the path",
+    999: "often the driver was updated while in use: restart; on a Jetson a container needs the group render",
+}
+#: A code in the words of TensorRT and of CUDA's own tools.
+_IN_TEXT = re.compile(
+    r"(?:with error|cudaError|Cuda (?:Runtime|Driver)|CUDA error)\s*(?:[:(]\s*)?(\d{1,3})\b", re.IGNORECASE
+)
+
 
 class CudaError(Exception):
     """A driver call failed: the call, CUDA's code, its name and text; `advice` is what to do about it, or ""."""
@@ -88,14 +123,14 @@ class Driver:
         code = getattr(self._library, name)(*arguments)
         if code:
             error = CudaError("%s: %s" % (name, self._describe(code)))
-            error.advice = cuda_errors.advice(code)
+            error.advice = advice(code)
             raise error
 
     def _describe(self, code: int) -> str:
         name, text = c_char_p(), c_char_p()
         self._library.cuGetErrorName(code, byref(name))
         self._library.cuGetErrorString(code, byref(text))
-        known = cuda_errors.NAMES.get(code, "unknown error").encode()
+        known = _NAMES.get(code, "unknown error").encode()
         return "%d %s (%s)" % (code, (name.value or known).decode(), (text.value or b"no text").decode())
 
     def number(self, name: str, *arguments: Any, kind: Any = c_int) -> int:
@@ -112,7 +147,7 @@ class Driver:
         return "GPU-" + "-".join([text[:8], text[8:12], text[12:16], text[16:20], text[20:]])
 
     def devices(self) -> List[Dict[str, str]]:
-        """Return facts of each device as text: name, UUID, compute capability, memory, clock, driver and others."""
+        """Return facts of each device as text: name, UUID, compute capability, memory, clock and others."""
         version = self.number("cuDriverGetVersion")
         found = []
         for index in range(self.number("cuDeviceGetCount")):
@@ -135,9 +170,6 @@ class Driver:
                     "multiprocessors": str(attributes["multiprocessors"]),
                 }
             )
-            driver = sensors.driver_version()
-            if driver:
-                found[-1]["driver"] = driver
         return found
 
 
@@ -273,3 +305,14 @@ class Stopwatch:
         self._end.record(self._device.stream)
         self._end.synchronize()
         return self._end.milliseconds_since(self._begin)
+
+
+def advice(code: int) -> str:
+    """Return what to do about a code, "" for one that says nothing of the machine."""
+    return _ADVICE.get(code, "")
+
+
+def advice_in(text: str) -> str:
+    """Return what to do about the first code that an engine's message names, "" where it names none of these."""
+    codes = [int(found.group(1)) for found in _IN_TEXT.finditer(text)]
+    return next((_ADVICE[code] for code in codes if code in _ADVICE), "")

@@ -1,12 +1,35 @@
-"""The GPU of a job: whether it can be used, and a timed run on it with sensors on both sides and the copies apart."""
+"""The GPU of a job: whether it can be used, its sensors, and a timed run with the copies apart.
 
-from typing import Any, Callable, Dict, List
+Sensors are read before and after a timed run and never during it. NVML (libnvidia-ml.so.1) comes with the driver; in a
+container it is there with the driver capability "utility". A Jetson has no NVML of use: its thermal zones and clocks
+are files. A reading that is not to be had is left out: these are facts about a measurement, not a measurement.
+"""
 
-from harness.agent import sensors
+import ctypes
+import gc
+import glob
+import os
+import time
+from ctypes import byref, c_uint, c_ulonglong, c_void_p
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
 from harness.agent.cuda import CudaError, Device, Driver, NoDriver, Stopwatch
 from harness.agent.engines import Emit, MachineFault
-from harness.agent.timed import sample
 
+#: nvmlClocksEventReasons* (nvml.h): bits that hold the clocks below what was asked for.
+_REASONS = {
+    0x1: "idle",
+    0x2: "application clocks",
+    0x4: "power cap",
+    0x8: "hardware slowdown",
+    0x10: "sync boost",
+    0x20: "thermal slowdown",
+    0x40: "hardware thermal slowdown",
+    0x80: "power brake",
+    0x100: "display clocks",
+}
+_CLOCKS = {"sm_clock_mhz": 1, "memory_clock_mhz": 2}
+_TEMPERATURE_GPU = 0
 #: How copies are timed: all are of one size over one path, so fewer samples than of a run are enough.
 _COPIES = {"warmup_s": 0.01, "iterations": 20, "window_s": 0.0, "most": 20, "budget_s": 1.0}
 #: What goes to the device and back before any engine is asked.
@@ -31,7 +54,7 @@ def check(emit: Emit, *, needed: bool) -> bool:
     where there is no driver at all, as on most machines.
     """
     try:
-        found = Driver().devices()[:1]
+        found = Driver().devices()
         with Device() as device:
             _use(device)
     except CudaError as error:
@@ -40,7 +63,8 @@ def check(emit: Emit, *, needed: bool) -> bool:
         if not isinstance(error, NoDriver):
             emit("fact", facts={"gpu_trouble": _with_advice(error)})
         return False
-    emit("fact", facts=found[0])
+    driver = driver_version()
+    emit("fact", facts={**found[0], **({"driver": driver} if driver else {})})
     return True
 
 
@@ -66,9 +90,9 @@ def latency(
     events on the device's stream; they are no part of the samples. `before` and `after` are what the sensors said.
     """
     uuid = device.uuid()
-    before = sensors.read(uuid)
+    before = read_sensors(uuid)
     samples, warmup = sample(once, timing)
-    after = sensors.read(uuid)
+    after = read_sensors(uuid)
     return {
         "samples_ms": samples,
         "warmup": warmup,
@@ -90,3 +114,126 @@ def upload_times(device: Device, inputs: List[bytes]) -> List[float]:
 
     with Stopwatch(device) as watch:
         return sample(lambda: watch.time(upload), _COPIES)[0]
+
+
+def sample(once: Callable[[], float], timing: Dict[str, Any]) -> Tuple[List[float], int]:
+    """Return the milliseconds that each call of `once` reports, in order, and how many calls warmed up before.
+
+    The same loop for every engine, so that latencies differ by engine and not by how they were taken.
+    `timing`: `warmup_s` seconds of warm-up; then at least `iterations` samples and `window_s` seconds of them, at most
+    `most` samples and `budget_s` seconds, whichever comes first. A call that outlasts the budget is one sample.
+    """
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        warmup = _warm_up(once, timing["warmup_s"])
+        return _samples(once, timing), warmup
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _warm_up(once: Callable[[], float], seconds: float) -> int:
+    # By time and not by count: clocks take their tens of milliseconds to rise however short a run is.
+    until = time.monotonic() + seconds
+    calls = 0
+    while calls == 0 or time.monotonic() < until:
+        once()
+        calls += 1
+    return calls
+
+
+def _samples(once: Callable[[], float], timing: Dict[str, Any]) -> List[float]:
+    samples: List[float] = []
+    start = time.monotonic()
+    while True:
+        # To the nanosecond: below that there is no clock, only digits to store.
+        samples.append(round(once(), 6))
+        passed = time.monotonic() - start
+        enough = len(samples) >= timing["iterations"] and passed >= timing["window_s"]
+        if enough or len(samples) >= timing["most"] or passed >= timing["budget_s"]:
+            return samples
+
+
+def read_sensors(uuid: str) -> Dict[str, str]:
+    """Return the readings of the sensors of the GPU of this UUID, by name with unit; empty where there are none."""
+    facts = _nvml(uuid)
+    return facts or _files("/sys")
+
+
+def driver_version() -> str:
+    """Return the version of the NVIDIA driver, "" where it cannot be told."""
+    library = _load()
+    if library is not None:
+        text = ctypes.create_string_buffer(96)
+        if _answers(library, "nvmlSystemGetDriverVersion", text, c_uint(len(text))):
+            return text.value.decode("ascii", "replace")
+    return _line("/sys/module/nvidia/version")
+
+
+def _load() -> Optional[Any]:
+    try:
+        library = ctypes.CDLL("libnvidia-ml.so.1")
+    except OSError:
+        return None
+    return library if _answers(library, "nvmlInit_v2") else None
+
+
+def _answers(library: Any, name: str, *arguments: Any) -> bool:
+    """Call NVML; False for a function that this driver does not have, or that refuses this device."""
+    try:
+        return not getattr(library, name)(*arguments)
+    except AttributeError:
+        return False
+
+
+def _nvml(uuid: str) -> Dict[str, str]:
+    library = _load()
+    device = c_void_p()
+    if library is None or not _answers(library, "nvmlDeviceGetHandleByUUID", uuid.encode(), byref(device)):
+        return {}
+    facts = {}
+    number, reasons = c_uint(), c_ulonglong()
+    for name, kind in _CLOCKS.items():
+        if _answers(library, "nvmlDeviceGetClockInfo", device, c_uint(kind), byref(number)):
+            facts[name] = str(number.value)
+    if _answers(library, "nvmlDeviceGetTemperature", device, c_uint(_TEMPERATURE_GPU), byref(number)):
+        facts["temperature_c"] = str(number.value)
+    if _answers(library, "nvmlDeviceGetPowerUsage", device, byref(number)):
+        facts["power_w"] = "%.1f" % (number.value / 1000.0)
+    if _answers(library, "nvmlDeviceGetCurrentClocksThrottleReasons", device, byref(reasons)):
+        facts["throttle"] = throttle_words(reasons.value)
+    return facts
+
+
+def throttle_words(bits: int) -> str:
+    """Return NVML's clock reasons in words, "none" for no bit, an unknown bit as its number."""
+    words = []
+    for shift in range(bits.bit_length()):
+        bit = 1 << shift
+        if bits & bit:
+            words.append(_REASONS.get(bit, "0x%x" % bit))
+    return ", ".join(words) or "none"
+
+
+def _files(top: str) -> Dict[str, str]:
+    """Read a Jetson's GPU: the thermal zone that is named for it, and the clock of its devfreq device."""
+    facts = {}
+    for zone in sorted(glob.glob(os.path.join(top, "class/thermal/thermal_zone*"))):
+        kind, value = _line(os.path.join(zone, "type")).lower(), _line(os.path.join(zone, "temp"))
+        if kind.startswith("gpu") and value.isdigit():
+            facts["temperature_c"] = "%.1f" % (int(value) / 1000.0)
+    for device in sorted(glob.glob(os.path.join(top, "class/devfreq/*"))):
+        value = _line(os.path.join(device, "cur_freq"))
+        # 17000000.ga10b on Orin, 17000000.gv11b on Xavier, 57000000.gpu on older boards.
+        if os.path.basename(device).endswith(("ga10b", "gv11b", "gp10b", "gpu")) and value.isdigit():
+            facts["sm_clock_mhz"] = str(int(value) // 1000000)
+    return facts
+
+
+def _line(path: str) -> str:
+    try:
+        with open(path) as file:
+            return file.readline().strip()
+    except (OSError, UnicodeDecodeError):
+        return ""

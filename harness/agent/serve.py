@@ -15,12 +15,10 @@ import sys
 import tempfile
 import threading
 import traceback
-from typing import Any, List, Optional
+from typing import Any, Optional, Set
 
-from harness.agent import family, leftovers
-from harness.agent.host import Host
 from harness.agent.protocol import Frame, Message, encode, read_message
-from harness.agent.watch import Watch
+from harness.agent.watch import Host, Watch, adopt_orphans, alone, descendants, end_all, end_with_parent
 
 #: Seconds between looks at a running child's memory and at its deadline.
 TICK = 0.05
@@ -29,9 +27,9 @@ SCRATCH_LEAST = 16 << 20
 
 
 def run_job(host: Host, engine: Any, frame: Frame) -> bool:
-    """Run one job in a child and report on it; False when the host has gone, or this process is not what it was."""
+    """Run one job in a child and report on it; False when the host has gone, or a process of the job is left."""
     host.job = frame.job
-    before = leftovers.Leftovers()
+    before = in_memory()
     try:
         scratch = tempfile.mkdtemp(prefix="job-")
     except OSError as error:
@@ -42,19 +40,40 @@ def run_job(host: Host, engine: Any, frame: Frame) -> bool:
         if room < SCRATCH_LEAST:
             refuse(host, "%s has %d MiB left for temporary files" % (tempfile.gettempdir(), room >> 20))
             return True
-        given = family.conditions()
-        ended = run_in(scratch, host, engine, frame, before)
+        ended = run_in(scratch, host, engine, frame)
     finally:
-        # What a job leaves in a container's memory-backed /tmp would count against the memory of those after it.
-        leftovers.remove(scratch)
+        shutil.rmtree(scratch, ignore_errors=True)
+        for path in in_memory() - before:
+            remove(path)
     if ended is None:
         return False
-    for message in ended:
-        host.send(message)
-    if family.descendants() or family.conditions() != given:
-        print("a job has left processes, or changed the limits of the agent", file=sys.stderr)
+    host.send(ended)
+    if descendants():
+        print("a job has left processes", file=sys.stderr)
         return False
     return True
+
+
+def in_memory() -> Set[str]:
+    """Return the files of a container's /tmp and shared memory, which count against the memory of its jobs.
+
+    In a virtual environment these folders are others' too: nothing is looked at there.
+    """
+    folders = (tempfile.gettempdir(), "/dev/shm") if alone() else ()  # noqa: S108
+    return {
+        os.path.join(folder, name)
+        for folder in folders
+        if os.path.isdir(folder)
+        for name in os.listdir(folder)
+    }
+
+
+def remove(path: str) -> None:
+    """Remove a file or a folder, as far as it lets itself be removed."""
+    try:
+        os.unlink(path)
+    except OSError:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def refuse(host: Host, why: str) -> None:
@@ -63,12 +82,10 @@ def refuse(host: Host, why: str) -> None:
     host.send({"type": "end", "kind": "finished", "exit_code": 0, "detail": "", "peak_rss_bytes": None})
 
 
-def run_in(
-    scratch: str, host: Host, engine: Any, frame: Frame, before: leftovers.Leftovers
-) -> Optional[List[Message]]:
+def run_in(scratch: str, host: Host, engine: Any, frame: Frame) -> Optional[Message]:
     """Run one job in a child that has `scratch` as its current and its temporary folder, and end all that it started.
 
-    Return what is still to be said of it, `end` last; None when the host has gone.
+    Return the message on its end; None when the host has gone.
     """
     job = read_message(frame.head)
     events_in, events_out = os.pipe()
@@ -85,21 +102,19 @@ def run_in(
         child(engine, job, frame, events_out, native_out)
     os.close(events_out)
     os.close(native_out)
-    watch = Watch(pid, events_in, native_in, job, before)
+    watch = Watch(pid, events_in, native_in, job)
     status = None
     while status is None:
         if not watch.pump(host, TICK):
-            family.end_all()
+            end_all()
             return None
         watch.enforce()
         done, status_now, usage = os.wait4(pid, os.WNOHANG)
         if done:
             status = status_now
-    watch.pids.update(family.descendants())
-    family.end_all()
+    end_all()
     watch.drain(host)
-    left = [{"type": "native", "text": sentence + "\n"} for sentence in before.remove(watch.pids)]
-    return [*left, watch.end(status, usage)]
+    return watch.end(status, usage)
 
 
 def child(engine: Any, job: Message, frame: Frame, events: int, native: int) -> None:
@@ -116,7 +131,7 @@ def child(engine: Any, job: Message, frame: Frame, events: int, native: int) -> 
                 data = data[os.write(events, data) :]
 
     try:
-        family.end_with_parent()
+        end_with_parent()
         os.setpgid(0, 0)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(native, 1)
@@ -154,22 +169,17 @@ def fault(error: BaseException) -> str:
 
 def prefer_for_oom_kill() -> None:
     """Make the kernel take this child, not the agent, when the container's memory runs out."""
-    # The file is root's while this process is closed to others. Nobody else of this job is there yet.
-    family.close_to_others(closed=False)
     try:
         with open("/proc/self/oom_score_adj", "w") as file:
             file.write("1000")
     except OSError:
         return
-    finally:
-        family.close_to_others()
 
 
 def main() -> None:
     """Serve the host on this process's standard input and output until the host closes the stream."""
-    family.close_to_others()
-    family.adopt_orphans()
-    if family.alone():
+    adopt_orphans()
+    if alone():
         # What has no handler does not reach the first process of a container.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     host = Host(os.dup(0), os.dup(1))

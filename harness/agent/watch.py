@@ -1,23 +1,76 @@
-"""One running child, seen from the agent: its pipes, its limits, its end."""
+"""One running child and all that descends from it: its pipes, its limits, its end.
 
+The agent is the subreaper of its jobs: a process that a job starts stays its descendant, whichever parent dies and
+whatever group or session it goes to.
+"""
+
+import ctypes
 import os
 import resource
 import select
 import signal
 import time
-from typing import Any, Dict, Set
+from typing import Any, Dict, List, Optional
 
-from harness.agent.family import descendants, resident_bytes
-from harness.agent.host import Host
-from harness.agent.leftovers import Leftovers
-from harness.agent.protocol import BODIES_LIMIT, BROKEN, FROM_CHILD, Decoder, Message, ProtocolError, Reader
+from harness.agent.protocol import (
+    BODIES_LIMIT,
+    BROKEN,
+    FROM_CHILD,
+    NO_JOB,
+    Decoder,
+    Frame,
+    Message,
+    ProtocolError,
+    Reader,
+    encode,
+    packed,
+)
 
+_SET_PDEATHSIG, _SET_CHILD_SUBREAPER = 1, 36
 #: Seconds that a child past its deadline has for printing where it hangs, before it is killed.
 LAST_WORDS = 0.5
 #: Bytes of a child's own stdout and stderr that are passed on; a library in a loop must not fill the host's disk.
 NATIVE_LIMIT = 1 << 20
-#: Seconds between looks at what the whole job takes: finding its processes opens a file a thread.
+#: Seconds between looks at the memory of the whole job: finding its processes opens a file a thread.
 FAMILY_TICK = 0.25
+#: Seconds that the processes of a job have for ending once they are killed: a memory of gigabytes is freed in that.
+_PATIENCE = 10.0
+
+
+class Host:
+    """The stream to the host, on descriptors that no native library writes to; `job` is the id of the job in hand."""
+
+    def __init__(self, inward: int, outward: int) -> None:
+        self.inward = inward
+        self.outward = outward
+        self.job = NO_JOB
+        self._decoder = Decoder()
+        self._frames: List[Frame] = []
+
+    def send(self, message: Message) -> None:
+        """Write one frame; a host that has gone ends this process."""
+        self._write(encode(message, b"", self.job))
+
+    def pass_on(self, frame: Frame) -> None:
+        """Write a child's frame as it came."""
+        self._write(packed(frame))
+
+    def _write(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            try:
+                view = view[os.write(self.outward, view) :]
+            except BrokenPipeError:
+                os._exit(0)
+
+    def next_frame(self) -> Optional[Frame]:
+        """Return the next frame, or None when the host has closed the stream."""
+        while not self._frames:
+            data = os.read(self.inward, 1 << 16)
+            if not data:
+                return None
+            self._frames.extend(self._decoder.feed(data))
+        return self._frames.pop(0)
 
 
 class Pipe:
@@ -29,7 +82,7 @@ class Pipe:
         self.open = True
 
     def read(self) -> bytes:
-        """Return what is there; marks the pipe closed at its end."""
+        """Return the bytes that are there; marks the pipe closed at its end."""
         try:
             data = os.read(self.fd, 1 << 16)
         except BlockingIOError:
@@ -46,11 +99,10 @@ class Pipe:
 
 
 class Watch:
-    """One running child: its pipes, its limits, its end; `pids` are the processes of its job that were seen."""
+    """One running child: its pipes, its limits, its end."""
 
-    def __init__(self, pid: int, events: int, native: int, job: Message, left: Leftovers) -> None:
+    def __init__(self, pid: int, events: int, native: int, job: Message) -> None:
         self.pid = pid
-        self.pids: Set[int] = {pid}
         self.events = Pipe(events)
         self.native = Pipe(native)
         self.timeout = float(job["timeout_s"])
@@ -61,7 +113,6 @@ class Watch:
         self.done = False
         self.native_bytes = 0
         self.peak = 0
-        self._left = left
         # No child says more at once than it can hold.
         self._decoder = Decoder(min(BODIES_LIMIT, self.memory))
         self._reader = Reader(FROM_CHILD, preflight=job["kind"] == "preflight")
@@ -70,7 +121,7 @@ class Watch:
         self._oom_kills = oom_kills()
 
     def pump(self, host: Host, wait: float) -> bool:
-        """Pass on what the child said; False when the host has gone."""
+        """Pass on the child's frames and its output; False when the host has gone."""
         pipes = [pipe for pipe in (self.events, self.native) if pipe.open]
         ready, _, _ = select.select([host.inward] + [pipe.fd for pipe in pipes], [], [], wait)
         if host.inward in ready and not os.read(host.inward, 1):
@@ -82,7 +133,7 @@ class Watch:
         return True
 
     def drain(self, host: Host) -> None:
-        """Pass on what is in the pipes when nobody writes any more, and close them."""
+        """Pass on the rest of the pipes when nobody writes any more, and close them."""
         while any(pipe.open for pipe in (self.events, self.native)):
             pipes = [pipe.fd for pipe in (self.events, self.native) if pipe.open]
             # One that is open and silent is held by a process that could not be ended.
@@ -92,7 +143,7 @@ class Watch:
         self.native.close()
 
     def _pass_events(self, host: Host) -> None:
-        """Pass on whole frames only: what a killed child left half-written must not reach the host."""
+        """Pass on whole frames only: half a frame of a killed child must not reach the host."""
         try:
             for frame in self._decoder.feed(self.events.read()):
                 if frame.job != host.job:
@@ -132,10 +183,8 @@ class Watch:
             self._kill("timed_out")
 
     def _look_at_all(self) -> None:
-        """Add up what all processes of the job take, and what they left in memory."""
-        family = descendants()
-        self.pids.update(family)
-        whole = sum(map(resident_bytes, family)) + self._left.unattached(self.pids)
+        """Add up the memory of all processes of the job."""
+        whole = sum(map(resident_bytes, descendants()))
         # A process that starts a program is there twice for a moment, with every page counted twice: so twice in a row.
         self.peak = max(self.peak, min(whole, self._whole))
         self._whole = whole
@@ -145,7 +194,7 @@ class Watch:
         signal_group(self.pid, signal.SIGKILL)
 
     def end(self, status: int, usage: "resource.struct_rusage") -> Message:
-        """Return the message that says how the child ended."""
+        """Return the message on the end of the child."""
         message: Dict[str, Any] = {"type": "end", "peak_rss_bytes": max(self.peak, usage.ru_maxrss * 1024)}
         if os.WIFSIGNALED(status):
             name = signal_name(os.WTERMSIG(status))
@@ -203,3 +252,92 @@ def oom_kills() -> int:
         if key in pairs:
             return int(pairs[key])
     return 0
+
+
+def adopt_orphans() -> None:
+    """Become the parent of every descendant whose own has ended."""
+    ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def end_with_parent() -> None:
+    """Have the kernel kill this process when its parent ends."""
+    ctypes.CDLL(None).prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def alone() -> bool:
+    """Tell whether this is the first process of a container, where every other process descends from it."""
+    return os.getpid() == 1
+
+
+def descendants() -> List[int]:
+    """Return the processes that descend from this one."""
+    found: List[int] = []
+    waiting = [os.getpid()]
+    while waiting:
+        below = _children(waiting.pop())
+        found += below
+        waiting += below
+    return found
+
+
+def _children(pid: int) -> List[int]:
+    found: List[int] = []
+    try:
+        for thread in os.listdir("/proc/%d/task" % pid):
+            with open("/proc/%d/task/%s/children" % (pid, thread), "rb") as file:
+                found += map(int, file.read().split())
+    except FileNotFoundError:
+        # Gone meanwhile, or a kernel without this list.
+        return found or _by_parent(pid)
+    except OSError:
+        pass
+    return found
+
+
+def _by_parent(parent: int) -> List[int]:
+    found = []
+    for name in os.listdir("/proc"):
+        try:
+            with open("/proc/%s/stat" % name, "rb") as file:
+                # The name of a program may hold blanks and brackets.
+                if int(file.read().rpartition(b")")[2].split()[1]) == parent:
+                    found.append(int(name))
+        except (OSError, IndexError, ValueError):
+            continue
+    return found
+
+
+def resident_bytes(pid: int) -> int:
+    """Return a process's resident memory in bytes, 0 when it has gone."""
+    try:
+        with open("/proc/%d/statm" % pid, "rb") as file:
+            return int(file.read().split()[1]) * resource.getpagesize()
+    except (OSError, IndexError, ValueError):
+        return 0
+
+
+def end_all() -> bool:
+    """Kill all that descends from this process and wait for its end; False where something is left."""
+    until = time.monotonic() + _PATIENCE
+    pause = 0.001
+    while True:
+        _kill_all()
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                continue
+        except ChildProcessError:
+            return True
+        if time.monotonic() > until:
+            return False
+        time.sleep(pause)
+        pause = min(2 * pause, 0.05)
+
+
+def _kill_all() -> None:
+    # All at once, so that none can start another meanwhile; this process and those outside are not among them.
+    targets = [-1] if alone() else descendants()
+    for pid in targets:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            continue

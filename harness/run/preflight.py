@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from harness.agent.cuda_errors import advice_in
+from harness.agent.cuda import advice_in
 from harness.errors import InfraError
 from harness.run.session import Job, job_memory_mib
 

@@ -75,8 +75,6 @@ def do_gulp(_body: bytes, _emit: Emit) -> None:
 
 def do_betray(body: bytes, emit: Emit) -> None:
     """Take all memory, when the kernel has been told not to begin with this process."""
-    # Its own file is root's as long as it is closed to others.
-    ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)
     with open("/proc/self/oom_score_adj", "w") as file:
         file.write("0")
     do_gulp(body, emit)
@@ -161,6 +159,38 @@ def do_orphan(_body: bytes, emit: Emit) -> None:
     """Leave a process behind that holds the pipes open."""
     subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], close_fds=False)
     emit("fact", facts={})
+
+
+def do_stay(_body: bytes, emit: Emit) -> None:
+    """Leave a chain of processes, each in a session of its own, and tell the id of the last."""
+    inward, outward = os.pipe()
+    if os.fork() == 0:
+        for _ in range(20):
+            os.setsid()
+            if os.fork() != 0:
+                os._exit(0)
+        os.write(outward, b"%d" % os.getpid())
+        time.sleep(600)
+    emit("message", severity="INFO", text=os.read(inward, 32).decode())
+
+
+def do_breed(_body: bytes, _emit: Emit) -> None:
+    """Take 3 * 200 MiB in processes that have left the group, each by itself under a limit of 400."""
+    for _ in range(3):
+        if os.fork() == 0:
+            os.setsid()
+            kept = [bytearray(os.urandom(1 << 20)) for _ in range(200)]
+            time.sleep(600)
+            os._exit(len(kept) & 1)
+    time.sleep(600)
+
+
+def do_clutter(_body: bytes, _emit: Emit) -> None:
+    """Leave a folder and a hidden file, whose name is no UTF-8, in /tmp and in shared memory."""
+    for folder in (os.path.dirname(tempfile.gettempdir()), "/dev/shm"):
+        os.makedirs(os.path.join(folder, "cluttered", "below"))
+        with open(os.path.join(folder, ".cluttered \udcff"), "wb") as file:
+            file.write(bytes(1 << 20))
 
 
 def do_lie(body: bytes, emit: Emit) -> None:

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from harness.agent import cuda, gpu, sensors
+from harness.agent import cuda, gpu
 from harness.agent.engines import MachineFault
+from harness.judge.classify import _MACHINE
 from harness.judge.timing import statistics
 
 needs_gpu = pytest.mark.gpu
@@ -42,7 +43,7 @@ def test_facts_name_the_device_in_the_fields_terms() -> None:
     assert int(facts["gpu_memory_mib"]) > 1000
     assert facts["gpu"]
     assert int(facts["multiprocessors"]) > 0
-    assert re.fullmatch(r"\d+\.\d+(\.\d+)?", facts["driver"])
+    assert re.fullmatch(r"\d+\.\d+(\.\d+)?", gpu.driver_version())
     assert re.fullmatch(r"\d+\.\d", facts["cuda_driver_api"])
 
 
@@ -170,10 +171,10 @@ def test_the_timed_loop_times_a_known_workload_steadily(device: cuda.Device) -> 
 
 @needs_gpu
 def test_the_sensors_know_the_device_that_cuda_names(device: cuda.Device) -> None:
-    facts = sensors.read(device.uuid())
+    facts = gpu.read_sensors(device.uuid())
     assert {"sm_clock_mhz", "memory_clock_mhz", "temperature_c", "power_w", "throttle"} <= facts.keys()
     assert device.uuid() == cuda.Driver().devices()[0]["gpu_uuid"]
-    assert sensors.read("GPU-00000000-0000-0000-0000-000000000000").keys() <= {
+    assert gpu.read_sensors("GPU-00000000-0000-0000-0000-000000000000").keys() <= {
         "temperature_c",
         "sm_clock_mhz",
     }
@@ -215,3 +216,45 @@ def test_a_missing_driver_is_no_device_not_an_error(monkeypatch: pytest.MonkeyPa
     assert said == []
     with pytest.raises(MachineFault, match=r"no NVIDIA driver: .*: the container was given no GPU"):
         gpu.check(lambda _kind: None, needed=True)
+
+
+#: Codes that say something of the machine and yet may be an engine's own doing.
+_EITHER = {2, 801}
+
+
+@pytest.mark.unit
+def test_every_code_with_a_name_has_advice() -> None:
+    assert all(cuda.advice(code) for code in cuda._NAMES)
+    assert cuda.advice(700) == ""
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(("code", "name"), cuda._NAMES.items())
+def test_a_code_in_an_engines_words_is_found(code: int, name: str) -> None:
+    """The forms are those of TensorRT's logs and of this project's own sentences."""
+    for text in (
+        f"createInferBuilder: Error Code 6: API Usage Error (CUDA initialization failure with error: {code})",
+        f"[defaultAllocator.cpp::allocate::54] Error Code 1: Cuda Runtime ({code})",
+        f"In generateForCurrent at x.cpp:47: cudaError {code}",
+    ):
+        assert cuda.advice_in(text) == cuda.advice(code)
+        assert bool(_MACHINE.search(text)) == (code not in _EITHER)
+    if name.startswith("CUDA_ERROR"):
+        assert bool(_MACHINE.search(f"cuInit: {code} {name} (text)")) == (code not in _EITHER)
+
+
+@pytest.mark.unit
+def test_a_text_of_a_megabyte_is_read_once() -> None:
+    """What an engine logs may be of any length; in time that grows with its square this would take hours."""
+    assert cuda.advice_in("cudaError" + " " * 1_000_000) == ""
+    assert not _MACHINE.search("cudaError" + " " * 1_000_000)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    "text",
+    ["", "Error Code 35: nothing of CUDA", "CUDA error 700", "cudaError 1000", "conv_46", "with error: 9990"],
+)
+def test_other_numbers_are_no_codes(text: str) -> None:
+    assert cuda.advice_in(text) == ""
+    assert not _MACHINE.search(text)

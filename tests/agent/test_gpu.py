@@ -1,12 +1,17 @@
-"""The timed run on a GPU, with a device that only keeps a diary."""
+"""The timed run on a GPU, with a device that only keeps a diary; its loop; sensors, from NVML or a Jetson's files."""
 
 from __future__ import annotations
 
+import ctypes
+import gc
+import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness.agent import gpu, sensors
+from harness.agent import gpu
 
 pytestmark = pytest.mark.unit
 
@@ -66,7 +71,7 @@ def diary(monkeypatch: pytest.MonkeyPatch) -> Diary:
         diary.lines.append("sensors")
         return {"gpu": uuid, "line": str(len(diary.lines))}
 
-    monkeypatch.setattr(sensors, "read", read)
+    monkeypatch.setattr(gpu, "read_sensors", read)
     return diary
 
 
@@ -100,3 +105,214 @@ def test_all_inputs_are_copied_together_and_apart_from_the_runs(diary: Diary) ->
 @pytest.mark.parametrize("inputs", [[], [b""]])
 def test_a_network_without_input_data_has_no_copies(diary: Diary, inputs: list[bytes]) -> None:
     assert run(diary, inputs)["upload_ms"] == []
+
+
+class Clock:
+    """A clock that only work moves."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.calls = 0
+
+    def work(self, seconds: float) -> Callable[[], float]:
+        def once() -> float:
+            self.now += seconds
+            self.calls += 1
+            return seconds * 1000
+
+        return once
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(time, "monotonic", lambda: clock.now)
+    return clock
+
+
+def timing(**changes: float) -> dict[str, Any]:
+    rule = {"warmup_s": 0.2, "iterations": 100, "window_s": 0.1, "most": 500, "budget_s": 10.0}
+    return {**rule, **changes}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "samples"),
+    [
+        (0.000_01, 500),  # short runs: no more than `most`
+        (0.000_5, 200),  # until the window is filled
+        (0.01, 100),  # the least number, though the window was filled long before
+        (0.25, 40),  # the budget cuts even the least number
+        (60.0, 1),  # a run that outlasts the budget is one sample
+    ],
+)
+def test_samples_end_where_the_rule_says(clock: Clock, seconds: float, samples: int) -> None:
+    found, _ = gpu.sample(clock.work(seconds), timing())
+    assert abs(len(found) - samples) <= 1
+    assert set(found) == {round(seconds * 1000, 6)}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "warmup_s", "calls"), [(0.001, 0.2, 200), (0.05, 0.2, 4), (3.0, 0.2, 1), (0.001, 0.0, 1)]
+)
+def test_warm_up_is_by_time_and_at_least_one_run(
+    clock: Clock, seconds: float, warmup_s: float, calls: int
+) -> None:
+    """A count would end before a short run has raised the clocks."""
+    found, warmup = gpu.sample(clock.work(seconds), timing(warmup_s=warmup_s))
+    assert abs(warmup - calls) <= 1
+    assert clock.calls == warmup + len(found)
+
+
+def test_the_cycle_collector_rests_while_samples_are_taken() -> None:
+    """It would put its pause into one sample of many."""
+    states: set[bool] = set()
+
+    def once() -> float:
+        states.add(gc.isenabled())
+        return 0.0
+
+    assert gc.isenabled()
+    gpu.sample(once, timing(warmup_s=0.0, window_s=0.0, iterations=5))
+    assert states == {False}
+    assert gc.isenabled()
+
+
+def test_the_collector_comes_back_after_a_failure() -> None:
+    def once() -> float:
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        gpu.sample(once, timing())
+    assert gc.isenabled()
+
+
+UUID = "GPU-8f2b6d0e-1111-2222-3333-444455556666"
+#: A pointer of 64 bits, which ctypes would cut if it were passed as an int.
+HANDLE = 0x7F00_0000_0001
+_NOT_SUPPORTED = 3
+
+
+class Nvml:
+    """libnvidia-ml with one device, which supports no function in `refuses`; those in `lacks` are not there."""
+
+    def __init__(self, *, refuses: tuple[str, ...] = (), lacks: tuple[str, ...] = ()) -> None:
+        self._refuses = refuses
+        self._lacks = lacks
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self._lacks:
+            raise AttributeError(name)
+        if name in self._refuses:
+            return lambda *_: _NOT_SUPPORTED
+        return ANSWERS[name]
+
+
+def driver(text: Any, length: Any) -> int:
+    assert length.value >= 80
+    text.value = b"580.159.04"
+    return 0
+
+
+def handle(uuid: bytes, found: Any) -> int:
+    found._obj.value = HANDLE
+    return 0 if uuid == UUID.encode() else 6
+
+
+def answer(values: dict[int, int] | int) -> Any:
+    def read(device: Any, *rest: Any) -> int:
+        assert device.value == HANDLE
+        rest[-1]._obj.value = values[rest[0].value] if isinstance(values, dict) else values
+        return 0
+
+    return read
+
+
+ANSWERS = {
+    "nvmlInit_v2": lambda: 0,
+    "nvmlSystemGetDriverVersion": driver,
+    "nvmlDeviceGetHandleByUUID": handle,
+    "nvmlDeviceGetClockInfo": answer({1: 1980, 2: 3201}),
+    "nvmlDeviceGetTemperature": answer({0: 41}),
+    "nvmlDeviceGetPowerUsage": answer(118_432),
+    "nvmlDeviceGetCurrentClocksThrottleReasons": answer(0x4),
+}
+
+
+def there(monkeypatch: pytest.MonkeyPatch, library: Nvml) -> None:
+    monkeypatch.setattr(ctypes, "CDLL", lambda _name: library)
+
+
+def test_nvml_is_read_in_the_units_of_the_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    there(monkeypatch, Nvml())
+    assert gpu.read_sensors(UUID) == {
+        "sm_clock_mhz": "1980",
+        "memory_clock_mhz": "3201",
+        "temperature_c": "41",
+        "power_w": "118.4",
+        "throttle": "power cap",
+    }
+    assert gpu.driver_version() == "580.159.04"
+
+
+@pytest.mark.parametrize(
+    ("library", "kept"),
+    [
+        # A slice of a GPU has no clocks of its own; that is no reason to lose the temperature.
+        (Nvml(refuses=("nvmlDeviceGetClockInfo", "nvmlDeviceGetPowerUsage")), {"temperature_c", "throttle"}),
+        # NVML renames functions; the old names go one day.
+        (
+            Nvml(lacks=("nvmlDeviceGetCurrentClocksThrottleReasons", "nvmlDeviceGetClockInfo")),
+            {"temperature_c", "power_w"},
+        ),
+        (Nvml(refuses=("nvmlDeviceGetHandleByUUID",)), set()),
+        (Nvml(refuses=("nvmlInit_v2",)), set()),
+    ],
+    ids=["a slice", "a newer NVML", "an unknown device", "no NVML"],
+)
+def test_a_reading_that_is_not_to_be_had_is_left_out(
+    monkeypatch: pytest.MonkeyPatch, library: Nvml, kept: set[str]
+) -> None:
+    there(monkeypatch, library)
+    monkeypatch.setattr(gpu, "_files", lambda _top: {})
+    assert gpu.read_sensors(UUID).keys() == kept
+
+
+def test_without_nvml_nothing_is_read_and_nothing_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(name: str) -> None:
+        raise OSError(name)
+
+    monkeypatch.setattr(ctypes, "CDLL", refuse)
+    monkeypatch.setattr(gpu, "_files", lambda _top: {})
+    assert gpu.read_sensors(UUID) == {}
+
+
+@pytest.mark.parametrize(
+    ("bits", "words"),
+    [
+        (0, "none"),
+        (0x1, "idle"),
+        (0x4 | 0x20, "power cap, thermal slowdown"),
+        (0x4000, "0x4000"),
+        (1 << 40 | 0x1, "idle, 0x10000000000"),
+    ],
+)
+def test_throttle_reasons_are_words(bits: int, words: str) -> None:
+    assert gpu.throttle_words(bits) == words
+
+
+def test_a_jetsons_files_are_read(tmp_path: Path) -> None:
+    """As on an Orin: zones named by their part, the GPU's clock in hertz, an idle zone that cannot be read."""
+    zones = tmp_path / "class" / "thermal"
+    for index, (kind, value) in enumerate(
+        [("cpu-thermal", "52000"), ("gpu-thermal", "47531"), ("cv0-thermal", "")]
+    ):
+        folder = zones / f"thermal_zone{index}"
+        folder.mkdir(parents=True)
+        (folder / "type").write_text(kind + "\n")
+        (folder / "temp").write_text(value + "\n")
+    for name, clock in (("17000000.ga10b", "1300500000"), ("15340000.vic", "115200000")):
+        device = tmp_path / "class" / "devfreq" / name
+        device.mkdir(parents=True)
+        (device / "cur_freq").write_text(clock + "\n")
+    assert gpu._files(str(tmp_path)) == {"temperature_c": "47.5", "sm_clock_mhz": "1300"}
+    assert gpu._files(str(tmp_path / "nothing")) == {}

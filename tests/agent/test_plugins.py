@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from cases.q_plugin_dq import CASE
-from harness.agent import family
 from harness.agent.bootstrap import ARGUMENTS
 from harness.agent.engines import Unavailable
 from harness.agent.engines.tensorrt import api, plugins
@@ -193,8 +192,6 @@ def test_own_libraries_are_loaded_out_of_memory_and_one_that_does_not_load_says_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """In a container no file that a program could be loaded from can be written."""
-    closed: list[bool] = []
-    monkeypatch.setattr(family, "close_to_others", lambda **given: closed.append(given.get("closed", True)))
     recipe = {"plugin": None, "libraries": [{"name": "libmine.so", "sha256": "1"}]}
     monkeypatch.setattr(api, "trt", version(*V3))
     plugins.load(recipe, None, {"library:1": library(tmp_path)})
@@ -203,4 +200,3 @@ def test_own_libraries_are_loaded_out_of_memory_and_one_that_does_not_load_says_
         Unavailable, match=r"^needs a libmine\.so that loads beside this version: libmine\.so: .*short"
     ):
         plugins.load(recipe, None, {"library:1": b"\x7fELF"})
-    assert closed == [False, True, False, True]

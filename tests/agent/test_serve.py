@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from harness.agent import watch
 from harness.agent.bootstrap import ARGUMENTS, pack
 from harness.errors import InfraError
 from harness.run.docker import DockerTransport, Options
@@ -224,6 +225,50 @@ def test_a_process_left_behind_neither_delays_the_end_nor_survives_it(session: S
     assert end(events)["kind"] == "finished"
     assert heard(events, "fact")
     assert time.monotonic() - start < PATIENCE
+
+
+def test_a_process_that_left_group_session_and_parent_is_gone_with_its_job(session: Session) -> None:
+    before = identity(session)
+    stays = heard(ask(session, "stay"), "message")[-1].message["text"]
+    assert isinstance(before, str) or not Path(f"/proc/{stays}").exists()
+    assert_still_serving(session, before)
+
+
+@pytest.mark.parametrize("via", ["process"], indirect=True)
+def test_memory_is_that_of_all_processes_of_a_job(session: Session) -> None:
+    ended = end(ask(session, "breed", memory_mib=400))
+    assert (ended["kind"], ended["detail"]) == ("out_of_memory", "used more than 400 MiB")
+
+
+@pytest.mark.parametrize("via", ["docker"], indirect=True)
+def test_files_that_a_job_leaves_in_a_containers_memory_are_gone_with_it(session: Session) -> None:
+    """A second job leaves them again, under the same names."""
+    for _ in range(2):
+        assert end(ask(session, "clutter"))["kind"] == "finished"
+    assert len(look(session)["all"]) == 1
+
+
+def test_a_process_that_starts_a_program_is_not_counted_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between fork and exec all its pages are there twice."""
+    sizes = iter([100, 200, 100, 200, 200])
+    monkeypatch.setattr(watch, "descendants", lambda: [next(sizes)])
+    monkeypatch.setattr(watch, "resident_bytes", lambda size: size)
+    watched = watch.Watch.__new__(watch.Watch)
+    watched.peak, watched._whole = 0, 0
+    peaks = []
+    for _ in range(5):
+        watched._look_at_all()
+        peaks.append(watched.peak)
+    assert peaks == [0, 100, 100, 100, 200]
+
+
+def test_without_the_kernels_list_of_children_they_are_found_by_their_parent() -> None:
+    with subprocess.Popen(["sleep", "60"]) as child:
+        try:
+            assert child.pid in watch._by_parent(os.getpid())
+            assert child.pid in watch.descendants()
+        finally:
+            child.kill()
 
 
 def test_thirty_two_mebibytes_go_there_and_back(session: Session) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness.agent.cuda_errors import advice
+from harness.agent.cuda import advice
 from harness.errors import InfraError
 from harness.matrix import Needs
 from harness.run.preflight import Preflight, job, preflight

@@ -17,7 +17,6 @@ from harness.agent import gpu
 from harness.agent.engines import Emit, Unavailable, machine_facts, phase, report_failure, said
 from harness.agent.protocol import Message, split_parts
 from harness.agent.tensors import ELEMENTS, read_shape, size
-from harness.agent.timed import sample
 
 _PROFILED_RUNS = 10
 _CUDA = "CUDAExecutionProvider"
@@ -84,7 +83,7 @@ Feeds = Dict[str, Feed]
 def _run_cpu(job: Message, parts: Dict[str, bytes], emit: Emit) -> None:
     def timed(session: Any, feeds: Feeds) -> None:
         once, call = _once(session, feeds)
-        samples, warmup = sample(_on_the_host(once), job["timing"])
+        samples, warmup = gpu.sample(_on_the_host(once), job["timing"])
         emit(
             "latency",
             samples_ms=samples,

@@ -4,7 +4,7 @@ import importlib
 import re
 from typing import Any, Callable, Dict, List, Optional
 
-from harness.agent.cuda_errors import advice_in
+from harness.agent.cuda import advice_in
 from harness.agent.engines import Emit, Failed, MachineFault, MissingApi, machine_facts
 
 #: What is logged where the bindings then hand out a runtime that is null inside: its first use ends the process

@@ -5,7 +5,6 @@ import glob
 import os
 from typing import Any, Dict, List
 
-from harness.agent import family
 from harness.agent.engines import Unavailable
 from harness.agent.engines.tensorrt import api, identity
 
@@ -38,15 +37,11 @@ def _load_own(name: str, data: bytes) -> None:
     handle = os.memfd_create("plugin")
     with open(handle, "wb", closefd=False) as file:
         file.write(data)
-    # This process's descriptors are closed to itself too, by their names. Nobody else of this job is there yet.
-    family.close_to_others(closed=False)
     try:
         ctypes.CDLL("/proc/self/fd/%d" % handle)
     except OSError as error:
         why = str(error).replace("/proc/self/fd/%d" % handle, name)
         raise Unavailable("needs a %s that loads beside this version: %s" % (name, why)) from error
-    finally:
-        family.close_to_others()
 
 
 def _load_library() -> bool:
