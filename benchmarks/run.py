@@ -28,8 +28,8 @@ from harness.matrix import Target, load_matrix
 from harness.plan import all_cells, inapplicable_because
 from harness.record.outcome import Outcome
 from harness.record.store import Store
-from harness.run.commit import harness_commit
 from harness.run.provision.cache import make_once
+from harness.run.stamps import harness_commit
 
 ROOT = Path(__file__).resolve().parents[1]
 CORES = len(os.sched_getaffinity(0))

@@ -39,7 +39,7 @@ from harness.cli import main
 from harness.matrix import load_matrix
 from harness.plan import all_cells
 from harness.run.prepared import prepare_variant
-from harness.run.cell import observe
+from harness.run.observation import observe
 from harness.run.session import Session
 from harness.run.transport.process import ProcessTransport
 from harness.agent.bootstrap import ARGUMENTS

@@ -15,7 +15,7 @@ from harness.plan import all_cells, select
 from harness.record.store import Store
 from harness.report import Results, build_report
 from harness.run.commands import published_lines
-from harness.run.prepare_in_child import PreparedVariants, with_models
+from harness.run.prepared import PreparedVariants, with_models
 from harness.shipped import looked_up
 
 if TYPE_CHECKING:

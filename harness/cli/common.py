@@ -16,7 +16,7 @@ from harness.cli.places import places
 from harness.errors import HandledError
 from harness.matrix import Matrix, load_matrix
 from harness.plan import Cell, all_cells, select
-from harness.run.prepare_in_child import with_models
+from harness.run.prepared import with_models
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -17,7 +17,7 @@ from harness.record.runs import Planned, stopped
 from harness.record.staleness import todays
 from harness.report import build_report
 from harness.run.commands import published_lines
-from harness.run.reuse import answering, keys_of, recorded_by
+from harness.run.key import answering, keys_of, recorded_by
 
 if TYPE_CHECKING:
     import argparse

@@ -9,7 +9,7 @@ from harness.plan import inapplicable_because
 from harness.run.commands import limits, plan_environment
 from harness.run.gpus import Gpus
 from harness.run.local import reap_orphans
-from harness.run.prepare_in_child import PreparedVariants
+from harness.run.prepared import PreparedVariants
 from harness.run.provision import Pulling, look_at_host
 from harness.run.pull_plan import PullLines, PullPlan, plan_pulls
 from harness.run.retry import run_with_retries, waits
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
     from harness.plan import Cell
     from harness.record.store import Store
-    from harness.run.executor import Say
-    from harness.run.local import Report, Sink
+    from harness.run.local import Report, Say, Sink
     from harness.run.provision import Host
 
 

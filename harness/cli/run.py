@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from harness.plan import Cell
     from harness.record.outcome import Outcome
     from harness.record.runs import Planned
-    from harness.run.executor import Executor
+    from harness.run.local import Executor
 
 #: Cells between two progress lines where no bar can be drawn.
 _EVERY = 100

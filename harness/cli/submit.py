@@ -18,10 +18,10 @@ from harness.plan import claims_about, inapplicable_because
 from harness.record.store import Store
 from harness.report import build_report
 from harness.run.commands import published_lines
-from harness.run.commit import TOP, harness_commit
 from harness.run.local import reap_orphans
 from harness.run.provision import Pulling
 from harness.run.pull_plan import PullLines, plan_pulls
+from harness.run.stamps import TOP, harness_commit
 from harness.run.target import TargetRunner
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.record.outcome import OTHERS
-from harness.run.commit import TOP
 from harness.run.provision.cache import cache_dir
+from harness.run.stamps import TOP
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator

@@ -15,7 +15,7 @@ from harness.errors import HandledError
 from harness.layers.operators import dequantises, quantises
 from harness.models.graphs import outside
 from harness.run.numbers.wire import length_of
-from harness.run.weights import Weights
+from harness.run.prepared import Weights
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

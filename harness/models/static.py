@@ -19,7 +19,7 @@ from harness.models.matches import Known
 from harness.models.restrictions import KEPT, Use, uses
 from harness.plan import Cell, claims_about
 from harness.run.child import ChildFailed, stream
-from harness.run.prepare_in_child import MEMORY_MIB
+from harness.run.prepared import MEMORY_MIB
 from harness.words import GOOD, PREDICATE, UNJUDGED, Basis, Class, Word
 
 if TYPE_CHECKING:

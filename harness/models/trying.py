@@ -24,12 +24,10 @@ from harness.record.outcome import Node, Outcome
 from harness.run.gpus import Gpus
 from harness.run.local import run_cells
 from harness.run.numbers import Reference
-from harness.run.prepare_in_child import PreparedVariants, Refused
-from harness.run.prepared import Prepared
+from harness.run.prepared import Prepared, PreparedVariants, Refused, Weights
 from harness.run.provision import Pulling, Via
 from harness.run.provision.trust import refuse_unconfined
 from harness.run.target import TargetRunner
-from harness.run.weights import Weights
 from harness.suggest import did_you_mean
 from harness.words import Precision, Typing
 

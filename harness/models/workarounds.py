@@ -18,7 +18,7 @@ from harness.models.rewrites import REWRITES, Rewrite
 from harness.record.outcome import Accuracy
 from harness.run.child import ChildFailed, stream
 from harness.run.numbers import Array, NotFeedable, compare, reference
-from harness.run.prepare_in_child import MEMORY_MIB, SECONDS
+from harness.run.prepared import MEMORY_MIB, SECONDS
 from harness.words import Class
 
 if TYPE_CHECKING:

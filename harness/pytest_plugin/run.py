@@ -19,11 +19,11 @@ from harness.record.store import Store
 from harness.report import build_report
 from harness.run.commands import published_lines
 from harness.run.gpus import Gpus
+from harness.run.key import answering, keys_of
 from harness.run.local import reap_orphans
-from harness.run.prepare_in_child import PreparedVariants, with_models
+from harness.run.prepared import PreparedVariants, with_models
 from harness.run.provision import Pulling
 from harness.run.pull_plan import PullLines
-from harness.run.reuse import answering, keys_of
 from harness.run.target import TargetRunner
 from harness.scratch import reap_scratch
 from harness.text import visible

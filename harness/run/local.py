@@ -7,7 +7,7 @@ import queue
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from harness.errors import InfraError
 from harness.run import docker
@@ -15,22 +15,43 @@ from harness.run.target import Aborted, TargetRunner
 from harness.scratch import reap_scratch
 
 if TYPE_CHECKING:
-    from typing import Protocol
-
     from harness.matrix import Target
     from harness.plan import Cell
     from harness.record.outcome import Outcome
+    from harness.record.store import Store
 
-    class Sink(Protocol):
-        """Where records go: the store, or that of a suite."""
 
-        def append(self, outcome: Outcome, log_text: str | None = None) -> Outcome:
-            """Record an outcome for good."""
+class Sink(Protocol):
+    """Where records go: the store, or that of a suite."""
+
+    def append(self, outcome: Outcome, log_text: str | None = None) -> Outcome:
+        """Record an outcome for good."""
 
 
 #: Called after each cell, one at a time, with the cell, its record and the sentence on its environment.
 Report = Callable[["Cell", "Outcome", str], None]
+#: Tells the user a line.
+Say = Callable[[str], None]
 MakeRunner = Callable[["Cell"], TargetRunner]
+
+
+class Executor(Protocol):
+    """Runs cells on this machine (`Here`) or on a cluster (`SlurmExecutor`)."""
+
+    def plan(self, cells: Sequence[Cell]) -> Iterable[str]:
+        """Return the plan of `run` as lines; nothing is started or written."""
+
+    def check(self) -> None:
+        """Raise HandledError or InfraError where nothing at all can be run."""
+
+    def take_over(self, cells: Sequence[Cell], store: Store) -> None:
+        """Take in the records that a stopped run of this id has elsewhere, and end its processes."""
+
+    def run(self, cells: Sequence[Cell], *, store: Sink, report: Report, say: Say, live: Say | None) -> None:
+        """Append the record of every cell to the store as it comes, and report it, one at a time.
+
+        `live` shows the activity of the moment, where a terminal can. Whatever ends this ends all that it started.
+        """
 
 
 def run_cells(
@@ -46,9 +67,9 @@ def run_cells(
 
 
 def reap_orphans(targets: Iterable[Target]) -> None:
-    """Remove what harness processes that were killed left.
+    """Remove the leftovers of harness processes that were killed.
 
-    That is temporary folders here, and containers here and on the targets' hosts; where no daemon answers they stay.
+    These are temporary folders here, and containers here and on the targets' hosts; where no daemon answers they stay.
     """
     reap_scratch()
     for host in dict.fromkeys(("", *(target.host for target in targets))):

@@ -1,24 +1,44 @@
-"""A variant made ready for any engine: its model, nodes, inputs and reference numbers."""
+"""Makes variants ready for any engine, in bounded child processes: model, nodes, inputs and reference numbers.
+
+A variant that cannot be made ready costs its own cells alone.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import onnx
 
 from harness.agent.tensors import write_shape
-from harness.case import model_sha256
+from harness.case import Case, Variant, check_variant, load_cases, model_sha256
+from harness.case.model import Built, Unbuildable
 from harness.errors import HandledError
 from harness.layers import asked
-from harness.run.numbers import Array, Reference, check_sizes, make_inputs, reference, to_wire
+from harness.record.outcome import State
+from harness.run.child import ChildFailed, stream
+from harness.run.numbers import Array, NotFeedable, Reference, check_sizes, make_inputs, reference, to_wire
 from harness.run.numbers.given import check_calibration, check_expected, check_inputs, read_npz
 
 if TYPE_CHECKING:
-    from harness.case import Variant
     from harness.record.outcome import Node
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Files in a folder, by their names there, as the model's external data names them; `size` is that of all."""
+
+    folder: Path
+    files: tuple[str, ...]
+    size: int
+
+    def __str__(self) -> str:
+        """Return their size in words."""
+        return f"{self.size / 2**30:.1f} GiB"
 
 
 Parts = tuple[tuple[str, bytes], ...]
@@ -116,3 +136,201 @@ def evaluated(variant: Variant, ready: Prepared) -> Prepared:
         return ready
     model = onnx.load_model_from_string(ready.model)
     return replace(ready, reference=reference(model, ready.inputs, also=variant.recipe.mark_outputs))
+
+
+#: What one model may take to build, and what one variant may take for its inputs and its reference.
+SECONDS = 120.0
+MEMORY_MIB = 4096
+#: Variants that are made ready in one child beside the one that was asked for; a process takes as long as 20 of them.
+_TOGETHER = 31
+
+_Key = tuple[str, str]
+
+
+class Refused(Exception):
+    """A variant cannot be made ready; its cells are recorded in `state` with `reason`."""
+
+    def __init__(self, state: State, reason: str) -> None:
+        super().__init__(state, reason)
+        self.state = state
+        self.reason = reason
+
+
+def with_models(cases: Iterable[Case], folder: Path, *, seconds: float = SECONDS) -> tuple[Case, ...]:
+    """Return the cases of a folder with every model built, and what each variant names looked up in its graph.
+
+    A variant whose model cannot be built, or that names what is not there, is `Unbuildable`. Case modules are user
+    code: a `build` that raises, hangs, crashes or takes all memory does so in a child.
+    """
+    known = tuple(cases)
+    todo = [(case.name, variant.name) for case in known for variant in case]
+    made: dict[_Key, Built | Unbuildable] = {}
+    while rest := [key for key in todo if key not in made]:
+        try:
+            for key, model in stream(
+                _models, folder.absolute(), rest, seconds=seconds, memory_mib=MEMORY_MIB
+            ):
+                made[key] = model  # noqa: PERF403  (what came before a failure is kept)
+        except ChildFailed as error:
+            case, name = next(key for key in rest if key not in made)
+            sentence = f"the model of variant {case}.{name} cannot be built: its process {error}"
+            made[case, name] = Unbuildable(sentence)
+    return tuple(
+        replace(
+            case,
+            variants=tuple(replace(variant, build=made[case.name, variant.name]) for variant in case),
+        )
+        for case in known
+    )
+
+
+def _models(folder: Path, keys: Sequence[_Key]) -> Iterator[tuple[_Key, Built | Unbuildable]]:
+    variants = {(case.name, variant.name): variant for case in load_cases(folder) for variant in case}
+    for key in keys:
+        try:
+            variant = variants[key]
+            built = Built(variant.model_bytes())
+            check_variant(variant, built())
+            yield key, built
+        except HandledError as error:
+            yield key, Unbuildable(str(error))
+
+
+class PreparedVariants:
+    """Each variant prepared, once and in a child process; safe to share between threads.
+
+    `order` is in which they will be asked for: those that follow are made ready in the same child, for a process a
+    variant takes longer than what it does. References are evaluated apart, for what was run.
+    """
+
+    def __init__(
+        self, order: Iterable[Variant] = (), *, seconds: float = SECONDS, memory_mib: int = MEMORY_MIB
+    ) -> None:
+        self._seconds = seconds
+        self._memory_mib = memory_mib
+        # By identity, with the variant kept alive: hashing one walks hundreds of claims.
+        self._order = {id(variant): variant for variant in order}
+        self._made: dict[int, tuple[Variant, Prepared | Refused]] = {}
+        self._evaluated: dict[int, tuple[Variant, Prepared | Refused]] = {}
+        self._locks: dict[int, threading.Lock] = {}
+        self._making = threading.Lock()
+
+    def of(self, variant: Variant, needed: Callable[[], bool] = lambda: True) -> Prepared:
+        """Return a variant prepared; raises Refused, also when `needed` says that nobody waits any more."""
+        with self._making if id(variant) in self._order else self._lock(variant):
+            if id(variant) not in self._made:
+                following = self._following(variant)
+                if following:
+                    self._make_together([variant, *following], needed)
+                else:
+                    self._made[id(variant)] = variant, self._make(variant, needed)
+            found = self._made[id(variant)][1]
+            if isinstance(found, Refused):
+                if not needed():
+                    del self._made[id(variant)]
+                raise found
+            return found
+
+    def forget_trouble(self) -> None:
+        """Forget what the machinery failed to make ready: it is made anew when it is asked for again."""
+        for made in (self._made, self._evaluated):
+            for key, (_, found) in list(made.items()):
+                if isinstance(found, Refused) and found.state == "infra_error":
+                    del made[key]
+
+    def weights(self, variant: Variant) -> Weights | None:  # noqa: ARG002
+        """Return the weights that stay beside a variant's model, None where it holds all of them."""
+        return None
+
+    def evaluated(
+        self, variant: Variant, ready: Prepared, needed: Callable[[], bool] = lambda: True
+    ) -> Prepared:
+        """Return what is ready with the numbers that its outputs are held to; raises as `of` does."""
+        if ready.reference != UNEVALUATED:
+            return ready
+        with self._lock(variant):
+            _, found = self._evaluated.get(id(variant), (variant, None))
+            if found is None:
+                found = self._one(variant, _evaluated, _with_model(variant), ready, needed=needed)
+                if needed():
+                    self._evaluated[id(variant)] = variant, found
+        if isinstance(found, Refused):
+            raise found
+        return found
+
+    def _lock(self, variant: Variant) -> threading.Lock:
+        return self._locks.setdefault(id(variant), threading.Lock())
+
+    def _following(self, variant: Variant) -> list[Variant]:
+        """Return the variants that come next and are still to be made."""
+        keys = list(self._order)
+        start = keys.index(id(variant)) + 1 if id(variant) in self._order else len(keys)
+        return [self._order[key] for key in keys[start:] if key not in self._made][:_TOGETHER]
+
+    def _make_together(self, variants: Sequence[Variant], needed: Callable[[], bool]) -> None:
+        """Make variants ready in one child, up to the first that fails; the first of them is made in any case."""
+        todo, models = [], []
+        for variant in variants:
+            try:
+                models.append(_with_model(variant))
+                todo.append(variant)
+            except HandledError as error:
+                self._made[id(variant)] = variant, Refused("infra_error", str(error))
+        made = 0
+        try:
+            for found in self._stream(_prepared, models, needed=needed):
+                self._made[id(todo[made])] = todo[made], found
+                made += 1
+        except ChildFailed as error:
+            if made < len(todo):
+                self._made[id(todo[made])] = todo[made], _failed(todo[made], error)
+
+    def _make(self, variant: Variant, needed: Callable[[], bool]) -> Prepared | Refused:
+        """Return one variant made ready, or how that failed."""
+        try:
+            return self._one(variant, _prepared, [_with_model(variant)], needed=needed)
+        except HandledError as error:
+            return Refused("infra_error", str(error))
+
+    def _one(
+        self,
+        variant: Variant,
+        function: Callable[..., Iterator[Prepared | Refused]],
+        *arguments: object,
+        needed: Callable[[], bool],
+    ) -> Prepared | Refused:
+        try:
+            (found,) = self._stream(function, *arguments, needed=needed)
+        except ChildFailed as error:
+            return _failed(variant, error)
+        return found
+
+    def _stream(
+        self,
+        function: Callable[..., Iterator[Prepared | Refused]],
+        *arguments: object,
+        needed: Callable[[], bool],
+    ) -> Iterator[Prepared | Refused]:
+        return stream(function, *arguments, seconds=self._seconds, memory_mib=self._memory_mib, needed=needed)
+
+
+def _with_model(variant: Variant) -> Variant:
+    return replace(variant, build=Built(variant.model_bytes()))
+
+
+def _failed(variant: Variant, error: ChildFailed) -> Refused:
+    return Refused("infra_error", f"variant {variant.name!r} cannot be made ready: its process {error}")
+
+
+def _prepared(variants: Sequence[Variant]) -> Iterator[Prepared | Refused]:
+    for variant in variants:
+        try:
+            yield unevaluated(variant)
+        except NotFeedable as refusal:
+            yield Refused("not_applicable", str(refusal))
+        except HandledError as error:
+            yield Refused("infra_error", str(error))
+
+
+def _evaluated(variant: Variant, ready: Prepared) -> Iterator[Prepared]:
+    yield evaluated(variant, ready)

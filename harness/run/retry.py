@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
     from harness.plan import Cell
     from harness.record.outcome import Outcome
-    from harness.run.executor import Say
-    from harness.run.local import MakeRunner, Report, Sink
+    from harness.run.local import MakeRunner, Report, Say, Sink
 
 #: Seconds to wait before each time that cells are tried again, instead of the usual ones.
 VARIABLE = "TRT_COMPAT_RETRY_AFTER"

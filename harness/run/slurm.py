@@ -23,7 +23,7 @@ from harness.errors import HandledError, InfraError
 from harness.plan import inapplicable_because
 from harness.record.follow import Follower
 from harness.record.store import Store
-from harness.run.blank import blank
+from harness.run.stamps import blank
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from harness.matrix import Target
     from harness.plan import Cell
     from harness.record.outcome import Outcome
-    from harness.run.executor import Say
-    from harness.run.local import Report, Sink
+    from harness.run.local import Report, Say, Sink
 
 #: The file in a task's folder that names its cells, and the one that takes all it writes.
 TASK_FILE, _OUTPUT = "task.json", "slurm.txt"
@@ -77,13 +76,17 @@ class _Task:
                 yield cell, outcome, log
 
     def last_line(self) -> str:
-        """Return the last line that the task, or Slurm, wrote into its output, as the end of a sentence."""
+        """Return, as the end of a sentence, the last line of the output, Slurm's own before the task's."""
         try:
             lines = (self.folder / _OUTPUT).read_text(encoding="utf-8", errors="replace").split("\n")
         except OSError:
             return f"; it wrote nothing into {self.folder}: do the nodes see this folder?"
         written = [line.strip() for line in lines if line.strip()]
-        return f"; its output ends: {written[-1][:_WORDS]}" if written else ""
+        # Such as "slurmstepd: error: *** JOB 7 ON a CANCELLED AT 12:00 DUE TO TIME LIMIT ***".
+        last = next(
+            (line for line in reversed(written) if line.startswith("slurmstepd: ")), "".join(written[-1:])
+        )
+        return f"; its output ends: {last[:_WORDS]}" if last else ""
 
 
 @dataclass

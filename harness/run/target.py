@@ -14,24 +14,23 @@ from harness.plan import inapplicable_because
 from harness.record.log import whole_log
 from harness.record.outcome import Outcome, Stamps, State
 from harness.run import docker
-from harness.run.blank import bare_stamps
-from harness.run.cell import observe
 from harness.run.gpus import Gpus, alone_on
 from harness.run.key import cell_key, place_of, placed_in
 from harness.run.launch import start
-from harness.run.preflight import Preflight, preflight
-from harness.run.prepare_in_child import PreparedVariants, Refused
+from harness.run.observation import observe
+from harness.run.prepared import PreparedVariants, Refused
 from harness.run.provision import Environment, Pulling, Unavailable, Unreachable, prepare
-from harness.run.session import Session
+from harness.run.session import Preflight, Session, preflight
+from harness.run.stamps import bare_stamps
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harness.matrix import Target
     from harness.plan import Cell
+    from harness.run.prepared import Weights
     from harness.run.provision import Via
     from harness.run.transport import Transport
-    from harness.run.weights import Weights
 
 #: How often a cell, and the start of an agent, is tried when the machinery and not the engine is what fails.
 _TRIES = 2

@@ -1,7 +1,7 @@
 """An engine that tries to leave its container and returns as JSON the attempts that succeeded. Python 3.8.
 
-It opens files that should be refused to it, and neither reads nor writes them. It makes forbidden system calls with arguments that
-no kernel accepts, so that a call that gets through has no effect. It connects to nothing.
+It opens files that should be refused to it, and neither reads nor writes them. It makes forbidden system calls with
+arguments that no kernel accepts, so that a call that gets through has no effect. It connects to nothing.
 """
 
 import ctypes

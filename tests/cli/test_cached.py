@@ -20,7 +20,7 @@ from harness.record.staleness import Today
 from harness.record.store import Store
 from harness.report.page import unpacked
 from harness.run import retry
-from harness.run.prepare_in_child import PreparedVariants
+from harness.run.prepared import PreparedVariants
 from tests.cli import project
 from tests.cli.test_run import Scripted
 

@@ -15,7 +15,7 @@ from harness.matrix import load_matrix
 from harness.plan import all_cells
 from harness.record.log import whole_log
 from harness.record.outcome import Outcome, Stamps
-from harness.run import commit
+from harness.run import stamps
 from harness.run.numbers import to_wire
 from harness.run.observation import Observation
 from harness.run.prepared import prepare_variant
@@ -54,9 +54,9 @@ def make_project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     git(folder, "init", "--quiet", "--initial-branch=main")
     git(folder, "add", ".")
     git(folder, "commit", "--quiet", "-m", "the project")
-    monkeypatch.setattr(commit, "TOP", folder)
+    monkeypatch.setattr(stamps, "TOP", folder)
     monkeypatch.setenv("TRT_COMPAT_CACHE_DIR", str(folder / ".git" / "cache"))
-    commit.harness_commit.cache_clear()
+    stamps.harness_commit.cache_clear()
     return folder
 
 
@@ -136,7 +136,7 @@ def _stamps(cell: Cell, uuid: str, say: Callable[[str], str]) -> Stamps:
             "kernel": say("6.1"),
             "hostname": say("x"),
         },
-        harness_commit=commit.harness_commit(),
+        harness_commit=stamps.harness_commit(),
     )
 
 

@@ -20,7 +20,7 @@ from harness.community.scrub import Scrubber, scrubber, without_neighbours
 from harness.community.submit import submission
 from harness.errors import HandledError
 from harness.record.outcome import OTHERS
-from harness.run import commit
+from harness.run import stamps
 from harness.run.observation import LONGEST
 from tests.community.measured import UUID, cells, make_project, measure, send, sent
 
@@ -201,7 +201,7 @@ def test_only_a_clean_checkout_of_the_project_is_measured(
     (project / "cases" / "toy.py").write_text("# changed\n", encoding="utf-8")
     assert "is changed, and nobody could tell" in refused([], capsys)
     (project / ".git").rename(project / "gone")
-    commit.harness_commit.cache_clear()
+    stamps.harness_commit.cache_clear()
     assert "is no checkout of the project" in refused([], capsys)
 
 

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from harness.record.store import Store
-from harness.run import commit
+from harness.run import stamps
 from tests.community.contributors import ROOT, git
 from tests.community.measured import cells, make_project, measure, send
 
@@ -32,7 +32,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         )
     git(remote, "add", ".")
     git(remote, "commit", "--quiet", "-m", "the harness")
-    commit.harness_commit.cache_clear()
+    stamps.harness_commit.cache_clear()
     send(remote)
     git(tmp_path, "clone", "--quiet", str(remote), str(tmp_path / "clone"))
     return tmp_path / "clone"

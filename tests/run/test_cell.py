@@ -16,7 +16,7 @@ from harness.judge.classify import classify
 from harness.matrix import load_matrix
 from harness.plan import Cell
 from harness.record.outcome import Stamps
-from harness.run.cell import observe
+from harness.run.observation import observe
 from harness.run.prepared import prepare_variant
 from harness.run.provision.cache import CACHE_VARIABLE
 from harness.run.session import Event, Job

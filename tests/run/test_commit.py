@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.run import commit
+from harness.run import stamps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,10 +26,10 @@ def git(folder: Path, *arguments: str) -> str:
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setattr(commit, "TOP", tmp_path)
-    commit.harness_commit.cache_clear()
+    monkeypatch.setattr(stamps, "TOP", tmp_path)
+    stamps.harness_commit.cache_clear()
     yield tmp_path
-    commit.harness_commit.cache_clear()
+    stamps.harness_commit.cache_clear()
 
 
 def test_a_clean_checkout_gives_its_commit_and_a_changed_one_a_plus(checkout: Path) -> None:
@@ -41,13 +41,13 @@ def test_a_clean_checkout_gives_its_commit_and_a_changed_one_a_plus(checkout: Pa
     git(checkout, "commit", "--quiet", "-m", "a")
     head = git(checkout, "rev-parse", "--short=12", "HEAD")
     (checkout / "README.md").write_text("b")
-    assert commit.harness_commit() == head
-    commit.harness_commit.cache_clear()
+    assert stamps.harness_commit() == head
+    stamps.harness_commit.cache_clear()
     (checkout / "matrix.yaml").write_text("b")
-    assert commit.harness_commit() == f"{head}+"
+    assert stamps.harness_commit() == f"{head}+"
 
 
 def test_an_installed_harness_has_none(checkout: Path) -> None:
     """Also inside somebody else's repository."""
     git(checkout.parent, "init", "--quiet")
-    assert commit.harness_commit() == ""
+    assert stamps.harness_commit() == ""

@@ -9,8 +9,7 @@ import pytest
 from harness.agent.cuda import advice
 from harness.errors import InfraError
 from harness.matrix import Needs
-from harness.run.preflight import Preflight, job, preflight
-from harness.run.session import Event
+from harness.run.session import Event, Preflight, preflight, preflight_job
 from tests.run.bench import target
 
 pytestmark = pytest.mark.unit
@@ -79,6 +78,6 @@ def test_an_event_that_cannot_be_read_is_infrastructure() -> None:
 
 
 def test_the_job_is_bounded_and_leaves_the_agent_its_memory() -> None:
-    asked = job(target(memory_mib=4096, timeout_s=600))
+    asked = preflight_job(target(memory_mib=4096, timeout_s=600))
     assert (asked.kind, asked.timeout_s, asked.memory_mib) == ("preflight", 180, 3584)
-    assert job(target(timeout_s=20)).timeout_s == 20
+    assert preflight_job(target(timeout_s=20)).timeout_s == 20

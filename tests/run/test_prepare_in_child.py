@@ -15,10 +15,9 @@ from onnx import TensorProto, helper
 from harness.case import Case, Graph, Link, Recipe, Variant, load_cases
 from harness.case.model import Built, Unbuildable
 from harness.errors import HandledError
-from harness.run import prepare_in_child
+from harness.run import prepared as module
 from harness.run.child import stream
-from harness.run.prepare_in_child import PreparedVariants, Refused, with_models
-from harness.run.prepared import UNEVALUATED, prepare_variant
+from harness.run.prepared import UNEVALUATED, PreparedVariants, Refused, prepare_variant, with_models
 
 pytestmark = pytest.mark.integration
 
@@ -174,7 +173,7 @@ def test_those_that_follow_are_made_in_the_same_child_and_fail_alone(monkeypatch
         started.append(arguments)
         return stream(*arguments, **bounds)
 
-    monkeypatch.setattr(prepare_in_child, "stream", counted)
+    monkeypatch.setattr(module, "stream", counted)
     sound = [Variant(f"v{at}", "V", relu) for at in range(3)]
     nothing = Variant("nothing", "N", Unbuildable("its builder raised"))
     large = Variant("large", "L", lambda: relu(1 << 40))

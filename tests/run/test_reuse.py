@@ -10,9 +10,9 @@ import pytest
 from harness.plan import all_cells
 from harness.record.outcome import OTHERS, Latency, Outcome
 from harness.record.staleness import todays
-from harness.run import reuse
+from harness.run import key
+from harness.run.key import answering, keys_of, recorded_by
 from harness.run.provision import Environment, Host, NotMade
-from harness.run.reuse import answering, keys_of, recorded_by
 from tests.report import factory
 
 pytestmark = pytest.mark.unit
@@ -103,13 +103,13 @@ def test_keys_are_those_of_what_would_be_used_and_nothing_is_made(monkeypatch: p
         assert not allow_build
         raise NotMade("needs its image")
 
-    monkeypatch.setattr(reuse, "look_at_host", lambda: Host("amd64"))
-    monkeypatch.setattr(reuse, "prepare", refuse)
+    monkeypatch.setattr(key, "look_at_host", lambda: Host("amd64"))
+    monkeypatch.setattr(key, "prepare", refuse)
     cells = [cell for cell in CELLS if cell.variant is CELL.variant]
     found = keys_of(cells, TODAY)
     assert found["conv_silu.qdq-trt86"], "it needs a GPU"
     assert found["conv_silu.qdq-rtx17"] == ""
-    monkeypatch.setattr(reuse, "look_at_host", lambda: Host("amd64", gpu_reason="another reason"))
+    monkeypatch.setattr(key, "look_at_host", lambda: Host("amd64", gpu_reason="another reason"))
     assert keys_of(cells, TODAY)["conv_silu.qdq-trt86"] != found["conv_silu.qdq-trt86"]
 
 
@@ -117,11 +117,11 @@ def test_an_untrusted_case_has_a_place_of_its_own(monkeypatch: pytest.MonkeyPatc
     """It is confined where another case of the same target is not."""
     cell = next(cell for cell in CELLS if cell.target.name == "ort131")
     confined = replace(cell, target=replace(cell.target, untrusted=True))
-    monkeypatch.setattr(reuse, "look_at_host", lambda: Host("amd64"))
-    monkeypatch.setattr(reuse, "prepare", lambda *_, **__: Environment("docker", "ort131", "python3", "i"))
+    monkeypatch.setattr(key, "look_at_host", lambda: Host("amd64"))
+    monkeypatch.setattr(key, "prepare", lambda *_, **__: Environment("docker", "ort131", "python3", "i"))
     there = [keys_of([each], TODAY)[cell.id] for each in (cell, confined)]
     assert there[0] != there[1]
-    monkeypatch.setattr(reuse, "cell_key", lambda _, __, place: place)
+    monkeypatch.setattr(key, "cell_key", lambda _, __, place: place)
     trusted = replace(cell, id="trusted")
     cells = [trusted, replace(confined, id="confined")]
     both = keys_of(cells, todays(cells))

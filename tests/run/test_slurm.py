@@ -129,6 +129,10 @@ def test_records_are_taken_in_the_first_of_each_cell_and_nothing_is_left(place: 
     ("output", "last"),
     [
         ("printf 'one\\nerror: no cases\\n\\n'", "its output ends: error: no cases"),
+        (
+            "printf 'slurmstepd: error: *** DUE TO TIME LIMIT ***\\ninterrupted\\n'",
+            "its output ends: slurmstepd: error: *** DUE TO TIME LIMIT ***",
+        ),
         (None, "it wrote nothing into {place}/1-0: do the nodes see this folder?"),
     ],
 )

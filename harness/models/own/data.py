@@ -23,9 +23,7 @@ from harness.run.child import ChildFailed, stream
 from harness.run.numbers import Array, NotFeedable, Reference, check_sizes, make_inputs, reference
 from harness.run.numbers.given import check_calibration, check_expected, check_inputs
 from harness.run.numbers.wire import to_wire
-from harness.run.prepare_in_child import MEMORY_MIB, SECONDS, PreparedVariants, Refused
-from harness.run.prepared import Prepared
-from harness.run.weights import Weights
+from harness.run.prepared import MEMORY_MIB, SECONDS, Prepared, PreparedVariants, Refused, Weights
 from harness.words import Precision
 
 

@@ -19,13 +19,13 @@ from harness.layers import asked, wished
 from harness.models.own.shapes import Shapes, free_extents, in_words, is_batch_alone, profiles
 from harness.models.reading import describe, read_beside
 from harness.run.child import ChildFailed, stream
-from harness.run.prepare_in_child import MEMORY_MIB, SECONDS
+from harness.run.prepared import MEMORY_MIB, SECONDS
 
 if TYPE_CHECKING:
     import onnx
 
     from harness.record.outcome import Node
-    from harness.run.weights import Weights
+    from harness.run.prepared import Weights
     from harness.words import Precision
 
 _REMEDY = "give the path of an .onnx file"
