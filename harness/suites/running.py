@@ -28,8 +28,7 @@ from harness.record.from_json import decode
 from harness.record.outcome import Outcome
 from harness.record.store import SUITES, Store
 from harness.run.numbers import Reference
-from harness.run.prepare_in_child import PreparedVariants
-from harness.run.prepared import Prepared
+from harness.run.prepared import Prepared, PreparedVariants
 from harness.suites.items import Item, Suite
 from harness.words import GOOD, Class
 
