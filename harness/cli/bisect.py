@@ -28,7 +28,7 @@ from harness.models.bisect import (
     parse_symptom,
     row_of,
 )
-from harness.models.check import may_be_of_sizes, median_ms, ran, sizes_doubted
+from harness.models.check import median_ms, of_sizes, ran, sizes_doubted
 from harness.models.further import graph_of
 from harness.models.own import Given, load_own
 from harness.models.trying import BuiltOrRun, Tries
@@ -184,7 +184,7 @@ class _Looking:
             own, model = self._variant, self._variant.model_bytes()
             judged = [self._tries.judged(model, target, own.recipe, allowed=own.data) for _ in range(times)]
             self._seen[target.name] = sorted(judged, key=lambda each: median_ms(each) or 0.0)
-            if self._made_up and not self.doubted and any(map(may_be_of_sizes, judged)):
+            if self._made_up and not self.doubted and of_sizes(judged):
                 self.doubted = True
                 self._doing.say(sizes_doubted([target.name], self._made_up))
         return self._seen[target.name]

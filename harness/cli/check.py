@@ -28,7 +28,7 @@ from harness.cli.common import (
 from harness.cli.doing import Doing
 from harness.errors import HandledError
 from harness.matrix import load_matrix
-from harness.models.check import Trouble, may_be_of_sizes, ran, static_troubles, step_troubles, troubles
+from harness.models.check import Trouble, of_sizes, ran, static_troubles, step_troubles, troubles
 from harness.models.further import as_json
 from harness.models.own import (
     Given,
@@ -219,9 +219,12 @@ def _check(options: argparse.Namespace, doing: Doing) -> tuple[list[Judged], Ans
 
 def _doubted(models: list[OwnModel], judged: list[Judged]) -> Doubted:
     """Return variant and target of the failures that may come of made-up sizes, with these."""
-    made_up = {each.variant.name: each.made_up for each in models if each.made_up}
-    failed = ((each.cell.variant.name, each.cell.target.name) for each in judged if may_be_of_sizes(each))
-    return {key: made_up[key[0]] for key in failed if key[0] in made_up}
+    return {
+        (own.variant.name, failed.cell.target.name): own.made_up
+        for own in models
+        if own.made_up
+        for failed in of_sizes(each for each in judged if each.cell.variant.name == own.variant.name)
+    }
 
 
 def _blocked(judged: list[Judged], answers: Answers) -> frozenset[tuple[str, str]]:

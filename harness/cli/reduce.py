@@ -18,7 +18,7 @@ from harness.cli.doing import Doing
 from harness.cli.places import places
 from harness.errors import HandledError, InfraError
 from harness.models.case_file import About, add_case, case_name, case_text, loaded
-from harness.models.check import may_be_of_sizes, ran, sizes_doubted
+from harness.models.check import of_sizes, ran, sizes_doubted
 from harness.models.further import graph_of
 from harness.models.graphs import outside
 from harness.models.own import Given, Shapes, Wanted, load_own, parse_shapes
@@ -228,7 +228,7 @@ class _Bench:
             good = [each.classification.cls in GOOD for each in judged]
             if not runs and all(good):
                 continue
-            if made_up and (failed := [each.cell.target.name for each in judged if may_be_of_sizes(each)]):
+            if made_up and (failed := [each.cell.target.name for each in of_sizes(judged)]):
                 self._doing.say(sizes_doubted(failed, made_up))
             near = tuple(name for each in judged for name in named(each))
             if len(judged) == 1:

@@ -57,14 +57,29 @@ def ran(judged: Judged) -> bool:
     return judged.classification.cls not in UNJUDGED
 
 
-def may_be_of_sizes(judged: Judged) -> bool:
-    """Tell whether a failure may come of sizes that the model cannot have: it came after the parser, which sees none.
+def of_sizes(judged: Iterable[Judged]) -> list[Judged]:
+    """Return the failures of one model that may come of made-up sizes, which it cannot have.
 
-    An engine that takes the graph alone builds without sizes too.
+    None may where another target built or ran it with them. A failure of the parser, which sees no sizes, is none of
+    them; nor is the failed build of an engine that takes the graph alone.
     """
-    cls = judged.classification.cls
-    sizeless = cls is Class.BUILD_FAILED and judged.cell.target.traits.graph_alone
-    return cls in _BY_SIZES and judged.outcome.failed_phase != "parse" and not sizeless
+    judged = list(judged)
+    if any(
+        each.outcome.ran or (each.classification.cls in _BUILT and not _sizeless(each)) for each in judged
+    ):
+        return []
+    return [
+        each
+        for each in judged
+        if each.classification.cls in _BY_SIZES
+        and each.outcome.failed_phase != "parse"
+        and not (each.classification.cls is Class.BUILD_FAILED and _sizeless(each))
+    ]
+
+
+def _sizeless(judged: Judged) -> bool:
+    """Tell whether an engine builds without sizes."""
+    return judged.cell.target.traits.graph_alone
 
 
 def sizes_doubted(targets: Iterable[str], made_up: str) -> str:
