@@ -21,9 +21,19 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.run import Samples, machine, note, table
 from harness.case import Expectation, Link
-from harness.compare.steps import row_steps
-from harness.known.model import Advice, Known, Layers, Timing
-from harness.known.view import CaseView, GraphView, NodeView, Span, TargetView, VariantView
+from harness.compare.kinds import row_steps
+from harness.known.model import (
+    Advice,
+    CaseView,
+    GraphView,
+    Known,
+    Layers,
+    NodeView,
+    Span,
+    TargetView,
+    Timing,
+    VariantView,
+)
 from harness.record.outcome import Stamps
 from harness.report.model import Results, Steps
 from harness.report.page import render

@@ -1,22 +1,18 @@
-"""Holds what a variant names to the graph that it builds, and flags to those that there are."""
+"""Holds the names in a variant to the graph that it builds, and its flags to TensorRT's.
+
+A version is asked itself for its flags; the lists here, of every version, only catch a mistyped name. tests/contract
+holds them to the bindings.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
-from harness.case.flags import BUILDER_FLAGS, PARSER_FLAGS
-from harness.case.inputs import fed_inputs
-from harness.case.model import effective_name, source
+import onnx
+
+from harness.case.model import Variant, effective_name, fed_inputs, source
 from harness.errors import HandledError
 from harness.suggest import did_you_mean
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    import onnx
-
-    from harness.case.model import Variant
-
 
 _NO_FLAG = "which no version of TensorRT has"
 
@@ -48,3 +44,22 @@ def _check(
     for name in names:
         if name not in known:
             raise HandledError(f"{what} {name!r}, {wrong}; {did_you_mean(name, known)}")
+
+
+BUILDER_FLAGS = frozenset(
+    {
+        *("BF16", "DEBUG", "DIRECT_IO", "DISABLE_COMPILATION_CACHE", "DISABLE_TIMING_CACHE"),
+        *("DISTRIBUTIVE_INDEPENDENCE", "EDITABLE_TIMING_CACHE", "ENABLE_TACTIC_HEURISTIC"),
+        *("ERROR_ON_TIMING_CACHE_MISS", "EXCLUDE_LEAN_RUNTIME", "FP16", "FP4", "FP8", "GPU_FALLBACK", "INT4"),
+        *("INT8", "MONITOR_MEMORY", "OBEY_PRECISION_CONSTRAINTS", "PREFER_PRECISION_CONSTRAINTS", "REFIT"),
+        *("REFIT_IDENTICAL", "REFIT_INDIVIDUAL", "REJECT_EMPTY_ALGORITHMS", "REQUIRE_USER_ALLOCATION"),
+        *("SAFETY_SCOPE", "SPARSE_WEIGHTS", "STRICT_NANS", "STRICT_TYPES", "STRIP_PLAN", "TF32"),
+        *("VERSION_COMPATIBLE", "WEIGHTLESS", "WEIGHT_STREAMING"),
+    }
+)
+PARSER_FLAGS = frozenset(
+    {
+        *("ADJUST_FOR_DLA", "ENABLE_PLUGIN_OVERRIDE", "ENABLE_UINT8_AND_ASYMMETRIC_QUANTIZATION_DLA"),
+        *("NATIVE_INSTANCENORM", "REPORT_CAPABILITY_DLA"),
+    }
+)

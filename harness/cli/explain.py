@@ -14,8 +14,8 @@ from harness.bounded import check_file
 from harness.case import load_cases
 from harness.cli.common import EXIT_OK, EXIT_REGRESSION
 from harness.errors import HandledError
+from harness.judge.complaints import INPUT, MODEL
 from harness.judge.findings import Explanation, Finding, explain, fits
-from harness.judge.place import INPUT, MODEL
 from harness.shipped import shipped
 from harness.text import clip
 

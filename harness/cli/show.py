@@ -16,8 +16,7 @@ from harness.case import check_variant, effective_name
 from harness.cli.common import EXIT_OK, add_trust, load_project
 from harness.cli.places import places
 from harness.errors import HandledError
-from harness.judge.cell import judge_cell
-from harness.judge.explain import complaints, describe_recipe
+from harness.judge.cell import complaints, describe_recipe, judge_cell
 from harness.known.model import OnGpu
 from harness.layers import asked, wished
 from harness.plan import claims_about, find, inapplicable_because

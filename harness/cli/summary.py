@@ -6,7 +6,7 @@ import shlex
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from harness.judge.explain import claim, headline
+from harness.judge.cell import claim, headline
 from harness.words import GOOD, Class, Verdict
 
 if TYPE_CHECKING:

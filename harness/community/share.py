@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from harness import __version__
 from harness.community.scrub import KNOWN_FACTS, Scrubber, scrubber
 from harness.errors import HandledError
-from harness.judge.explain import complaints, describe_recipe, headline
+from harness.judge.cell import complaints, describe_recipe, headline
 from harness.plan.by_hand import by_hand, model_file, script_file
 from harness.words import PREDICATE, UNJUDGED, Class
 

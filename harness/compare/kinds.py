@@ -1,23 +1,21 @@
-"""What a step does to one variant, judged from what is known of both sides; pure."""
+"""The kinds of change between the two sides of a variant, of one pair and of every pair of a row's columns; pure."""
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from harness.case import Expectation
 from harness.judge.timing import RUN_TO_RUN
 from harness.known.claim import on_precision
+from harness.known.model import Known, Timing, VariantView
 from harness.layers.datatype import NARROW, same_precision
 from harness.text import milliseconds
 from harness.words import GOOD, PREDICATE, Basis, Class, Precision, Word, said
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from harness.case import Expectation
-    from harness.known.model import Known, Timing
 
 #: What a class that works stands at.
 _STANDS = 2
@@ -284,3 +282,69 @@ def _paced(found: Pace, *, slower: bool) -> str:
     change = f"{low} to {high}" if low != high else f"{low}"
     medians = f"{milliseconds(found.old.median)} → {milliseconds(found.new.median)}"
     return f"median {medians}, {change} % {'slower' if slower else 'faster'}"
+
+
+@dataclass(frozen=True)
+class RowSteps:
+    """The steps of one row: `known` numbers its different knowns, a column each.
+
+    `kinds` are those that differ: number before, number after, kind, detail. `open` are numbers before and after of
+    which both are known and not told apart.
+    """
+
+    known: tuple[int, ...]
+    kinds: tuple[tuple[int, int, Kind, str], ...]
+    open: tuple[tuple[int, int], ...] = ()
+
+
+def row_steps(variant: VariantView, cells: Sequence[Known]) -> RowSteps:
+    """Return what each step between two columns does to a variant; `cells` are in the columns' order."""
+    numbers: dict[object, int] = {}
+    known = tuple(numbers.setdefault(_compared(variant, cell), len(numbers)) for cell in cells)
+    first = {number: cells[at] for at, number in reversed(list(enumerate(known)))}
+    ends = itertools.product(range(len(numbers)), repeat=2)
+    pairs = {(old, new): pair_of(variant, first[old], first[new]) for old, new in ends}
+    found = [
+        (old, new, kind, pair.detail(kind))
+        for (old, new), pair in pairs.items()
+        if old != new
+        for kind in pair.kinds()
+    ]
+    return RowSteps(known, tuple(found), tuple(ends for ends, pair in pairs.items() if pair.open))
+
+
+def pair_of(variant: VariantView, old: Known, new: Known) -> Pair:
+    """Return both sides of one variant of one report, on one GPU where GPUs took part."""
+    claims = claim_of(variant, old), claim_of(variant, new)
+    return like_with_like(Pair(variant.wanted, old, new, claims))
+
+
+def claim_of(variant: VariantView, cell: Known) -> Expectation | None:
+    """Return the claim that a cell stands on, None where it stands on a record or on nothing."""
+    return None if cell.claim is None else variant.claims[cell.claim]
+
+
+def _compared(variant: VariantView, cell: Known) -> object:
+    """Return all of a cell that a step looks at."""
+    return (
+        cell.stands,
+        cell.cls is Class.NOT_APPLICABLE,
+        cell.basis,
+        cell.claim,
+        cell.signature,
+        cell.nodes(variant.wanted),
+        tuple(cell.other.items()),
+        cell.latency and (cell.latency.low, cell.latency.high, cell.latency.stack),
+        cell.gpu,
+        cell.by_gpu[1:],
+        cell.demanded,
+    )
+
+
+def used_details(rows: Iterable[RowSteps]) -> dict[str, int]:
+    """Return a number for each detail of rows, "" first."""
+    found = {"": 0}
+    for row in rows:
+        for *_, detail in row.kinds:
+            found.setdefault(detail, len(found))
+    return found

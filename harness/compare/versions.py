@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from packaging.version import Version
 
-from harness.known.view import Span, TargetView
+from harness.known.model import Span, TargetView
 from harness.layers.datatype import NARROW
 from harness.words import GOOD, Basis, Class, Precision, Verdict, said
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from harness.known.model import Known
-    from harness.known.view import VariantView
+    from harness.known.model import Known, VariantView
 
     Run = Sequence[tuple[TargetView, Known]]
 

@@ -5,21 +5,18 @@ from __future__ import annotations
 import difflib
 import functools
 import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError
 
 from harness.document.reader import Date, Document, Place, Problem, read_document
 from harness.errors import HandledError
 from harness.suggest import did_you_mean
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from jsonschema.exceptions import ValidationError
 
 _KINDS = {
     "object": "a mapping",

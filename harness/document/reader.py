@@ -6,8 +6,10 @@ import contextlib
 import datetime as dt
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import yaml
 from yaml.constructor import ConstructorError, SafeConstructor
@@ -15,10 +17,6 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from harness.bounded import read_bytes
 from harness.errors import HandledError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 #: A place in the document: the keys and indices that lead to it.
 Place = tuple[str | int, ...]

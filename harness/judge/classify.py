@@ -7,19 +7,15 @@ was lost is listed all the same.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from harness.judge import engine_errors
+from harness.judge import complaints
 from harness.layers import MAY_VANISH, node_precision
 from harness.layers.datatype import same_precision
-from harness.record.outcome import ON_AN_ENGINE
+from harness.record.outcome import ON_AN_ENGINE, Accuracy, Outcome
 from harness.words import Class, Precision, said
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-
-    from harness.record.outcome import Accuracy, Outcome
 
 
 class Lost(NamedTuple):
@@ -181,7 +177,7 @@ def _ended_badly(outcome: Outcome) -> Classification | None:
         return None
     if end.kind == "timed_out":
         return Classification(Class.TIMED_OUT, f"did not end in time{where}{_colon(end.detail)}")
-    said = _line(_OUT_OF_MEMORY, "\n".join((*engine_errors.native(outcome), outcome.error)))
+    said = _line(_OUT_OF_MEMORY, "\n".join((*complaints.native(outcome), outcome.error)))
     if end.kind == "out_of_memory" or said:
         return Classification(Class.OUT_OF_MEMORY, f"ran out of memory{where}{_colon(said or end.detail)}")
     how = end.detail or (f"killed by {end.signal}" if end.signal else f"exited with code {end.exit_code}")
@@ -194,7 +190,7 @@ def _failed(outcome: Outcome) -> Classification | None:
         return None
     if phase not in _PHASES:
         return Classification(Class.INFRA_ERROR, f"failed in {phase!r}, which is no phase of an engine")
-    text = engine_errors.fatal(outcome)
+    text = complaints.fatal(outcome)
     if _OUT_OF_MEMORY.search(text):
         return Classification(Class.OUT_OF_MEMORY, f"ran out of memory in {phase}: {text}")
     if _NO_GPU.search(text) and "gpu" not in outcome.stamps.environment:

@@ -1,4 +1,3 @@
-# ruff: noqa: E501  (patterns and texts stand on one line)
 """Failed outcome -> a known cause with advice, by the signatures of diagnosis.yaml."""
 
 from __future__ import annotations
@@ -6,20 +5,18 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from functools import cache
+from typing import Any, NamedTuple
 
-from harness.case import Expectation, Link
-from harness.document import Document, Form, Problem, checked
-from harness.judge import engine_errors
+from harness.judge import complaints
+from harness.judge.classify import Classification
+from harness.judge.complaints import NEAR, NO_IMPLEMENTATION, REASON, Place, ended, find_place
 from harness.judge.logs import lacked_name
 from harness.judge.names import named, read_since
-from harness.judge.place import NEAR, NO_IMPLEMENTATION, REASON, Place, ended, find_place
-from harness.judge.portable import Unportable, javascript
-from harness.suggest import did_you_mean
+from harness.judge.signatures import GROUP, PLACES, SAID, Pattern, Signature, Where, load_signatures
+from harness.record.outcome import Outcome
 from harness.words import GOOD, UNJUDGED, Class
 
 if sys.version_info >= (3, 11):
@@ -27,55 +24,16 @@ if sys.version_info >= (3, 11):
 else:
     import sre_parse as parser
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
-    from harness.judge.classify import Classification
-    from harness.record.outcome import Outcome
-
-SIGNATURES = Path(__file__).with_name("diagnosis.yaml")
-FORM = Form(Path(__file__).with_name("diagnosis.schema.json"))
-
-Where = Literal["errors", "parser", "warnings", "native", "any", "reasons", "missing_api", "names", "graph"]
-
-_PLACES: tuple[Where, ...] = get_args(Where)
-_BESIDE = ("near", "unless")
-_SAID = ("title", "cause", "advice")
-_TEXTS = (*_SAID, "harmless")
 #: What an engine says of one tactic that it could not use; the last one is why none was left.
 SKIPPED = re.compile(r"Skipping tactic \S{1,40} due to .+")
-#: Parts that several patterns share, written {{NAME}} in them.
-_PARTS = {
-    "END": r"(?:\.\)?\.?| In \w+ at [^\s)]+\)?|\.? due to insuff?icient workspace\. See verbose log for requested "
-    r"sizes\.?\)?)?(?<!\s)\s*(?:$|\n)",
-    "NO_CALIBRATION": r"memory must be valid if nbElem|Assertion memory != nullptr failed|Assertion getter\(i\) != 0 failed"
-    r"|Assertion min_ <= max_ failed|Unexpected exception (?:_Map_base|unordered_map|map)::at",
-    "REFUSED": r"(?:UNSUPPORTED_NODE: false\Z|.*(?:is not supported in TensorRT|Plugin not found|No importer registered))",
-}
-_PART = re.compile(r"\{\{(\w+)\}\}")
 NO_IMPORTER = re.compile(
     r"No importer registered for op: (?P<a>\w+)|could not find plugin:? ?(?P<b>\w+)", re.ASCII
 )
-#: Groups that a place gives of itself.
-_GIVEN = {"reasons": ("node", "reason"), "names": ("name", "since", "now")}
-#: A group in a text.
-_GROUP = re.compile(r"\{(\w+)\}")
-#: Groups that a text may use though no pattern captures them: the record says where a complaint belongs.
-_LOOKED_UP = {"op", "node", "first", "lower"}
 #: In these classes nothing failed loudly, so that warnings are all there is to go by.
 _SILENT = frozenset({Class.PRECISION_LOST, Class.INACCURATE})
 #: How many messages before and after one are near it, and of how many places of one text that is looked up.
 CLOSE, _MOST_PLACES = 12, 20
-
-
-@dataclass(frozen=True)
-class Pattern:
-    """A regular expression over one message from one place; of the messages close to it one has `near`, none `unless`."""
-
-    where: Where
-    regex: re.Pattern[str]
-    near: re.Pattern[str] | None = None
-    unless: re.Pattern[str] | None = None
 
 
 class Statement(NamedTuple):
@@ -147,39 +105,6 @@ def _literals(tree: Any) -> tuple[str, ...]:  # noqa: ANN401  (as the parser of 
 
 
 @dataclass(frozen=True)
-class Signature:
-    """A known cause.
-
-    `title`, `cause` and `advice` may use the patterns' named groups as {group}, and {op} and {node} in any case; the
-    groups `op` and `node` say where in the model it is, which is looked up where no pattern captures them; `operator`
-    is the one that all of the patterns are about. `advice_variants` are `case.variant` ids that prove the advice.
-    `generic` ones are tried last; a `note` is counted in any outcome, and is the cause only of a lost precision or of
-    wrong numbers, and an `innocent` one is neither, only known; `harmless` says where it may be passed over and where
-    not; `reported` is of which versions others report it, of models that are no variants; `standard_op` wants the
-    group `op` to be an operator of ONNX itself; `phases`, where given, are those whose failure it can explain.
-    `form_of` is the more general signature that it is a form of.
-    """
-
-    id: str
-    patterns: tuple[Pattern, ...]
-    title: str
-    cause: str
-    advice: str
-    advice_variants: tuple[str, ...] = ()
-    links: tuple[str, ...] = ()
-    generic: bool = False
-    note: bool = False
-    standard_op: bool = False
-    phases: tuple[str, ...] = ()
-    operator: str = ""
-    harmless: str = ""
-    innocent: bool = False
-    form_of: str = ""
-    versions: str = ""
-    reported: tuple[Expectation, ...] = ()
-
-
-@dataclass(frozen=True)
 class Diagnosis:
     """A signature found in an outcome, its texts filled in; `skipped_tactic` is the last refusal, or "".
 
@@ -214,115 +139,6 @@ class Note:
     example: str
 
 
-@lru_cache
-def load_signatures(path: Path = SIGNATURES) -> tuple[Signature, ...]:
-    """Return the signatures in the order they are tried: as written, generic ones last.
-
-    Raises HandledError with file, line and field for a file that is not valid.
-    """
-    entries = checked(path, FORM, _bad_regexes, _contradictions).data
-    signatures = (_signature(entry) for entry in entries)
-    return tuple(sorted(signatures, key=lambda signature: signature.generic))
-
-
-def _bad_regexes(document: Document) -> Iterator[Problem]:
-    for number, entry in enumerate(document.data):
-        for index, pattern in enumerate(entry["patterns"]):
-            for where, text in pattern.items():
-                place = (number, "patterns", index, where)
-                try:
-                    # It refuses what Python warns of as well, so it comes first.
-                    javascript(_whole(text))
-                    _compiled(text)
-                except (re.error, OverflowError) as error:
-                    sentence = f"{text!r} is no regular expression: {error}; correct it"
-                    yield Problem(document.line(place), place, sentence)
-                except Unportable as error:
-                    yield Problem(document.line(place), place, str(error))
-            if sum(where not in _BESIDE for where in pattern) != 1:
-                whole = (number, "patterns", index)
-                yield Problem(
-                    document.line(whole),
-                    whole,
-                    "needs one place, with `near` and `unless` beside it at most; write a pattern each",
-                )
-
-
-def _contradictions(document: Document) -> Iterator[Problem]:
-    """Find ids given twice, and groups that a text uses and no pattern captures."""
-    lines: dict[str, int] = {}
-    for number, entry in enumerate(document.data):
-        for name, sentence in _uncaptured(entry):
-            yield Problem(document.line((number, name)), (number, name), sentence)
-        line = document.line((number, "id"))
-        first = lines.setdefault(entry["id"], line)
-        if first != line:
-            sentence = f"{entry['id']!r} is the id of the signature on line {first} too; rename one"
-            yield Problem(line, (number, "id"), sentence)
-        for at, report in enumerate(entry.get("reported", ())):
-            place = (number, "reported", at, "versions")
-            try:
-                _report(entry["id"], report)
-            except ValueError as error:
-                yield Problem(document.line(place), place, str(error))
-
-
-def _report(name: str, entry: dict[str, Any]) -> Expectation:
-    source = Link(entry["url"], entry["title"])
-    where = {"note": entry["note"], "platform": entry.get("platform"), "signature": name}
-    return Expectation.reported(Class.BUILD_FAILED, entry["versions"], source, **where)
-
-
-def _uncaptured(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    captured = {group for pattern in _patterns(entry) for group in _captured(pattern)}
-    for name in _TEXTS:
-        for group in set(_GROUP.findall(entry.get(name, ""))) - _LOOKED_UP - captured:
-            hint = did_you_mean(group, captured | _LOOKED_UP)
-            yield name, f"uses {{{group}}}, which no pattern of the entry captures; {hint}"
-    if entry.get("standard_op") and "op" not in captured:
-        yield "standard_op", "needs a pattern that captures (?P<op>...); add one or delete it"
-
-
-def _signature(entry: dict[str, Any]) -> Signature:
-    texts = {name: " ".join(entry.get(name, "").split()) for name in _TEXTS}
-    lists = {name: tuple(value) for name, value in entry.items() if isinstance(value, list)}
-    lists["reported"] = tuple(_report(entry["id"], each) for each in entry.get("reported", ()))
-    fields: dict[str, Any] = {**entry, **texts, **lists, "patterns": _patterns(entry)}
-    return Signature(**fields)
-
-
-def _captured(pattern: Pattern) -> set[str]:
-    near = pattern.near.groupindex if pattern.near else {}
-    return {*pattern.regex.groupindex, *near, *_GIVEN.get(pattern.where, ())}
-
-
-def _patterns(entry: dict[str, Any]) -> tuple[Pattern, ...]:
-    return tuple(
-        Pattern(
-            where, _compiled(text), *(_compiled(pattern[key]) if key in pattern else None for key in _BESIDE)
-        )
-        for pattern in entry["patterns"]
-        for where, text in pattern.items()
-        if where not in _BESIDE
-    )
-
-
-def _whole(text: str) -> str:
-    return _PART.sub(lambda match: _PARTS.get(match[1], match[0]), text)
-
-
-def _compiled(text: str) -> re.Pattern[str]:
-    return re.compile(_whole(text), re.ASCII)
-
-
-def fits_claim(found: str, claimed: str) -> bool:
-    """Tell whether a failure of one signature is what a claim of another says: the same, or one a form of the other."""
-    if found == claimed:
-        return True
-    forms = {signature.id: signature.form_of for signature in load_signatures() if signature.form_of}
-    return forms.get(found) == claimed or forms.get(claimed) == found
-
-
 def diagnose(
     outcome: Outcome, classification: Classification, signatures: Sequence[Signature] | None = None
 ) -> Diagnosis | None:
@@ -341,7 +157,7 @@ def diagnose(
             continue
         if signature.phases and outcome.failed_phase not in signature.phases:
             continue
-        found = next(hits(signature, texts, ("warnings", "graph") if silent else _PLACES), None)
+        found = next(hits(signature, texts, ("warnings", "graph") if silent else PLACES), None)
         if found is not None:
             return diagnosis_of(signature, found, outcome)
     return None
@@ -351,7 +167,7 @@ def in_general(signature: Signature) -> Diagnosis:
     """Return a signature as the diagnosis of no outcome in particular; what an outcome would fill in reads <node>."""
     return Diagnosis(
         id=signature.id,
-        **{text: blank(getattr(signature, text)) for text in _SAID},
+        **{text: blank(getattr(signature, text)) for text in SAID},
         message="",
         groups={},
         links=signature.links,
@@ -364,13 +180,13 @@ def in_general(signature: Signature) -> Diagnosis:
 
 def blank(text: str) -> str:
     """Return a text of a signature with <node> in place of what a failure fills in."""
-    return _GROUP.sub(r"<\1>", text)
+    return GROUP.sub(r"<\1>", text)
 
 
 def notes(outcome: Outcome) -> tuple[Note, ...]:
     """Return the counted warnings of any outcome, in the file's order."""
     texts = searched(outcome)
-    said = Counter(engine_errors.warnings(outcome))
+    said = Counter(complaints.warnings(outcome))
     found = []
     for signature in load_signatures():
         every = list(dict.fromkeys(hit.text for hit in hits(signature, texts))) if signature.note else []
@@ -387,18 +203,18 @@ def searched(
     graph: Sequence[str] = (),
 ) -> Texts:
     """Return the texts of a record by place; `missing` and `order` are a log's, where it was read from one."""
-    errors = engine_errors.errors(outcome)
+    errors = complaints.errors(outcome)
     if missing is None:
         missing = [(outcome.missing_api, "")] if outcome.missing_api else []
         lacked = [(name, text) for text in errors if (name := lacked_name(text))]
     else:
         lacked = list(missing)
     said = [text for _, text in order] if order is not None else [each.text for each in outcome.messages]
-    native = engine_errors.native(outcome)
+    native = complaints.native(outcome)
     plain: dict[str, Sequence[str]] = {
         "errors": errors,
-        "parser": engine_errors.refusals(outcome),
-        "warnings": engine_errors.warnings(outcome),
+        "parser": complaints.refusals(outcome),
+        "warnings": complaints.warnings(outcome),
         "native": native,
         "any": (*said, *native),
         "graph": graph,
@@ -409,7 +225,7 @@ def searched(
     # What is put together of the parser's list stands in no log: its text alone does.
     listed = zip(plain["parser"], outcome.parser_errors, strict=True)
     whole = {
-        text: Statement(text, said=engine_errors.without_noise(error.text)) for text, error in listed if text
+        text: Statement(text, said=complaints.without_noise(error.text)) for text, error in listed if text
     }
     places["parser"] = (*whole.values(), *_unread((*errors, *said)))
     places["missing_api"] = tuple(Statement(name, said=text) for name, text in missing)
@@ -417,7 +233,7 @@ def searched(
     places["reasons"] = tuple(_reasons(said))
     positions: dict[str, list[int]] = {}
     for at, text in enumerate(said):
-        positions.setdefault(engine_errors.without_noise(text), []).append(at)
+        positions.setdefault(complaints.without_noise(text), []).append(at)
         positions.setdefault(text, []).append(at)
     return Texts(places, tuple(said), {text: tuple(every) for text, every in positions.items()})
 
@@ -467,7 +283,7 @@ def _graph(outcome: Outcome, classification: Classification) -> tuple[str, ...]:
     )
 
 
-def hits(signature: Signature, texts: Texts, places: Sequence[str] = _PLACES) -> Iterator[Hit]:
+def hits(signature: Signature, texts: Texts, places: Sequence[str] = PLACES) -> Iterator[Hit]:
     """Yield where a signature is found, pattern by pattern."""
     for pattern in signature.patterns:
         if pattern.where not in places or not texts.may_hold(pattern):
@@ -498,7 +314,7 @@ def diagnosis_of(signature: Signature, hit: Hit, outcome: Outcome, *, at_error: 
     message, groups = hit.text, hit.groups
     skipped = [
         match.group()
-        for text in (*(message.text for message in outcome.messages), *engine_errors.native(outcome))
+        for text in (*(message.text for message in outcome.messages), *complaints.native(outcome))
         if (match := SKIPPED.search(text))
     ]
     operator, node = groups.get("op", signature.operator), groups.get("node", "")
@@ -525,4 +341,4 @@ def diagnosis_of(signature: Signature, hit: Hit, outcome: Outcome, *, at_error: 
 
 def _filled(text: str, groups: Mapping[str, str]) -> str:
     """Put the captured groups in; one that another pattern of the signature captures reads "?"."""
-    return _GROUP.sub(lambda match: groups.get(match.group(1), "?"), text)
+    return GROUP.sub(lambda match: groups.get(match.group(1), "?"), text)

@@ -9,15 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from harness.judge.diagnosis import Hit, Signature, diagnosis_of, hits, load_signatures, searched
+from harness.judge.complaints import INPUT, MODEL
+from harness.judge.diagnosis import Hit, Texts, diagnosis_of, hits, searched
 from harness.judge.logs import Said, read_log
-from harness.judge.place import INPUT, MODEL
+from harness.judge.signatures import Signature, load_signatures
 from harness.text import clip
-
-if TYPE_CHECKING:
-    from harness.judge.diagnosis import Texts
 
 #: Where a log names the version of TensorRT: in words, in trtexec's banner, or as the number of a library.
 VERSION = re.compile(

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from harness.judge.place import NO_OPERATOR, PARSING, REASON
+from harness.judge.complaints import NO_OPERATOR, PARSING, REASON
 from harness.record.outcome import Message, Outcome, ParserError
 
 SEVERITIES = {

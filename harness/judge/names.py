@@ -4,17 +4,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import onnx
 
 from harness.document import Document, Form, Problem, checked
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 NAMES = Path(__file__).with_name("names.yaml")
 FORM = Form(Path(__file__).with_name("names.schema.json"))

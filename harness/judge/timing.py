@@ -8,14 +8,11 @@ is told apart from both; a mean and a standard deviation would mix the three.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist, median
-from typing import TYPE_CHECKING
 
 from harness.record.outcome import OTHERS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 #: The change of a median that samples must be able to show, or they are noise: below it a user's engine is as fast as
 #: it was.

@@ -15,18 +15,14 @@ what the graph asks for is no regression, where a source claims the cell and nob
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
-from harness.case import Level
-from harness.judge.diagnosis import fits_claim
+from harness.case import Expectation, Level
+from harness.judge.classify import Classification
+from harness.judge.signatures import fits_claim
 from harness.words import GOOD, PREDICATE, UNJUDGED, Basis, Class, Verdict, to_do
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from harness.case import Expectation
-    from harness.judge.classify import Classification
 
 #: Each is reached after those before it.
 LEVELS: tuple[Level, ...] = get_args(Level)

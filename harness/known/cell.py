@@ -1,34 +1,31 @@
-"""Judged outcomes of a cell -> its `Known`."""
+"""Judged outcomes of a cell -> its `Known`, with its diagnosis as readers get it."""
 
 from __future__ import annotations
 
 import json
 import math
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from hashlib import sha256
 from statistics import median
-from typing import TYPE_CHECKING
 
-from harness.judge.diagnosis import notes
+from harness.case import Expectation
+from harness.history import CellHistory
+from harness.judge.cell import Judged
+from harness.judge.diagnosis import Diagnosis, in_general, notes
+from harness.judge.signatures import load_signatures
 from harness.judge.timing import RUN_TO_RUN, contended, interval, statistics
-from harness.judge.worst import badness
-from harness.known.advice import advice_of
 from harness.known.claim import built_but, drawn, says
-from harness.known.model import Known, Layers, OnGpu, Timing, stack_of
+from harness.known.model import Advice, Known, Layers, OnGpu, Timing, stack_of
 from harness.layers import attention_kernel, holds_attention
 from harness.layers.datatype import FLOATS, NARROW, WEIGHTS, same_precision
 from harness.record.from_json import fields_of
+from harness.record.outcome import Layer, Outcome
 from harness.record.speaking import took_part
 from harness.text import clip, tail
 from harness.words import GOOD, PREDICATE, UNJUDGED, Basis, Class, Precision, Verdict, said
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
-    from harness.case import Expectation
-    from harness.history import CellHistory
-    from harness.judge.cell import Judged
-    from harness.record.outcome import Layer, Outcome
 
 #: The reason of a cell of which there is no record.
 NOT_RUN_YET = "not run yet"
@@ -314,3 +311,74 @@ def _interval(samples: Sequence[float]) -> tuple[float, float] | tuple[None, Non
 
 def _six(value: float) -> float:
     return float(f"{value:.6g}")
+
+
+#: What only a failure fills in, where a title goes on without it.
+_BLANK = re.compile(r", <\w+>(?:,|$)")
+
+
+def advice_of(found: Diagnosis) -> Advice:
+    """Return the diagnosis for readers; the last tactic refused is the nearest the engine comes to a reason."""
+    last = f" The engine's last word: {clip(found.skipped_tactic, 300)}" if found.skipped_tactic else ""
+    return Advice(
+        found.id,
+        found.title,
+        found.cause + last,
+        found.advice,
+        found.advice_variants,
+        found.links,
+        found.place,
+    )
+
+
+def shared_advice(every: Sequence[Advice]) -> Advice:
+    """Return what is told of one signature's cells together: in general, where each is told of nodes of its own."""
+    first = every[0]
+    texts = {(each.title, each.cause) for each in every}
+    return first if len(texts) == 1 else general_advice(first.id) or first
+
+
+def general_advice(signature: str | None) -> Advice | None:
+    """Return what is known of a signature whatever the model; None for none, and for one of another version."""
+    return _general().get(signature or "")
+
+
+def without_blanks(title: str) -> str:
+    """Return a title without what only a failure fills in, where it can do without."""
+    return _BLANK.sub("", title)
+
+
+@cache
+def _general() -> dict[str, Advice]:
+    return {signature.id: advice_of(in_general(signature)) for signature in load_signatures()}
+
+
+#: What says nothing first, then by how far a cell got: the later, the less of what was asked came of it.
+_BY_CLASS = (
+    Class.NOT_APPLICABLE,
+    Class.NOT_RUN,
+    Class.INFRA_ERROR,
+    Class.OK,
+    Class.BUILT,
+    Class.PRECISION_LOST,
+    Class.INACCURATE,
+    Class.RUN_FAILED,
+    Class.LOAD_FAILED,
+    Class.API_REMOVED,
+    Class.NEEDS_GPU_TO_BUILD,
+    Class.BUILD_FAILED,
+    Class.PARSE_FAILED,
+    Class.OUT_OF_MEMORY,
+    Class.TIMED_OUT,
+    Class.CRASHED,
+)
+
+
+def badness(cls: Class, verdict: Verdict) -> tuple[int, int]:
+    """Return how bad a result is, to compare with others of its cell.
+
+    What regressed is worse than any new failure, and a new failure is worse than anything else: a known failure on one
+    GPU must not hide the regression on another. Then the class counts.
+    """
+    news = 2 if verdict is Verdict.REGRESSED else 1 if verdict is Verdict.NEW and cls not in GOOD else 0
+    return news, _BY_CLASS.index(cls)

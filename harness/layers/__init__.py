@@ -25,12 +25,10 @@ Metadata separates its `[ONNX Layer: name]` entries by U+001F or U+001E, which a
 """
 
 from harness.layers.asked import asked, wished
-from harness.layers.attention import attention_kernel, holds_attention
-from harness.layers.names import map_names
 from harness.layers.operators import MAY_VANISH
 from harness.layers.ort import ort_node_times
-from harness.layers.parse import LayerReport, Source, parse_layers
-from harness.layers.precision import int8_coverage, node_precision
+from harness.layers.parse import LayerReport, Source, map_names, parse_layers
+from harness.layers.precision import attention_kernel, holds_attention, int8_coverage, node_precision
 
 __all__ = [
     "MAY_VANISH",

@@ -1,34 +1,39 @@
-"""What an ONNX graph itself asks its nodes to compute in, and what of that is to be wished of an engine.
+"""The precision that an ONNX graph asks of its nodes, and the part of it that is wished of an engine.
 
 The graph asks by its types. A node that multiplies and takes data and weights from DequantizeLinear is to multiply in
 the type that these read; one whose weights alone are dequantised is to store them so and to compute in a float. Any
-other node is to compute in what its tensors are, where that is FP16 or BF16. A QuantizeLinear, DequantizeLinear or Cast
-has the type that it brings into the graph, which the numbers go through; weights lose nothing more there.
+other node is to compute in the type of its tensors, where that is FP16 or BF16. A QuantizeLinear, DequantizeLinear or
+Cast has the type that it brings into the graph, which the numbers go through; weights lose nothing more there.
 
 Cast, Reshape and Transpose between a DequantizeLinear and the node that multiplies are looked through: this is how
 PyTorch and NVIDIA's Model-Optimizer export a linear layer (the latter's modelopt/onnx/export/int4_exporter.py and
 fp8_exporter.py take them out again, not from every graph). An Identity stands for a weight that is shared. A Concat of
-nothing but dequantised data is taken for dequantised data: users quantise its inputs for the sake of what follows.
+nothing but dequantised data is taken for dequantised data: users quantise its inputs for the sake of the reader.
+
+A node is said to be fed in a special way where engines are known to stumble over the scales of its data.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 import onnx
+from onnx import numpy_helper
 
+from harness.case import Variant
 from harness.case.model import effective_name
-from harness.layers.datatype import ASKED_FLOATS, FLOATS, NARROW, WEIGHTS, multiplied_in, precision_of
-from harness.layers.elements import types_of
-from harness.layers.fed import Scales
+from harness.layers.datatype import (
+    ASKED_FLOATS,
+    FLOATS,
+    NARROW,
+    WEIGHTS,
+    multiplied_in,
+    precision_of,
+    types_of,
+)
 from harness.layers.operators import MOVING, MULTIPLYING, dequantises, quantises
 from harness.record.outcome import Node
 from harness.words import Precision
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from harness.case import Variant
 
 #: Nodes that hand on one tensor's values: an operand is what it was before them.
 _HANDING_ON = frozenset({"Identity", "Cast", "Reshape", "Transpose"})
@@ -170,3 +175,51 @@ def inferred(model: onnx.ModelProto, *, data_prop: bool = False) -> onnx.GraphPr
         return onnx.shape_inference.infer_shapes(model, data_prop=data_prop).graph
     except Exception:  # noqa: BLE001  (of a large, invalid or unknown model it raises anything)
         return model.graph
+
+
+#: ONNX takes one scale for a whole tensor as a scalar or as a vector of one element.
+VECTOR_OF_ONE = "a scale in a vector of one element"
+#: Concat joins what was quantised by different scales.
+UNLIKE_SCALES = "inputs of unlike scales"
+
+
+class Scales:
+    """The scales by which a graph dequantises, as far as they are constants."""
+
+    def __init__(self, graph: onnx.GraphProto) -> None:
+        self._constants = {item.name: item for item in graph.initializer} | {
+            node.output[0]: item.t
+            for node in graph.node
+            if node.op_type == "Constant"
+            for item in node.attribute
+            if item.name == "value"
+        }
+        self._shapes = {item.name: tuple(item.dims) for item in graph.initializer} | {
+            value.name: tuple(dim.dim_value for dim in value.type.tensor_type.shape.dim)
+            for value in (*graph.input, *graph.value_info, *graph.output)
+        }
+
+    def fed(self, node: onnx.NodeProto, sources: Iterable[onnx.NodeProto]) -> str:
+        """Return how a node is fed, "" where that is nothing special; `sources` are what makes its data."""
+        readers = [each for each in sources if dequantises(each.op_type) and len(each.input) > 1]
+        if node.op_type == "Concat":
+            scales = {self._value(reader) for reader in readers} - {None}
+            return UNLIKE_SCALES if len(scales) > 1 else ""
+        return VECTOR_OF_ONE if any(map(self._is_vector_of_one, readers)) else ""
+
+    def _is_vector_of_one(self, reader: onnx.NodeProto) -> bool:
+        """Tell whether one scale is for the whole of a tensor that has more than one channel."""
+        if self._shapes.get(reader.input[1]) != (1,):
+            return False
+        axis = next((item.i for item in reader.attribute if item.name == "axis"), 1)
+        shape = self._shapes.get(reader.input[0], ())
+        return not -len(shape) <= axis < len(shape) or shape[axis] != 1
+
+    def _value(self, reader: onnx.NodeProto) -> bytes | None:
+        """Return the bytes of a scale's values, None where it is no constant or lies in another file."""
+        scale = self._constants.get(reader.input[1])
+        if scale is None or scale.data_location == onnx.TensorProto.EXTERNAL:
+            return None
+        # A tensor may hold the same numbers as bytes or one by one.
+        values: bytes = numpy_helper.to_array(scale).tobytes()
+        return values

@@ -28,15 +28,11 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from harness.layers.datatype import FLOATS, NARROW, WEIGHTS, multiplied_in
+from harness.record.outcome import Layer, TensorUse
 from harness.words import Precision
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from harness.record.outcome import Layer, TensorUse
 
 #: The name under which the inspector's `Weights` entry becomes a TensorUse.
 DECLARED_WEIGHTS = "Weights"

@@ -1,20 +1,25 @@
-"""One entry for all sources: text of an engine -> `LayerReport`."""
+"""Text of an engine -> `LayerReport`: one entry for all sources, and the ONNX nodes in the names of layers.
+
+TensorRT builds a fused layer's name from its parts: `a + PWN(PWN(b), c)`; the weight first under explicit
+quantisation, `w + w_quant + conv + PWN(..)` (github.com/NVIDIA/TensorRT/issues/3385); `a || b` for layers
+merged side by side; `{ForeignNode[a...b]}` for a compiled region. Node names may hold any of these signs
+themselves, so known names are looked for at the joints, longest first; the text is not split.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import re
 import statistics
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from itertools import islice
+from typing import Literal
 
-from harness.layers import inspector, log8x, ort, verbose
 from harness.layers.compute import layer_precision
-from harness.layers.names import Names
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from harness.record.outcome import Layer, Node
+from harness.layers.ort import read_ort
+from harness.layers.tensorrt import read_inspector, read_log_8x, read_verbose
+from harness.record.outcome import Layer, Node
 
 Source = Literal["verbose_log", "inspector", "log_8x", "ort_graph"]
 #: Characters or bytes of an account that is read: the longest seen is a thousandth of it.
@@ -48,9 +53,9 @@ def parse_layers(
     if len(data) > LONGEST:
         return LayerReport((), 1, source)
     if source == "ort_graph":
-        layers, unparsed = ort.read(data if isinstance(data, bytes) else data.encode(), model)
+        layers, unparsed = read_ort(data if isinstance(data, bytes) else data.encode(), model)
     else:
-        read = {"verbose_log": verbose.read, "inspector": inspector.read, "log_8x": log8x.read}[source]
+        read = {"verbose_log": read_verbose, "inspector": read_inspector, "log_8x": read_log_8x}[source]
         layers, unparsed = read(data.decode("utf-8", "replace") if isinstance(data, bytes) else data)
     names = Names(nodes)
     finished = tuple(_finish(layer, names, times_ms or {}) for layer in layers)
@@ -65,3 +70,96 @@ def _finish(layer: Layer, names: Names, times_ms: Mapping[str, Sequence[float]])
         onnx_nodes=layer.onnx_nodes or names.map(layer.name),
         time_ms=statistics.median(samples) if samples else None,
     )
+
+
+_REFORMAT = re.compile(r"Reformatting CopyNode |Reformatted (?:Input|Output) Tensor ")
+_REGION, _REGION_END = "{ForeignNode[", "]}"
+#: Places at which a region's name is tried as its first and its last node: a node's own name may hold dots.
+_MOST_PLACES = 16
+#: Names tried at joints, and nodes of regions, in all of an engine's layers, where the text and the names together can
+#: ask for their product; a long network takes a hundredth of it.
+_MOST_STEPS = 10_000_000
+#: Characters of a name that are compared in the time of a step.
+_CHARACTERS = 256
+#: Where a part may begin and end.
+_BEFORE = re.compile(r"\(| \+ | \|\| |, ")
+_AFTER = re.compile(r"$|\)| \+ | \|\| |, |_myl\d+_\d+$|_clone_\d+")
+
+
+class Names:
+    """The names of a model's nodes, looked for in the names of an engine's layers."""
+
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        self._order = [node.name for node in nodes]
+        self._places: dict[str, list[int]] = {}
+        for place, name in enumerate(self._order):
+            self._places.setdefault(name, []).append(place)
+        self._lengths = sorted({len(name) for name in self._order} - {0}, reverse=True)
+        self._left = _MOST_STEPS
+        #: Layers that were looked at no further, as what had been looked at before them was too much.
+        self.given_up = 0
+
+    def map(self, layer_name: str) -> tuple[str, ...]:
+        """Return the names of the nodes in a layer's name, in the model's order.
+
+        A region gives every node from its first to its last, which can be too many where branches run side by
+        side. A reformat layer gives none.
+        """
+        if _REFORMAT.match(layer_name):
+            return ()
+        begin, end = layer_name.find(_REGION), layer_name.rfind(_REGION_END)
+        try:
+            found = self._parts(layer_name)
+            if 0 <= begin <= end - len(_REGION):
+                found |= self._range(layer_name[begin + len(_REGION) : end])
+        except _TooMuchError:
+            self.given_up += 1
+            return ()
+        return tuple(self._order[place] for place in sorted(found))
+
+    def _spend(self, steps: int) -> None:
+        self._left -= steps
+        if self._left < 0:
+            raise _TooMuchError
+
+    def _parts(self, text: str) -> set[int]:
+        """Return the places of the nodes whose names stand between joints, of two that begin alike the longer."""
+        found: set[int] = set()
+        taken = 0
+        for start in (0, *(joint.end() for joint in _BEFORE.finditer(text))):
+            if start < taken:
+                continue
+            for length in self._lengths:
+                self._spend(1 + length // _CHARACTERS)
+                places = self._places.get(text[start : start + length])
+                if places and start + length <= len(text) and _AFTER.match(text, start + length):
+                    found.update(places)
+                    taken = start + length
+                    break
+        return found
+
+    def _range(self, body: str) -> set[int]:
+        """Return the nodes of `first...last`; of one end alone where the other is a weight or an unnamed layer.
+
+        Each end may be a fused name itself.
+        """
+        for dots in islice(re.finditer(r"\.\.\.", body), _MOST_PLACES):
+            first, last = self._parts(body[: dots.start()]), self._parts(body[dots.end() :])
+            if first and last:
+                firsts = [self._places[self._order[place]][0] for place in first | last]
+                inner = range(min(firsts), max(firsts) + 1)
+                self._spend(8 * len(inner))
+                names = {self._order[each] for each in inner}
+                return {place for name in names for place in self._places[name]}
+            if first or last:
+                return first | last
+        return self._parts(body)
+
+
+class _TooMuchError(Exception):
+    """More was to be looked at than is worth it."""
+
+
+def map_names(layer_name: str, nodes: Sequence[Node]) -> tuple[str, ...]:
+    """Return the names of the nodes in one layer's name, in the model's order; `nodes` is in the model's order."""
+    return Names(nodes).map(layer_name)

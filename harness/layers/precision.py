@@ -1,34 +1,34 @@
-"""Layers and nodes -> the precision each ONNX node really ran in.
+"""Layers and nodes -> the precision each ONNX node ran in, and the fused attention kernel.
 
-Which layer answers for a node:
+The layer that answers for a node:
 
-- A node that multiplies (Conv, ConvTranspose, Gemm, MatMul) is answered for by the layer that multiplies, not
-  by the kernels that prepare its weights, quantise its input or add its bias, though metadata lists it there
-  too. A convolution folded into a layer of another kind has no layer that multiplies: UNKNOWN.
-- Any other node is answered for by the layers that are not a multiplication (its activation kernel); where
-  there are none, by the multiplication that absorbed it (BatchNormalization folded into a Conv). A kernel
-  that feeds such a multiplication prepares its operands and does not answer: TensorRT-RTX for SM75 lists a
-  fused Relu in the kernel that dequantises the weights.
+- For a node that multiplies (Conv, ConvTranspose, Gemm, MatMul) it is the layer that multiplies, not the kernels that
+  prepare its weights, quantise its input or add its bias, though metadata lists the node there too. A convolution
+  folded into a layer of another kind has no layer that multiplies: UNKNOWN.
+- For any other node it is the layers that do not multiply (its activation kernel); where there are none, the
+  multiplication that absorbed it (BatchNormalization folded into a Conv). A kernel that feeds such a multiplication
+  prepares its operands and does not answer: TensorRT-RTX for SM75 lists a fused Relu in the kernel that dequantises
+  the weights.
 - A node whose weights the graph only stores narrow, and which a float layer answers for, computes so with stored
   weights where a kernel of their own widens them (TensorRT-RTX does so for blocks of 128, and for SM75); where the
   layer lists no weights (TensorRT-RTX 1.4), UNKNOWN.
 - Layers that disagree give UNKNOWN. A node that no layer names is absent: it was folded away entirely.
 - QuantizeLinear, DequantizeLinear and Cast (between two types by nature) and Constant are left out.
+
+TensorRT for RTX 1.4 to 1.7 names the fused attention kernel `_gemm_mha_v2_0x..` (measured). Whether it is taken depends
+on the types, the head size, the other readers of the tensors in between, and the version.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Sequence
 
 from harness.layers.compute import is_compute, is_region
 from harness.layers.datatype import EIGHT_BIT, FLOATS, WEIGHTS
 from harness.layers.operators import MULTIPLYING
+from harness.record.outcome import Layer, Node
 from harness.words import Precision
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from harness.record.outcome import Layer, Node
 
 _LEFT_OUT = frozenset({"QuantizeLinear", "DequantizeLinear", "Cast", "Constant"})
 _STORED = frozenset(map(str, WEIGHTS.values()))
@@ -96,3 +96,23 @@ def _of_stored(
 def _agreed(layers: Sequence[Layer]) -> Precision:
     precisions = {Precision(layer.precision) for layer in layers}
     return precisions.pop() if len(precisions) == 1 else Precision.UNKNOWN
+
+
+_KERNEL = re.compile(r"(?:^|_)f?mha(?:_|$)")
+_WHOLE = frozenset({"Attention", "MultiHeadAttention"})
+#: A product before the Softmax and one behind it.
+_PRODUCTS = 2
+
+
+def holds_attention(operators: Sequence[str]) -> bool:
+    """Tell whether a graph of these operators holds attention: as one operator, or as MatMul, Softmax, MatMul."""
+    products = sum(operator in MULTIPLYING for operator in operators)
+    return not _WHOLE.isdisjoint(operators) or ("Softmax" in operators and products >= _PRODUCTS)
+
+
+def attention_kernel(layers: Sequence[Layer]) -> str | None:
+    """Return the name of the fused attention kernel, "" where there is none; None where no layer names its kernel."""
+    kernels = [layer.tactic for layer in layers if layer.tactic]
+    found = next((kernel for kernel in kernels if _KERNEL.search(kernel)), "")
+    # What follows is a hash of the graph around it.
+    return found.partition("_0x")[0] if kernels else None

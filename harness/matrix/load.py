@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -26,9 +27,6 @@ from harness.matrix.model import (
 )
 from harness.suggest import did_you_mean
 from harness.words import Engine
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 FORM = Form(Path(__file__).with_name("matrix.schema.json"))
 DEFAULTS = Defaults(timeout_s=600.0, memory_mib=8192, python="3.11", base="python:3.11-slim")

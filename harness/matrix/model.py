@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from typing import Any, Literal
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
-from harness.engines import ENGINES
+from harness.engines import ENGINES, Traits
 from harness.errors import HandledError
 from harness.suggest import did_you_mean
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
-    from harness.engines import Traits
-    from harness.words import Engine
+from harness.words import Engine
 
 Platform = Literal["linux/amd64", "linux/arm64", "jetson"]
 BuildKind = Literal["ngc", "tarball", "l4t", "packages"]

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from packaging.version import Version
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _FILE = Path(__file__).with_name("operators.tsv")
 _NONE, _SAME = "-", "="

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from harness.judge import engine_errors
+from harness.judge import complaints
+from harness.judge.complaints import find_place
 from harness.judge.diagnosis import diagnose
-from harness.judge.place import find_place
 from harness.layers.datatype import NARROW
-from harness.layers.names import map_names
 from harness.layers.operators import MULTIPLYING
+from harness.layers.parse import map_names
 from harness.models.check import engine_made, ran
 from harness.models.graphs import Cutter
 from harness.words import PREDICATE, Class
@@ -162,7 +162,7 @@ def _of_builder(judged: Judged) -> Blocker | None:
     )
     if found and found.node in known and not doubtful:
         return make((found.node,), known[found.node])
-    for text in (found.message if found else "", *engine_errors.errors(judged.outcome)):
+    for text in (found.message if found else "", *complaints.errors(judged.outcome)):
         region = _REGION.search(text)
         nodes = map_names(region.group(), judged.outcome.nodes) if region else ()
         if nodes:

@@ -18,7 +18,7 @@ from onnx import numpy_helper
 from harness.case.model import effective_name
 from harness.layers import asked
 from harness.layers.asked import inferred
-from harness.layers.elements import types_of
+from harness.layers.datatype import types_of
 from harness.plan import Cell, claims_about
 from harness.words import GOOD, Basis, Precision, Role
 

@@ -12,7 +12,7 @@ import onnx
 from harness.case import load_cases
 from harness.case.model import effective_name
 from harness.errors import HandledError, described
-from harness.judge.explain import describe_recipe
+from harness.judge.cell import describe_recipe
 from harness.matrix.operators import operator_tables, restrictions, tables_around
 from harness.models.check import ran
 from harness.models.matches import Known

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import onnx
 from packaging.version import Version
 
-from harness.case.inputs import input_seed, network_inputs
+from harness.case.model import input_seed, network_inputs
 from harness.plan.trtexec import PLUGIN
 from harness.words import Typing
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from harness.case import Calibrator, Profile, Recipe
-    from harness.case.inputs import NetworkInput
+    from harness.case.model import NetworkInput
     from harness.matrix import Target
     from harness.plan.cells import Cell
 

@@ -23,7 +23,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from harness.case import load_cases
 from harness.errors import HandledError, InfraError, described
-from harness.judge.explain import explain
+from harness.judge.cell import explain
 from harness.matrix import load_matrix
 from harness.plan import Cell, all_cells
 from harness.shipped import shipped

@@ -12,8 +12,7 @@ from harness.text import visible
 
 if TYPE_CHECKING:
     from harness.case import Expectation
-    from harness.known.model import Known, OnGpu
-    from harness.known.view import TargetView
+    from harness.known.model import Known, OnGpu, TargetView
     from harness.report.model import Results
 
 COLUMNS = (

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.engines import ENGINES
-from harness.judge.diagnosis import blank, in_general, load_signatures
-from harness.judge.texts import load_texts
-from harness.known.advice import without_blanks
+from harness.judge.diagnosis import blank, in_general
+from harness.judge.signatures import load_signatures, load_texts
+from harness.known.cell import without_blanks
 from harness.text import listed
 from harness.words import GOOD, UNJUDGED, Basis, Class, Engine, Role
 
@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from harness.case import Expectation
-    from harness.judge.diagnosis import Signature
-    from harness.known.model import Known
-    from harness.known.view import VariantView
+    from harness.judge.signatures import Signature
+    from harness.known.model import Known, VariantView
     from harness.report.model import Results
 
 _FUSED = re.compile(r"ForeignNode\[|PWN\(|\w \+ \S|__my|node_of_|Unnamed Layer")

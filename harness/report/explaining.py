@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harness.judge import diagnosis, engine_errors, findings, logs, names, place
-from harness.judge.diagnosis import load_signatures
-from harness.judge.portable import javascript
+from harness.judge import complaints, diagnosis, findings, logs, names
+from harness.judge.signatures import javascript, load_signatures
 
 if TYPE_CHECKING:
     import re
 
-    from harness.judge.diagnosis import Signature
+    from harness.judge.signatures import Signature
 
 #: Finders of place, noise and the rest, by their names in the script.
 _FINDERS: dict[str, re.Pattern[str]] = {
-    "parsing": place.PARSING,
-    "importer": place.IMPORTER,
-    "importing": place.IMPORTING,
-    "numbered": place.NUMBERED,
-    "recipe": place.RECIPE,
-    "stamp": place.STAMP,
-    "reason": place.REASON,
-    "no_implementation": place.NO_IMPLEMENTATION,
-    "noise": engine_errors.NOISE,
+    "parsing": complaints.PARSING,
+    "importer": complaints.IMPORTER,
+    "importing": complaints.IMPORTING,
+    "numbered": complaints.NUMBERED,
+    "recipe": complaints.RECIPE,
+    "stamp": complaints.STAMP,
+    "reason": complaints.REASON,
+    "no_implementation": complaints.NO_IMPLEMENTATION,
+    "noise": complaints.NOISE,
     "no_importer": diagnosis.NO_IMPORTER,
     "quoted": logs.QUOTED,
     "own_entry": logs.OWN_ENTRY,
@@ -67,7 +66,7 @@ def explaining() -> dict[str, Any]:
             "dropped": logs.DROPPED,
             "unknown": findings.MOST_UNKNOWN,
         },
-        "near": place.NEAR,
+        "near": complaints.NEAR,
         "see_above": findings.SEE_ABOVE,
         "close": diagnosis.CLOSE,
         "names": {name: [row.signature, row.since, row.now] for name, row in names.by_name().items()},

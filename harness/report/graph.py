@@ -9,7 +9,7 @@ from google.protobuf.message import DecodeError
 from onnx import TensorProto
 
 from harness.case import effective_name
-from harness.known.view import GraphView, NodeView
+from harness.known.model import GraphView, NodeView
 from harness.layers.asked import inferred
 
 if TYPE_CHECKING:

@@ -7,15 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from harness.case import Expectation
-from harness.compare.kinds import Kind
+from harness.compare.kinds import Kind, RowSteps, used_details
 from harness.compare.step import Column, Step, Trouble, step
-from harness.compare.steps import RowSteps, used_details
 from harness.compare.versions import Change
 from harness.engines import ENGINES
-from harness.known.advice import general_advice, without_blanks
+from harness.known.cell import general_advice, without_blanks
 from harness.known.claim import says, seen_by, source
-from harness.known.model import Known
-from harness.known.view import CaseView, TargetView, VariantView
+from harness.known.model import CaseView, Known, TargetView, VariantView
 from harness.record.from_json import check_schema, decode, fields_of
 from harness.record.outcome import Stamps
 from harness.words import Basis, Class, Engine, Verdict

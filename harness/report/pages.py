@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
     from harness.case import Expectation
     from harness.judge.names import Row
-    from harness.known.model import Known
-    from harness.known.view import CaseView, VariantView
+    from harness.known.model import CaseView, Known, VariantView
     from harness.report.errors import ErrorEntry
     from harness.report.model import Results
 

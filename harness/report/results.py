@@ -11,19 +11,17 @@ from typing import TYPE_CHECKING, Any
 import onnx
 
 from harness.case import model_sha256
-from harness.compare.instead import instead
-from harness.compare.steps import row_steps
+from harness.compare.kinds import row_steps
+from harness.compare.step import instead
 from harness.compare.versions import by_series, changes, spans
 from harness.errors import HandledError, described
 from harness.history import histories
 from harness.history.runs import records, subject_of
-from harness.judge.cell import judge_cell
-from harness.judge.diagnosis import load_signatures
-from harness.judge.explain import describe_recipe
-from harness.known.advice import general_advice
-from harness.known.cell import NOT_RUN_YET, known_of, layers_file, worst_first
+from harness.judge.cell import describe_recipe, judge_cell
+from harness.judge.signatures import load_signatures
+from harness.known.cell import NOT_RUN_YET, general_advice, known_of, layers_file, worst_first
 from harness.known.claim import seen_by
-from harness.known.view import CaseView, GraphView, VariantView
+from harness.known.model import CaseView, GraphView, VariantView
 from harness.layers import asked, wished
 from harness.plan import all_cells, inapplicable_because
 from harness.plan.by_hand import by_hand
@@ -43,8 +41,7 @@ if TYPE_CHECKING:
     from harness.case import Case, Variant
     from harness.history import CellHistory, RunRecord
     from harness.judge.cell import Judged
-    from harness.known.model import Known
-    from harness.known.view import TargetView
+    from harness.known.model import Known, TargetView
     from harness.matrix import Matrix
     from harness.plan import Cell
     from harness.record.staleness import Today

@@ -8,8 +8,7 @@ import msgspec
 
 from harness.compare.kinds import Kind
 from harness.compare.versions import Change
-from harness.known.model import Known
-from harness.known.view import CaseView, TargetView
+from harness.known.model import CaseView, Known, TargetView
 from harness.report.errors import ErrorEntry
 from harness.report.further import further_schema
 from harness.report.model import ALWAYS, NAMES, RESULTS_SCHEMA, Reported, RunView, SentIn

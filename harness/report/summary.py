@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
-from harness.known.advice import shared_advice
+from harness.known.cell import shared_advice
 from harness.report.labels import BUCKETS, MARKS, bucket
 from harness.report.past import NEWS, news
 from harness.text import capital, clip, listed, visible

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.case import Link
-from harness.known.gpus import gpus_said
-from harness.known.view import TargetView
+from harness.known.claim import gpus_said
+from harness.known.model import TargetView
 from harness.text import capital
 
 if TYPE_CHECKING:

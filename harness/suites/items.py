@@ -19,7 +19,7 @@ from onnx import numpy_helper
 from onnx.backend.test.loader import load_model_tests
 
 from harness.bounded import read_bytes
-from harness.case.inputs import fed_inputs
+from harness.case.model import fed_inputs
 from harness.errors import HandledError
 from harness.models.reading import describe, read_model
 from harness.run.numbers import Array

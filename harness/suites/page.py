@@ -13,9 +13,8 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
-from harness.known.advice import general_advice
-from harness.known.model import Advice, Known
-from harness.known.view import VariantView
+from harness.known.cell import general_advice
+from harness.known.model import Advice, Known, VariantView
 from harness.report.labels import MARKS
 from harness.report.model import Results
 from harness.report.past import day

@@ -8,7 +8,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from harness.case import Graph, Quantiser
-from harness.case.graph.elements import FIRST_IR, pack
+from harness.case.graph import FIRST_IR, pack
 
 pytestmark = pytest.mark.unit
 

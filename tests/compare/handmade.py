@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from harness.compare.kinds import Pair
-from harness.known.model import Known, Layers
-from harness.known.view import GraphView, NodeView, TargetView, VariantView
+from harness.known.model import GraphView, Known, Layers, NodeView, TargetView, VariantView
 from harness.words import Basis, Class, Precision, Role, Verdict
 
 INT8, FP16, FP32 = Precision.INT8, Precision.FP16, Precision.FP32

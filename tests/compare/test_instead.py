@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.compare.instead import instead
+from harness.compare.step import instead
 from harness.words import Basis, Class, Role
 from tests.compare.handmade import INT8, known, variant
 
 if TYPE_CHECKING:
-    from harness.known.model import Known
-    from harness.known.view import VariantView
+    from harness.known.model import Known, VariantView
 
 pytestmark = pytest.mark.unit
 

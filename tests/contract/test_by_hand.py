@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from harness.case import load_cases
-from harness.case.inputs import network_inputs
+from harness.case.model import network_inputs
 from harness.matrix import load_matrix
 from harness.plan import Cell
 from harness.plan.script import body_of

@@ -17,7 +17,7 @@ from harness.document import Form, checked
 from harness.document import check as document_check
 from harness.document.reader import read_document
 from harness.errors import HandledError
-from harness.judge import diagnosis
+from harness.judge import signatures
 from harness.matrix import load as matrix
 from harness.words import Engine
 from tests.near import SAME, near
@@ -25,7 +25,7 @@ from tests.near import SAME, near
 pytestmark = pytest.mark.unit
 
 ROOT = Path(__file__).parents[2]
-FORMS = {"matrix": matrix.FORM, "diagnosis": diagnosis.FORM, "measured": measured.FORM}
+FORMS = {"matrix": matrix.FORM, "diagnosis": signatures.FORM, "measured": measured.FORM}
 
 
 def read(folder: Path, text: str) -> Any:
@@ -201,6 +201,6 @@ MATRIX, MEASURED, SIGNATURES = (
 def test_what_is_near_a_good_file_is_read_or_refused_in_a_sentence(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "a.yaml"
     path.write_bytes(data)
-    for reader in (matrix.load_matrix, measured.read, diagnosis.load_signatures.__wrapped__):
+    for reader in (matrix.load_matrix, measured.read, signatures.load_signatures.__wrapped__):
         with contextlib.suppress(HandledError):
             reader(path)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from harness.case import Case, Expectation, Graph, Link, Precision, Recipe, Variant
 from harness.judge.cell import judge_cell
 from harness.judge.diagnosis import notes
-from harness.judge.texts import load_texts
+from harness.judge.signatures import load_texts
 from harness.matrix import load_matrix
 from harness.plan import Cell
 from harness.record.outcome import Accuracy, End, Layer, Message, Node, Outcome, ParserError, Stamps

@@ -9,7 +9,8 @@ import pytest
 
 from harness.errors import HandledError
 from harness.judge import classify
-from harness.judge.diagnosis import FORM, SIGNATURES, diagnose, in_general, load_signatures
+from harness.judge.diagnosis import diagnose, in_general
+from harness.judge.signatures import FORM, SIGNATURES, load_signatures
 from harness.record.outcome import Node
 from tests.judge.said import BUILD_FAILED, outcome
 

@@ -8,8 +8,7 @@ import pytest
 
 from harness.case import Recipe, Typing
 from harness.case.model import Calibrator, Plugin, Profile
-from harness.judge.cell import judge_cell
-from harness.judge.explain import complaints, describe_recipe, explain, headline, pytest_command
+from harness.judge.cell import complaints, describe_recipe, explain, headline, judge_cell, pytest_command
 from harness.known.cell import known_of
 from harness.record.outcome import End, Message, ParserError
 from harness.words import Class

@@ -10,9 +10,9 @@ from functools import partial
 
 import pytest
 
-from harness.judge import classify, diagnosis, engine_errors, findings, logs, place
-from harness.judge.diagnosis import load_signatures
-from harness.judge.place import find_place
+from harness.judge import classify, complaints, diagnosis, findings, logs
+from harness.judge.complaints import find_place
+from harness.judge.signatures import load_signatures
 from harness.record.outcome import Node, ParserError
 from tests.judge.hostile import hostile
 from tests.judge.said import found_id, outcome
@@ -33,7 +33,7 @@ PATTERNS = {
     if regex
 } | {
     f"{module.__name__}.{name}-{number}": regex.pattern
-    for module in (classify, diagnosis, engine_errors, findings, logs, place)
+    for module in (classify, diagnosis, complaints, findings, logs)
     for name, value in vars(module).items()
     for number, regex in enumerate(value if isinstance(value, tuple) else [value])
     if isinstance(regex, re.Pattern)
@@ -79,7 +79,7 @@ def test_a_pattern_that_grows_faster_is_noticed(text: str) -> None:
 def test_a_message_of_a_megabyte_is_diagnosed(unit: str) -> None:
     text = unit * (1_000_000 // len(unit))
     said = outcome(("errors", text), ("parser", text), native_output=text, nodes=(Node("a", "Conv"),))
-    assert engine_errors.fatal(said) is not None
+    assert complaints.fatal(said) is not None
     assert found_id(("errors", text), ("parser", text), ("warnings", text), native_output=text) is None
 
 

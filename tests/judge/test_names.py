@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from harness.errors import HandledError
-from harness.judge.diagnosis import load_signatures
 from harness.judge.findings import explain
 from harness.judge.logs import lacked_name
 from harness.judge.names import Replaced, by_name, load_names, named, read_since, replaced
+from harness.judge.signatures import load_signatures
 
 pytestmark = pytest.mark.unit
 

@@ -8,8 +8,8 @@ import dataclasses
 import pytest
 
 from harness.judge.classify import classify
+from harness.judge.complaints import INPUT, MODEL, Place, find_place
 from harness.judge.diagnosis import diagnose
-from harness.judge.place import INPUT, MODEL, Place, find_place
 from harness.record.outcome import End, Message, Node, Outcome, ParserError
 from harness.words import Class
 from tests.judge.said import BUILD_FAILED

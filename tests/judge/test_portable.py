@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import HandledError
-from harness.judge.diagnosis import load_signatures
-from harness.judge.portable import Unportable, javascript
+from harness.judge.signatures import Unportable, javascript, load_signatures
 
 pytestmark = pytest.mark.unit
 

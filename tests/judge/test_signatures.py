@@ -10,8 +10,9 @@ import pytest
 
 from harness.case import load_cases
 from harness.judge.classify import Classification, Lost
-from harness.judge.diagnosis import Diagnosis, diagnose, load_signatures, notes
+from harness.judge.diagnosis import Diagnosis, diagnose, notes
 from harness.judge.findings import explain
+from harness.judge.signatures import load_signatures
 from harness.record.outcome import End, Node
 from harness.words import GOOD, UNJUDGED, Class, Precision
 from tests.judge.said import BUILD_FAILED, found_id, outcome

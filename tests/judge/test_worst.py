@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from harness.judge.worst import badness
+from harness.known.cell import badness
 from harness.words import GOOD, UNJUDGED, Class, Verdict
 
 pytestmark = pytest.mark.unit

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from harness.judge.diagnosis import load_signatures
-from harness.judge.texts import load_texts
+from harness.judge.signatures import load_signatures, load_texts
 
 _NOTES = {signature.id for signature in load_signatures() if signature.note}
 _INNOCENT = {signature.id for signature in load_signatures() if signature.innocent}

@@ -16,7 +16,7 @@ from harness.layers import (
     LayerReport,
     Source,
     node_precision,
-    origins,
+    ort,
     ort_node_times,
     parse,
     parse_layers,
@@ -129,7 +129,7 @@ def test_regions_that_hold_every_node() -> None:
 def test_an_optimised_model_whose_every_node_asks_for_the_whole_original(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(origins, "_MOST_STEPS", 10_000)
+    monkeypatch.setattr(ort, "_MOST_STEPS", 10_000)
     tensors = [f"t{number}" for number in range(500)]
     chain = [onnx.helper.make_node("Relu", [x], [y]) for x, y in pairwise(tensors)]
     before = onnx.helper.make_model(onnx.helper.make_graph(chain, "g", [], []))

@@ -7,7 +7,7 @@ import pytest
 
 from harness.case import effective_name
 from harness.layers import LayerReport, int8_coverage, node_precision, ort_node_times, parse_layers
-from harness.layers.origins import Origins
+from harness.layers.ort import Origins
 from harness.record.outcome import Node
 from tests.layers.graphs import floating, half, quantised, unnamed
 from tests.layers.samples import DATA

@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.case import Link, Precision
 from harness.compare.versions import Change
-from harness.known.view import GraphView, NodeView, Span
+from harness.known.model import GraphView, NodeView, Span
 from harness.record.outcome import Stamps
 from harness.report.model import RanOn, Results, RunView
 from tests.report import factory

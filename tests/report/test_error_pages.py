@@ -11,8 +11,8 @@ import pytest
 from markupsafe import escape
 
 from harness.case import Class, Expectation, Link
-from harness.judge.diagnosis import load_signatures
 from harness.judge.names import load_names
+from harness.judge.signatures import load_signatures
 from harness.record.store import Store
 from harness.report import build_report, write_pages
 from harness.report.pages import LIST, REPORT, STYLE, UPGRADE, own_pages, page_of_case, page_of_error

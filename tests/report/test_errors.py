@@ -9,8 +9,7 @@ import pytest
 
 from harness.case import Class, Expectation, Link
 from harness.errors import HandledError
-from harness.judge.diagnosis import load_signatures
-from harness.judge.texts import load_texts
+from harness.judge.signatures import load_signatures, load_texts
 from harness.report.errors import ErrorEntry, Seen, error_entries
 from harness.report.results import assemble
 from harness.words import Basis, Engine

@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto
 
 from harness.case import Graph
-from harness.known.view import GraphView
+from harness.known.model import GraphView
 from harness.report.graph import MOST_NODES, graph_of
 from harness.report.writer import results_json
 from tests.report import factory

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from harness.case import load_cases
-from harness.compare.steps import pair_of
+from harness.compare.kinds import pair_of
 from harness.errors import HandledError
 from harness.known.model import Known
 from harness.plan import all_cells

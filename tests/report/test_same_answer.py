@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.judge import diagnosis, engine_errors, findings, logs, place
-from harness.judge.diagnosis import load_signatures
-from harness.judge.portable import javascript
-from harness.judge.texts import load_texts
+from harness.judge import complaints, diagnosis, findings, logs
+from harness.judge.signatures import javascript, load_signatures, load_texts
 from tests.judge.hostile import END, beginnings
 from tests.judge.texts import NEAR_MISSES
 from tests.report.errors_js import answer, as_log, measured, scripts
@@ -75,7 +73,7 @@ def test_a_flood_gets_the_same_answer(page: Page) -> None:
 
 FINDERS = {
     name: value.pattern
-    for module in (place, engine_errors, logs, findings, diagnosis)
+    for module in (complaints, logs, findings, diagnosis)
     for name, value in vars(module).items()
     if hasattr(value, "pattern") and not name.startswith("_")
 }

@@ -12,8 +12,7 @@ import onnx
 
 from harness.bounded import LARGE, read_bytes
 from harness.case import Calibrator, Profile, Typing, Variant
-from harness.case.inputs import fed_inputs
-from harness.case.model import Library, model_sha256
+from harness.case.model import Library, fed_inputs, model_sha256
 from harness.errors import HandledError
 from harness.layers import asked
 from harness.layers.operators import MULTIPLYING

@@ -12,7 +12,7 @@ import onnx
 from onnx import helper
 
 from harness.case import Profile
-from harness.case.inputs import fed_inputs
+from harness.case.model import fed_inputs
 from harness.errors import HandledError
 from harness.models.graphs import Extents, constants_of, extents
 from harness.run.numbers import NotFeedable, make_inputs, reference

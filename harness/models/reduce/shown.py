@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.errors import HandledError
-from harness.judge import engine_errors
+from harness.judge import complaints
 from harness.models.check import Change, changes
 from harness.words import GOOD, PREDICATE, Class, said
 
@@ -102,10 +102,10 @@ def says(judged: Judged, text: str) -> bool:
     outcome = judged.outcome
     places = (
         (judged.classification.reason,),
-        engine_errors.errors(outcome),
-        engine_errors.refusals(outcome),
-        engine_errors.warnings(outcome),
-        engine_errors.native(outcome),
+        complaints.errors(outcome),
+        complaints.refusals(outcome),
+        complaints.warnings(outcome),
+        complaints.native(outcome),
     )
     return any(text in each for place in places for each in place)
 

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import onnx
 from onnx import TensorProto, numpy_helper
 
-from harness.case.inputs import fed_inputs
+from harness.case.model import fed_inputs
 from harness.layers.asked import inferred
 from harness.models.graphs import STANDARD, Cutter, assembled, copied, is_stored, reads, static_shape
 

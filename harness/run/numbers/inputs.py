@@ -11,7 +11,7 @@ import onnx
 from onnx import TensorProto, helper
 
 from harness.agent.tensors import ELEMENTS, size
-from harness.case.inputs import input_seed
+from harness.case.model import input_seed
 from harness.run.numbers.wire import WORDS, Array, dtype_of
 
 if TYPE_CHECKING:

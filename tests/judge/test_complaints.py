@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness.judge.engine_errors import errors, fatal, native, refusals, warnings
+from harness.judge.complaints import errors, fatal, native, refusals, warnings
 from harness.record.outcome import End, Message, Node, Outcome, ParserError
 
 pytestmark = pytest.mark.unit

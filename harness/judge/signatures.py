@@ -1,0 +1,369 @@
+# ruff: noqa: E501  (patterns and texts stand on one line)
+r"""The signatures of diagnosis.yaml and the texts of texts.yaml: known causes, by patterns over an engine's messages.
+
+Patterns keep to the subset of regular expressions that means the same in Python and in JavaScript. Python compiles it
+with re.ASCII, JavaScript with the flag u. A difference between the two is either rewritten exactly (`.`, `$`, `\A`,
+`\Z`, `\s`, `(?P<name>`) or refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args
+
+from harness.case import Expectation, Link
+from harness.document import Document, Form, Problem, checked
+from harness.suggest import did_you_mean
+from harness.words import Class, Engine
+
+SIGNATURES = Path(__file__).with_name("diagnosis.yaml")
+FORM = Form(Path(__file__).with_name("diagnosis.schema.json"))
+
+Where = Literal["errors", "parser", "warnings", "native", "any", "reasons", "missing_api", "names", "graph"]
+
+PLACES: tuple[Where, ...] = get_args(Where)
+_BESIDE = ("near", "unless")
+SAID = ("title", "cause", "advice")
+_TEXTS = (*SAID, "harmless")
+#: Parts that several patterns share, written {{NAME}} in them.
+_PARTS = {
+    "END": r"(?:\.\)?\.?| In \w+ at [^\s)]+\)?|\.? due to insuff?icient workspace\. See verbose log for requested "
+    r"sizes\.?\)?)?(?<!\s)\s*(?:$|\n)",
+    "NO_CALIBRATION": r"memory must be valid if nbElem|Assertion memory != nullptr failed|Assertion getter\(i\) != 0 failed"
+    r"|Assertion min_ <= max_ failed|Unexpected exception (?:_Map_base|unordered_map|map)::at",
+    "REFUSED": r"(?:UNSUPPORTED_NODE: false\Z|.*(?:is not supported in TensorRT|Plugin not found|No importer registered))",
+}
+_PART = re.compile(r"\{\{(\w+)\}\}")
+#: Groups that a place gives of itself.
+_GIVEN = {"reasons": ("node", "reason"), "names": ("name", "since", "now")}
+#: A group in a text.
+GROUP = re.compile(r"\{(\w+)\}")
+#: Groups that a text may use though no pattern captures them: the record says where a complaint belongs.
+_LOOKED_UP = {"op", "node", "first", "lower"}
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A regular expression over one message from one place; of the messages close to it one has `near`, none `unless`."""
+
+    where: Where
+    regex: re.Pattern[str]
+    near: re.Pattern[str] | None = None
+    unless: re.Pattern[str] | None = None
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A known cause.
+
+    `title`, `cause` and `advice` may use the patterns' named groups as {group}, and {op} and {node} in any case; the
+    groups `op` and `node` say where in the model it is, which is looked up where no pattern captures them; `operator`
+    is the one that all of the patterns are about. `advice_variants` are `case.variant` ids that prove the advice.
+    `generic` ones are tried last; a `note` is counted in any outcome, and is the cause only of a lost precision or of
+    wrong numbers, and an `innocent` one is neither, only known; `harmless` says where it may be passed over and where
+    not; `reported` is of which versions others report it, of models that are no variants; `standard_op` wants the
+    group `op` to be an operator of ONNX itself; `phases`, where given, are those whose failure it can explain.
+    `form_of` is the more general signature that it is a form of.
+    """
+
+    id: str
+    patterns: tuple[Pattern, ...]
+    title: str
+    cause: str
+    advice: str
+    advice_variants: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    generic: bool = False
+    note: bool = False
+    standard_op: bool = False
+    phases: tuple[str, ...] = ()
+    operator: str = ""
+    harmless: str = ""
+    innocent: bool = False
+    form_of: str = ""
+    versions: str = ""
+    reported: tuple[Expectation, ...] = ()
+
+
+@lru_cache
+def load_signatures(path: Path = SIGNATURES) -> tuple[Signature, ...]:
+    """Return the signatures in the order they are tried: as written, generic ones last.
+
+    Raises HandledError with file, line and field for a file that is not valid.
+    """
+    entries = checked(path, FORM, _bad_regexes, _contradictions).data
+    signatures = (_signature(entry) for entry in entries)
+    return tuple(sorted(signatures, key=lambda signature: signature.generic))
+
+
+def _bad_regexes(document: Document) -> Iterator[Problem]:
+    for number, entry in enumerate(document.data):
+        for index, pattern in enumerate(entry["patterns"]):
+            for where, text in pattern.items():
+                place = (number, "patterns", index, where)
+                try:
+                    # It refuses what Python warns of as well, so it comes first.
+                    javascript(_whole(text))
+                    _compiled(text)
+                except (re.error, OverflowError) as error:
+                    sentence = f"{text!r} is no regular expression: {error}; correct it"
+                    yield Problem(document.line(place), place, sentence)
+                except Unportable as error:
+                    yield Problem(document.line(place), place, str(error))
+            if sum(where not in _BESIDE for where in pattern) != 1:
+                whole = (number, "patterns", index)
+                yield Problem(
+                    document.line(whole),
+                    whole,
+                    "needs one place, with `near` and `unless` beside it at most; write a pattern each",
+                )
+
+
+def _contradictions(document: Document) -> Iterator[Problem]:
+    """Find ids given twice, and groups that a text uses and no pattern captures."""
+    lines: dict[str, int] = {}
+    for number, entry in enumerate(document.data):
+        for name, sentence in _uncaptured(entry):
+            yield Problem(document.line((number, name)), (number, name), sentence)
+        line = document.line((number, "id"))
+        first = lines.setdefault(entry["id"], line)
+        if first != line:
+            sentence = f"{entry['id']!r} is the id of the signature on line {first} too; rename one"
+            yield Problem(line, (number, "id"), sentence)
+        for at, report in enumerate(entry.get("reported", ())):
+            place = (number, "reported", at, "versions")
+            try:
+                _report(entry["id"], report)
+            except ValueError as error:
+                yield Problem(document.line(place), place, str(error))
+
+
+def _report(name: str, entry: dict[str, Any]) -> Expectation:
+    source = Link(entry["url"], entry["title"])
+    where = {"note": entry["note"], "platform": entry.get("platform"), "signature": name}
+    return Expectation.reported(Class.BUILD_FAILED, entry["versions"], source, **where)
+
+
+def _uncaptured(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    captured = {group for pattern in _patterns(entry) for group in _captured(pattern)}
+    for name in _TEXTS:
+        for group in set(GROUP.findall(entry.get(name, ""))) - _LOOKED_UP - captured:
+            hint = did_you_mean(group, captured | _LOOKED_UP)
+            yield name, f"uses {{{group}}}, which no pattern of the entry captures; {hint}"
+    if entry.get("standard_op") and "op" not in captured:
+        yield "standard_op", "needs a pattern that captures (?P<op>...); add one or delete it"
+
+
+def _signature(entry: dict[str, Any]) -> Signature:
+    texts = {name: " ".join(entry.get(name, "").split()) for name in _TEXTS}
+    lists = {name: tuple(value) for name, value in entry.items() if isinstance(value, list)}
+    lists["reported"] = tuple(_report(entry["id"], each) for each in entry.get("reported", ()))
+    fields: dict[str, Any] = {**entry, **texts, **lists, "patterns": _patterns(entry)}
+    return Signature(**fields)
+
+
+def _captured(pattern: Pattern) -> set[str]:
+    near = pattern.near.groupindex if pattern.near else {}
+    return {*pattern.regex.groupindex, *near, *_GIVEN.get(pattern.where, ())}
+
+
+def _patterns(entry: dict[str, Any]) -> tuple[Pattern, ...]:
+    return tuple(
+        Pattern(
+            where, _compiled(text), *(_compiled(pattern[key]) if key in pattern else None for key in _BESIDE)
+        )
+        for pattern in entry["patterns"]
+        for where, text in pattern.items()
+        if where not in _BESIDE
+    )
+
+
+def _whole(text: str) -> str:
+    return _PART.sub(lambda match: _PARTS.get(match[1], match[0]), text)
+
+
+def _compiled(text: str) -> re.Pattern[str]:
+    return re.compile(_whole(text), re.ASCII)
+
+
+def fits_claim(found: str, claimed: str) -> bool:
+    """Tell whether a failure of one signature is what a claim of another says: the same, or one a form of the other."""
+    if found == claimed:
+        return True
+    forms = {signature.id: signature.form_of for signature in load_signatures() if signature.form_of}
+    return forms.get(found) == claimed or forms.get(claimed) == found
+
+
+# ---- patterns that mean the same in Python and in JavaScript
+
+#: One part of a pattern: an escape, a class, the beginning of a group, a repetition, or a single character.
+_TOKEN = re.compile(
+    r"(?P<escape>\\(?:x[0-9a-fA-F]{2}|.))"
+    r"|(?P<members>\[\^?\]?(?:\\.|[^\]\\])*\])"
+    r"|\(\?P<(?P<name>[A-Za-z]\w*)>"
+    r"|(?P<plain>\(\?(?::|<?[=!]))"
+    r"|(?P<special>\(\?.?)"
+    r"|(?P<repeat>(?:[*+?]|\{\d+(?:,\d*)?\})[?+]?)"
+    r"|(?P<one>.)",
+    re.DOTALL,
+)
+_IN_MEMBERS = re.compile(r"\\x[0-9a-fA-F]{2}|\\.|.", re.DOTALL)
+#: What Python warns of in a class, as a later version may take it for a set within, a difference, a union and so on.
+_SETS = re.compile(r"\A\[\^?\[|(?<!\\)(?:--|&&|~~|\|\|)")
+_SPACE = r" \t\n\r\f\v"
+#: An end is where no character follows; a dollar stands before the last line break too.
+_REWRITTEN = {
+    r"\A": r"(?<![\s\S])",
+    r"\Z": r"(?![\s\S])",
+    r"\s": f"[{_SPACE}]",
+    r"\S": f"[^{_SPACE}]",
+    "$": r"(?=\n?(?![\s\S]))",
+    ".": r"[^\n]",
+    "]": r"\]",
+    "}": r"\}",
+}
+_SAME = frozenset(rf"\{letter}" for letter in "wWdDbBntrfv")
+_SYNTAX = frozenset("^$\\.*+?()[]{}|/")
+_ANY = r"[\s\S]"
+_HEX = r"\x"
+
+
+class Unportable(ValueError):
+    """What a pattern holds that JavaScript has not or takes for something else, and what to write, in a sentence."""
+
+
+class _Group(NamedTuple):
+    start: int
+    captures: int
+    negative: bool
+
+
+def javascript(pattern: str) -> str:
+    """Return the source of the same expression in JavaScript, for the flag u; raises Unportable for what has none."""
+    made: list[str] = []
+    opened: list[_Group] = []
+    closed: _Group | None = None
+    captures = 0
+    for token in _TOKEN.finditer(pattern):
+        text, kind = token.group(), token.lastgroup
+        if kind in ("special", "name", "plain") or text == "(":
+            captures += kind == "name"
+            opened.append(_Group(token.start(), captures - (kind == "name"), text in ("(?!", "(?<!")))
+            text = _beginning(kind, text, token["name"])
+        elif text == ")" and opened:
+            closed = opened.pop()
+            _check_closed(closed, captures)
+            made.append(text)
+            continue
+        elif kind == "repeat":
+            _check_repeated(text, pattern[closed.start : token.start()] if closed else "", closed, captures)
+        else:
+            text = _members(text) if kind == "members" else _character(text)
+        closed = None
+        made.append(text)
+    return "".join(made)
+
+
+def _beginning(kind: str | None, text: str, name: str | None) -> str:
+    if kind == "special":
+        raise Unportable(f"{text!r} is not in the subset that JavaScript shares; spell it out without it")
+    return f"(?<{name}>" if name else text
+
+
+def _check_closed(group: _Group, captures: int) -> None:
+    if group.negative and captures > group.captures:
+        raise Unportable("a group is captured in what must not be there; capture none with (?:...)")
+
+
+def _check_repeated(text: str, repeated: str, group: _Group | None, captures: int) -> None:
+    if text.endswith("+") and text != "+":
+        raise Unportable(f"{text!r} never gives back what it took; write {text[:-1]!r}")
+    if group is None or text[0] == "?":
+        return
+    if captures > group.captures:
+        raise Unportable(
+            "a group is captured in a part that is repeated; capture the whole, or none with (?:...)"
+        )
+    if re.fullmatch(repeated, "", re.ASCII):
+        raise Unportable(f"{repeated!r} is repeated and may be empty; make it take a character")
+
+
+def _character(text: str) -> str:
+    if text in _REWRITTEN:
+        return _REWRITTEN[text]
+    if text[0] != "\\" or text in _SAME or text.startswith(_HEX):
+        if text == "{":
+            raise Unportable(r"'{' stands alone; write '\{'")
+        return text
+    if text == "\\":
+        raise Unportable(r"a backslash with nothing behind it ends the pattern; write '\\' for one")
+    if text[1].isalnum():
+        raise Unportable(f"{text!r} is not in the subset that JavaScript shares; spell it out without it")
+    return text if text[1] in _SYNTAX else text[1]
+
+
+def _members(text: str) -> str:
+    """Return a class; of the negated ones only the class of all characters may hold any."""
+    if text == _ANY:
+        return text
+    if found := _SETS.search(text):
+        raise Unportable(f"{found.group()!r} may mean a set of sets one day; put a backslash before its end")
+    start = "[^" if text.startswith("[^") else "["
+    return start + "".join(map(_member, _IN_MEMBERS.findall(text[len(start) : -1]))) + "]"
+
+
+def _member(text: str) -> str:
+    if text == r"\s":
+        return _SPACE
+    if text in (r"\w", r"\d", *(rf"\{letter}" for letter in "ntrfv"), r"\-") or text.startswith(_HEX):
+        return text
+    bare = text[-1]
+    if text[0] == "\\" and bare.isalnum():
+        raise Unportable(
+            f"{text!r} in a class is not in the subset that JavaScript shares; spell it out without it"
+        )
+    return f"\\{bare}" if bare in _SYNTAX else bare
+
+
+# ---- texts that engines print
+
+TEXTS = Path(__file__).with_name("texts.yaml")
+TEXTS_FORM = Form(Path(__file__).with_name("texts.schema.json"))
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text that is printed: by the `engine` that was measured printing it, or quoted at `url`, where one is told."""
+
+    id: str
+    place: str
+    text: str
+    engine: Engine | None
+    url: str
+    note: str = ""
+
+
+@lru_cache
+def load_texts(path: Path = TEXTS) -> tuple[Text, ...]:
+    """Return the texts in the file's order; raises HandledError with file, line and field for one that is not valid."""
+    return tuple(_text(entry) for entry in checked(path, TEXTS_FORM, _strangers).data)
+
+
+def _text(entry: dict[str, str]) -> Text:
+    seen = entry["from"]
+    engine = Engine(seen) if seen in list(Engine) else None
+    url = seen if seen.startswith("https://") else ""
+    return Text(entry["id"], entry["place"], entry["text"], engine, url, entry.get("note", ""))
+
+
+def _strangers(document: Document) -> Iterator[Problem]:
+    known = {signature.id for signature in load_signatures()}
+    for number, entry in enumerate(document.data):
+        if entry["id"] not in known:
+            place = (number, "id")
+            sentence = f"{entry['id']!r} is the id of no signature; {did_you_mean(entry['id'], known)}"
+            yield Problem(document.line(place), place, sentence)
