@@ -1,4 +1,4 @@
-"""The runs of the past: one compact record a run under `reports/history/`, and what they say of each cell."""
+"""Keep a compact record of each run under `reports/history/`, and read the past of each cell from them."""
 
 from harness.history.changes import CellHistory, histories
 from harness.history.runs import FOLDER, RunRecord, read_history, take_history, update_history

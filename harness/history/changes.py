@@ -1,19 +1,17 @@
-"""What the runs of the past say of a cell: since when, whether it is flaky, whether the stack changed; pure.
+"""The past of a cell: since when it ends as it does, whether it is flaky, slower, or on another stack; pure.
 
-Results are compared where model, recipe and stack are the same, and what was found on another GPU is no past of this
-one. A class that differs from one run to the next on the same stack has no cause that the stamps know. It is flaky:
-after one such change until `SETTLED` runs in a row agree, after several as long as two of them are within the last
-`WINDOW` runs.
+Results are compared where model, recipe and stack are the same; a result on another GPU is no past of this one. A class
+that differs from one run to the next on the same stack has no cause among the stamps. The cell is flaky: after one such
+change until `SETTLED` runs in a row agree, after several as long as two of them are within the last `WINDOW` runs.
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from itertools import pairwise
+from statistics import median
 from typing import TYPE_CHECKING, Literal
 
-from harness.history.latency import MOST, LatencyHistory, judge_latency
 from harness.words import GOOD, Class
 
 if TYPE_CHECKING:
@@ -27,8 +25,24 @@ STRIP = 20
 WINDOW = 20
 #: Runs in a row of one class after which a change on the same stack counts as a change and no longer as flaky.
 SETTLED = 3
+#: Earlier runs without which no change of the latency is told.
+NEEDED = 5
+#: Earlier runs, the latest, that a latency is compared with.
+MOST = 20
+#: A change is told beyond this part of the median: an untuned machine varies by less from day to day.
+LEAST = 0.1
 
 Event = Literal["first", "steady", "new_failure", "fixed", "changed", "flaky"]
+
+
+@dataclass(frozen=True)
+class LatencyHistory:
+    """The last run's median, and that of the `runs` before it, in milliseconds; `change` is None for neither."""
+
+    now_ms: float
+    before_ms: float
+    runs: int
+    change: Literal["slower", "faster"] | None = None
 
 
 @dataclass(frozen=True)
@@ -83,19 +97,11 @@ def histories(
     does not speak, may have run later. Without it the last run speaks.
     """
     by_cell: dict[str, list[_Seen]] = {}
-    capabilities = {
-        stack.device: stack.compute_capability for run in runs for stack in run.stacks if stack.gpu
-    }
     for number, run in enumerate(runs):
-        # A record from before the compute capability was kept stands on the stack that later ones name in full.
-        stacks = [
-            each if each.gpu else replace(each, compute_capability=capabilities.get(each.device, ""))
-            for each in run.stacks
-        ]
         for key, entry in run.cells.items():
             if subjects is None or subjects.get(key) == entry.subject:
                 by_cell.setdefault(key, []).append(
-                    _Seen(number, run.run, run.when, entry, stacks[entry.stack])
+                    _Seen(number, run.run, run.when, entry, run.stacks[entry.stack])
                 )
     return {key: _history(seen, (shown or {}).get(key)) for key, seen in by_cell.items()}
 
@@ -115,9 +121,11 @@ def _history(seen: list[_Seen], shown: str | None) -> CellHistory:
     flaky = _flaky(own)
     failing = now.entry.cls not in GOOD
     failed_before = any(each.entry.cls not in GOOD for each in line)
-    alike = (each.when for each in line if _what(each) == _what(now))
-    timed = [each for each in own if _is_timed(each.entry) and each.entry.cls is now.entry.cls]
-    medians = tuple((each.number, each.entry.median_ms) for each in timed if each.entry.median_ms is not None)
+    alike = (each.when for each in line if _ending(each) == _ending(now))
+    alike_now = (each for each in own if each.entry.cls is now.entry.cls)
+    medians = tuple(
+        (each.number, each.entry.median_ms) for each in alike_now if each.entry.median_ms is not None
+    )
     return CellHistory(
         event="flaky" if flaky else _event(line, start),
         strip=tuple((each.number, each.entry.cls) for each in seen[-STRIP:]),
@@ -136,6 +144,22 @@ def _history(seen: list[_Seen], shown: str | None) -> CellHistory:
     )
 
 
+def judge_latency(medians_ms: Sequence[float]) -> LatencyHistory | None:
+    """Return how the last of the medians of runs on one stack compares, the oldest first; None where they are too few.
+
+    It is a change where it differs from the median of the runs before by more than `LEAST`, and from each of them.
+    """
+    *earlier, now = medians_ms[-MOST - 1 :] or [0.0]
+    if len(earlier) < NEEDED:
+        return None
+    before = median(earlier)
+    if now > max(*earlier, before * (1 + LEAST)):
+        return LatencyHistory(now, before, len(earlier), "slower")
+    if now < min(*earlier, before * (1 - LEAST)):
+        return LatencyHistory(now, before, len(earlier), "faster")
+    return LatencyHistory(now, before, len(earlier))
+
+
 def _other_gpu(one: Stack, other: Stack) -> bool:
     return bool(one.gpu and other.gpu) and one.gpu != other.gpu
 
@@ -144,12 +168,7 @@ def _changed(old: Stack, new: Stack) -> tuple[str, ...]:
     return tuple(each.name for each in fields(old) if getattr(old, each.name) != getattr(new, each.name))
 
 
-def _is_timed(entry: Entry) -> bool:
-    """Tell whether a run has samples, all of them times: a ratio of medians needs them above 0."""
-    return bool(entry.samples_ms) and all(0 < sample < math.inf for sample in entry.samples_ms)
-
-
-def _what(seen: _Seen) -> tuple[Class, str | None]:
+def _ending(seen: _Seen) -> tuple[Class, str | None]:
     return seen.entry.cls, seen.entry.signature
 
 

@@ -1,17 +1,18 @@
-"""`history/<date>-<run>.json`: what a run found in each cell, in a form that a year of nights can keep.
+"""`history/<date>-<run>.json`: the class of each cell of a run, in a form that a year of nights can keep.
 
-A record outlives the run's own records and logs. It holds the class as it was judged then, for cases and diagnoses of a
-later day would judge another model. Cells that said nothing of an engine are left out.
+It outlives the run's records and logs. The class is the one judged then, for cases and diagnoses of a later day would
+judge another model. Cells that an engine had no part in are left out.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import json
+import math
 import os
 import re
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harness.bounded import files_of, parse_json
 from harness.errors import SHORT_OF, HandledError, InfraError
@@ -19,7 +20,7 @@ from harness.record.from_json import check_schema, decode
 from harness.words import UNJUDGED, Class
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
     from pathlib import Path
 
     from harness.judge.cell import Judged
@@ -29,23 +30,21 @@ if TYPE_CHECKING:
 FOLDER = "history"
 #: Raised when the meaning of a field changes.
 HISTORY_SCHEMA = 2
-#: Latency samples kept of one cell and run, evenly spread over those taken.
-MOST_SAMPLES = 50
 #: Hexadecimal digits kept of the model's and the recipe's hash.
 _DIGITS = 12
 #: Images that were built here: their tag is a hash of all they are made of, whereas two builds of one recipe differ in
-#: their digest. Records from before the project had one name have the second.
-_BUILT_HERE = ("trt-compat/", "trt-compat-matrix/")
+#: their digest.
+_BUILT_HERE = "trt-compat/"
 _FILE = re.compile(r"\d{4}-\d{2}-\d{2}-[A-Za-z0-9_.-]+\.json")
 
 
 @dataclass(frozen=True)
 class Stack:
-    """What a result stands on beside model and recipe; figures of different stacks are not compared.
+    """The machine and software of a result; figures of different stacks are not compared.
 
     `image` is the digest of a pulled image, the tag of one that was built here, or the packages of a virtual
     environment; `device` the GPU's name, or the CPU's where nothing ran on a GPU. `compute_capability` is the GPU's,
-    "" where there was none, and in records from before it was kept.
+    "" where there was none.
     """
 
     engine: str
@@ -57,7 +56,7 @@ class Stack:
 
     @property
     def gpu(self) -> tuple[str, str] | None:
-        """Return compute capability and product of the GPU, None where none is known to have taken part."""
+        """Return compute capability and product of the GPU, None where none took part."""
         return (self.compute_capability, self.device) if self.compute_capability else None
 
 
@@ -73,7 +72,6 @@ class Entry:
     stack: int
     signature: str | None = None
     median_ms: float | None = None
-    samples_ms: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -97,7 +95,7 @@ def subject_of(model_sha256: str, recipe_sha256: str) -> str:
 
 
 def stack_of(stamps: Stamps) -> Stack:
-    """Return what an outcome stands on."""
+    """Return the stack of an outcome."""
     seen = stamps.environment
     if stamps.image.startswith(_BUILT_HERE):
         image = stamps.image
@@ -115,7 +113,7 @@ def stack_of(stamps: Stamps) -> Stack:
 def records(results: Iterable[Judged]) -> tuple[RunRecord, ...]:
     """Return the records of the runs that outcomes are of, the oldest first.
 
-    Of several outcomes of one cell in one run the last counts. What is not `keepable` is left out.
+    Of several outcomes of one cell in one run the last counts; runs that are not `keepable` are left out.
     """
     by_run: dict[str, list[Judged]] = {}
     for result in results:
@@ -126,7 +124,7 @@ def records(results: Iterable[Judged]) -> tuple[RunRecord, ...]:
 
 
 def keepable(stamps: Stamps) -> bool:
-    """Tell whether a run can be kept under its day and id; those of somebody else's record may be any text."""
+    """Tell whether a run can be kept under its day and id, which in somebody else's record may be any text."""
     return _is_time(stamps.when) and bool(_FILE.fullmatch(RunRecord(_run(stamps), stamps.when).file_name))
 
 
@@ -135,7 +133,7 @@ def _run(stamps: Stamps) -> str:
 
 
 def _is_time(when: str) -> bool:
-    """Tell whether a text is an ISO 8601 time by its minutes: of what follows, Python 3.10 reads less than 3.11."""
+    """Tell whether a text is an ISO 8601 time by its minutes: Python 3.10 reads less of the rest than 3.11."""
     try:
         dt.datetime.fromisoformat(when[:16])
     except ValueError:
@@ -157,8 +155,9 @@ def _record(run: str, results: list[Judged]) -> RunRecord:
 
 def _entry(result: Judged, stack: int) -> Entry:
     stamps, latency = result.outcome.stamps, result.outcome.latency
-    samples = latency.samples_ms if latency else ()
-    ordered = sorted(samples)
+    samples = sorted(latency.samples_ms) if latency else []
+    # A ratio of medians needs times above 0, and all of them finite.
+    timed = bool(samples) and samples[0] > 0 and math.isfinite(sum(samples))
     return Entry(
         case=result.cell.case.name,
         variant=result.cell.variant.name,
@@ -167,44 +166,22 @@ def _entry(result: Judged, stack: int) -> Entry:
         subject=subject_of(stamps.model_sha256, stamps.recipe_sha256),
         stack=stack,
         signature=result.signature,
-        median_ms=_short(ordered[len(ordered) // 2]) if ordered else None,
-        samples_ms=tuple(_short(samples[index]) for index in _spread(len(samples))),
+        # Five digits: CUDA events resolve half a microsecond, and the file is kept for years.
+        median_ms=float(f"{samples[len(samples) // 2]:.5g}") if timed else None,
     )
-
-
-def _spread(count: int) -> Sequence[int]:
-    if count <= MOST_SAMPLES:
-        return range(count)
-    return [index * count // MOST_SAMPLES for index in range(MOST_SAMPLES)]
-
-
-def _short(milliseconds: float) -> float:
-    # Five digits: CUDA events resolve half a microsecond, and the file is kept for years.
-    return float(f"{milliseconds:.5g}")
 
 
 def to_text(record: RunRecord) -> str:
     """Return the file's text: a stack or a cell a line, sorted."""
     head = {"schema": HISTORY_SCHEMA, "run": record.run, "when": record.when}
     lines = ",\n".join(f"{json.dumps(key)}: {_line(entry)}" for key, entry in sorted(record.cells.items()))
-    stacks = ",\n".join(json.dumps(_stack(stack)) for stack in record.stacks)
+    stacks = ",\n".join(json.dumps(asdict(stack)) for stack in record.stacks)
     return f'{json.dumps(head)[:-1]},\n"stacks": [\n{stacks}\n],\n"cells": {{\n{lines}\n}}}}\n'
 
 
-def _stack(stack: Stack) -> dict[str, str]:
-    data = asdict(stack)
-    return data if stack.gpu else {key: value for key, value in data.items() if key != "compute_capability"}
-
-
 def _line(entry: Entry) -> str:
-    data: dict[str, Any] = {"case": entry.case, "variant": entry.variant, "target": entry.target}
-    data |= {"class": str(entry.cls), "subject": entry.subject, "stack": entry.stack}
-    if entry.signature:
-        data["signature"] = entry.signature
-    if entry.median_ms is not None:
-        data["median_ms"] = entry.median_ms
-        data["samples_ms"] = entry.samples_ms
-    return json.dumps(data)
+    data = {"class" if name == "cls" else name: value for name, value in asdict(entry).items()}
+    return json.dumps({name: value for name, value in data.items() if value is not None})
 
 
 def from_text(text: str) -> RunRecord:

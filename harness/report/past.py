@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from harness.history import CellHistory
-    from harness.history.latency import LatencyHistory
+    from harness.history.changes import LatencyHistory
     from harness.known.model import Known
     from harness.report.model import Results
     from harness.words import Class

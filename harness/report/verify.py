@@ -12,7 +12,7 @@ import jsonschema
 from harness.bounded import parse_json, read_bytes
 from harness.errors import HandledError
 from harness.history import FOLDER, read_history
-from harness.history.runs import MOST_SAMPLES, keepable, missing
+from harness.history.runs import keepable, missing
 from harness.plan import all_cells
 from harness.record.archive import inflate
 from harness.report.loading import content, load_results, results_file
@@ -150,14 +150,6 @@ def _samples(where: str, outcome: Outcome) -> Iterable[str]:
 def _history(reports: Path, found: Recorded) -> Iterable[str]:
     for record in missing(reports, run_records(found)):
         yield f"{reports / FOLDER / record.file_name}: missing or short; write it with `trt-compat report`"
-    for record in read_history(reports):
-        path = reports / FOLDER / record.file_name
-        for key, entry in record.cells.items():
-            if (entry.median_ms is None) is not (not entry.samples_ms) or len(
-                entry.samples_ms
-            ) > MOST_SAMPLES:
-                samples = f"{len(entry.samples_ms)} samples and the median {entry.median_ms}"
-                yield f"{path}: {key} has {samples}; mend or delete the file"
 
 
 def _results(path: Path, planned: Sequence[str]) -> list[str]:

@@ -1,20 +1,26 @@
-"""Classes over time: a new failure, a fix, a flaky cell and a changed stack are each told for what they are."""
+"""Runs over time: a new failure, a fix, a flaky cell, a changed stack and a latency are each told apart."""
 
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import pytest
 
 from harness.history import CellHistory, histories
-from harness.history.latency import NEEDED
-from harness.history.runs import Entry, RunRecord
+from harness.history.changes import LEAST, MOST, NEEDED, judge_latency
+from harness.history.runs import RunRecord, Stack
 from harness.words import Class
-from tests.history.seeded import CELL, OTHER, STACK, day, runs, timed
+from tests.history.seeded import CELL, OTHER, STACK, day, runs
 
 pytestmark = pytest.mark.unit
 
-OK, BUILD, CRASH = Class.OK, Class.BUILD_FAILED, Class.CRASHED
+OK, BUILT, BUILD, CRASH = Class.OK, Class.BUILT, Class.BUILD_FAILED, Class.CRASHED
+DRIVER = dataclasses.replace(STACK, driver="580.1")
+T4 = dataclasses.replace(STACK, device="Tesla T4", compute_capability="7.5")
+NEWER = dataclasses.replace(T4, driver="580.95")
+L4 = dataclasses.replace(STACK, device="NVIDIA L4", compute_capability="8.9")
+BARE = dataclasses.replace(STACK, device="Xeon", driver="")
 
 
 def past(records: tuple[RunRecord, ...]) -> CellHistory:
@@ -22,74 +28,91 @@ def past(records: tuple[RunRecord, ...]) -> CellHistory:
     return histories(records)[CELL]
 
 
-def test_a_first_run_has_no_past() -> None:
-    """Nothing can be said to have changed."""
-    found = past(runs([BUILD]))
-    assert (found.event, found.since, found.first_seen) == ("first", day(0), day(0))
-
-
-def test_a_failure_that_comes_and_stays_is_new_from_its_first_run_on() -> None:
-    """On the same stack it takes three runs to believe it."""
-    found = past(runs([OK] * 5 + [BUILD] * 3))
-    assert (found.event, found.since, found.first_seen, found.flaky) == ("new_failure", day(5), day(5), ())
-    assert not found.with_stack
-    assert past(runs([OK] * 5 + [BUILD] * 2)).event == "flaky"
-
-
-def test_a_fix_says_since_when() -> None:
-    """And that there was something to fix."""
-    found = past(runs([BUILD] * 4 + [OK] * 3))
-    assert (found.event, found.fixed_since, found.first_seen) == ("fixed", day(4), None)
-    assert past(runs([OK] * 4)).fixed_since is None
-
-
-def test_one_failure_after_another_is_a_change() -> None:
-    """It is neither new that the cell fails, nor fixed; but this failure is new."""
-    found = past(runs([BUILD] * 4 + [CRASH] * 3))
-    assert (found.event, found.first_seen) == ("changed", day(4))
-
-
-def test_a_failure_that_was_there_before_says_when_first() -> None:
-    """It was fixed in between, on another stack."""
-    stacks = [STACK] * 6 + [OTHER] * 3
-    found = past(runs([BUILD, BUILD, BUILD, OK, OK, OK, BUILD, BUILD, BUILD], stacks))
-    assert (found.event, found.since, found.first_seen) == ("new_failure", day(6), day(0))
-
-
-def test_what_comes_and_goes_on_one_stack_is_flaky() -> None:
-    """Also while it happens to hold still."""
-    found = past(runs([OK, BUILD, OK, OK, BUILD, OK, OK, OK, OK]))
-    assert (found.event, found.flaky, found.flaky_since) == ("flaky", (BUILD, OK), day(1))
-    assert past(runs([OK, OK])).flaky_since is None
-
-
-def test_what_was_flaky_long_ago_is_no_more() -> None:
-    """Twenty runs that agree outweigh it."""
-    assert past(runs([OK, BUILD, *[OK] * 20])).event != "flaky"
-
-
-def test_a_class_that_changes_with_the_stack_is_not_flaky() -> None:
-    """The stack may be the cause, and one run is enough to say so."""
-    found = past(runs([OK] * 5 + [BUILD], [STACK] * 5 + [OTHER]))
-    assert (found.event, found.with_stack, found.stack_since, found.flaky) == (
-        "new_failure",
-        True,
-        day(5),
-        (),
-    )
-
-
-def test_a_stack_that_changes_alone_is_told() -> None:
-    """Latency before it is not compared with latency after."""
-    found = past(runs([OK] * 8, [STACK] * 5 + [OTHER] * 3))
-    assert (found.event, found.stack_since, found.with_stack) == ("steady", day(5), False)
-
-
-def test_two_machines_of_two_stacks_do_not_make_a_cell_flaky() -> None:
-    """One has a newer driver; each agrees with itself."""
-    driver = dataclasses.replace(STACK, driver="580.1")
-    found = past(runs([OK, BUILD] * 4, [STACK, driver] * 4))
-    assert (found.event, found.flaky) == ("new_failure", ())
+@pytest.mark.parametrize(
+    ("classes", "stacks", "found"),
+    [
+        pytest.param(
+            [BUILD], [], {"event": "first", "since": day(0), "first_seen": day(0)}, id="nothing before"
+        ),
+        pytest.param(
+            [*[OK] * 5, *[BUILD] * 3],
+            [],
+            {"event": "new_failure", "since": day(5), "first_seen": day(5), "flaky": (), "with_stack": False},
+            id="a failure that stays",
+        ),
+        pytest.param([*[OK] * 5, BUILD, BUILD], [], {"event": "flaky"}, id="two runs are no proof"),
+        pytest.param(
+            [*[BUILD] * 4, *[OK] * 3],
+            [],
+            {"event": "fixed", "fixed_since": day(4), "first_seen": None},
+            id="a fix",
+        ),
+        pytest.param(
+            [OK] * 4, [], {"event": "steady", "fixed_since": None, "flaky_since": None}, id="steady"
+        ),
+        pytest.param(
+            [*[BUILD] * 4, *[CRASH] * 3],
+            [],
+            {"event": "changed", "first_seen": day(4)},
+            id="another failure",
+        ),
+        pytest.param(
+            [*[BUILD] * 3, *[OK] * 3, *[BUILD] * 3],
+            [*[STACK] * 6, *[OTHER] * 3],
+            {"event": "new_failure", "since": day(6), "first_seen": day(0)},
+            id="a failure that was there before",
+        ),
+        pytest.param(
+            [OK, BUILD, OK, OK, BUILD, OK, OK, OK, OK],
+            [],
+            {"event": "flaky", "flaky": (BUILD, OK), "flaky_since": day(1)},
+            id="it comes and goes on one stack",
+        ),
+        pytest.param([OK, BUILD, *[OK] * 20], [], {"event": "fixed", "flaky": ()}, id="flaky long ago"),
+        pytest.param(
+            [*[OK] * 5, BUILD],
+            [*[STACK] * 5, OTHER],
+            {"event": "new_failure", "with_stack": True, "stack_since": day(5), "flaky": ()},
+            id="it changes with the stack",
+        ),
+        pytest.param(
+            [OK] * 8,
+            [*[STACK] * 5, *[OTHER] * 3],
+            {"event": "steady", "with_stack": False, "stack_since": day(5)},
+            id="the stack alone changes",
+        ),
+        pytest.param(
+            [OK, BUILD] * 4,
+            [STACK, DRIVER] * 4,
+            {"event": "new_failure", "flaky": ()},
+            id="two machines, each of which agrees with itself",
+        ),
+        pytest.param(
+            [*[OK] * 3, *[BUILD] * 3],
+            [*[STACK] * 3, *[OTHER] * 3],
+            {"before": OK, "with_stack": True, "stack_changed": ("image",), "elsewhere": (0, 1, 2)},
+            id="the part of the stack that changed",
+        ),
+        pytest.param(
+            [OK, BUILD],
+            [T4, NEWER],
+            {"event": "new_failure", "with_stack": True, "stack_changed": ("driver",)},
+            id="one GPU under two drivers",
+        ),
+        pytest.param(
+            [BUILT, OK],
+            [BARE, T4],
+            {"event": "changed", "before": BUILT},
+            id="a GPU after a machine without one",
+        ),
+        pytest.param([BUILD, OK], [T4, L4], {"event": "first"}, id="another GPU is no past"),
+    ],
+)
+def test_a_past_is_told_for_what_it_is(
+    classes: list[Class], stacks: list[Stack], found: dict[str, Any]
+) -> None:
+    told = past(runs(classes, stacks or None))
+    assert {name: getattr(told, name) for name in found} == found
 
 
 def test_another_model_or_recipe_begins_anew() -> None:
@@ -109,61 +132,15 @@ def test_the_strip_names_the_last_runs_by_their_place() -> None:
     assert found.strip[-1] == (30, OK)
 
 
-def _timed_runs(count: int, changed: int) -> tuple[RunRecord, ...]:
-    series = timed(11, count, lambda number: 1.3 if number >= changed else 1.0)
-    return tuple(
-        RunRecord(
-            f"r{number}",
-            day(number),
-            (STACK if number < changed else OTHER,),
-            {CELL: Entry("conv_silu", "qdq", "rtx17", OK, "m-r", 0, None, sorted(samples)[25], samples)},
-        )
-        for number, samples in enumerate(series)
-    )
-
-
-def test_latency_is_compared_on_one_stack_alone() -> None:
-    """A step that comes with another image is the image's and no regression of the cell."""
-    found = past(_timed_runs(2 * NEEDED + 1, NEEDED))
-    assert found.latency is not None
-    assert (found.latency.change, found.latency.runs) == (None, NEEDED)
-    assert found.stack_since == day(NEEDED)
-
-
-def test_a_changed_stack_says_what_of_it_changed_and_what_was_before() -> None:
-    """The reader has to judge whether that is the cause."""
-    found = past(runs([OK] * 3 + [BUILD] * 3, [STACK] * 3 + [OTHER] * 3))
-    assert (found.before, found.with_stack, found.stack_changed) == (OK, True, ("image",))
-    assert found.elsewhere == (0, 1, 2)
-    same = past(runs([OK] * 3))
-    assert (same.before, same.stack_changed, same.elsewhere) == (None, (), ())
-
-
 def test_a_later_run_that_does_not_speak_for_the_cell_is_no_change() -> None:
-    """A machine without a GPU that only builds what another machine ran: the run still speaks."""
-    records = runs([OK, OK, Class.BUILT], [STACK, STACK, OTHER])
+    """A machine without a GPU that only builds a model which another machine ran: the run still speaks."""
+    records = runs([OK, OK, BUILT], [STACK, STACK, OTHER])
     found = histories(records, shown={CELL: "r1"})[CELL]
     assert (found.event, found.since, found.elsewhere) == ("steady", day(0), (2,))
     assert past(records).event == "changed"
 
 
-def test_medians_are_those_of_the_present_stack() -> None:
-    """Of another stack they are another machine's."""
-    records = tuple(
-        dataclasses.replace(
-            record,
-            cells={CELL: dataclasses.replace(record.cells[CELL], median_ms=0.5 + number, samples_ms=(0.5,))},
-        )
-        for number, record in enumerate(runs([OK] * 3, [OTHER, STACK, STACK]))
-    )
-    assert past(records).medians_ms == ((1, 1.5), (2, 2.5))
-
-
-T4 = dataclasses.replace(STACK, device="Tesla T4", compute_capability="7.5")
-L4 = dataclasses.replace(STACK, device="NVIDIA L4", compute_capability="8.9")
-
-
-def test_what_another_gpu_found_is_no_past_of_this_one() -> None:
+def test_each_gpu_has_a_past_of_its_own() -> None:
     """A T4 that fails between an L4's successes is neither flaky nor a failure that came and went."""
     records = runs([OK, BUILD, OK, BUILD], [L4, T4, L4, T4])
     (t4, l4) = (histories(records, shown={CELL: run})[CELL] for run in ("r3", "r2"))
@@ -174,35 +151,39 @@ def test_what_another_gpu_found_is_no_past_of_this_one() -> None:
     assert (t4.elsewhere, l4.elsewhere) == ((0, 2), (1, 3))
 
 
-def test_the_same_gpu_under_another_driver_is_another_stack_of_its_past() -> None:
-    newer = dataclasses.replace(T4, driver="580.95")
-    found = histories(runs([OK, BUILD], [T4, newer]), shown={CELL: "r1"})[CELL]
-    assert (found.event, found.stack_changed, found.with_stack) == ("new_failure", ("driver",), True)
-
-
-def test_a_gpu_after_a_machine_without_one_goes_on_with_its_past() -> None:
-    """A target that was only built, and is then run, has one past."""
-    bare = dataclasses.replace(STACK, device="Xeon", driver="")
-    found = histories(runs([Class.BUILT, OK], [bare, T4]))[CELL]
-    assert (found.event, found.before) == ("changed", Class.BUILT)
-
-
-def test_records_of_before_the_compute_capability_was_kept_are_of_the_same_stack() -> None:
-    """Of the same device, that is; one that was only ever named stays known by its name."""
-    old = dataclasses.replace(L4, compute_capability="")
-    found = past(runs([OK, OK, OK], [old, L4, L4]))
-    assert (found.event, found.since, found.stack_since, found.elsewhere) == ("steady", day(0), None, ())
-    two = dataclasses.replace(L4, compute_capability="9.0")
-    assert past(runs([BUILD, OK], [two, L4])).event == "first"
-
-
-def test_a_step_between_two_gpus_is_no_change_of_latency() -> None:
-    """Half as fast by the device, not by the day."""
-    shown = {CELL: f"r{2 * NEEDED}"}
-    records = tuple(
-        dataclasses.replace(each, stacks=(T4 if number < NEEDED else L4,))
-        for number, each in enumerate(_timed_runs(2 * NEEDED + 1, NEEDED))
-    )
-    found = histories(records, shown=shown)[CELL]
+@pytest.mark.parametrize("stacks", [(OTHER, STACK), (T4, L4)], ids=["image", "gpu"])
+def test_latency_is_compared_on_one_stack_alone(stacks: tuple[Stack, Stack]) -> None:
+    """A step that comes with another image or GPU is theirs and no regression of the cell."""
+    old, new = stacks
+    count = NEEDED + 1
+    records = runs([OK] * 2 * count, [old] * count + [new] * count, medians=[0.5] * count + [0.9] * count)
+    found = past(records)
     assert found.latency is not None
     assert (found.latency.change, found.latency.runs) == (None, NEEDED)
+    assert found.medians_ms == tuple((number, 0.9) for number in range(count, 2 * count))
+
+
+@pytest.mark.parametrize(
+    ("medians", "change"),
+    [
+        ([1.0] * NEEDED + [1.0], None),
+        ([1.0] * NEEDED + [1.0 + LEAST], None),
+        ([1.0] * NEEDED + [1.25], "slower"),
+        ([1.0] * NEEDED + [0.8], "faster"),
+        ([1.0] * NEEDED + [1.0 - LEAST], None),
+        pytest.param([1.0, 1.0, 1.3, 1.0, 1.0, 1.25], None, id="one run before was as slow"),
+        pytest.param([9.0] * 50 + [1.0] * MOST + [1.0], None, id="old runs are left out"),
+    ],
+)
+def test_a_change_is_beyond_the_least_and_beyond_every_run_before(
+    medians: list[float], change: str | None
+) -> None:
+    found = judge_latency(medians)
+    assert found
+    assert (found.before_ms, found.now_ms, found.change) == (1.0, medians[-1], change)
+    assert found.runs == min(len(medians) - 1, MOST)
+
+
+def test_too_few_runs_say_nothing() -> None:
+    assert judge_latency([]) is None
+    assert judge_latency([1.0] * (NEEDED - 1) + [9.0]) is None

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.unit
 OK, BUILD, BUILT = Class.OK, Class.BUILD_FAILED, Class.BUILT
 NIGHTS = 20
 
-Night = tuple[Class, tuple[float, ...]]
+Night = tuple[Class, float | None]
 
 
 def seeded(
@@ -51,18 +51,13 @@ def seeded(
     return assemble(factory.matrix(), (factory.case(),), outcomes, records)
 
 
-def _entry(outcome: Outcome, cls: Class, samples: tuple[float, ...]) -> Entry:
+def _entry(outcome: Outcome, cls: Class, median: float | None) -> Entry:
     subject = subject_of(outcome.stamps.model_sha256, outcome.stamps.recipe_sha256)
-    where = (outcome.case, outcome.variant, outcome.target)
-    return Entry(*where, cls, subject, 0, None, *_figures(samples))
-
-
-def _figures(samples: tuple[float, ...]) -> tuple[float | None, tuple[float, ...]]:
-    return (sorted(samples)[len(samples) // 2] if samples else None), samples
+    return Entry(outcome.case, outcome.variant, outcome.target, cls, subject, 0, None, median)
 
 
 def classes(*found: Class) -> list[Night]:
-    return [(each, ()) for each in found]
+    return [(each, None) for each in found]
 
 
 def of(results: Results, variant: str = "qdq", on: str = "rtx15") -> CellHistory:
@@ -114,7 +109,7 @@ def test_a_cell_that_was_not_judged_this_time_keeps_its_past(state: Any) -> None
 
 @pytest.mark.parametrize(("last", "kind"), [(1.3, ["slower"]), (0.7, ["faster"]), (1.05, [])])
 def test_latency_is_news_where_it_leaves_all_runs_before(last: float, kind: list[str]) -> None:
-    nights: list[Night] = [(OK, (level,) * 20) for level in (*[1.0] * (NIGHTS - 1), last)]
+    nights: list[Night] = [(OK, level) for level in (*[1.0] * (NIGHTS - 1), last)]
     assert [entry.kind for entry in past.news(seeded({TIMED: nights}))] == kind
 
 

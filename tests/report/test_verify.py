@@ -206,8 +206,5 @@ def test_results_that_break_the_schema_are_named_by_place(tmp_path: Path) -> Non
 def test_a_run_without_its_history_is_named(tmp_path: Path) -> None:
     """Its records may be deleted one day."""
     (record,) = (finished(tmp_path) / "history").glob("*.json")
-    whole = record.read_text()
-    record.write_text(whole.replace('"median_ms": 0.043, ', "", 1))
-    assert "samples and the median None" in faults(tmp_path)
     record.unlink()
     assert f"{record.name}: missing or short" in faults(tmp_path)
