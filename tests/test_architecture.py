@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.unit
 
 ROOT = Path(__file__).resolve().parents[1]
-HARNESS = sorted((ROOT / "harness").rglob("*.py"))
+#: A program of its own, which readers get: no module imports it.
+REPRO = ROOT / "harness" / "plan" / "repro.py"
+HARNESS = sorted({*(ROOT / "harness").rglob("*.py")} - {REPRO})
 AGENT = sorted((ROOT / "harness" / "agent").rglob("*.py"))
 CASES = sorted((ROOT / "cases").glob("*.py"))
 #: Importable from every room but the agent.

@@ -47,7 +47,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the options of `show`."""
     command.add_argument("cell", help="a cell's id, such as conv_silu.qdq-rtx17")
     command.add_argument(
-        "--save", metavar="FILE", help="also write the .onnx there, and the Python file beside it"
+        "--save", metavar="FILE", help="also write the .onnx there, and what the lines need beside it"
     )
     command.add_argument("--graph", action="store_true", help="list every node, however many there are")
     add_trust(command)
@@ -219,7 +219,8 @@ def _show_commands(cell: Cell, hand: ByHand, options: argparse.Namespace) -> Non
     if hand.command:
         saved = options.save or model_file(cell)
         save = shlex.join(["trt-compat", "show", cell.id, "--save", saved, *places(options, reports=False)])
-        told = f"by hand, as a bug report needs it; the first line saves the model{' and the file' * bool(hand.body)}"
+        more = ", repro.py and its recipe" if hand.recipe else ""
+        told = f"by hand, as a bug report needs it; the first line saves the model{more}"
         folder = str(Path(saved).parent)
         there = [save, *([shlex.join(["cd", folder])] if folder != "." else [])]
         _block(told, [*there, *hand.lines])
@@ -237,14 +238,12 @@ def _block(what: str, lines: Sequence[str]) -> None:
 
 
 def _save(path: str, data: bytes, hand: ByHand) -> None:
-    if path.endswith(".py"):
-        raise HandledError(
-            f"{path}: name the model, such as model.onnx; the Python file is written beside it"
-        )
+    if Path(path).name in hand.files:
+        raise HandledError(f"{path}: name the model, such as model.onnx; that file is written beside it")
     try:
         with open(path, "wb") as file:  # noqa: PTH123  (the user's own spelling of the path is what errors name)
             file.write(data)
-        if hand.file:
-            Path(path).with_suffix(".py").write_text(hand.file, encoding="utf-8")
+        for name, text in hand.files.items():
+            Path(path).with_name(name).write_text(text, encoding="utf-8")
     except OSError as error:
         raise HandledError(f"{path}: cannot be written: {error.strerror}") from error

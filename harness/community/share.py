@@ -12,7 +12,7 @@ from harness import __version__
 from harness.community.scrub import KNOWN_FACTS, Scrubber, scrubber
 from harness.errors import HandledError
 from harness.judge.cell import complaints, describe_recipe, headline
-from harness.plan.by_hand import by_hand, model_file, script_file
+from harness.plan.by_hand import by_hand, model_file
 from harness.words import PREDICATE, UNJUDGED, Class
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def share(judged: Judged, log: str, elsewhere: Sequence[Judged] = ()) -> Shared:
     keep = (stamps.model_sha256, stamps.recipe_sha256, stamps.harness_commit, digest)
     clean = scrubber((cell.id, title, *stamps.packages, stamps.image), keep=keep)
     issue = "\n".join([f"# {title}", "", *_what(judged), *_lines(hand.lines), *_environment(judged, clean)])
-    beside = _beside(cell.variant.title, script=bool(hand.file), log=bool(log))
+    beside = _beside(cell.variant.title, script=bool(hand.recipe), log=bool(log))
     issue += "\n".join(["", *_elsewhere(judged, elsewhere), beside, ""])
     texts = {_ISSUE: clean.text(issue), _LOG: clean.text(log)}
     if left := clean.left_in("\n".join(texts.values())):
@@ -74,8 +74,7 @@ def share(judged: Judged, log: str, elsewhere: Sequence[Judged] = ()) -> Shared:
             f"{left!r} is still in what was to be sent: nothing was written; please report this"
         )
     files = {_ISSUE: _bytes(texts[_ISSUE]), model_file(cell): data}
-    if hand.file:
-        files[script_file(model_file(cell))] = _bytes(hand.file)
+    files |= {name: _bytes(text) for name, text in hand.files.items()}
     if log:
         files[_LOG] = _bytes(texts[_LOG])
     return Shared(title, files)
@@ -146,7 +145,7 @@ def _elsewhere(judged: Judged, others: Sequence[Judged]) -> list[str]:
 def _beside(title: str, *, script: bool, log: bool) -> str:
     files = [
         "the model",
-        *(["the file that builds it"] if script else []),
+        *(["the program that builds it, with its recipe"] if script else []),
         *(["the whole log"] if log else []),
     ]
     return f"Beside this text: {', '.join(files)} ({title})."

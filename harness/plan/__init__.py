@@ -1,7 +1,6 @@
 """What is to be run: cells, the selection of some of them, and those that mean nothing on their target."""
 
-from harness.plan.cells import Cell, all_cells, claims_about, failed_before, series
-from harness.plan.inapplicable import inapplicable_because
+from harness.plan.cells import Cell, all_cells, claims_about, failed_before, inapplicable_because, series
 from harness.plan.select import find, select
 
 __all__ = [

@@ -1,19 +1,30 @@
-"""What a person pastes to do a cell by hand, for a bug report: trtexec where that does the same, else a Python file."""
+"""The lines that do a cell by hand, for a bug report: trtexec where that does the same, else repro.py with a recipe.
+
+trtexec's options moved with the API: the precision flags are gone in 11, where every network is strongly typed.
+Source: samples/common/sampleOptions.cpp and sampleEngines.cpp of NVIDIA/TensorRT at the release tags 8.5.2 to 11.1.
+"""
 
 from __future__ import annotations
 
+import json
 import shlex
 from dataclasses import dataclass
-from pathlib import PurePath
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from pathlib import Path, PurePath
 
-from harness.plan.inapplicable import inapplicable_because
-from harness.plan.script import body_of, head_of
-from harness.plan.trtexec import trtexec_line
+import onnx
+from packaging.version import Version
 
-if TYPE_CHECKING:
-    from harness.matrix import Target
-    from harness.plan.cells import Cell
+from harness.case import Profile, Recipe
+from harness.case.model import NetworkInput, network_inputs
+from harness.matrix import Target
+from harness.plan.cells import Cell, inapplicable_because
+from harness.words import Typing
+
+#: The program that builds or runs a model by its recipe; it needs nothing of this project.
+REPRO = Path(__file__).with_name("repro.py")
+#: Where the project's image keeps its compiled plugin.
+PLUGIN = "/opt/compat/plugins/libcompat_identity.so"
 
 _UNTRIED = "# these lines were not tried here: no such image and no such GPU was at hand"
 _COMPILED = (
@@ -22,8 +33,14 @@ _COMPILED = (
 #: Where TensorRT for RTX has its counterpart of trtexec, which no wheel holds.
 _SDK = "# its wheels hold no program; tensorrt_rtx is in NVIDIA's SDK: {0}"
 _SDK_PAGE = "https://docs.nvidia.com/deeplearning/tensorrt-rtx/latest/installing-tensorrt-rtx/installing.html"
-#: What a pull of the vendor's own image has trtexec and the bindings in.
+#: Images of the vendor's own that have trtexec and the bindings in them.
 _VENDORS = ("ngc", "l4t")
+_NO_WEAK_TYPING = Version("11.0")
+_STRONG_TYPING = Version("10.0")
+_STATIC_PLUGINS = Version("8.6")
+#: The package of a Jetson's image, and JetPack, put it there, and not on the PATH.
+_ON_JETSON = "/usr/src/tensorrt/bin/"
+_WORDS = ("--verbose", "--profilingVerbosity=detailed", "--dumpLayerInfo")
 
 
 @dataclass(frozen=True)
@@ -31,40 +48,38 @@ class ByHand:
     """How to do a cell by hand, in the folder of its model.
 
     `lines` are to be pasted together, those that begin with # are remarks; the last line that does not is `command`,
-    but for the environment that it is called in. Where it runs a Python file, that is `head` and `body`: what is needed
-    of this target, and the rest. All is empty for a cell that means nothing on its target.
+    but for the environment that it is called in. All is empty for a cell that means nothing on its target.
     """
 
     lines: tuple[str, ...] = ()
     command: str = ""
-    head: str = ""
-    body: str = ""
+    recipe: tuple[str, str] | None = None
 
     @property
-    def file(self) -> str:
-        """Return the text of the Python file, "" where there is none."""
-        return f"{self.head}\n{self.body}" if self.body else ""
+    def files(self) -> dict[str, str]:
+        """Return the texts, by name, that the command needs beside the model."""
+        program = {REPRO.name: REPRO.read_text(encoding="utf-8")}
+        return program | dict([self.recipe]) if self.recipe else {}
 
 
 def by_hand(cell: Cell, data: bytes, digest: str = "", model: str = "") -> ByHand:
-    """Return what does by hand what a cell does with the model `data`.
+    """Return the lines that do by hand the same as a cell does with the model `data`.
 
     `digest` is that of the image that the cell was measured in, or that this was built on, "" where none was; `model`
     the name of the file, by default `model_file`.
     """
     if inapplicable_because(cell) is not None:
         return ByHand()
-    target, model = cell.target, model or model_file(cell)
-    line = trtexec_line(cell, model, quantised=b"DequantizeLinear" in data)
-    if line is not None:
-        return ByHand(_lines(cell, line, digest), line)
-    if cell.variant.data is not None and cell.variant.data.has_files:
+    model = model or model_file(cell)
+    command = trtexec_line(cell, model, quantised=b"DequantizeLinear" in data)
+    if command is not None:
+        return ByHand(_lines(cell, command, digest), command)
+    recipe = recipe_of(cell, model, data)
+    if not recipe:
         return ByHand()
-    body = body_of(cell, model, data)
-    if not body:
-        return ByHand()
-    command = shlex.join(["python3", script_file(model)])
-    return ByHand(_lines(cell, command, digest), command, head_of(target), body)
+    name = str(PurePath(model).with_suffix(".json"))
+    command = shlex.join(["python3", REPRO.name, name])
+    return ByHand(_lines(cell, command, digest), command, (name, recipe))
 
 
 def model_file(cell: Cell) -> str:
@@ -72,9 +87,55 @@ def model_file(cell: Cell) -> str:
     return f"{cell.case.name}-{cell.variant.name}.onnx"
 
 
-def script_file(model: str) -> str:
-    """Return the name of the Python file beside a model."""
-    return str(PurePath(model).with_suffix(".py"))
+def recipe_of(cell: Cell, model: str, data: bytes) -> str:
+    """Return a cell's recipe as repro.py reads it, "" where repro.py could not follow it.
+
+    That is with arrays of the user's own, and with an input that is no tensor, which no engine takes.
+    """
+    variant, target = cell.variant, cell.target
+    inputs = _inputs(data, variant.recipe.profiles)
+    if variant.data is not None and variant.data.has_files:
+        return ""
+    if any(one.elem_type == onnx.TensorProto.UNDEFINED for one in inputs):
+        return ""
+    libraries = [f"./{library.name}" for library in variant.recipe.libraries]
+    asked = {
+        "cell": cell.id,
+        "needs": _needs(target),
+        "model": model,
+        "module": target.module,
+        "provider": target.provider,
+        "compute_capability": target.compute_capability,
+        "libraries": [*([PLUGIN] if variant.recipe.plugin else []), *libraries],
+        "inputs": [
+            {
+                "name": one.name,
+                "shape": one.shape,
+                "type": onnx.helper.tensor_dtype_to_np_dtype(one.elem_type).name,
+            }
+            for one in inputs
+        ],
+        "recipe": variant.recipe.as_dict(),
+    }
+    return json.dumps(asked, indent=1) + "\n"
+
+
+@lru_cache(maxsize=1)
+def _inputs(data: bytes, profiles: tuple[Profile, ...]) -> tuple[NetworkInput, ...]:
+    """Return a model's inputs; the cells of a variant ask for the same ones, one after the other."""
+    return network_inputs(onnx.load_model_from_string(data), profiles)
+
+
+def _needs(target: Target) -> str:
+    name = f"{target.traits.product} {target.version}"
+    if target.traits.needs_gpu:
+        where = target.pull_reference
+        if target.build is not None and target.build.kind == "tarball":
+            where = dict(target.build.args).get("TENSORRT_URL", where)
+        return f"{name} with its Python bindings and numpy, and a GPU: {where}"
+    machine = " on Linux for arm64" if target.docker_platform == "linux/arm64" else ""
+    gpu = ", and an NVIDIA GPU" if target.provider == "cuda" else ""
+    return f"{name}{machine}{gpu}: pip install {' '.join(target.packages)}"
 
 
 def started_in(target: Target, image: str) -> str:
@@ -107,3 +168,63 @@ def _published_image(target: Target, digest: str) -> str:
         return ""
     reference = target.pull_reference
     return f"{reference}@{digest}" if digest and "@" not in reference else reference
+
+
+def trtexec_line(cell: Cell, model: str, *, quantised: bool) -> str | None:
+    """Return the command on the saved `model`, None where there is no trtexec or where it would do something else.
+
+    `quantised`: there are Q/DQ nodes in the model. Without them and with INT8 trtexec calibrates with random data, and
+    with them it sets no calibrator: it never uses the one of a recipe.
+    """
+    target, recipe = cell.target, cell.variant.recipe
+    if target.traits.program is None or recipe.calibrator or recipe.mark_outputs:
+        return None
+    precision = _precision(recipe, target)
+    norm = _parser_flags(recipe, target)
+    if precision is None or norm is None or ("--int8" in precision and not quantised):
+        return None
+    program = f"{_ON_JETSON if target.platform == 'jetson' else ''}{target.traits.program}"
+    return shlex.join([program, f"--onnx={model}", *precision, *norm, *_rest(recipe, target), *_WORDS])
+
+
+def _precision(recipe: Recipe, target: Target) -> list[str] | None:
+    version = Version(target.version)
+    if version >= _NO_WEAK_TYPING:
+        # Without its flags it would build another engine, where the API has no such flags and builds none.
+        return None if recipe.typing is Typing.WEAK else []
+    if recipe.typing is Typing.STRONG:
+        return ["--stronglyTyped"] if version >= _STRONG_TYPING else None
+    known = {"INT8", "FP16"}
+    return [f"--{flag.lower()}" for flag in recipe.flags] if known.issuperset(recipe.flags) else None
+
+
+def _parser_flags(recipe: Recipe, target: Target) -> list[str] | None:
+    found = [_parser_flag(name, Version(target.version), on=on) for name, on in recipe.parser_flags]
+    options = [option for option in found if option is not None]
+    return [option for option in options if option] if len(options) == len(found) else None
+
+
+def _parser_flag(name: str, version: Version, *, on: bool) -> str | None:
+    """Return trtexec's option for a parser flag, "" where it is the default, None where trtexec has none.
+
+    8.5 knows no such flag: the recipe fails there, and trtexec without an option does not.
+    """
+    if name != "NATIVE_INSTANCENORM" or version < Version("8.6"):
+        return None
+    if version >= _STRONG_TYPING:
+        return "" if on else "--pluginInstanceNorm"
+    if not on:
+        return ""
+    return "--nativeInstanceNorm" if version >= Version("9.0") else None
+
+
+def _rest(recipe: Recipe, target: Target) -> list[str]:
+    plugins = "--plugins" if Version(target.version) < _STATIC_PLUGINS else "--staticPlugins"
+    paths = [*([PLUGIN] if recipe.plugin else []), *(f"./{library.name}" for library in recipe.libraries)]
+    options = [f"{plugins}={path}" for path in paths]
+    for profile in recipe.profiles:
+        for word, shape in (("min", profile.minimum), ("opt", profile.optimum), ("max", profile.maximum)):
+            options.append(f"--{word}Shapes={profile.input}:{'x'.join(map(str, shape))}")
+    if recipe.workspace_mib is not None:
+        options.append(f"--memPoolSize=workspace:{recipe.workspace_mib}M")
+    return options

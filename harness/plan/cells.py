@@ -1,20 +1,20 @@
-"""Cells: every variant on every target, in the order of the report."""
+"""Cells: every variant on every target, in the order of the report.
+
+Here stands too which claims hold in a cell, where a claimed failure was reproduced, and which cells mean nothing.
+"""
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
+from harness.case import Case, Expectation, Recipe, Typing, Variant
 from harness.errors import HandledError
+from harness.matrix import Matrix, Target
 from harness.words import GOOD, UNJUDGED, Basis, Class, to_do
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from harness.case import Case, Expectation, Variant
-    from harness.matrix import Matrix, Target
 
 
 @dataclass(frozen=True)
@@ -119,3 +119,92 @@ def _shows_failure(claim: Expectation, cell: Cell) -> bool:
 
 def _measured_on(claim: Expectation) -> Version:
     return Version((claim.versions or "").removeprefix("=="))
+
+
+def reproduced_on(
+    cells: Iterable[Cell], seen: Mapping[str, Collection[Class]] | None = None
+) -> tuple[str, ...] | None:
+    """Return the targets on which a variant was measured to fail as others claim; None where nobody claims a failure.
+
+    `cells` are those of the variant, `seen` the classes that were measured in each, beside what was accepted.
+    """
+    found = []
+    claimed = False
+    for cell in cells:
+        claims = claims_about(cell)
+        failures = {claim.outcome for claim in claims if claim.basis is not Basis.MEASURED} - SHOWS_NO_FAILURE
+        measured = {claim.outcome for claim in claims if claim.basis is Basis.MEASURED}
+        claimed = claimed or bool(failures)
+        if not failures.isdisjoint({*measured, *(seen or {}).get(cell.id, ())}):
+            found.append(cell.target.name)
+    return tuple(found) if claimed else None
+
+
+def reproduced_said(targets: Collection[str] | None) -> str:
+    """Return what `reproduced_on` found, in words; "" where nobody claims a failure."""
+    if targets is None:
+        return ""
+    return f"on {', '.join(targets)}" if targets else "nowhere yet"
+
+
+def inapplicable_because(cell: Cell) -> str | None:
+    """Return why a cell means nothing on its target, or None where it is to be run.
+
+    What an engine has removed is not decided here: it is run, and the agent reports which name is missing.
+    """
+    recipe, traits = cell.variant.recipe, cell.target.traits
+    if recipe.libraries and not traits.takes_plugins:
+        names = ", ".join(library.name for library in recipe.libraries)
+        return f"{traits.product} takes no plugins of TensorRT's, and this recipe asks for those of {names}"
+    if not traits.graph_alone:
+        return None
+    lacking = _outside_the_graph(cell.variant.recipe)
+    if not lacking:
+        return None
+    asks = " and ".join(filter(None, [", ".join(lacking[:-1]), lacking[-1]]))
+    reason = (
+        f"{cell.target.traits.product} takes precision from the graph alone, and this recipe asks for {asks}"
+    )
+    twin = _same_graph(cell.case, cell.variant)
+    return f"{reason}; {cell.case.name}.{twin.name} is the same graph without that" if twin else reason
+
+
+def _outside_the_graph(recipe: Recipe) -> list[str]:
+    """Name what a recipe asks of the builder and not of the graph."""
+    lacking = []
+    if recipe.typing is Typing.WEAK:
+        lacking.append(f"weak typing ({', '.join(recipe.flags)})" if recipe.flags else "weak typing")
+    if recipe.typing is Typing.STRONG:
+        lacking.append("a strongly typed network")
+    if recipe.calibrator:
+        lacking.append(f"{recipe.calibrator.kind} calibration")
+    if recipe.parser_flags:
+        lacking.append(f"parser flags ({', '.join(name for name, _ in recipe.parser_flags)})")
+    if recipe.mark_outputs:
+        lacking.append("inner tensors marked as outputs")
+    if recipe.plugin:
+        lacking.append(f"the plugin {recipe.plugin.op}")
+    return lacking
+
+
+def _same_graph(case: Case, variant: Variant) -> Variant | None:
+    """Find the variant that builds the same bytes and asks for nothing beside the graph."""
+    return next(
+        (
+            other
+            for other in case
+            if not _outside_the_graph(other.recipe)
+            and (mine := _model_hash(variant))
+            and _model_hash(other) == mine
+        ),
+        None,
+    )
+
+
+@functools.cache
+def _model_hash(variant: Variant) -> str:
+    """Return the hash of a model, "" where it cannot be built."""
+    try:
+        return variant.model_sha256()
+    except HandledError:
+        return ""

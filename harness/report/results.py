@@ -25,7 +25,7 @@ from harness.known.model import CaseView, GraphView, VariantView
 from harness.layers import asked, wished
 from harness.plan import all_cells, inapplicable_because
 from harness.plan.by_hand import by_hand
-from harness.plan.reproduced import reproduced_on, reproduced_said
+from harness.plan.cells import reproduced_on, reproduced_said
 from harness.record.outcome import Outcome
 from harness.record.speaking import speaking
 from harness.record.staleness import is_stale, todays

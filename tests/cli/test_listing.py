@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 import shlex
 import subprocess
@@ -153,13 +154,13 @@ def test_show_prints_the_cell_whole(
         "known about this cell: nothing",
         "ok on tensorrt ==10.0.*, linux/amd64 (reported in a summary of a whole model; speaks of: builds)",
         f"last result: none is recorded in {tmp_path}",
-        "pytest matrix.yaml::conv_silu.int8-entropy-trt86",
+        "trt-compat run -k conv_silu.int8-entropy-trt86 --target trt86",
         "nvcr.io/nvidia/tensorrt:23.06-py3",
         "commands, for the project's top folder, after `source .venv/bin/activate`",
         "docker run --rm -i --platform linux/amd64",
         "--gpus all",
         "uv venv",
-        "nvcr.io/nvidia/tensorrt:23.06-py3 python3 conv_silu-int8-entropy.py",
+        "nvcr.io/nvidia/tensorrt:23.06-py3 python3 repro.py conv_silu-int8-entropy.json",
         "--save conv_silu-int8-entropy.onnx",
     ):
         assert " ".join(said.split()) in flat, said
@@ -204,18 +205,19 @@ def test_show_folds_a_long_graph(monkeypatch: pytest.MonkeyPatch, capsys: pytest
 def test_the_saved_file_is_the_cells(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """The Python file is beside the model, reads it by its name, and is refused in its place."""
+    """The program and the recipe are beside the model, which may not be called as they are."""
     monkeypatch.chdir(project.TOP)
     model = tmp_path / "mine.onnx"
     assert main(["show", "conv_silu.qdq-rtx17", "--save", str(model)]) == 0
     said = capsys.readouterr().out
-    text = (tmp_path / "mine.py").read_text(encoding="utf-8")
-    assert text.startswith("# TensorRT for RTX 1.7.1.116: pip install")
-    assert "parser.parse_from_file('mine.onnx')" in text
-    assert "venv/bin/python mine.py" in said
+    recipe = json.loads((tmp_path / "mine.json").read_text(encoding="utf-8"))
+    assert recipe["needs"].startswith("TensorRT for RTX 1.7.1.116: pip install")
+    assert recipe["model"] == "mine.onnx"
+    assert "venv/bin/python repro.py mine.json" in said
     assert said.count(f"  cd {tmp_path}\n") == 2
-    assert main(["show", "conv_silu.qdq-rtx17", "--save", str(tmp_path / "mine.py")]) == 2
-    assert "name the model" in capsys.readouterr().err
+    for name in ("repro.py", "mine.json"):
+        assert main(["show", "conv_silu.qdq-rtx17", "--save", str(tmp_path / name)]) == 2
+        assert "name the model" in capsys.readouterr().err
 
 
 def test_list_shows_what_each_cell_last_ended_as(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import socket
 import zipfile
 from dataclasses import replace
@@ -38,9 +39,10 @@ def test_the_archive_has_what_a_maintainer_asks_for_and_the_same_bytes_each_time
     made = share(failed, "[ERROR] the whole log", [failed, fine])
     with zipfile.ZipFile(io.BytesIO(made.archive())) as archive:
         files = {name: archive.read(name) for name in archive.namelist()}
-    model, script = (next(name for name in files if name.endswith(end)) for end in (".onnx", ".py"))
+    model, recipe = (next(name for name in files if name.endswith(end)) for end in (".onnx", ".json"))
     assert files[model] == failed.cell.variant.model_bytes()
-    assert model.encode() in files[script]
+    assert json.loads(files[recipe])["model"] == model
+    assert "repro.py" in files
     assert files["log.txt"] == b"[ERROR] the whole log"
     said = files["issue.md"].decode()
     assert said.startswith(f"# {made.title}\n")

@@ -1,4 +1,4 @@
-"""The Python file of a cell makes the calls that the adapter makes, on the real bindings of every version.
+"""repro.py makes the calls of the adapter on each recipe, on the real bindings of every version.
 
 What TensorRT makes of the calls the stub cannot say; the layers that the file prints are those of a real build only on
 TensorRT for RTX (tests/integration/test_by_hand.py).
@@ -17,8 +17,7 @@ from harness.case import load_cases
 from harness.case.model import network_inputs
 from harness.matrix import load_matrix
 from harness.plan import Cell
-from harness.plan.script import body_of
-from harness.plan.trtexec import PLUGIN
+from harness.plan.by_hand import PLUGIN, REPRO, recipe_of
 from tests.contract import bindings
 from tests.contract.bindings import ROOT, VERSIONS, Bindings
 from tests.contract.conftest import Probe
@@ -46,16 +45,18 @@ def distinct() -> list[Cell]:
     return list(found.values())
 
 
-def file_of(cell: Cell, version: Bindings) -> dict[str, Any]:
+def file_of(cell: Cell, version: Bindings, folder: Path) -> dict[str, Any]:
     engine = next(each for each in type(cell.target.engine) if each.value == version.engine)
     target = dataclasses.replace(cell.target, engine=engine, version=f"{version.version}.0")
     data = cell.variant.model_bytes()
     first = network_inputs(cell.variant.build())[0].name
     # The stub has one tensor: what a layer puts out, then what the calibrator is asked for.
     names = [*cell.variant.recipe.mark_outputs, first]
+    path = folder / f"{cell.id}.json"
+    path.write_text(recipe_of(dataclasses.replace(cell, target=target), "model.onnx", data))
     return {
         "name": cell.id,
-        "text": body_of(dataclasses.replace(cell, target=target), "model.onnx", data),
+        "text": REPRO.read_text().replace("main(sys.argv[1])", f"main({str(path)!r})"),
         "plugin": PLUGIN if cell.variant.recipe.plugin else "",
         "answers": {"ITensor.name": names},
     }
@@ -74,10 +75,12 @@ def asked(result: dict[str, Any]) -> list[tuple[str, ...]]:
 
 
 @EVERY_VERSION
-def test_a_file_asks_for_what_the_adapter_asks_for(version: Bindings, probe: Probe, stub: Path) -> None:
+def test_a_file_asks_for_what_the_adapter_asks_for(
+    version: Bindings, probe: Probe, stub: Path, tmp_path: Path
+) -> None:
     """Or ends at the same name that the version lacks."""
     adapter = probe(version)["results"]
-    files = [file_of(cell, version) for cell in distinct()]
+    files = [file_of(cell, version, tmp_path) for cell in distinct()]
     done = bindings.run_files(version, files, stub)
     assert len(done) == len(files) > 20
     for name, mine in done.items():

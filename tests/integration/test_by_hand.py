@@ -1,4 +1,4 @@
-"""The Python file of a cell, run as a person would, says what the record of the cell says.
+"""repro.py with the recipe of a cell, run as a person would, says what the record of the cell says.
 
 On the engines that run here: TensorRT for RTX in every version, and ONNX Runtime. A few are programs of their own; the
 rest share one interpreter a target, which forks for each file.
@@ -6,7 +6,9 @@ rest share one interpreter a target, which forks for each file.
 
 from __future__ import annotations
 
+import json
 import re
+import runpy
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +21,7 @@ from harness.known.model import Known
 from harness.layers import asked, node_precision, parse_layers
 from harness.matrix import load_matrix
 from harness.plan import Cell, inapplicable_because
-from harness.plan.by_hand import by_hand, model_file, script_file
+from harness.plan.by_hand import REPRO, by_hand, model_file, recipe_of
 from harness.report.loading import load_results
 from harness.run.numbers import make_inputs
 from harness.run.prepared import prepare_variant
@@ -52,12 +54,13 @@ import os, runpy, sys
 __import__(sys.argv[1])
 for name in sys.argv[2:]:
     if os.fork() == 0:
+        sys.argv[1:] = [name]
         os.dup2(os.open(name + ".out", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 1)
         os.dup2(1, 2)
         sys.stdout.reconfigure(line_buffering=True)
         code = 0
         try:
-            runpy.run_path(name, run_name="__main__")
+            runpy.run_path("repro.py", run_name="__main__")
         except SystemExit as error:
             code = error.code if isinstance(error.code, int) else 1
             print(error.code or "", flush=True)
@@ -86,9 +89,11 @@ def recorded() -> dict[str, Known]:
 def write(cell: Cell, folder: Path) -> Path:
     data = cell.variant.model_bytes()
     (folder / model_file(cell)).write_bytes(data)
-    path = folder / script_file(model_file(cell))
-    path.write_text(by_hand(cell, data).file, encoding="utf-8")
-    return path
+    hand = by_hand(cell, data)
+    for name, text in hand.files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    assert hand.recipe
+    return folder / hand.recipe[0]
 
 
 def agrees(cell: Cell, seen: Known, code: int, said: str) -> None:
@@ -141,7 +146,12 @@ def test_a_file_says_what_the_record_says(name: str, recorded: Mapping[str, Know
     python, _ = packages.venv(cell.target)
     path = write(cell, tmp_path)
     done = subprocess.run(
-        [python, path.name], cwd=tmp_path, capture_output=True, text=True, check=False, errors="replace"
+        [python, REPRO.name, path.name],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        errors="replace",
     )
     agrees(cell, recorded[name], done.returncode, done.stdout + done.stderr)
 
@@ -178,20 +188,20 @@ def test_every_file_says_what_the_record_says(
 
 def test_a_file_feeds_what_the_harness_feeds() -> None:
     """Calibration and outputs are of the same numbers, in the same type."""
+    program = runpy.run_path(str(REPRO))
     for name in (
         "conv_silu.int8-entropy-trt86",
         "instance_norm.int8-as-reported-trt103",
         "conv_silu.qdq-ort131",
     ):
         cell = next(cell for cell in project_cells() if cell.id == name)
-        body = by_hand(cell, cell.variant.model_bytes()).body
-        lines = [line for line in body.splitlines() if re.match(r"inputs\b|drawn =", line)]
-        drawn: dict[str, object] = {"numpy": np}
-        exec("\n".join(lines), drawn)  # noqa: S102
+        asked = json.loads(recipe_of(cell, "model.onnx", cell.variant.model_bytes()))
         wanted = make_inputs(cell.variant.build(), cell.variant.recipe.profiles)
-        made = drawn["inputs"]
-        assert isinstance(made, dict)
-        assert made.keys() == wanted.keys()
-        for key, array in wanted.items():
-            assert made[key].dtype == array.dtype
-            assert np.array_equal(made[key], array)
+        fed = program["fed"](asked)
+        calibrator = asked["recipe"]["calibrator"]
+        batches = program["batches"](asked, calibrator) if calibrator else []
+        for made in (fed, *batches[:1]):
+            assert made.keys() == wanted.keys()
+            for key, array in wanted.items():
+                assert made[key].dtype == array.dtype
+                assert np.array_equal(made[key], array)

@@ -9,7 +9,7 @@ import pytest
 from harness.case import Basis, Case, Class, Expectation, Link, Variant
 from harness.matrix import load_matrix
 from harness.plan import Cell, all_cells
-from harness.plan.reproduced import reproduced_on, reproduced_said
+from harness.plan.cells import reproduced_on, reproduced_said
 from tests.report import factory
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from harness.case import Case, Graph, Link, Recipe, Typing, Variant, load_cases
 from harness.case.model import Calibrator, Plugin, Profile
 from harness.matrix import Matrix, load_matrix
 from harness.plan import Cell, all_cells
-from harness.plan.trtexec import trtexec_line
+from harness.plan.by_hand import trtexec_line
 
 pytestmark = pytest.mark.unit
 
