@@ -117,10 +117,10 @@ def test_a_case_imports_only_onnx_and_harness_case(path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("package", "knower"),
-    [("pytest", "pytest_plugin"), ("docker", "run/docker"), ("uv", "run/provision"), ("rich", "cli")],
+    [("pytest", "pytest_plugin"), ("uv", "run/provision"), ("rich", "cli")],
 )
 def test_one_room_knows_it(package: str, knower: str) -> None:
-    """pytest, the Docker SDK, uv and the terminal are each known to one room."""
+    """pytest, uv and the terminal are each known to one room."""
     assert {room_of(path) for path in HARNESS if package in tops(path)} == {knower}
 
 

@@ -33,7 +33,7 @@ from harness.models.further import graph_of
 from harness.models.own import Given, load_own
 from harness.models.trying import BuiltOrRun, Tries
 from harness.run.provision import Unavailable, prepare
-from harness.run.provision.trust import refuse_unconfined
+from harness.run.provision.requirements import refuse_unconfined
 from harness.text import clip, visible
 from harness.words import Class
 

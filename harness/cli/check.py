@@ -50,7 +50,7 @@ from harness.record.store import Store
 from harness.report import build_report
 from harness.report.writer import write_further
 from harness.run.commands import published_lines
-from harness.run.provision.trust import refuse_unconfined
+from harness.run.provision.requirements import refuse_unconfined
 from harness.scratch import Scratch
 from harness.suggest import did_you_mean
 from harness.words import Typing

@@ -11,8 +11,8 @@ from harness.cli.places import places
 from harness.plan import inapplicable_because
 from harness.run.provision import can_run, host_of, look_at_host, older_driver
 from harness.run.provision.cache import CACHE_VARIABLE, cache_dir
+from harness.run.provision.pulls import plan_pulls
 from harness.run.provision.requirements import architecture
-from harness.run.pull_plan import plan_pulls
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

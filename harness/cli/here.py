@@ -11,7 +11,7 @@ from harness.run.gpus import Gpus
 from harness.run.local import reap_orphans
 from harness.run.prepared import PreparedVariants
 from harness.run.provision import Pulling, look_at_host
-from harness.run.pull_plan import PullLines, PullPlan, plan_pulls
+from harness.run.provision.pulls import PullPlan, plan_pulls
 from harness.run.retry import run_with_retries, waits
 from harness.run.target import TargetRunner
 
@@ -68,9 +68,8 @@ class Here:
     def run(self, cells: Sequence[Cell], *, store: Sink, report: Report, say: Say, live: Say | None) -> None:
         """Run cells, those with trouble of the machinery again at the end; raises InfraError for want of room."""
         options = self._options
-        plan = _announced(cells, options, say)
-        tell = PullLines(say, live)
-        pulling = Pulling(large=options.pull, known=plan.known, tell=tell)
+        _announce(cells, options, say)
+        pulling = Pulling(large=options.pull, tell=live or say)
         prepared, gpus = self._prepared or PreparedVariants(cell.variant for cell in cells), Gpus()
         run_with_retries(
             cells,
@@ -92,15 +91,14 @@ class Here:
         )
 
 
-def _announced(cells: Sequence[Cell], options: argparse.Namespace, say: Say) -> PullPlan:
-    """Say what is to be pulled, and return it; raises InfraError where there is no room for it."""
+def _announce(cells: Sequence[Cell], options: argparse.Namespace, say: Say) -> None:
+    """Say which images are to be pulled; raises InfraError where there is no room for them."""
     plan = _pull_plan(cells, options)
     for line in plan.lines():
         say(line)
     lacking = plan.too_little()
     if lacking:
         raise InfraError(lacking)
-    return plan
 
 
 def _pull_plan(cells: Sequence[Cell], options: argparse.Namespace, host: Host | None = None) -> PullPlan:

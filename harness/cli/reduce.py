@@ -28,7 +28,7 @@ from harness.models.reading import held
 from harness.models.reduce.search import Journal, Limits, Search, Step
 from harness.models.reduce.shown import Shown, Side, differing, named, sought
 from harness.models.trying import BuiltOrRun, Tries
-from harness.run.provision.trust import refuse_unconfined
+from harness.run.provision.requirements import refuse_unconfined
 from harness.words import GOOD, Class
 
 if TYPE_CHECKING:

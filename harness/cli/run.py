@@ -38,8 +38,8 @@ from harness.errors import HandledError, described
 from harness.judge.cell import Judged, judge_cell
 from harness.record.runs import under_way
 from harness.record.store import Store
-from harness.run.provision.pulls import THRESHOLD_VARIABLE
-from harness.run.provision.trust import refuse_unconfined
+from harness.run.provision.images import THRESHOLD_VARIABLE
+from harness.run.provision.requirements import refuse_unconfined
 from harness.run.slurm import SlurmExecutor
 from harness.scratch import reap_scratch
 from harness.text import clip, visible

@@ -20,7 +20,7 @@ from harness.report import build_report
 from harness.run.commands import published_lines
 from harness.run.local import reap_orphans
 from harness.run.provision import Pulling
-from harness.run.pull_plan import PullLines, plan_pulls
+from harness.run.provision.pulls import plan_pulls
 from harness.run.stamps import TOP, harness_commit
 from harness.run.target import TargetRunner
 
@@ -143,7 +143,7 @@ def _measure(
         raise InfraError(lacking)
     reap_orphans([target])
     run_id = uuid.uuid4().hex[:12]
-    pulling = Pulling(large=options.pull, known=plan.known, tell=PullLines(print))
+    pulling = Pulling(large=options.pull, tell=print)
     runner = TargetRunner(target, via=options.via, run_id=run_id, pulling=pulling)
     measured: list[tuple[Cell, Outcome, str]] = []
     end = None

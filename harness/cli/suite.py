@@ -15,7 +15,7 @@ from harness.cli.terminal import printer
 from harness.errors import HandledError
 from harness.plan import Cell, select
 from harness.record.outcome import Outcome
-from harness.run.provision.trust import refuse_unconfined
+from harness.run.provision.requirements import refuse_unconfined
 from harness.suites.items import find_suite
 from harness.suites.report import build_suite
 from harness.suites.running import About, SuitePrepared, SuiteStore

@@ -11,7 +11,7 @@ from harness.cli.common import EXIT_OK, Project, built, load_project
 from harness.cli.here import Here
 from harness.errors import HandledError
 from harness.record.store import Store
-from harness.run.provision.trust import refuse_unconfined
+from harness.run.provision.requirements import refuse_unconfined
 from harness.run.slurm import TASK_FILE
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from harness.run.local import run_cells
 from harness.run.numbers import Reference
 from harness.run.prepared import Prepared, PreparedVariants, Refused, Weights
 from harness.run.provision import Pulling, Via
-from harness.run.provision.trust import refuse_unconfined
+from harness.run.provision.requirements import refuse_unconfined
 from harness.run.target import TargetRunner
 from harness.suggest import did_you_mean
 from harness.words import Precision, Typing

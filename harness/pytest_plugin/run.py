@@ -23,7 +23,6 @@ from harness.run.key import answering, keys_of
 from harness.run.local import reap_orphans
 from harness.run.prepared import PreparedVariants, with_models
 from harness.run.provision import Pulling
-from harness.run.pull_plan import PullLines
 from harness.run.target import TargetRunner
 from harness.scratch import reap_scratch
 from harness.text import visible
@@ -49,7 +48,7 @@ class Run:
         self._via = config.getoption("compat_via")
         self._ignore_needs = config.getoption("compat_ignore_needs")
         self._fresh = config.getoption("compat_fresh")
-        self._pulling = Pulling(large=config.getoption("compat_pull"), tell=PullLines(_printer(config)))
+        self._pulling = Pulling(large=config.getoption("compat_pull"), tell=_printer(config))
         self._runner: TargetRunner | None = None
         self._prepared = PreparedVariants()
         # "gw3" unless `--tx` names the workers.

@@ -10,11 +10,9 @@ from harness.plan.by_hand import started_in
 from harness.run import docker
 from harness.run.launch import docker_command_line
 from harness.run.provision import packages
-from harness.run.provision.host import Host, look_at_host
+from harness.run.provision.host import Host, host_of, look_at_host
 from harness.run.provision.images import image_command_lines, planned_image
-from harness.run.provision.remote import host_of
-from harness.run.provision.requirements import can_run
-from harness.run.provision.trust import BARE
+from harness.run.provision.requirements import BARE, can_run
 
 if TYPE_CHECKING:
     from harness.matrix import Matrix, Target

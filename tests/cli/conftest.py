@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from harness.run import docker
 from tests.cli import project
 
 
@@ -16,9 +15,3 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = project.make(tmp_path / "project")
     monkeypatch.chdir(folder)
     return folder
-
-
-@pytest.fixture(autouse=True)
-def no_registry_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let no test ask a registry of the world, from its own process."""
-    monkeypatch.setattr(docker, "layers_of", lambda _: {})

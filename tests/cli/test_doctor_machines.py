@@ -17,9 +17,8 @@ from harness.run import commands
 from harness.run import target as target_module
 from harness.run.commands import plan_environment
 from harness.run.docker import Daemon
-from harness.run.provision import Host, Unavailable, look_at_host
+from harness.run.provision import Host, PullPlan, Unavailable, look_at_host
 from harness.run.provision import host as host_module
-from harness.run.pull_plan import PullPlan
 from tests.cli import project
 
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ def test_what_can_run_and_why_not_the_rest(
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setattr(platform, "machine", lambda: machine.machine)
     monkeypatch.setattr(socket, "gethostname", lambda: "here")
-    monkeypatch.setattr(host_module, "daemon", lambda **_: machine.docker)
+    monkeypatch.setattr(host_module, "daemon", lambda _: machine.docker)
     monkeypatch.setattr(doctor, "look_at_host", lambda: look_at_host(tmp_path))
     # What is to be pulled depends on the images that are here: tests/cli/test_pull.py.
     monkeypatch.setattr(doctor, "plan_pulls", lambda *_, **__: PullPlan((), large=False, host=Host("amd64")))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from harness.run.provision.pulls import THRESHOLD_VARIABLE
+from harness.run.provision.images import THRESHOLD_VARIABLE
 from tests import needs
 from tests.cli.project import TOP, harness
 from tests.run.provision.registries import Registry, forget, registry

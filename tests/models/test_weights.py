@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import tarfile
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from harness.models.rewrites import REWRITES, half, unquantised
 from harness.models.trying import BuiltOrRun, How, Tries, run_models
 from harness.models.workarounds import workarounds
 from harness.plan import all_cells
-from harness.run.docker.container import tarred
+from harness.run.docker.container import archive
 from harness.run.provision import Via
 from harness.words import Class
 from tests import needs
@@ -201,24 +202,34 @@ def test_numbers_are_not_compared_without_them(tmp_path: Path) -> None:
 
 
 @pytest.mark.unit
-def test_files_travel_in_pieces_and_one_that_shrinks_is_noticed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("harness.run.docker.container._PIECE", 1000)
+def test_files_travel_in_pieces_and_one_that_shrinks_is_noticed(tmp_path: Path) -> None:
     (tmp_path / "deep").mkdir()
-    contents = {"a.bin": b"a" * 512, "deep/b.bin": b"b" * 2500}
+    contents = {"a.bin": b"a" * 512, "deep/b.bin": b"b" * 250_000}
     for name, data in contents.items():
         (tmp_path / name).write_bytes(data)
-    pieces = list(tarred(tmp_path, list(contents)))
-    assert max(map(len, pieces)) <= 1024
-    with tarfile.open(fileobj=io.BytesIO(b"".join(pieces))) as archive:
-        held = {entry.name: archive.extractfile(entry) for entry in archive}
-        assert {name: file.read() for name, file in held.items() if file} == contents
-    slow = tarred(tmp_path, ["deep/b.bin"])
-    next(slow)
-    (tmp_path / "deep/b.bin").write_bytes(b"")
-    with pytest.raises(OSError, match="became shorter"):
-        list(slow)
+        (tmp_path / name).chmod(0o600)
+    pieces: list[bytes] = []
+
+    class Wire:
+        def write(self, piece: bytes) -> int:
+            pieces.append(bytes(piece))
+            return len(piece)
+
+    archive(Wire(), tmp_path, list(contents))
+    assert max(map(len, pieces)) < 100_000
+    with tarfile.open(fileobj=io.BytesIO(b"".join(pieces))) as whole:
+        held = {entry.name: (entry.mode, whole.extractfile(entry)) for entry in whole}
+        assert {name: (mode, file.read()) for name, (mode, file) in held.items() if file} == {
+            name: (0o444, data) for name, data in contents.items()
+        }
+
+    class Slow(Wire):
+        def write(self, piece: bytes) -> int:
+            os.truncate(tmp_path / "deep/b.bin", 0)
+            return len(piece)
+
+    with pytest.raises(OSError, match="unexpected end of data"):
+        archive(Slow(), tmp_path, ["deep/b.bin"])
 
 
 def run(own: OwnModel, names: tuple[str, ...], via: str) -> dict[str, Class]:

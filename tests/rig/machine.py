@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from harness.run.provision.cache import CACHE_VARIABLE
-from harness.run.provision.interpreter import VARIABLE
+from harness.run.provision.packages import PYTHON_VARIABLE
 from tests import needs
 from tests.contract import bindings
 from tests.contract.bindings import Bindings
@@ -107,7 +107,7 @@ class Rig:
             "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
             "LD_LIBRARY_PATH": str(self.folder / "lib"),
             "DOCKER_HOST": "unix:///nonexistent/docker.sock",
-            VARIABLE: str(self.folder / "python" / "bin" / "python"),
+            PYTHON_VARIABLE: str(self.folder / "python" / "bin" / "python"),
             CACHE_VARIABLE: str(self.folder / "cache"),
         }
 

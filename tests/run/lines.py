@@ -153,6 +153,8 @@ class Sshd:
             "UsePAM": "no",
             "PasswordAuthentication": "no",
             "KbdInteractiveAuthentication": "no",
+            # Of the daemon that is to be reached, for the program `docker` there.
+            "SetEnv": f"DOCKER_HOST=unix://{local_socket()}",
         }
         (self.folder / "sshd_config").write_text(
             "".join(f"{key} {value}\n" for key, value in settings.items())

@@ -16,10 +16,9 @@ from harness.errors import HandledError
 from harness.matrix import load_matrix
 from harness.plan import all_cells
 from harness.run import docker
-from harness.run.docker.options import LIMITS, UNTRUSTED_CPUS, Options, command_line
+from harness.run.docker.container import LIMITS, UNTRUSTED_CPUS, Options, command_line
 from harness.run.local import run_cells
-from harness.run.provision import Host, Unavailable, can_run, prepare
-from harness.run.provision.trust import refuse_unconfined
+from harness.run.provision import Host, Unavailable, can_run, prepare, refuse_unconfined
 from harness.words import Class
 from tests.run.bench import Bench, cell, classified, lives, relu, target
 from tests.run.provision.test_provision_prepare import a_daemon

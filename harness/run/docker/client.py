@@ -1,43 +1,69 @@
-"""A client of a Docker daemon, a host's or the one that DOCKER_HOST names, and what the daemon says of itself.
+"""The program `docker`, by which everything is asked of a daemon: a host's, DOCKER_HOST's or the current context's.
 
-`host` is everywhere an address `ssh://user@host`, "" for the daemon of this environment.
+`host` is everywhere an address as `docker -H` takes it, such as `ssh://user@host`; "" leaves the choice to Docker.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import json
 import os
-import socket
-from contextlib import contextmanager
+import re
+import shlex
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-import docker
-import requests
-from docker.context import ContextAPI
-from docker.errors import APIError, DockerException
+from typing import IO, Any
+from urllib.parse import urlsplit
 
 from harness.errors import InfraError
-from harness.run.docker.ssh import SCHEME, complaint, forwarded, socket_of
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-#: Seconds a call may take; a pull and a build get their own, as they are silent while a layer is unpacked.
-CALL_TIMEOUT = 60
-#: The daemons that answered this process: None, or since when one is gone.
+#: Seconds a question may take; a pull, a build and a copy have their own.
+CALL_TIMEOUT = 60.0
+#: Seconds to look at a machine over SSH.
+_LOOK_TIMEOUT = 40.0
+#: Seconds that an absent daemon is waited for, by all threads together: a later one does not wait again.
+PATIENCE = 60.0
+#: Seconds between two questions to an absent daemon, and between looks at a program that runs.
+_PAUSE, _TICK = 1.0, 0.2
+#: The daemons that have answered this process, by address: None, or the time since which one is absent.
 MET: dict[str, float | None] = {}
+_LOCK = threading.Lock()
+#: How the program reports that no daemon answered; other failures are the daemon's own answer.
+_ABSENT = re.compile(
+    r"Cannot connect to the Docker daemon|error during connect|failed to connect to the docker API"
+    r"|trying to connect to the (Docker daemon|docker API)|[Uu]nable to resolve docker endpoint|context not found"
+)
+_PREFIX = re.compile(r"^(docker: |Error: |ERROR: )+")
+#: Complaints of ssh, and the remedy for each.
+_SSH_REMEDIES = {
+    "IDENTIFICATION HAS CHANGED": "its host key is not the known one; make sure why, then `ssh-keygen -R`",
+    "Host key verification failed": "its host key is not known here; connect once by hand with ssh, and confirm it",
+    "Permission denied (": "it takes none of your keys; `ssh-copy-id` brings one there",
+}
 _ARCHITECTURES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
+
+
+class Refused(InfraError):
+    """The daemon answered with an error; the text is its own, on one line. `out` is the program's output before."""
+
+    def __init__(self, said: str, out: str = "") -> None:
+        super().__init__(said)
+        self.out = out
 
 
 @dataclass(frozen=True)
 class Daemon:
-    """What the daemon says of its machine: its host name, its architecture (amd64 or arm64).
+    """A daemon and its machine: host name, architecture (amd64 or arm64).
 
-    `desktop` is True of Docker Desktop, whose daemon runs in a virtual machine of its own on the caller's machine.
-    `root` is the folder there that images are kept in, "" where it does not say. `filters` says whether it can refuse
-    a container system calls: not every kernel can.
+    `desktop` is True for Docker Desktop, whose daemon runs in a virtual machine of its own on the caller's machine.
+    `root` is the folder of its images, "" where unknown. `filters` tells whether its kernel can refuse system calls to
+    a container.
     """
 
     version: str
@@ -51,86 +77,158 @@ class Daemon:
 
     @property
     def nearby(self) -> bool:
-        """Tell whether it is asked by a socket of this machine, and not over a network."""
+        """Tell whether it is reached by a socket of this machine, and not over a network."""
         return self.address.startswith(("unix://", "npipe://"))
 
 
+@dataclass(frozen=True)
+class Ended:
+    """How a program ended, and its whole output."""
+
+    code: int
+    out: str
+    err: str
+
+
+def program(host: str = "") -> list[str]:
+    """Return the start of a line that asks a host's daemon."""
+    return ["docker", "-H", host] if host else ["docker"]
+
+
+def environment() -> dict[str, str]:
+    """Return the environment of the program: the caller's, in which ssh asks nobody for a password."""
+    return {**os.environ, "SSH_ASKPASS_REQUIRE": "never"}
+
+
 def address(host: str = "") -> str:
-    """Return where the daemon is looked for: a target's host, DOCKER_HOST, or the current context's address."""
-    return host or os.environ.get("DOCKER_HOST") or _of_context() or "unix:///var/run/docker.sock"
+    """Return where the daemon is: a target's host, DOCKER_HOST, or the current context's address; no password."""
+    found = host or os.environ.get("DOCKER_HOST") or _of_context(os.environ.get("DOCKER_CONTEXT", ""))
+    return re.sub(r"://([^:/@]*):[^/@]*@", r"://\1:...@", found)
 
 
 @functools.cache
-def _of_context() -> str:
-    """Return the address in Docker's current context, "" where there is none or it cannot be read."""
-    with contextlib.suppress(DockerException, OSError, ValueError, AttributeError):
-        found = ContextAPI.get_context(os.environ.get("DOCKER_CONTEXT") or None)
-        return str(found.Host or "")
-    return ""
+def _of_context(name: str) -> str:
+    words = ["docker", "context", "inspect", *([name] if name else [])]
+    with contextlib.suppress(InfraError):
+        found = ended([*words, "--format", "{{.Endpoints.docker.Host}}"]).out.strip()
+        return found or "unix:///var/run/docker.sock"
+    return "unix:///var/run/docker.sock"
 
 
-def endpoint(host: str = "") -> str:
-    """Return the address that both the program `docker` and the SDK are given; raises InfraError for want of a way."""
-    where = address(host)
-    return f"unix://{forwarded(where)}" if where.startswith(SCHEME) else where
+def ask(
+    *words: str,
+    host: str = "",
+    seconds: float = CALL_TIMEOUT,
+    stdin: IO[bytes] | int = subprocess.DEVNULL,
+    needed: Callable[[], bool] = lambda: True,
+    heard: Callable[[str], None] = lambda _: None,
+) -> str:
+    """Run `docker` and return its output; raises Refused where the daemon says no, InfraError where it is silent.
+
+    `heard` is called with the output so far, as it grows. Raises InfraError as well when `needed` returns False.
+    """
+    done = ended([*program(host), *words], seconds, stdin=stdin, needed=needed, heard=heard)
+    if done.code and _ABSENT.search(done.err):
+        raise _silent(host, done.err)
+    _answered(host)
+    if done.code:
+        raise Refused(reason(done.err), done.out)
+    return done.out
 
 
-def connect(timeout: int = CALL_TIMEOUT, host: str = "") -> docker.DockerClient:
-    """Return a client, to be closed by the caller; raises InfraError when the daemon does not answer."""
-    where = address(host)
+def reason(said: str) -> str:
+    """Return a complaint of the program on one line, without its prefixes."""
+    # Warnings come before: of an older builder, for example.
+    said = said.rpartition("Error response from daemon: ")[2]
+    lines = [line.strip() for line in said.splitlines() if "docker run --help" not in line]
+    return _PREFIX.sub("", " ".join(" ".join(lines).split())).rstrip(".") or "docker does not say why"
+
+
+def ended(
+    words: Sequence[str],
+    seconds: float = CALL_TIMEOUT,
+    *,
+    stdin: IO[bytes] | int = subprocess.DEVNULL,
+    needed: Callable[[], bool] = lambda: True,
+    heard: Callable[[str], None] = lambda _: None,
+) -> Ended:
+    """Run a program to its end; raises InfraError where it is missing, too slow, or no longer `needed`.
+
+    Its output goes to files, so that a grandchild with the pipes in hand, as ssh is, keeps nobody waiting. It has a
+    session of its own: an interrupt at the terminal must not cut it off, and ssh finds no terminal to ask at.
+    """
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        try:
+            process = subprocess.Popen(
+                words, stdin=stdin, stdout=out, stderr=err, env=environment(), start_new_session=True
+            )
+        except FileNotFoundError:
+            raise InfraError(f"the program {words[0]} is not installed here") from None
+        end = time.monotonic() + seconds
+        try:
+            while True:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(_TICK)
+                heard(_text(out))
+                if process.returncode is not None:
+                    return Ended(process.returncode, _text(out), _text(err))
+                if not needed():
+                    raise InfraError(f"{shlex.join(words[:4])} was given up")
+                if time.monotonic() > end:
+                    raise InfraError(f"{shlex.join(words[:4])} was not done after {seconds:g} s")
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _text(file: IO[bytes]) -> str:
+    # Not by `read`, which would move the place that the program writes at.
+    return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0).decode("utf-8", "replace")
+
+
+def _silent(host: str, said: str) -> InfraError:
+    """Return the error for a daemon that does not answer."""
+    ssh = said.partition("stderr=")[2] or (said if address(host).startswith("ssh://") else "")
+    why = ssh_trouble(ssh) if ssh else reason(said)
+    why = re.sub(
+        r"^Cannot connect to the Docker daemon at \S+ (Is the docker)", r"no connection; is the docker", why
+    )
+    return InfraError(f"Docker does not answer at {address(host)}: {why}")
+
+
+def ssh_trouble(said: str) -> str:
+    """Return the complaint of ssh, with its remedy."""
+    remedy = next((remedy for words, remedy in _SSH_REMEDIES.items() if words in said), "")
+    last = next((line.strip() for line in reversed(said.splitlines()) if line.strip()), "no answer")
+    return "; ".join(filter(None, (last.rstrip("."), remedy)))
+
+
+def run_there(host: str, argv: Sequence[str]) -> str:
+    """Run a program on the machine at `ssh://...` and return its output; raises InfraError where it is not reached."""
+    place = urlsplit(host)
+    where = f"{place.username}@{place.hostname}" if place.username else str(place.hostname)
+    port = ["-p", str(place.port)] if place.port else []
+    command = ["ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", *port, "--", where]
+    done = ended([*command, shlex.join(argv)], _LOOK_TIMEOUT)
+    if done.code == 255:  # noqa: PLR2004  (ssh's own trouble)
+        raise InfraError(f"{address(host)} does not answer: {ssh_trouble(done.err)}")
+    return done.out
+
+
+def daemon(host: str = "") -> Daemon:
+    """Ask the daemon who it is; raises InfraError when it does not answer."""
     try:
-        near = endpoint(host)
-        knock(host)
-        client = docker.from_env(timeout=timeout, environment={**os.environ, "DOCKER_HOST": near})
-    except (DockerException, requests.RequestException, OSError) as error:
-        raise InfraError(f"Docker does not answer at {where}: {_why(where, error)}") from error
-    MET[where] = None
-    return client
-
-
-def _why(where: str, error: Exception) -> str:
-    return (complaint(where) if where.startswith(SCHEME) else "") or explanation(error)
-
-
-def knock(host: str = "") -> None:
-    """Try a Unix socket first: the SDK leaves its own open when nobody listens, and Python warns of it."""
-    where = address(host)
-    if where.startswith(SCHEME):
-        where = f"unix://{socket_of(where)}"
-    if where.startswith("unix://"):
-        with socket.socket(socket.AF_UNIX) as probe:
-            probe.connect(where.removeprefix("unix://"))
-
-
-@contextmanager
-def connection(timeout: int = CALL_TIMEOUT, host: str = "") -> Iterator[docker.DockerClient]:
-    """Lend a client and turn whatever the SDK raises meanwhile into an InfraError of one sentence."""
-    client = connect(timeout, host)
-    try:
-        yield client
-    except (DockerException, requests.RequestException) as error:
-        raise InfraError(f"the Docker daemon at {address(host)} failed: {explanation(error)}") from error
-    finally:
-        client.close()
-
-
-def explanation(error: Exception) -> str:
-    """Return what the daemon itself said, without the SDK's prose around it."""
-    said = error.explanation if isinstance(error, APIError) and error.explanation else innermost(error)
-    return " ".join(str(said).split())
-
-
-def innermost(error: BaseException) -> str:
-    """Return the text of the first cause: the SDK and its HTTP library wrap it three times over."""
-    while (cause := error.__cause__ or error.__context__) is not None:
-        error = cause
-    return str(error) or type(error).__name__
-
-
-def daemon(timeout: int = 10, host: str = "") -> Daemon:
-    """Ask the daemon who it is; raises InfraError when it does not answer within `timeout` seconds a call."""
-    with connection(timeout, host) as client:
-        info = client.info()
+        said = ask("info", "--format", "{{json .}}", host=host, seconds=20.0)
+        info: Mapping[str, Any] = json.loads(said)
+    except Refused as error:
+        raise InfraError(f"Docker does not answer at {address(host)}: {error}") from error
+    except ValueError as error:
+        raise InfraError(f"Docker's answer at {address(host)} cannot be read: {error}") from error
+    # The program of 20.10 exits with 0 where no daemon answers.
+    if errors := info.get("ServerErrors"):
+        raise _silent(host, str(errors[0]))
+    _answered(host)
     return Daemon(
         version=str(info.get("ServerVersion", "")),
         name=str(info.get("Name", "")),
@@ -143,14 +241,41 @@ def daemon(timeout: int = 10, host: str = "") -> Daemon:
     )
 
 
-def _filters(info: dict[str, Any]) -> bool:
+def _filters(info: Mapping[str, Any]) -> bool:
     options = [str(option) for option in info.get("SecurityOptions") or ()]
     return any("name=seccomp" in option and "profile=unconfined" not in option for option in options)
 
 
-def _root(info: dict[str, Any]) -> str:
-    """Return where images are kept: "" where containerd keeps them, whose folder the daemon does not say."""
+def _root(info: Mapping[str, Any]) -> str:
+    """Return the folder of the images: "" where containerd has them, whose folder the daemon does not name."""
     of_containerd = any(
         "io.containerd" in str(value) for pair in info.get("DriverStatus") or () for value in pair
     )
     return "" if of_containerd else str(info.get("DockerRootDir") or "")
+
+
+def _answered(host: str) -> None:
+    MET[address(host)] = None
+
+
+def met(host: str = "") -> bool:
+    """Tell whether the daemon has answered this process before."""
+    return address(host) in MET
+
+
+def wait_for(host: str = "", needed: Callable[[], bool] = lambda: True) -> str:
+    """Wait until the daemon answers, or `needed` returns False; return the reason of its silence, "" for none."""
+    while True:
+        try:
+            daemon(host)
+        except InfraError as error:
+            silence = str(error)
+        else:
+            return ""
+        with _LOCK:
+            since = MET[address(host)] = MET.get(address(host)) or time.monotonic()
+        if time.monotonic() - since > PATIENCE:
+            return f"{silence}; it was waited for {PATIENCE:g} s"
+        if not needed():
+            return silence
+        time.sleep(_PAUSE)

@@ -1,82 +1,154 @@
-"""An agent in a container: `docker run -i` as a child process, asked by the daemon how it ended, and removed.
+"""An agent in a container: `docker run -i` as a child process, inspected when it has ended, and removed.
 
-Nothing is mounted and nothing is copied in, so that a remote daemon works as a local one does.
+Nothing is mounted, so that a remote daemon works as a local one does.
 """
 
 from __future__ import annotations
 
 import contextlib
-import errno
+import json
 import os
+import shlex
 import shutil
 import tarfile
+import threading
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-
-import docker
-from docker.errors import APIError, NotFound
+from typing import Any
 
 from harness.errors import InfraError
-from harness.run.docker.client import connection, endpoint
-from harness.run.docker.options import WEIGHTS, Options, arguments, program
-from harness.run.docker.reaper import PROJECT_LABEL, labels, leave
+from harness.run.docker.client import Refused, ask, environment, program, reason
+from harness.run.docker.reaper import PROJECT_LABEL, gone, labels, leave, remove
 from harness.run.transport.process import ExitStatus, ProcessTransport, signal_name
 
-#: Bytes of a file that are in memory at a time.
-_PIECE = 1 << 22
+#: Nobody: neither root nor an account that owns anything in an image or on a host that mounts one.
+USER = "65534:65534"
+PIDS = 1024
+ALL_GPUS = ("all",)
+TMPFS_MIB = 1024
+#: Shared memory: Docker's own default, which a daemon's configuration may have raised.
+SHM_MIB = 64
+#: Limits of every process, soft and hard: no core files, no file larger than /tmp is, no descriptors without end, and
+#: a bound on POSIX message queues. None is above the defaults of any machine: a container could not raise it.
+LIMITS = {"core": 0, "fsize": TMPFS_MIB << 20, "msgqueue": 1 << 19, "nofile": 1024}
+#: Of an untrusted model: processors at most, and its share of them where others want them too; 1024 is usual.
+UNTRUSTED_CPUS = 4
+UNTRUSTED_SHARES = 512
+_PERIOD_US = 100_000
+#: Why a daemon runs no untrusted model.
+UNFILTERED = "the kernel of its Docker daemon cannot refuse system calls to a container (it has no seccomp)"
+#: Where a container has weights that lie beside a model.
+WEIGHTS = "/weights"
+#: The group that owns a Jetson's GPU devices; its number, as an image need not know its name.
+JETSON_VIDEO_GROUP = "44"
 #: Seconds an agent may take to end when its input has, and one that was killed.
 _ENDS, _DIES = 2.0, 5.0
+#: Seconds to bring weights into a container.
+_PLACING = 3600.0
 #: The exit codes of `docker run` where the daemon made no container, or started nothing in it.
 _NOT_STARTED = range(125, 128)
 _NEVER = "0001-"
 
 
-def tarred(folder: Path, files: Sequence[str]) -> Iterator[bytes]:
-    """Yield an archive of files in pieces, as it is read; raises OSError for one that became shorter meanwhile."""
-    for name in files:
-        path = folder / name
-        head = tarfile.TarInfo(name)
-        head.size, head.mode = path.stat().st_size, 0o444
-        yield head.tobuf(tarfile.PAX_FORMAT)
-        left = head.size
-        with path.open("rb") as file:
-            while left:
-                piece = file.read(min(left, _PIECE))
-                if not piece:
-                    raise OSError(errno.EIO, f"{path} became shorter while it was read")
-                left -= len(piece)
-                yield piece
-        yield bytes(-head.size % tarfile.BLOCKSIZE)
-    yield bytes(2 * tarfile.BLOCKSIZE)
+@dataclass(frozen=True)
+class Options:
+    """One container: `argv` follows the interpreter `python`; `gpus` are UUIDs, or "all" alone.
+
+    `jetson` starts it with the NVIDIA runtime, which brings in a Jetson's integrated GPU; `groups` are the numbers of
+    the owners of its render node: on JetPack 6 CUDA is reported to start for root alone without them.
+    `untrusted` limits processors as well. `weights` gives it a volume of its own for files of gigabytes, which goes
+    with it.
+    """
+
+    image: str
+    platform: str
+    python: str
+    argv: tuple[str, ...]
+    memory_mib: int
+    gpus: tuple[str, ...] = ()
+    jetson: bool = False
+    groups: tuple[str, ...] = ()
+    untrusted: bool = False
+    weights: bool = False
+
+
+def limits(*, untrusted: bool) -> tuple[str, ...]:
+    """Return the confinement of each container in words, a line a thing; an untrusted model's has a line more."""
+    most = f"{PIDS} processes, {LIMITS['nofile']} open files a process, {SHM_MIB} MiB of /dev/shm"
+    shared = (
+        "no network, no capabilities, no new privileges, nobody's user, no device but its target's GPUs",
+        f"a read-only root, a /tmp of {TMPFS_MIB} MiB; processes and shared memory of its own",
+        f"its target's memory, {most}, the system calls of Docker's own profile",
+    )
+    own = f"a container for each cell, removed after it; {UNTRUSTED_CPUS} processors, at half the usual share"
+    return (*shared, own) if untrusted else shared
+
+
+def command_line(options: Options, host: str = "") -> str:
+    """Return `docker run` with these options, quoted for a POSIX shell; it removes its container."""
+    return shlex.join([*program(host), "run", "--rm", "-i", *arguments(options)])
+
+
+def arguments(options: Options) -> list[str]:
+    """Return the words after `docker run -i`."""
+    words = ["--platform", options.platform, "--network", "none", "--read-only", "--cap-drop", "ALL"]
+    words += ["--security-opt", "no-new-privileges", "--user", USER]
+    words += ["--memory", f"{options.memory_mib}m", "--memory-swap", f"{options.memory_mib}m"]
+    # `exec`, because a plugin library is loaded from /tmp.
+    tmpfs = f"/tmp:rw,exec,nosuid,nodev,mode=1777,size={TMPFS_MIB}m"  # noqa: S108
+    words += ["--pids-limit", str(PIDS), "--tmpfs", tmpfs, "--workdir", "/tmp"]  # noqa: S108
+    words += ["--ipc", "private", "--shm-size", f"{SHM_MIB}m"]
+    # The agent is to be the container's first process: nothing in there can kill or stop that one. The default log
+    # driver would write every model and tensor that crosses the stream to the daemon's disk.
+    words += ["--init=false", "--log-driver", "none"]
+    for name, most in LIMITS.items():
+        words += ["--ulimit", f"{name}={most}:{most}"]
+    if options.untrusted:
+        # A quota, and not "cpus": a machine with fewer refuses that.
+        words += ["--cpu-period", str(_PERIOD_US), "--cpu-quota", str(UNTRUSTED_CPUS * _PERIOD_US)]
+        words += ["--cpu-shares", str(UNTRUSTED_SHARES)]
+    # Without a name: whoever removes the container, the reaper too, removes it. Its files are root's.
+    words += ["--mount", f"type=volume,target={WEIGHTS}"] if options.weights else []
+    words += ["--env", "HOME=/tmp", "--env", "LANG=C.UTF-8"]
+    if options.jetson:
+        words += ["--env", "NVIDIA_VISIBLE_DEVICES=all", "--env", "NVIDIA_DRIVER_CAPABILITIES=all"]
+        words += ["--runtime", "nvidia"]
+        for group in dict.fromkeys((JETSON_VIDEO_GROUP, *options.groups)):
+            words += ["--group-add", group]
+    elif options.gpus:
+        # The inner quotes are for Docker, which reads the value as comma-separated fields.
+        words += ["--gpus", "all" if options.gpus == ALL_GPUS else f'"device={",".join(options.gpus)}"']
+    # NGC images have an entry point that greets on standard output, which is the agent's stream.
+    return [*words, "--entrypoint", options.python, options.image, *options.argv]
 
 
 class DockerTransport(ProcessTransport):
     """The agent as the command of a container of its own, behind the program `docker`."""
 
     def __init__(self, options: Options, *, target: str, run: str = "", host: str = "") -> None:
-        """Start it; raises InfraError without a `docker` program or a way to its daemon.
+        """Start it; raises InfraError without a `docker` program.
 
-        What the daemon refuses is learnt from `exit_status`, as the end of the agent.
+        A refusal of the daemon shows in `exit_status`, as the end of the agent.
         """
         if shutil.which("docker") is None:
             raise InfraError(
                 "the program docker, which runs containers, is not installed here; or run with --via venv"
             )
-        #: Chosen here: the daemon may make a container and go before it has said what it is called.
+        #: Chosen here: the daemon may make a container and go before it has named it.
         self.name = f"{PROJECT_LABEL}-{uuid.uuid4().hex[:12]}"
         self._target, self._host = target, host
         self._ended: ExitStatus | None = None
-        words = [*program(endpoint(host)), "run", "-i", "--pull", "never", "--name", self.name]
+        words = [*program(host), "run", "-i", "--pull", "never", "--name", self.name]
         for name, value in labels(target, run).items():
             words += ["--label", f"{name}={value}"]
-        super().__init__([*words, *arguments(options)], environment=os.environ)
+        super().__init__([*words, *arguments(options)], environment=environment())
 
     def place(self, folder: Path, files: Sequence[str]) -> str:
         """See `Transport.place`: they go in pieces into a volume of the container's, over the daemon's own line."""
         try:
-            with connection(host=self._host) as client:
-                client.api.put_archive(self.name, WEIGHTS, tarred(folder, files))
+            _copy_in(self.name, folder, files, self._host)
         except (InfraError, OSError) as error:
             raise InfraError(
                 f"the weights in {folder} could not be brought into a container: {error}"
@@ -86,53 +158,82 @@ class DockerTransport(ProcessTransport):
     def exit_status(self) -> ExitStatus | None:
         """See `Transport.exit_status`; raises InfraError where it was not started, or the daemon cannot say."""
         if self._ended is None and not self._closed and not self._running():
-            with connection(host=self._host) as client:
-                self._ended = self._asked(client)
+            self._ended = self._inspected()
         return self._ended
 
-    def _asked(self, client: docker.DockerClient) -> ExitStatus | None:
+    def _inspected(self) -> ExitStatus | None:
         """Return how the container ended, None where only the line to it did; raises InfraError if it never ran."""
+        state: dict[str, Any] = {}
         try:
-            state: Mapping[str, object] = client.api.inspect_container(self.name)["State"]
-        except NotFound:
-            state = {}
+            words = ("inspect", "--type", "container", "--format", "{{json .State}}", self.name)
+            state = json.loads(ask(*words, host=self._host))
+        except Refused as error:
+            if not gone(error):
+                raise
         code = self._status.code if self._status else None
         if code in _NOT_STARTED and str(state.get("StartedAt", _NEVER)).startswith(_NEVER):
             self._pump.join(_ENDS)
             raise InfraError(
-                f"the container of {self._target} could not be started: {_refusal(self.stderr_tail())}"
+                f"the container of {self._target} could not be started: {reason(self.stderr_tail())}"
             )
         if not state:
             return ExitStatus()  # removed by someone else: how it ended went with it
         if state.get("Running"):
             return None
-        code, out_of_memory = int(str(state.get("ExitCode", 0))), bool(state.get("OOMKilled"))
+        code, out_of_memory = int(state.get("ExitCode", 0)), bool(state.get("OOMKilled"))
         # The daemon reports a command that died of signal n as 128 + n.
         if code > 128:  # noqa: PLR2004
             return ExitStatus(signal=signal_name(code - 128), out_of_memory=out_of_memory)
         return ExitStatus(code=code, out_of_memory=out_of_memory)
 
     def _end(self) -> None:
-        """Kill what does not end by itself, and remove the container; the reaper does where the daemon is gone."""
+        """Kill an agent that does not end by itself; remove the container, or leave it to the reaper."""
         ended = self._ended_within(_ENDS)
         try:
-            with connection(host=self._host) as client:
-                if not ended:
-                    with contextlib.suppress(APIError):
-                        client.api.kill(self.name)
-                    ended = self._ended_within(_DIES)
-                with contextlib.suppress(InfraError):
-                    self._ended = self._ended or self._asked(client)
-                with contextlib.suppress(NotFound):
-                    client.api.remove_container(self.name, force=True, v=True)
+            if not ended:
+                with contextlib.suppress(Refused):
+                    ask("kill", self.name, host=self._host)
+                ended = self._ended_within(_DIES)
+            with contextlib.suppress(InfraError):
+                self._ended = self._ended or self._inspected()
+            remove(self.name, self._host)
         except InfraError:
             ended = False
         if not ended:
             leave(self.name)
 
 
-def _refusal(tail: str) -> str:
-    """Return the daemon's own words from what `docker run` complains of."""
-    lines = [line.strip() for line in tail.splitlines() if line.strip() and "docker run --help" not in line]
-    said = " ".join(" ".join(lines).split()).removeprefix("docker: ")
-    return said.removeprefix("Error response from daemon: ").rstrip(".") or "docker does not say why"
+def _copy_in(container: str, folder: Path, files: Sequence[str], host: str) -> None:
+    """Stream files into a container; raises OSError for one that cannot be read or became shorter meanwhile."""
+    reading, writing = os.pipe()
+    failed: list[OSError] = []
+
+    def write() -> None:
+        try:
+            with os.fdopen(writing, "wb") as stream:
+                archive(stream, folder, files)
+        except OSError as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=write, daemon=True)
+    thread.start()
+    try:
+        with os.fdopen(reading, "rb") as stream:
+            ask("cp", "-", f"{container}:{WEIGHTS}", host=host, seconds=_PLACING, stdin=stream)
+    finally:
+        thread.join()
+        if failed and not isinstance(failed[0], BrokenPipeError):
+            raise failed[0]
+
+
+def archive(stream: Any, folder: Path, files: Sequence[str]) -> None:  # noqa: ANN401  (anything with `write`)
+    """Write files that everybody may read as a tar archive, piece by piece; raises OSError for one that shrinks."""
+
+    def readable(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+        entry.uid = entry.gid = 0
+        entry.mode = 0o444
+        return entry
+
+    with tarfile.open(fileobj=stream, mode="w|", dereference=True) as tar:
+        for name in files:
+            tar.add(folder / name, name, filter=readable)

@@ -1,44 +1,43 @@
-"""Images: found, built, tried."""
+"""Images: found, pulled, built, tried."""
 
 from __future__ import annotations
 
+import json
 import re
 import tarfile
 import tempfile
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-from docker.errors import APIError, BuildError, ContainerError, ImageNotFound, NotFound
+from pathlib import Path
+from typing import IO
 
 from harness.errors import InfraError
-from harness.run.docker.client import connection, explanation
-from harness.run.docker.options import USER
+from harness.run.docker.client import Refused, ask
+from harness.run.docker.container import USER
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    import docker
-
-#: Seconds of silence allowed in a pull or a build: one layer of an NGC image can take minutes to unpack.
-TRANSFER_TIMEOUT = 900
+#: Seconds for a build, and for a pull: some 10 GB over a slow line.
+_BUILDING, _PULLING = 3600.0, 12 * 3600.0
 _DISK_FULL = "no space left on device"
-#: What the daemon says of a registry that does not answer, rather than of an image that is not there.
+#: The daemon's words for a registry that does not answer, in contrast to an image that is not there.
 _UNREACHABLE = re.compile(
     r"dial tcp|no such host|i/o timeout|[Cc]onnection refused|TLS handshake|network is unreachable"
     r"|server misbehaving|Client\.Timeout|context deadline exceeded|unexpected EOF|\b50[0234]\b"
 )
+#: A line of `docker pull` about one layer.
+_LAYER = re.compile(r"^([0-9a-f]{12}): (.*)$", re.MULTILINE)
+_WHOLE = ("Download complete", "Pull complete", "Already exists")
 
 
 class ImageRefused(Exception):
     """The registry or the build said no; the text is its own, on one line.
 
-    `unreachable` says that nobody said no: the registry did not answer.
+    `unreachable` tells that the registry did not answer, `begun` that a pull failed in its middle.
     """
 
-    def __init__(self, said: str) -> None:
+    def __init__(self, said: str, *, begun: bool = False) -> None:
         super().__init__(said)
         self.unreachable = bool(_UNREACHABLE.search(said))
+        self.begun = begun
 
 
 @dataclass(frozen=True)
@@ -53,8 +52,63 @@ class Image:
 
 def find_image(reference: str, platform: str, host: str = "") -> Image | None:
     """Return the image under this reference if the daemon holds it for `platform`, else None."""
-    with connection(host=host) as client:
-        return _find(client, reference, platform)
+    try:
+        said = ask("image", "inspect", "--format", "{{json .}}", canonical(reference), host=host)
+    except Refused as error:
+        if "no such image" in str(error).lower():
+            return None
+        raise
+    found = json.loads(said)
+    holds = f"{found.get('Os', 'linux')}/{found.get('Architecture', '')}"
+    if holds != platform:
+        return None
+    digests = found.get("RepoDigests") or []
+    digest = digests[0].partition("@")[2] if digests else found["Id"]
+    return Image(found["Id"], digest, holds, dict((found.get("Config") or {}).get("Labels") or {}))
+
+
+def canonical(reference: str) -> str:
+    """Leave the tag out where there is a digest: the daemon files such an image under its digest alone."""
+    name, at, digest = reference.partition("@")
+    if not at:
+        return reference
+    path, colon, tag = name.rpartition(":")
+    return f"{path if colon and '/' not in tag else name}@{digest}"
+
+
+def pull_image(
+    reference: str,
+    platform: str,
+    *,
+    tell: Callable[[str], None] = lambda _: None,
+    needed: Callable[[], bool] = lambda: True,
+    host: str = "",
+) -> Image:
+    """Pull an image and `tell` how many of its layers are here, a line for each tenth of them.
+
+    Raises ImageRefused when the registry says no, cannot be reached or breaks off, and InfraError when the daemon does,
+    or when `needed` returns False: then the daemon gives the pull up as well.
+    """
+    layers: dict[str, str] = {}
+    last = -1
+
+    def heard(said: str) -> None:
+        nonlocal last
+        layers.update(_LAYER.findall(said))
+        whole = sum(state in _WHOLE for state in layers.values())
+        if layers and whole * 10 // len(layers) > last:
+            last = whole * 10 // len(layers)
+            tell(f"pulling {reference}: {whole} of {len(layers)} layers")
+
+    words = ("pull", "--platform", platform, canonical(reference))
+    try:
+        ask(*words, host=host, seconds=_PULLING, needed=needed, heard=heard)
+    except Refused as error:
+        raise _refusal(str(error), begun=bool(layers)) from error
+    image = find_image(reference, platform, host)
+    if image is None:
+        raise ImageRefused(f"the registry has it for another platform than {platform}")
+    return image
 
 
 def build_image(  # noqa: PLR0913  (all named; each is an option of `docker build`)
@@ -68,92 +122,49 @@ def build_image(  # noqa: PLR0913  (all named; each is an option of `docker buil
     host: str = "",
 ) -> Image:
     """Build `dockerfile` on the contents of `context`; raises ImageRefused with the end of a failed log."""
-    with tempfile.TemporaryFile() as archive, connection(TRANSFER_TIMEOUT, host) as client:
+    words = ["build", "--force-rm", "--platform", platform, "--tag", tag]
+    for name, value in arguments.items():
+        words += ["--build-arg", f"{name}={value}"]
+    for name, value in labels.items():
+        words += ["--label", f"{name}={value}"]
+    with tempfile.TemporaryFile() as archive:
         _write_context(archive, dockerfile, context)
         try:
-            client.images.build(
-                fileobj=archive,
-                custom_context=True,
-                dockerfile="Dockerfile",
-                tag=tag,
-                platform=platform,
-                buildargs=dict(arguments),
-                labels=dict(labels),
-                rm=True,
-                forcerm=True,
-            )
-        except BuildError as error:
-            log = " ".join(str(line.get("stream", "")).strip() for line in error.build_log)
-            raise refusal(f"{error.msg}: {' '.join(log.split())[-800:]}") from error
-        except APIError as error:
-            raise refusal(explanation(error)) from error
-        image = _find(client, tag, platform)
+            ask(*words, "-", host=host, seconds=_BUILDING, stdin=archive)
+        except Refused as error:
+            raise _refusal(" ".join(f"{error.out} {error}".split())[-800:]) from error
+    image = find_image(tag, platform, host)
     if image is None:
         raise ImageRefused(f"the build made an image for another platform than {platform}")
     return image
 
 
-def run_once(image: str, platform: str, argv: list[str], host: str = "") -> tuple[int, str]:
-    """Run one command in a throw-away container with no network; returns its exit code and output."""
-    with connection(host=host) as client:
-        try:
-            output = client.containers.run(
-                image,
-                entrypoint=argv[:1],
-                command=argv[1:],
-                platform=platform,
-                network_mode="none",
-                user=USER,
-                remove=True,
-                stderr=True,
-            )
-        except ContainerError as error:
-            return error.exit_status, str(error)
-        except APIError as error:
-            return 125, explanation(error)  # as the docker command does for "the daemon could not run it"
-    return 0, output.decode("utf-8", "replace")
+def run_once(image: str, platform: str, argv: list[str], host: str = "") -> str:
+    """Run one command in a throw-away container with no network and return its output; raises Refused if it fails."""
+    words = ["run", "--rm", "--pull", "never", "--platform", platform, "--network", "none", "--user", USER]
+    return ask(*words, "--entrypoint", argv[0], image, *argv[1:], host=host)
 
 
-def _find(client: docker.DockerClient, reference: str, platform: str) -> Image | None:
-    try:
-        found = client.images.get(canonical(reference))
-    except (ImageNotFound, NotFound):
-        return None
-    attributes: dict[str, Any] = found.attrs or {}
-    holds = f"{attributes.get('Os', 'linux')}/{attributes.get('Architecture', '')}"
-    if holds != platform:
-        return None
-    digests = attributes.get("RepoDigests") or []
-    digest = digests[0].partition("@")[2] if digests else str(found.id)
-    return Image(id=str(found.id), digest=digest, platform=holds, labels=dict(found.labels))
+def _refusal(said: str, *, begun: bool = False) -> Exception:
+    """Return the exception for a pull or a build that failed."""
+    if _DISK_FULL in said:
+        return InfraError(f"the disk of the Docker daemon is full: {said}")
+    return ImageRefused(said, begun=begun)
 
 
-def canonical(reference: str) -> str:
-    """Leave the tag out where there is a digest: the daemon files such an image under its digest alone."""
-    name, at, digest = reference.partition("@")
-    if not at:
-        return reference
-    path, colon, tag = name.rpartition(":")
-    return f"{path if colon and '/' not in tag else name}@{digest}"
+def _write_context(archive: IO[bytes], dockerfile: Path, context: Path | None) -> None:
+    """Write the context as root's: files of a strict umask would be closed to the user that an image runs as.
 
+    In GNU's format: `docker build` takes the first header of a PAX archive for a Dockerfile.
+    """
 
-def refusal(said: str) -> Exception:
-    """Return the exception for what the daemon said of a pull or a build that failed."""
-    return (
-        InfraError(f"the disk of the Docker daemon is full: {said}")
-        if _DISK_FULL in said
-        else ImageRefused(said)
-    )
-
-
-def _write_context(archive: Any, dockerfile: Path, context: Path | None) -> None:  # noqa: ANN401
     def owned_by_root(entry: tarfile.TarInfo) -> tarfile.TarInfo:
         entry.uid = entry.gid = 0
         entry.uname = entry.gname = "root"
         entry.mode |= 0o555 if entry.isdir() or entry.mode & 0o100 else 0o444
         return entry
 
-    with tarfile.open(fileobj=archive, mode="w") as tar:
+    with tarfile.open(fileobj=archive, mode="w", format=tarfile.GNU_FORMAT) as tar:
         if context is not None:
             tar.add(context, arcname=".", filter=owned_by_root)
         tar.add(dockerfile, arcname="Dockerfile", filter=owned_by_root)

@@ -10,18 +10,14 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import hashlib
+import json
 import os
 import socket
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-from docker.errors import APIError, NotFound
-
-from harness.run.docker.client import connection
-
-if TYPE_CHECKING:
-    from docker.models.containers import Container
+from harness.run.docker.client import Refused, ask
 
 PROJECT_LABEL = "trt-compat"
 OWNER_LABEL = "trt-compat.owner"
@@ -83,32 +79,48 @@ def reap(host: str = "") -> tuple[str, ...]:
     Those of this process that were left to the reaper are orphans too.
     """
     removed = []
-    with connection(host=host) as client:
-        for container in client.containers.list(
-            all=True, filters={"label": OWNER_LABEL}, ignore_removed=True
-        ):
-            name = str(container.name)
-            if name not in _LEFT and not _orphaned(container):
-                continue
-            try:
-                container.remove(force=True, v=True)
-            except NotFound:
-                continue  # another reaper was faster
-            except APIError as error:
-                if error.status_code == 409:  # noqa: PLR2004  (409: its removal is already under way)
-                    continue
-                raise
+    for container in _containers(host):
+        name = str(container["Name"]).lstrip("/")
+        if (name in _LEFT or _orphaned(container)) and remove(name, host):
             _LEFT.discard(name)
             removed.append(name)
     return tuple(removed)
 
 
-def _orphaned(container: Container) -> bool:
-    owner, here = parse_owner(container.labels[OWNER_LABEL]), this_process()
+def remove(name: str, host: str = "") -> bool:
+    """Remove a container, with its volumes; False where it is gone already, or another reaper is at it."""
+    try:
+        ask("rm", "-f", "-v", name, host=host)
+    except Refused as error:
+        if gone(error) or "already in progress" in str(error):
+            return False
+        raise
+    return True
+
+
+def gone(error: Refused) -> bool:
+    """Tell whether the daemon answered that there is no such container."""
+    return "no such container" in str(error).lower()
+
+
+def _containers(host: str) -> list[dict[str, Any]]:
+    """Return the containers with an owner, in any state, as `docker inspect` shows them."""
+    found = []
+    for name in ask("ps", "-aq", "--filter", f"label={OWNER_LABEL}", host=host).split():
+        try:
+            found += json.loads(ask("inspect", "--type", "container", name, host=host))
+        except Refused as error:
+            if not gone(error):
+                raise
+    return found
+
+
+def _orphaned(container: dict[str, Any]) -> bool:
+    owner, here = parse_owner(container["Config"]["Labels"][OWNER_LABEL]), this_process()
     # Without /proc no process has a start time, and none can be told from another.
     if owner and owner.started and (owner.host, owner.namespace) == (here.host, here.namespace):
         return _started(owner.pid) != owner.started
-    state = container.attrs["State"]
+    state = container["State"]
     return not state["Running"] and _ended_long_ago(state["FinishedAt"], dt.datetime.now(dt.timezone.utc))
 
 

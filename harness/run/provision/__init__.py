@@ -4,19 +4,19 @@
 """
 
 from harness.run.provision.cache import cache_dir
-from harness.run.provision.host import Gpu, Host, look_at_host
-from harness.run.provision.images import image_command_lines, planned_image
+from harness.run.provision.host import Gpu, Host, host_of, look_at_host
+from harness.run.provision.images import Pulling, image_command_lines, planned_image
 from harness.run.provision.model import Environment, NotMade, Unavailable, Unreachable, Via
 from harness.run.provision.prepare import prepare
-from harness.run.provision.pulls import Pulling
-from harness.run.provision.remote import host_of
-from harness.run.provision.requirements import can_run, fitting_gpus, older_driver
+from harness.run.provision.pulls import PullPlan, plan_pulls
+from harness.run.provision.requirements import can_run, fitting_gpus, older_driver, refuse_unconfined
 
 __all__ = [
     "Environment",
     "Gpu",
     "Host",
     "NotMade",
+    "PullPlan",
     "Pulling",
     "Unavailable",
     "Unreachable",
@@ -28,6 +28,8 @@ __all__ = [
     "image_command_lines",
     "look_at_host",
     "older_driver",
+    "plan_pulls",
     "planned_image",
     "prepare",
+    "refuse_unconfined",
 ]

@@ -1,23 +1,23 @@
-"""What this machine has: architecture, GPUs, Jetson, emulation, Docker, disk."""
+"""Looks at this machine, or over SSH at a target's host: architecture, GPUs, Jetson, emulation, Docker, disk."""
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import os
 import platform
 import re
 import shutil
 import socket
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from harness.errors import InfraError
-from harness.run.docker import Daemon, daemon
+from harness.matrix import Target
+from harness.run.docker import Daemon, daemon, run_there
 from harness.run.provision.cache import cache_dir
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 ARCHITECTURES = {"x86_64": "amd64", "AMD64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 #: Handlers that qemu-user-static and binfmt register, and the architecture each runs.
@@ -26,6 +26,28 @@ EMULATORS = {"qemu-aarch64": "arm64", "qemu-x86_64": "amd64", "rosetta": "amd64"
 _WSL_SMI = "usr/lib/wsl/lib/nvidia-smi"
 _QUERY = "name,uuid,compute_cap,driver_version,memory.total"
 GPU_QUERY = (f"--query-gpu={_QUERY}", "--format=csv,noheader,nounits")
+
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+_MARK = "== "
+#: Sections under their names; what a machine does not have is empty.
+_SCRIPT = "; ".join(
+    (
+        *(
+            f"echo '{_MARK}{name}'; {command} 2>/dev/null"
+            for name, command in {
+                "boot": f"cat {_BOOT}",
+                "machine": "uname -m",
+                "kernel": "cat /proc/sys/kernel/osrelease",
+                "l4t": "cat /etc/nv_tegra_release",
+                "groups": "stat -c %g /dev/dri/renderD*",
+                **{name: f"cat /proc/sys/fs/binfmt_misc/{name}" for name in EMULATORS},
+            }.items()
+        ),
+        f"echo '{_MARK}smi'; command -v nvidia-smi",
+        f"echo '{_MARK}gpus'; nvidia-smi {' '.join(GPU_QUERY)} 2>&1",
+        f"echo '{_MARK}ended'",
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -48,8 +70,7 @@ class Host:
     here. `docker` is None when no daemon answers and `docker_reason` says why; `docker_elsewhere` is True
     when the daemon runs on another machine, of whose GPUs and emulation nothing is known here. `wsl` is True under
     WSL2; `render_groups` are the numbers of the groups that own the render nodes, root's left out. `machine` tells a
-    machine that is looked at over SSH from all others, "" for this one, and `free_image_bytes` what is free there for
-    images, None where it is not known.
+    machine that is looked at over SSH from all others, "" for this one.
     """
 
     architecture: str
@@ -64,7 +85,6 @@ class Host:
     wsl: bool = False
     render_groups: tuple[str, ...] = ()
     machine: str = ""
-    free_image_bytes: int | None = None
 
 
 def look_at_host(root: Path = Path("/")) -> Host:
@@ -184,7 +204,7 @@ def _gpus(root: Path) -> tuple[tuple[Gpu, ...], str]:
 def ask_daemon(address: str = "") -> tuple[Daemon | None, str]:
     """Return the daemon at an address, or why there is none."""
     try:
-        return daemon(host=address), ""
+        return daemon(address), ""
     except InfraError as error:
         return None, str(error)
 
@@ -200,3 +220,65 @@ def _free_mib(folder: Path) -> int:
     while not folder.exists():
         folder = folder.parent
     return shutil.disk_usage(folder).free >> 20
+
+
+def host_of(target: Target, here: Host) -> Host:
+    """Return the machine that a target runs on, for a plan: `here`, or its own host, looked at once a process."""
+    return _seen(target.host) if target.host else here
+
+
+def look_there(address: str) -> Host:
+    """Look at the machine at `ssh://...`; `docker` is None where it is not reached or no daemon answers there."""
+    engine, reason = ask_daemon(address)
+    if engine is None:
+        return Host("", docker_reason=reason, gpu_reason="nobody could look")
+    try:
+        said = _sections(address)
+    except InfraError as error:
+        return Host("", docker_reason=str(error), gpu_reason="nobody could look")
+    gpus = parse_gpus(said["gpus"])
+    groups = dict.fromkeys(word for word in said["groups"].split() if word.isdecimal() and int(word))
+    return Host(
+        architecture=ARCHITECTURES.get(said["machine"], said["machine"]),
+        gpus=gpus,
+        gpu_reason="" if gpus else _no_gpus(said),
+        jetson=parse_l4t_release(said["l4t"]),
+        emulated=frozenset(of for name, of in EMULATORS.items() if runs_emulator(said[name])),
+        docker=engine,
+        wsl="microsoft" in said["kernel"].lower(),
+        render_groups=tuple(sorted(groups)),
+        machine=_machine(said["boot"]),
+    )
+
+
+_seen = functools.lru_cache(look_there)
+
+
+@functools.lru_cache
+def _sections(address: str) -> dict[str, str]:
+    """Return what the machine says under each name; it is asked once a process, as it does not change meanwhile."""
+    text = run_there(address, ["sh", "-c", _SCRIPT])
+    # A shell there may have greeted before.
+    parts = (part.partition("\n") for part in f"\n{text}".split(f"\n{_MARK}")[1:])
+    found = {name.strip(): body.strip() for name, _, body in parts}
+    if "ended" not in found:
+        raise InfraError(
+            f"{address} does not say what it has; it needs a POSIX shell, and said {text[-200:]!r}"
+        )
+    return found
+
+
+def _no_gpus(said: dict[str, str]) -> str:
+    if not said["smi"]:
+        return "nvidia-smi is not installed there"
+    return f"nvidia-smi: {said['gpus'].splitlines()[-1]}" if said["gpus"] else "nvidia-smi lists none"
+
+
+def _machine(boot: str) -> str:
+    """Return a name that no other machine has, "" for this one, whatever it is called in the address."""
+    try:
+        if boot == _BOOT.read_text(encoding="ascii").strip():
+            return ""
+    except OSError:
+        pass
+    return hashlib.sha256(boot.encode()).hexdigest()[:12]

@@ -6,37 +6,125 @@ import contextlib
 import functools
 import hashlib
 import json
+import math
 import os
 import shlex
-from typing import TYPE_CHECKING
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 
 from harness.errors import HandledError, InfraError
+from harness.matrix import Build, Target
 from harness.run import docker
-from harness.run.docker import PROJECT_LABEL, Image, ImageRefused
+from harness.run.docker import PROJECT_LABEL, Image, ImageRefused, Refused
 from harness.run.provision import packages
 from harness.run.provision.cache import locked
-from harness.run.provision.model import Environment, NotMade, Unavailable
-from harness.run.provision.pulls import GB, PATIENCE, Pull, Pulling, obtain
+from harness.run.provision.host import Host
+from harness.run.provision.model import BrokenOff, Environment, NeedsPull, NotMade, Unavailable, Unreachable
+from harness.run.provision.packages import asked_for, shim_line
 from harness.run.provision.requirements import architecture
-from harness.run.provision.wheels import asked_for, shim_line
 from harness.shipped import installed, shipped
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from harness.matrix import Build, Target
-    from harness.run.provision.host import Host
 
 #: The base of package-index images, instead of matrix.yaml's: a reference that may hold {arch} (amd64, arm64)
 #: and {python} (3.11). For a machine that reaches no public registry.
 BASE_VARIABLE = "TRT_COMPAT_BASE_IMAGE"
+#: Above how many GB (compressed, as they are transferred) an image is pulled only where that was asked for.
+THRESHOLD_VARIABLE = "TRT_COMPAT_PULL_GB"
+_THRESHOLD_GB = 2.0
+GB = 10**9
+#: Seconds to wait while others pull: a dozen images of several GB over a slow line. A lock ends with its holder.
+PATIENCE = 24 * 3600.0
 _DOCKERFILES = shipped("docker")
 #: The plugin's sources: every image but those of packages compiles them.
 _PLUGIN = _DOCKERFILES / "plugin"
 _BASE_LABEL = f"{PROJECT_LABEL}.base"
 _BASE_DIGEST_LABEL = f"{PROJECT_LABEL}.base-digest"
 _PRINT_VERSION = "import sys; print('python', '%d.%d' % sys.version_info[:2])"
+
+
+@dataclass(frozen=True)
+class Pulling:
+    """Whether large images are pulled in a run, and who hears of it.
+
+    `large` allows images above the threshold. `tell` is called as a pull goes on; it ends when `needed` returns False.
+    """
+
+    large: bool = False
+    tell: Callable[[str], None] = lambda _: None
+    needed: Callable[[], bool] = lambda: True
+
+
+@dataclass(frozen=True)
+class Pull:
+    """An image to be pulled.
+
+    `size` is in bytes as matrix.yaml declares it, None where it does not; `plain` marks the Python that package images
+    are built on. `host` is whose daemon pulls it, "" for the one of this environment.
+    """
+
+    reference: str
+    platform: str
+    size: int | None = None
+    plain: bool = False
+    host: str = ""
+
+    @property
+    def says(self) -> str:
+        """Return the size in words."""
+        return "size unknown" if self.size is None else amount(self.size)
+
+    @property
+    def large(self) -> bool:
+        """Tell whether it is above the threshold, as one of unknown size is.
+
+        Not so the plain Python of package images: it is some 50 MB, and a machine that reaches no registry but by its
+        daemon's mirror has always pulled it.
+        """
+        return not self.plain if self.size is None else self.size > threshold()
+
+    @property
+    def refusal(self) -> str:
+        """Return what a target whose image it is needs, where large ones are not pulled."""
+        return f"needs --pull ({self.says})"
+
+
+def threshold() -> float:
+    """Return the bytes above which an image is large; raises HandledError where the variable cannot be read."""
+    text = os.environ.get(THRESHOLD_VARIABLE) or str(_THRESHOLD_GB)
+    try:
+        gigabytes = float(text)
+    except ValueError:
+        gigabytes = math.nan
+    if not gigabytes >= 0:
+        raise HandledError(f"{THRESHOLD_VARIABLE}={text} is no number of GB; write it like 2 or 0.5")
+    return gigabytes * GB
+
+
+def amount(size: float) -> str:
+    """Return a number of bytes as people say it."""
+    return f"{size / GB:.1f} GB" if size >= GB / 10 else f"{size / 10**6:.0f} MB"
+
+
+def free_bytes(host: Host) -> int | None:
+    """Return what is free where the daemon keeps images, None where it is not known."""
+    if host.docker is None or host.docker_elsewhere or host.machine or not host.docker.root:
+        return None
+    try:
+        return shutil.disk_usage(host.docker.root).free
+    except OSError:
+        return None
+
+
+def too_little(what: str, size: int | None, host: Host) -> str | None:
+    """Return the sentence on the lack of space for `what`, None where there is enough or nobody knows."""
+    free = free_bytes(host)
+    if host.docker is None or size is None or free is None or size <= free:
+        return None
+    return (
+        f"{what}: {amount(size)} to pull, unpacked more, and {amount(free)} free in {host.docker.root}; "
+        "make room there, or select fewer targets"
+    )
 
 
 def prepare_image(target: Target, host: Host, pulling: Pulling, *, allow_build: bool) -> Environment:
@@ -100,7 +188,7 @@ def wanted_pull(target: Target) -> Pull:
     return Pull(
         base_image(target),
         target.docker_platform,
-        declared=None if target.size_gb is None else round(target.size_gb * GB),
+        size=None if target.size_gb is None else round(target.size_gb * GB),
         plain=target.build is not None and target.build.kind == "packages",
         host=target.host,
     )
@@ -193,10 +281,14 @@ def _built(
 
 def _try_python(target: Target, tag: str, base: str) -> None:
     """Start the new image once: a wrong Python or a missing emulator is better said here than by a cell."""
-    code, said = docker.run_once(tag, target.docker_platform, ["python3", "-c", _PRINT_VERSION], target.host)
-    said = " ".join(said.split())
-    if code != 0:
-        raise Unavailable(f"needs a base image that runs here; {base} on {target.docker_platform}: {said}")
+    try:
+        said = docker.run_once(
+            tag, target.docker_platform, ["python3", "-c", _PRINT_VERSION], target.host
+        ).strip()
+    except Refused as error:
+        raise Unavailable(
+            f"needs a base image that runs here; {base} on {target.docker_platform}: {error}"
+        ) from error
     if said != f"python {target.python}":
         raise Unavailable(
             f"needs Python {target.python} in the base image; {base} has {said}; set {BASE_VARIABLE}"
@@ -212,3 +304,36 @@ def _dockerfile(build: Build) -> Path:
 
 def _lock_name(reference: str) -> str:
     return "image-" + hashlib.sha256(reference.encode()).hexdigest()[:16]
+
+
+def obtain(wanted: Pull, pulling: Pulling, host: Host) -> Image:
+    """Return an image that is here, or pull it, one at a time on a machine.
+
+    Raises NeedsPull where it is large and that was not asked for, Unavailable where it is not to be had, and InfraError
+    where there is no room for it.
+    """
+    found = docker.find_image(wanted.reference, wanted.platform, wanted.host)
+    if found is not None:
+        return found
+    if wanted.large and not pulling.large:
+        raise NeedsPull(wanted.refusal)
+    with locked(f"pull-{host.machine}".rstrip("-"), timeout=PATIENCE, needed=pulling.needed):
+        # Whoever had the lock before may have pulled this very image.
+        found = docker.find_image(wanted.reference, wanted.platform, wanted.host)
+        return found or _pulled(wanted, pulling, host)
+
+
+def _pulled(wanted: Pull, pulling: Pulling, host: Host) -> Image:
+    lacking = too_little(f"no room for {wanted.reference}", wanted.size, host)
+    if lacking:
+        raise InfraError(lacking)
+    try:
+        return docker.pull_image(
+            wanted.reference, wanted.platform, tell=pulling.tell, needed=pulling.needed, host=wanted.host
+        )
+    except ImageRefused as error:
+        needs = f"needs image {wanted.reference}"
+        if error.begun:
+            raise BrokenOff(f"{needs}, whose pull broke off: {error}") from error
+        kind = Unreachable if error.unreachable else Unavailable
+        raise kind(f"{needs}, which cannot be pulled: {error}") from error

@@ -1,5 +1,9 @@
 """Engines from the package index: a virtual environment for this machine, or a folder for any other.
 
+`tensorrt` and `tensorrt-cu12` are source packages that call `pip` while they are built, which is not there in the
+environment that uv builds in (https://github.com/astral-sh/uv/issues/6250). All they hold is the module `tensorrt`, of
+two lines; the libraries and bindings that they fetch are wheels, the libraries on NVIDIA's own index alone.
+
 `uv` resolves and downloads on the host, with the user's own configuration (uv.toml, UV_* variables, certificates), for
 whatever platform the target is. So an image needs no network while it is built, holds no host's certificates or
 mirrors, and an arm64 image is put together on an amd64 machine without emulating anything.
@@ -12,25 +16,25 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
+import tempfile
 import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
+from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from harness.errors import InfraError
-from harness.run.provision import manifest
+from harness.errors import HandledError, InfraError
+from harness.matrix import Target
 from harness.run.provision.cache import CACHE_VARIABLE, cache_dir, make_once
 from harness.run.provision.model import NotMade, Unavailable, Unreachable
 from harness.run.provision.requirements import architecture
-from harness.run.provision.wheels import asked_for, shim_line, write_shim
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from harness.matrix import Target
+from harness.run.transport.process import agent_environment
 
 #: Bumped when the layout of a cached environment changes.
 _LAYOUT = 1
@@ -40,34 +44,88 @@ _OTHER_MACHINE = {"amd64": "aarch64", "arm64": "x86_64"}
 _TIMEOUT = 1800
 _UV_LOCK = threading.Lock()
 _PINS = "packages.json"
+#: Where TensorRT's libraries are, instead of NVIDIA's own package index: a mirror's address.
+INDEX_VARIABLE = "TRT_COMPAT_NVIDIA_INDEX"
+_INDEX = "https://pypi.nvidia.com"
+_SOURCE = re.compile(r"(tensorrt(?:-cu\d+)?)==(.+)")
+_MODULE = "tensorrt"
+#: The whole of that module in NVIDIA's packages; newer ones have `tensorrt.plugin` besides, which no cell uses.
+_LINES = ("from tensorrt_bindings import *", "from tensorrt_bindings import __version__")
+#: The Python to use as every target's virtual environment.
+PYTHON_VARIABLE = "TRT_COMPAT_VENV_PYTHON"
+#: Prints each distribution's version and requirements by name; of two of one name the first is what is imported.
+_ASK = """
+import importlib.metadata as metadata, json
+found = {}
+for each in metadata.distributions():
+    if each.metadata["Name"]:
+        found.setdefault(each.metadata["Name"], [each.version, list(each.requires or [])])
+print(json.dumps(found))
+"""
+
+#: Version and requirements by canonical name.
+_Installed = dict[str, tuple[str, list[str]]]
 PYTHON = "bin/python"
 #: Where the Dockerfile puts the packages, and the line of a .pth file that makes Python find them there.
 ENGINE_FOLDER = "/opt/engine"
 
 
+@dataclass(frozen=True)
+class Wheels:
+    """What `uv pip install` is asked for: `options`, then `pins`; `shim` says that the module is to be written too."""
+
+    options: tuple[str, ...]
+    pins: tuple[str, ...]
+    shim: bool = False
+
+
+def wheels_of(packages: Sequence[str], index: str = _INDEX) -> Wheels:
+    """Return what to ask for instead of `packages`: the same where none of them is a source package of TensorRT."""
+    pins: list[str] = []
+    named: list[str] = []
+    for pin in packages:
+        source = _SOURCE.fullmatch(pin)
+        if source is None:
+            pins.append(pin)
+            continue
+        name, version = source.groups()
+        # The libraries' packages of the same name on the public index are stubs that fetch the wheel while they are
+        # built: those are not wanted either.
+        named += (parts := [f"{name}-libs", f"{name}-bindings"])
+        pins += [f"{part}=={version}" for part in parts]
+    if not named:
+        return Wheels((), tuple(pins))
+    only = [word for name in named for word in ("--only-binary", name)]
+    return Wheels(("--extra-index-url", index, *only), tuple(pins), shim=True)
+
+
+def asked_for(packages: Sequence[str]) -> Wheels:
+    """Return the same with the index that this machine is set up for."""
+    return wheels_of(packages, os.environ.get(INDEX_VARIABLE) or _INDEX)
+
+
+def write_shim(site_packages: Path) -> None:
+    """Write the module `tensorrt` beside its bindings."""
+    folder = site_packages / _MODULE
+    folder.mkdir()
+    (folder / "__init__.py").write_text("\n".join(_LINES) + "\n", encoding="ascii")
+
+
+def shim_line(site_packages: Path) -> str:
+    """Return the line of a shell that writes it."""
+    folder = site_packages / _MODULE
+    written = shlex.join(["printf", "%s\\n", *_LINES])
+    return f"mkdir -p {shlex.quote(str(folder))} && {written} > {shlex.quote(str(folder / '__init__.py'))}"
+
+
 def venv(target: Target, *, allow_build: bool = True) -> tuple[Path, tuple[str, ...]]:
-    """Return the Python of the target's virtual environment, made if missing or damaged, and the pins in it.
+    """Return the Python of the target's virtual environment, made if missing, and the pins in it.
 
     Raises NotMade where it would have to be made and that is not allowed.
     """
     root = venv_folder(target)
-    damaged = damage(target)
-    if not allow_build:
-        _refuse_unmade(root, PYTHON)
-
-    def make(partial: Path) -> None:
-        _make_venv(target, partial)
-        if damaged:
-            _refuse_cached_damage(target, partial)
-
-    _make_once(root, make, PYTHON)
+    _make_once(root, lambda partial: _make_venv(target, partial), PYTHON, allow_build=allow_build)
     return root / PYTHON, _pins(root)
-
-
-def damage(target: Target) -> str:
-    """Return what is wrong with the target's virtual environment, "" where it is whole or not there yet."""
-    root = venv_folder(target)
-    return _damage(root, PYTHON) if os.path.lexists(root) else ""
 
 
 def venv_folder(target: Target) -> Path:
@@ -81,9 +139,7 @@ def site(target: Target, *, allow_build: bool = True) -> tuple[Path, tuple[str, 
     Raises as `venv` does.
     """
     root = cache_dir() / "sites" / key(target)
-    if not allow_build:
-        _refuse_unmade(root, _PINS)
-    _make_once(root, lambda partial: _make_site(target, partial), _PINS)
+    _make_once(root, lambda partial: _make_site(target, partial), _PINS, allow_build=allow_build)
     return root, _pins(root)
 
 
@@ -211,39 +267,19 @@ def _is_refusal(said: str) -> bool:
     return bool(found_none) and "in the cache" not in said
 
 
-def _make_once(root: Path, make: Callable[[Path], None], needed: str) -> None:
-    """Make an environment with the list of its files, unless it is whole."""
+def _make_once(root: Path, make: Callable[[Path], None], needed: str, *, allow_build: bool) -> None:
+    """Make an environment, unless it is whole: the list of its pins is written last, and is its stamp."""
 
-    def listed(partial: Path) -> None:
-        make(partial)
-        manifest.write(partial)
+    def whole(folder: Path) -> bool:
+        try:
+            _pins(folder)
+        except (OSError, ValueError, TypeError):
+            return False
+        return (folder / needed).exists()
 
-    make_once(root, listed, whole=lambda folder: not _damage(folder, needed))
-    if not (root / manifest.FILE).exists():
-        # It was made before there were such lists.
-        manifest.write(root)
-
-
-def _refuse_unmade(root: Path, needed: str) -> None:
-    if not os.path.lexists(root) or _damage(root, needed):
+    if not allow_build and not whole(root):
         raise NotMade(f"needs {root} to be made, which was not allowed")
-
-
-def _damage(root: Path, needed: str) -> str:
-    try:
-        _pins(root)
-    except (OSError, ValueError, TypeError):
-        return f"{_PINS} is gone or is no list of pins"
-    return manifest.damage(root) if (root / needed).exists() else f"{needed} is gone"
-
-
-def _refuse_cached_damage(target: Target, folder: Path) -> None:
-    """Install anew, from the index, the packages that uv keeps damaged: it links them into environments."""
-    names = manifest.unlike_records(next((folder / "lib").glob("python*/site-packages")))
-    if names:
-        _, install = venv_commands(target, folder)
-        _uv(target, ["cache", "clean", *names])
-        _uv(target, [*install, "--reinstall"])
+    make_once(root, make, whole=whole)
 
 
 def _write_pins(root: Path, packages: Path) -> None:
@@ -267,3 +303,77 @@ def _pins(root: Path) -> tuple[str, ...]:
     if not isinstance(pins, list) or not all(isinstance(pin, str) for pin in pins):
         raise TypeError(f"{root / _PINS}: no list of pins")
     return tuple(pins)
+
+
+def chosen() -> str | None:
+    """Return the interpreter that TRT_COMPAT_VENV_PYTHON names, or None.
+
+    It is for a host that has an engine installed and reaches no package index: `--via venv` starts the agent there and
+    installs nothing. The engine's version must be the declared one, here by its package and again by its own report.
+    """
+    return os.environ.get(PYTHON_VARIABLE) or None
+
+
+def pins_in(python: str, target: Target) -> tuple[str, ...]:
+    """Return what of the target's packages, and of what those need, the interpreter holds, as name==version.
+
+    Raises Unavailable where it lacks one of the target's packages or holds the engine in another version, and
+    HandledError where it is no Python.
+    """
+    installed = _ask(python)
+    declared = [Requirement(pin) for pin in target.packages]
+    for requirement in declared:
+        name = canonicalize_name(requirement.name)
+        version = installed.get(name, ("", []))[0]
+        if not version:
+            raise Unavailable(f"needs {name}, which {python} ({PYTHON_VARIABLE}) does not hold")
+        if name.startswith(target.module.replace("_", "-")) and not requirement.specifier.contains(
+            version, prereleases=True
+        ):
+            raise Unavailable(f"needs {requirement}; {python} ({PYTHON_VARIABLE}) holds {name} {version}")
+    return tuple(sorted(f"{name}=={installed[name][0]}" for name in _closure(declared, installed)))
+
+
+def _ask(python: str) -> _Installed:
+    with tempfile.TemporaryDirectory() as scratch:
+        try:
+            done = subprocess.run(
+                [python, "-c", _ASK],
+                capture_output=True,
+                text=True,
+                timeout=60,
+                check=True,
+                cwd=scratch,
+                env=agent_environment(os.environ, scratch, ()),
+            )
+            found: dict[str, Any] = json.loads(done.stdout)
+        except (OSError, ValueError, subprocess.SubprocessError) as error:
+            raise HandledError(f"{PYTHON_VARIABLE}={python}: is no Python that answers: {error}") from error
+    return {canonicalize_name(name): (version, needs) for name, (version, needs) in found.items()}
+
+
+def _closure(declared: list[Requirement], installed: _Installed) -> set[str]:
+    """Return the declared packages and all they need, directly or not, as far as they are installed."""
+    found: set[tuple[str, frozenset[str]]] = set()
+    waiting: list[tuple[str, frozenset[str]]] = [
+        (canonicalize_name(each.name), frozenset(each.extras)) for each in declared
+    ]
+    while waiting:
+        one = waiting.pop()
+        if one[0] in installed and one not in found:
+            found.add(one)
+            waiting += _needs_of(installed[one[0]][1], one[1])
+    return {name for name, _ in found}
+
+
+def _needs_of(lines: list[str], extras: frozenset[str]) -> Iterator[tuple[str, frozenset[str]]]:
+    for line in lines:
+        try:
+            need = Requirement(line)
+        except InvalidRequirement:
+            continue
+        wanted = need.marker is None or any(
+            need.marker.evaluate({"extra": extra}) for extra in (extras or {""})
+        )
+        if wanted:
+            yield canonicalize_name(need.name), frozenset(need.extras)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
+from harness.matrix import Target
 from harness.run import docker
-from harness.run.docker import ALL_GPUS
-from harness.run.provision import interpreter, packages
-from harness.run.provision.host import Host, look_at_host
-from harness.run.provision.images import prepare_image
+from harness.run.docker import ALL_GPUS, Daemon
+from harness.run.provision import packages
+from harness.run.provision.host import Gpu, Host, look_at_host, look_there
+from harness.run.provision.images import Pulling, prepare_image
 from harness.run.provision.model import (
     UNKNOWN,
     BrokenOff,
@@ -20,16 +21,7 @@ from harness.run.provision.model import (
     Unreachable,
     Via,
 )
-from harness.run.provision.pulls import Pulling
-from harness.run.provision.remote import look_there
 from harness.run.provision.requirements import architecture, can_run, refusal, tried_gpus
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from harness.matrix import Target
-    from harness.run.docker import Daemon
-    from harness.run.provision.host import Gpu
 
 
 def prepare(  # noqa: PLR0913
@@ -155,17 +147,15 @@ def _venv_possible(target: Target, host: Host) -> bool:
 
 
 def _venv(target: Target, why: str, *, allow_build: bool) -> Environment:
-    own, folder = interpreter.chosen(), ""
+    own, folder = packages.chosen(), ""
     if own is not None:
-        python, pins = own, interpreter.pins_in(own, target)
-        note = f"{target.name} runs in {own}, as {interpreter.VARIABLE} says, with what is installed there."
+        python, pins = own, packages.pins_in(own, target)
+        note = f"{target.name} runs in {own}, as {packages.PYTHON_VARIABLE} says, with its own packages."
     else:
-        folder, damage = str(packages.venv_folder(target)), packages.damage(target)
+        folder = str(packages.venv_folder(target))
         made, pins = packages.venv(target, allow_build=allow_build)
         python = str(made)
         note = f"{target.name} runs in a virtual environment, {why}."
-        if damage:
-            note += f" It was damaged ({damage}), and was made anew in {folder}."
     return Environment(
         via="venv",
         target=target.name,

@@ -1,172 +1,108 @@
-"""Images that are pulled: how large they are, whether they may be, and one at a time."""
+"""The images that a run would pull before it can begin, announced before it does."""
 
 from __future__ import annotations
 
-import math
-import os
-import shutil
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
-from harness.errors import HandledError, InfraError
+from harness.errors import InfraError
+from harness.matrix import Target
 from harness.run import docker
-from harness.run.docker import Image, ImageRefused, Layers, Progress, PullBroke
-from harness.run.provision.cache import locked
-from harness.run.provision.model import BrokenOff, NeedsPull, Unavailable, Unreachable
+from harness.run.provision.host import Host, host_of, look_at_host
+from harness.run.provision.images import (
+    Pull,
+    amount,
+    free_bytes,
+    planned_image,
+    threshold,
+    too_little,
+    wanted_pull,
+)
+from harness.run.provision.model import Via
+from harness.run.provision.requirements import can_run
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from harness.run.provision.host import Host
-
-#: Above how many GB (compressed, as they are transferred) an image is pulled only where that was asked for.
-THRESHOLD_VARIABLE = "TRT_COMPAT_PULL_GB"
-_THRESHOLD_GB = 2.0
-GB = 10**9
-#: Seconds to wait while others pull: a dozen images of several GB over a slow line. A lock ends with its holder.
-PATIENCE = 24 * 3600.0
-
-
-@dataclass(frozen=True)
-class Pulling:
-    """What is pulled in a run, and who hears of it.
-
-    `large` allows images above the threshold. `known` are the layers that registries have named already, by reference
-    and platform. `tell` is called as a pull goes on; it ends when `needed` says that nobody waits for it.
-    """
-
-    large: bool = False
-    known: Mapping[tuple[str, str], Layers] | None = None
-    tell: Callable[[Progress], None] = lambda _: None
-    needed: Callable[[], bool] = lambda: True
+#: Targets of an image that are named in the table.
+_NAMED = 4
 
 
 @dataclass(frozen=True)
-class Pull:
-    """An image to be pulled.
+class PullPlan:
+    """The images that are not here, each with the targets that start from it, and whether large ones are pulled."""
 
-    `declared` is its size in bytes by matrix.yaml; `plain` says that it is the Python that package images are built
-    on; `layers` are as the registry names them, empty where it does not. `host` is whose daemon pulls it, "" for the
-    one of this environment.
-    """
+    pulls: tuple[tuple[Pull, tuple[str, ...]], ...]
+    large: bool
+    host: Host
 
-    reference: str
-    platform: str
-    declared: int | None = None
-    plain: bool = False
-    layers: Layers = field(default_factory=dict, hash=False)
-    host: str = ""
+    def too_little(self) -> str | None:
+        """Return the sentence on too little space for all that is to be pulled here, None where there is enough."""
+        pulls = tuple(pull for pull in self._now if not pull.host)
+        return too_little(f"no room for {_images(len(pulls))}", _size(pulls), self.host)
+
+    def lines(self) -> Iterator[str]:
+        """Yield the table; nothing where nothing is to be pulled."""
+        if not self.pulls:
+            return
+        root = (self.host.docker and self.host.docker.root) or "a folder that the daemon does not name"
+        free = free_bytes(self.host)
+        room = "unknown" if free is None else amount(free)
+        yield f"images not here yet; Docker keeps them in {root} (free: {room}):"
+        width = max(len(pull.reference) for pull, _ in self.pulls)
+        for pull, targets in self.pulls:
+            size = f"{pull.says}{'' if pull in self._now else ', needs --pull'}"
+            on = f" on {pull.host}" if pull.host else ""
+            yield f"  {pull.reference:<{width}}  {pull.platform}  {size:<26}  {_names(targets)}{on}"
+        if self._now:
+            known = amount(_size(self._now))
+            unknown = sum(pull.size is None for pull in self._now)
+            sizes = ", ".join(
+                [known] * (unknown < len(self._now)) + [f"{unknown} of unknown size"] * bool(unknown)
+            )
+            yield f"to be pulled, one after the other: {_images(len(self._now))} ({sizes}; unpacked they take more)"
 
     @property
-    def size(self) -> int | None:
-        """Return the bytes that are transferred if no layer is there yet, None where nobody says."""
-        return sum(self.layers.values()) or self.declared
-
-    @property
-    def says(self) -> str:
-        """Return the size in words."""
-        return "size unknown" if self.size is None else amount(self.size)
-
-    @property
-    def large(self) -> bool:
-        """Tell whether it is above the threshold, as one of unknown size is.
-
-        Not so the plain Python of package images: it is some 50 MB, and a machine that reaches no registry but by its
-        daemon's mirror has always pulled it.
-        """
-        return not self.plain if self.size is None else self.size > threshold()
-
-    @property
-    def refusal(self) -> str:
-        """Return what a target whose image it is needs, where large ones are not pulled."""
-        return f"needs --pull ({self.says})"
+    def _now(self) -> tuple[Pull, ...]:
+        return tuple(pull for pull, _ in self.pulls if self.large or not pull.large)
 
 
-def threshold() -> float:
-    """Return the bytes above which an image is large; raises HandledError where the variable cannot be read."""
-    text = os.environ.get(THRESHOLD_VARIABLE) or str(_THRESHOLD_GB)
+def plan_pulls(
+    targets: Iterable[Target],
+    via: Via,
+    *,
+    large: bool,
+    ignore_needs: bool = False,
+    host: Host | None = None,
+) -> PullPlan:
+    """Return the images that the targets of a run would have to pull here."""
+    threshold()  # a variable that cannot be read is an error before anything is looked for
+    host = host or look_at_host()
+    wanted: dict[Pull, list[str]] = {}
+    for target in targets:
+        if via != "venv" and (host.docker is not None or target.host):
+            able = can_run(target, host_of(target, host), via, ignore_needs=ignore_needs) is None
+            if able and (pull := _missing(target)) is not None:
+                wanted.setdefault(pull, []).append(target.name)
+    return PullPlan(tuple((pull, tuple(names)) for pull, names in wanted.items()), large, host)
+
+
+def _missing(target: Target) -> Pull | None:
+    wanted = wanted_pull(target)
     try:
-        gigabytes = float(text)
-    except ValueError:
-        gigabytes = math.nan
-    if not gigabytes >= 0:
-        raise HandledError(f"{THRESHOLD_VARIABLE}={text} is no number of GB; write it like 2 or 0.5")
-    return gigabytes * GB
-
-
-def amount(size: float) -> str:
-    """Return a number of bytes as people say it."""
-    return f"{size / GB:.1f} GB" if size >= GB / 10 else f"{size / 10**6:.0f} MB"
-
-
-def free_bytes(host: Host) -> int | None:
-    """Return what is free where the daemon keeps images, None where it is not known."""
-    if host.docker is None or host.docker_elsewhere or not host.docker.root:
-        return None
-    if host.machine:
-        return host.free_image_bytes
-    try:
-        return shutil.disk_usage(host.docker.root).free
-    except OSError:
-        return None
-
-
-def too_little(what: str, size: int | None, host: Host) -> str | None:
-    """Return the sentence on the lack of space for `what`, None where there is enough or nobody knows."""
-    free = free_bytes(host)
-    if host.docker is None or size is None or free is None or size <= free:
-        return None
-    return (
-        f"{what}: {amount(size)} to pull, unpacked more, and {amount(free)} free in {host.docker.root}; "
-        "make room there, or select fewer targets"
-    )
-
-
-def obtain(wanted: Pull, pulling: Pulling, host: Host) -> Image:
-    """Return an image that is here, or pull it, one at a time on a machine.
-
-    Raises NeedsPull where it is large and that was not asked for, Unavailable where it is not to be had, and InfraError
-    where there is no room for it.
-    """
-    found = docker.find_image(wanted.reference, wanted.platform, wanted.host)
-    if found is not None:
-        return found
-    wanted = _measured(wanted, pulling)
-    if wanted.large and not pulling.large:
-        raise NeedsPull(wanted.refusal)
-    with locked(f"pull-{host.machine}".rstrip("-"), timeout=PATIENCE, needed=pulling.needed):
-        # Whoever had the lock before may have pulled this very image.
-        found = docker.find_image(wanted.reference, wanted.platform, wanted.host)
-        return found or _pulled(wanted, pulling, host)
-
-
-def _measured(wanted: Pull, pulling: Pulling) -> Pull:
-    key = (wanted.reference, wanted.platform)
-    known = docker.layers_of([key]) if pulling.known is None else pulling.known
-    return with_layers(wanted, known)
-
-
-def with_layers(wanted: Pull, known: Mapping[tuple[str, str], Layers]) -> Pull:
-    """Return a pull with the layers that its registry named."""
-    return replace(wanted, layers=known.get((wanted.reference, wanted.platform), {}))
-
-
-def _pulled(wanted: Pull, pulling: Pulling, host: Host) -> Image:
-    lacking = too_little(f"no room for {wanted.reference}", wanted.size, host)
-    if lacking:
-        raise InfraError(lacking)
-    needs = f"needs image {wanted.reference}"
-    try:
-        return docker.pull_image(
-            wanted.reference,
-            wanted.platform,
-            layers=wanted.layers,
-            tell=pulling.tell,
-            needed=pulling.needed,
-            host=wanted.host,
+        here = docker.find_image(wanted.reference, wanted.platform, target.host) or docker.find_image(
+            planned_image(target), target.docker_platform, target.host
         )
-    except PullBroke as error:
-        raise BrokenOff(f"{needs}, whose pull broke off after {amount(error.done)}: {error}") from error
-    except ImageRefused as error:
-        kind = Unreachable if error.unreachable else Unavailable
-        raise kind(f"{needs}, which cannot be pulled: {error}") from error
+    except InfraError:
+        return None  # the daemon has gone: the cells will say so
+    return None if here else wanted
+
+
+def _size(pulls: Iterable[Pull]) -> int:
+    return sum(pull.size or 0 for pull in pulls)
+
+
+def _images(count: int) -> str:
+    return "1 image" if count == 1 else f"{count} images"
+
+
+def _names(targets: tuple[str, ...]) -> str:
+    more = len(targets) - _NAMED
+    return ", ".join(targets) if more <= 0 else f"{', '.join(targets[:_NAMED])} and {more} more"

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
+from harness.errors import HandledError
+from harness.matrix import Target
 from harness.run.docker import UNFILTERED
+from harness.run.provision.host import Gpu, Host, look_at_host
+from harness.run.provision.model import Via
 
-if TYPE_CHECKING:
-    from harness.matrix import Target
-    from harness.run.provision.host import Gpu, Host
-    from harness.run.provision.model import Via
-
+#: What is not protected where there is no container.
+BARE = (
+    "in a virtual environment nothing keeps a model's code from your files, your network and your processes"
+)
 _EMULATE = "docker run --privileged --rm tonistiigi/binfmt --install {}"
 
 
@@ -141,3 +144,27 @@ def _architecture(target: Target, host: Host, via: Via) -> str | None:
     if wanted == runs or wanted in host.emulated or host.docker_elsewhere or host.docker.desktop:
         return None
     return f"needs linux/{wanted} and no emulation of it is registered: {_EMULATE.format(wanted)}"
+
+
+def refuse_unconfined(targets: Iterable[Target], via: Via = "auto", host: Host | None = None) -> None:
+    """Raise HandledError where untrusted targets are to run where no container of this machine's daemon can be had.
+
+    Hosts that targets name are not asked: there is no other way there than a container.
+    """
+    untrusted = [target for target in targets if target.untrusted]
+    if not untrusted:
+        return
+    cure = "; give --trusted where the models are your own"
+    if via == "venv":
+        raise HandledError(f"--via venv is refused for untrusted models: {BARE}{cure}")
+    if all(target.host for target in untrusted):
+        return
+    host = host or look_at_host()
+    if host.docker is None:
+        raise HandledError(
+            f"untrusted models run in containers alone, and {host.docker_reason}: {BARE}{cure}"
+        )
+    if not host.docker.filters:
+        raise HandledError(
+            f"untrusted models are refused: {UNFILTERED}, and what they ask of it is unbounded{cure}"
+        )

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import http
 import os
 import re
 import socket
 import subprocess
 import threading
+import urllib.request
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-
-import requests
 
 from tests import needs
 from tests.waiting import wait_for
@@ -105,12 +105,10 @@ class Registry:
         found = re.findall(rf'"GET /v2/{name}/blobs/(sha256:[0-9a-f]+) HTTP/1.1" 200', self.log.read_text())
         return [str(digest) for digest in found]
 
-    def lose(self, digest: str) -> None:
-        """Lose a blob."""
-        hexadecimal = digest.partition(":")[2]
-        (
-            self.folder / "store/docker/registry/v2/blobs/sha256" / hexadecimal[:2] / hexadecimal / "data"
-        ).unlink()
+    def lose_largest(self) -> None:
+        """Lose the largest blob."""
+        blobs = (self.folder / "store/docker/registry/v2/blobs/sha256").glob("*/*/data")
+        max(blobs, key=lambda path: path.stat().st_size).unlink()
 
 
 def docker(*words: str) -> None:
@@ -148,8 +146,9 @@ def registry(folder: Path) -> Iterator[Registry]:
 
 def _answers(port: int) -> bool:
     try:
-        return requests.get(f"http://127.0.0.1:{port}/v2/", timeout=5).ok
-    except requests.RequestException:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/v2/", timeout=5) as answer:
+            return bool(answer.status == http.HTTPStatus.OK)
+    except OSError:
         return False
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness.errors import HandledError
-from harness.run.provision import Unavailable, interpreter, prepare
+from harness.run.provision import Unavailable, packages, prepare
 from harness.run.provision.host import Host
 from tests.run.provision.factory import target
 
@@ -49,7 +49,7 @@ def chosen(**changes: Any) -> Any:
 
 def test_what_the_targets_packages_need_is_recorded_as_found(python: str) -> None:
     """The engine's own version must be the declared one; another NumPy is a fact for the stamps."""
-    assert interpreter.pins_in(python, chosen()) == (
+    assert packages.pins_in(python, chosen()) == (
         "numpy==2.5.2",
         "onnxruntime-gpu==1.31.1",
         "toy-libs==13.0.96",
@@ -61,18 +61,18 @@ def test_the_engine_in_another_version_is_not_this_target(python: str) -> None:
     with pytest.raises(
         Unavailable, match=r"needs onnxruntime-gpu==1\.17\.3; .* holds onnxruntime-gpu 1\.31\.1"
     ):
-        interpreter.pins_in(python, other)
+        packages.pins_in(python, other)
 
 
 def test_a_missing_package_is_named(python: str) -> None:
     with pytest.raises(Unavailable, match=r"needs onnxruntime, which .* does not hold"):
-        interpreter.pins_in(python, chosen(packages=("onnxruntime==1.31.1",)))
+        packages.pins_in(python, chosen(packages=("onnxruntime==1.31.1",)))
 
 
 @pytest.mark.parametrize("path", ["/nonexistent/python", "/bin/false", "/bin/echo"])
 def test_what_is_no_python_is_the_users_mistake(path: str) -> None:
     with pytest.raises(HandledError, match=f"TRT_COMPAT_VENV_PYTHON={path}: is no Python that answers"):
-        interpreter.pins_in(path, chosen())
+        packages.pins_in(path, chosen())
 
 
 def test_packages_of_the_callers_own_python_path_do_not_count(
@@ -82,19 +82,19 @@ def test_packages_of_the_callers_own_python_path_do_not_count(
     distribution(tmp_path, "onnxruntime", "1.31.1")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with pytest.raises(Unavailable, match="needs onnxruntime, which"):
-        interpreter.pins_in(python, chosen(packages=("onnxruntime==1.31.1",)))
+        packages.pins_in(python, chosen(packages=("onnxruntime==1.31.1",)))
 
 
 def test_the_environment_is_that_interpreter_and_nothing_is_made(
     python: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(interpreter.VARIABLE, python)
+    monkeypatch.setenv(packages.PYTHON_VARIABLE, python)
     monkeypatch.setenv("TRT_COMPAT_CACHE_DIR", str(tmp_path / "cache"))
     environment = prepare(chosen(), "venv", host=HOST)
     assert (environment.via, environment.python) == ("venv", python)
-    assert environment.packages == interpreter.pins_in(python, chosen())
+    assert environment.packages == packages.pins_in(python, chosen())
     assert environment.note == (
-        f"toy runs in {python}, as TRT_COMPAT_VENV_PYTHON says, with what is installed there."
+        f"toy runs in {python}, as TRT_COMPAT_VENV_PYTHON says, with its own packages."
     )
     assert not (tmp_path / "cache").exists()
 
@@ -102,17 +102,17 @@ def test_the_environment_is_that_interpreter_and_nothing_is_made(
 @pytest.mark.parametrize("value", ["", None])
 def test_without_the_variable_nothing_is_chosen(monkeypatch: pytest.MonkeyPatch, value: str | None) -> None:
     if value is None:
-        monkeypatch.delenv(interpreter.VARIABLE, raising=False)
+        monkeypatch.delenv(packages.PYTHON_VARIABLE, raising=False)
     else:
-        monkeypatch.setenv(interpreter.VARIABLE, value)
-    assert interpreter.chosen() is None
+        monkeypatch.setenv(packages.PYTHON_VARIABLE, value)
+    assert packages.chosen() is None
 
 
 def test_this_pythons_own_packages_are_found() -> None:
     """Against a real interpreter with real metadata."""
     import packaging
 
-    pins = interpreter.pins_in(
+    pins = packages.pins_in(
         sys.executable,
         target(version=packaging.__version__, packages=(f"packaging=={packaging.__version__}",)),
     )

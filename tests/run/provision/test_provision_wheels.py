@@ -14,7 +14,7 @@ import pytest
 from harness.matrix import load_matrix
 from harness.run.commands import command_lines
 from harness.run.provision import packages, prepare
-from harness.run.provision.wheels import INDEX_VARIABLE, Wheels, wheels_of
+from harness.run.provision.packages import INDEX_VARIABLE, Wheels, wheels_of
 from harness.words import Engine
 from tests import needs
 from tests.run.provision.factory import target

@@ -318,7 +318,7 @@ def test_a_daemon_that_does_not_answer_is_said_in_one_sentence(monkeypatch: pyte
     with pytest.raises(InfraError) as caught:
         docker.daemon()
     assert str(caught.value).startswith("Docker does not answer at unix:///nowhere/docker.sock: ")
-    assert "No such file" in str(caught.value)
+    assert "is the docker daemon running" in str(caught.value)
     assert "\n" not in str(caught.value)
 
 

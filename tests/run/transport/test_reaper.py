@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import os
 import subprocess
 import sys
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from docker.errors import APIError, NotFound
-from requests import Response
 
 from harness.errors import InfraError
-from harness.run.docker import client, reaper
+from harness.run.docker import reaper
+from harness.run.docker.client import Refused
 from harness.run.docker.reaper import OWNER_LABEL, Owner, labels, parse_owner, reap, this_process
 
 pytestmark = pytest.mark.unit
@@ -27,60 +27,44 @@ NOW = dt.datetime(2026, 11, 20, 12, 0, 30, tzinfo=dt.timezone.utc)
 
 @dataclass
 class Container:
-    """A container as the SDK shows it, and how the daemon answers to its removal."""
+    """A container, and how the daemon answers to its removal."""
 
     name: str
     owner: object
     running: bool = True
     finished: str = NEVER
-    refusal: Exception | None = None
+    refusal: str = ""
     removed: bool = False
 
-    @property
-    def labels(self) -> dict[str, str]:
-        return {OWNER_LABEL: str(self.owner)}
-
-    @property
-    def attrs(self) -> dict[str, Any]:
-        return {"State": {"Running": self.running, "FinishedAt": self.finished}}
-
-    def remove(self, *, v: bool = False, force: bool = False) -> None:
-        assert v, "its anonymous volumes would be left"
-        assert force or not self.running, "the daemon refuses"
-        if self.refusal:
-            raise self.refusal
-        self.removed = True
-
-
-@dataclass
-class Daemon:
-    """The SDK's client, of which the reaper uses this much."""
-
-    known: list[Container]
-    asked: dict[str, Any] = field(default_factory=dict)
-    closed: bool = False
-
-    @property
-    def containers(self) -> Daemon:
-        return self
-
-    def list(self, **asked: Any) -> list[Container]:
-        self.asked = asked
-        return self.known
-
-    def close(self) -> None:
-        self.closed = True
+    def inspected(self) -> str:
+        state = {"Running": self.running, "FinishedAt": self.finished}
+        labels = {OWNER_LABEL: str(self.owner)}
+        return json.dumps([{"Name": f"/{self.name}", "Config": {"Labels": labels}, "State": state}])
 
 
 def reaped(monkeypatch: pytest.MonkeyPatch, *containers: Container) -> tuple[str, ...]:
-    """Return what the reaper says it removed, which is what it did remove."""
-    daemon = Daemon([*containers])
-    monkeypatch.setattr(client, "connect", lambda *_: daemon)
-    names = reap()
-    # Those that ended as well; and one that is gone before it is looked at is no error.
-    label = {"label": "trt-compat.owner"}
-    assert daemon.asked == {"all": True, "filters": label, "ignore_removed": True}
-    assert daemon.closed
+    """Return the names that the reaper says it removed, which are those it did remove."""
+    known = {each.name: each for each in containers}
+
+    def ask(verb: str, *words: str, host: str) -> str:
+        assert host == "ssh://orin"
+        if verb == "ps":
+            # Those that ended as well.
+            assert words == ("-aq", "--filter", "label=trt-compat.owner")
+            return "\n".join([*known, "vanished"])
+        if words[-1] == "vanished":
+            raise Refused("No such container: vanished")
+        found = known[words[-1]]
+        if verb == "inspect":
+            return found.inspected()
+        assert (verb, *words[:-1]) == ("rm", "-f", "-v"), "its anonymous volumes would be left"
+        if found.refusal:
+            raise Refused(found.refusal)
+        found.removed = True
+        return ""
+
+    monkeypatch.setattr(reaper, "ask", ask)
+    names = reap("ssh://orin")
     assert list(names) == [each.name for each in containers if each.removed]
     return names
 
@@ -124,14 +108,8 @@ def test_what_is_orphaned(
     assert found == (("toy",) if orphaned else ())
 
 
-def orphan(name: str, refusal: Exception | None = None) -> Container:
+def orphan(name: str, refusal: str = "") -> Container:
     return Container(name, replace(this_process(), started="1"), refusal=refusal)
-
-
-def refusal(status: int) -> APIError:
-    response = Response()
-    response.status_code = status
-    return APIError("refused", response, f"status {status}")
 
 
 def test_one_living_container_or_one_that_another_reaper_takes_hides_no_orphan(
@@ -139,18 +117,17 @@ def test_one_living_container_or_one_that_another_reaper_takes_hides_no_orphan(
 ) -> None:
     first, gone, going, mine, last = (
         orphan("first"),
-        orphan("gone", NotFound("no such container")),
-        orphan("going", refusal(409)),
+        orphan("gone", "No such container: gone"),
+        orphan("going", "removal of container going is already in progress"),
         Container("mine", this_process()),
         orphan("last"),
     )
     assert reaped(monkeypatch, first, gone, going, mine, last) == ("first", "last")
 
 
-@pytest.mark.parametrize("status", [408, 410, 500])
-def test_a_daemon_that_refuses_is_said(monkeypatch: pytest.MonkeyPatch, status: int) -> None:
-    with pytest.raises(InfraError, match=f"status {status}"):
-        reaped(monkeypatch, orphan("first", refusal(status)))
+def test_a_daemon_that_refuses_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InfraError, match="driver failed"):
+        reaped(monkeypatch, orphan("first", "driver failed to remove root filesystem"))
 
 
 @pytest.mark.parametrize(
