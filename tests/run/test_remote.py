@@ -75,7 +75,7 @@ def test_an_ssh_that_does_not_connect_is_one_sentence(
     assert str(caught.value).startswith(f"Docker does not answer at {ORIN}: ")
     assert str(caught.value).endswith(REFUSALS[said])
     with pytest.raises(InfraError) as caught:
-        docker.run_there(ORIN, ["true"])
+        host.run_there(ORIN, ["true"])
     assert str(caught.value).startswith(f"{ORIN} does not answer: ")
     assert str(caught.value).endswith(REFUSALS[said])
     with pytest.raises(
@@ -92,7 +92,7 @@ def test_a_missing_program_is_said_and_no_password_is(
     with pytest.raises(InfraError, match=r"^the program docker is not installed here$"):
         docker.daemon(ORIN)
     with pytest.raises(InfraError, match=r"^the program ssh is not installed here$"):
-        docker.run_there(ORIN, ["true"])
+        host.run_there(ORIN, ["true"])
     assert docker.address("ssh://user:secret@orin:22") == "ssh://user:...@orin:22"
 
 

@@ -19,14 +19,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
-from urllib.parse import urlsplit
 
 from harness.errors import InfraError
 
 #: Seconds a question may take; a pull, a build and a copy have their own.
 CALL_TIMEOUT = 60.0
-#: Seconds to look at a machine over SSH.
-_LOOK_TIMEOUT = 40.0
 #: Seconds that an absent daemon is waited for, by all threads together: a later one does not wait again.
 PATIENCE = 60.0
 #: Seconds between two questions to an absent daemon, and between looks at a program that runs.
@@ -110,7 +107,7 @@ def address(host: str = "") -> str:
 def _of_context(name: str) -> str:
     words = ["docker", "context", "inspect", *([name] if name else [])]
     with contextlib.suppress(InfraError):
-        found = ended([*words, "--format", "{{.Endpoints.docker.Host}}"]).out.strip()
+        found = run_to_end([*words, "--format", "{{.Endpoints.docker.Host}}"]).out.strip()
         return found or "unix:///var/run/docker.sock"
     return "unix:///var/run/docker.sock"
 
@@ -127,7 +124,7 @@ def ask(
 
     `heard` is called with the output so far, as it grows. Raises InfraError as well when `needed` returns False.
     """
-    done = ended([*program(host), *words], seconds, stdin=stdin, needed=needed, heard=heard)
+    done = run_to_end([*program(host), *words], seconds, stdin=stdin, needed=needed, heard=heard)
     if done.code and _ABSENT.search(done.err):
         raise _silent(host, done.err)
     _answered(host)
@@ -144,7 +141,7 @@ def reason(said: str) -> str:
     return _PREFIX.sub("", " ".join(" ".join(lines).split())).rstrip(".") or "docker does not say why"
 
 
-def ended(
+def run_to_end(
     words: Sequence[str],
     seconds: float = CALL_TIMEOUT,
     *,
@@ -202,18 +199,6 @@ def ssh_trouble(said: str) -> str:
     remedy = next((remedy for words, remedy in _SSH_REMEDIES.items() if words in said), "")
     last = next((line.strip() for line in reversed(said.splitlines()) if line.strip()), "no answer")
     return "; ".join(filter(None, (last.rstrip("."), remedy)))
-
-
-def run_there(host: str, argv: Sequence[str]) -> str:
-    """Run a program on the machine at `ssh://...` and return its output; raises InfraError where it is not reached."""
-    place = urlsplit(host)
-    where = f"{place.username}@{place.hostname}" if place.username else str(place.hostname)
-    port = ["-p", str(place.port)] if place.port else []
-    command = ["ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", *port, "--", where]
-    done = ended([*command, shlex.join(argv)], _LOOK_TIMEOUT)
-    if done.code == 255:  # noqa: PLR2004  (ssh's own trouble)
-        raise InfraError(f"{address(host)} does not answer: {ssh_trouble(done.err)}")
-    return done.out
 
 
 def daemon(host: str = "") -> Daemon:

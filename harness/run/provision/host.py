@@ -1,4 +1,4 @@
-"""Looks at this machine, or over SSH at a target's host: architecture, GPUs, Jetson, emulation, Docker, disk."""
+"""Looks at this machine, or over SSH at a target's host: architecture, GPUs, Jetson, emulation, Docker."""
 
 from __future__ import annotations
 
@@ -7,47 +7,50 @@ import hashlib
 import os
 import platform
 import re
+import shlex
 import shutil
 import socket
-import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from harness.errors import InfraError
 from harness.matrix import Target
-from harness.run.docker import Daemon, daemon, run_there
+from harness.run.docker import Daemon, address, daemon
+from harness.run.docker.client import run_to_end, ssh_trouble
 from harness.run.provision.cache import cache_dir
 
 ARCHITECTURES = {"x86_64": "amd64", "AMD64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 #: Handlers that qemu-user-static and binfmt register, and the architecture each runs.
 EMULATORS = {"qemu-aarch64": "arm64", "qemu-x86_64": "amd64", "rosetta": "amd64"}
-#: Where WSL2 puts the driver's programs, which is not on the PATH of every shell.
-_WSL_SMI = "usr/lib/wsl/lib/nvidia-smi"
 _QUERY = "name,uuid,compute_cap,driver_version,memory.total"
-GPU_QUERY = (f"--query-gpu={_QUERY}", "--format=csv,noheader,nounits")
-
-_BOOT = Path("/proc/sys/kernel/random/boot_id")
+_SMI = f'timeout 30 "$smi" --query-gpu={_QUERY} --format=csv,noheader,nounits'
+_BOOT = "proc/sys/kernel/random/boot_id"
 _MARK = "== "
-#: Sections under their names; what a machine does not have is empty.
+_FILES = {
+    "boot": _BOOT,
+    "kernel": "proc/sys/kernel/osrelease",
+    "l4t": "etc/nv_tegra_release",
+    **{name: f"proc/sys/fs/binfmt_misc/{name}" for name in EMULATORS},
+}
+#: Prints sections under their names, an empty one for anything that a machine lacks; $0 is the root folder. WSL2 has
+#: the driver's programs where not every shell looks.
 _SCRIPT = "; ".join(
     (
-        *(
-            f"echo '{_MARK}{name}'; {command} 2>/dev/null"
-            for name, command in {
-                "boot": f"cat {_BOOT}",
-                "machine": "uname -m",
-                "kernel": "cat /proc/sys/kernel/osrelease",
-                "l4t": "cat /etc/nv_tegra_release",
-                "groups": "stat -c %g /dev/dri/renderD*",
-                **{name: f"cat /proc/sys/fs/binfmt_misc/{name}" for name in EMULATORS},
-            }.items()
-        ),
-        f"echo '{_MARK}smi'; command -v nvidia-smi",
-        f"echo '{_MARK}gpus'; nvidia-smi {' '.join(GPU_QUERY)} 2>&1",
+        'smi=$(command -v nvidia-smi || command -v "$0/usr/lib/wsl/lib/nvidia-smi")',
+        'PATH="$PATH:/usr/bin:/bin"',
+        *(f"echo '{_MARK}{name}'; cat \"$0/{path}\" 2>/dev/null" for name, path in _FILES.items()),
+        f"echo '{_MARK}machine'; uname -m",
+        f"echo '{_MARK}groups'; stat -c %g \"$0\"/dev/dri/renderD* 2>/dev/null",
+        f"echo '{_MARK}smi'; echo \"$smi\"",
+        f'said=$({_SMI} 2>&1) || said="${{said:-exit code $?}}"',
+        f"echo '{_MARK}gpus'; echo \"$said\"",
         f"echo '{_MARK}ended'",
     )
 )
+#: Seconds for all of it.
+_PATIENCE = 45.0
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Host:
-    """What a machine has.
+    """The properties of a machine.
 
     `architecture` is amd64 or arm64; `jetson` the Jetson Linux release ("36.4.3") or None; `gpus` those the
     caller may use (CUDA_VISIBLE_DEVICES is heeded); `emulated` the other architectures whose containers start
@@ -90,24 +93,87 @@ class Host:
 def look_at_host(root: Path = Path("/")) -> Host:
     """Look at this machine: files under `root`, nvidia-smi and the Docker daemon; nothing else on the network."""
     machine = platform.machine()
-    every, gpu_reason = _gpus(root)
+    try:
+        facts = _sections(run_to_end(["/bin/sh", "-c", _SCRIPT, str(root)], _PATIENCE).out)
+        every, reason = gpus_of(facts)
+    except InfraError as error:
+        facts, every, reason = {}, (), f"this machine cannot be looked at: {error}"
     gpus = visible(every, os.environ)
     if every and not gpus:
-        gpu_reason = f"CUDA_VISIBLE_DEVICES={os.environ['CUDA_VISIBLE_DEVICES']} hides them"
+        reason = f"CUDA_VISIBLE_DEVICES={os.environ['CUDA_VISIBLE_DEVICES']} hides them"
     engine, docker_reason = ask_daemon()
     return Host(
         architecture=ARCHITECTURES.get(machine, machine),
         gpus=gpus,
-        gpu_reason=gpu_reason,
-        jetson=parse_l4t_release(_text(root / "etc/nv_tegra_release")),
-        emulated=emulated_architectures(root / "proc/sys/fs/binfmt_misc"),
+        gpu_reason=reason,
+        jetson=parse_l4t_release(facts.get("l4t", "")),
+        emulated=emulated(facts),
         docker=engine,
         docker_reason=docker_reason,
         docker_elsewhere=engine is not None and runs_elsewhere(engine, socket.gethostname()),
         free_disk_mib=_free_mib(cache_dir()),
-        wsl="microsoft" in _text(root / "proc/sys/kernel/osrelease").lower(),
-        render_groups=render_groups(root / "dev/dri"),
+        wsl="microsoft" in facts.get("kernel", "").lower(),
+        render_groups=render_groups(facts),
     )
+
+
+def host_of(target: Target, here: Host) -> Host:
+    """Return the machine that a target runs on, for a plan: `here`, or its own host, looked at once a process."""
+    return _seen(target.host) if target.host else here
+
+
+def look_there(host: str) -> Host:
+    """Look at the machine at `ssh://...`; `docker` is None where it is not reached or no daemon answers there."""
+    engine, reason = ask_daemon(host)
+    if engine is None:
+        return Host("", docker_reason=reason, gpu_reason="nobody could look")
+    try:
+        facts = _facts(host)
+    except InfraError as error:
+        return Host("", docker_reason=str(error), gpu_reason="nobody could look")
+    gpus, reason = gpus_of(facts)
+    return Host(
+        architecture=ARCHITECTURES.get(facts["machine"], facts["machine"]),
+        gpus=gpus,
+        gpu_reason=reason,
+        jetson=parse_l4t_release(facts["l4t"]),
+        emulated=emulated(facts),
+        docker=engine,
+        wsl="microsoft" in facts["kernel"].lower(),
+        render_groups=render_groups(facts),
+        machine=_machine(facts["boot"]),
+    )
+
+
+_seen = functools.lru_cache(look_there)
+
+
+@functools.lru_cache
+def _facts(host: str) -> dict[str, str]:
+    """Return the sections of a machine, asked once a process, as it does not change meanwhile."""
+    said = run_there(host, ["sh", "-c", _SCRIPT, "/"])
+    facts = _sections(said)
+    if "ended" not in facts:
+        raise InfraError(f"{host} does not say what it has; it needs a POSIX shell, and said {said[-200:]!r}")
+    return facts
+
+
+def run_there(host: str, argv: Sequence[str]) -> str:
+    """Run a program on the machine at `ssh://...` and return its output; raises InfraError where it is not reached."""
+    place = urlsplit(host)
+    where = f"{place.username}@{place.hostname}" if place.username else str(place.hostname)
+    port = ["-p", str(place.port)] if place.port else []
+    command = ["ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", *port, "--", where]
+    done = run_to_end([*command, shlex.join(argv)], _PATIENCE)
+    if done.code == 255:  # noqa: PLR2004  (ssh's own trouble)
+        raise InfraError(f"{address(host)} does not answer: {ssh_trouble(done.err)}")
+    return done.out
+
+
+def _sections(text: str) -> dict[str, str]:
+    # A shell may have greeted before.
+    parts = (part.partition("\n") for part in f"\n{text}".split(f"\n{_MARK}")[1:])
+    return {name.strip(): body.strip() for name, _, body in parts}
 
 
 def runs_elsewhere(engine: Daemon, here: str) -> bool:
@@ -118,14 +184,23 @@ def runs_elsewhere(engine: Daemon, here: str) -> bool:
     return engine.name != here and not (engine.desktop and engine.nearby)
 
 
-def render_groups(folder: Path) -> tuple[str, ...]:
-    """Return the numbers of the groups that own the render nodes in a folder, without root's."""
-    groups = {node.stat().st_gid for node in folder.glob("renderD*")} if folder.is_dir() else set()
-    return tuple(str(group) for group in sorted(groups) if group)
+def render_groups(facts: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the numbers of the groups that own the render nodes, without root's."""
+    numbers = {int(word) for word in facts.get("groups", "").split() if word.isdecimal()}
+    return tuple(str(number) for number in sorted(numbers) if number)
+
+
+def gpus_of(facts: Mapping[str, str]) -> tuple[tuple[Gpu, ...], str]:
+    """Return the GPUs of a machine, or the reason that there are none."""
+    if not facts["smi"]:
+        return (), "nvidia-smi is not installed"
+    gpus = parse_gpus(facts["gpus"])
+    last = next(reversed(facts["gpus"].splitlines()), "it lists none")
+    return gpus, "" if gpus else f"nvidia-smi: {last}"
 
 
 def parse_gpus(csv: str) -> tuple[Gpu, ...]:
-    """Read what `nvidia-smi --query-gpu=... --format=csv,noheader,nounits` prints for `_QUERY`.
+    """Read the output of `nvidia-smi --query-gpu=... --format=csv,noheader,nounits` for `_QUERY`.
 
     A line with another number of fields is an error message of nvidia-smi, not a GPU. Unified-memory GPUs
     report their memory as "[N/A]", which is read as 0.
@@ -163,57 +238,25 @@ def parse_l4t_release(text: str) -> str | None:
     return f"{found[1]}.{found[2]}" if found else None
 
 
-def emulated_architectures(registry: Path) -> frozenset[str]:
+def emulated(facts: Mapping[str, str]) -> frozenset[str]:
     """Return the architectures whose binaries the kernel hands to an emulator inside containers too.
 
     Without the F flag (fix binary) the kernel looks for the emulator inside the container, where it is not.
     """
-    found = set()
-    for handler, architecture in EMULATORS.items():
-        try:
-            text = (registry / handler).read_text(encoding="ascii", errors="replace")
-        except OSError:
-            continue
-        if runs_emulator(text):
-            found.add(architecture)
-    return frozenset(found)
+    entries = {handler: facts.get(handler, "").splitlines() for handler in EMULATORS}
+    return frozenset(
+        EMULATORS[handler]
+        for handler, lines in entries.items()
+        if "enabled" in lines and any(line.startswith("flags:") and "F" in line for line in lines)
+    )
 
 
-def runs_emulator(entry: str) -> bool:
-    """Tell from a handler's entry in binfmt_misc whether its emulator runs in containers."""
-    lines = entry.splitlines()
-    flags = next((line.partition(":")[2] for line in lines if line.startswith("flags:")), "")
-    return "enabled" in lines and "F" in flags
-
-
-def _gpus(root: Path) -> tuple[tuple[Gpu, ...], str]:
-    program = shutil.which("nvidia-smi") or shutil.which(root / _WSL_SMI)
-    if program is None:
-        return (), "nvidia-smi is not installed"
+def ask_daemon(host: str = "") -> tuple[Daemon | None, str]:
+    """Return the daemon of a host, or why there is none."""
     try:
-        done = subprocess.run([program, *GPU_QUERY], capture_output=True, text=True, timeout=30, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return (), f"nvidia-smi did not answer: {error}"
-    if done.returncode != 0:
-        said = (done.stdout + done.stderr).strip().splitlines() or [f"exit code {done.returncode}"]
-        return (), f"nvidia-smi: {said[-1]}"
-    gpus = parse_gpus(done.stdout)
-    return gpus, "" if gpus else "nvidia-smi lists none"
-
-
-def ask_daemon(address: str = "") -> tuple[Daemon | None, str]:
-    """Return the daemon at an address, or why there is none."""
-    try:
-        return daemon(address), ""
+        return daemon(host), ""
     except InfraError as error:
         return None, str(error)
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
 
 
 def _free_mib(folder: Path) -> int:
@@ -222,62 +265,10 @@ def _free_mib(folder: Path) -> int:
     return shutil.disk_usage(folder).free >> 20
 
 
-def host_of(target: Target, here: Host) -> Host:
-    """Return the machine that a target runs on, for a plan: `here`, or its own host, looked at once a process."""
-    return _seen(target.host) if target.host else here
-
-
-def look_there(address: str) -> Host:
-    """Look at the machine at `ssh://...`; `docker` is None where it is not reached or no daemon answers there."""
-    engine, reason = ask_daemon(address)
-    if engine is None:
-        return Host("", docker_reason=reason, gpu_reason="nobody could look")
-    try:
-        said = _sections(address)
-    except InfraError as error:
-        return Host("", docker_reason=str(error), gpu_reason="nobody could look")
-    gpus = parse_gpus(said["gpus"])
-    groups = dict.fromkeys(word for word in said["groups"].split() if word.isdecimal() and int(word))
-    return Host(
-        architecture=ARCHITECTURES.get(said["machine"], said["machine"]),
-        gpus=gpus,
-        gpu_reason="" if gpus else _no_gpus(said),
-        jetson=parse_l4t_release(said["l4t"]),
-        emulated=frozenset(of for name, of in EMULATORS.items() if runs_emulator(said[name])),
-        docker=engine,
-        wsl="microsoft" in said["kernel"].lower(),
-        render_groups=tuple(sorted(groups)),
-        machine=_machine(said["boot"]),
-    )
-
-
-_seen = functools.lru_cache(look_there)
-
-
-@functools.lru_cache
-def _sections(address: str) -> dict[str, str]:
-    """Return what the machine says under each name; it is asked once a process, as it does not change meanwhile."""
-    text = run_there(address, ["sh", "-c", _SCRIPT])
-    # A shell there may have greeted before.
-    parts = (part.partition("\n") for part in f"\n{text}".split(f"\n{_MARK}")[1:])
-    found = {name.strip(): body.strip() for name, _, body in parts}
-    if "ended" not in found:
-        raise InfraError(
-            f"{address} does not say what it has; it needs a POSIX shell, and said {text[-200:]!r}"
-        )
-    return found
-
-
-def _no_gpus(said: dict[str, str]) -> str:
-    if not said["smi"]:
-        return "nvidia-smi is not installed there"
-    return f"nvidia-smi: {said['gpus'].splitlines()[-1]}" if said["gpus"] else "nvidia-smi lists none"
-
-
 def _machine(boot: str) -> str:
     """Return a name that no other machine has, "" for this one, whatever it is called in the address."""
     try:
-        if boot == _BOOT.read_text(encoding="ascii").strip():
+        if boot == Path("/", _BOOT).read_text(encoding="ascii").strip():
             return ""
     except OSError:
         pass

@@ -23,10 +23,9 @@ from harness.run.provision import (
     prepare,
 )
 from harness.run.provision.host import (
-    emulated_architectures,
+    emulated,
     parse_gpus,
     parse_l4t_release,
-    render_groups,
     runs_elsewhere,
     visible,
 )
@@ -88,17 +87,15 @@ def test_the_jetson_release_is_read() -> None:
 
 
 @pytest.mark.unit
-def test_emulation_counts_only_where_containers_see_it(tmp_path: Path) -> None:
+def test_emulation_counts_only_where_containers_see_it() -> None:
     """The F flag keeps the emulator open: without it a container would have to bring its own."""
-    handler = tmp_path / "qemu-aarch64"
-    assert emulated_architectures(tmp_path) == frozenset()
+    assert emulated({}) == frozenset()
     for lines, expected in (
         ("enabled\ninterpreter /usr/bin/qemu\nflags: PF\n", {"arm64"}),
         ("enabled\ninterpreter /usr/bin/qemu\nflags: P\n", set()),
         ("disabled\ninterpreter /usr/bin/qemu\nflags: F\n", set()),
     ):
-        handler.write_text(lines)
-        assert emulated_architectures(tmp_path) == expected
+        assert emulated({"qemu-aarch64": lines}) == expected
 
 
 @pytest.mark.unit
@@ -180,7 +177,7 @@ def test_a_look_at_this_machine_gives_each_fact_or_why_not() -> None:
     [
         ("echo 'NVIDIA L4, GPU-1, 8.9, 550.1, 23034'", None, ("GPU-1",), ""),
         ("echo 'NVIDIA L4, GPU-1, 8.9, 550.1, 23034'", "", (), "CUDA_VISIBLE_DEVICES= hides them"),
-        ("echo 'No devices were found'", None, (), "nvidia-smi lists none"),
+        ("echo 'No devices were found'", None, (), "nvidia-smi: No devices were found"),
         ("echo 'cannot talk to the driver'; exit 9", None, (), "nvidia-smi: cannot talk to the driver"),
     ],
 )
@@ -270,15 +267,17 @@ def test_a_driver_that_is_not_the_recommended_one_is_told_and_refuses_nothing() 
 
 @pytest.mark.unit
 def test_the_groups_of_the_render_nodes_are_those_of_the_board_without_root(tmp_path: Path) -> None:
-    assert render_groups(tmp_path / "dri") == ()
+    assert look_at_host(tmp_path).render_groups == ()
+    nodes = tmp_path / "dev" / "dri"
+    nodes.mkdir(parents=True)
     for name in ("renderD128", "renderD129", "card0"):
-        (tmp_path / name).touch()
+        (nodes / name).touch()
     mine = os.getgid()
-    assert render_groups(tmp_path) == ((str(mine),) if mine else ())
+    assert look_at_host(tmp_path).render_groups == ((str(mine),) if mine else ())
     if os.geteuid() == 0:
-        os.chown(tmp_path / "renderD128", -1, 994)
-        os.chown(tmp_path / "card0", -1, 44)
-        assert render_groups(tmp_path) == ("994",)
+        os.chown(nodes / "renderD128", -1, 994)
+        os.chown(nodes / "card0", -1, 44)
+        assert look_at_host(tmp_path).render_groups == ("994",)
 
 
 class TestPrepared:
