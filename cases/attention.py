@@ -3,8 +3,8 @@
 TensorRT runs either as one fused kernel where it has one for the types and the head size; the kernel's name is among a
 build's layers (`_gemm_mha_v2`). The reports are of whole models: a vision transformer whose fused attention
 is wrong in FP16 and BF16 on one GPU generation, one whose FP16 scores overflow, projections that share an input and are
-wrong once the compiler makes one product of them. Each graph here is the attention alone, so that what
-a report says of numbers is about more than what is built; its claim says so.
+wrong once the compiler makes one product of them. Each graph here is the attention alone, so that a
+report about numbers is about a larger graph than ours; its claim says so.
 
 Left out: head sizes between those here, longer sequences and masks of other shapes, which came to no other result on
 any version that was tried; quantised attention, which is a case of its own.

@@ -144,7 +144,7 @@ def _model(
 def _tail(*, qdq: bool = False, concat: bool = False) -> onnx.ModelProto:
     """Build the mask prototypes: cv1, upsample, cv2, cv3; with `concat` a Concat of one input before each SiLU.
 
-    The plane is 20x20 in and 40x40 out, a quarter of what an image of 640x640 gives.
+    The plane is 20x20 in and 40x40 out, a quarter of the plane of a 640x640 image.
     """
     g = Graph("conv_silu_tail", opset=OPSET)
     x = g.input("features", [1, 64, 20, 20])

@@ -57,7 +57,7 @@ def _reported(
 ) -> onnx.ModelProto:
     """Build the reported graph: unnamed nodes, a convolution of as many channels out as in.
 
-    `weights` says how these are quantised, `after` what stands between the convolution and the output.
+    `weights` says how these are quantised, `after` the operator between the convolution and the output.
     """
     g = Graph("qdq_depthwise_conv")
     shape = [1, channels, SIZE, SIZE]

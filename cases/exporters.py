@@ -1,8 +1,8 @@
-"""What exporters write that a version's parser or builder refuses, with what to write in its place.
+"""Exports that a version's parser or builder refuses, each with its replacement.
 
 Each refusal is one operator or one attribute of a real exporter's output, in the smallest graph that has it: images in
 UINT8, Resize with antialiasing, a detector's TopK, NonMaxSuppression and masks, newer opsets, deconvolutions. A
-workaround stands beside what it replaces. The table of all operators is made from ONNX's own node tests; here are those
+workaround stands beside its original. The table of all operators is made from ONNX's own node tests; here are those
 that users ask about.
 
 Left out: further modes of Resize, which end as antialiasing does; NonZero alone, which is a part of the mask; BF16

@@ -1,8 +1,8 @@
-"""Engines that build and are reported to give wrong numbers: what only a GPU shows.
+"""Engines that build and are reported to give wrong numbers, which only a GPU shows.
 
-Each is cut down to the operators that its report blames. What is reported is of whole models unless a claim says
+Each is cut down to the operators that its report blames. Reports are of whole models unless a claim says
 otherwise, of other sizes, and of one or two GPUs: whether the cut still shows it nobody knows until a GPU says so,
-and what is built without one proves nothing here. ONNX Runtime gives the right numbers in every report.
+and a build without one proves nothing here. ONNX Runtime gives the right numbers in every report.
 
 Left out: reports without a graph (issues 4748 and 4820), and those whose graph could not be made out of operators
 (issue 4473).
@@ -52,7 +52,7 @@ is_right = partial(reported, OK, level="right numbers")
 
 
 def _grid_sample(opset: int, *, batch: int = 1, volume: bool = False) -> onnx.ModelProto:
-    """Build one GridSample; opset 20 calls `linear` what opset 16 calls `bilinear`."""
+    """Build one GridSample; opset 16's `bilinear` is called `linear` in opset 20."""
     g = Graph("grid_sample", opset=opset)
     inside, outside = ([4, 6, 6], [3, 4, 4]) if volume else ([1, 64], [1, 9])
     channels = 2 if volume else 1

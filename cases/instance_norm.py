@@ -1,4 +1,4 @@
-"""InstanceNormalization in an INT8 model: who computes it, and what keeps INT8 around it.
+"""InstanceNormalization in an INT8 model: who computes it, and how to keep INT8 around it.
 
 The report is a tracker of four inputs, calibrated for INT8 on TensorRT 8.6 with NATIVE_INSTANCENORM set; its graph is
 not shown, and docs/reports.md goes through it line by line. It met an INT64 warning, a CUDA error out of its own
@@ -16,9 +16,9 @@ calibrator and hundreds of `Missing scale and zero-point` warnings.
   (`invalid-onnx` tags the variant that breaks the rule), but FP16 converters leave such models behind.
 
 The wrong calibrators (`calibrator-*`) are users' errors, told from product failures by their role, and by the signature
-`calibrator-cuda-error` where a CUDA call fails. Their class is what was seen, as everywhere: a class is a function of
+`calibrator-cuda-error` where a CUDA call fails. Their class is as seen, as everywhere: a class is a function of
 the outcome alone. The report shows a CUDA error out of its calibrator, and a summary of it lists buffer, type and
-layout among what to look at: which of these was the cause nobody says. CUDA refuses to copy from a host address taken
+layout among the suspects: which of these was the cause nobody says. CUDA refuses to copy from a host address taken
 for a device one, and past the end of a half-filled buffer; a kernel that reads past it may go unnoticed. Float64 values
 are read as twice as many float32 ones, which nothing refuses.
 

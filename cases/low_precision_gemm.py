@@ -5,7 +5,7 @@ each anew. NVIDIA's support matrix of TensorRT for RTX gives Turing none of them
 FP8 and Blackwell FP4.
 
 A form in FP16 stands beside one in FP32 where that is the way round: from TensorRT for RTX 1.7 on Turing has no product
-in FP32, and what is quantised round one falls with it. Left out, because in a survey they did not differ from a
+in FP32, and a quantised neighbourhood falls with it. Left out, because in a survey they did not differ from a
 neighbour: a weight scale for each row, for all, INT4 without blocks or in blocks of 64 and 128, and BF16 data.
 """
 

@@ -1,12 +1,12 @@
 """A quantised depthwise convolution followed by Mish: "Could not find any implementation" on TensorRT 10.0.
 
 The report (issue 3870) shows no graph: it names a node, `SandGlass1.0.weight`, a file, `mobilenetv2_SQ.onnx`, Mish, and
-a script that sets INT8 and a calibrator. That the model has Q/DQ, and what its blocks are, is taken from an earlier
+a script that sets INT8 and a calibrator. That the model has Q/DQ, and the form of its blocks, is taken from an earlier
 report of the same author (issue 3579), whose printed model has ReLU6 where this one has Mish. docs/reports.md holds
 both against this case line by line.
 
-The graphs are that model's first block (`qdq` and what differs from it by one thing), its last convolution with a
-residual (`residual-*`), and the same hole found earlier with Swish (`swish-*`). Weakly typed variants name no wanted
+The graphs are that model's first block (`qdq` and variants that differ from it by one thing), its last convolution with
+a residual (`residual-*`), and the same hole found earlier with Swish (`swish-*`). Weakly typed variants name no wanted
 precision: there the builder may pick any permitted type by its timings.
 """
 

@@ -101,7 +101,7 @@ def _operator(op: str, opset: int, *, large: bool = False) -> onnx.ModelProto:
 
 
 def _groups(*, groups: int = 4, operator: bool = True) -> onnx.ModelProto:
-    """Build GroupNormalization of opset 21 in FP32, or what PyTorch exports in its place up to opset 20."""
+    """Build GroupNormalization of opset 21 in FP32, or PyTorch's export in its place up to opset 20."""
     shape, per_channel = [1, CHANNELS, PIXELS, PIXELS], [CHANNELS] if operator else [CHANNELS, 1, 1]
     g = Graph("group_norm", opset=21 if operator else 13)
     x = g.input("input", shape)

@@ -1,8 +1,8 @@
-"""What ONNX Runtime's quantiser and optimiser write by default, which TensorRT's parsers refuse.
+"""Default output of ONNX Runtime's quantiser and optimiser that TensorRT's parsers refuse.
 
 Its static quantiser gives activations zero points and biases INT32, unless it is told not to; its QOperator format and
 its dynamic quantisation have integer operators in place of Q/DQ; its transformer optimiser writes operators of
-com.microsoft. Each is here in the smallest graph that has it, with what to write in its place.
+com.microsoft. Each is here in the smallest graph that has it, with its replacement.
 
 Left out: UINT8 with a zero point of 0 and INT8 with another than 0, which end as the one here does; integer operators
 beyond two, and operators of com.microsoft that no version of the parser has.

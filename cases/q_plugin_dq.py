@@ -14,9 +14,9 @@ The op for the project's plugin library to implement:
   the attributes `plugin_version` and `plugin_namespace` (here empty).
 - `plugin_version` "1" is an IPluginV2DynamicExt (8.5 and later), "2" an IPluginV3 (10.0 and later).
 - The attribute `formats`, a string, reaches the creator as a plugin field of characters with a closing zero. It says
-  what `supportsFormatCombination` accepts of the first input; the output has to be the same: `int8_linear` INT8 in
-  kLINEAR, `int8_vectorised` INT8 in kCHW4 or kCHW32, `fp32` FP32 in kLINEAR, `int8_fp32` INT8 or FP32 in kLINEAR. The
-  ignored second input is INT8 in kLINEAR with each of them.
+  the formats that `supportsFormatCombination` accepts of the first input; the output has to be the same: `int8_linear`
+  INT8 in kLINEAR, `int8_vectorised` INT8 in kCHW4 or kCHW32, `fp32` FP32 in kLINEAR, `int8_fp32` INT8 or FP32 in
+  kLINEAR. The ignored second input is INT8 in kLINEAR with each of them.
 - The output's type, which is asked for before formats are chosen, is that of the first input.
 
 `Recipe.plugin` repeats op and formats, so that the harness knows which variants need the library. The variants without

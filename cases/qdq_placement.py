@@ -3,7 +3,7 @@
 Users ask for the rules (issues 3861, 3542 and 4401) and get them in pieces; NVIDIA's guide says to quantise the
 residual of an Add and to try layers that are not weighted between two Q/DQ pairs. Each graph here is one or two
 quantised convolutions, the place in question and a quantised convolution behind it. All convolutions are wished in
-INT8, and an operator between two Q/DQ pairs is too: that is what its Q/DQ asks for.
+INT8, and an operator between two Q/DQ pairs is too, as its Q/DQ asks.
 
 Left out, because in a survey of TensorRT for RTX they did not differ from a neighbour: behind convolutions Clip, ELU,
 GELU in three forms, Softplus, Tanh and Sigmoid (SiLU is the case conv_silu, Mish the case mish), the same behind
@@ -111,7 +111,7 @@ def _between(operator: Callable[[Graph, str], str], *, convolutions: bool = True
 
 
 def _op(operator: str, **attributes: Any) -> Callable[[Graph, str], str]:  # noqa: ANN401  (as Graph.node)
-    """Return what adds one operator with these attributes."""
+    """Return a function that adds one operator with these attributes."""
     return lambda g, x: g.node(operator, [x], name=BETWEEN, **attributes)
 
 

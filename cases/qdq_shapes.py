@@ -1,4 +1,4 @@
-"""INT8 for what is no plain 2-D convolution: ConvTranspose, 1-D and 3-D; and a deconvolution with stride and dilation.
+"""INT8 beyond the plain 2-D convolution: ConvTranspose, 1-D and 3-D; and a deconvolution with stride and dilation.
 
 TensorRT had no INT8 for a grouped ConvTranspose in 8.4 (issue 1934: channels at least four times the groups), and one
 with odd channels came with 8.5 (issue 1556). The scale a channel of a ConvTranspose is along axis 1 of its weight,

@@ -3,7 +3,7 @@
 A fused kernel wants Q/DQ in front of the first product, behind the softmax and behind the second (issue 4167), where
 they stand here; the head size is 64, which INT8 allows, and so is the length. Users find the products in FP16 all the
 same (issues 4167 and 4516). An FP16 form stands beside the FP32 one: Turing has no product in FP32 from TensorRT for
-RTX 1.7 on, and what is quantised round it falls with it.
+RTX 1.7 on, and a quantised neighbourhood falls with it.
 """
 
 from __future__ import annotations

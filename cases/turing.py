@@ -1,10 +1,10 @@
-"""What TensorRT for RTX makes of FP32 matrix products, 3-D convolutions and BF16 on a Turing GPU.
+"""FP32 matrix products, 3-D convolutions and BF16 with TensorRT for RTX on a Turing GPU.
 
 NVIDIA's support matrix says in a footnote that FP32 matrix products and 3-D convolutions are not supported on Turing.
 RTX 1.4 to 1.6 build an engine for it all the same, of which an engineer of NVIDIA reports that with dynamic shapes it
 returns zeros and says nothing, and with static ones it has no execution context. The pull requests name no version;
 their repository built against 1.6.1 on their days, so that they stand in the column of 1.6. From 1.7 on the builder
-refuses. Recurrent layers and a transformer block are matrix products as well. FP16 is what helps, and INT8 only where
+refuses. Recurrent layers and a transformer block are matrix products as well. FP16 helps, and INT8 only where
 the tensors around it are FP16.
 
 RTX 1.4 needs a GPU to build quantised graphs, whatever it builds for; from 1.5 on they are built without.
@@ -164,7 +164,7 @@ UNSUPPORTED = tuple(
 def _said(
     outcome: Class, link: Link, note: str, level: Level | None = None, scope: Scope = "graph"
 ) -> Expectation:
-    """Return what NVIDIA's engineer reports of Turing."""
+    """Return the report of NVIDIA's engineer on Turing."""
     return _on_turing(
         outcome,
         "==1.6.*",

@@ -1,6 +1,6 @@
 """A version-matrix regression test harness for TensorRT.
 
-What is public in Python is here; docs/python.md has examples.
+The public interface in Python; docs/python.md has examples.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Import what is public when it is asked for: onnx and the engines' machinery take a second."""
+    """Import a public name on first use: onnx and the engines' machinery take a second."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from harness import api  # noqa: PLC0415
@@ -44,5 +44,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """Return what is public too before it is imported, for what completes names."""
+    """Return the public names too before they are imported, for completion."""
     return sorted({*globals(), *__all__})

@@ -1,4 +1,4 @@
-"""`python -m harness`, and `trt-compat`: what loads takes a second, and an interrupt in it has no traceback."""
+"""`python -m harness`, and `trt-compat`: loading takes a second, and an interrupt in it has no traceback."""
 
 import signal
 import sys

@@ -39,7 +39,7 @@ def check_file(path: Path, most: int) -> None:
 
 
 def read_bytes(path: Path, most: int = LARGE) -> bytes:
-    """Return what a plain file holds; raises OSError as `check_file` does."""
+    """Return the bytes of a plain file; raises OSError as `check_file` does."""
     check_file(path, most)
     # Another file may have taken its place since.
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -70,7 +70,7 @@ def files_of(folder: Path, suffix: str) -> Iterator[tuple[Path, bytes]]:
 
 
 def parse_json(text: str | bytes) -> Any:  # noqa: ANN401  (whatever it holds)
-    """Return what JSON says; raises ValueError, also where it is nested deeper than Python can follow or holds NaN."""
+    """Return parsed JSON; raises ValueError, also where it is nested deeper than Python can follow or holds NaN."""
     try:
         return json.loads(text, parse_constant=_no_number)
     except RecursionError as error:

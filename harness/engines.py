@@ -1,4 +1,4 @@
-"""What the harness has to know of an engine's nature: one row of `ENGINES` each."""
+"""The nature of each engine, as far as the harness depends on it: one row of `ENGINES` each."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Traits:
-    """What an engine is called and can do.
+    """An engine's names and abilities.
 
     `product` is its name, `short` the one in a series of versions; `by_major` groups its columns by major version, and
     `asked` is the filter of the page that takes its versions.
     `adapter` is its module in harness/agent/engines, and `program` the vendor's own in its images, with its options.
     `needs_gpu`: it does nothing without a GPU. `for_generation`: it builds for a compute capability that is named.
-    `builds_apart`: a build job makes what a run job loads; the others build and run in one job.
+    `builds_apart`: a build job makes the file that a run job loads; the others build and run in one job.
     `graph_alone`: the graph is all that it takes of a recipe. `providers` are where it can run, the default first.
     `takes_plugins`: a network may hold operators of the user's own.
     `strong_from` is the first version that takes strongly typed networks.
-    `tabled`: its vendor publishes what the parser of each release takes (harness/matrix/operators.tsv).
+    `tabled`: its vendor publishes the operators and types of each release's parser (harness/matrix/operators.tsv).
     `baseline`: the others' graphs and numbers are held against it, and no precision is demanded of it.
     """
 

@@ -36,7 +36,7 @@ class Scratch:
         self._clear = weakref.finalize(self, _remove, outer)
 
     def cleanup(self) -> None:
-        """Remove the folder; what cannot be removed is left to the next run."""
+        """Remove the folder; the next run removes the rest."""
         self._clear()
         if self._handle >= 0:
             os.close(self._handle)
@@ -55,7 +55,7 @@ def _long() -> bool:
 
 
 def _made(outer: Path) -> tuple[Path, int] | None:
-    """Lock and fill a new folder, None where it was removed meanwhile; return it with what holds the lock."""
+    """Lock and fill a new folder, None where it was removed meanwhile; return it with the lock's descriptor."""
     handle = -1
     try:
         handle = os.open(outer, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

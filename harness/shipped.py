@@ -20,6 +20,6 @@ def shipped(name: str) -> Path:
 
 
 def looked_up(given: str | Path | None, usual: str) -> Path:
-    """Return what is given, else what has the usual name here, else what comes with the harness."""
+    """Return the path that is given, else the usual one here, else the one that comes with the harness."""
     here = Path(usual if given is None else given)
     return here if given is not None or here.exists() else shipped(usual)

@@ -13,7 +13,7 @@ class Word(str, Enum):
 
 
 class Class(Word):
-    """What a cell's outcome amounts to."""
+    """The class of a cell's outcome."""
 
     OK = "ok"
     BUILT = "built"
@@ -65,13 +65,13 @@ _INFINITIVE = {"crashes": "crash", "does": "do", "was": "be"}
 
 
 def to_do(cls: Class) -> str:
-    """Return what a class amounts to as an infinitive: "fail to build"."""
+    """Return a class as an infinitive: "fail to build"."""
     verb, _, rest = PREDICATE[cls].partition(" ")
     return f"{_INFINITIVE.get(verb, verb.removesuffix('s'))} {rest}".rstrip()
 
 
 class Verdict(Word):
-    """An outcome's class held against what is known about it.
+    """An outcome's class held against the claims about it.
 
     NOT_REPRODUCED: a failure that others claim does not happen, and nobody measured that it ever did.
     FAILS_WHEN_RUN: the engine was only built here, and others say that it does not run or gives wrong numbers.
@@ -133,7 +133,7 @@ class Role(Word):
 
 
 class Engine(Word):
-    """The families of engines the harness drives; harness/engines.py says what each is."""
+    """The families of engines that the harness drives; harness/engines.py describes each."""
 
     TENSORRT = "tensorrt"
     TENSORRT_RTX = "tensorrt_rtx"

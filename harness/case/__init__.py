@@ -1,4 +1,4 @@
-"""What a case module imports: frozen data, the ONNX graph builder and shared `links`; with loader and checks."""
+"""The imports of a case module: frozen data, the ONNX graph builder and shared `links`; with loader and checks."""
 
 from harness.case.check import check_variant
 from harness.case.claims import Expectation, Kind, Level, Link, Scope

@@ -23,7 +23,7 @@ def check_flags(where: str, flags: Iterable[str]) -> None:
 
 
 def check_variant(variant: Variant, model: onnx.ModelProto) -> None:
-    """Raise HandledError where a variant names a flag that no version has, or what is not in its graph."""
+    """Raise HandledError where a variant names a flag that no version has, or a name that is not in its graph."""
     graph = model.graph
     nodes = [effective_name(node) for node in graph.node]
     tensors = [name for node in graph.node for name in node.output if name]

@@ -22,7 +22,7 @@ from harness.words import Basis, Class, Engine
 
 
 def check_types(instance: Any) -> None:  # noqa: ANN401  (any dataclass)
-    """Raise TypeError, with the field and what belongs there, where a field does not hold what its hint says."""
+    """Raise TypeError, with the field and the type that belongs there, where a field does not fit its hint."""
     kind: Any = type(instance)
     for field, hint in _hints(kind).items():
         value = getattr(instance, field)
@@ -133,8 +133,8 @@ class Expectation:
     that of the GPUs that it is about ("7.5"), None is every GPU; `product` is the GPU that a measured one was measured
     on. `signature` is the diagnosis id that goes with a failure, where known. A measured one has no source but the
     measurement, which its note names; a reported one has the source and its `kind`. `targets` names the targets that
-    it is about, () is every one; `level` says what it is about where its class leaves that open. `of` is what the
-    source tells that the column does not, and is printed with the claim: "8.6.11, Quadro T2000".
+    it is about, () is every one; `level` names the level where its class leaves that open. `of` is detail of the
+    source's that the column lacks, and is printed with the claim: "8.6.11, Quadro T2000".
     """
 
     outcome: Class
@@ -217,7 +217,7 @@ class Expectation:
         return "only a reported claim has a scope, says what it is of, or may name no version"
 
     def _fault(self) -> str:
-        """Return what a claim of this basis lacks or may not have; "" where nothing."""
+        """Return the fault of a claim of this basis, something lacking or too much; "" for none."""
         if (self.basis is Basis.REPORTED) != (self.kind is not None):
             return "a reported claim has a kind, and no other has"
         if self.basis is Basis.REPORTED and self.source is None:

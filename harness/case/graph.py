@@ -47,7 +47,7 @@ _WHOLE = frozenset({TensorProto.INT8, TensorProto.UINT8, TensorProto.INT4})
 
 @dataclass(frozen=True)
 class Quantiser:
-    """What a Q/DQ pair quantises to (`dtype`), the type of its scales, and its zero point."""
+    """The type that a Q/DQ pair quantises to (`dtype`), the type of its scales, and its zero point."""
 
     dtype: int = TensorProto.INT8
     scale_type: int = TensorProto.FLOAT
@@ -335,7 +335,7 @@ class Graph:
         return names, {} if scalar else {"axis": axis}
 
     def body(self) -> onnx.GraphProto:
-        """Return what there is so far as a subgraph, unchecked: it may use tensors of the graph around it."""
+        """Return the graph so far as a subgraph, unchecked: it may use tensors of the graph around it."""
         initializers = list(self._initializers.values())
         return helper.make_graph(self._nodes, self._name, self._inputs, self._outputs, initializers)
 

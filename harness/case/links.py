@@ -8,12 +8,12 @@ TRT, PARSER = "https://github.com/NVIDIA/TensorRT", "https://github.com/onnx/onn
 
 
 def issue(number: int, about: str = "") -> Link:
-    """Return an issue of TensorRT's repository; `about` says in a few words what it is about."""
+    """Return an issue of TensorRT's repository; `about` is its subject in a few words."""
     return Link(f"{TRT}/issues/{number}", f"TensorRT issue {number}{f': {about}' if about else ''}")
 
 
 def operators(version: str) -> Link:
-    """Return what the ONNX parser of a version lists of operators, types and limits: "8.6"."""
+    """Return the ONNX parser's list of operators, types and limits of a version: "8.6"."""
     tag = "9.2" if version == "9.2" else f"release/{version}-GA"
     return Link(f"{PARSER}/{tag}/docs/operators.md", f"ONNX parser {version}: operators")
 

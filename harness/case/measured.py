@@ -1,9 +1,9 @@
-"""What cells were measured to end as: `measured.yaml` beside the case modules, written by `trt-compat accept`.
+"""Measured classes of cells: `measured.yaml` beside the case modules, written by `trt-compat accept`.
 
 Reported claims are written by hand beside their variant; measured ones are some hundreds, and a new
 version brings as many again, so those are a file that a command writes and a person reviews as a diff. On the same
-target, version and GPU a later measurement that differs is a regression or a fix. What was measured without a GPU is
-about every GPU; what was measured on one is about its compute capability alone.
+target, version and GPU a later measurement that differs is a regression or a fix. A measurement without a GPU is
+about every GPU; one on a GPU is about its compute capability alone.
 
     schema: 1
     rtx17:
@@ -76,7 +76,7 @@ class Measured:
         return self.target, self.compute_capability, self.product
 
     def expectation(self, case: str, variant: str) -> Expectation | None:
-        """Return what was measured of a variant, as an expectation for this target and version alone, or None."""
+        """Return the measurement of a variant, as an expectation for this target and version alone, or None."""
         if (case, variant) not in self.cells:
             return None
         cls, signature = self.cells[case, variant]
@@ -97,7 +97,7 @@ class Measured:
 
 
 def read(path: Path) -> tuple[Measured, ...]:
-    """Return what a file holds, nothing where there is none; raises HandledError with the line that is wrong."""
+    """Return the entries of a file, nothing where there is none; raises HandledError with the line that is wrong."""
     if not path.exists():
         return ()
     data = checked(path, FORM, _problems).data
@@ -121,7 +121,7 @@ def read(path: Path) -> tuple[Measured, ...]:
 
 
 def _entries(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str, str], Place, dict[str, Any]]]:
-    """Yield what was measured on each GPU, and without: target, compute capability and product, place, fields."""
+    """Yield the measurements on each GPU, and without: target, compute capability and product, place, fields."""
     for name, target in data.items():
         if name == "schema":
             continue
@@ -190,7 +190,7 @@ def _text(claim: tuple[Class, str | None]) -> str:
 
 
 def with_measured(cases: Iterable[Case], measured: Iterable[Measured]) -> tuple[Case, ...]:
-    """Return the cases with what was measured of each variant added to its expectations."""
+    """Return the cases with each variant's measurements added to its expectations."""
     everything = tuple(measured)
     return tuple(
         dataclasses.replace(

@@ -78,8 +78,8 @@ class Profile:
 class Recipe:
     """How an engine is asked to build a graph.
 
-    `flags` are BuilderFlag names ("INT8", "FP16"); `parser_flags` are (OnnxParserFlag name, on or off), and what
-    is not listed keeps the version's default; `mark_outputs` are ONNX tensor names made network outputs. Without a
+    `flags` are BuilderFlag names ("INT8", "FP16"); `parser_flags` are (OnnxParserFlag name, on or off), the
+    others keep the version's default; `mark_outputs` are ONNX tensor names made network outputs. Without a
     `workspace_mib` the limit is the engine's own, which is all of the device's memory. `libraries` are loaded in order,
     before the model is parsed.
     """
@@ -113,10 +113,10 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Data:
-    """Files of arrays (.npz) by their paths from the case's folder, "" for what is made up or computed.
+    """Files of arrays (.npz) by their paths from the case's folder, "" for arrays made up or computed.
 
     `inputs` are by network input, `expected` by network output, `calibration` batches by network input, along the first
-    axis. `max_rel` and `cosine` are how far an output may be off, None for what its precision allows. Loading a case
+    axis. `max_rel` and `cosine` are how far an output may be off, None to go by its precision. Loading a case
     fills in its `folder`, and the hash of all of it.
     """
 
@@ -283,7 +283,7 @@ def source(build: Callable[..., Any]) -> CodeType | None:
 def serialise(model: onnx.ModelProto) -> bytes:
     """Serialise a model deterministically (protobuf maps and unknown fields do not occur in these models).
 
-    Raises TypeError for what is no model.
+    Raises TypeError for another object.
     """
     if not isinstance(model, onnx.ModelProto):
         raise TypeError(f"a model is an onnx.ModelProto, and this is a {type(model).__name__}")

@@ -26,7 +26,7 @@ SECONDS = 60.0
 def load_cases(folder: Path) -> tuple[Case, ...]:
     """Return the cases of a folder, sorted by name: one module a case, each with a module constant `CASE`.
 
-    What `measured.yaml` in the same folder says is added to the variants' expectations. Raises HandledError, naming
+    `measured.yaml` in the same folder adds to the variants' expectations. Raises HandledError, naming
     the file, for a module that does not import, declares no case or declares one of a name that is taken, and for a
     folder that is missing or holds no case modules.
     """
@@ -125,7 +125,7 @@ class TookTooLong(BaseException):
 def limited(seconds: float) -> Iterator[None]:
     """Raise TookTooLong in the code within after so many seconds, and again each second until it heeds that.
 
-    What a native library does not return from is not ended, nor what runs in another thread than the main one. An
+    A call that a native library does not return from is not ended, nor code in another thread than the main one. An
     alarm that was set before goes off when it would have.
     """
     if threading.current_thread() is not threading.main_thread():

@@ -1,1 +1,1 @@
-"""Known x known: what a step from one column to another does, and how a variant fares along its versions."""
+"""Known x known: the changes of a step from one column to another, and how a variant fares along its versions."""

@@ -24,7 +24,7 @@ _NODES = 3
 
 
 class Kind(Word):
-    """What a step from one column to another does to a variant, the worst first."""
+    """The change that a step from one column to another makes to a variant, the worst first."""
 
     BROKEN = "broken"
     PRECISION_LOST = "precision_lost"
@@ -70,7 +70,7 @@ class Pair:
 
     @cached_property
     def nodes(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return what the wanted nodes ran in on either side; () where one side is only claimed."""
+        """Return the precisions of the wanted nodes on either side; () where one side is only claimed."""
         sides = zip((self.old, self.new), self.claims, strict=True)
         old, new = (() if claim else one.nodes(self.wanted) for one, claim in sides)
         return old, new
@@ -139,11 +139,11 @@ class Pair:
         return Pace(old, new, new.low / old.high, new.high / old.low)
 
     def kinds(self) -> list[Kind]:
-        """Return what became of the variant: nothing, one thing, or one and a change of its latency."""
+        """Return the changes of the variant: none, one, or one and that of its latency."""
         return [kind for kind in (self._kind() or self._width(), self._speed()) if kind]
 
     def detail(self, kind: Kind) -> str:
-        """Return what a row of this kind adds to both sides' words: nodes, or by how much the median changed."""
+        """Return the detail that a row of this kind adds to both sides' words: nodes, or the change of the median."""
         if kind in TIMED and self.pace:
             return _paced(self.pace, slower=kind is Kind.SLOWER)
         lost = _some(self._lost()) if kind in _WITHOUT else ""
@@ -240,7 +240,7 @@ def _own(pair: Pair, side: int, one: Known) -> Expectation | None:
 
 
 def _loss(pair: Pair) -> int:
-    """Return the place of what became of a variant among the kinds, worst first."""
+    """Return the place of a kind among all, worst first."""
     return min((list(Kind).index(kind) for kind in pair.kinds()), default=len(Kind))
 
 
@@ -255,7 +255,7 @@ def standing(cls: Class | None) -> int:
 
 
 def sentence(pair: Pair, kind: Kind) -> str:
-    """Return what became of a variant in words: "builds (INT8 1/1) → loses precision: conv in fp32 instead of int8"."""
+    """Return the change of a variant in words: "builds (INT8 1/1) → loses precision: conv in fp32 instead of int8"."""
     detail = pair.detail(kind)
     if kind in TIMED:
         return detail
@@ -298,7 +298,7 @@ class RowSteps:
 
 
 def row_steps(variant: VariantView, cells: Sequence[Known]) -> RowSteps:
-    """Return what each step between two columns does to a variant; `cells` are in the columns' order."""
+    """Return the changes of a variant by each step between two columns; `cells` are in the columns' order."""
     numbers: dict[object, int] = {}
     known = tuple(numbers.setdefault(_compared(variant, cell), len(numbers)) for cell in cells)
     first = {number: cells[at] for at, number in reversed(list(enumerate(known)))}

@@ -23,7 +23,7 @@ _WANTING = frozenset({Kind.BROKEN, Kind.PRECISION_LOST, Kind.BUILDS_WITHOUT, Kin
 
 @dataclass(frozen=True)
 class Column:
-    """One target's cells by variant id, with their variants; `name` is what to call it."""
+    """One target's cells by variant id, with their variants; `name` is shown."""
 
     name: str
     variants: Mapping[str, VariantView]
@@ -36,7 +36,7 @@ class Column:
 
 
 class Row(NamedTuple):
-    """What a step does to a variant, of one kind: in words, the cause, what to use meanwhile, how sure, who says so.
+    """A change of one kind: in words, the cause, the variants to use meanwhile, how sure, who says so.
 
     `measured` says that nothing in it is only reported, nor of another GPU before than after. `signature` is that of
     the cause, "" where it has none; `instead` are variant ids.
@@ -121,7 +121,7 @@ def _failures(count: int) -> str:
 
 
 def step(before: Column, after: Column, troubles: Sequence[Trouble] = ()) -> Step:
-    """Return what the step from one column to another does to every variant; `troubles` are of the new side alone."""
+    """Return the step from one column to another; `troubles` are of the new side alone."""
     pairs = dict(_pairs(before, after))
     rows = [
         _row(after, name, pair, kind, (before.name, after.name))
@@ -206,7 +206,7 @@ def _alone(name: str, pair: Pair) -> Alone:
 
 
 def _sure(pair: Pair, names: tuple[str, str]) -> str:
-    """Return how sure a row is, and on what it rests beside."""
+    """Return how sure a row is, and the basis of its sides."""
     sides = zip(names, pair.claims, pair.bases, strict=True)
     said = ["measured"] if pair.measured else []
     if not pair.measured:

@@ -80,7 +80,7 @@ def spans(runs: Mapping[str, Run]) -> list[Span]:
 
 
 class _Point(NamedTuple):
-    """A version, what it does in words, and how sure that is; `state` is NOT_RUN where nothing is known."""
+    """A version, its predicate, and how sure that is; `state` is NOT_RUN where nothing is known."""
 
     target: TargetView
     state: Class
@@ -146,7 +146,7 @@ def _untested(points: Sequence[_Point]) -> str:
 
 
 def changes(variant: VariantView, run: Run) -> list[Change]:
-    """Return what changed between neighbours of a series, leaving out versions that were not measured."""
+    """Return the changes between neighbours of a series, leaving out versions that were not measured."""
     measured = [(target, cell) for target, cell in run if cell.measured]
     order = [target.id for target, _ in run]
     found = []

@@ -1,4 +1,4 @@
-"""A YAML file held against its JSON Schema: what is wrong is one sentence with file, line, field and what to do."""
+"""A YAML file held against its JSON Schema: a fault is one sentence with file, line, field and cure."""
 
 from harness.document.check import Form, checked
 from harness.document.reader import Document, Place, Problem

@@ -37,7 +37,7 @@ _WIDEST = 500
 
 @dataclass(frozen=True)
 class _Fault:
-    """What the validator objects to: the rule, what the rule wants, and the value that it was given."""
+    """An objection of the validator: the rule, its argument, and the value that it was given."""
 
     place: Place
     rule: str
@@ -49,10 +49,10 @@ class _Fault:
 
 @dataclass(frozen=True)
 class Form:
-    """What a file has to be: a JSON Schema, with `x-` fields that word its faults.
+    """The form of a file: a JSON Schema, with `x-` fields that word its faults.
 
-    `x-fix` says what to do about a value in the wrong form. At the top, `x-start` is what an empty file needs,
-    `x-merge` what takes the place of a merge key, `x-examples` what missing fields may hold, and `x-mend` ends each
+    `x-fix` is the cure for a value in the wrong form. At the top, `x-start` is the first line of an empty file,
+    `x-merge` the replacement of a merge key, `x-examples` values for missing fields, and `x-mend` ends each
     sentence.
     """
 
@@ -66,10 +66,10 @@ class Form:
 
 
 def checked(path: Path, form: Form, *further: Callable[[Document], Iterable[Problem]]) -> Document:
-    """Read a file that is what its schema wants and in which no `further` check finds a problem.
+    """Read a file that fits its schema and in which no `further` check finds a problem.
 
-    Raises HandledError with the first fault in file order, "file:line: field: what is wrong; what to do", and the
-    number of further faults; each check sees only what all before it found good.
+    Raises HandledError with the first fault in file order, "file:line: field: fault; cure", and the
+    number of further faults; each check sees only data that all before it found good.
     """
     schema = form.schema
     try:

@@ -78,7 +78,7 @@ class Document:
 def read_document(path: Path, *, start: str, instead_of_merge: str | None = None) -> Document:
     """Read one YAML document; raises HandledError for a file that is missing, unreadable, empty or not YAML.
 
-    `start` is what an empty file needs, and `instead_of_merge` what to do instead of a merge key.
+    `start` is the first line of an empty file, and `instead_of_merge` the replacement of a merge key.
     """
     text = _text(path)
     reader = _Reader(instead_of_merge or "write its fields out")
@@ -104,7 +104,7 @@ def read_document(path: Path, *, start: str, instead_of_merge: str | None = None
 
 
 def _composed(text: str) -> Node | None:
-    """Return the node tree, by libyaml where it can: it is ten times as fast, and says less of what is wrong."""
+    """Return the node tree, by libyaml where it can: it is ten times as fast, and words faults less well."""
     longest = max(map(len, text.splitlines()), default=0)
     if yaml.__with_libyaml__ and longest + text.count("[") + text.count("{") < _DEEPEST:
         with contextlib.suppress(yaml.YAMLError):

@@ -1,1 +1,1 @@
-"""What a record amounts to: class, cause, verdict; pure functions of records."""
+"""Class, cause and verdict of a record; pure functions of records."""

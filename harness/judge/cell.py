@@ -47,7 +47,7 @@ class Judged:
 
     @property
     def failed(self) -> bool:
-        """Tell whether the engine did not do what the recipe asks, known or not."""
+        """Tell whether the engine failed at the recipe, known or not."""
         verdict = self.judgement.verdict
         if verdict is Verdict.NEW:
             return self.classification.cls not in GOOD
@@ -87,7 +87,7 @@ def _judge_cell(cell: Cell, outcome: Outcome) -> Judged:
 
 
 def _claims(cell: Cell, gpu: Gpu | None, cls: Class) -> tuple[Expectation, ...]:
-    """Return the claims about an outcome, first what was measured on its product, then on its compute capability."""
+    """Return the claims about an outcome: measured on its product first, then on its compute capability."""
     none = None if cls in UNJUDGED else ""
     claims = claims_about(cell, gpu.compute_capability if gpu else none)
     product = gpu.product if gpu else ""
@@ -95,7 +95,7 @@ def _claims(cell: Cell, gpu: Gpu | None, cls: Class) -> tuple[Expectation, ...]:
 
 
 def _by_product(judgement: Judgement, gpu: Gpu | None) -> Judgement:
-    """Call what contradicts a measurement on another product new: that may be the product's doing, and no change."""
+    """Call a contradiction to a measurement on another product new: it may be the product's doing, and no change."""
     claim, product = judgement.expectation, gpu.product if gpu else "no GPU"
     told = judgement.verdict in (Verdict.REGRESSED, Verdict.FIXED)
     if not (told and claim and claim.product) or claim.product == product:
@@ -129,7 +129,7 @@ _FINISHED = GOOD | UNJUDGED | {Class.PRECISION_LOST, Class.INACCURATE}
 
 
 def explain(judged: Judged, matrix: str = "", cases: str = "") -> str:
-    """Return what a failed test prints: verdict, diagnosis, offending messages, recipe, the next command.
+    """Return the text that a failed test prints: verdict, diagnosis, offending messages, recipe, the next command.
 
     `matrix` and `cases` are named in the command where they are not the usual ones.
     """
@@ -163,12 +163,12 @@ def headline(judged: Judged) -> str:
 
 
 def claim(judged: Judged) -> str:
-    """Return how a cell stands to what is claimed of it, without the reason that it failed for."""
+    """Return how a cell stands to its claim, without the reason of its failure."""
     return judged.judgement.sentence.removesuffix(f": {judged.classification.reason}")
 
 
 def complaints(judged: Judged) -> list[str]:
-    """Return the diagnosis and what the engine complained of; messages only of a cell that failed."""
+    """Return the diagnosis and the engine's complaints, a line each; messages only of a cell that failed."""
     lines = []
     if judged.diagnosis:
         lines += [

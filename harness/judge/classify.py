@@ -1,7 +1,7 @@
-"""Outcome -> class: what a cell amounts to, from the record alone.
+"""Outcome -> class, from the record alone.
 
-Wrong numbers outrank a lost precision: an engine that is fast and wrong is worse than one that is slow and right. What
-was lost is listed all the same.
+Wrong numbers outrank a lost precision: an engine that is fast and wrong is worse than one that is slow and right. Lost
+precisions are listed all the same.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Classification:
     """A class with one sentence of reason.
 
     `unverified` are wanted nodes whose precision the engine did not tell: neither reached nor lost. The reason of a
-    good class names them. `derived` says that the graph wants the precision, and nobody said so. `built` says of what
-    failed that there was an engine by then.
+    good class names them. `derived` says that the graph wants the precision, and nobody said so. `built` says that
+    there was an engine by the time of the failure.
     """
 
     cls: Class
@@ -45,12 +45,12 @@ class Classification:
 
 @dataclass(frozen=True)
 class Wish:
-    """What is wanted of the precision that a cell runs in.
+    """The precision that a cell is wanted to run in, and the accuracy.
 
     `nodes` are the precisions wanted, by ONNX node name; `derived` says that the graph wants them, and nobody said so.
     With `demanded` False they only set how far numbers may be off. `permitted` are the precisions that the recipe lets
-    the engine choose, which set that too where the layers do not tell. `allowed` is what the variant says itself of how
-    far outputs may be off: `max_rel` and `cosine`, each None for what goes by the precision.
+    the engine choose, which set that too where the layers do not tell. `allowed` are the variant's own
+    limits of the outputs' error: `max_rel` and `cosine`, each None where the precision sets it.
     """
 
     nodes: Mapping[str, Precision] = field(default_factory=dict)
@@ -142,9 +142,9 @@ _MACHINE = re.compile(
 def classify(
     outcome: Outcome, wish: Wish = NOTHING, got: Mapping[str, Precision] | None = None
 ) -> Classification:
-    """Return the class of an outcome, held against what is wished of it.
+    """Return the class of an outcome, held against the wish.
 
-    `got` is what each node ran in, read from the outcome's layers unless given.
+    `got` is the precision of each node, read from the outcome's layers unless given.
     """
     early = _not_judged(outcome) or _removed(outcome) or _ended_badly(outcome) or _failed(outcome)
     found = early or _finished(outcome, wish, _read(outcome) if got is None else got)
@@ -254,7 +254,7 @@ def _wrong_numbers(outcome: Outcome, coarsest: Precision, own: tuple[float | Non
 
 
 def _findings(accuracy: Accuracy, tolerance: Tolerance, precision: Precision) -> Iterator[str]:
-    """Yield what is wrong with an output, the worst alone."""
+    """Yield the worst fault of an output, if any."""
     if not accuracy.shape_matches:
         yield f"output {accuracy.output} is missing or has another shape than the reference"
     elif accuracy.not_finite:

@@ -53,7 +53,7 @@ _MOST_REFUSED = 50
 
 
 class Place(NamedTuple):
-    """An operator and the name of its node, "" for what is not known.
+    """An operator and the name of its node, "" where unknown.
 
     Where a node of a subgraph is refused, some versions tell its operator and the name of the node around it; and so it
     is told of an operator that an engine puts in the place of the one node there is.
@@ -75,7 +75,7 @@ def ended(node: str) -> str:
 def find_place(
     outcome: Outcome, text: str, *, operator: str = "", node: str = "", at_error: bool = True
 ) -> Place:
-    """Return what a text of a record complains of; `operator` and `node` are what the text itself names.
+    """Return the place that a text of a record complains of; `operator` and `node` are those that it names itself.
 
     With `at_error` a text that the parser did not say belongs where the parser's first error does.
     """
@@ -98,7 +98,7 @@ def find_place(
 
 
 def _looked_up(outcome: Outcome, text: str, operator: str, *, at_error: bool) -> Iterator[Place]:
-    """Yield what each source says, the surest first."""
+    """Yield the place by each source, the surest first."""
     line = text.strip().partition("\n")[0]
     refused = [error for error in outcome.parser_errors if line in error.text]
     # What a library says past the logger is in no error of the parser; the error that it led to is the first.
@@ -222,12 +222,12 @@ def _told(error: ParserError) -> str:
 
 
 def warnings(outcome: Outcome) -> tuple[str, ...]:
-    """Return what the engine warned of or told, oldest first."""
+    """Return the engine's messages that are no errors, oldest first."""
     return tuple(message.text for message in outcome.messages if message.severity not in _ERRORS)
 
 
 def native(outcome: Outcome) -> tuple[str, ...]:
-    """Return what the native library wrote past the logger, a line each."""
+    """Return the lines that the native library wrote past the logger."""
     return tuple(
         line for line in outcome.native_output.splitlines() if line.strip() and not NOISE.search(line)
     )

@@ -37,7 +37,7 @@ CLOSE, _MOST_PLACES = 12, 20
 
 
 class Statement(NamedTuple):
-    """A text that patterns are held to, and what is known of it beforehand; `said` is the message that it is from."""
+    """A text to search, with groups known beforehand; `said` is the message that it is from."""
 
     text: str
     groups: Mapping[str, str] = {}
@@ -108,7 +108,7 @@ def _literals(tree: Any) -> tuple[str, ...]:  # noqa: ANN401  (as the parser of 
 class Diagnosis:
     """A signature found in an outcome, its texts filled in; `skipped_tactic` is the last refusal, or "".
 
-    `operator` and `node` are where in the model it is, "" for what the record does not tell.
+    `operator` and `node` are where in the model it is, "" where the record does not tell.
     """
 
     id: str
@@ -164,7 +164,7 @@ def diagnose(
 
 
 def in_general(signature: Signature) -> Diagnosis:
-    """Return a signature as the diagnosis of no outcome in particular; what an outcome would fill in reads <node>."""
+    """Return a signature as the diagnosis of no outcome in particular; groups read as in `blank`."""
     return Diagnosis(
         id=signature.id,
         **{text: blank(getattr(signature, text)) for text in SAID},
@@ -179,7 +179,7 @@ def in_general(signature: Signature) -> Diagnosis:
 
 
 def blank(text: str) -> str:
-    """Return a text of a signature with <node> in place of what a failure fills in."""
+    """Return a text of a signature with <node> in place of each group."""
     return GROUP.sub(r"<\1>", text)
 
 
@@ -268,7 +268,7 @@ def _reasons(order: Sequence[str]) -> Iterator[Statement]:
 
 
 def _graph(outcome: Outcome, classification: Classification) -> tuple[str, ...]:
-    """Return what the record knows of the model where the engine is silent, a line a node: `lost Conv /conv: int8`.
+    """Return the nodes of the model where the engine is silent, a line each: `lost Conv /conv: int8`.
 
     Of a cell that lost precision these are the nodes that lost it, of one that crashed they are all.
     """
@@ -310,7 +310,7 @@ def hits(signature: Signature, texts: Texts, places: Sequence[str] = PLACES) -> 
 
 
 def diagnosis_of(signature: Signature, hit: Hit, outcome: Outcome, *, at_error: bool = True) -> Diagnosis:
-    """Return what a signature says where it was found, its texts filled in; `at_error` is as find_place has it."""
+    """Return the diagnosis by a signature where it was found, its texts filled in; `at_error` as for `find_place`."""
     message, groups = hit.text, hit.groups
     skipped = [
         match.group()

@@ -1,5 +1,5 @@
 # ruff: noqa: E501  (patterns and texts stand on one line)
-"""What a log says: every known cause in it, then warnings and what is harmless, then the lines that nobody knows.
+"""Explains a log: every known cause in it, then warnings and harmless messages, then the lines that nobody knows.
 
 harness/report/static/explain.js gives the same answers in the page.
 """
@@ -88,7 +88,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What is known of a log, causes first, and the lines that look severe and that no signature knows."""
+    """The findings in a log, causes first, and the lines that look severe and that no signature knows."""
 
     findings: tuple[Finding, ...]
     unknown: tuple[str, ...]
@@ -101,7 +101,7 @@ class Explanation:
 
 
 def explain(log: str | Iterable[str], version: str = "") -> Explanation:
-    """Return what a log, or a line of one, says; `version` is TensorRT's, where the log does not name it."""
+    """Return the explanation of a log, or of a line of one; `version` is TensorRT's, where the log does not name it."""
     said = read_log(re.split(r"\r\n|\n|\r", log) if isinstance(log, str) else log)
     texts = searched(said.outcome, missing=said.missing, order=said.order)
     version = version or version_in(text for _, text in said.order)
@@ -148,7 +148,7 @@ def kind(signature: Signature) -> str:
 
 
 def kind_order(signature: Signature) -> int:
-    """Order signatures as they are told: failures, warnings, then what is harmless."""
+    """Order signatures as they are told: failures, warnings, harmless ones."""
     return ("failure", "warning", "harmless").index(kind(signature))
 
 

@@ -1,5 +1,5 @@
 # ruff: noqa: E501, RUF001  (patterns and texts stand on one line)
-"""A pasted log -> a record of the same words: who said what, as the harness keeps it when it runs a cell itself.
+"""A pasted log -> a record of the same words by speaker, as the harness keeps it when it runs a cell itself.
 
 harness/report/static/explain.js does the same in the page; the patterns here are handed to it.
 """

@@ -88,7 +88,7 @@ def replaced() -> dict[str, tuple[Replaced, ...]]:
 
 
 def named(name: str) -> Row | None:
-    """Return what is known of a name, which may have its owner before it; None for none, or another program's."""
+    """Return the row of a name, which may have its owner before it; None for an unknown name or another program's."""
     owner, _, bare = name.rpartition(".")
     found = by_name().get(name) if name not in GENERIC else None
     if found is None and (OWNER.search(owner) if owner else bare not in GENERIC):

@@ -191,7 +191,7 @@ def _compiled(text: str) -> re.Pattern[str]:
 
 
 def fits_claim(found: str, claimed: str) -> bool:
-    """Tell whether a failure of one signature is what a claim of another says: the same, or one a form of the other."""
+    """Tell whether a failure of one signature fits a claim of another: the same, or one a form of the other."""
     if found == claimed:
         return True
     forms = {signature.id: signature.form_of for signature in load_signatures() if signature.form_of}
@@ -233,7 +233,7 @@ _HEX = r"\x"
 
 
 class Unportable(ValueError):
-    """What a pattern holds that JavaScript has not or takes for something else, and what to write, in a sentence."""
+    """A part of a pattern that JavaScript lacks or reads differently, and its replacement, in a sentence."""
 
 
 class _Group(NamedTuple):
@@ -243,7 +243,7 @@ class _Group(NamedTuple):
 
 
 def javascript(pattern: str) -> str:
-    """Return the source of the same expression in JavaScript, for the flag u; raises Unportable for what has none."""
+    """Return the source of the same expression in JavaScript, for the flag u; raises Unportable where there is none."""
     made: list[str] = []
     opened: list[_Group] = []
     closed: _Group | None = None

@@ -1,4 +1,4 @@
-"""What samples of a latency amount to: middle, tail, spread, and whether they carry a comparison at all; pure.
+"""Statistics of a latency's samples: middle, tail, spread, and whether they carry a comparison at all; pure.
 
 The samples of a latency have a long tail to one side: nothing makes a run faster than the hardware lets it be, and
 much makes one slower. So the middle is the median, the spread is the interquartile range over the median, and the tail
@@ -99,9 +99,9 @@ def interval(samples: Sequence[float]) -> tuple[float, float]:
 
 
 def _noise(count: int, spread: float, drift: float) -> str:
-    """Say why a run is too noisy, by what it is for: to show a change of WORTH_TELLING.
+    """Say why a run is too noisy to show a change of WORTH_TELLING.
 
-    A drift between the halves, beyond what their scatter makes of it, is a change that nothing in the engine made;
+    A drift between the halves, beyond their scatter, is a change that nothing in the engine made;
     where it is as large as the one that is looked for, the run was not stationary (clocks, heat, another program) and
     more samples would not help. Where the middle half of the samples spreads so far that two such runs differ by more
     than that by chance, there were too few samples for this machine. Samples are taken for independent: a disturbance

@@ -1,16 +1,16 @@
-"""Holds a class against what is claimed of it; docs/results.md has the rules in short.
+"""Holds a class against the claims about it; docs/results.md has the rules in short.
 
-A claim is about levels: an engine builds, runs, gives the right numbers, and keeps the precision wanted. Only what it
-says is held against it: "it builds" is not broken by a lost precision. A failure that is claimed and does not happen is
-`fixed` where it was measured to happen on this target or an earlier version of it, and else `not_reproduced`.
+A claim is about levels: an engine builds, runs, gives the right numbers, and keeps the precision wanted. It is
+held to its own level alone: "it builds" is not broken by a lost precision. A failure that is claimed and does not
+happen is `fixed` where it was measured to happen on this target or an earlier version of it, and else `not_reproduced`.
 
-A build that needs a GPU is held only against what was seen on a machine without one, or says the same: whoever says
-that it builds had one. An engine that was only built, and is known elsewhere not to run or to give wrong numbers, is
+A build that needs a GPU is held only against claims from a machine without one, or that say the same: whoever says that
+it builds had one. An engine that was only built, and is known elsewhere not to run or to give wrong numbers, is
 `fails_when_run`: it is no failure that shows here, and no engine to rely on.
 
 When several claims cover a target the surest one is judged: measured before reported, one of the graph before one of
-a whole model, a summary after other reports; among equals the first in the variant's list. A precision that was lost by
-what the graph asks for is no regression, where a source claims the cell and nobody wished for that precision.
+a whole model, a summary after other reports; among equals the first in the variant's list. A precision that was lost,
+and that the graph alone asks for, is no regression where a source claims the cell.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ def _broken(classification: Classification) -> Level:
 def _failing_level(claim: Expectation) -> Level | None:
     """Return the level at which a claim says that it fails; None where it does not tell, as a crash may not.
 
-    What was measured without saying so was measured where engines are only built.
+    A measurement without a level was made where engines are only built.
     """
     told = claim.level or _BREAKS.get(claim.outcome)
     return told or ("builds" if claim.basis is Basis.MEASURED else None)
@@ -196,7 +196,7 @@ def _held(claim: Expectation) -> tuple[Level, ...]:
     """Return the levels that a claim says are reached.
 
     A claim of a failure says so of the levels below it. One of a lost precision says that numbers are right only where
-    it was measured: a source that looks at types may not have looked at numbers. What was built has its precision, and
+    it was measured: a source that looks at types may not have looked at numbers. A built engine has its precision, and
     has not run.
     """
     if claim.outcome is Class.BUILT:
@@ -222,7 +222,7 @@ _REACHES: dict[Level, str] = {
 
 
 def _ends(claim: Expectation) -> str:
-    """Return what a claim says, as an infinitive."""
+    """Return a claim as an infinitive."""
     if claim.outcome is Class.OK and claim.level:
         return _REACHES[claim.level]
     return f"{to_do(claim.outcome)}{' when it is run' if claim.level == 'runs' else ''}"

@@ -1,1 +1,1 @@
-"""The one answer to "what is known of this cell": measured, else reported, else nothing."""
+"""The one account of a cell: measured, else reported, else nothing."""

@@ -38,7 +38,7 @@ _UNINTERESTING = frozenset({Precision.UNKNOWN, Precision.INT32, Precision.INT64,
 
 
 def known_of(judged: Sequence[Judged], pasts: Sequence[CellHistory | None] = ()) -> Known:
-    """Return what is known of a cell by all outcomes that speak for it, the worst first; see `worst_first`."""
+    """Return the `Known` of a cell from all outcomes that speak for it, the worst first; see `worst_first`."""
     cells = [_known(each, past) for each, past in zip(judged, pasts or [None] * len(judged), strict=True)]
     on = tuple(_on_gpu(each, cell) for each, cell in zip(judged, cells, strict=True))
     return replace(cells[0], by_gpu=on if any(each.key for each in on) else ())
@@ -102,7 +102,7 @@ def _known(judged: Judged, past: CellHistory | None) -> Known:
 
 
 def _claimed(found: Known, judged: Judged) -> Known:
-    """Return a cell without a result: what is claimed of it, or that nothing is known."""
+    """Return a cell without a result: as its nearest claim has it, or as not known."""
     every = judged.cell.variant.expectations
     claims = nearest_first(judged.claims)
     text = "not run" if found.cls is Class.NOT_RUN else PREDICATE[found.cls]
@@ -167,7 +167,7 @@ def chip(
     untold: Collection[str],
     layers: Sequence[Layer],
 ) -> str:
-    """Return a cell's precision in short: wanted nodes that kept it ("INT8 1/2"), else what layers ran in.
+    """Return a cell's precision in short: wanted nodes that kept it ("INT8 1/2"), else its layers' precisions.
 
     `untold` are wanted nodes of which the engine does not tell; they add a question mark ("INT8 1/2?"). Other nodes
     without a precision vanished rightly and do not count. Empty where the layers are not known.
@@ -332,19 +332,19 @@ def advice_of(found: Diagnosis) -> Advice:
 
 
 def shared_advice(every: Sequence[Advice]) -> Advice:
-    """Return what is told of one signature's cells together: in general, where each is told of nodes of its own."""
+    """Return one advice for all cells of a signature: in general terms where each names nodes of its own."""
     first = every[0]
     texts = {(each.title, each.cause) for each in every}
     return first if len(texts) == 1 else general_advice(first.id) or first
 
 
 def general_advice(signature: str | None) -> Advice | None:
-    """Return what is known of a signature whatever the model; None for none, and for one of another version."""
+    """Return the advice of a signature whatever the model; None for none, and for one of another version."""
     return _general().get(signature or "")
 
 
 def without_blanks(title: str) -> str:
-    """Return a title without what only a failure fills in, where it can do without."""
+    """Return a title without the groups that only a failure fills in, where it can do without."""
     return _BLANK.sub("", title)
 
 
@@ -377,7 +377,7 @@ _BY_CLASS = (
 def badness(cls: Class, verdict: Verdict) -> tuple[int, int]:
     """Return how bad a result is, to compare with others of its cell.
 
-    What regressed is worse than any new failure, and a new failure is worse than anything else: a known failure on one
+    A regression is worse than any new failure, and a new failure is worse than anything else: a known failure on one
     GPU must not hide the regression on another. Then the class counts.
     """
     news = 2 if verdict is Verdict.REGRESSED else 1 if verdict is Verdict.NEW and cls not in GOOD else 0

@@ -73,12 +73,12 @@ _LONGEST_NOTE = 200
 
 
 def drawn(claim: Expectation) -> Class:
-    """Return the class that a claim is shown as: "it builds" is no word on what the engine does when it is run."""
+    """Return the class that a claim is shown as: "it builds" is no word on a run."""
     return Class.BUILT if claim.outcome is Class.OK and claim.level == "builds" else claim.outcome
 
 
 def says(claim: Expectation) -> str:
-    """Return what a claim says, as a predicate, with the GPUs that it is about where it is not about every one."""
+    """Return a claim as a predicate, with the GPUs that it is about where it is not about every one."""
     plain = _AT_LEVEL[claim.level] if claim.outcome is Class.OK and claim.level else PREDICATE[claim.outcome]
     return f"{plain}{_on_gpus(claim)}"
 
@@ -93,7 +93,7 @@ def _on_gpus(claim: Expectation) -> str:
 
 
 def built_but(claim: Expectation) -> str:
-    """Return what an engine does that was only built, and fails when it is run as a claim says, as a predicate."""
+    """Return the predicate of an engine that was only built, and fails when it is run as a claim says."""
     return f"{PREDICATE[Class.BUILT]}, but {says(claim)}"
 
 
@@ -103,12 +103,12 @@ def on_precision(claim: Expectation) -> bool:
 
 
 def source(claim: Expectation) -> str:
-    """Return what the source of a claim is called, "" where it has none."""
+    """Return the title of a claim's source, "" where it has none."""
     return (claim.source.title or claim.source.url) if claim.source else ""
 
 
 def seen_by(claim: Expectation) -> str:
-    """Return where a claim comes from and what is noted there: "reported by users in TensorRT issue 3640: on Orin"."""
+    """Return where a claim comes from and the note there: "reported by users in TensorRT issue 3640: on Orin"."""
     note = clip(claim.note, _LONGEST_NOTE)
     if not claim.source:
         return note

@@ -21,7 +21,7 @@ class TargetView:
 
     `short` is the version as a reader says it ("8.6"); `stamps` are those of the latest run shown, if any; `commands`
     are the lines that make its container by hand; the last one starts it, and takes a command. `gpus` are those that it
-    runs on, by product, of the compute capabilities that `compute_capability` takes in; these and what follows are ""
+    runs on, by product, of the compute capabilities that `compute_capability` takes in; these and the following are ""
     where nothing says so.
     """
 
@@ -48,13 +48,13 @@ class TargetView:
 
     @property
     def product(self) -> str:
-        """Return what it is a version of, and on which platform: "TensorRT on Jetson"."""
+        """Return product and platform: "TensorRT on Jetson"."""
         name = ENGINES[Engine(self.engine)].product
         return f"{name} on Jetson" if self.platform == "jetson" else name
 
     @property
     def name(self) -> str:
-        """Return what who has the hardware calls it: the board and its JetPack first, the id last."""
+        """Return its name for owners of the hardware: the board and its JetPack first, the id last."""
         if self.jetpack:
             board = f"{self.gpus or 'Jetson'}, JetPack {self.jetpack}"
             return f"{board} \N{EN DASH} TensorRT {self.version} ({self.id})"
@@ -95,7 +95,7 @@ class Span:
 class VariantView:
     """A row; `reproduced` says where a claimed failure was measured, "" where nobody claims one.
 
-    `wanted` are nodes with the precision that they should run in; `topics` are what readers filter rows by.
+    `wanted` are nodes with the precision that they should run in; readers filter rows by `topics`.
     """
 
     case: str
@@ -156,8 +156,8 @@ class Timing:
 
     `low` and `high` enclose the median with 99.5 %; None where the samples carry no comparison, and `noise` says why.
     `stack` is short for the machine: timings of different stacks are not compared. `spread` is the interquartile range
-    over the median, `upload` the median of copying the inputs to the device; `before` and `after` are what the GPU's
-    sensors read.
+    over the median, `upload` the median of copying the inputs to the device; `before` and `after` are readings of the
+    GPU's sensors.
     """
 
     median: float
@@ -215,7 +215,7 @@ class Layers:
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of a cell.
+    """The one account of a cell: class, basis, precision, numbers, claims.
 
     `cls` is the record's class; of a cell without one that of the nearest claim. `basis` is None where nothing is known
     and `evidence` is False where cases/measured.yaml alone has the measurement. `stands` is the class that a step
@@ -271,7 +271,7 @@ class Known:
 
     @property
     def measured(self) -> bool:
-        """Tell whether a record shows what an engine did."""
+        """Tell whether a record is the evidence."""
         return self.basis is Basis.MEASURED and self.evidence
 
     @property
@@ -281,7 +281,7 @@ class Known:
         return self.claims[0] if rests and self.stands is not None else None
 
     def nodes(self, wanted: Sequence[tuple[str, Precision]]) -> tuple[str, ...]:
-        """Return what each wanted node ran in, "" where that is not told; () where no layers are known."""
+        """Return the precision of each wanted node, "" where that is not told; () where no layers are known."""
         if self.layers is None:
             return ()
         found = (self.precision.get(node, Precision.UNKNOWN) for node, _ in wanted)
@@ -314,6 +314,6 @@ class Known:
 
 
 def stack_of(clock: str, stamps: Stamps) -> str:
-    """Return what a timing stands on, in short: the clock and the machine."""
+    """Return a short hash of a timing's stack: the clock and the machine."""
     seen = (clock, *(stamps.environment.get(key, "") for key in _STACK))
     return hashlib.sha256("\n".join(seen).encode()).hexdigest()[:12]

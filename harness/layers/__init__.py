@@ -1,6 +1,6 @@
 """Text of an engine -> layers; layers and nodes -> the precision each ONNX node really ran in.
 
-The agent sends what the engine printed, unread; everything here runs on the host, so a better parser can
+The agent sends the engine's text unread; everything here runs on the host, so a better parser can
 read old text again. Four sources, one result (`LayerReport`):
 
 - verbose_log: the VERBOSE message "Layers:" at the end of a build with ProfilingVerbosity.DETAILED (without DETAILED
@@ -19,7 +19,8 @@ read old text again. Four sources, one result (`LayerReport`):
   here; the spelling `x (Float[1,3,8,8])` is read too.
 - ort_graph: the optimised model that ONNX Runtime writes (measured on 1.17.3 and 1.31.1).
 
-What the ONNX graph itself asks of its nodes, and what is wished of an engine, is read here too (`asked`, `wished`).
+The precisions that the ONNX graph asks of its nodes, and those wished of an engine, are read here too (`asked`,
+`wished`).
 
 Metadata separates its `[ONNX Layer: name]` entries by U+001F or U+001E, which a terminal does not show.
 """

@@ -51,7 +51,7 @@ def asked(model: onnx.ModelProto) -> tuple[Node, ...]:
 
 
 def wished(variant: Variant, nodes: Sequence[Node]) -> tuple[tuple[str, Precision], ...]:
-    """Return the nodes that are to run in a precision: those that the variant names, else what its graph asks.
+    """Return the nodes that are to run in a precision: those that the variant names, else its graph's.
 
     Only a node that multiplies is wished in a narrow type. Where the graph quantises, only such a node is wished in a
     float either, for an engine may fuse any other into a kernel that computes in the narrow type. Nodes that a record
@@ -86,7 +86,7 @@ class _Graph:
                 self._types[_at(node.output, 0)] = precision_of(named["type"])
 
     def asks(self, node: onnx.NodeProto) -> Precision | None:
-        """Return what the graph asks of a node; None where that is nothing, or FP32."""
+        """Return the precision that the graph asks of a node; None for none, or FP32."""
         if node.op_type in MULTIPLYING:
             found = self._multiplied(node)
         elif quantises(node.op_type):
@@ -128,7 +128,7 @@ class _Graph:
         return self._operand(data) if found in _STORED and weights not in self._constants else found
 
     def _operand(self, tensor: str) -> Precision:
-        """Return what an operand was stored in before it was dequantised, else its own type."""
+        """Return the type that an operand was stored in before it was dequantised, else its own."""
         producer = self._source(tensor)
         makers = [producer]
         if producer and producer.op_type == "Concat":
@@ -200,7 +200,7 @@ class Scales:
         }
 
     def fed(self, node: onnx.NodeProto, sources: Iterable[onnx.NodeProto]) -> str:
-        """Return how a node is fed, "" where that is nothing special; `sources` are what makes its data."""
+        """Return how a node is fed, "" where that is nothing special; `sources` are the nodes that make its data."""
         readers = [each for each in sources if dequantises(each.op_type) and len(each.input) > 1]
         if node.op_type == "Concat":
             scales = {self._value(reader) for reader in readers} - {None}

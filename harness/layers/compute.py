@@ -1,15 +1,15 @@
-"""What one layer computes in, from its own edges.
+"""The precision that one layer computes in, from its own edges.
 
 The rules, in order:
 
 1. A region whose inside is hidden (LayerType Myelin, named `{ForeignNode[..]}`) is UNKNOWN: its edges say
    nothing of it.
-2. A layer that multiplies (convolution, correlation, gemm, matmul; by type or tactic) computes in what its data *and*
-   weights are. Data is the first input. Weights are the declared `Weights`, else the largest narrow constant, else the
-   first constant that is shaped like a weight, else the second input (TensorRT-RTX dequantises weights in a kernel of
-   their own for SM75), else any constant matrix. Scales, alpha, beta and bias are no weights. Where the schema prints
-   no constants (TensorRT-RTX 1.4) data alone decides. A generated kernel that dequantises data and weights before
-   it multiplies (`__myl_CastMulCastCastMulCastFc`) computes in a float that no edge shows: UNKNOWN.
+2. A layer that multiplies (convolution, correlation, gemm, matmul; by type or tactic) computes in the type of its data
+   *and* weights. Data is the first input. Weights are the declared `Weights`, else the largest narrow constant, else
+   the first constant that is shaped like a weight, else the second input (TensorRT-RTX dequantises weights in a kernel
+   of their own for SM75), else any constant matrix. Scales, alpha, beta and bias are no weights. Where the schema
+   prints no constants (TensorRT-RTX 1.4) data alone decides. A generated kernel that dequantises data and weights
+   before it multiplies (`__myl_CastMulCastCastMulCastFc`) computes in a float that no edge shows: UNKNOWN.
 3. Any other layer computes in the one float type at its edges: a kernel from FP32 to INT8 works in FP32 and
    quantises at the end. A generated kernel is named after its operations in order
    (`__myl_MulAddSiluMulMinMaxRounCast`): `RounCast` quantises and a later `CastMul` dequantises, any other
@@ -62,7 +62,7 @@ def is_region(layer: Layer) -> bool:
 
 
 def layer_precision(layer: Layer) -> Precision:
-    """Return what the layer computes in, by this module's rules; its own `precision` is not read."""
+    """Return the precision that the layer computes in, by this module's rules; its own `precision` is not read."""
     if is_region(layer):
         return Precision.UNKNOWN
     if is_compute(layer):
@@ -87,7 +87,7 @@ def _of_compute(layer: Layer) -> Precision:
 
 
 def _dequantises_first(operations: str) -> bool:
-    """Tell whether what a generated kernel multiplies is dequantised in it, and not quantised again before."""
+    """Tell whether a generated kernel dequantises its operands, and quantises them no more, before it multiplies."""
     multiplies = _KERNEL_MULTIPLIES.search(operations)
     return multiplies is not None and "CastMul" in operations[: multiplies.start()].rpartition("RounCast")[2]
 

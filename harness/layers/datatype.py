@@ -61,7 +61,7 @@ def precision_of(text: str) -> Precision:
 
 
 def multiplied_in(data: Precision, weights: Precision) -> Precision:
-    """Return what a kernel with these operands multiplies in.
+    """Return the precision that a kernel with these operands multiplies in.
 
     Equal operands say it themselves. INT8 times UINT8 is an INT8 multiplication (ONNX Runtime shifts
     activations to unsigned). A float times weights in something narrower has a word of its own, for the weights were

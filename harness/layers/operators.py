@@ -1,4 +1,4 @@
-"""What sort of work an ONNX operator does, as far as its precision depends on it."""
+"""Sorts of ONNX operators, as far as their precision depends on it."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ LONGEST = 32 << 20
 
 @dataclass(frozen=True)
 class LayerReport:
-    """What was read; `unparsed` counts the layers not understood, 1 for a text of another kind."""
+    """The layers read; `unparsed` counts those not understood, 1 for a text of another kind."""
 
     layers: tuple[Layer, ...]
     unparsed: int

@@ -79,7 +79,7 @@ def _answering(node: Node, layers: Sequence[Layer]) -> list[Layer] | None:
 def _of_stored(
     node: Node, answering: Sequence[Layer], layers: Sequence[Layer], agreed: Precision
 ) -> Precision:
-    """Return what a node ran in whose weights the graph stores narrow: they may be widened before its own layer."""
+    """Return the precision of a node with narrowly stored weights: they may be widened before its own layer."""
     word = Precision(node.precision)
     if not all(layer.weights or layer.inputs[1:] for layer in answering):
         return Precision.UNKNOWN

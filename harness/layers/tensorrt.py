@@ -29,7 +29,7 @@ _ENTRY = re.compile(r"\[ONNX Layer: (?P<name>.*)\]", re.DOTALL)
 
 
 def tensor_use(name: str, dimensions: tuple[int, ...], datatype: str, layout: str) -> TensorUse:
-    """Return a tensor; `datatype` is any of the engine's texts, `layout` what is shown as its format."""
+    """Return a tensor; `datatype` is any of the engine's texts, `layout` the text shown as its format."""
     return TensorUse(name=name, precision=str(precision_of(datatype)), dimensions=dimensions, format=layout)
 
 
@@ -151,7 +151,7 @@ class _Cursor:
 
 
 class _NotALayerError(Exception):
-    """The text at the cursor is not what a layer must be."""
+    """The text at the cursor is no layer."""
 
 
 def read_verbose(text: str) -> tuple[list[Layer], int]:
@@ -238,7 +238,7 @@ def _tensor(found: re.Match[str], fields: str) -> TensorUse:
 
 
 def _attributes(cursor: _Cursor) -> tuple[str, tuple[str, ...]]:
-    """Take what follows the tensor lists; return the attributes' text and the ONNX nodes in the metadata."""
+    """Take the rest after the tensor lists; return the attributes' text and the ONNX nodes in the metadata."""
     beyond = _BEYOND_LINE.search(cursor.text, cursor.position, cursor.end)
     text = cursor.text[cursor.position : beyond.start() if beyond else cursor.end]
     marker = _METADATA.search(text)

@@ -1,4 +1,4 @@
-"""matrix.yaml -> Matrix; what is wrong with the file is said in one sentence with file, line and field."""
+"""matrix.yaml -> Matrix; a fault of the file is one sentence with file, line and field."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ DEFAULTS = Defaults(timeout_s=600.0, memory_mib=8192, python="3.11", base="pytho
 def load_matrix(path: Path) -> Matrix:
     """Read and check matrix.yaml.
 
-    Raises HandledError with the first fault in file order, "file:line: field: what is wrong; what to do", and
+    Raises HandledError with the first fault in file order, "file:line: field: fault; cure", and
     the number of further faults.
     """
     document = checked(path, FORM, _inheritance_problems, _field_problems)
@@ -87,7 +87,7 @@ def _field_problems(document: Document) -> Iterator[Problem]:
 
 
 def _faults(document: Document, name: str, fields: dict[str, Any]) -> Iterator[Problem]:
-    """Yield what is wrong between the fields of one target, after inheritance."""
+    """Yield the contradictions between the fields of one target, after inheritance."""
 
     def fault(field: str, sentence: str) -> Problem:
         parts = tuple(int(part) if part.isdigit() else part for part in field.split("."))
@@ -119,7 +119,7 @@ def _bad_provider(fields: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _bad_image(fields: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Find what keeps a target from having exactly one image."""
+    """Yield the faults that keep a target from having exactly one image."""
     build = fields.get("build")
     if "image" in fields and build:
         yield "image", "stands beside `build`; keep the one that makes this target's image"

@@ -1,4 +1,4 @@
-"""Matrix, Target and what they are made of: frozen data, and the rule by which two version strings agree."""
+"""Matrix, Target and their parts: frozen data, and the rule by which two version strings agree."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class Build:
 
 @dataclass(frozen=True)
 class Needs:
-    """What a machine must have.
+    """The needs of a target from a machine.
 
     `driver`, `compute_capability` and `l4t` are version specifiers, "" for any: of the NVIDIA driver, of the
     GPU, and of Jetson Linux. `recommended` is of the driver too, and refuses nothing. Where `gpu` is False the
-    target builds without one, and `compute_capability` says which GPU can run what was built.
+    target builds without one, and `compute_capability` says which GPU can run the engine.
     """
 
     gpu: bool
@@ -85,7 +85,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Defaults:
-    """What a target gets that does not say otherwise."""
+    """The fields of a target that does not set them."""
 
     timeout_s: float
     memory_mib: int
@@ -113,12 +113,12 @@ class Target:
     """One engine version on one platform.
 
     Its container image is `image` (pulled) or `build` (made here); exactly one is set. `packages` are exact pins for
-    Python `python`: what a build of kind "packages" holds, and what a virtual environment gets where Docker is not
+    Python `python`: the content of a build of kind "packages", and of a virtual environment where Docker is not
     used; empty where the package index does not carry this engine. `digest` ("sha256:...") pins `image`, or the base of
     `build`. `compute_capability` is the GPU generation to build for, None for the engine's own default; `provider` is
-    where ONNX Runtime runs, "" for the other engines. `sources` say what the image holds. `size_gb` is what a
-    pull of the image or base transfers, None where no source says; `cuda`, `jetpack` and `released`, the day of the
-    engine's release, are "" where none does. `timeout_s` is for one cell, `memory_mib` for the container; `line` is
+    where ONNX Runtime runs, "" for the other engines. `sources` tell the image's content. `size_gb` is
+    transferred by a pull of the image or base, None where no source says; `cuda`, `jetpack` and `released`, the day of
+    the engine's release, are "" where none does. `timeout_s` is for one cell, `memory_mib` for the container; `line` is
     where matrix.yaml declares it. `slurm` is for a cluster. `host` is the machine whose daemon runs it, as
     `ssh://...`, "" for the daemon that Docker's own variables name. Where it is `untrusted`, each cell has a container
     of its own, and none is run in a virtual environment.
@@ -153,7 +153,7 @@ class Target:
 
     @property
     def traits(self) -> Traits:
-        """Return what its engine is called and can do."""
+        """Return its engine's names and abilities."""
         return ENGINES[self.engine]
 
     @property
@@ -168,19 +168,19 @@ class Target:
 
     @property
     def pull_reference(self) -> str:
-        """Return what to pull: the image, or the base of the build, with the digest where known."""
+        """Return the image to pull, or the base of the build, with the digest where known."""
         name = self.image if self.build is None else self.build.base
         return f"{name}@{self.digest}" if self.digest else str(name)
 
     @property
     def unsourced(self) -> str:
-        """Return the sentence that no source says what its image holds; "" where one does, and where a pin does."""
+        """Return the sentence that no source tells the content of its image; "" where one or a pin does."""
         if self.sources or not (self.image or (self.build and self.build.kind in ("ngc", "l4t"))):
             return ""
         return f"no source says which {self.traits.product} this image holds; a run will"
 
     def deciding(self) -> dict[str, Any]:
-        """Return all that decides what is run, as JSON data; labels, notes, hosts and trust may change freely."""
+        """Return all that decides the run, as JSON data; labels, notes, hosts and trust may change freely."""
         facts = {key: value for key, value in asdict(self).items() if key not in _SAID}
         del facts["needs"]["recommended"]
         return facts
@@ -202,7 +202,7 @@ class Matrix:
         return iter(self.targets)
 
     def sha256(self) -> str:
-        """Return a hash of all that decides what is run."""
+        """Return a hash of all that decides the run."""
         targets = [target.deciding() for target in self.targets]
         return hashlib.sha256(json.dumps(targets, sort_keys=True).encode()).hexdigest()
 
@@ -229,7 +229,7 @@ def versions_agree(declared: str, reported: str) -> bool:
     """Tell whether two version strings name the same release.
 
     Equal component by component; where one has more components, those of the other must be its beginning and at least
-    three ("10.2.0" is what the wheel of build 10.2.0.19 reports). Post, dev and local parts are packaging and do not
+    three (the wheel of build 10.2.0.19 reports "10.2.0"). Post, dev and local parts are packaging and do not
     count (the wheel of 9.2.0.5 is 9.2.0.post12.dev5); a pre-release agrees only with its own text.
     """
     if declared == reported:

@@ -15,7 +15,7 @@ _NONE, _SAME = "-", "="
 
 @dataclass(frozen=True)
 class Importer:
-    """What a parser takes of an operator: element types ("FP32", "INT8"), and names of restrictions."""
+    """A parser's support of an operator: element types ("FP32", "INT8"), and names of restrictions."""
 
     types: frozenset[str]
     restrictions: tuple[str, ...] = ()
