@@ -16,7 +16,7 @@ from harness.api.measuring import measure
 from harness.errors import HandledError, InfraError
 from harness.judge.findings import explain
 from harness.matrix import Target, load_matrix
-from harness.report.loading import load_results
+from harness.report.model import load_results
 
 __all__ = [
     "Checked",

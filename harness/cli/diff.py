@@ -19,8 +19,7 @@ from harness.compare.kinds import Kind
 from harness.compare.step import Step, step
 from harness.errors import HandledError
 from harness.report.labels import KINDS
-from harness.report.loading import load_results, results_file
-from harness.report.model import Results
+from harness.report.model import Results, load_results, results_file
 from harness.suggest import did_you_mean
 from harness.text import clip, visible
 

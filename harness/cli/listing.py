@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from harness.cli.common import EXIT_OK, add_selection, load_project, selected
-from harness.report.loading import load_results, results_file
+from harness.report.model import load_results, results_file
 
 if TYPE_CHECKING:
     from harness.matrix import Target

@@ -24,7 +24,7 @@ from harness.judge.cell import judge_cell
 from harness.known.model import Known, OnGpu
 from harness.record.store import Store
 from harness.report import build_report, record_faults
-from harness.report.loading import results_file
+from harness.report.model import results_file
 from harness.run.commands import published_lines
 from harness.suites.report import absorb_suites, build_suites, suite_folders
 from harness.text import clip, visible

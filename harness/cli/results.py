@@ -21,7 +21,7 @@ from harness.record.speaking import took_part
 from harness.record.staleness import is_stale, todays
 from harness.record.store import Store
 from harness.report import build_report, verify_published, verify_report, write_pages
-from harness.report.loading import results_file
+from harness.report.model import results_file
 from harness.report.pages import LIST
 from harness.run.commands import published_lines
 from harness.suites.report import build_suites, suite_folders, verify_suites

@@ -24,7 +24,7 @@ from harness.plan.by_hand import by_hand, model_file
 from harness.record.speaking import took_part
 from harness.record.staleness import is_stale, todays
 from harness.record.store import Store
-from harness.report.loading import load_results, results_file
+from harness.report.model import load_results, results_file
 from harness.run.commands import command_lines, container_lines, limits
 from harness.shipped import installed
 from harness.words import Basis, said

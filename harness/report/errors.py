@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from harness.case import Expectation
 from harness.engines import ENGINES
 from harness.judge.diagnosis import blank, in_general
-from harness.judge.signatures import load_signatures, load_texts
+from harness.judge.signatures import Signature, load_signatures, load_texts
 from harness.known.cell import without_blanks
+from harness.known.model import Known, VariantView
+from harness.report.model import Results
 from harness.text import listed
 from harness.words import GOOD, UNJUDGED, Basis, Class, Engine, Role
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from harness.case import Expectation
-    from harness.judge.signatures import Signature
-    from harness.known.model import Known, VariantView
-    from harness.report.model import Results
 
 _FUSED = re.compile(r"ForeignNode\[|PWN\(|\w \+ \S|__my|node_of_|Unnamed Layer")
 _PLATFORMS = {None: "", "jetson": "on Jetson", "linux/amd64": "on x86-64", "linux/arm64": "on arm64"}

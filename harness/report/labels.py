@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from harness.known.model import Known
 from harness.words import GOOD, Basis, Class, Role, Verdict
-
-if TYPE_CHECKING:
-    from harness.known.model import Known
 
 
 @dataclass(frozen=True)
@@ -117,24 +114,6 @@ CLAIMED: dict[Basis | None, str] = {
     Basis.MEASURED: "accepted",
     Basis.REPORTED: "reported",
 }
-#: How the name of a fused layer tells which nodes of the model are in it.
-READING = (
-    ("a + b", "one layer that does the work of the nodes a and b, in this order"),
-    (
-        "w + w_quantize + conv",
-        "the same, of explicit quantisation: a weight, its QuantizeLinear, the node that uses it",
-    ),
-    ("PWN(a, b)", "pointwise nodes merged into one; PWN(PWN(Sigmoid), Mul) is SiLU"),
-    (
-        "{ForeignNode[a...b]}",
-        "all that lies between the nodes a and b, given to the graph compiler as one piece",
-    ),
-    ("a || b", "nodes side by side that read the same tensor, merged into one"),
-    ("node_of_x", "a node that has no name in the model; x is its first output"),
-    ("(Unnamed Layer* 269) [Shuffle]", "the engine's layer 269, made by the parser; no node has this name"),
-    ("__myl_MulAdd_myl0_3", "a name that the graph compiler made of operations; no node has it"),
-    ("Reformatting CopyNode for Input Tensor 0 to a", "a copy that changes the format of an input of a"),
-)
 
 
 def bucket(cell: Known) -> str:
@@ -148,3 +127,8 @@ def bucket(cell: Known) -> str:
     if cell.verdict is Verdict.NOT_RUN:
         return "undecided"
     return "new_ok" if cell.cls in GOOD and cell.verdict is Verdict.NEW else str(cell.verdict)
+
+
+def day(when: str) -> str:
+    """Return a UTC time to the minute, for where it says UTC already."""
+    return when[:16].replace("T", " ")

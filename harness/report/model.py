@@ -1,25 +1,31 @@
-"""The whole matrix with what is known of each cell: `results.json`, schema 2, as frozen data."""
+"""The whole matrix, each cell with its known: `results.json`, schema 2, as frozen data, written and read."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
+from harness.bounded import parse_json, read_bytes
 from harness.case import Expectation
 from harness.compare.kinds import Kind, RowSteps, used_details
 from harness.compare.step import Column, Step, Trouble, step
 from harness.compare.versions import Change
 from harness.engines import ENGINES
+from harness.errors import HandledError
 from harness.known.cell import general_advice, without_blanks
 from harness.known.claim import says, seen_by, source
 from harness.known.model import CaseView, Known, TargetView, VariantView
-from harness.record.from_json import check_schema, decode, fields_of
+from harness.record.archive import decompress
+from harness.record.from_json import OutdatedError, check_schema, decode, fields_of
 from harness.record.outcome import Stamps
 from harness.words import Basis, Class, Engine, Verdict
 
 #: Raised when the meaning of a field of results.json changes.
 RESULTS_SCHEMA = 2
+RESULTS = "results.json"
+_PACKED = ".xz"
 
 
 @dataclass(frozen=True)
@@ -304,3 +310,36 @@ def _check(results: Results) -> None:
         for cell in cells:
             if not all(0 <= index < len(variant.claims) for index in cell.claims):
                 raise ValueError(f"cell {cell.id!r:.120} names a claim that is not there")
+
+
+def results_file(folder: Path) -> Path:
+    """Return the place of a folder's results.json, in the form that it has."""
+    plain, packed = folder / RESULTS, folder / (RESULTS + _PACKED)
+    return packed if packed.is_file() and not plain.exists() else plain
+
+
+def content(path: Path) -> bytes:
+    """Return what a file holds, unpacked where its name says that it is packed."""
+    return decompress(path) if path.suffix == _PACKED else read_bytes(path)
+
+
+def load_results(path: Path | str) -> Results:
+    """Return what a results.json, packed or not, or the folder that it is in holds.
+
+    Raises HandledError where it cannot be read.
+    """
+    path = Path(path)
+    path = results_file(path) if path.is_dir() else path
+    try:
+        return Results.from_json(parse_json(content(path)))
+    except OSError as error:
+        raise HandledError(
+            f"{path}: cannot be read ({error.strerror}); `trt-compat run` makes one"
+        ) from error
+    except OutdatedError as error:
+        raise HandledError(f"{path}: is of {error}; run again") from error
+    except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
+        raise HandledError(
+            f"{path}: not a results.json that this harness can read ({error}); "
+            "write it with `trt-compat report`"
+        ) from error

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import base64
 import gzip
+import hashlib
 import json
 import re
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, metadata
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
+import jinja2
 from markupsafe import Markup
 
-from harness.judge.names import replaced
-from harness.report.explaining import explaining
+from harness.judge import complaints, diagnosis, findings, logs, names
+from harness.judge.signatures import Signature, javascript, load_signatures
 from harness.report.further import further_rows
-from harness.report.labels import KINDS, MARKS, READING, ROLES
-from harness.report.pages import STATIC, templates
-from harness.report.templates import policy
+from harness.report.labels import KINDS, MARKS, ROLES
+from harness.text import visible
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
+STATIC = Path(__file__).parent / "static"
 #: In the order in which they rely on one another.
 _SCRIPTS = ("data", "state", "search", "step", "matrix", "panel", "explain", "paste", "tabs", "main")
 #: No literal of the scripts is longer than a line.
@@ -34,6 +35,59 @@ _ADDRESSES = {
     "home": ("repository", "source", "source code", "github", "homepage"),
 }
 
+#: How the name of a fused layer tells which nodes of the model are in it.
+READING = (
+    ("a + b", "one layer that does the work of the nodes a and b, in this order"),
+    (
+        "w + w_quantize + conv",
+        "the same, of explicit quantisation: a weight, its QuantizeLinear, the node that uses it",
+    ),
+    ("PWN(a, b)", "pointwise nodes merged into one; PWN(PWN(Sigmoid), Mul) is SiLU"),
+    (
+        "{ForeignNode[a...b]}",
+        "all that lies between the nodes a and b, given to the graph compiler as one piece",
+    ),
+    ("a || b", "nodes side by side that read the same tensor, merged into one"),
+    ("node_of_x", "a node that has no name in the model; x is its first output"),
+    ("(Unnamed Layer* 269) [Shuffle]", "the engine's layer 269, made by the parser; no node has this name"),
+    ("__myl_MulAdd_myl0_3", "a name that the graph compiler made of operations; no node has it"),
+    ("Reformatting CopyNode for Input Tensor 0 to a", "a copy that changes the format of an input of a"),
+)
+#: Finders of place, noise and the rest, by their names in the script.
+_FINDERS: dict[str, re.Pattern[str]] = {
+    "parsing": complaints.PARSING,
+    "importer": complaints.IMPORTER,
+    "importing": complaints.IMPORTING,
+    "numbered": complaints.NUMBERED,
+    "recipe": complaints.RECIPE,
+    "stamp": complaints.STAMP,
+    "reason": complaints.REASON,
+    "no_implementation": complaints.NO_IMPLEMENTATION,
+    "noise": complaints.NOISE,
+    "no_importer": diagnosis.NO_IMPORTER,
+    "quoted": logs.QUOTED,
+    "own_entry": logs.OWN_ENTRY,
+    "refused": logs.REFUSED,
+    "listed": logs.LISTED,
+    "refusal": logs.REFUSAL,
+    "node_name": logs.NODE_NAME,
+    "alone": logs.ALONE,
+    "announces": logs.ANNOUNCES,
+    "asks": logs.ASKS,
+    "follows": logs.FOLLOWS,
+    "calibrates": logs.CALIBRATES,
+    "failed_phase": logs.FAILED_PHASE,
+    "version": findings.VERSION,
+    "severe": findings.SEVERE,
+    "context": findings.CONTEXT,
+    "region": findings.REGION,
+    "pointwise": findings.POINTWISE,
+    "copy": findings.COPY,
+    "label": findings.LABEL,
+    "node_alone": findings.NODE_ALONE,
+    "upgrade": findings.UPGRADE,
+}
+
 
 def render(data: Mapping[str, Any], text: str, suites: Mapping[str, str]) -> str:
     """Return the page of a results.json, parsed and as its text; `suites` are titles of pages by their place.
@@ -42,7 +96,7 @@ def render(data: Mapping[str, Any], text: str, suites: Mapping[str, str]) -> str
     """
     style, script = _asset("style.css"), _script()
     return (
-        templates()
+        environment(STATIC)
         .get_template("index.html.j2")
         .render(
             data=data,
@@ -79,7 +133,9 @@ def _words(suites: Mapping[str, str], further: Sequence[Sequence[str]]) -> str:
             "kinds": kinds,
             "roles": roles,
             "reading": READING,
-            "replaced": {key: [[c.old, c.new, c.url] for c in calls] for key, calls in replaced().items()},
+            "replaced": {
+                key: [[c.old, c.new, c.url] for c in calls] for key, calls in names.replaced().items()
+            },
             "further": further,
             "suites": suites,
             **addresses(),
@@ -128,3 +184,88 @@ def _script() -> str:
     first, *bodies = [_NO_CODE.sub("", _asset(f"{name}.js")) for name in ("unpack", *_SCRIPTS)]
     whole = "".join([first, "const [data, words] = await allData();\n", *bodies])
     return f'"use strict";\n(async () => {{\n{whole}}})();\n'
+
+
+def explaining() -> dict[str, Any]:
+    """Return all that harness/report/static/explain.js has to know."""
+    return {
+        "signatures": [_signature(each) for each in sorted(load_signatures(), key=findings.kind_order)],
+        "finders": {name: javascript(regex.pattern) for name, regex in _FINDERS.items()},
+        "prefixes": [javascript(regex.pattern) for regex in logs.PREFIXES],
+        "lacking": [javascript(regex.pattern) for regex in logs.LACKING],
+        "forms": [[javascript(regex.pattern), said] for regex, said in findings.FORMS],
+        "severities": logs.SEVERITIES,
+        "codes": logs.CODES,
+        "limits": {
+            "messages": logs.MOST_MESSAGES,
+            "forms": logs.MOST_FORMS,
+            "alike": logs.MOST_ALIKE,
+            "line": logs.LONGEST_LINE,
+            "dropped": logs.DROPPED,
+            "unknown": findings.MOST_UNKNOWN,
+        },
+        "near": complaints.NEAR,
+        "see_above": findings.SEE_ABOVE,
+        "close": diagnosis.CLOSE,
+        "names": {name: [row.signature, row.since, row.now] for name, row in names.by_name().items()},
+        "owners": javascript(names.OWNER.pattern),
+        "generic": sorted(names.GENERIC),
+        "operators": {name: list(names.read_since(name).values()) for name in names.operators()},
+    }
+
+
+def _signature(signature: Signature) -> dict[str, Any]:
+    return {
+        "id": signature.id,
+        "title": signature.title,
+        "cause": signature.cause,
+        "advice": signature.advice,
+        "harmless": signature.harmless,
+        "kind": findings.kind(signature),
+        "links": signature.links,
+        "versions": signature.versions,
+        "reported": " or ".join(dict.fromkeys(filter(None, (each.versions for each in signature.reported)))),
+        "standard_op": signature.standard_op,
+        "phases": signature.phases,
+        "operator": signature.operator,
+        "patterns": [
+            [
+                pattern.where,
+                *(
+                    javascript(each.pattern) if each else ""
+                    for each in (pattern.regex, pattern.near, pattern.unless)
+                ),
+            ]
+            for pattern in signature.patterns
+            # What is pasted comes without its model.
+            if pattern.where != "graph"
+        ],
+    }
+
+
+def environment(folder: Path) -> jinja2.Environment:
+    """Return what fills in the templates of a folder; a name that is not there raises jinja2.UndefinedError."""
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folder),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_shown,
+    )
+
+
+def policy(style: str, script: str) -> str:
+    """Return the content security policy of a page that runs this style and script, and asks nothing of any network."""
+    return (
+        f"default-src 'none'; style-src 'sha256-{_sha256(style)}'; script-src 'sha256-{_sha256(script)}'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _sha256(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _shown(value: Any) -> Any:  # noqa: ANN401  (whatever a template prints)
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value

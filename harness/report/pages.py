@@ -3,35 +3,26 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+import jinja2
 from markupsafe import Markup, escape
 from packaging.version import Version
 
+from harness.case import Expectation
 from harness.engines import ENGINES
-from harness.judge.names import load_names, replaced
+from harness.judge.names import Row, load_names, replaced
 from harness.known.claim import says
-from harness.report.errors import error_entries, range_of
+from harness.known.model import CaseView, Known, VariantView
+from harness.report.errors import ErrorEntry, error_entries, range_of
 from harness.report.labels import MARKS, ROLES
-from harness.report.templates import environment
+from harness.report.model import Results
+from harness.report.page import STATIC, environment
 from harness.text import capital, clip, visible
 from harness.words import Basis
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import jinja2
-
-    from harness.case import Expectation
-    from harness.judge.names import Row
-    from harness.known.model import CaseView, Known, VariantView
-    from harness.report.errors import ErrorEntry
-    from harness.report.model import Results
-
-STATIC = Path(__file__).parent / "static"
 #: The list of all pages, their style sheet, which is the report's, and the report, each by its place beside the report.
 LIST, STYLE, REPORT = "pages.html", "style.css", "index.html"
 #: What changes from TensorRT 10 to 11, in one page.

@@ -4,80 +4,50 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import onnx
-
-from harness.case import model_sha256
+from harness.case import Case
 from harness.compare.kinds import row_steps
 from harness.compare.step import instead
 from harness.compare.versions import by_series, changes, spans
 from harness.errors import HandledError, described
-from harness.history import histories
+from harness.history import CellHistory, RunRecord, histories
 from harness.history.runs import records, subject_of
-from harness.judge.cell import describe_recipe, judge_cell
+from harness.judge.cell import Judged, judge_cell
 from harness.judge.signatures import load_signatures
 from harness.known.cell import NOT_RUN_YET, general_advice, known_of, layers_file, worst_first
 from harness.known.claim import seen_by
-from harness.known.model import CaseView, GraphView, VariantView
-from harness.layers import asked, wished
-from harness.plan import all_cells, inapplicable_because
+from harness.known.model import CaseView, Known, TargetView
+from harness.matrix import Matrix
+from harness.plan import Cell, all_cells, inapplicable_because
 from harness.plan.by_hand import by_hand
 from harness.plan.cells import reproduced_on, reproduced_said
-from harness.record.outcome import Outcome
+from harness.record.outcome import Outcome, Stamps
 from harness.record.speaking import speaking
-from harness.record.staleness import is_stale, todays
+from harness.record.staleness import Today, is_stale, todays
+from harness.record.store import Store
 from harness.report.further import further_beside
-from harness.report.graph import graph_of
 from harness.report.model import RanOn, Reported, Results, RunView, SentIn, Steps
-from harness.report.target_view import target_views
-from harness.words import Class, Engine, Precision, Role, Typing
+from harness.report.views import target_views, variant_view
+from harness.words import Class, Engine, Role
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from harness.case import Case, Variant
-    from harness.history import CellHistory, RunRecord
-    from harness.judge.cell import Judged
-    from harness.known.model import Known, TargetView
-    from harness.matrix import Matrix
-    from harness.plan import Cell
-    from harness.record.staleness import Today
-    from harness.record.store import Store
-
-    Commands = Mapping[str, Sequence[str]]
-    #: Serialised models by case and variant.
-    Models = Mapping[tuple[str, str], bytes]
+Commands = Mapping[str, Sequence[str]]
+#: Serialised models by case and variant.
+Models = Mapping[tuple[str, str], bytes]
 
 #: The problems that the project began with, in the order of the page.
 SEEDS = ("mish", "conv_silu", "instance_norm", "depthwise_qdq", "q_plugin_dq")
-_ATTENTION = frozenset({"Attention", "MultiHeadAttention", "Softmax"})
-_FROM_EXPORTERS = frozenset({"exporters", "ort_output"})
-
-
-class _Judging:
-    """Judges a record once, for the history and for the report."""
-
-    def __init__(self) -> None:
-        # With its record, whose place in memory is the key.
-        self._known: dict[int, Judged] = {}
-
-    def of(self, cell: Cell, outcome: Outcome) -> Judged:
-        """Return a cell's record with its conclusions."""
-        known = self._known.get(id(outcome))
-        if known is None:
-            known = self._known[id(outcome)] = judge_cell(cell, outcome)
-        return known
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """What a report is made from, read and built once: today's cells and serialised models, every outcome of a store.
+    """The sources of a report, each read and built once: today's cells and models, every outcome of a store.
 
-    `commands` are the lines that make a target's container by hand, by target; `further` is what a check tried beyond
-    its models as they are.
+    `commands` are the lines that make a target's container by hand, by target; `further` is plain data on models that a
+    check rewrote or cut.
     """
 
     matrix: Matrix
@@ -88,18 +58,26 @@ class Recorded:
     outcomes: Sequence[Outcome]
     commands: Commands
     further: tuple[dict[str, Any], ...] = ()
-    judging: _Judging = field(default_factory=_Judging)
+    #: By the record's place in memory: history and report judge the same records.
+    _judged: dict[int, Judged] = field(default_factory=dict)
 
     @cached_property
     def speaking(self) -> Mapping[str, Sequence[Outcome]]:
         """Return the outcomes that speak for each cell, by its id."""
         return speaking(self.outcomes, lambda outcome: is_stale(outcome, self.today))
 
+    def judge(self, cell: Cell, outcome: Outcome) -> Judged:
+        """Return a cell's record with its conclusions, judged at the first call."""
+        known = self._judged.get(id(outcome))
+        if known is None:
+            known = self._judged[id(outcome)] = judge_cell(cell, outcome)
+        return known
+
 
 def recorded(
     matrix: Matrix, cases: Sequence[Case], store: Store, commands: Commands | None = None
 ) -> Recorded:
-    """Return what a store holds, beside today's matrix and cases."""
+    """Return the records of a store beside today's matrix and cases."""
     found = _recorded(matrix, cases, tuple(store.outcomes()), commands)
     known = {cell.id for cell in found.cells}
     further = tuple(entry for entry in further_beside(store.path) if entry["cell"] in known)
@@ -119,11 +97,6 @@ def _recorded(
     return Recorded(matrix, cases, cells, models, todays(cells, models), outcomes, commands or {})
 
 
-def results_of(found: Recorded, history: Sequence[RunRecord]) -> Results:
-    """Return the results of the outcomes that speak for each cell, with the history of the runs."""
-    return _assemble(found, found.speaking, history)
-
-
 def layer_files(found: Recorded) -> dict[str, bytes]:
     """Return the layers of the outcomes that speak, as JSON, by their hashes, as `Layers.sha256` names them."""
     every = (outcome for outcomes in found.speaking.values() for outcome in outcomes)
@@ -138,7 +111,7 @@ def run_records(found: Recorded) -> tuple[RunRecord, ...]:
     """
     cells = {cell.id: cell for cell in found.cells}
     return records(
-        found.judging.of(cells[outcome.cell], outcome)
+        found.judge(cells[outcome.cell], outcome)
         for outcome in found.outcomes
         if outcome.state == "done"
         and not outcome.stamps.account
@@ -163,31 +136,32 @@ def assemble(
     variant and target order.
     """
     speaks = {key: (found,) if isinstance(found, Outcome) else found for key, found in outcomes.items()}
-    return _assemble(_recorded(matrix, cases, (), commands), speaks, history)
+    return results_of(_recorded(matrix, cases, (), commands), history, speaks)
 
 
-def _assemble(
-    found: Recorded, outcomes: Mapping[str, Sequence[Outcome]], history: Sequence[RunRecord]
+def results_of(
+    found: Recorded,
+    history: Sequence[RunRecord],
+    outcomes: Mapping[str, Sequence[Outcome]] | None = None,
 ) -> Results:
+    """Return the results with the history of the runs; `outcomes` are by cell, else those of `found` that speak."""
+    outcomes = found.speaking if outcomes is None else outcomes
     today = found.today
     judged = {cell.id: _judged(cell, outcomes.get(cell.id, ()), found) for cell in found.cells}
     pasts = _pasts(judged, today, history)
-    stale = {key for key, every in outcomes.items() if key in today and _stale_because(key, every, today)}
-    cells = [
-        _known(cell, judged[cell.id], pasts[cell.id], found, stale=cell.id in stale) for cell in found.cells
-    ]
+    cells = []
+    for cell in found.cells:
+        stale = bool(_stale_because(cell.id, outcomes.get(cell.id, ()), today))
+        cells.append(_known(cell, judged[cell.id], pasts[cell.id], found, stale=stale))
     seen = {cell.id: {each.classification.cls for each in judged[cell.id]} for cell in found.cells}
-    targets = tuple(
-        replace(target, commands=tuple(found.commands.get(target.id, ())))
-        for target in target_views(found.matrix, _latest_stamps(judged))
-    )
+    targets = target_views(found.matrix, _latest_stamps(judged), found.commands)
     views, known, moved, steps = [], [], [], []
     width, at = len(targets), 0
     for case in found.cases:
         rows = []
         for variant in case:
             of_row = slice(at, at := at + width)
-            view = _variant(case, variant, found.models.get((case.name, variant.name)), cells[of_row])
+            view = variant_view(case, variant, found.models.get((case.name, variant.name)), cells[of_row])
             runs = by_series(list(zip(targets, cells[of_row], strict=True)))
             where = reproduced_said(reproduced_on(found.cells[of_row], seen))
             rows.append(replace(view, sentences=tuple(spans(runs)), reproduced=where))
@@ -219,7 +193,7 @@ def _judged(cell: Cell, outcomes: Sequence[Outcome], found: Recorded) -> list[Ju
     because = _stale_because(cell.id, outcomes, found.today)
     if because or not outcomes:
         return [judge_cell(cell, _blank(cell, because or today.unbuildable or NOT_RUN_YET))]
-    return worst_first([found.judging.of(cell, outcome) for outcome in outcomes])
+    return worst_first([found.judge(cell, outcome) for outcome in outcomes])
 
 
 def _stale_because(cell: str, outcomes: Sequence[Outcome], today: Mapping[str, Today]) -> str:
@@ -275,77 +249,14 @@ def _pasts(
     return found
 
 
-def _variant(case: Case, variant: Variant, model: bytes | None, cells: Sequence[Known]) -> VariantView:
-    graph = graph_of(model) if model else GraphView()
-    return VariantView(
-        case=case.name,
-        name=variant.name,
-        title=variant.title,
-        role=variant.role,
-        counterpart=variant.counterpart,
-        wanted=_wanted(variant, model),
-        recipe=variant.recipe.as_dict(),
-        recipe_text=describe_recipe(variant.recipe),
-        recipe_sha256=variant.recipe_sha256,
-        model_sha256=model_sha256(model) if model else "",
-        claims=variant.expectations,
-        tags=_tags(variant, graph),
-        topics=_topics(case, variant, graph, cells),
-        graph=graph,
-    )
-
-
-def _wanted(variant: Variant, model: bytes | None) -> tuple[tuple[str, Precision], ...]:
-    """Return what is wanted of a variant's nodes: what it says, else what its graph asks for."""
-    if variant.precision is not None:
-        return variant.precision
-    return wished(variant, asked(onnx.load_model_from_string(model))) if model else ()
-
-
-def _quantised(graph: GraphView) -> bool:
-    return not {"QuantizeLinear", "DequantizeLinear"}.isdisjoint(node.op for node in graph.nodes)
-
-
-def _tags(variant: Variant, graph: GraphView) -> tuple[str, ...]:
-    """Return a variant's own tags, and what its recipe and graph make it."""
-    recipe = variant.recipe
-    found = {
-        "qdq": _quantised(graph),
-        "calibrated": recipe.calibrator is not None,
-        "plugin": recipe.plugin is not None,
-        "fp16": "FP16" in recipe.flags,
-        "strongly-typed": recipe.typing is Typing.STRONG,
-    }
-    return (*variant.tags, *(tag for tag, true in found.items() if true))
-
-
-def _topics(case: Case, variant: Variant, graph: GraphView, cells: Sequence[Known]) -> tuple[str, ...]:
-    """Return what readers filter rows by."""
-    half = any(kind.startswith("float16") for kind in graph.types.values())
-    found = {
-        "calibrated INT8": variant.recipe.calibrator is not None,
-        "Q/DQ": _quantised(graph),
-        "FP16": half or "FP16" in variant.recipe.flags,
-        "attention": "attention" in case.name or not _ATTENTION.isdisjoint(node.op for node in graph.nodes),
-        "exporter": case.name in _FROM_EXPORTERS,
-        "API": any(cell.stands is Class.API_REMOVED for cell in cells),
-    }
-    return tuple(topic for topic, true in found.items() if true)
-
-
-def _latest_stamps(judged: Mapping[str, Sequence[Judged]]) -> dict[str, Any]:
+def _latest_stamps(judged: Mapping[str, Sequence[Judged]]) -> dict[str, Stamps]:
     """Return the stamps of each target's latest measured cell."""
-    found: dict[str, Any] = {}
-    for every in judged.values():
-        first = every[0]
+    unmeasured = (Class.NOT_RUN, Class.NOT_APPLICABLE, Class.INFRA_ERROR)
+    found: dict[str, Stamps] = {}
+    for first, *_ in judged.values():
         stamps, target = first.outcome.stamps, first.cell.target.name
-        if (
-            first.classification.cls in (Class.NOT_RUN, Class.NOT_APPLICABLE, Class.INFRA_ERROR)
-            or not stamps.when
-        ):
-            continue
-        if target not in found or stamps.when > found[target].when:
-            found[target] = stamps
+        if stamps.when and first.classification.cls not in unmeasured:
+            found[target] = max(found.get(target, stamps), stamps, key=lambda each: each.when)
     return found
 
 
@@ -363,14 +274,10 @@ def _runs(history: Sequence[RunRecord], judged: Mapping[str, Sequence[Judged]]) 
             whens.setdefault(stamps.run, stamps.when)
             shared = replace(stamps, model_sha256="", recipe_sha256="", when="", run="")
             on.setdefault(stamps.run, {}).setdefault(target, RanOn(target, 0, shared))
-    runs = [
-        RunView(
-            run,
-            when,
-            tuple(replace(ran, cells=counted[run, target]) for target, ran in on.get(run, {}).items()),
-        )
-        for run, when in whens.items()
-    ]
+    runs = []
+    for run, when in whens.items():
+        ran = (replace(each, cells=counted[run, each.target]) for each in on.get(run, {}).values())
+        runs.append(RunView(run, when, tuple(ran)))
     # A cell's past points into the runs of the history by their numbers; what was sent in comes after them.
     return (*runs[: len(history)], *sorted(runs[len(history) :], key=lambda run: (run.when, run.id)))
 

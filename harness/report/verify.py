@@ -4,39 +4,28 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import jsonschema
 
 from harness.bounded import parse_json, read_bytes
+from harness.case import Case
 from harness.errors import HandledError
 from harness.history import FOLDER, read_history
 from harness.history.runs import keepable, missing
+from harness.matrix import Matrix
 from harness.plan import all_cells
 from harness.record.archive import inflate
-from harness.report.loading import content, load_results, results_file
+from harness.record.outcome import Outcome
+from harness.record.store import Store
+from harness.report.model import content, load_results, results_file
 from harness.report.page import unpacked
-from harness.report.results import layer_files, recorded, results_of, run_records
+from harness.report.results import Commands, Recorded, layer_files, recorded, results_of, run_records
 from harness.report.summary import summary
-from harness.report.writer import (
-    LAYERS,
-    layers_place,
-    model_files,
-    report_texts,
-    schema_text,
-    suites_beside,
-)
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from harness.case import Case
-    from harness.matrix import Matrix
-    from harness.record.outcome import Outcome
-    from harness.record.store import Store
-    from harness.report.results import Commands, Recorded
+from harness.report.writer import LAYERS, layers_place, model_files, report_texts, schema_text, suites_beside
 
 #: What every record of a cell that was run is stamped with.
 _STAMPS = ("model_sha256", "recipe_sha256", "engine_version", "via", "harness_version", "when", "run")

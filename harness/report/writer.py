@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
+import io
 import json
 import os
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import msgspec
 
 from harness.bounded import parse_json, read_bytes
+from harness.case import Case, Expectation
+from harness.compare.kinds import Kind
+from harness.compare.versions import Change
 from harness.errors import SHORT_OF, HandledError, InfraError
 from harness.history import read_history, update_history
+from harness.known.claim import says
+from harness.known.model import CaseView, Known, OnGpu, TargetView
+from harness.matrix import Matrix
 from harness.record.from_json import fields_of
-from harness.record.store import SUITES
-from harness.report.csv_table import table
-from harness.report.errors import error_entries
-from harness.report.further import FURTHER, further_text
+from harness.record.store import SUITES, Store
+from harness.report.errors import ErrorEntry, error_entries
+from harness.report.further import FURTHER, further_schema, further_text
+from harness.report.labels import bucket
+from harness.report.model import ALWAYS, NAMES, RESULTS_SCHEMA, Reported, Results, RunView, SentIn
 from harness.report.page import render
 from harness.report.pages import own_pages
-from harness.report.results import layer_files, recorded, results_of, run_records
-from harness.report.schema import results_schema
+from harness.report.results import Commands, Models, layer_files, recorded, results_of, run_records
 from harness.report.summary import summary
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from harness.case import Case
-    from harness.matrix import Matrix
-    from harness.record.store import Store
-    from harness.report.model import Results
-    from harness.report.results import Commands, Models
+from harness.text import visible
 
 #: The folder of the models, beside the page.
 MODELS = "models"
@@ -197,3 +200,133 @@ def _replace(path: Path, data: bytes) -> Path:
         os.unlink(temporary)  # noqa: PTH108
         raise
     return path
+
+
+COLUMNS = (
+    *("cell", "case", "variant", "target", "engine", "version", "platform"),
+    *("class", "basis", "verdict", "bucket", "signature", "precision", "flaky", "failed_phase"),
+    *("claim", "claim_source", "build_s", "engine_bytes", "median_ms", "p95_ms", "samples"),
+    *("gpu", "compute_capability", "by_gpu", "run", "when", "reason"),
+)
+#: What spreadsheets take for a formula at the start of a field; https://owasp.org/www-community/attacks/CSV_Injection
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def table(results: Results) -> str:
+    """Return the table: a header, then the cells in the report's order, lines ended by CR LF as RFC 4180 has it."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(COLUMNS)
+    targets = {target.id: target for target in results.targets}
+    claims = {(variant.case, variant.name): variant.claims for variant in results.variants}
+    for cell in results.cells:
+        first = claims[cell.case, cell.variant][cell.claims[0]] if cell.claims else None
+        writer.writerow([_field(value) for value in _row(cell, targets[cell.target], first)])
+    return text.getvalue()
+
+
+def _row(cell: Known, target: TargetView, claim: Expectation | None) -> tuple[object, ...]:
+    latency, gpu = cell.latency, cell.gpu or (None, None)
+    return (
+        *(cell.id, cell.case, cell.variant, cell.target, target.engine, target.version, target.platform),
+        *(str(cell.cls), cell.basis and str(cell.basis), str(cell.verdict), bucket(cell), cell.signature),
+        *(cell.chip, " ".join(cell.flaky), cell.failed_phase),
+        *((says(claim), claim.source.url if claim.source else None) if claim else (None, None)),
+        *(cell.phases.get("build"), cell.engine_bytes),
+        *((latency.median, latency.p95, latency.n) if latency else (None, None, None)),
+        *(gpu[1], gpu[0], "; ".join(map(_on_gpu, cell.by_gpu)), cell.stamps, cell.when, cell.reason),
+    )
+
+
+def _on_gpu(result: OnGpu) -> str:
+    """Return what the cell ended as on one GPU: "7.5 Tesla T4, driver 535.1: build_failed, known_failure"."""
+    driver = f", driver {result.driver}" if result.driver else ""
+    where = f"{result.compute_capability} {result.gpu}{driver}" if result.key else "no GPU"
+    time = f", {result.median_ms:g} ms" if result.median_ms is not None else ""
+    return f"{where}: {result.cls}, {result.verdict}{time}"
+
+
+def _field(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    text = visible(value)
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+_ROOTS = (Known, CaseView, TargetView, Change, RunView, SentIn, Reported, ErrorEntry)
+_TEXT, _NUMBER = {"type": "string"}, {"type": "integer", "minimum": 0}
+
+
+def results_schema() -> dict[str, Any]:
+    """Return the JSON Schema of results.json."""
+    _, made = msgspec.json.schema_components(_ROOTS, ref_template="#/$defs/{name}")
+    parts: dict[str, Any] = {**made, **further_schema()["$defs"]}
+    for name in ("Known", "OnGpu"):
+        properties = parts[name]["properties"]
+        parts[name]["properties"] = {NAMES.get(key, key): part for key, part in properties.items()}
+        parts[name]["required"] = [NAMES.get(key, key) for key in parts[name]["required"]]
+    parts["Known"]["required"] = sorted(ALWAYS)
+    _add(parts["TargetView"], name=_TEXT, product=_TEXT, baseline={"type": "boolean"})
+    parts["TargetView"]["properties"]["troubles"] = _many("Reported")
+    variant = parts["VariantView"]["properties"]
+    del variant["case"]
+    parts["VariantView"]["required"].remove("case")
+    variant["wanted"] = {"type": "object", "additionalProperties": {"$ref": "#/$defs/Precision"}}
+    _add(parts["Expectation"], basis={"enum": ["measured", "reported"]}, stands={"type": "boolean"})
+    _add(parts["Expectation"], says=_TEXT, seen=_TEXT, title=_TEXT, where=_TEXT)
+    for part in parts.values():
+        # Each field is written, but for those of a cell that say nothing.
+        if "properties" in part and part is not parts["Known"] and "required" in part:
+            part["required"] = sorted(part["properties"])
+            part["additionalProperties"] = False
+    parts["Known"]["additionalProperties"] = False
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "results.json",
+        "description": "Every cell of the matrix, measured, reported or not known; see docs/results.md.",
+        "type": "object",
+        "properties": _top(),
+        "required": sorted(_top().keys() - {"further"}),
+        "additionalProperties": False,
+        "$defs": parts,
+    }
+
+
+def _top() -> dict[str, Any]:
+    kinds = [_NUMBER, _NUMBER, {"enum": [str(kind) for kind in Kind]}, _NUMBER]
+    row = {
+        "known": {"type": "array", "items": _NUMBER},
+        "kinds": {"type": "array", "items": {"type": "array", "prefixItems": kinds, "items": False}},
+        "open": {
+            "type": "array",
+            "items": {"type": "array", "prefixItems": [_NUMBER, _NUMBER], "items": False},
+        },
+    }
+    rows = {"type": "object", "properties": row, "required": sorted(row), "additionalProperties": False}
+    steps = {"details": {"type": "array", "items": _TEXT}, "variants": {"type": "array", "items": rows}}
+    return {
+        "schema": {"const": RESULTS_SCHEMA},
+        "matrix_sha256": _TEXT,
+        "targets": _many("TargetView"),
+        "cases": _many("CaseView"),
+        "changes": _many("Change"),
+        "runs": _many("RunView"),
+        "submissions": _many("SentIn"),
+        "steps": {
+            "type": "object",
+            "properties": steps,
+            "required": sorted(steps),
+            "additionalProperties": False,
+        },
+        "cells": _many("Known"),
+        "further": _many("further"),
+        "signatures": {"type": "object", "additionalProperties": {"$ref": "#/$defs/ErrorEntry"}},
+    }
+
+
+def _many(name: str) -> dict[str, Any]:
+    return {"type": "array", "items": {"$ref": f"#/$defs/{name}"}}
+
+
+def _add(part: dict[str, Any], **properties: dict[str, Any]) -> None:
+    part["properties"] |= properties

@@ -15,10 +15,9 @@ from markupsafe import Markup
 
 from harness.known.cell import general_advice
 from harness.known.model import Advice, Known, VariantView
-from harness.report.labels import MARKS
+from harness.report.labels import MARKS, day
 from harness.report.model import Results
-from harness.report.past import day
-from harness.report.templates import environment, policy
+from harness.report.page import environment, policy
 from harness.suites.running import RECIPE, About
 from harness.text import capital, clip, visible
 from harness.words import GOOD, UNJUDGED, Class

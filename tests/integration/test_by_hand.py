@@ -22,7 +22,7 @@ from harness.layers import asked, node_precision, parse_layers
 from harness.matrix import load_matrix
 from harness.plan import Cell, inapplicable_because
 from harness.plan.by_hand import REPRO, by_hand, model_file, recipe_of
-from harness.report.loading import load_results
+from harness.report.model import load_results
 from harness.run.numbers import make_inputs
 from harness.run.prepared import prepare_variant
 from harness.run.provision import packages

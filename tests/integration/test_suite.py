@@ -10,7 +10,7 @@ from onnx import numpy_helper
 
 from harness.cli import main
 from harness.record.store import Store
-from harness.report.loading import load_results
+from harness.report.model import load_results
 from harness.words import UNJUDGED
 from tests import needs
 from tests.integration.runs import ROOT

@@ -11,7 +11,7 @@ from harness.case import Expectation
 from harness.judge.cell import judge_cell
 from harness.known.cell import chip, known_of, nearest_first, unwanted, worst_first
 from harness.record.outcome import Layer
-from harness.report.target_view import short_versions
+from harness.report.views import short_versions
 from harness.words import Basis, Class, Precision, Verdict
 from tests.report import factory
 

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from harness.judge.findings import explain
 from harness.record.outcome import Message, Outcome
-from harness.report.explaining import explaining
-from harness.report.loading import load_results
-from harness.report.pages import STATIC
+from harness.report.model import load_results
+from harness.report.page import STATIC, explaining
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,11 +20,10 @@ from harness.matrix import load_matrix
 from harness.plan import all_cells, find
 from harness.record.from_json import fields_of
 from harness.record.outcome import Outcome
-from harness.report.csv_table import COLUMNS, table
 from harness.report.model import Results
 from harness.report.results import assemble
 from harness.report.summary import summary
-from harness.report.writer import results_json, schema_text
+from harness.report.writer import COLUMNS, results_json, schema_text, table
 from harness.words import Class
 from tests.report import factory
 from tests.report.poison import everywhere

@@ -10,7 +10,7 @@ from onnx import TensorProto
 
 from harness.case import Graph
 from harness.known.model import GraphView
-from harness.report.graph import MOST_NODES, graph_of
+from harness.report.views import MOST_NODES, graph_of
 from harness.report.writer import results_json
 from tests.report import factory
 

@@ -16,7 +16,7 @@ from harness.errors import HandledError, InfraError
 from harness.record import archive
 from harness.record.store import Store
 from harness.report import build_report, verify_report
-from harness.report.loading import load_results
+from harness.report.model import load_results
 from tests.report import factory
 
 pytestmark = pytest.mark.unit

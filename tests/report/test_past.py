@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harness.history.runs import Entry, RunRecord, subject_of
-from harness.report import past
+from harness.report import summary as past
 from harness.report.model import RunView
 from harness.report.results import assemble
 from harness.report.summary import summary

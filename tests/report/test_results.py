@@ -18,8 +18,7 @@ from harness.plan import all_cells
 from harness.record.outcome import Latency, Outcome
 from harness.record.store import Store
 from harness.report.labels import BUCKETS, bucket
-from harness.report.loading import content, load_results, results_file
-from harness.report.model import Results
+from harness.report.model import Results, content, load_results, results_file
 from harness.report.results import assemble, recorded, results_of
 from harness.report.writer import build_report, results_json
 from harness.words import Basis, Class, Precision, Verdict

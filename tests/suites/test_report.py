@@ -14,7 +14,7 @@ from harness.judge.classify import classify
 from harness.judge.diagnosis import diagnose
 from harness.record.outcome import Layer, Message, Outcome
 from harness.record.store import Store
-from harness.report.loading import load_results
+from harness.report.model import load_results
 from harness.report.page import unpacked
 from harness.report.writer import write_report
 from harness.suites.page import render_suite

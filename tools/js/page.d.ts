@@ -1,4 +1,4 @@
-// results.json (harness/report/schema.py describes it), what the app knows beside it (harness/report/page.py), and what
+// results.json (harness/report/writer.py describes it), what the app knows beside it (harness/report/page.py), and what
 // its scripts pass to one another.
 
 interface Link { url: string; title: string }

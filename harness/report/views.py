@@ -1,0 +1,219 @@
+"""Columns and rows of results.json: targets, and variants with the graph, tags and topics that readers look for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import onnx
+from google.protobuf.message import DecodeError
+from onnx import TensorProto
+
+from harness.case import Case, Link, Variant, effective_name, model_sha256
+from harness.judge.cell import describe_recipe
+from harness.known.claim import gpus_said
+from harness.known.model import GraphView, Known, NodeView, TargetView, VariantView
+from harness.layers import asked, wished
+from harness.layers.asked import inferred
+from harness.matrix import Matrix, Target
+from harness.record.outcome import Stamps
+from harness.text import capital
+from harness.words import Class, Precision, Typing
+
+#: A graph of more nodes is not listed.
+MOST_NODES = 300
+_ATTENTION = frozenset({"Attention", "MultiHeadAttention", "Softmax"})
+_FROM_EXPORTERS = frozenset({"exporters", "ort_output"})
+
+
+def target_views(
+    matrix: Matrix, latest: Mapping[str, Stamps], commands: Mapping[str, Sequence[str]]
+) -> tuple[TargetView, ...]:
+    """Return a view of each target of a matrix.
+
+    By its name, `latest` are the stamps of its last run, and `commands` the lines that make its container by hand.
+    """
+    versions: dict[str, set[str]] = {}
+    for target in matrix:
+        versions.setdefault(_series(target), set()).add(target.version)
+    short = {series: short_versions(every) for series, every in versions.items()}
+    return tuple(
+        replace(
+            _target(target, latest.get(target.name)),
+            short=short[_series(target)][target.version],
+            commands=tuple(commands.get(target.name, ())),
+        )
+        for target in matrix
+    )
+
+
+def short_versions(versions: Iterable[str]) -> dict[str, str]:
+    """Return for each version its shortest prefix, of two parts or more, that no other one shares."""
+    every = dict.fromkeys(versions)
+    return {version: _shortest(version, every) for version in every}
+
+
+def _shortest(version: str, every: Collection[str]) -> str:
+    parts = version.split(".")
+    for length in range(2, len(parts)):
+        prefix = parts[:length]
+        if sum(other.split(".")[:length] == prefix for other in every) == 1:
+            return ".".join(prefix)
+    return version
+
+
+def _target(target: Target, latest: Stamps | None) -> TargetView:
+    unsourced = "" if latest else target.unsourced
+    return TargetView(
+        id=target.name,
+        label=target.label,
+        family=target.group,
+        series=_series(target),
+        engine=str(target.engine),
+        version=target.version,
+        short="",
+        platform=target.platform,
+        image=target.pull_reference if target.image or target.needs.gpu else " ".join(target.packages),
+        needs=_needs(target),
+        notes=" ".join(filter(None, (unsourced and f"{capital(unsourced)}.", target.notes))),
+        stamps=latest,
+        gpus=_gpus(target),
+        compute_capability=target.needs.compute_capability,
+        driver=target.needs.driver,
+        cuda=target.cuda,
+        jetpack=target.jetpack,
+        released=target.released,
+        sources=tuple(Link(source.url, source.says) for source in target.sources),
+    )
+
+
+def _gpus(target: Target) -> str:
+    return gpus_said(target.needs.compute_capability, jetson=target.platform == "jetson")
+
+
+def _series(target: Target) -> str:
+    """Name what can be compared: one product on one platform, for one GPU generation where that is chosen."""
+    parts = ["Jetson" if target.platform == "jetson" else target.traits.short]
+    if target.platform == "linux/arm64":
+        parts.append("arm64")
+    if target.compute_capability:
+        parts.append(f"SM {target.compute_capability}")
+    if target.provider == "cuda":
+        parts.append("CUDA")
+    return ", ".join(parts)
+
+
+def _needs(target: Target) -> str:
+    needs = target.needs
+    jetson = target.platform == "jetson"
+    parts: list[str] = [_gpus(target) or "a Jetson" if jetson else needs.architecture]
+    if needs.l4t:
+        parts.append(f"Jetson Linux {needs.l4t}")
+    if needs.gpu and not jetson:
+        generation = f" of compute capability {needs.compute_capability}" if needs.compute_capability else ""
+        parts.append(f"an NVIDIA GPU{generation}")
+        if _gpus(target):
+            parts[-1] += f": {_gpus(target)}"
+    if needs.driver:
+        parts.append(f"driver {needs.driver}")
+    return ", ".join(parts)
+
+
+def variant_view(case: Case, variant: Variant, model: bytes | None, cells: Sequence[Known]) -> VariantView:
+    """Return the row of a variant; `model` is serialised, None where it cannot be made."""
+    graph = graph_of(model) if model else GraphView()
+    return VariantView(
+        case=case.name,
+        name=variant.name,
+        title=variant.title,
+        role=variant.role,
+        counterpart=variant.counterpart,
+        wanted=_wanted(variant, model),
+        recipe=variant.recipe.as_dict(),
+        recipe_text=describe_recipe(variant.recipe),
+        recipe_sha256=variant.recipe_sha256,
+        model_sha256=model_sha256(model) if model else "",
+        claims=variant.expectations,
+        tags=_tags(variant, graph),
+        topics=_topics(case, variant, graph, cells),
+        graph=graph,
+    )
+
+
+def _wanted(variant: Variant, model: bytes | None) -> tuple[tuple[str, Precision], ...]:
+    """Return what is wanted of a variant's nodes: what it says, else what its graph asks for."""
+    if variant.precision is not None:
+        return variant.precision
+    return wished(variant, asked(onnx.load_model_from_string(model))) if model else ()
+
+
+def _quantised(graph: GraphView) -> bool:
+    return not {"QuantizeLinear", "DequantizeLinear"}.isdisjoint(node.op for node in graph.nodes)
+
+
+def _tags(variant: Variant, graph: GraphView) -> tuple[str, ...]:
+    """Return a variant's own tags, and what its recipe and graph make it."""
+    recipe = variant.recipe
+    found = {
+        "qdq": _quantised(graph),
+        "calibrated": recipe.calibrator is not None,
+        "plugin": recipe.plugin is not None,
+        "fp16": "FP16" in recipe.flags,
+        "strongly-typed": recipe.typing is Typing.STRONG,
+    }
+    return (*variant.tags, *(tag for tag, true in found.items() if true))
+
+
+def _topics(case: Case, variant: Variant, graph: GraphView, cells: Sequence[Known]) -> tuple[str, ...]:
+    """Return what readers filter rows by."""
+    half = any(kind.startswith("float16") for kind in graph.types.values())
+    found = {
+        "calibrated INT8": variant.recipe.calibrator is not None,
+        "Q/DQ": _quantised(graph),
+        "FP16": half or "FP16" in variant.recipe.flags,
+        "attention": "attention" in case.name or not _ATTENTION.isdisjoint(node.op for node in graph.nodes),
+        "exporter": case.name in _FROM_EXPORTERS,
+        "API": any(cell.stands is Class.API_REMOVED for cell in cells),
+    }
+    return tuple(topic for topic, true in found.items() if true)
+
+
+def graph_of(model: bytes) -> GraphView:
+    """Return the graph of a serialised model, empty for one of more than `MOST_NODES` nodes."""
+    try:
+        plain = onnx.load_model_from_string(model)
+        if len(plain.graph.node) > MOST_NODES:
+            return GraphView()
+    except DecodeError:
+        return GraphView()
+    graph = inferred(plain)
+    constants = tuple(entry.name for entry in graph.initializer)
+    nodes = tuple(
+        NodeView(effective_name(node), node.op_type, tuple(node.input), tuple(node.output))
+        for node in graph.node
+    )
+    used = {name for node in nodes for name in (*node.inputs, *node.outputs)}
+    values = {info.name: _type(info.type) for info in (*graph.input, *graph.output, *graph.value_info)}
+    values |= {entry.name: _said(entry.data_type, map(str, entry.dims)) for entry in graph.initializer}
+    return GraphView(
+        nodes,
+        tuple(info.name for info in graph.input if info.name not in constants),
+        tuple(info.name for info in graph.output),
+        {name: values[name] for name in sorted(used & values.keys()) if values[name]},
+    )
+
+
+def _type(found: onnx.TypeProto) -> str:
+    tensor = found.tensor_type
+    sizes = (
+        size.dim_param or (str(size.dim_value) if size.HasField("dim_value") else "?")
+        for size in tensor.shape.dim
+    )
+    return _said(tensor.elem_type, sizes)
+
+
+def _said(kind: int, sizes: Iterable[str]) -> str:
+    if kind == TensorProto.UNDEFINED:
+        return ""
+    name = TensorProto.DataType.Name(kind).lower()
+    return f"{'float32' if name == 'float' else name} {'x'.join(sizes) or 'scalar'}"
