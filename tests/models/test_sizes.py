@@ -34,6 +34,8 @@ def model(inputs: dict[str, Axes], *nodes: onnx.NodeProto, **weights: np.ndarray
         ([None, None, None, None, None], (1, 3, 64, 64, 64)),
         (["batch", "sequence"], (1, 16)),
         ([None, None, 64], (1, 16, 64)),
+        ([1, None, 80], (1, 16, 80)),
+        ([2, None, 128], (2, 1, 128)),
         (["batch", 8, "past_sequence", 64], (1, 8, 16, 64)),
         ([None], (16,)),
     ],

@@ -264,10 +264,15 @@ def _kind(own: Extents, index: int) -> _Axis:
     if index == 0 and len(own) > 1:
         return _Axis.BATCH
     if len(own) not in _IMAGES:
-        return _Axis.SEQUENCE
+        return _Axis.BATCH if index == 1 and _is_state(own) else _Axis.SEQUENCE
     last = own[-1]
     channels = len(own) - 1 if isinstance(last, int) and last <= _COLOURS else 1
     return _Axis.CHANNELS if index == channels else _Axis.SPATIAL
+
+
+def _is_state(own: Extents) -> bool:
+    """Tell whether a shape is a recurrent state's: layers or directions, batch, width."""
+    return len(own) == 3 and isinstance(own[0], int) and own[0] > 1 and isinstance(own[2], int)  # noqa: PLR2004
 
 
 def _sizes(
