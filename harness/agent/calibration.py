@@ -5,7 +5,7 @@ calibration is deterministic and needs no data set; with dynamic shapes they hav
 calibration profile too. A calibrator hands over device addresses, one for each network input, of contiguous elements:
 float32, but for own data of another type.
 
-TensorRT's bindings catch what Python raises in a calibrator, print it and go on as if the batches had ended
+TensorRT's bindings catch an exception in a calibrator, print it and go on as if the batches had ended
 (https://github.com/NVIDIA/TensorRT/issues/3871). The build that then fails is not the product's failure: `blame` says
 whose it is.
 """
@@ -69,14 +69,11 @@ class Batches:
         return self._addresses[name]
 
 
-def make_calibrator(
-    trt: Any, recipe: Dict[str, Any], inputs: Dict[str, bytes], device: Device, cache: Optional[bytes] = None
-) -> Any:
+def make_calibrator(trt: Any, recipe: Dict[str, Any], inputs: Dict[str, bytes], device: Device) -> Any:
     """Return a calibrator of the recipe's kind; `inputs` are raw float32 by network input name, or all own batches.
 
-    Its `cache` is the calibration cache: the one given here, which the builder then uses instead of calibrating, or
-    what it wrote, None before. Nothing is given from one cell to another: a cache would hide which calibrator and
-    which version the ranges come from.
+    Its `cache` is the one that the builder wrote, None before. None is given from one cell to another: it would hide
+    which calibrator and which version the ranges come from.
     """
     parent = getattr(trt, _PARENTS[recipe["kind"]])
     batches = Batches(recipe, inputs, device)
@@ -85,7 +82,7 @@ def make_calibrator(
         def __init__(self) -> None:
             # pybind11 wants the base's own constructor called by name.
             parent.__init__(self)
-            self.cache = cache
+            self.cache: Optional[bytes] = None
 
         def get_batch_size(self) -> int:
             # The network has an explicit batch dimension; it is in the inputs' own shape.
@@ -108,7 +105,7 @@ def make_calibrator(
 
 
 def blame(errors: Sequence[BaseException]) -> Optional[Tuple[str, str]]:
-    """Return ("engine" or "agent", one sentence) for what calibrators raised, None where they raised nothing.
+    """Return ("engine" or "agent", one sentence) for exceptions of calibrators, None where there are none.
 
     A CUDA error while a batch is copied comes from the work before it on the device: the engine's own, or that of a
     wrong calibrator, whose recipe says so. Anything else is a fault of this program.

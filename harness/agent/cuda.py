@@ -90,7 +90,7 @@ _IN_TEXT = re.compile(
 
 
 class CudaError(Exception):
-    """A driver call failed: the call, CUDA's code, its name and text; `advice` is what to do about it, or ""."""
+    """A driver call failed: the call, CUDA's code, its name and text; `advice` is the remedy, or ""."""
 
     advice = ""
 
@@ -223,7 +223,7 @@ class Device:
     def close(self) -> None:
         """Free everything taken through this object; never raises.
 
-        A context that a kernel has broken refuses to free too, and what broke it was reported where it happened.
+        A context that a kernel has broken refuses to free too, and that was reported where it happened.
         """
         frees = [("cuMemFree_v2", address) for address in self._memory]
         frees += [("cuMemFreeHost", address) for address in self._pinned]
@@ -276,7 +276,7 @@ class Device:
         self.driver.call("cuMemsetD8Async", address, value, size, self.stream)
 
     def synchronize(self) -> None:
-        """Wait for the stream; raises CudaError for what went wrong on it."""
+        """Wait for the stream; raises CudaError where work on it failed."""
         self.driver.call("cuStreamSynchronize", self.stream)
 
     def event(self) -> Event:
@@ -299,7 +299,7 @@ class Stopwatch:
         self._end.destroy()
 
     def time(self, work: Callable[[], None]) -> float:
-        """Return the milliseconds that what `work` puts on the stream took there, and wait for its end."""
+        """Return the milliseconds on the stream of the work that `work` puts there, and wait for its end."""
         self._begin.record(self._device.stream)
         work()
         self._end.record(self._device.stream)
@@ -308,11 +308,11 @@ class Stopwatch:
 
 
 def advice(code: int) -> str:
-    """Return what to do about a code, "" for one that says nothing of the machine."""
+    """Return the remedy for a code, "" for one that says nothing of the machine."""
     return _ADVICE.get(code, "")
 
 
 def advice_in(text: str) -> str:
-    """Return what to do about the first code that an engine's message names, "" where it names none of these."""
+    """Return the remedy for the first code that an engine's message names, "" where it names none of these."""
     codes = [int(found.group(1)) for found in _IN_TEXT.finditer(text)]
     return next((_ADVICE[code] for code in codes if code in _ADVICE), "")

@@ -37,9 +37,9 @@ _PATTERN = bytes(range(256)) * 4096
 
 
 def opened() -> Device:
-    """Return the first device; raises MachineFault, in CUDA's words and with what to do.
+    """Return the first device; raises MachineFault, in CUDA's words and with the remedy.
 
-    Nothing of a cell has happened yet: whatever is refused here is refused to every one.
+    Nothing of a cell has happened yet: a refusal here meets every cell.
     """
     try:
         return Device()
@@ -50,7 +50,7 @@ def opened() -> Device:
 def check(emit: Emit, *, needed: bool) -> bool:
     """Use the first GPU once (memory, copies, a timed fill), report it as a fact, and tell whether it can be used.
 
-    What is in the way raises MachineFault where a GPU is needed. Else it is a fact too, `gpu_trouble`, except
+    Trouble raises MachineFault where a GPU is needed. Else it is a fact too, `gpu_trouble`, except
     where there is no driver at all, as on most machines.
     """
     try:
@@ -87,7 +87,7 @@ def latency(
     """Return the fields of a `latency` event for `once`, which returns the milliseconds of one run.
 
     `upload_ms` are the milliseconds that all inputs together take from page-locked host memory to the device, by
-    events on the device's stream; they are no part of the samples. `before` and `after` are what the sensors said.
+    events on the device's stream; they are no part of the samples. `before` and `after` are readings of the sensors.
     """
     uuid = device.uuid()
     before = read_sensors(uuid)

@@ -1,13 +1,13 @@
-"""The stream between host, agent and child: frames, and the one table of what may stand in them.
+"""The stream between host, agent and child: frames, and the one table of their contents.
 
 A frame is `MAGIC`, the id of a job, two big-endian 32-bit lengths, a JSON message, a body of raw bytes. The magic
 catches a stream that something else has written into. The id is made by the host, at random, for each job and stands on
 every frame of that job, in the child's pipe too: a frame of another id is not that job's, whoever wrote it.
 
-A child holds an engine and a model of a stranger's, so what comes out of it is held against the table: by the agent,
-which ends a child that says anything else, and by the host again. What keeps to the table is what the child claims of
-its own cell, and no more can be known of it: adapter and engine are one process, and `agent_fault` and `unavailable`
-too may be the engine's own words. They cost its own cell, which is then never a good one.
+A child holds an engine and a model of a stranger's, so its frames are checked against the table: by the agent, which
+ends a child that sends anything else, and by the host again. A frame within the table is the child's claim about its
+own cell, and nobody can check it: adapter and engine are one process, and `agent_fault` and `unavailable` too may be
+the engine's own words. They cost its own cell, which is then never a good one.
 """
 
 import json
@@ -46,7 +46,7 @@ Check = Callable[[Any], bool]
 
 
 class ProtocolError(Exception):
-    """The bytes on the stream are not frames, or a frame is not what the table says."""
+    """The bytes on the stream are not frames, or a frame is not in the table."""
 
 
 class Frame(NamedTuple):
@@ -58,7 +58,7 @@ class Frame(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """What a message of one type has: its fields, those that it may have, how often a job may say it, a body or not."""
+    """A type of message: its fields, optional fields, how many a job may send, with a body or not."""
 
     fields: Dict[str, Check]
     most: int
@@ -188,7 +188,7 @@ BROKEN = "broke the protocol: "
 
 
 class Reader:
-    """Reads the frames of one job; `known` is who may say what. Raises ProtocolError for what the table has not."""
+    """Reads the frames of one job; `known` are the types that may come. Raises ProtocolError for any other."""
 
     def __init__(self, known: Mapping[str, Kind], *, preflight: bool = False) -> None:
         self._known = known
@@ -264,7 +264,7 @@ _JSON = json.JSONDecoder(parse_int=_short_int, parse_constant=_no_number)
 
 
 def read_message(data: bytes) -> Message:
-    """Return the message of a frame; raises ProtocolError for what is no JSON or has no type."""
+    """Return the message of a frame; raises ProtocolError where it is no JSON or has no type."""
     try:
         message = _JSON.decode(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:

@@ -39,7 +39,7 @@ _PRELOADED = ["harness.run.prepared", "harness.case"]
 
 
 class ChildFailed(Exception):
-    """The child did not get to its end: the sentence says how it ended, or what the function raised."""
+    """The child did not get to its end: the sentence says how it ended, or gives the function's exception."""
 
 
 def stream(
@@ -49,9 +49,9 @@ def stream(
     memory_mib: int,
     needed: Callable[[], bool] = lambda: True,
 ) -> Iterator[Any]:
-    """Yield what `function(*arguments)` yields in a child; it is a generator function at the top level of a module.
+    """Yield the items of `function(*arguments)` from a child; it is a generator function at the top level of a module.
 
-    Each item may take `seconds`, and the child `memory_mib` of address space beyond what it starts with. Raises
+    Each item may take `seconds`, and the child `memory_mib` of address space beyond its size at the start. Raises
     ChildFailed where the function raises, dies or is stopped, also when `needed` says that nobody waits any more.
     """
     context = multiprocessing.get_context("forkserver")
@@ -143,7 +143,7 @@ def _work(
     seconds: float,
     memory_mib: int,
 ) -> NoReturn:
-    """Be the child; what the function prints goes nowhere."""
+    """Be the child; output of the function is discarded."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(nowhere, descriptor)

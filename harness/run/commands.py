@@ -1,4 +1,4 @@
-"""The command lines that a person can paste, and what `prepare` would do; nothing is made or pulled."""
+"""The command lines that a person can paste, and the plan of `prepare`; nothing is made or pulled."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def container_lines(target: Target, *, here: bool = True) -> tuple[str, ...]:
 def plan_environment(
     target: Target, via: Via = "auto", host: Host | None = None, *, ignore_needs: bool = False
 ) -> tuple[str, ...]:
-    """Return, as lines, what `prepare` would do here: the way, what is still missing, the commands."""
+    """Return, as lines, the plan of `prepare` here: the way, the missing parts, the commands."""
     host = host_of(target, host or look_at_host())
     lacking = can_run(target, host, via, ignore_needs=ignore_needs)
     if lacking is not None:
@@ -80,7 +80,7 @@ def plan_environment(
 
 
 def limits(target: Target, via: Via = "docker", host: Host | None = None) -> tuple[str, ...]:
-    """Return, as lines, what confines the target's cells: what holds in a container, or that nothing does."""
+    """Return, as lines, the limits on the target's cells: those of a container, or that there are none."""
     if not target.untrusted and (via == "venv" or (via == "auto" and host and host.docker is None)):
         return (f"not confined: {BARE}",)
     return tuple(f"confined: {line}" for line in docker.limits(untrusted=target.untrusted))

@@ -44,7 +44,7 @@ class Gpus:
         return (chosen,)
 
     def give_back(self, gpus: Sequence[str]) -> None:
-        """Take back what was dealt."""
+        """Take GPUs back."""
         with self._lock:
             self._held.subtract(gpus)
 

@@ -51,7 +51,7 @@ def cell_key(cell: Cell, model_sha256: str, placed: str) -> str:
 
 
 def placed_in(target: Target, place: str) -> str:
-    """Return what the keys of a target's cells have in common in a place; "" where that is ""."""
+    """Return the part that the keys of a target's cells share in a place; "" where that is ""."""
     return _sha256([target.deciding(), target.untrusted, place, code(), machine()]) if place else ""
 
 
@@ -90,7 +90,7 @@ def code() -> str:
 
 @functools.cache
 def machine() -> tuple[str, ...]:
-    """Return what this machine is: its id, its CPU's model, and how many processors this process may use."""
+    """Return the identity of this machine: its id, its CPU's model, and how many processors this process may use."""
     told = _text("/etc/machine-id").strip() or platform.node()
     model = re.search(r"^(?:model name|Model|Hardware)\s*:\s*(.+)$", _text("/proc/cpuinfo"), re.MULTILINE)
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
@@ -175,8 +175,8 @@ def answering(
 ) -> dict[str, Outcome]:
     """Return the outcomes that need not be made anew, by cell id: the latest of today's key.
 
-    One in which an engine took part must speak for its cell, as it would if it were made anew. What was timed beside
-    others on its GPU is none, nor is what somebody else sent in, nor an infra_error.
+    One in which an engine took part must speak for its cell, as it would if it were made anew. An outcome
+    that was timed beside others on its GPU is none, nor is somebody else's, nor an infra_error.
     """
     mine = [each for each in outcomes if each.cell in today]
     speaks = speaking(mine, lambda each: bool(today[each.cell].stale_because(each)))
@@ -194,7 +194,7 @@ def answering(
 def recorded_by(
     run: str, today: Mapping[str, Today], outcomes: Iterable[Outcome], keys: Mapping[str, str]
 ) -> dict[str, Outcome]:
-    """Return what a run has recorded of cells, by cell id, without an infra_error and what has changed since."""
+    """Return the outcomes that a run has recorded of cells, by cell id, without infra_errors and those now stale."""
     return {
         each.cell: each
         for each in outcomes

@@ -60,7 +60,7 @@ def run_cells(
     """Run the cells, each target's in one environment, and append every record to the store as it comes.
 
     `make_runner` makes a target's runner from its first cell. Emulated platforms go first: they take longest. An
-    interrupt ends the agents and leaves what is recorded.
+    interrupt ends the agents and leaves the records.
     """
     reap_orphans(cell.target for cell in cells)
     _LocalRun(cells, make_runner, store, report).run(workers)

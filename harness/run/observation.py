@@ -36,9 +36,9 @@ def observe(  # noqa: PLR0913
     machine: str = "",
     weights: str = "",
 ) -> Observation:
-    """Run one cell's jobs and return all that was heard.
+    """Run one cell's jobs and return their observation.
 
-    `weights` is the folder, as the agent has it, of what lies beside the model.
+    `weights` is the folder, as the agent has it, of the weights beside the model.
     `gpu` is the UUID of the device to run on, and `machine` whose it is; None where there is none: an engine that
     builds and runs in one job is run all the same; with any other the cell ends when the engine is built. A cell waits
     for its device as long as `needed` says so. An agent that was killed at the container's memory limit is the cell's
@@ -128,7 +128,7 @@ LOG_LIMIT = 128 << 20
 
 @dataclass
 class Observation:
-    """What has been heard so far in one cell; the only mutable thing between an agent and a record."""
+    """The events of one cell so far; the only mutable thing between an agent and a record."""
 
     log: list[str] = field(default_factory=list)
     phases: dict[str, float] = field(default_factory=dict)
@@ -181,9 +181,9 @@ class Observation:
         self.log.append(entry(kind, text))
 
     def _room(self, text: str | bytes, *, chatter: bool = False) -> bool:
-        """Tell whether the log has room for a text of the engine's; what has none is in the record neither.
+        """Tell whether the log has room for a text of the engine's; a text without room is in the record neither.
 
-        What an engine says in passing fills no more than half, so that what it says of a failure is not lost in that.
+        Chatter fills no more than half, so that messages on a failure are not lost in it.
         """
         if self._logged + len(text) > (LOG_LIMIT // 2 if chatter else LOG_LIMIT):
             self._left_out += 1
@@ -318,7 +318,7 @@ class Observation:
             self.missing_api = None
 
     def note_others(self, before: str, after: str) -> None:
-        """Keep who else was on the GPU before and after the timed run, "" for nobody, beside what its sensors said."""
+        """Keep the others on the GPU before and after the timed run, "" for nobody, beside its sensors' readings."""
         if self._latency is not None:
             old = self._latency
             self._latency = replace(old, before=_beside(old.before, before), after=_beside(old.after, after))
@@ -382,5 +382,5 @@ def _without_repeats(messages: list[Message]) -> tuple[Message, ...]:
 
 
 def _ends(texts: list[_Text], most: int) -> list[_Text]:
-    """Return the first and the last of texts, `most` in all: what began it and what ended it."""
+    """Return the first and the last of texts, `most` in all: the beginning and the end of the trouble."""
     return texts if len(texts) <= most else texts[: most // 2] + texts[-(most // 2) :]

@@ -48,11 +48,11 @@ UNEVALUATED = Reference(None, "not evaluated")
 
 @dataclass(frozen=True)
 class Prepared:
-    """What every target is given for a variant, and held to.
+    """The model, inputs and reference of a variant, the same for every target.
 
-    `unfed` says why there are no inputs: an engine then builds the model and does not run it. What is not `timed` is
-    run once and neither timed nor profiled. `calibration` are own batches, along the first axis of each array, and
-    `libraries` own plugins, compiled.
+    `unfed` says why there are no inputs: an engine then builds the model and does not run it. Without
+    `timed` it is run once and neither timed nor profiled. `calibration` are own batches, along the first axis of each
+    array, and `libraries` own plugins, compiled.
     """
 
     model: bytes
@@ -70,7 +70,7 @@ class Prepared:
         return _wired(self.inputs)
 
     def wire_calibration(self) -> Parts:
-        """Return what a calibrator takes as a job's parts: own batches under `calibration:<name>`, or the inputs."""
+        """Return the data of a calibrator as a job's parts: own batches under `calibration:<name>`, or the inputs."""
         own = {f"calibration:{name}": batches for name, batches in self.calibration.items()}
         return _wired(own or self.inputs)
 
@@ -131,7 +131,7 @@ def _given(variant: Variant, model: onnx.ModelProto) -> dict[str, dict[str, Arra
 
 
 def evaluated(variant: Variant, ready: Prepared) -> Prepared:
-    """Return what is ready with its reference numbers, those that it has or the evaluator's."""
+    """Return a prepared variant with its reference numbers: its own or the evaluator's."""
     if ready.reference != UNEVALUATED:
         return ready
     model = onnx.load_model_from_string(ready.model)
@@ -157,9 +157,9 @@ class Refused(Exception):
 
 
 def with_models(cases: Iterable[Case], folder: Path, *, seconds: float = SECONDS) -> tuple[Case, ...]:
-    """Return the cases of a folder with every model built, and what each variant names looked up in its graph.
+    """Return the cases of a folder with every model built, and the names in each variant looked up in its graph.
 
-    A variant whose model cannot be built, or that names what is not there, is `Unbuildable`. Case modules are user
+    A variant whose model cannot be built, or that names a missing node, is `Unbuildable`. Case modules are user
     code: a `build` that raises, hangs, crashes or takes all memory does so in a child.
     """
     known = tuple(cases)
@@ -200,7 +200,7 @@ class PreparedVariants:
     """Each variant prepared, once and in a child process; safe to share between threads.
 
     `order` is in which they will be asked for: those that follow are made ready in the same child, for a process a
-    variant takes longer than what it does. References are evaluated apart, for what was run.
+    variant takes longer than its work. References are evaluated apart, for variants that ran.
     """
 
     def __init__(
@@ -232,7 +232,7 @@ class PreparedVariants:
             return found
 
     def forget_trouble(self) -> None:
-        """Forget what the machinery failed to make ready: it is made anew when it is asked for again."""
+        """Forget variants that the machinery failed to make ready: they are made anew when asked for again."""
         for made in (self._made, self._evaluated):
             for key, (_, found) in list(made.items()):
                 if isinstance(found, Refused) and found.state == "infra_error":
@@ -245,7 +245,7 @@ class PreparedVariants:
     def evaluated(
         self, variant: Variant, ready: Prepared, needed: Callable[[], bool] = lambda: True
     ) -> Prepared:
-        """Return what is ready with the numbers that its outputs are held to; raises as `of` does."""
+        """Return a prepared variant with its reference numbers; raises as `of` does."""
         if ready.reference != UNEVALUATED:
             return ready
         with self._lock(variant):

@@ -80,12 +80,12 @@ class Timing:
 
 @dataclass(frozen=True)
 class Job:
-    """What the agent is asked to do in one child process: "preflight", "build" or "run".
+    """A request to the agent for one child process, of the kind "preflight", "build" or "run".
 
     `provider` is where ONNX Runtime is to run, "cpu" or "cuda"; "" for the other engines. `needs_gpu`: a preflight
     fails without a GPU that works. Without a `timing` a run is neither timed nor profiled. `weights` is the folder,
-    as the agent has it, of what lies beside the model; without `plan` nobody wants the engine, and its size alone is
-    told.
+    as the agent has it, of the weights beside the model; without `plan` the size of the engine alone is
+    returned.
     """
 
     kind: str
@@ -128,7 +128,7 @@ def job_memory_mib(target: Target) -> int:
 class Session:
     """A live agent behind a transport.
 
-    Starting it sends the agent's code and waits until the engine is loaded; `facts` is what the agent then says of
+    Starting it sends the agent's code and waits until the engine is loaded; `facts` are the agent's facts of
     engine, image and machine; `lost` turns True when the agent goes away. Raises InfraError when no agent comes up.
     """
 
@@ -163,9 +163,9 @@ class Session:
             raise InfraError(f"the agent's greeting cannot be read: {error}{self._tail()}") from error
 
     def run(self, job: Job) -> Iterator[Event]:
-        """Run a job and yield what the agent says, up to and including the `end` event; raises AgentLost.
+        """Run a job and yield the agent's events, up to and including the `end` event; raises AgentLost.
 
-        What is not of this job is passed over. A frame that is not in the protocol's table, though it has the job's id,
+        Frames of another job are passed over. A frame that is not in the protocol's table, though it has the job's id,
         is the last that is heard of it but for an `end` that says so.
         """
         doing, job_id, broken = f"running a {job.kind} job", secrets.token_bytes(len(NO_JOB)), ""
@@ -276,7 +276,7 @@ class Preflight:
         self.log.append(f"[preflight] {message}")
 
     def fault(self, sentence: str) -> None:
-        """Note what failed, unless something did before."""
+        """Note the first failure."""
         self._fault = self._fault or sentence
 
     @property
@@ -293,7 +293,7 @@ class Preflight:
 
 
 def preflight(target: Target, session: Session) -> Preflight:
-    """Run a target's preflight and return what was heard; raises InfraError where the agent is lost."""
+    """Run a target's preflight and return its findings; raises InfraError where the agent is lost."""
     heard = Preflight()
     for event in session.run(preflight_job(target)):
         try:

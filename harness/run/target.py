@@ -268,7 +268,7 @@ class TargetRunner:
         return not self._aborted
 
     def _recover(self) -> None:
-        """End the agent after a failure; raises Aborted where that is what failed it."""
+        """End the agent after a failure; raises Aborted where an abort caused it."""
         self._end_agent()
         self._refuse_aborted()
 

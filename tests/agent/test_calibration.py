@@ -81,9 +81,9 @@ def raised(monkeypatch: pytest.MonkeyPatch) -> list[BaseException]:
     return errors
 
 
-def make(recipe: dict[str, Any], device: Device, cache: bytes | None = None) -> Any:
+def make(recipe: dict[str, Any], device: Device) -> Any:
     inputs = {"x": X, "side": SIDE}
-    return calibration.make_calibrator(Bindings, recipe, inputs, device, cache)  # type: ignore[arg-type]
+    return calibration.make_calibrator(Bindings, recipe, inputs, device)  # type: ignore[arg-type]
 
 
 def floats(data: bytes) -> list[float]:
@@ -128,12 +128,6 @@ def test_the_cache_is_kept_and_a_second_build_reads_it() -> None:
     calibrator.calibrate(["x"], device)
     assert calibrator.cache == b"TRT-8601-EntropyCalibration2\nx: 3c010a14\n"
     assert calibrator.calibrate(["x"], device) == []
-
-
-def test_a_recorded_cache_can_be_given_and_spares_the_batches() -> None:
-    device = Device()
-    assert make(ENTROPY, device, cache=b"recorded").calibrate(["x"], device) == []
-    assert device.sizes == {}
 
 
 def test_a_host_address_is_handed_over_on_purpose_and_stays_valid() -> None:

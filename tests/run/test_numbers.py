@@ -437,37 +437,6 @@ def _one(op: str, opset: int, x: np.ndarray[Any, Any], *constants: Any, **attrib
     return found.reason if found.outputs is None else found.outputs["y"]
 
 
-@pytest.mark.parametrize("opset", [9, 12, 13])
-def test_the_reference_normalises_a_batch_by_what_is_stored(opset: int) -> None:
-    """Before opset 14 too, whatever momentum says: 1 minus a mean of 0.5, over the root of 4."""
-    stored = [np.full(2, each, np.float32) for each in (1, 0, 0.5, 4)]
-    found = _one("BatchNormalization", opset, np.ones((1, 2, 3), np.float32), *stored, epsilon=0.0)
-    assert found.tolist() == np.full((1, 2, 3), 0.25).tolist()
-
-
-@pytest.mark.parametrize(("opset", "axes"), [(11, (1, 2)), (13, (1,))])
-def test_the_reference_takes_softmax_over_what_its_opset_says(opset: int, axes: tuple[int, ...]) -> None:
-    """Before opset 13 over all axes from the given one on."""
-    x = np.random.default_rng(1).standard_normal((2, 3, 4)).astype(np.float32)
-    wanted = np.exp(x) / np.exp(x).sum(axes, keepdims=True)
-    assert np.allclose(_one("Softmax", opset, x, axis=1), wanted)
-    assert np.allclose(_one("LogSoftmax", opset, x, axis=1), np.log(wanted), atol=1e-5)
-    assert _one("Hardmax", opset, x, axis=1).sum() == x.size / np.prod([x.shape[axis] for axis in axes])
-
-
-def test_the_reference_takes_the_largest_over_any_rank() -> None:
-    """Of one axis as of three."""
-    x = np.arange(24, dtype=np.float32)
-    assert _one("GlobalMaxPool", 13, x.reshape(2, 3, 4)).ravel().tolist() == [3, 7, 11, 15, 19, 23]
-    assert _one("GlobalMaxPool", 13, x.reshape(1, 2, 2, 3, 2)).ravel().tolist() == [11, 23]
-
-
-def test_the_reference_takes_one_scale_in_an_array() -> None:
-    """With axis 1 even of a vector: so ONNX Runtime's quantiser writes a bias."""
-    found = _one("DequantizeLinear", 13, np.array([2, 4], np.int32), np.array([0.5], np.float32), axis=1)
-    assert found.tolist() == [1, 2]
-
-
 def test_the_reference_is_doubtful_where_the_specification_is() -> None:
     """Corners aligned at 13.5: runtimes differ knowingly. At a whole size they do not."""
     x = np.ones((1, 1, 9), np.float32)

@@ -202,6 +202,10 @@ def quantised() -> Iterator[Form]:
     yield form("QuantizeLinear", "halves", since=10, data=(halves,), constants=(np.float32(1), np.int8(0)))
     scales = np.linspace(0.01, 0.1, 4).astype(np.float32)
     yield form("QuantizeLinear", "axis", since=13, constants=(scales, np.zeros(4, np.int8)), axis=1)
+    one = np.array([2, 4], np.int32)
+    yield form(
+        "DequantizeLinear", "a vector's one scale", since=13, data=(one,), constants=(f32(0.5),), axis=1
+    )
     x, w = integers(-100, 100, (2, 4, 8, 8)), integers(-100, 100, (5, 4, 3, 3))
     yield form("DequantizeLinear", since=10, data=(x,), constants=(scale, zero))
     yield form(

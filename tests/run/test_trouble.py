@@ -41,38 +41,17 @@ END = {"type": "end", "kind": "finished", "exit_code": 0, "detail": "", "peak_rs
 OUTPUT = {"type": "output", "name": "y", "dtype": "float32", "shape": [1]}
 LIES: dict[str, tuple[bytes, str]] = {
     "a list": (said([]), "a message without a type"),
-    "no type": (said({"kind": "finished"}), "a message without a type"),
-    "a number for a type": (said({"type": 5}), "a message without a type"),
     "no JSON": (packed(Frame(b"{", b"", ID)), "not a message"),
-    "no UTF-8": (packed(Frame(b"\xff", b"", ID)), "not a message"),
-    "nothing": (packed(Frame(b"", b"", ID)), "not a message"),
-    "deep JSON": (packed(Frame(b"[" * 200_000, b"", ID)), "not a message"),
-    "a long number": (packed(Frame(b'{"type": ' + b"9" * 50_000 + b"}", b"", ID)), "not a message"),
     "no frame": (b"WARNING: a library says hello", "not a frame"),
     "a huge frame": (b"TCM2" + ID + b"\xff" * 8, "a frame with a message of 4294967295 bytes"),
-    "unknown": (said({"type": "confetti"}), "a frame of the type 'confetti'"),
-    "a greeting": (said({"type": "hello", "facts": {}}), "a frame of the type 'hello'"),
     "an end": (said(END), "a frame of the type 'end'"),
-    "a library's words": (said({"type": "native", "text": "x"}), "a frame of the type 'native'"),
     "no field": (said({"type": "phase", "name": "build"}), "'phase' has no 'seconds'"),
-    "a list for a name": (said({**PHASE, "name": []}), "'phase' has the 'name' list"),
-    "no phase of an engine": (said({**PHASE, "name": "confetti"}), "'phase' has the 'name' 'confetti'"),
     "a bad shape": (said({**OUTPUT, "shape": [3]}, b"1234"), "'output' has 4 bytes, and its shape takes 12"),
-    "a bad type": (said({**OUTPUT, "dtype": "quaternion"}, b"1234"), "'output' has the 'dtype' 'quaternion'"),
-    "a fact that is a number": (
-        said({"type": "fact", "facts": {"timing_cache": 5}}),
-        "'fact' has the 'facts' dict",
-    ),
     "a fact of the machine": (
         said({"type": "fact", "facts": {"gpu": "H100"}}),
         "a cell's job tells of ['gpu']",
     ),
-    "a reason that is a number": (
-        said({"type": "agent_fault", "text": 5}),
-        "'agent_fault' has the 'text' int",
-    ),
     "seconds that are none": (said({**PHASE, "seconds": float("nan")}), "NaN is no number"),
-    "a fault, then no frame": (said({"type": "agent_fault", "text": "ours"}) + b"garbage", "not a frame"),
     "a lack, then no frame": (said({"type": "unavailable", "text": "a GPU"}) + b"garbage", "not a frame"),
     "a good cell after an end": (
         said(END)

@@ -29,15 +29,15 @@ class MissingApi(Failed):
 
 
 class MachineFault(Exception):
-    """The machine does not do what every cell needs of it; the text says what, and what to do."""
+    """The machine lacks something that every cell needs; the text names it and the remedy."""
 
 
 class Unavailable(Exception):
-    """This environment lacks something that is no part of the engine; the text says "needs ..." and what."""
+    """This environment lacks something that is no part of the engine; the text says "needs ..."."""
 
 
 def said(call: Callable[..., Any], *arguments: Any) -> Any:
-    """Return what a call of an engine returns; what it or CUDA raises becomes Failed, in its own words."""
+    """Return the result of a call of an engine; an exception of it or of CUDA becomes Failed, in its own words."""
     try:
         return call(*arguments)
     except (Failed, MachineFault, Unavailable):
@@ -74,7 +74,7 @@ def report_failure(emit: Emit, work: Callable[[], object]) -> None:
 
 
 def machine_facts() -> Dict[str, str]:
-    """Return what this process can tell of the machine and image without an engine."""
+    """Return the facts of machine and image that need no engine."""
     facts = {
         "python": platform.python_version(),
         "machine": platform.machine(),

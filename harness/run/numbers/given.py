@@ -1,4 +1,4 @@
-"""Arrays that somebody gives in place of made-up ones: read from .npz files, and held to what a model takes."""
+"""Arrays that somebody gives in place of made-up ones: read from .npz files, and checked against the model's inputs."""
 
 from __future__ import annotations
 

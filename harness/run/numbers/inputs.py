@@ -1,4 +1,4 @@
-"""What a model is fed: one array for each network input, looked at before any of them is made."""
+"""The inputs of a model: one array each, whose sizes are checked before any of them is made."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def make_inputs(
     """Return one array for each network input, the same on every machine for the same name, shape and seed.
 
     Floating inputs are uniform in [-1, 1] (in [0, 1] where the type has no sign), integers in [0, 7] or as far as the
-    type goes, booleans even odds. Raises what `check_sizes` raises, before any array is made.
+    type goes, booleans even odds. Raises as `check_sizes` does, before any array is made.
     """
     return {
         name: _random(name, shape, word, seed)
@@ -124,7 +124,7 @@ def _not_negative(label: str, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _constants(graph: onnx.GraphProto) -> Iterator[tuple[str, onnx.TensorProto]]:
-    """Yield every tensor that is stored in a graph or in one inside it, with what to call it."""
+    """Yield every tensor that is stored in a graph or in one inside it, with a name for it."""
     for tensor in graph.initializer:
         yield f"initialiser {tensor.name!r}", tensor
     for node in graph.node:
@@ -167,7 +167,7 @@ def _random(name: str, shape: tuple[int, ...], word: str, seed: int) -> Array:
 
 
 def _from_unit(unit: Array, word: str) -> Array:
-    """Return what becomes of doubles in [0, 1) in an element type."""
+    """Return doubles in [0, 1) as an element type."""
     if word == "bool":
         return np.asarray(unit < 0.5)  # noqa: PLR2004
     if word == "float8_e8m0fnu":

@@ -20,7 +20,7 @@ _FRACTION = 1e-6
 
 
 class Doubtful(Exception):
-    """The specification leaves open what an operator computes here, and runtimes differ knowingly."""
+    """The specification leaves the result of an operator open here, and runtimes differ knowingly."""
 
 
 class DequantizeLinear(OpRun):

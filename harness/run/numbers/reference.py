@@ -1,4 +1,4 @@
-"""What a model's outputs should be: the ONNX reference evaluator's, where it can do the model."""
+"""The outputs expected of a model: those of the ONNX reference evaluator, where it can run the model."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def reference(model: onnx.ModelProto, inputs: Mapping[str, Array], *, also: Sequ
 
     `also` is for tensors that a recipe marks as outputs. Q/DQ is evaluated as written, so that an engine that
     quantises where the graph says is held to the quantised numbers. The model's own functions are put in place, and
-    nodes out of order are sorted. Operators of other domains, what the evaluator cannot do, and what the specification
-    leaves open give a reason instead of outputs.
+    nodes out of order are sorted. Operators of other domains, those that the evaluator lacks, and results that the
+    specification leaves open give a reason instead of outputs.
     """
     try:
         model = _plain(model)

@@ -18,7 +18,7 @@ WORDS = {element.onnx: word for word, element in ELEMENTS.items()}
 
 
 def dtype_of(word: str) -> np.dtype[Any]:
-    """Return the NumPy type of a word of the wire; of what NumPy lacks, that of ml_dtypes."""
+    """Return the NumPy type of a word of the wire, or that of ml_dtypes where NumPy has none."""
     return np.dtype(helper.tensor_dtype_to_np_dtype(ELEMENTS[word].onnx))
 
 

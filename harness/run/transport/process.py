@@ -1,8 +1,8 @@
-"""The duplex byte stream to an agent: what it promises, and the one to a child process in a session of its own.
+"""The duplex byte stream to an agent: its contract, and the one to a child process in a session of its own.
 
 A child process has no limit on its own memory: CUDA reserves far more address space than it uses, so RLIMIT_AS cannot
-tell a leak from a normal start. The limit that the agent puts on each of its children holds here too; what must be
-bounded for certain belongs in a container.
+tell a leak from a normal start. The limit that the agent puts on each of its children holds here too; a
+bound that must hold for certain needs a container.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class ExitStatus:
     """How the agent ended.
 
     Exactly one of `code` and `signal` (a name such as "SIGKILL") is set, or neither when nobody could say.
-    `out_of_memory` is what the container engine recorded; a virtual environment has no such record.
+    `out_of_memory` is the container engine's record; a virtual environment has no such record.
     """
 
     code: int | None = None
@@ -95,7 +95,7 @@ class Transport(Protocol):
         """Hand all of `data` to the agent.
 
         Raises AgentGoneError when the agent has ended or does not read for `timeout` seconds. How much it got
-        is unknown then; what it said before can still be received.
+        is unknown then; its earlier output can still be received.
         """
 
     def place(self, folder: Path, files: Sequence[str]) -> str:
@@ -108,7 +108,7 @@ class Transport(Protocol):
         """
 
     def stderr_tail(self) -> str:
-        """Return the end of what the agent wrote to its standard error, at most 64 KiB."""
+        """Return the end of the agent's standard error, at most 64 KiB."""
 
     def alive(self) -> bool:
         """Return whether the agent still runs."""
@@ -258,7 +258,7 @@ class ProcessTransport:
         return True
 
     def close(self) -> None:
-        """See `Transport.close`; what is left in the agent's process group is killed with it."""
+        """See `Transport.close`; the agent's process group is killed with it."""
         if self._closed:
             return
         self._closed = True
@@ -278,7 +278,7 @@ class ProcessTransport:
         self._scratch.cleanup()
 
     def _end(self) -> None:
-        """Make the agent end, whose input has; what is left after this is killed."""
+        """Make the agent end, whose input has; the caller kills the rest."""
         for step, seconds in LADDER:
             if step is not None:
                 self._signal(step)
@@ -310,7 +310,7 @@ class Inbox:
                 self._changed.notify_all()
 
     def end(self) -> None:
-        """Say that nothing more will come; what is held can still be read."""
+        """Mark the end of the stream; chunks in the queue can still be read."""
         with self._changed:
             self._ended = True
             self._changed.notify_all()
@@ -348,7 +348,7 @@ class Tail:
             del self._kept[: -self._limit]
 
     def text(self) -> str:
-        """Return what is kept; bytes that are not UTF-8 are replaced."""
+        """Return the kept bytes as text; those that are not UTF-8 are replaced."""
         with self._lock:
             return self._kept.decode("utf-8", "replace")
 

@@ -1,4 +1,4 @@
-"""TensorRT and TensorRT for RTX: one adapter, steered by what the installed version has and never by its number.
+"""TensorRT and TensorRT for RTX: one adapter, steered by the installed version's abilities and never by its number.
 
 `api` holds the module and asks it for its abilities, `build` makes the plan, `execute` loads and runs it on a GPU.
 """

@@ -1,4 +1,4 @@
-"""The TensorRT module that is installed here, and what it can do."""
+"""The TensorRT module that is installed here, and its abilities."""
 
 import importlib
 import re
@@ -35,7 +35,7 @@ def has(path: str) -> bool:
 
 
 def need(path: str) -> Any:
-    """Return what the API has under a name, such as "BuilderFlag.INT8"; raises MissingApi where there is none."""
+    """Return the attribute of a dotted name, such as "BuilderFlag.INT8"; raises MissingApi where there is none."""
     if not has(path):
         raise MissingApi(path)
     owner = trt
@@ -85,7 +85,7 @@ def make_logger(emit: Emit) -> Any:
 
 
 def made(logger: Any, name: str, call: Callable[..., Any], *arguments: Any) -> Any:
-    """Return what the library makes before it has seen any model; raises MachineFault where it makes nothing.
+    """Return an object of the library that needs no model; raises MachineFault where it makes none.
 
     The bindings show a null pointer as None, or as a TypeError of pybind11.
     """

@@ -1,6 +1,6 @@
 """The plugin `CompatIdentity` in Python, for the versions that have the classes.
 
-What it accepts is specified in cases/q_plugin_dq.py and is the same in docker/plugin/formats.h: it copies its first
+Its formats are specified in cases/q_plugin_dq.py and are the same in docker/plugin/formats.h: it copies its first
 input, and its attribute `formats` says in which types and layouts. The C++ side of the bindings calls the methods, with
 their arguments by position.
 """
@@ -158,7 +158,7 @@ def _plugin_v3(trt: Any) -> Any:
 
 
 class _Copy:
-    """What both kinds of plugin do alike, and what V3 alone asks for that needs no state."""
+    """The methods that both kinds of plugin share, and those of V3 alone that need no state."""
 
     def get_capability_interface(self, _kind: Any) -> Any:
         return self
@@ -204,7 +204,7 @@ def _bytes(field: Any) -> bytes:
 
 
 def _fields(trt: Any, text: str) -> Tuple[Any, Tuple[Any, ...]]:
-    """Return a collection with the one attribute, and what it points into and has to be kept."""
+    """Return a collection with the one attribute, and the buffers that it points into and that must be kept."""
     buffer = bytearray(text.encode() + b"\0")
     vector = trt.PluginFieldCollection([trt.PluginField("formats", buffer, trt.PluginFieldType.CHAR)])
     # PluginFieldCollection is a vector in Python, and the bindings make a C++ collection of it only within a call that

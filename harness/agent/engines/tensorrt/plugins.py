@@ -1,4 +1,4 @@
-"""Makes known what a recipe's plugin needs: the image's compiled library, or the plugin in Python."""
+"""Registers the plugin of a recipe: the image's compiled library, or the plugin in Python."""
 
 import ctypes
 import glob
@@ -45,7 +45,7 @@ def _load_own(name: str, data: bytes) -> None:
 
 
 def _load_library() -> bool:
-    """Load what the image has compiled, which registers itself."""
+    """Load the image's compiled plugins, which register themselves."""
     paths = sorted(glob.glob(os.path.join(FOLDER, "*.so")))
     for path in paths:
         try:
