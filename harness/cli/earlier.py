@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from harness.cli.common import Project, built, selected
 from harness.errors import HandledError
 from harness.record.runs import Planned, stopped
-from harness.record.staleness import todays
+from harness.record.speaking import todays
 from harness.report import build_report
 from harness.run.commands import published_lines
 from harness.run.key import answering, keys_of, recorded_by

@@ -17,8 +17,7 @@ from harness.cli.common import (
 from harness.errors import HandledError
 from harness.judge.cell import Judged, judge_cell
 from harness.plan import Cell
-from harness.record.speaking import took_part
-from harness.record.staleness import is_stale, todays
+from harness.record.speaking import is_stale, todays, took_part
 from harness.record.store import Store
 from harness.report import build_report, verify_published, verify_report, write_pages
 from harness.report.model import results_file

@@ -10,7 +10,7 @@ from harness.community.share import share
 from harness.errors import HandledError
 from harness.judge.cell import judge_cell
 from harness.plan import find
-from harness.record.staleness import is_stale, todays
+from harness.record.speaking import is_stale, todays
 from harness.record.store import Store
 
 

@@ -21,8 +21,7 @@ from harness.known.model import OnGpu
 from harness.layers import asked, wished
 from harness.plan import claims_about, find, inapplicable_because
 from harness.plan.by_hand import by_hand, model_file
-from harness.record.speaking import took_part
-from harness.record.staleness import is_stale, todays
+from harness.record.speaking import is_stale, todays, took_part
 from harness.record.store import Store
 from harness.report.model import load_results, results_file
 from harness.run.commands import command_lines, container_lines, limits

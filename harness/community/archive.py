@@ -18,7 +18,7 @@ from harness.errors import HandledError, InfraError
 from harness.plan import inapplicable_because
 from harness.record.archive import compress, decompress
 from harness.record.outcome import Outcome
-from harness.record.staleness import todays
+from harness.record.speaking import todays
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

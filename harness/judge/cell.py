@@ -13,9 +13,8 @@ from harness.judge.diagnosis import Diagnosis, diagnose
 from harness.judge.verdict import Judgement, judge
 from harness.layers import node_precision, wished
 from harness.plan import Cell, claims_about, failed_before
-from harness.record.gpu import Gpu
 from harness.record.outcome import Outcome
-from harness.record.speaking import took_part
+from harness.record.speaking import Gpu, took_part
 from harness.words import GOOD, UNJUDGED, Class, Precision, Verdict
 
 

@@ -14,7 +14,7 @@ from harness.errors import InfraError
 from harness.judge.cell import Judged, judge_cell
 from harness.matrix import load_matrix
 from harness.pytest_plugin import reports_folder
-from harness.record.staleness import todays
+from harness.record.speaking import todays
 from harness.record.store import Store
 from harness.report import build_report
 from harness.run.commands import published_lines

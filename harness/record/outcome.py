@@ -1,22 +1,43 @@
-"""The record of one cell: everything that was observed, nothing that was concluded.
+"""The record of one cell, everything that was observed and nothing that was concluded, and the form of its log.
 
-Records are immutable and round-trip through JSON. Everything right of the store works from these alone.
+Records are immutable and round-trip through JSON. Everything right of the store works from these alone. A log is
+entries `[kind] text`, of which a reader can tell where each begins: a line that continues an entry and would look like
+the beginning of another has one blank before it, so that an engine's text can neither be taken for a note of the
+harness nor get lost. The first entry, `stamps`, names the cell and run; `left out` counts texts for which neither log
+nor record has room.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+from harness.plan import Cell
 from harness.record.from_json import check_schema, decode
-
-if TYPE_CHECKING:
-    from harness.plan import Cell
 
 #: Raised when the meaning of a field changes; the store refuses records of another number.
 RECORD_SCHEMA = 2
+
+STAMPS, LEFT_OUT = "stamps", "left out"
+#: The stamps and facts of a record that its log repeats.
+_STAMPED = (
+    "model_sha256",
+    "recipe_sha256",
+    "engine_version",
+    "via",
+    "image",
+    "image_digest",
+    "when",
+    "run",
+    "harness_commit",
+)
+_FACTS = ("compute_capability", "driver", "gpu")
+_LOOKS_LIKE_AN_ENTRY = re.compile(r"\n(?= *\[)")
+_BLANK = "\n "
 
 State = Literal["done", "not_run", "not_applicable", "infra_error"]
 #: How the process that held the engine ended.
@@ -234,3 +255,17 @@ class Outcome:
         """Rebuild a record; raises ValueError for another schema, TypeError for a missing or wrong field."""
         check_schema(data, RECORD_SCHEMA)
         return decode(Outcome, data)
+
+
+def entry(kind: str, text: str) -> str:
+    """Return an entry as it stands in a log."""
+    blank = "" if text.startswith("\n") else " "
+    return f"[{kind}]{blank}{_LOOKS_LIKE_AN_ENTRY.sub(_BLANK, text)}"
+
+
+def whole_log(outcome: Outcome, lines: Sequence[str]) -> str:
+    """Return a cell's log: its stamps, then the entries noted while it ran."""
+    stamps = outcome.stamps
+    facts = {name: stamps.environment.get(name, "") for name in _FACTS}
+    stamped = {"cell": outcome.cell, **{name: str(getattr(stamps, name)) for name in _STAMPED}, **facts}
+    return "\n".join([entry(STAMPS, json.dumps(stamped, sort_keys=True)), *lines])

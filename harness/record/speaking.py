@@ -1,21 +1,113 @@
-"""Which of a cell's outcomes speak for it: one for each GPU, and the one without where it adds something; pure.
+"""Pick the outcomes that speak for a cell: current ones, one for each GPU, and one without where it adds something.
 
-A GPU is told from another by compute capability, product and driver branch: the same product under two branches is two,
-as long as both are current.
+A record of another model, recipe or engine version than today's is stale: it is kept and shown as such, and speaks for
+nothing. The engine version counts because matrix.yaml moves: a target that goes from one patch to the next keeps its
+name, and its cells keep their ids. GPUs are distinct by compute capability, product and driver branch: the same product
+under two branches is two, as long as both are current.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 
-from harness.record.gpu import gpu_of
-from harness.record.outcome import ON_AN_ENGINE
+from harness.case import Variant, model_sha256
+from harness.errors import HandledError
+from harness.matrix import Target
+from harness.plan import Cell
+from harness.record.outcome import ON_AN_ENGINE, Outcome, Stamps
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
-    from harness.record.gpu import Gpu
-    from harness.record.outcome import Outcome
+@dataclass(frozen=True, order=True)
+class Gpu:
+    """A GPU: compute capability ("8.9"), product ("NVIDIA L4"), driver branch ("580").
+
+    An engine's choices go by the compute capability, its architecture; product and driver branch say how alike two
+    machines of one architecture are.
+    """
+
+    compute_capability: str
+    product: str
+    driver: str = ""
+
+    def __str__(self) -> str:
+        driver = f", driver {self.driver}" if self.driver else ""
+        return f"{self.product} (compute capability {self.compute_capability}{driver})"
+
+
+def gpu_of(stamps: Stamps) -> Gpu | None:
+    """Return the GPU that an agent saw, or None where it saw none, as where an engine only built on a CPU."""
+    seen = stamps.environment
+    capability, product = seen.get("compute_capability", ""), seen.get("gpu", "")
+    if not capability or not product:
+        return None
+    return Gpu(capability, product, seen.get("driver", "").partition(".")[0])
+
+
+@dataclass(frozen=True)
+class Today:
+    """The hashes of a cell's model and recipe, and its target as matrix.yaml declares it.
+
+    `unbuildable` says why there is no model today; its hash is then "".
+    """
+
+    model_sha256: str
+    recipe_sha256: str
+    target: Target
+    unbuildable: str
+
+    def of_another_subject(self, outcome: Outcome) -> bool:
+        """Tell whether an outcome is of another model or recipe; one without these stamps is not."""
+        stamps = outcome.stamps
+        pairs = ((stamps.model_sha256, self.model_sha256), (stamps.recipe_sha256, self.recipe_sha256))
+        return any(was and now and was != now for was, now in pairs)
+
+    def stale_because(self, outcome: Outcome) -> str:
+        """Return why an outcome is stale, or "" for one that is current.
+
+        An outcome without an engine version is held against model and recipe alone: the version is stamped when the
+        agent has imported the engine, so an outcome that ended before, whatever matrix.yaml declared then, is about
+        the machine or the environment and about no version. It never displaces a current result that was run.
+        """
+        if self.unbuildable and outcome.state == "done":
+            return f"its model cannot be made any more: {self.unbuildable}"
+        if self.of_another_subject(outcome):
+            return "the model or the recipe has changed since it ran"
+        ran_on = outcome.stamps.engine_version
+        if ran_on and not self.target.runs_version(ran_on):
+            return f"it ran on version {ran_on}, and matrix.yaml declares {self.target.version} today"
+        return ""
+
+
+def todays(cells: Iterable[Cell], models: Mapping[tuple[str, str], bytes] | None = None) -> dict[str, Today]:
+    """Return each cell as it is today, by cell id.
+
+    `models` are serialised, by case and variant; others are built, once for all targets.
+    """
+    subjects: dict[tuple[str, str], tuple[str, str, str]] = {}
+    found: dict[str, Today] = {}
+    for cell in cells:
+        key = (cell.case.name, cell.variant.name)
+        if key not in subjects:
+            subjects[key] = _subject(cell.variant, (models or {}).get(key))
+        model, recipe, unbuildable = subjects[key]
+        found[cell.id] = Today(model, recipe, cell.target, unbuildable)
+    return found
+
+
+def _subject(variant: Variant, model: bytes | None) -> tuple[str, str, str]:
+    """Return the hashes of model and recipe, and why there is no model."""
+    try:
+        data = variant.model_bytes() if model is None else model
+    except HandledError as error:
+        return "", variant.recipe_sha256, str(error)
+    return model_sha256(data), variant.recipe_sha256, ""
+
+
+def is_stale(outcome: Outcome, today: Mapping[str, Today]) -> bool:
+    """Tell whether an outcome is stale; one of no cell of today is not."""
+    now = today.get(outcome.cell)
+    return now is not None and bool(now.stale_because(outcome))
 
 
 def speaking(
@@ -68,7 +160,7 @@ def _side_by_side(
 
 
 def _adds(bare: Outcome, on_gpus: tuple[Outcome, ...]) -> bool:
-    """Tell whether an outcome without a GPU says what those on GPUs do not."""
+    """Tell whether an outcome without a GPU adds to those on GPUs."""
     further = any(each.state == "done" and _reached_gpu(each) for each in on_gpus)
     return bare.state == "done" and not (_only_built(bare) and further)
 

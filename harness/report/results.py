@@ -26,8 +26,7 @@ from harness.plan import Cell, all_cells, inapplicable_because
 from harness.plan.by_hand import by_hand
 from harness.plan.cells import reproduced_on, reproduced_said
 from harness.record.outcome import Outcome, Stamps
-from harness.record.speaking import speaking
-from harness.record.staleness import Today, is_stale, todays
+from harness.record.speaking import Today, is_stale, speaking, todays
 from harness.record.store import Store
 from harness.report.further import further_beside
 from harness.report.model import RanOn, Reported, Results, RunView, SentIn, Steps

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from harness.matrix import Target
     from harness.plan import Cell
     from harness.record.outcome import Outcome
-    from harness.record.staleness import Today
+    from harness.record.speaking import Today
     from harness.run.provision import Environment, Host, Via
 
 _TOP = Path(__file__).resolve().parents[1]

@@ -15,8 +15,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from harness.agent.protocol import BROKEN, EVENTS
 from harness.errors import described
 from harness.layers import LayerReport, Source, ort_node_times, parse_layers
-from harness.record.log import LEFT_OUT, entry
-from harness.record.outcome import OTHERS, End, Latency, Message, Outcome, ParserError, Stamps
+from harness.record.outcome import (
+    LEFT_OUT,
+    OTHERS,
+    End,
+    Latency,
+    Message,
+    Outcome,
+    ParserError,
+    Stamps,
+    entry,
+)
 from harness.run.gpus import alone_on, others_on
 from harness.run.numbers import Array, compare, from_wire
 from harness.run.session import AgentLost, Event, Job, Session, Timing, job_memory_mib

@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING
 
 from harness.errors import HandledError, InfraError
 from harness.plan import inapplicable_because
-from harness.record.follow import Follower
-from harness.record.store import Store
+from harness.record.store import Follower, Store
 from harness.run.stamps import blank
 
 if TYPE_CHECKING:

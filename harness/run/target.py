@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from harness.agent.bootstrap import ARGUMENTS
 from harness.errors import InfraError, described
 from harness.plan import inapplicable_because
-from harness.record.log import whole_log
-from harness.record.outcome import Outcome, Stamps, State
+from harness.record.outcome import Outcome, Stamps, State, whole_log
 from harness.run import docker
 from harness.run.gpus import Gpus, alone_on
 from harness.run.key import cell_key, place_of, placed_in

@@ -11,7 +11,7 @@ from harness.history import read_history, take_history, update_history
 from harness.known.model import Known
 from harness.matrix import Matrix
 from harness.record.outcome import Outcome
-from harness.record.staleness import Today
+from harness.record.speaking import Today
 from harness.record.store import SUITES, Store
 from harness.report.model import Results
 from harness.report.results import Recorded, layer_files, results_of, run_records

@@ -16,7 +16,7 @@ from harness.errors import HandledError
 from harness.matrix import Target
 from harness.plan import Cell
 from harness.record.outcome import Outcome
-from harness.record.staleness import Today
+from harness.record.speaking import Today
 from harness.record.store import Store
 from harness.report.page import unpacked
 from harness.run import retry

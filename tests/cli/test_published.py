@@ -13,7 +13,7 @@ from harness.cli import main
 from harness.matrix import load_matrix
 from harness.plan import all_cells, find
 from harness.record.outcome import End, Message, Outcome, Stamps
-from harness.record.staleness import todays
+from harness.record.speaking import todays
 from harness.record.store import Store
 from tests.cli.test_diff import two_reports  # noqa: F401  (a fixture)
 

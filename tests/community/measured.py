@@ -13,8 +13,7 @@ from harness.case import load_cases, model_sha256
 from harness.community.submit import submission
 from harness.matrix import load_matrix
 from harness.plan import all_cells
-from harness.record.log import whole_log
-from harness.record.outcome import Outcome, Stamps
+from harness.record.outcome import Outcome, Stamps, whole_log
 from harness.run import stamps
 from harness.run.numbers import to_wire
 from harness.run.observation import Observation

@@ -1,14 +1,18 @@
-"""Whose outcomes speak for a cell: one for each GPU, side by side."""
+"""Whose outcomes speak for a cell: current ones, one for each GPU, side by side."""
 
 from __future__ import annotations
 
-import dataclasses
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from harness.case import model_sha256
+from harness.errors import HandledError
+from harness.plan import all_cells, find
 from harness.record.outcome import End, Outcome, Stamps
-from harness.record.speaking import latest, speaking
+from harness.record.speaking import Gpu, gpu_of, is_stale, latest, speaking, todays
+from tests.report import factory
 
 pytestmark = pytest.mark.unit
 
@@ -21,7 +25,7 @@ FAILED: dict[str, Any] = {"failed_phase": "build"}
 def outcome(gpu: dict[str, str] | None = None, day: int = 1, **changes: Any) -> Outcome:
     stamps = Stamps(when=f"2026-01-{day:02}T00:00:00Z", environment=gpu or {}, **changes.pop("stamps", {}))
     base = Outcome("c.v-t", "c", "v", "t", "done", end=End("finished"), stamps=stamps)
-    return dataclasses.replace(base, **changes)
+    return replace(base, **changes)
 
 
 def spoken(*outcomes: Outcome, stale: str = "") -> tuple[Outcome, ...]:
@@ -117,3 +121,179 @@ def test_nothing_is_stale_unless_it_is_said_so() -> None:
 def test_latest_is_the_last_that_speaks() -> None:
     found = latest([outcome(L4, 2, **RAN), outcome(T4, 1, **FAILED), outcome(None, 3, state="not_run")])
     assert found == {"c.v-t": outcome(L4, 2, **RAN)}
+
+
+LATER = 20
+ON_2 = {"engine_version": "10.2.0"}
+BUILT: dict[str, Any] = {"phases": {"build": 1.0}}
+
+
+@pytest.mark.parametrize(
+    ("before", "later", "speaks"),
+    [
+        pytest.param({}, {}, "later", id="the latest"),
+        *(
+            pytest.param({}, {"state": state}, "before", id=f"done, then {state}")
+            for state in ("not_run", "infra_error", "not_applicable")
+        ),
+        pytest.param({"state": "not_run"}, {}, "later", id="not run, then done"),
+        pytest.param({"state": "not_run"}, {"state": "infra_error"}, "later", id="neither ran"),
+        pytest.param(RAN, {}, "before", id="ran, then only built"),
+        pytest.param({"ran": True, **BUILT}, {}, "before", id="outputs without their phase"),
+        pytest.param({**BUILT, "failed_phase": "load"}, {}, "before", id="failed on a GPU, then only built"),
+        pytest.param(RAN, FAILED, "later", id="ran, then the build failed"),
+        pytest.param(RAN, {"stamps": {"engine_version": "10.3.0"}}, "later", id="another version"),
+        pytest.param(RAN, {"stamps": {**ON_2, "image_digest": "sha256:1"}}, "later", id="another image"),
+        pytest.param({**RAN, "state": "infra_error"}, {}, "later", id="the machinery failed"),
+        *(
+            pytest.param(
+                {"phases": {phase: 1.0}},
+                {},
+                "later" if phase in ("parse", "build") else "before",
+                id=f"{phase} ended, then only built",
+            )
+            for phase in ("load", "run", "time", "profile", "parse", "build")
+        ),
+        pytest.param({"phases": {"load": 1.0}}, {"failed_phase": "run"}, "later", id="as far again"),
+        pytest.param({"stamps": {"account": "them"}}, {}, "later", id="sent in, then our own"),
+        pytest.param({}, {"stamps": {"account": "them"}}, "before", id="our own, then sent in"),
+    ],
+)
+def test_of_two_outcomes_of_one_machine_one_speaks(
+    before: dict[str, Any], later: dict[str, Any], speaks: str
+) -> None:
+    """A machine that can do less does not hide the finding of one that can do more; a new failure is news."""
+    one = outcome(reason="before", **{"stamps": ON_2, **before})
+    other = outcome(day=LATER, reason="later", **{"stamps": ON_2, **later})
+    assert [each.reason for each in spoken(one, other)] == [speaks]
+
+
+def test_ties_go_to_the_later_line_and_cells_are_sorted() -> None:
+    same = [replace(outcome(reason=str(number)), cell=cell) for cell in "ba" for number in (1, 2)]
+    assert {cell: each.reason for cell, (each,) in speaking(same).items()} == {"a": "2", "b": "2"}
+    assert list(speaking(same)) == ["a", "b"]
+
+
+@pytest.mark.parametrize("day", [1, LATER])
+def test_a_stale_outcome_loses_to_any_current_one(day: int) -> None:
+    """Even "not run" says more about today's cell, whichever came first."""
+    old, new = outcome(day=2, reason="old"), outcome(day=day, state="not_run")
+    assert spoken(old, new, stale="old") == (new,)
+    assert spoken(old, stale="old") == (old,)
+
+
+CARD = {**T4, "gpu_uuid": "GPU-1"}
+
+
+def test_a_gpu_is_told_by_architecture_product_and_driver_branch() -> None:
+    """Two patches of one driver branch are one GPU, and two cards of one product are."""
+    one = gpu_of(Stamps(environment=CARD))
+    assert one == Gpu("7.5", "Tesla T4", "535")
+    assert gpu_of(Stamps(environment={**CARD, "driver": "535.54", "gpu_uuid": "GPU-2"})) == one
+    assert gpu_of(Stamps(environment={**CARD, "driver": "580.1"})) != one
+    assert str(one) == "Tesla T4 (compute capability 7.5, driver 535)"
+
+
+@pytest.mark.parametrize("missing", ["gpu", "compute_capability"])
+def test_an_outcome_of_a_machine_without_a_gpu_is_of_none(missing: str) -> None:
+    """A driver alone is no GPU."""
+    assert gpu_of(Stamps(environment={key: text for key, text in CARD.items() if key != missing})) is None
+
+
+def test_a_driver_that_is_not_known_is_left_out() -> None:
+    """As where the driver's library does not say it."""
+    found = gpu_of(Stamps(environment={key: text for key, text in CARD.items() if key != "driver"}))
+    assert found == Gpu("7.5", "Tesla T4") == Gpu("7.5", "Tesla T4", "")
+    assert str(found) == "Tesla T4 (compute capability 7.5)"
+
+
+CELLS = all_cells(factory.matrix(), (factory.case(),))
+TODAY = todays(CELLS)
+
+
+def because(**stamps: Any) -> str:
+    """Return why an outcome with these stamps is stale."""
+    found = factory.outcome("qdq", "trt102")
+    found = replace(found, stamps=replace(found.stamps, **stamps))
+    said = TODAY[found.cell].stale_because(found)
+    assert is_stale(found, TODAY) is bool(said)
+    return said
+
+
+@pytest.mark.parametrize("version", ["10.2.0.19", "10.2.0", "10.2.0.19.post1"])
+def test_the_declared_version_in_any_spelling_is_current(version: str) -> None:
+    """Wheels report three components, or a build of packaging."""
+    assert because(engine_version=version) == ""
+
+
+@pytest.mark.parametrize("version", ["10.2.0.18", "10.2.1", "10.3.0", "10.2"])
+def test_any_other_version_is_stale_and_both_are_named(version: str) -> None:
+    """Also of an older release: matrix.yaml may be moved back."""
+    assert because(engine_version=version) == (
+        f"it ran on version {version}, and matrix.yaml declares 10.2.0.19 today"
+    )
+
+
+@pytest.mark.parametrize("stamp", ["model_sha256", "recipe_sha256"])
+def test_another_model_or_recipe_is_stale(stamp: str) -> None:
+    """Each by itself."""
+    assert because(**{stamp: "0" * 64}) == "the model or the recipe has changed since it ran"
+
+
+def test_what_was_never_stamped_is_current() -> None:
+    """An agent that never came up is trouble of the machine, on whatever version."""
+    assert because(engine_version="") == ""
+    assert because(engine_version="", model_sha256="", recipe_sha256="") == ""
+
+
+def test_a_record_of_no_cell_of_today_is_nobody_s_to_judge() -> None:
+    """As of a target that left matrix.yaml."""
+    outcome = replace(factory.outcome("qdq", "trt102"), cell="gone.v-t")
+    assert not is_stale(outcome, TODAY)
+
+
+def test_the_hashes_are_those_that_records_carry() -> None:
+    """A record made now is current."""
+    for cell in CELLS:
+        outcome = factory.outcome(cell.variant.name, cell.target.name)
+        assert find(CELLS, outcome.cell) is cell
+        assert TODAY[cell.id].stale_because(outcome) == ""
+
+
+@pytest.mark.parametrize("stamp", ["model_sha256", "recipe_sha256"])
+def test_what_either_side_does_not_know_is_no_difference(stamp: str) -> None:
+    assert because(**{stamp: ""}) == ""
+    outcome, unknown = factory.outcome("qdq", "trt102"), dict[str, Any]({stamp: ""})
+    assert replace(TODAY[outcome.cell], **unknown).stale_because(outcome) == ""
+
+
+def test_what_was_done_of_a_model_that_cannot_be_made_any_more_is_stale() -> None:
+    """That a cell was not run is as true as it was."""
+    broken = replace(CELLS[0].variant, build=unbuildable)
+    (today,) = todays([replace(CELLS[0], variant=broken)]).values()
+    assert (today.model_sha256, today.unbuildable) == ("", "the weights are gone")
+    assert today.recipe_sha256 == TODAY[CELLS[0].id].recipe_sha256
+    outcome = factory.outcome(CELLS[0].variant.name, CELLS[0].target.name)
+    done = replace(outcome, state="done")
+    assert today.stale_because(done) == "its model cannot be made any more: the weights are gone"
+    assert today.stale_because(replace(done, state="not_run")) == ""
+
+
+def unbuildable() -> Any:
+    raise HandledError("the weights are gone")
+
+
+def test_a_model_is_built_once_for_all_targets_and_not_where_it_is_given() -> None:
+    built = []
+
+    def model() -> Any:
+        built.append(1)
+        return factory.model()
+
+    variant = replace(CELLS[0].variant, build=model)
+    cells = [replace(cell, case=CELLS[0].case, variant=variant) for cell in CELLS[:3]]
+    assert {today.model_sha256 for today in todays(cells).values()} == {model_sha256(variant.model_bytes())}
+    assert len(built) == 1
+    given = todays(cells, {(cells[0].case.name, variant.name): b"given"})
+    assert {today.model_sha256 for today in given.values()} == {model_sha256(b"given")}
+    assert len(built) == 1

@@ -21,7 +21,7 @@ from hypothesis import given
 
 from harness.errors import HandledError
 from harness.record.outcome import End, Layer, Message, Outcome, Stamps
-from harness.record.store import Store, read_records
+from harness.record.store import Follower, Store, read_records
 from tests.near import SAME, near
 from tests.waiting import PATIENCE
 
@@ -55,21 +55,19 @@ def test_round_trip(tmp_path: Path) -> None:
 
 
 def test_layout(tmp_path: Path) -> None:
-    """The folder is as documented: merge and other tools rely on it."""
+    """The folder is as documented: merge and other tools rely on it.
+
+    GitHub Pages deploys no site in which a file is its owner's alone.
+    """
     with Store(tmp_path, run="r1", worker="w2") as store:
         sha = store.append(outcome(), "x").log_sha256
+        assert store.append(outcome(), "x").log_sha256 == sha, "equal logs are kept once"
     assert sha is not None
-    assert sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if p.is_file()) == sorted(
-        [f"logs/{sha[:2]}/{sha}.txt.gz", "records/r1-w2.jsonl"]
-    )
-
-
-def test_whoever_may_read_records_may_read_logs(tmp_path: Path) -> None:
-    """GitHub Pages deploys no site in which a file is its owner's alone."""
-    with Store(tmp_path) as store:
-        store.append(outcome(), "x")
-    assert {path.stat().st_mode & 0o444 for path in tmp_path.rglob("*") if path.is_file()} == {0o444}
-    assert [path.stat().st_mode & 0o777 for path in tmp_path.rglob("*.gz")] == [0o644]
+    files = {str(path.relative_to(tmp_path)): path for path in tmp_path.rglob("*") if path.is_file()}
+    log = f"logs/{sha[:2]}/{sha}.txt.gz"
+    assert sorted(files) == sorted([log, "records/r1-w2.jsonl"])
+    assert {path.stat().st_mode & 0o444 for path in files.values()} == {0o444}
+    assert files[log].stat().st_mode & 0o777 == 0o644
 
 
 def test_what_append_returned_for_is_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,46 +135,29 @@ def test_records_that_cannot_be_read_are_one_sentence(tmp_path: Path) -> None:
         list(Store(tmp_path).outcomes())
 
 
-def test_a_store_that_was_closed_goes_on_in_another_file(tmp_path: Path) -> None:
-    with Store(tmp_path) as store:
-        store.append(outcome("a"))
-        store.close()
-        store.append(outcome("b"))
-    assert (tmp_path / "records" / "run-main.2.jsonl").is_file()
-
-
 def test_a_store_holds_records_once_something_was_recorded(tmp_path: Path) -> None:
     assert not Store(tmp_path).holds_records
+    assert list(Store(tmp_path / "none").outcomes()) == []
     (tmp_path / "records").mkdir()
     assert Store(tmp_path).holds_records
     assert not Store(tmp_path / "records").holds_records
 
 
-def test_equal_logs_are_kept_once(tmp_path: Path) -> None:
-    with Store(tmp_path) as store:
-        first, second = store.append(outcome(), "same"), store.append(outcome(), "same")
-    assert first.log_sha256 == second.log_sha256
-    assert len(list((tmp_path / "logs").rglob("*.gz"))) == 1
-
-
 def test_a_writer_never_opens_a_file_that_exists(tmp_path: Path) -> None:
-    """The same run and worker again, and at once, write files of their own."""
+    """The same run and worker again, at once or after a `close`, write files of their own; other files stay unread."""
     with Store(tmp_path) as one, Store(tmp_path) as two, Store(tmp_path) as three:
         one.append(outcome("a"))
         two.append(outcome("b"))
         one.append(outcome("c"))
         three.append(outcome("d"))
-    assert [o.cell for o in Store(tmp_path).outcomes()] == ["b", "d", "a", "c"]
-    assert sorted(p.name for p in (tmp_path / "records").iterdir()) == [
-        "run-main.2.jsonl",
-        "run-main.3.jsonl",
+        one.close()
+        one.append(outcome("e"))
+    (tmp_path / "records" / "notes.txt").write_text("why this was run\n")
+    assert [o.cell for o in Store(tmp_path).outcomes()] == ["b", "d", "e", "a", "c"]
+    assert sorted(path.name for path in (tmp_path / "records").glob("*.jsonl")) == [
+        *(f"run-main.{number}.jsonl" for number in (2, 3, 4)),
         "run-main.jsonl",
     ]
-
-
-def test_an_empty_store_is_empty(tmp_path: Path) -> None:
-    assert list(Store(tmp_path / "none").outcomes()) == []
-    assert Store(tmp_path / "none").latest() == {}
 
 
 def test_every_prefix_of_a_file_is_readable(tmp_path: Path) -> None:
@@ -278,97 +259,12 @@ def test_what_no_reader_would_take_is_its_own_cells_record_with_a_sentence(
     with Store(tmp_path) as store:
         kept = store.append(outcome("a", **changes), "the log")
         store.append(outcome("b"))
-    found = Store(tmp_path).latest()
-    assert (found["a"], list(found)) == (kept, ["a", "b"])
+    assert [each.cell for each in Store(tmp_path).outcomes()] == ["a", "b"]
+    assert next(Store(tmp_path).outcomes()) == kept
     assert (kept.state, kept.phases, kept.stamps.when) == ("infra_error", {}, "2026-01-01T00:00:00Z")
     assert kept.reason.startswith("the record of what was observed could not be read again: ")
     assert says in kept.reason
     assert Store(tmp_path).log(str(kept.log_sha256)) == "the log"
-
-
-def latest(tmp_path: Path, *outcomes: Outcome, stale: str = "none") -> Outcome:
-    with Store(tmp_path) as store:
-        for each in outcomes:
-            store.append(each)
-    (found,) = Store(tmp_path).latest(lambda each: each.stamps.model_sha256 == stale).values()
-    return found
-
-
-def test_the_latest_wins_whatever_the_order_of_writing(tmp_path: Path) -> None:
-    found = latest(tmp_path, outcome(when="2026-01-02T00:00:00Z"), outcome(when="2026-01-01T00:00:00Z"))
-    assert found.stamps.when == "2026-01-02T00:00:00Z"
-
-
-def test_ties_go_to_the_later_line(tmp_path: Path) -> None:
-    assert latest(tmp_path, outcome(reason="1"), outcome(reason="2")).reason == "2"
-
-
-@pytest.mark.parametrize("state", ["not_run", "infra_error", "not_applicable"])
-def test_a_done_cell_is_not_displaced_by_one_that_was_not_run(tmp_path: Path, state: Any) -> None:
-    later = outcome(when="2026-02-01T00:00:00Z", state=state)
-    assert latest(tmp_path, outcome(), later).state == "done"
-    assert latest(tmp_path / "x", later, outcome(when="2026-03-01T00:00:00Z")).state == "done"
-
-
-def test_of_two_that_were_not_run_the_later_speaks(tmp_path: Path) -> None:
-    later = outcome(when="2026-02-01T00:00:00Z", state="infra_error")
-    assert latest(tmp_path, outcome(state="not_run"), later).state == "infra_error"
-
-
-ON_GPU = {"engine_version": "10.2.0"}
-
-
-def test_built_only_does_not_hide_a_run_on_a_gpu(tmp_path: Path) -> None:
-    """The same engine without a GPU can tell less; a later failure or another version tells something new."""
-    ran = outcome(ran=True, phases={"build": 1.0, "run": 1.0}, stamps=ON_GPU)
-    later = "2026-02-01T00:00:00Z"
-    assert latest(tmp_path / "1", ran, outcome(when=later, stamps=ON_GPU)).ran
-    crashed = dataclasses.replace(ran, ran=False, phases={"build": 1.0}, failed_phase="load")
-    assert latest(tmp_path / "2", crashed, outcome(when=later, stamps=ON_GPU)).failed_phase == "load"
-    failed = outcome(when=later, failed_phase="build", stamps=ON_GPU)
-    assert latest(tmp_path / "3", ran, failed).failed_phase == "build"
-    other = outcome(when=later, stamps={"engine_version": "10.3.0"})
-    assert not latest(tmp_path / "4", ran, other).ran
-    image = outcome(when=later, stamps={**ON_GPU, "image_digest": "sha256:1"})
-    assert not latest(tmp_path / "5", ran, image).ran
-    lost = dataclasses.replace(ran, state="infra_error")
-    assert not latest(tmp_path / "6", lost, outcome(when=later, stamps=ON_GPU)).ran
-
-
-@pytest.mark.parametrize("phase", ["load", "run", "time", "profile", "parse", "build"])
-@pytest.mark.parametrize("how", ["ended", "failed"])
-def test_whoever_got_as_far_as_a_gpu_is_not_hidden_by_a_build(tmp_path: Path, phase: str, how: str) -> None:
-    """By whatever phase it shows, done or failed; and what got as far again speaks."""
-    shown: dict[str, Any] = {"phases": {phase: 1.0}} if how == "ended" else {"failed_phase": phase}
-    before = outcome(reason="before", **shown)
-    later = {"reason": "later", "when": "2026-02-01T00:00:00Z"}
-    kept = latest(tmp_path / "1", before, outcome(**later)).reason
-    assert kept == ("later" if phase in ("parse", "build") else "before")
-    assert latest(tmp_path / "2", before, outcome(**later, **shown)).reason == "later"
-
-
-def test_a_build_does_not_hide_outputs_whose_phase_was_not_recorded(tmp_path: Path) -> None:
-    """Outputs are what a run is for."""
-    later = outcome(when="2026-02-01T00:00:00Z")
-    assert latest(tmp_path, outcome(ran=True, phases={"build": 1.0}), later).ran
-
-
-def test_cells_are_sorted_by_their_ids(tmp_path: Path) -> None:
-    with Store(tmp_path) as store:
-        for cell in "bca":
-            store.append(outcome(cell))
-    assert list(Store(tmp_path).latest()) == ["a", "b", "c"]
-
-
-def test_a_stale_outcome_loses_to_any_current_one(tmp_path: Path) -> None:
-    """Even "not run" says more about today's cell, whichever came first."""
-    old = outcome(stamps={"model_sha256": "old"}, when="2026-05-01T00:00:00Z")
-    new = outcome(stamps={"model_sha256": "new"}, state="not_run")
-    assert latest(tmp_path / "1", old, new, stale="old").state == "not_run"
-    assert latest(tmp_path / "2", old, stale="old").state == "done"
-    assert latest(tmp_path / "3", old, new).state == "done"
-    later = dataclasses.replace(new, stamps=Stamps(when="2026-06-01T00:00:00Z", model_sha256="new"))
-    assert latest(tmp_path / "4", old, later, stale="old").state == "not_run"
 
 
 def test_absorbing_another_store_twice_adds_once(tmp_path: Path) -> None:
@@ -386,21 +282,6 @@ def test_absorbing_another_store_twice_adds_once(tmp_path: Path) -> None:
     found = {each.cell: each for each in Store(tmp_path / "a").outcomes()}
     assert sorted(found) == ["bare", "new", "shared"]
     assert Store(tmp_path / "a").log(str(found["new"].log_sha256)) == "log new"
-
-
-def test_the_default_is_that_nothing_is_stale(tmp_path: Path) -> None:
-    """Then each GPU speaks, and what ran there is not hidden by a later build elsewhere."""
-    t4, l4 = (
-        outcome(ran=True, phases={"run": 1.0}, stamps={"environment": {"gpu": gpu, "compute_capability": of}})
-        for gpu, of in (("Tesla T4", "7.5"), ("NVIDIA L4", "8.9"))
-    )
-    built = outcome(when="2026-02-01T00:00:00Z")
-    with Store(tmp_path) as store:
-        for each in (t4, l4, built):
-            store.append(each)
-    assert Store(tmp_path).speaking() == {"c.v-t": (t4, l4)}
-    assert Store(tmp_path).speaking(lambda _: True) != Store(tmp_path).speaking()
-    assert Store(tmp_path).latest()["c.v-t"].ran
 
 
 def write_many(folder: str, worker: str, count: int) -> None:
@@ -491,25 +372,6 @@ def test_records_are_one_json_line_each(tmp_path: Path) -> None:
     assert "\u2028".encode() in lines[0]
 
 
-def test_a_whole_line_at_the_end_that_is_no_record_is_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Only a line that lacks its newline is one that nobody was promised."""
-    with Store(tmp_path) as store:
-        store.append(outcome())
-    path = tmp_path / "records" / "run-main.jsonl"
-    path.write_bytes(path.read_bytes() + b"garbage\n")
-    assert len(list(Store(tmp_path).outcomes())) == 1
-    assert f"{path}:2: not a record" in capsys.readouterr().err
-
-
-def test_other_files_beside_the_records_are_passed_over(tmp_path: Path) -> None:
-    with Store(tmp_path) as store:
-        store.append(outcome())
-    (tmp_path / "records" / "notes.txt").write_text("why this was run\n")
-    assert len(list(Store(tmp_path).outcomes())) == 1
-
-
 def test_blank_lines_are_no_records(tmp_path: Path) -> None:
     """An editor may leave some; lines are still counted as it counts them."""
     with Store(tmp_path) as store:
@@ -538,3 +400,34 @@ def test_lines_near_records_are_read_or_told_of(data: bytes) -> None:
     for found in read_records(Path("r.jsonl"), data, told.append):
         assert found.as_read() == found
     assert all("\n" not in sentence for sentence in told)
+
+
+def test_each_record_comes_once_when_it_is_whole(tmp_path: Path) -> None:
+    follower = Follower(tmp_path)
+    assert list(follower.new()) == []
+    with Store(tmp_path) as store:
+        first = store.append(outcome("a.v-t"), "the log")
+        assert list(follower.new()) == [(first, "the log")]
+        assert list(follower.new()) == []
+        second = store.append(outcome("b.v-t"))
+    (file,) = (tmp_path / "records").iterdir()
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-10])
+    assert list(follower.new()) == []
+    file.write_bytes(whole)
+    with Store(tmp_path) as store:
+        third = store.append(outcome("c.v-t"))
+    # A file each, in the order of their names.
+    assert list(follower.new()) == [(third, ""), (second, "")]
+
+
+def test_a_record_waits_for_a_log_that_is_not_to_be_seen_yet(tmp_path: Path) -> None:
+    """On a network file system the files of a folder need not come in their order."""
+    follower = Follower(tmp_path)
+    with Store(tmp_path) as store:
+        kept = store.append(outcome(), "the log")
+    (log,) = (tmp_path / "logs").rglob("*.gz")
+    away = log.rename(tmp_path / "away")
+    assert list(follower.new()) == []
+    away.rename(log)
+    assert list(follower.new()) == [(kept, "the log")]

@@ -20,8 +20,7 @@ from harness.judge.classify import classify
 from harness.judge.diagnosis import diagnose
 from harness.matrix import load_matrix
 from harness.plan import Cell
-from harness.record.log import whole_log
-from harness.record.outcome import End, Node, Outcome, ParserError, Stamps
+from harness.record.outcome import End, Node, Outcome, ParserError, Stamps, whole_log
 from harness.record.store import readable
 from harness.run import observation as module
 from harness.run.numbers import Reference

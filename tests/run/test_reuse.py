@@ -9,7 +9,7 @@ import pytest
 
 from harness.plan import all_cells
 from harness.record.outcome import OTHERS, Latency, Outcome
-from harness.record.staleness import todays
+from harness.record.speaking import todays
 from harness.run import key
 from harness.run.key import answering, keys_of, recorded_by
 from harness.run.provision import Environment, Host, NotMade
