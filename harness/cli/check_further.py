@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the options of what is tried further."""
+    """Add the options of the further tries."""
     command.add_argument(
         "--no-blockers",
         dest="blockers",
@@ -76,7 +76,7 @@ def check_usage(options: argparse.Namespace, models: Sequence[OwnModel]) -> None
 
 
 def questions(options: argparse.Namespace) -> Questions:
-    """Return what is asked beyond the models as they are."""
+    """Return the questions to ask beyond the models as they are."""
     return Questions(options.blockers, options.ladder, options.leave_float, options.try_workarounds)
 
 
@@ -87,7 +87,7 @@ def further(
     given: Mapping[str, Given],
     doing: Doing,
 ) -> tuple[Further, ...]:
-    """Try more than the models as they are, say what is found as it comes, and return it."""
+    """Try more than the models as they are, print each answer as it comes, and return all."""
 
     def tried(target: str, count: int) -> None:
         doing.now(f"trying what is made of the model: on {target}, try {count}")

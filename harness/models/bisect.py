@@ -19,7 +19,7 @@ from harness.words import GOOD, PREDICATE, Class, Precision, Word, said
 
 
 class Answer(Word):
-    """What a target says: SKIP where it can be neither."""
+    """Is the answer of a target: SKIP where it can be neither."""
 
     GOOD = "good"
     BAD = "bad"
@@ -40,7 +40,7 @@ class Edge:
 
 
 def bisect(row: Sequence[str], ask: Callable[[str], Answer]) -> Edge:
-    """Return the edge in a row whose first is good and whose last is bad; `ask` is asked of what lies between.
+    """Return the edge in a row whose first is good and whose last is bad; `ask` answers for those between.
 
     One that says neither is passed over for its nearest neighbour.
     """
@@ -101,7 +101,7 @@ class Told:
 
 @dataclass(frozen=True)
 class Symptom:
-    """What is looked at: `kind` is class, signature, numbers, slower or precision; the rest belongs to one of them."""
+    """Names the difference: `kind` is class, signature, numbers, slower or precision; the rest belongs to one of them."""
 
     kind: str
     node: str = ""
@@ -114,7 +114,7 @@ class Symptom:
         return self.kind == "slower"
 
     def told(self, judged: Judged, good: Judged, bad: Judged) -> Told:
-        """Return what a target says, held against the two ends."""
+        """Return the answer of a target, compared with the two ends."""
         return _KINDS[self.kind](self, judged, good, bad)
 
 
@@ -138,7 +138,7 @@ def check_node(symptom: Symptom, nodes: list[str], label: str) -> None:
 
 
 def agreed(told: Sequence[Told]) -> Told:
-    """Return what several looks at a target say: neither where they do not agree, as on a busy machine."""
+    """Return the answer of several looks at a target: SKIP where they do not agree, as on a busy machine."""
     if len({each.answer for each in told}) == 1:
         return told[0]
     return Told(Answer.SKIP, f"{len(told)} runs do not agree: {'; '.join(each.why for each in told)}")
@@ -164,7 +164,7 @@ def _alike(judged: Judged, good: Judged, bad: Judged, key: Callable[[Judged], tu
 
 
 def _group(judged: Judged) -> Class:
-    """Return a class, the good ones as one: a machine without a GPU builds what another runs."""
+    """Return a class, the good ones as one: a machine without a GPU only builds a model that another runs."""
     return Class.OK if judged.classification.cls in GOOD else judged.classification.cls
 
 

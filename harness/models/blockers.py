@@ -1,4 +1,4 @@
-"""All that keeps a model from being built: a refused node is cut out, and the search goes on with what is left."""
+"""Finds all that keeps a model from being built: a refused node is cut out, and the search goes on with the rest."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _NARROW = frozenset(map(str, NARROW))
 
 @dataclass(frozen=True)
 class Blocker:
-    """What a target refuses: the nodes, of one operator unless they are a fused region, and why.
+    """Holds one refusal of a target: the nodes, of one operator unless they are a fused region, and why.
 
     `named` says that the engine names them; where it names an operator alone, they are all nodes of it that may be
     meant.
@@ -55,9 +55,9 @@ class Blocker:
 
 @dataclass(frozen=True)
 class Blockers:
-    """The blockers of a model on a target in the order in which they were found, and what became of the rest.
+    """Holds the blockers of a model on a target in the order in which they were found; `end` is the fate of the rest.
 
-    `behind` are nodes that were cut out with them, for nobody knows the shape of what they read.
+    `behind` are nodes that were cut out with them, for nobody knows the shape of their inputs.
     """
 
     found: tuple[Blocker, ...]
@@ -74,9 +74,9 @@ def blockers(
     *,
     clock: Callable[[], float] = time.monotonic,
 ) -> Blockers:
-    """Return all that keeps a model from being built, of which `first` says what became of the whole.
+    """Return all that keeps a model from being built; `first` is the outcome of the whole.
 
-    `attempt` says what becomes of a part of it. A search ends after so many tries or seconds, and says so.
+    `attempt` returns the outcome of a part. The search ends after MOST_TRIES tries or MOST_SECONDS, and says so.
     """
     began, tries, judged = clock(), 0, first
     cutter = Cutter(model, first.cell.variant.recipe.profiles)
@@ -177,8 +177,8 @@ def _of_builder(judged: Judged) -> Blocker | None:
 def _meant(found: Diagnosis, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
     """Return the nodes that a failure may mean that names an operator alone.
 
-    What is said of INT8 means nodes with Q/DQ, and where none of the operator has it such a one of its kin: of a
-    deconvolution an engine says what it says of a convolution.
+    A text about INT8 means nodes with Q/DQ, and where none of the operator has it such a one of its kin: an engine
+    uses the same words for a deconvolution as for a convolution.
     """
     mine = tuple(node for node in nodes if node.op == found.operator)
     if not _SAID_OF_INT8.search(found.title):

@@ -42,7 +42,7 @@ _TAKEN = frozenset({"op", "inputs", "name", "output", "outputs", "domain"})
 
 @dataclass(frozen=True)
 class About:
-    """What a case says of itself: its name, title, summary, and the address of the report, "" for none.
+    """Describes a case: its name, title, summary, and the address of the report, "" for none.
 
     `data` say how far outputs may be off, where that does not go by their precision.
     """

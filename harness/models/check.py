@@ -1,4 +1,4 @@
-"""What becomes of a model on a target, and from one target to another; pure functions of judged cells."""
+"""Tells how a model fares on a target, and from one target to another; pure functions of judged cells."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _BUILT = GOOD | {Class.PRECISION_LOST, Class.INACCURATE}
 
 
 class Trouble(Word):
-    """What `check --fail-on` can name."""
+    """Is a trouble that `check --fail-on` can name."""
 
     BUILD = "build"
     INT8_LOSS = "int8-loss"
@@ -96,7 +96,7 @@ def engine_made(judged: Judged) -> bool:
 
 
 def coverage(judged: Judged) -> tuple[Precision, int, int] | None:
-    """Return the narrow type that most nodes are to run in, how many do, and how many are to; None where none is."""
+    """Return the narrow type that most nodes are to run in, how many do, how many are to; None where there is none."""
     wished = {node: precision for node, precision in judged.wished.items() if precision in NARROW}
     if not wished:
         return None
@@ -107,7 +107,7 @@ def coverage(judged: Judged) -> tuple[Precision, int, int] | None:
 
 
 def troubles(judged: Judged) -> frozenset[Trouble]:
-    """Return what is wrong with a model on a target; nothing where it was not judged."""
+    """Return the troubles of a model on a target; none where it was not judged."""
     found = set()
     if ran(judged) and not engine_made(judged):
         found.add(Trouble.BUILD)
@@ -175,7 +175,7 @@ def static_troubles(judged: Judged, blocked: Container[tuple[str, str]]) -> froz
 
 
 def step_troubles(before: Judged, after: Judged, blocked: Container[tuple[str, str]]) -> frozenset[Trouble]:
-    """Return what gets worse from one target to another, of what was not run by what is `blocked`."""
+    """Return the troubles that are new from one target to another; `blocked` speaks for models that were not run."""
     if ran(before) and ran(after):
         return worse(before, after)
     sides = [troubles(each) | static_troubles(each, blocked) for each in (before, after)]
@@ -183,7 +183,7 @@ def step_troubles(before: Judged, after: Judged, blocked: Container[tuple[str, s
 
 
 def median_ms(judged: Judged) -> float | None:
-    """Return the median of what a model took on a target, in milliseconds; None where it was not timed."""
+    """Return the median latency of a model on a target in milliseconds; None where it was not timed."""
     samples = judged.outcome.latency.samples_ms if judged.outcome.latency else ()
     return statistics.median(samples) if samples else None
 
@@ -197,12 +197,12 @@ def kept(judged: Judged) -> int:
 
 
 def works(judged: Judged) -> bool:
-    """Tell whether an engine is built in which each node keeps what its graph asks of it."""
+    """Tell whether an engine is built in which each node keeps the precision that its graph asks of it."""
     return ran(judged) and engine_made(judged) and not judged.classification.lost
 
 
 def untold(judged: Judged) -> tuple[str, ...]:
-    """Return the nodes that ask for a type and of which no layer tells what they ran in."""
+    """Return the nodes that ask for a type while no layer tells the one they ran in."""
     if not (judged.outcome.layers and judged.demanded):
         return ()
     unknown = (None, Precision.UNKNOWN)

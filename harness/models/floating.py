@@ -27,7 +27,7 @@ class Fault(Word):
 
 @dataclass(frozen=True)
 class Ladder:
-    """What becomes of a model as it is, without Q/DQ and in FP16 without Q/DQ; None for a rung that cannot be made."""
+    """Holds the outcomes of a model as it is, without Q/DQ, and so in FP16; None for one that cannot be made."""
 
     as_it_is: Judged
     without: Judged | None
@@ -46,7 +46,7 @@ class Ladder:
 
 
 def ladder(model: onnx.ModelProto, as_it_is: Judged, attempt: Callable[[onnx.ModelProto], Judged]) -> Ladder:
-    """Return the rungs of a model, of which it is known what becomes of it as it is."""
+    """Return the rungs of a model whose outcome as it is is known."""
     plain = unquantised(model)
     halved = half(model if plain is None else plain)
     rungs = [None if each is None else attempt(each) for each in (plain, halved)]
@@ -59,7 +59,7 @@ MOST_TRIES, MOST_SECONDS = 100, 120.0
 
 @dataclass(frozen=True)
 class LeftFloat:
-    """Nodes that are left in floating point, the model of that and what becomes of it; none where nothing helps.
+    """Holds nodes left in floating point, the model of that and its outcome; none where nothing helps.
 
     `of` are all that are quantised. `least` says that none of the nodes can be spared; else the search was cut short.
     """
@@ -74,7 +74,7 @@ class LeftFloat:
 
 
 def quantised_nodes(model: onnx.ModelProto) -> tuple[str, ...]:
-    """Return the nodes that multiply what is quantised, weights alone too, in the model's order."""
+    """Return the nodes that multiply quantised tensors, be it weights alone, in the model's order."""
     floats = {"", "fp16", "bf16"}
     return tuple(
         node.name for node in asked(model) if node.op in MULTIPLYING and node.precision not in floats
@@ -90,8 +90,8 @@ def leave_float(
 ) -> LeftFloat:
     """Return the fewest nodes whose Q/DQ is to go so that a target builds the rest and loses no precision.
 
-    First those that are blamed, then all; of what helps one part after the other is given its Q/DQ back, halves, then
-    quarters, down to single nodes, as long as it still helps.
+    First those that are blamed, then all; of a set that helps one part after the other is given its Q/DQ back, halves,
+    then quarters, down to single nodes, as long as it still helps.
     """
     search = _Search(model, attempt, clock)
     every = quantised_nodes(model)
@@ -137,7 +137,7 @@ class _Search:
         return True
 
     def fewest(self, nodes: tuple[str, ...]) -> tuple[str, ...]:
-        """Return what is left of nodes that help when none of them can be spared any more."""
+        """Return those of some nodes that help of which none can be spared any more."""
         size = len(nodes)
         while size > 1:
             size = (size + 1) // 2

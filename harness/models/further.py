@@ -52,8 +52,8 @@ class Questions:
 class Further:
     """The answers for one model on one target, None where not asked; `before` is the whole model's outcome.
 
-    A question is not asked of a target that has no such trouble: blockers of what fails to build, the last two of what
-    fails or loses its precision.
+    A question is not asked of a target that has no such trouble: blockers where the model fails to build, the last two
+    where it fails or loses its precision.
     """
 
     before: Judged

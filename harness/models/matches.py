@@ -1,8 +1,8 @@
-"""Which known patterns a model holds: the graphs of the cases, looked for in it by operators, types and how they join.
+"""Finds the known patterns in a model: the graphs of the cases, by operators, types and how they join.
 
-A pattern is a graph without its constants and without what quantises them. A node of it is met by one of the same
-operator, with the same precision asked of it, fed alike, and with the same attributes that change what is computed;
-sizes do not count unless the case itself has the same pattern in two sizes that fare unlike.
+A pattern is a graph without its constants and the Q/DQ on them. A node of it is met by one of the same operator, with
+the same precision asked of it, fed alike, and with the same attributes that change the numbers; sizes do not count
+unless the case itself has the same pattern in two sizes that fare unlike.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class _Node:
 
 
 class Shape:
-    """A model as a graph of labelled nodes: what is looked for, and where."""
+    """Is a model as a graph of labelled nodes: a pattern, or the place to look for it."""
 
     def __init__(self, model: onnx.ModelProto) -> None:
         graph = inferred(model)
@@ -149,7 +149,7 @@ class Shape:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Return what two graphs of one pattern have in common: labels and joints, without sizes."""
+        """Return the same for two graphs of one pattern: labels and joints, without sizes."""
         return tuple((node.label, sources) for node, sources in zip(self.nodes, self.sources, strict=True))
 
     def _label(self, node: onnx.NodeProto, precision: str, fed: str) -> tuple[object, ...]:

@@ -102,7 +102,7 @@ def _parsed(file: Path, remedy: str) -> onnx.ModelProto:
 
 
 def _whole(file: Path, model: onnx.ModelProto) -> onnx.ModelProto:
-    """Read what lies beside a model into it."""
+    """Read the weights beside a model into it."""
     _refuse_large(file, model)
     onnx.load_external_data_for_model(model, str(file.parent))
     return model

@@ -85,7 +85,7 @@ class Scope:
 
 @dataclass(frozen=True)
 class Use:
-    """A node where it stands: `operator` is what a table calls it, `name` what the engine does."""
+    """Is a node where it stands: `operator` as a table calls it, `name` as the engine does."""
 
     node: onnx.NodeProto
     scope: Scope
@@ -122,7 +122,7 @@ class Use:
         return None if shape is None else len(shape) in wanted
 
     def constant(self, index: int) -> bool | None:
-        """Tell whether an input is a constant or left out; None where nodes compute it of what is no constant."""
+        """Tell whether an input is a constant or left out; None where nodes compute it of other tensors."""
         name = self.given(index)
         if not name or name in self.scope.constants:
             return True

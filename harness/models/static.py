@@ -1,4 +1,4 @@
-"""What is known of a model on a target without running it: NVIDIA's operator tables, and claims about its patterns."""
+"""Tells of a model on a target without running it, by NVIDIA's operator tables and claims about its patterns."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _FINE = GOOD | UNJUDGED | {Class.API_REMOVED, Class.NEEDS_GPU_TO_BUILD}
 
 
 class State(Word):
-    """What a static answer amounts to, the first that applies.
+    """Is the gist of a static answer, the first that applies.
 
     BLOCKED: NVIDIA's table has no importer, not the type, or a restriction that the graph breaks. REPORTED: a failure
     is claimed of a pattern that the graph holds. RESTRICTED: the table restricts, and the graph does not decide.
@@ -118,7 +118,7 @@ class StaticModel:
         }
 
     def on(self, target: Target) -> tuple[Finding, ...]:
-        """Return what NVIDIA's tables have against the model on a TensorRT; nothing of another engine."""
+        """Return the findings of NVIDIA's tables on the model on a TensorRT; none of another engine."""
         before, after = tables_around(target.version)
         if not target.traits.tabled:
             words = f"NVIDIA's tables are not of {target.traits.product}"
@@ -154,7 +154,7 @@ def _judged(use: Use, table: OperatorTable, *, plugins: bool) -> Finding | None:
 
 
 def against(use: Use, table: OperatorTable, *, plugins: bool = False) -> tuple[State, str]:
-    """Return what a table has against a node, and why in words; "" where that is nothing."""
+    """Return the verdict of a table on a node, and why in words, "" for none."""
     importer = table.importers.get(use.operator)
     if use.operator == _FUNCTION:
         return (
@@ -176,7 +176,7 @@ def against(use: Use, table: OperatorTable, *, plugins: bool = False) -> tuple[S
 
 
 def _restricted(use: Use, importer: Importer) -> tuple[State, str]:
-    """Return what types and restrictions of an importer speak against a node."""
+    """Return the verdict of the types and restrictions of an importer on a node."""
     lacking = [kind for kind in _kinds(use) if kind not in importer.types]
     if lacking:
         return State.BLOCKED, f"not in {lacking[0]}"
@@ -209,7 +209,7 @@ def _kinds(use: Use) -> Iterable[str]:
 def _between(
     one: Finding | None, other: Finding | None, before: OperatorTable, after: OperatorTable | None
 ) -> Finding | None:
-    """Return what is known of a node between two tables, or beyond the last."""
+    """Return the finding on a node between two tables, or beyond the last."""
     if after is None:
         # Beyond the last table an importer stays; what was lacking may have come.
         words = f"the last table is of {before.release}: {one.restriction}" if one else ""

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 class How:
     """Where engines run, how many targets at a time (None: one a processor), and whether large images are pulled.
 
-    Raises HandledError for what is no such place or number.
+    Raises HandledError for any other place or number.
     """
 
     via: Via = "auto"
@@ -150,9 +150,9 @@ class BuiltOrRun(OwnPrepared):
 
 
 class Tries:
-    """Says what becomes of a model on a target; as a context it ends what it started.
+    """Runs one model after the other on targets; as a context it ends the environments that it started.
 
-    `prepared` makes models ready, by default with inputs and a reference; `OnlyBuilt` is for what fails before it runs.
+    `prepared` makes models ready, by default with inputs and a reference; `OnlyBuilt` is for failures before a run.
     `told` hears of each try its target's name and number.
     """
 
@@ -180,10 +180,10 @@ class Tries:
         *,
         allowed: Data | None = None,
     ) -> Judged:
-        """Return what became of a model; whatever goes wrong is in the record, as for a cell of the matrix.
+        """Return the outcome of a model; whatever goes wrong is in the record, as for a cell of the matrix.
 
-        `precision` is what nodes are to run in, as a variant has it: None is what the graph asks. `allowed` is how far
-        an output may be off, None for what its precision allows.
+        `precision` are the types of nodes, as a variant has them, None for those that the graph asks. `allowed` is how
+        far an output may be off, None for as far as its precision allows.
         """
         data = model if isinstance(model, bytes) else serialise(model)
         name = f"try-{self.count}"
@@ -196,7 +196,7 @@ class Tries:
         return judge_cell(cell, outcome)
 
     def own(self, model: onnx.ModelProto, target: Target, wanted: Wanted) -> Judged:
-        """Return what became of a user's model, or of a part of it, with the shapes that it can have."""
+        """Return the outcome of a user's model, or of a part of it, with the shapes that it can have."""
         made = own_model(model, "the model", replace(wanted, shapes=wanted.shapes.fitted(model)), name="own")
         return self.judged(made.variant.model_bytes(), target, made.variant.recipe, allowed=wanted.data)
 
@@ -224,7 +224,7 @@ class Tries:
 
 @dataclass(frozen=True)
 class Bench:
-    """What becomes of a model on one target; `flags` are the builder flags that the user gave.
+    """Tries models on one target as the first was; `flags` are the builder flags that the user gave.
 
     `wishes` are nodes that are to keep a precision; those count of which a model still asks it. None is all of that.
     `calibrated` are the network inputs that there are batches of.
@@ -238,7 +238,7 @@ class Bench:
     calibrated: tuple[str, ...] = ()
 
     def __call__(self, model: onnx.ModelProto, profiles: tuple[Profile, ...] | None = None) -> Judged:
-        """Return what became of a model; its flags are those that its own types need."""
+        """Return the outcome of a model; its flags are those that its own types need."""
         nodes = asked(model)
         flags: tuple[str, ...] = ()
         if self.recipe.typing is not Typing.STRONG:

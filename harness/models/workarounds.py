@@ -1,4 +1,4 @@
-"""Tries every known rewrite on a user's own model: which help on a target, and what each costs in numbers."""
+"""Tries every known rewrite on a user's own model: which help on a target, and how far each is off in numbers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Tried:
-    """A rewrite of a model and what became of it; `gain` is what is better in words, "" where nothing is.
+    """Is a rewrite of a model and its outcome; `gain` is the improvement in words, "" where there is none.
 
     `numbers` are the outputs of the rewritten model against the first one's, both by ONNX's reference; `uncompared`
     says why there are none.
@@ -44,7 +44,7 @@ class Tried:
 
 @dataclass(frozen=True)
 class Workarounds:
-    """All rewrites that changed a model, in the order of what they cost; the others found nothing to change."""
+    """Holds all rewrites that changed a model, the cheapest first; the others found nothing to change."""
 
     tried: tuple[Tried, ...]
     unfit: tuple[Rewrite, ...]
@@ -52,7 +52,7 @@ class Workarounds:
 
     @property
     def best(self) -> Tried | None:
-        """Return the cheapest of those after which most nodes run in what they are asked to; None where none helps."""
+        """Return the cheapest of those after which most nodes run in the types asked of them; None where none helps."""
         return max(
             (each for each in self.tried if each.gain), key=lambda each: kept(each.judged), default=None
         )
@@ -68,7 +68,7 @@ def workarounds(  # noqa: PLR0913  (what a model is fed, and by what it is tried
     rewrites: Sequence[Rewrite] = REWRITES,
     clock: Callable[[], float] = time.monotonic,
 ) -> Workarounds:
-    """Return what becomes of each rewrite of a model that fails or loses its precision, each alone.
+    """Return the outcome of each rewrite, alone, of a model that fails or loses its precision.
 
     Where none alone lets it be built, those that get it further are tried one on top of the other. `also` are nodes
     that are blamed beside those of `before`. The inputs are the user's, or those of any variant.
@@ -94,7 +94,7 @@ def workarounds(  # noqa: PLR0913  (what a model is fed, and by what it is tried
 
 
 def gain(before: Judged, after: Judged) -> str:
-    """Return in words what is better after a rewrite; "" where nothing is, or something is worse."""
+    """Return the improvement by a rewrite in words; "" where there is none, or something is worse."""
     if not (ran(before) and ran(after) and engine_made(after)):
         return ""
     lost = len(after.classification.lost)
@@ -145,7 +145,7 @@ def _together(
 
 
 def _further(before: Judged, after: Judged) -> bool:
-    """Tell whether what was refused is no longer what is, and it is not refused earlier."""
+    """Tell whether another thing is refused than before, and not earlier."""
     if not ran(after) or engine_made(after):
         return ran(after)
     earlier = after.classification.cls is Class.PARSE_FAILED is not before.classification.cls
@@ -155,7 +155,7 @@ def _further(before: Judged, after: Judged) -> bool:
 def _compared(
     model: onnx.ModelProto, tried: Sequence[Tried], profiles: tuple[Profile, ...], inputs: Mapping[str, Array]
 ) -> list[Tried]:
-    """Add to each rewrite that helps what its outputs are off."""
+    """Add to each rewrite that helps how far its outputs are off."""
     helping = [index for index, each in enumerate(tried) if each.gain]
     found = list(tried)
     data = model.SerializeToString()

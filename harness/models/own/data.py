@@ -28,7 +28,7 @@ from harness.words import Precision
 
 @dataclass(frozen=True)
 class Given:
-    """What the user gives: `inputs` by network input, and `expected` by network output, or none.
+    """Holds the data that the user gives: `inputs` by network input, and `expected` by network output, or none.
 
     `calibration` are batches by network input, the first axis of each array, `libraries` compiled plugins, and
     `weights` those that stay beside the model.
@@ -41,7 +41,7 @@ class Given:
     weights: Weights | None = None
 
     def put_into(self, ready: Prepared) -> Prepared:
-        """Return what is ready with what is given for its building."""
+        """Return a prepared variant with the data for its building."""
         libraries = tuple(data for _, data in self.libraries)
         return replace(ready, calibration=dict(self.calibration), libraries=libraries)
 
@@ -76,7 +76,7 @@ def _memory(variant: Variant) -> int:
 
 
 def fitted(own: OwnModel, given: Given) -> Given:
-    """Return what is given for a model, every calibration array with its axis of batches.
+    """Return the data for a model, every calibration array with its axis of batches.
 
     Raises HandledError where given arrays are not those that the model takes and gives.
     """
@@ -118,7 +118,7 @@ def _own(variant: Variant, given: Given) -> Iterator[Prepared | Refused]:
 
 
 def made_up(model: onnx.ModelProto, profiles: Sequence[Profile]) -> dict[str, Array]:
-    """Return made-up inputs in which what looks up rows of a constant table, as token types do, names rows it has.
+    """Return made-up inputs; those that look up rows of a constant table, as token types do, name rows it has.
 
     Raises what `make_inputs` raises.
     """
@@ -150,7 +150,7 @@ _ELF = b"\x7fELF"
 
 
 def read_libraries(paths: Iterable[Path]) -> tuple[tuple[Library, bytes], ...]:
-    """Return compiled libraries with what a recipe says of them; raises HandledError for what is none."""
+    """Return compiled libraries with their entries in a recipe; raises HandledError for a file that is none."""
     found = []
     for path in paths:
         try:

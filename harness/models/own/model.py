@@ -1,4 +1,4 @@
-"""A model file as a variant: its recipe follows from its own types, what is wanted of it from its own Q/DQ."""
+"""Makes a variant of a model file: its recipe follows from its own types, the precisions wanted from its own Q/DQ."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def _is_figure(value: object) -> bool:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the user wants of all models: how they are typed, which precision, and shapes.
+    """Holds the wishes for all models: how they are typed, which precision, and shapes.
 
-    `nodes` is "auto" for what each graph's own types ask, "none" for nothing, else a pattern: of what the graph asks,
-    only nodes whose name holds it. `flags` are builder flags beside those that the graph's types need. `max_rel` and
-    `cosine` are how far an output may be off, None for what its precision allows. Raises HandledError for a flag that
-    no version has, and for a figure that none can have.
+    `nodes` is "auto" for all that each graph's own types ask, "none" for nothing, else a pattern: only nodes whose name
+    holds it. `flags` are builder flags beside those that the graph's types need. `max_rel` and `cosine` are how far an
+    output may be off, None for as far as its precision allows. Raises HandledError for a flag that no version has, and
+    for a figure that none can have.
     """
 
     typing: Typing = Typing.GRAPH
@@ -79,7 +79,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class OwnModel:
-    """A model of the user's: `label` is what the user called it; `assumed` are sentences on what nobody said.
+    """Is a model of the user's: `label` is its name to the user; `assumed` are sentences on all that was made up.
 
     `weights` are those that stay in their files. `made_up` are the shapes of its dynamic inputs as --shapes takes them,
     "" where the user gives all, or only a batch is made up.
@@ -112,7 +112,7 @@ def load_own(path: Path, wanted: Wanted = Wanted(), *, name: str = "") -> OwnMod
 
 
 def _memory(path: Path) -> int:
-    """Return what reading a model may take: it is parsed, written for the inference of types, and read from that."""
+    """Return the MiB that reading a model may take: it is parsed, written for the inference of types, and read again."""
     with contextlib.suppress(OSError, ValueError):
         return MEMORY_MIB + (8 * path.stat().st_size >> 20)
     return MEMORY_MIB
@@ -176,7 +176,7 @@ def word(text: str) -> str:
 
 
 def flags_for(nodes: Iterable[Node]) -> list[str]:
-    """Return the builder flags that permit what a graph asks of its nodes, where a version is weakly typed."""
+    """Return the builder flags that permit the types asked of nodes, where a version is weakly typed."""
     words = {node.precision.removesuffix("_weights") for node in nodes}
     return [flag for each, flag in _FLAGS.items() if each in words]
 

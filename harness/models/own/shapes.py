@@ -21,7 +21,7 @@ from harness.suggest import did_you_mean
 
 @dataclass(frozen=True)
 class Shapes:
-    """The least, the usual and the largest shape of inputs by name; what is in one alone stands for all three."""
+    """Holds the least, the usual and the largest shape of inputs by name; one given alone stands for all three."""
 
     minimum: Mapping[str, Shape] = field(default_factory=dict)
     optimum: Mapping[str, Shape] = field(default_factory=dict)
@@ -175,7 +175,7 @@ _NAMED = (
 
 
 class _Axis(IntEnum):
-    """What an axis counts; of axes that share a name the largest decides."""
+    """Is the kind of an axis, with its size; of axes that share a name the largest decides."""
 
     BATCH = 1
     CHANNELS = 3
@@ -256,7 +256,7 @@ def _kinds(declared: Iterable[Extents]) -> dict[str, _Axis]:
 
 
 def _kind(own: Extents, index: int) -> _Axis:
-    """Return what an axis counts by its name, else by its place."""
+    """Return the kind of an axis by its name, else by its place."""
     name = own[index]
     for pattern, kind in _NAMED if isinstance(name, str) else ():
         if pattern.search(str(name)):

@@ -1,4 +1,4 @@
-"""What a small model has to show to be the same failure: pure functions of judged models."""
+"""Tells whether a smaller model shows the same failure: pure functions of judged models."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 
 @dataclass(frozen=True)
 class Sought:
-    """What becomes of a model on one target, as far as it has to stay so.
+    """Is the outcome of a model on one target, as far as it has to stay so.
 
-    `signature`, `operator`, `line` (what failed, without the names of nodes and without numbers) and `text` (what the
+    `signature`, `operator`, `line` (the error, without the names of nodes and without numbers) and `text` (which the
     engine has to say somewhere) are "" where they may be any. A good class stands for every good one.
     """
 
@@ -54,9 +54,9 @@ class Sought:
 
 
 def sought(judged: Judged, keep: str) -> Sought:
-    """Return what of a failure has to stay: "class", "signature", or a text that the engine says.
+    """Return the part of a failure that has to stay: "class", "signature", or a text that the engine says.
 
-    "signature" is that and its operator; where the failure has none, the class and what failed. Raises HandledError
+    "signature" is that and its operator; where the failure has none, the class and the error. Raises HandledError
     where the model does not fail, or does not say the text.
     """
     cls, target = judged.classification.cls, judged.cell.target.name
@@ -81,9 +81,9 @@ def sought(judged: Judged, keep: str) -> Sought:
 
 
 def failures(judged: Judged) -> tuple[str, ...]:
-    """Return what failed, a line each, without what changes with the model around it: names of nodes and numbers.
+    """Return the errors, a line each, without names of nodes and numbers, which change with the model around them.
 
-    Of lost precision these are the operators with what they were to run in and what they ran in.
+    Of lost precision these are the operators, with the type wanted and the type they ran in.
     """
     found = judged.classification
     if found.cls is Class.PRECISION_LOST:
@@ -120,7 +120,7 @@ def named(judged: Judged) -> tuple[str, ...]:
 
 
 class Side(NamedTuple):
-    """A target by its name, and what the model does on it."""
+    """Is a target by its name, and the outcome to keep on it."""
 
     target: str
     sought: Sought
@@ -128,13 +128,13 @@ class Side(NamedTuple):
 
 @dataclass(frozen=True)
 class Shown:
-    """All that a smaller model has to show: on each target what it does there, and, of two, how nodes change."""
+    """Holds all that a smaller model has to show: its outcome on each target, and, of two, how nodes change."""
 
     sides: tuple[Side, ...]
     change: tuple[str, str, str] | None = None
 
     def shown(self, look: Callable[[str], Judged]) -> bool:
-        """Tell whether a model shows it; `look` says what becomes of it on a target."""
+        """Tell whether a model shows it; `look` returns its outcome on a target."""
         seen = []
         # The side that fails tells most candidates apart: of these the other one need not be asked.
         for side in sorted(self.sides, key=lambda side: side.sought.cls in GOOD):
@@ -154,7 +154,7 @@ class Shown:
 
 
 def differing(one: Judged, other: Judged, keep: str) -> Shown:
-    """Return in what two targets differ; raises HandledError where they do not."""
+    """Return the difference of two targets; raises HandledError where there is none."""
     sides = [Side(judged.cell.target.name, _on_side(judged, keep)) for judged in (one, other)]
     if not (sides[0].sought.shown_by(other) and sides[1].sought.shown_by(one)):
         return Shown(tuple(sides))

@@ -1,4 +1,4 @@
-"""A copy of a model under change: tensors are read elsewhere, constants and nodes are added, what is dead goes."""
+"""Holds a copy of a model under change: tensors are read elsewhere, constants and nodes added, dead nodes dropped."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Editor:
         return name
 
     def add(self, operator: str, inputs: Sequence[str], wish: str, **attributes: Any) -> str:  # noqa: ANN401
-        """Add a node called after what it makes; returns that tensor's name."""
+        """Add a node called after its output; returns that tensor's name."""
         name = self.free(wish)
         self._append(helper.make_node(operator, list(inputs), [name], name=name, **attributes))
         return name
@@ -141,7 +141,7 @@ class Editor:
         return name
 
     def done(self) -> onnx.ModelProto | None:
-        """Return the rewritten model without what nothing needs; None where nothing was changed."""
+        """Return the rewritten model without dead nodes; None where nothing was changed."""
         if not self.changed:
             return None
         graph = self._model.graph
@@ -160,7 +160,7 @@ class Editor:
 
 
 def _sorted(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
-    """Yield nodes so that each comes after what it reads, else in the order given."""
+    """Yield nodes so that each comes after those it reads, else in the order given."""
     makers = {name: index for index, node in enumerate(nodes) for name in node.output if name}
     seen: set[int] = set()
     for start in range(len(nodes)):

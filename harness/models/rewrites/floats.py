@@ -25,7 +25,7 @@ _BETWEEN = frozenset({"Identity", "Cast", "Reshape", "Transpose", "Concat"})
 def unquantised(model: onnx.ModelProto, names: Collection[str] | None = None) -> onnx.ModelProto | None:
     """Return a model without Q/DQ, or with the nodes of these names in floating point; None where nothing changes.
 
-    Of a weight that is stored in a narrow type the float is what DequantizeLinear makes of it. Others that read the
+    A weight that is stored in a narrow type becomes the float that DequantizeLinear makes of it. Others that read the
     same Q/DQ keep it, unless nodes that only move data stand between.
     """
     editor = Editor(model)
@@ -59,7 +59,7 @@ def bypass(editor: Editor, reader: onnx.NodeProto) -> None:
 
 
 def in_float(editor: Editor, reader: onnx.NodeProto) -> str | None:
-    """Return the tensor that a DequantizeLinear stands for: what was quantised, or a new constant of what is stored."""
+    """Return the float behind a DequantizeLinear: the tensor that was quantised, or a constant of the stored one."""
     quantiser = editor.quantiser(reader)
     if quantiser is not None:
         return str(quantiser.input[0])
@@ -69,7 +69,7 @@ def in_float(editor: Editor, reader: onnx.NodeProto) -> str | None:
 
 
 def dequantised(editor: Editor, reader: onnx.NodeProto, stored: Array) -> Array | None:
-    """Return what a DequantizeLinear makes of stored values; None where its scale is no constant."""
+    """Return stored values as a DequantizeLinear gives them; None where its scale is no constant."""
     scale = editor.value(reader.input[1])
     if scale is None:
         return None
@@ -95,7 +95,7 @@ def _spread(values: Array, shape: tuple[int, ...], attributes: dict[str, int]) -
 
 
 def _readers_before(editor: Editor, tensor: str) -> Iterator[onnx.NodeProto]:
-    """Yield the DequantizeLinears before nodes that only move or join what these make."""
+    """Yield the DequantizeLinears before nodes that only move or join their outputs."""
     maker = editor.maker(tensor)
     if maker is None or maker.op_type not in _BETWEEN:
         return
@@ -120,8 +120,8 @@ _TYPED = frozenset(
 def half(model: onnx.ModelProto, names: Collection[str] | None = None) -> onnx.ModelProto | None:
     """Return a model that computes in FP16, or only the nodes of these names; None where that changes nothing.
 
-    Network inputs and outputs keep their types. Q/DQ gets FP16 scales, for which the model is brought to opset 19. What
-    ONNX does not let be in FP16 stays, and so do subgraphs.
+    Network inputs and outputs keep their types. Q/DQ gets FP16 scales, for which the model is brought to opset 19. A
+    tensor that ONNX does not let be in FP16 stays, and so do subgraphs.
     """
     raised = _raised(model) if names is None else model
     return None if raised is None else _Halving(raised, names).done()

@@ -1,4 +1,4 @@
-"""The rewrites that this project's cases prove, with what each costs."""
+"""Lists the rewrites that this project's cases prove, with their costs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Rewrite:
-    """A way round a failure: what it does and what it costs in words, and the variants of cases that prove it, if any.
+    """Is a way round a failure: its effect and its cost in words, and the variants of cases that prove it, if any.
 
     `apply` takes the model and the nodes that are blamed: those that are refused, or that lost their precision. One
     that `gives_up` INT8 helps only a model that is not built with it.

@@ -85,7 +85,7 @@ def padded_channels(model: onnx.ModelProto, blamed: Collection[str]) -> onnx.Mod
 
 
 def _pad(editor: Editor, conv: onnx.NodeProto) -> None:
-    """Pad what a convolution reads and its weights, and cut what it gives; nothing where its Q/DQ is not plain."""
+    """Pad the input and the weights of a convolution, and cut its output; nothing where its Q/DQ is not plain."""
     fed, weights = editor.dequantiser(conv.input[0]), editor.dequantiser(conv.input[1])
     source = editor.quantiser(fed) if fed is not None else None
     if fed is None or weights is None or source is None or not _whole(editor, source, fed):
@@ -118,7 +118,7 @@ def _pad(editor: Editor, conv: onnx.NodeProto) -> None:
 
 
 def _missing(conv: onnx.NodeProto, given: int, taken: int) -> tuple[int, int, int]:
-    """Return how many channels are missing of what a convolution gives, of its weights, and of what it is fed."""
+    """Return how many channels are missing of the output, the weights and the input of a convolution."""
     groups = _attribute(conv, "group", 1)
     if groups == 1:
         return -given % _BY, -taken % _BY, -taken % _BY
@@ -201,7 +201,7 @@ def layer_norm(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelProto | 
 
 
 def _pieces(editor: Editor, division: onnx.NodeProto) -> tuple[str, float] | None:
-    """Return what a chain that ends in this Div normalises, and its epsilon; None where it is no such chain."""
+    """Return the tensor that a chain up to this Div normalises, and its epsilon; None where it is no such chain."""
     root = editor.maker(division.input[1])
     added = editor.maker(root.input[0]) if root is not None and root.op_type == "Sqrt" else None
     centred = editor.maker(division.input[0])

@@ -54,7 +54,7 @@ def float_bias(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelProto | 
 def zero_points(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelProto | None:
     """Return a model whose 8-bit Q/DQ has zero points of 0 and is INT8: a scale takes in the larger side of its range.
 
-    What lies on one side of its zero point alone goes through a Relu, as the other side was cut off.
+    A tensor on one side of its zero point alone goes through a Relu, as the other side was cut off.
     Q/DQ whose scale nobody knows before it runs, or whose quantised tensor something else reads, stays as it is.
     """
     editor = Editor(model)
@@ -224,7 +224,7 @@ def identity(model: onnx.ModelProto, blamed: Collection[str]) -> onnx.ModelProto
 
 
 def mark_output(model: onnx.ModelProto, blamed: Collection[str]) -> onnx.ModelProto | None:
-    """Return a model in which what the blamed convolutions give is an output of the network too."""
+    """Return a model in which the outputs of the blamed convolutions are outputs of the network too."""
     editor, values = Editor(model), values_of(model)
     convolutions = [node for node in editor.of("Conv", "ConvTranspose") if effective_name(node) in blamed]
     for conv in convolutions[:_MOST_MARKED]:
@@ -235,7 +235,7 @@ def mark_output(model: onnx.ModelProto, blamed: Collection[str]) -> onnx.ModelPr
 
 
 def _unlike(editor: Editor) -> Iterator[tuple[onnx.NodeProto, list[onnx.NodeProto], Array]]:
-    """Yield each Concat of data quantised by unlike scales for whole tensors, what dequantises it, the largest one."""
+    """Yield each Concat of data quantised by unlike scales for whole tensors, its DequantizeLinears, the top scale."""
     for concat in editor.of("Concat"):
         readers = [reader for name in concat.input if (reader := editor.dequantiser(name)) is not None]
         scales = [editor.value(reader.input[1]) for reader in readers]
@@ -261,7 +261,7 @@ def _zero(editor: Editor, reader: onnx.NodeProto) -> Array | None:
 
 
 def _pair(editor: Editor, tensor: str, scale: Array, zero: Array | None) -> str:
-    """Add a Q/DQ pair on a tensor; returns what it gives."""
+    """Add a Q/DQ pair on a tensor; returns its output."""
     constants = [editor.constant(f"{tensor}/scale", scale)]
     if zero is not None:
         constants.append(editor.constant(f"{tensor}/zero_point", zero))
@@ -270,7 +270,7 @@ def _pair(editor: Editor, tensor: str, scale: Array, zero: Array | None) -> str:
 
 
 def _activated(editor: Editor, tensor: str) -> str | None:
-    """Return what the activation of a tensor gives: of one node, or of Sigmoid and Mul (SiLU); None without one."""
+    """Return the output of the activation of a tensor: of one node, or of Sigmoid and Mul (SiLU); None without one."""
     readers = editor.readers(tensor)
     if len(readers) == 1 and readers[0].op_type in _ACTIVATIONS and tensor not in editor.outputs:
         return str(readers[0].output[0])
