@@ -101,7 +101,7 @@ class Told:
 
 @dataclass(frozen=True)
 class Symptom:
-    """Names the difference: `kind` is class, signature, numbers, slower or precision; the rest belongs to one of them."""
+    """Names the difference: `kind` is class, signature, numbers, slower or precision; the rest is of one of them."""
 
     kind: str
     node: str = ""

@@ -8,22 +8,21 @@ import math
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import onnx
 from onnx import AttributeProto, TensorProto, helper, numpy_helper
 
-from harness.case import load_cases
+import harness.case
+from harness.case import Data, Recipe, Variant, load_cases
 from harness.case.model import Built
 from harness.errors import HandledError
+from harness.models.graphs import extents
 from harness.scratch import Scratch
 from harness.words import Typing
-
-if TYPE_CHECKING:
-    from harness.case import Data, Recipe, Variant
 
 #: Types that `Graph.constant` packs.
 _PACKED = frozenset(
@@ -65,22 +64,24 @@ def case_text(model: onnx.ModelProto, about: About, recipe: Recipe, *, exact: bo
     is infinite or no number. Raises HandledError for a model that cannot be written.
     """
     try:
-        body, words = _in_words(model, about.name, exact=exact), ["Graph"]
+        body = _in_words(model, about.name, exact=exact)
     except _Unsayable:
-        body, words = _in_text(model, about.name), []
-    used = {"Case", "Recipe", "Variant", *words, *_recipe_words(recipe)}
-    used |= ({"Link"} if about.issue else set()) | ({"Data"} if about.data else set())
-    return "\n".join([*_head(about, body, sorted(used)), *body, "", "", *_case(about, recipe), ""])
-
-
-def _head(about: About, body: Sequence[str], used: Sequence[str]) -> Iterator[str]:
-    yield from _docstring(f"{about.title}.", about.summary)
-    yield from ("", "from __future__ import annotations", "", "from typing import TYPE_CHECKING", "")
-    from_onnx = [word for word in ("TensorProto", "parser") if any(f"{word}." in line for line in body)]
-    if from_onnx:
-        yield from (f"from onnx import {', '.join(from_onnx)}", "")
-    yield f"from harness.case import {', '.join(used)}"
-    yield from ("", "if TYPE_CHECKING:", "    import onnx", "", "")
+        body = _in_text(model, about.name)
+    body = "\n".join([*body, "", "", *_case(about, recipe), ""])
+    words = sorted(set(re.findall(r"\b[A-Z]\w+(?=[(.])", body)) & set(harness.case.__all__))
+    from_onnx = [word for word in ("TensorProto", "parser") if f"{word}." in body]
+    head = [*_docstring(f"{about.title}.", about.summary), "", "from __future__ import annotations", ""]
+    head += ["from typing import TYPE_CHECKING", ""]
+    head += [f"from onnx import {', '.join(from_onnx)}", ""] if from_onnx else []
+    head += [
+        f"from harness.case import {', '.join(words)}",
+        "",
+        "if TYPE_CHECKING:",
+        "    import onnx",
+        "",
+        "",
+    ]
+    return "\n".join([*head, body])
 
 
 def _docstring(title: str, summary: str) -> Iterator[str]:
@@ -90,43 +91,37 @@ def _docstring(title: str, summary: str) -> Iterator[str]:
 
 
 def _case(about: About, recipe: Recipe) -> Iterator[str]:
+    title = _literal(about.title)
     yield "CASE = Case("
-    yield f"    name={_quoted(about.name)},"
-    yield f"    title={_quoted(about.title)},"
-    yield f"    summary={_quoted(about.summary)},"
-    yield f'    links=(Link({_quoted(about.issue)}, "the report"),),' if about.issue else "    links=(),"
+    yield f"    name={_literal(about.name)},"
+    yield f"    title={title},"
+    yield f"    summary={_literal(about.summary)},"
+    yield f'    links=(Link({_literal(about.issue)}, "the report"),),' if about.issue else "    links=(),"
     yield "    variants=("
     yield "        Variant("
     yield '            name="reported",'
-    yield f"            title={_quoted(about.title)},"
+    yield f"            title={title},"
     yield "            build=_model,"
-    yield f"            recipe={_recipe(recipe)},"
+    yield f"            recipe={_instance(recipe)},"
     if about.data:
-        yield f"            data={_data(about.data)},"
+        yield f"            data={_instance(about.data)},"
     yield from ("        ),", "    ),", ")")
 
 
-def _data(data: Data) -> str:
-    figures = (("max_rel", data.max_rel), ("cosine", data.cosine))
-    return f"Data({', '.join(f'{name}={figure}' for name, figure in figures if figure is not None)})"
-
-
-def _recipe_words(recipe: Recipe) -> set[str]:
-    return ({"Typing"} if recipe.typing is not Typing.GRAPH else set()) | (
-        {"Profile"} if recipe.profiles else set()
-    )
-
-
-def _recipe(recipe: Recipe) -> str:
-    parts = [f"Typing.{recipe.typing.name}"] if recipe.typing is not Typing.GRAPH else []
-    parts += [f"flags={recipe.flags!r}"] if recipe.flags else []
-    if recipe.profiles:
-        profiles = (
-            f"Profile({each.input!r}, {each.minimum}, {each.optimum}, {each.maximum})"
-            for each in recipe.profiles
-        )
-        parts.append(f"profiles=({', '.join(profiles)},)")
-    return f"Recipe({', '.join(parts)})"
+def _instance(found: object) -> str:
+    """Return the call that makes a frozen value again, without the fields that have their defaults."""
+    if isinstance(found, Typing):
+        return f"Typing.{found.name}"
+    if isinstance(found, tuple):
+        return f"({', '.join(map(_instance, found))}{',' if len(found) == 1 else ''})"
+    if not is_dataclass(found):
+        return _literal(found)
+    words: list[str] = []
+    for at, each in enumerate(fields(found)):
+        value = getattr(found, each.name)
+        if value != each.default:
+            words.append(f"{'' if len(words) == at else f'{each.name}='}{_instance(value)}")
+    return f"{type(found).__name__}({', '.join(words)})"
 
 
 def _in_words(model: onnx.ModelProto, name: str, *, exact: bool) -> list[str]:
@@ -137,27 +132,40 @@ def _in_words(model: onnx.ModelProto, name: str, *, exact: bool) -> list[str]:
     odd = model.functions or graph.sparse_initializer or any(each.name in constants for each in graph.input)
     if odd or any(version != 1 for domain, version in opsets.items() if domain):
         raise _Unsayable
-    lines = ["def _model() -> onnx.ModelProto:", f"    g = Graph({_quoted(name)}, opset={opsets.get('', 1)})"]
-    lines += [f"    g.input({_value(each)})" for each in graph.input]
+    lines = [
+        "def _model() -> onnx.ModelProto:",
+        f"    g = Graph({_literal(name)}, opset={opsets.get('', 1)})",
+    ]
+    lines += [line for each in graph.input for line in _call("input", _value(each))]
     lines += [line for each in graph.initializer for line in _constant(each, exact=exact)]
     lines += [line for node in graph.node for line in _node(node)]
-    lines += [f"    g.output({_value(each)})" for each in graph.output]
+    lines += [line for each in graph.output for line in _call("output", _value(each))]
     return [*lines, "    return g.model()"]
 
 
-def _value(value: onnx.ValueInfoProto) -> str:
+def _call(word: str, parts: Sequence[str]) -> list[str]:
+    """Return the lines of a call of `g`: one, or one for each part, and several for a long list."""
+    line = f"    g.{word}({', '.join(parts)})"
+    if len(line) <= _WIDEST:
+        return [line]
+    inner = [
+        line
+        for part in parts
+        for line in ([f"{part},"] if '"' in part else textwrap.wrap(f"{part},", _WIDEST - 8))
+    ]
+    return [f"    g.{word}(", *(f"        {each}" for each in inner), "    )"]
+
+
+def _value(value: onnx.ValueInfoProto) -> list[str]:
     tensor = value.type.tensor_type
     if value.type.WhichOneof("value") != "tensor_type" or not tensor.HasField("shape"):
         raise _Unsayable
-    shape = [
-        int(dim.dim_value) if dim.HasField("dim_value") else dim.dim_param or f"{value.name}_{axis}"
-        for axis, dim in enumerate(tensor.shape.dim)
-    ]
-    return f"{_quoted(value.name)}, {_listed(shape)}{_dtype(tensor.elem_type)}"
+    shape = [each or f"{value.name}_{axis}" for axis, each in enumerate(extents(value))]
+    return [_literal(value.name), _literal(shape), *_dtype(tensor.elem_type)]
 
 
-def _dtype(number: int) -> str:
-    return "" if number == TensorProto.FLOAT else f", TensorProto.{TensorProto.DataType.Name(number)}"
+def _dtype(number: int) -> list[str]:
+    return [] if number == TensorProto.FLOAT else [f"TensorProto.{TensorProto.DataType.Name(number)}"]
 
 
 def _constant(tensor: onnx.TensorProto, *, exact: bool) -> list[str]:
@@ -165,32 +173,27 @@ def _constant(tensor: onnx.TensorProto, *, exact: bool) -> list[str]:
         raise _Unsayable
     shape, count = list(tensor.dims), math.prod(tensor.dims)
     values = list(map(_number, numpy_helper.to_array(tensor).flatten()))
-    name, ends = _quoted(tensor.name), f"{shape}{_dtype(tensor.data_type)}"
+    name, kind = _literal(tensor.name), _dtype(tensor.data_type)
     if count > 1 and len(set(values)) == 1:
-        return [f"    g.constant({name}, {_listed(values[:1])} * {count}, {ends})"]
-    if count <= _MOST_VALUES or exact or not all(map(math.isfinite, values)):
-        return _wrapped(name, _listed(values), ends)
-    low, high = min(values), max(values)
-    if tensor.data_type in _FLOATS:
-        kind = _dtype(tensor.data_type).replace(", ", ", dtype=")
-        middle, half = (low + high) / 2, (high - low) / 2
-        return [f"    g.weight({name}, {shape}, centre={middle:.3g}, spread={half:.3g}{kind})"]
-    made = f"[{low} + index * 7919 % {high - low + 1} for index in range({count})]"
-    return [f"    g.constant({name}, {made}, {ends})"]
-
-
-def _quoted(text: str) -> str:
-    """Return a string as this project writes it."""
-    return json.dumps(text, ensure_ascii=False)
-
-
-def _listed(values: Sequence[object]) -> str:
-    return f"[{', '.join(map(_literal, values))}]"
+        made = f"{_literal(values[:1])} * {count}"
+    elif count <= _MOST_VALUES or exact or not all(map(math.isfinite, values)):
+        made = _literal(values)
+    else:
+        low, high = min(values), max(values)
+        if tensor.data_type in _FLOATS:
+            middle, half = (low + high) / 2, (high - low) / 2
+            spread = [f"centre={middle:.3g}", f"spread={half:.3g}", *(f"dtype={each}" for each in kind)]
+            return _call("weight", [name, str(shape), *spread])
+        made = f"[{low} + index * 7919 % {high - low + 1} for index in range({count})]"
+    return _call("constant", [name, made, str(shape), *kind])
 
 
 def _literal(value: object) -> str:
+    """Return a value as this project writes it."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_literal, value))}]"
     if isinstance(value, str):
-        return _quoted(value)
+        return json.dumps(value, ensure_ascii=False)
     return repr(value) if not isinstance(value, float) or math.isfinite(value) else f'float("{value}")'
 
 
@@ -203,33 +206,23 @@ def _number(value: np.generic) -> float | int:
 
 def _node(node: onnx.NodeProto) -> list[str]:
     outputs = list(node.output)
-    call, several = ("node", []) if len(outputs) == 1 else ("node_of_several", [_listed(outputs)])
-    parts = [_quoted(node.op_type), _listed(node.input), *several, f"name={_quoted(node.name)}"]
-    parts += [f"output={_quoted(outputs[0])}"] if len(outputs) == 1 else []
-    parts += [f"domain={_quoted(node.domain)}"] if node.domain else []
-    parts += [f"{each.name}={_attribute(each)}" for each in node.attribute]
-    line = f"    g.{call}({', '.join(parts)})"
-    return (
-        [line]
-        if len(line) <= _WIDEST
-        else [f"    g.{call}(", *(f"        {each}," for each in parts), "    )"]
-    )
+    one = len(outputs) == 1
+    parts = [_literal(node.op_type), _literal(list(node.input)), *([] if one else [_literal(outputs)])]
+    parts += [f"name={_literal(node.name)}", *([f"output={_literal(outputs[0])}"] if one else [])]
+    parts += [f"domain={_literal(node.domain)}"] if node.domain else []
+    parts += [f"{each.name}={_literal(_attribute(each))}" for each in node.attribute]
+    return _call("node" if one else "node_of_several", parts)
 
 
-def _attribute(item: AttributeProto) -> str:
+def _attribute(item: AttributeProto) -> object:
+    """Return the value of an attribute; raises _Unsayable for one that `Graph.node` cannot take."""
     if item.name in _TAKEN or not item.name.isidentifier() or keyword.iskeyword(item.name):
         raise _Unsayable
     value = helper.get_attribute_value(item)
-    if item.type == AttributeProto.INT:
-        return _literal(int(value))
-    if item.type == AttributeProto.FLOAT:
-        return _literal(_number(np.float32(value)))
-    if item.type == AttributeProto.STRING:
-        return _quoted(_text(value))
-    values = list(value) if item.type in _LISTS else []
-    if not values:
+    read = _READ.get(item.type)
+    if read is None or value == []:
         raise _Unsayable
-    return _listed([_LISTS[item.type](each) for each in values])
+    return list(map(read, value)) if isinstance(value, list) else read(value)
 
 
 def _text(value: bytes) -> str:
@@ -239,9 +232,16 @@ def _text(value: bytes) -> str:
         raise _Unsayable from error
 
 
-_LISTS: dict[int, Callable[[Any], object]] = {
+def _float(value: float) -> float | int:
+    return _number(np.float32(value))
+
+
+_READ: dict[int, Callable[[Any], object]] = {
+    AttributeProto.INT: int,
+    AttributeProto.FLOAT: _float,
+    AttributeProto.STRING: _text,
     AttributeProto.INTS: int,
-    AttributeProto.FLOATS: lambda each: _number(np.float32(each)),
+    AttributeProto.FLOATS: _float,
     AttributeProto.STRINGS: _text,
 }
 
@@ -257,25 +257,8 @@ def _in_text(model: onnx.ModelProto, name: str) -> list[str]:
             f"the model cannot be written as case {name!r}: {reason}; keep the file"
         ) from error
     quoted = text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
-    return [
-        f'TEXT = """{quoted}"""',
-        "",
-        "",
-        "def _model() -> onnx.ModelProto:",
-        "    return parser.parse_model(TEXT)",
-    ]
-
-
-def _wrapped(name: str, values: str, ends: str) -> list[str]:
-    line = f"    g.constant({name}, {values}, {ends})"
-    if len(line) <= _WIDEST:
-        return [line]
-    inner = textwrap.wrap(values, _WIDEST - 8, break_long_words=False)
-    return [
-        "    g.constant(",
-        *(f"        {each}" for each in (f"{name},", *inner[:-1], f"{inner[-1]},", f"{ends},")),
-        "    )",
-    ]
+    made = ["def _model() -> onnx.ModelProto:", "    return parser.parse_model(TEXT)"]
+    return [f'TEXT = """{quoted}"""', "", "", *made]
 
 
 def loaded(text: str, name: str) -> Variant:

@@ -112,7 +112,7 @@ def load_own(path: Path, wanted: Wanted = Wanted(), *, name: str = "") -> OwnMod
 
 
 def _memory(path: Path) -> int:
-    """Return the MiB that reading a model may take: it is parsed, written for the inference of types, and read again."""
+    """Return the MiB that reading a model may take: it is parsed, written for inference of types, and read again."""
     with contextlib.suppress(OSError, ValueError):
         return MEMORY_MIB + (8 * path.stat().st_size >> 20)
     return MEMORY_MIB
