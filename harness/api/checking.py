@@ -27,7 +27,7 @@ from harness.models.own import (
 )
 from harness.models.own.model import own_model
 from harness.models.static import patterns, static_answers
-from harness.models.trying import How, OnlyBuilt, Tries, run_models
+from harness.models.trying import BuiltOrRun, How, Tries, run_models
 from harness.plan import all_cells
 from harness.shipped import looked_up
 from harness.suggest import did_you_mean
@@ -88,7 +88,7 @@ def check(  # noqa: PLR0913  (each by its name, with a default)
     given = fitted(own, Given(*arrays, libraries, own.weights))
     own = built_with(own, given)
     judged = run_models(all_cells(chosen, (own_case([own]),)), OwnPrepared({own.variant.name: given}), how)
-    with Tries(via=via, prepared=OnlyBuilt(given)) as tries:
+    with Tries(via=via, prepared=BuiltOrRun(given)) as tries:
         asking = Asking(own, judged, questions, tries, wanted.flags, given)
         found = latest(asking.answers())
     known = patterns(looked_up(None, "cases"), load_matrix(looked_up(matrix, "matrix.yaml")))[0]

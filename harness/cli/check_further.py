@@ -13,7 +13,7 @@ from harness.models.check import ran
 from harness.models.further import Asking, Further, Questions, as_json, latest
 from harness.models.graphs import outside
 from harness.models.own import Given
-from harness.models.trying import OnlyBuilt, Tries
+from harness.models.trying import BuiltOrRun, Tries
 from harness.report.further import Row, further_rows
 from harness.text import visible
 
@@ -93,7 +93,7 @@ def further(
         doing.now(f"trying what is made of the model: on {target}, try {count}")
 
     found: list[Further] = []
-    prepared = OnlyBuilt()
+    prepared = BuiltOrRun()
     with Tries(via=options.via, prepared=prepared, told=tried) as tries:
         for model in models:
             mine = [each for each in judged if each.cell.variant.name == model.variant.name and ran(each)]

@@ -17,6 +17,10 @@ from harness.plan import series
 from harness.suggest import did_you_mean
 from harness.words import GOOD, PREDICATE, Class, Precision, Word, said
 
+_SERIES = ("engine", "platform", "compute capability", "provider")
+_FORMS = "class, signature, numbers, slower:5% and int8:NODE"
+_SLOWER = re.compile(r"slower:(\d+(?:\.\d+)?)%?")
+
 
 class Answer(Word):
     """Is the answer of a target: SKIP where it can be neither."""
@@ -82,13 +86,6 @@ def row_of(targets: Iterable[Target], good: Target, bad: Target) -> tuple[Target
 def is_upward(row: Sequence[Target]) -> bool:
     """Tell whether a row goes from an older version to a newer one."""
     return Version(row[0].version) <= Version(row[-1].version)
-
-
-_SERIES = ("engine", "platform", "compute capability", "provider")
-
-
-_FORMS = "class, signature, numbers, slower:5% and int8:NODE"
-_SLOWER = re.compile(r"slower:(\d+(?:\.\d+)?)%?")
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,9 @@ from harness.models.check import engine_made, ran, works
 from harness.models.rewrites import half, unquantised
 from harness.words import Word
 
+#: Where a search ends with what it has.
+MOST_TRIES, MOST_SECONDS = 100, 120.0
+
 
 class Fault(Word):
     """Whether quantisation keeps a model from working on a target."""
@@ -51,10 +54,6 @@ def ladder(model: onnx.ModelProto, as_it_is: Judged, attempt: Callable[[onnx.Mod
     halved = half(model if plain is None else plain)
     rungs = [None if each is None else attempt(each) for each in (plain, halved)]
     return Ladder(as_it_is, *rungs)
-
-
-#: Where a search ends with what it has.
-MOST_TRIES, MOST_SECONDS = 100, 120.0
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,8 @@ _RESIZED = {
 }
 _MOST_K = 3840
 
+_GRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
+
 
 @dataclass
 class Scope:
@@ -330,6 +332,3 @@ def _uses(graph: onnx.GraphProto, scope: Scope, name_of: Callable[[onnx.NodeProt
         for item in node.attribute:
             for inner in (item.g, *item.graphs) if item.type in _GRAPHS else ():
                 yield from _uses(inner, scope.within(inner), name_of)
-
-
-_GRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)

@@ -99,60 +99,38 @@ def run_models(
     return [done[cell.id] for cell in cells]
 
 
-class OnlyBuilt(PreparedVariants):
-    """PreparedVariants whose models are fed nothing: an engine builds them, and nobody runs them.
-
-    `given` is for building them: calibration and plugins.
-    """
-
-    def __init__(self, given: Given | None = None) -> None:
-        super().__init__()
-        self.given = given or Given()
-
-    def of(self, variant: Variant, needed: Callable[[], bool] = lambda: True) -> Prepared:  # noqa: ARG002
-        """Return a variant with nothing but its model."""
-        model = variant.model_bytes()
-        nodes = asked(onnx.load_model_from_string(model))
-        nothing = Reference(None, "it was only built")
-        ready = Prepared(
-            model, model_sha256(model), nodes, {}, nothing, unfed="it was only built", timed=False
-        )
-        return self.given.put_into(ready)
-
-    def weights(self, _: Variant) -> Weights | None:
-        """Return the weights that stay beside the model that all others are made of."""
-        return self.given.weights
-
-
 class BuiltOrRun(OwnPrepared):
-    """PreparedVariants of models tried once: fed nothing, or, where `runs` is set, run; none is kept.
+    """PreparedVariants of models tried once: fed nothing and only built, or, where `runs` is set, run; none is kept.
 
     `given` is for all of them.
     """
 
     def __init__(self, given: Given | None = None, *, runs: bool = False, timed: bool = False) -> None:
         super().__init__()
+        self.given = given or Given()
         self.runs = runs
         self._timed = timed
-        self._only_built = OnlyBuilt(given)
 
     def _given_to(self, _: Variant) -> Given:
-        return self._only_built.given
+        return self.given
 
     def of(self, variant: Variant, needed: Callable[[], bool] = lambda: True) -> Prepared:
         """Return a variant made ready; raises Refused as every other one does."""
-        if not self.runs:
-            return self._only_built.of(variant, needed)
-        found = self._make(variant, needed)
-        if isinstance(found, Refused):
-            raise found
-        return replace(found, timed=self._timed)
+        if self.runs:
+            found = self._make(variant, needed)
+            if isinstance(found, Refused):
+                raise found
+            return replace(found, timed=self._timed)
+        model, why = variant.model_bytes(), "it was only built"
+        nodes = asked(onnx.load_model_from_string(model))
+        ready = Prepared(model, model_sha256(model), nodes, {}, Reference(None, why), unfed=why, timed=False)
+        return self.given.put_into(ready)
 
 
 class Tries:
     """Runs one model after the other on targets; as a context it ends the environments that it started.
 
-    `prepared` makes models ready, by default with inputs and a reference; `OnlyBuilt` is for failures before a run.
+    `prepared` makes models ready, by default with inputs and a reference.
     `told` hears of each try its target's name and number.
     """
 

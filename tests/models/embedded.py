@@ -1,13 +1,12 @@
-"""What users stumble over, in the middle of larger models."""
+"""Models that hold a failure in their middle."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from itertools import pairwise
 from typing import Literal
 
-import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
 from harness.case import Graph
 
@@ -110,48 +109,22 @@ def blocked() -> onnx.ModelProto:
 
 
 def amid(model: onnx.ModelProto, nodes: int) -> onnx.ModelProto:
-    """Return a model inside a chain of others: so many nodes in all, half of the new ones before it, half behind.
-
-    The chain ends in the first network input of a float type, and goes on from the first output of one.
-    """
+    """Return a model of float tensors in a chain of others: so many nodes in all, the new ones before it and behind."""
     made = onnx.ModelProto()
     made.CopyFrom(model)
-    graph = made.graph
-    new = max(0, nodes - len(graph.node))
-    core = list(graph.node)
-    entry = next((value for value in graph.input if _float(value)), None)
-    leaving = next((value for value in graph.output if _float(value)), None)
-    before = list(_chain(graph, "before", entry, new // 2, backwards=True)) if entry is not None else []
-    after = list(_chain(graph, "after", leaving, new - len(before))) if leaving is not None else []
+    graph, new = made.graph, nodes - len(model.graph.node)
+    first, last, core = graph.input[0], graph.output[0], list(graph.node)
+    before = [*(f"before_{at}" for at in range(new // 2)), first.name]
+    after = [last.name, *(f"after_{at}" for at in range(new - new // 2))]
+    first.name, last.name = before[0], after[-1]
+    chains = [
+        [
+            helper.make_node("Sigmoid" if at % 2 else "Neg", [source], [goal], name=f"/{goal}")
+            for at, (source, goal) in enumerate(pairwise(row))
+        ]
+        for row in (before, after)
+    ]
     del graph.node[:]
-    graph.node.extend([*before, *core, *after])
+    graph.node.extend([*chains[0], *core, *chains[1]])
     onnx.checker.check_model(made)
     return made
-
-
-def _float(value: onnx.ValueInfoProto) -> bool:
-    return value.type.tensor_type.elem_type in (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16)
-
-
-def _chain(
-    graph: onnx.GraphProto, name: str, value: onnx.ValueInfoProto, count: int, *, backwards: bool = False
-) -> Iterator[onnx.NodeProto]:
-    """Yield a chain that begins at an output of the graph, or ends in an input, and put the new end in its place."""
-    elem, old = value.type.tensor_type.elem_type, value.name
-    constant = numpy_helper.from_array(np.array([1.5], np.float32), f"{name}.constant")
-    if elem != TensorProto.FLOAT:
-        # Weights of the chain are of its own type.
-        constant = helper.make_tensor(constant.name, elem, [1], [1.5])
-    graph.initializer.append(constant)
-    tensors = [f"{name}_{index}" for index in range(count + 1)]
-    tensors[-1 if backwards else 0] = old
-    value.name = tensors[0] if backwards else tensors[-1]
-    for index in range(count):
-        source, goal = tensors[index], tensors[index + 1]
-        op = ("Add", "Relu", "Mul", "Neg", "Sigmoid", "Sub", "Tanh", "Max")[index % 8]
-        second = {"Add": constant.name, "Mul": constant.name, "Sub": constant.name}.get(op)
-        if op == "Max":
-            # A branch: what was five nodes ago comes in again.
-            second = tensors[max(0, index - 5)]
-        inputs = [source, second] if second else [source]
-        yield helper.make_node(op, inputs, [goal], name=f"/{name}/{op}_{index}")

@@ -104,23 +104,20 @@ def test_where_an_operator_alone_is_named_its_quantised_nodes_are_meant() -> Non
     assert found.end == "the rest builds"
 
 
-def test_where_the_operator_that_is_named_is_not_quantised_its_kin_is_meant() -> None:
-    """RTX says of a quantised deconvolution what it says of a convolution."""
+@pytest.mark.parametrize("quantised", ["/up", "/conv"])
+def test_kin_are_meant_where_the_text_is_about_int8_and_the_operator_is_not_quantised(quantised: str) -> None:
+    """RTX says of a quantised deconvolution the same as of a convolution; of a dilated one something else."""
     g = Graph("deconvolution")
-    x = g.conv(g.input("x", [1, 4, 8, 8]), g.weight("c", (4, 4, 3, 3)), name="/conv")
-    weight = g.weight_qdq(g.weight("w", (4, 4, 4, 4)), name="/w", axis=1)
-    g.output(g.conv_transpose(g.qdq(x, name="/x"), weight, name="/up"), [1, 4, 16, 16])
+    x = g.input("x", [1, 4, 8, 8])
+    for name, width in (("/conv", 3), ("/up", 4)):
+        weight = g.weight(f"{name}.w", (4, 4, width, width))
+        if name == quantised:
+            x, weight = g.qdq(x, name=f"{name}/x"), g.weight_qdq(weight, name=f"{name}/w")
+        x = g.conv(x, weight, name=name) if name == "/conv" else g.conv_transpose(x, weight, name=name)
+    g.output(x, [1, 4, 16, 16])
     said = "CHECK(dtype == myelinTypeFloat || dtype == myelinTypeHalf || dtype == myelinTypeBF16) failed"
-    (blocker,) = accused(judged(g.model(), **unbuilt(said)))
-    assert (blocker.nodes, blocker.operator) == (("/up",), "ConvTranspose")
-
-
-def test_what_is_not_said_of_int8_means_no_kin() -> None:
-    g = Graph("dilated")
-    weight = g.weight_qdq(g.weight("c", (4, 4, 3, 3)), name="/c")
-    x = g.conv(g.qdq(g.input("x", [1, 4, 8, 8]), name="/x"), weight, name="/conv")
-    g.output(g.conv_transpose(x, g.weight("w", (4, 4, 4, 4)), name="/up"), [1, 4, 16, 16])
-    (blocker,) = accused(judged(g.model(), **unbuilt("Strided & Dilated Deconv")))
+    text = said if quantised == "/up" else "Strided & Dilated Deconv"
+    (blocker,) = accused(judged(g.model(), **unbuilt(text)))
     assert (blocker.nodes, blocker.operator) == (("/up",), "ConvTranspose")
 
 

@@ -15,7 +15,7 @@ from harness.case import Typing
 from harness.errors import HandledError
 from harness.models.own import Given, Wanted, built_with, fitted, own_case, read_libraries
 from harness.models.own.model import own_model
-from harness.models.trying import Bench, OnlyBuilt
+from harness.models.trying import Bench, BuiltOrRun
 from harness.plan import Cell, inapplicable_because
 from harness.run.numbers.given import check_calibration
 from harness.words import Engine
@@ -130,7 +130,7 @@ def test_a_part_whose_inputs_nobody_has_batches_of_is_built_without_a_calibrator
     part.graph.input[0].name = "cut"
     bench(part)
     assert [each is None for each in asked] == [False, True]
-    prepared = OnlyBuilt()
+    prepared = BuiltOrRun()
     prepared.given = given
     parts = dict(prepared.of(OWN.variant).wire_calibration())
     assert parts[f"shape:calibration:{FED.name}"].decode() == ",".join(map(str, (2, *SHAPE)))

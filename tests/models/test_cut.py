@@ -98,16 +98,12 @@ def test_a_constant_stays_one() -> None:
     onnx.checker.check_model(part.model, full_check=True)
 
 
-def test_a_subgraph_reads_what_is_around_it() -> None:
-    body = helper.make_graph(
-        [helper.make_node("Add", ["outer", "own"], ["sum"])], "b", [], [],
-        [helper.make_tensor("own", TensorProto.FLOAT, [1], [1.0])],
-    )  # fmt: skip
-    assert list(reads(helper.make_node("If", ["cond"], ["y"], then_branch=body))) == ["cond", "outer"]
-
-
-def test_a_subgraph_may_hand_on_a_tensor_from_around_it() -> None:
-    body = helper.make_graph([], "b", [], [helper.make_tensor_value_info("outer", TensorProto.FLOAT, [1])])
+@pytest.mark.parametrize("handed_on", [False, True])
+def test_a_subgraph_reads_or_hands_on_a_tensor_from_around_it(handed_on: bool) -> None:
+    nodes = [] if handed_on else [helper.make_node("Add", ["outer", "own"], ["sum"])]
+    outputs = [helper.make_tensor_value_info("outer", TensorProto.FLOAT, [1])] if handed_on else []
+    own = [helper.make_tensor("own", TensorProto.FLOAT, [1], [1.0])]
+    body = helper.make_graph(nodes, "b", [], outputs, own)
     assert list(reads(helper.make_node("If", ["cond"], ["y"], then_branch=body))) == ["cond", "outer"]
 
 

@@ -190,13 +190,6 @@ def test_where_none_helps_alone_they_are_tried_one_on_top_of_the_other() -> None
     assert workarounds(blocked(), attempt(blocked()), attempt).best is None
 
 
-def test_where_nothing_helps_nothing_is_best() -> None:
-    attempt = trial(lambda _: unbuilt("no luck"))
-    found = workarounds(network("vector", depth=4), attempt(network("vector", depth=4)), attempt)
-    assert found.best is None
-    assert "scalar-scale" in [each.rewrite.name for each in found.tried]
-
-
 def test_what_nobody_can_feed_is_compared_with_nothing() -> None:
     model = network("vector", depth=4)
     attempt = trial(

@@ -25,6 +25,8 @@ from harness.run.numbers.wire import to_wire
 from harness.run.prepared import MEMORY_MIB, SECONDS, Prepared, PreparedVariants, Refused, Weights
 from harness.words import Precision
 
+_ELF = b"\x7fELF"
+
 
 @dataclass(frozen=True)
 class Given:
@@ -144,9 +146,6 @@ def _below(most: int, array: Array) -> Array:
     """Return whole numbers made less than `most`, where there are that many of their type."""
     fits = most and array.dtype.kind in "iu" and most <= np.iinfo(array.dtype).max
     return array % np.asarray(most, array.dtype) if fits else array
-
-
-_ELF = b"\x7fELF"
 
 
 def read_libraries(paths: Iterable[Path]) -> tuple[tuple[Library, bytes], ...]:

@@ -18,6 +18,23 @@ from harness.models.graphs import Extents, constants_of, extents
 from harness.run.numbers import NotFeedable, make_inputs, reference
 from harness.suggest import did_you_mean
 
+Shape = tuple[int, ...]
+#: Sizes of a height or a width, in the order that they are tried: what networks halve five times.
+_SPATIAL = (64, 32, *range(96, 641, 32))
+#: Lengths of a sequence, in the order that they are tried: a signal holds a window of the transform at its start.
+_SEQUENCES = (16, 256, 512, 1024, 4096)
+#: Bytes above which a weight is not worth a copy: it decides no shape.
+_LARGE = 4096
+#: Ranks of images and volumes, with batch and channels.
+_IMAGES = (4, 5)
+#: Channels of an image that come last, at most.
+_COLOURS = 4
+_NAMED = (
+    (re.compile(r"batch|^[nb]$|^bs$", re.IGNORECASE), "BATCH"),
+    (re.compile(r"seq|time|len|token|frame|past|^[tl]$", re.IGNORECASE), "SEQUENCE"),
+    (re.compile(r"height|width|^[hwd]$|^(img|image)_?[hw]$", re.IGNORECASE), "SPATIAL"),
+)
+
 
 @dataclass(frozen=True)
 class Shapes:
@@ -154,24 +171,6 @@ def _check_order(label: str, name: str, given: tuple[Shape, Shape, Shape]) -> No
                 f"{label}: input {name!r} has the least shape {least}, the usual {usual} and the largest {most}; "
                 f"give --minShapes, --optShapes and --maxShapes that do not get smaller"
             )
-
-
-Shape = tuple[int, ...]
-#: Sizes of a height or a width, in the order that they are tried: what networks halve five times.
-_SPATIAL = (64, 32, *range(96, 641, 32))
-#: Lengths of a sequence, in the order that they are tried: a signal holds a window of the transform at its start.
-_SEQUENCES = (16, 256, 512, 1024, 4096)
-#: Bytes above which a weight is not worth a copy: it decides no shape.
-_LARGE = 4096
-#: Ranks of images and volumes, with batch and channels.
-_IMAGES = (4, 5)
-#: Channels of an image that come last, at most.
-_COLOURS = 4
-_NAMED = (
-    (re.compile(r"batch|^[nb]$|^bs$", re.IGNORECASE), "BATCH"),
-    (re.compile(r"seq|time|len|token|frame|past|^[tl]$", re.IGNORECASE), "SEQUENCE"),
-    (re.compile(r"height|width|^[hwd]$|^(img|image)_?[hw]$", re.IGNORECASE), "SPATIAL"),
-)
 
 
 class _Axis(IntEnum):

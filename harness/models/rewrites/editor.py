@@ -159,6 +159,18 @@ class Editor:
                 self._readers.setdefault(name, []).append(node)
 
 
+def attribute(node: onnx.NodeProto, name: str, other: int) -> int:
+    """Return a whole number that is an attribute of a node, `other` where it is left out."""
+    return next((int(item.i) for item in node.attribute if item.name == name), other)
+
+
+def drop_attributes(node: onnx.NodeProto, *names: str) -> None:
+    """Take attributes off a node."""
+    kept = [item for item in node.attribute if item.name not in names]
+    del node.attribute[:]
+    node.attribute.extend(kept)
+
+
 def _sorted(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
     """Yield nodes so that each comes after those it reads, else in the order given."""
     makers = {name: index for index, node in enumerate(nodes) for name in node.output if name}

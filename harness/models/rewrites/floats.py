@@ -21,6 +21,15 @@ from harness.run.numbers import Array
 #: What hands values on between a DequantizeLinear and the node that multiplies.
 _BETWEEN = frozenset({"Identity", "Cast", "Reshape", "Transpose", "Concat"})
 
+_FLOAT, _HALF = TensorProto.FLOAT, TensorProto.FLOAT16
+_LARGEST = float(np.finfo(np.float16).max)
+#: The first opset whose Q/DQ takes scales in FP16.
+_HALF_SCALES = 19
+#: Left as they are: what they give is named by an attribute.
+_TYPED = frozenset(
+    {"Cast", "CastLike", "Constant", "ConstantOfShape", "EyeLike", "RandomNormal", "RandomUniform"}
+)
+
 
 def unquantised(model: onnx.ModelProto, names: Collection[str] | None = None) -> onnx.ModelProto | None:
     """Return a model without Q/DQ, or with the nodes of these names in floating point; None where nothing changes.
@@ -105,16 +114,6 @@ def _readers_before(editor: Editor, tensor: str) -> Iterator[onnx.NodeProto]:
             yield reader
         else:
             yield from _readers_before(editor, name)
-
-
-_FLOAT, _HALF = TensorProto.FLOAT, TensorProto.FLOAT16
-_LARGEST = float(np.finfo(np.float16).max)
-#: The first opset whose Q/DQ takes scales in FP16.
-_HALF_SCALES = 19
-#: Left as they are: what they give is named by an attribute.
-_TYPED = frozenset(
-    {"Cast", "CastLike", "Constant", "ConstantOfShape", "EyeLike", "RandomNormal", "RandomUniform"}
-)
 
 
 def half(model: onnx.ModelProto, names: Collection[str] | None = None) -> onnx.ModelProto | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 import numpy as np
 import onnx
@@ -11,9 +10,13 @@ from onnx import helper
 
 from harness.case import effective_name
 from harness.layers.operators import MULTIPLYING
-from harness.models.rewrites.editor import Editor
+from harness.models.rewrites.editor import Editor, attribute, drop_attributes
 from harness.models.rewrites.floats import float_operand, half, unquantised
 from harness.run.numbers import Array
+
+#: Channels that INT8 kernels take are multiples of this.
+_BY = 4
+_OPSET = 17
 
 
 def float_weights(model: onnx.ModelProto, blamed: Collection[str]) -> onnx.ModelProto | None:
@@ -58,18 +61,13 @@ def zeros_in_kernel(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelPro
         spread = (slice(None), slice(None), *(slice(None, None, apart) for apart in dilations))
         wide[spread] = weight
         editor.read(node, 1, editor.constant(f"{node.input[1]}/with_zeros", wide))
-        kept = [item for item in node.attribute if item.name not in ("dilations", "kernel_shape")]
-        del node.attribute[:]
-        node.attribute.extend([*kept, helper.make_attribute("kernel_shape", extents)])
+        drop_attributes(node, "dilations", "kernel_shape")
+        node.attribute.append(helper.make_attribute("kernel_shape", extents))
     return editor.done()
 
 
 def _deconvolutions(editor: Editor) -> list[onnx.NodeProto]:
     return [node for node in editor.of("ConvTranspose") if editor.dequantiser(node.input[0]) is not None]
-
-
-#: Channels that INT8 kernels take are multiples of this.
-_BY = 4
 
 
 def padded_channels(model: onnx.ModelProto, blamed: Collection[str]) -> onnx.ModelProto | None:
@@ -109,7 +107,8 @@ def _pad(editor: Editor, conv: onnx.NodeProto) -> None:
     tensor = editor.constant(f"{name}/padded_weights", wide)
     for node in chain:
         scales = [_longer(editor, each, more_out) for each in node.input[1:]]
-        tensor = editor.add(node.op_type, [tensor, *scales], f"{name}/{node.op_type}/padded", **_axis(node))
+        axis = {item.name: int(item.i) for item in node.attribute if item.name == "axis"}
+        tensor = editor.add(node.op_type, [tensor, *scales], f"{name}/{node.op_type}/padded", **axis)
     editor.read(conv, 1, tensor)
     if more_out:
         if bias is not None:
@@ -119,7 +118,7 @@ def _pad(editor: Editor, conv: onnx.NodeProto) -> None:
 
 def _missing(conv: onnx.NodeProto, given: int, taken: int) -> tuple[int, int, int]:
     """Return how many channels are missing of the output, the weights and the input of a convolution."""
-    groups = _attribute(conv, "group", 1)
+    groups = attribute(conv, "group", 1)
     if groups == 1:
         return -given % _BY, -taken % _BY, -taken % _BY
     depthwise = groups == given and taken == 1
@@ -157,7 +156,7 @@ def _symmetric(editor: Editor, node: onnx.NodeProto, channels: int) -> bool:
     if len(known) < len(node.input) - 1:
         return False
     scale, *zeros = known
-    each = scale.size == channels and _attribute(node, "axis", 1) == 0
+    each = scale.size == channels and attribute(node, "axis", 1) == 0
     return (scale.size == 1 or each) and not any(np.any(np.asarray(zero, np.float32)) for zero in zeros)
 
 
@@ -168,18 +167,6 @@ def _longer(editor: Editor, tensor: str, more: int) -> str:
         return tensor
     filled = np.concatenate([value, np.repeat(value[-1:], more)])
     return editor.constant(f"{tensor}/padded", filled)
-
-
-def _axis(node: onnx.NodeProto) -> dict[str, Any]:
-    axis = _attribute(node, "axis", None)
-    return {} if axis is None else {"axis": axis}
-
-
-def _attribute(node: onnx.NodeProto, name: str, other: int | None) -> int | None:
-    return next((int(item.i) for item in node.attribute if item.name == name), other)
-
-
-_OPSET = 17
 
 
 def layer_norm(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelProto | None:

@@ -10,7 +10,7 @@ import onnx
 from harness.case import effective_name
 from harness.layers.operators import MULTIPLYING, dequantises, quantises
 from harness.models.graphs import values_of
-from harness.models.rewrites.editor import Editor
+from harness.models.rewrites.editor import Editor, attribute, drop_attributes
 from harness.models.rewrites.floats import bypass, dequantised, in_float
 from harness.run.numbers import Array
 
@@ -19,6 +19,14 @@ _MOST = 127
 #: What gives nothing below zero. Behind anything else a zero point at the lower end is a Relu as well: quantisers leave
 #: that out.
 _POSITIVE = frozenset({"Relu", "Sigmoid", "HardSigmoid", "Softmax", "Abs", "Exp", "Sqrt"})
+
+#: Activations of one input, which an engine fuses into the node before.
+_ACTIVATIONS = frozenset(
+    {"Relu", "LeakyRelu", "Clip", "Sigmoid", "Tanh", "Elu", "HardSwish", "HardSigmoid"}
+    | {"Softplus", "PRelu", "Gelu"}
+)
+#: Outputs that are marked at a time: each is memory, and a copy.
+_MOST_MARKED = 8
 
 
 def scalar_scale(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelProto | None:
@@ -34,9 +42,7 @@ def scalar_scale(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelProto 
             if array is not None:
                 name = editor.constant(f"{node.input[index]}/scalar", array.reshape(()))
                 editor.read(node, index, name)
-        kept = [item for item in node.attribute if item.name != "axis"]
-        del node.attribute[:]
-        node.attribute.extend(kept)
+        drop_attributes(node, "axis")
     return editor.done()
 
 
@@ -104,16 +110,12 @@ def _centre(editor: Editor, pair: Sequence[onnx.NodeProto], held: Sequence[Array
 
 def _centre_stored(editor: Editor, node: onnx.NodeProto, held: Sequence[Array | None]) -> None:
     found, stored = _off_centre(held), editor.value(node.input[0])
-    if (
-        found is None
-        or stored is None
-        or any(item.name == "block_size" and item.i for item in node.attribute)
-    ):
+    if found is None or stored is None or attribute(node, "block_size", 0):
         return
     values = dequantised(editor, node, stored)
     if values is None:
         return
-    scale, axis = found[0], next((int(item.i) for item in node.attribute if item.name == "axis"), 1)
+    scale, axis = found[0], attribute(node, "axis", 1)
     others = None if scale.size == 1 else tuple(at for at in range(values.ndim) if at != axis % values.ndim)
     largest = np.abs(values.astype(np.float32)).max(axis=others, keepdims=True)
     wide = np.where(largest > 0, largest / _MOST, 1)
@@ -129,9 +131,7 @@ def _put(editor: Editor, nodes: Sequence[onnx.NodeProto], scale: Array) -> None:
     for node in nodes:
         editor.read(node, 1, made)
         editor.read(node, 2, zero)
-        kept = [item for item in node.attribute if item.name != "output_dtype"]
-        del node.attribute[:]
-        node.attribute.extend(kept)
+        drop_attributes(node, "output_dtype")
 
 
 def float_scalars(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelProto | None:
@@ -144,26 +144,6 @@ def float_scalars(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelProto
             if held is not None and held.ndim == 0:
                 bypass(editor, node)
     return editor.done()
-
-
-#: Activations of one input, which an engine fuses into the node before.
-_ACTIVATIONS = frozenset(
-    {
-        "Relu",
-        "LeakyRelu",
-        "Clip",
-        "Sigmoid",
-        "Tanh",
-        "Elu",
-        "HardSwish",
-        "HardSigmoid",
-        "Softplus",
-        "PRelu",
-        "Gelu",
-    }
-)
-#: Outputs that are marked at a time: each is memory, and a copy.
-_MOST_MARKED = 8
 
 
 def concat_after(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelProto | None:
