@@ -119,7 +119,7 @@ def amid(model: onnx.ModelProto, nodes: int) -> onnx.ModelProto:
     first.name, last.name = before[0], after[-1]
     chains = [
         [
-            helper.make_node("Sigmoid" if at % 2 else "Neg", [source], [goal], name=f"/{goal}")
+            helper.make_node("Log" if at % 2 else "Sigmoid", [source], [goal], name=f"/{goal}")
             for at, (source, goal) in enumerate(pairwise(row))
         ]
         for row in (before, after)
