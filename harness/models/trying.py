@@ -24,7 +24,7 @@ from harness.record.outcome import Node, Outcome
 from harness.run.gpus import Gpus
 from harness.run.local import run_cells
 from harness.run.numbers import Reference
-from harness.run.prepared import Prepared, PreparedVariants, Refused, Weights
+from harness.run.prepared import Prepared, PreparedVariants, Refused
 from harness.run.provision import Pulling, Via
 from harness.run.provision.requirements import refuse_unconfined
 from harness.run.target import TargetRunner
