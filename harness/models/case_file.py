@@ -64,10 +64,10 @@ def case_text(model: onnx.ModelProto, about: About, recipe: Recipe, *, exact: bo
     is infinite or no number. Raises HandledError for a model that cannot be written.
     """
     try:
-        body = _in_words(model, about.name, exact=exact)
+        made = _in_words(model, about.name, exact=exact)
     except _Unsayable:
-        body = _in_text(model, about.name)
-    body = "\n".join([*body, "", "", *_case(about, recipe), ""])
+        made = _in_text(model, about.name)
+    body = "\n".join([*made, "", "", *_case(about, recipe), ""])
     words = sorted(set(re.findall(r"\b[A-Z]\w+(?=[(.])", body)) & set(harness.case.__all__))
     from_onnx = [word for word in ("TensorProto", "parser") if f"{word}." in body]
     head = [*_docstring(f"{about.title}.", about.summary), "", "from __future__ import annotations", ""]
