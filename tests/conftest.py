@@ -12,7 +12,7 @@ import pytest
 import uv
 
 from harness.case import Case, registry
-from harness.run.retry import VARIABLE
+from harness.run.local import RETRY_VARIABLE
 from tests import needs
 from tests.waiting import HANGS, UNIT_HANGS
 
@@ -37,7 +37,7 @@ registry._load = _load_once
 IMPLIED = {"docker": "docker", "python3.8": "contract"}
 
 # What a test breaks stays broken: to try it again costs time.
-os.environ.setdefault(VARIABLE, "")
+os.environ.setdefault(RETRY_VARIABLE, "")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

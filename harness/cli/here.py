@@ -8,11 +8,10 @@ from harness.errors import InfraError
 from harness.plan import inapplicable_because
 from harness.run.commands import limits, plan_environment
 from harness.run.gpus import Gpus
-from harness.run.local import reap_orphans
+from harness.run.local import reap_orphans, run_with_retries, waits
 from harness.run.prepared import PreparedVariants
 from harness.run.provision import Pulling, look_at_host
 from harness.run.provision.pulls import PullPlan, plan_pulls
-from harness.run.retry import run_with_retries, waits
 from harness.run.target import TargetRunner
 
 if TYPE_CHECKING:

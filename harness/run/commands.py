@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from harness.errors import InfraError
 from harness.plan.by_hand import started_in
 from harness.run import docker
-from harness.run.launch import docker_command_line
 from harness.run.provision import packages
 from harness.run.provision.host import Host, host_of, look_at_host
 from harness.run.provision.images import image_command_lines, planned_image
+from harness.run.provision.prepare import docker_command_line
 from harness.run.provision.requirements import BARE, can_run
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from harness.record.outcome import Outcome, Stamps, State, whole_log
 from harness.run import docker
 from harness.run.gpus import Gpus, alone_on
 from harness.run.key import cell_key, place_of, placed_in
-from harness.run.launch import start
 from harness.run.observation import observe
 from harness.run.prepared import PreparedVariants, Refused
 from harness.run.provision import Environment, Pulling, Unavailable, Unreachable, prepare
+from harness.run.provision.prepare import start
 from harness.run.session import Preflight, Session, preflight
 from harness.run.stamps import bare_stamps
 

@@ -19,7 +19,7 @@ from harness.record.outcome import Outcome
 from harness.record.speaking import Today
 from harness.record.store import Store
 from harness.report.page import unpacked
-from harness.run import retry
+from harness.run import local
 from harness.run.prepared import PreparedVariants
 from tests.cli import project
 from tests.cli.test_run import Scripted
@@ -154,7 +154,7 @@ def test_trouble_is_tried_again_at_the_end_and_never_taken(
     lost = {"state": "infra_error", "reason": "the agent went away", "key": ""}
     fields = iter([lost, {}])
     engine.fields["toy.relu-ort131"] = lambda: next(fields)
-    monkeypatch.setenv(retry.VARIABLE, "0.01 7")
+    monkeypatch.setenv(local.RETRY_VARIABLE, "0.01 7")
     assert ran(engine) == [*BOTH, "toy.relu-ort131"]
     said = capsys.readouterr()
     assert "infrastructure trouble in 1 of 2 cells: tried again in 0.01 s" in said.err
@@ -162,7 +162,7 @@ def test_trouble_is_tried_again_at_the_end_and_never_taken(
     assert "2 cells on 1 target: 2 as expected" in said.out
     assert ran(engine) == []
     engine.fields["toy.relu-ort131"] = lambda: lost
-    monkeypatch.setenv(retry.VARIABLE, "")
+    monkeypatch.setenv(local.RETRY_VARIABLE, "")
     assert ran(engine, "--fresh") == BOTH
     assert "1 infrastructure trouble" in capsys.readouterr().out
 
@@ -170,9 +170,9 @@ def test_trouble_is_tried_again_at_the_end_and_never_taken(
 @pytest.mark.unit
 @pytest.mark.parametrize("text", ["soon", "-1", "nan", "inf", "1,2"])
 def test_an_unreadable_back_off_is_said(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setenv(retry.VARIABLE, text)
+    monkeypatch.setenv(local.RETRY_VARIABLE, text)
     with pytest.raises(HandledError, match="no list of seconds"):
-        retry.waits()
+        local.waits()
 
 
 @pytest.mark.unit
@@ -237,7 +237,7 @@ def test_what_was_not_made_ready_is_made_anew_when_it_is_tried_again(
     monkeypatch.setattr(PreparedVariants, "forget_trouble", lambda _: forgotten.append(True))
     fields = iter([{"state": "infra_error", "reason": "killed", "key": ""}, {}])
     engine.fields["toy.relu-ort131"] = lambda: next(fields)
-    monkeypatch.setenv(retry.VARIABLE, "0.01")
+    monkeypatch.setenv(local.RETRY_VARIABLE, "0.01")
     assert ran(engine) == [*BOTH, "toy.relu-ort131"]
     assert forgotten == [True]
 

@@ -17,8 +17,8 @@ from harness.plan import Cell
 from harness.run import target as module
 from harness.run.docker import DockerTransport
 from harness.run.docker.reaper import OWNER_LABEL
-from harness.run.launch import start
 from harness.run.provision import Environment
+from harness.run.provision.prepare import start
 from harness.run.session import Event, Job, Session
 from harness.run.target import TargetRunner
 from harness.run.transport.process import ProcessTransport

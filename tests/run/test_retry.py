@@ -11,7 +11,7 @@ import pytest
 from harness.case.model import Unbuildable
 from harness.plan import Cell, all_cells
 from harness.record.outcome import Outcome
-from harness.run import retry
+from harness.run import local
 from tests.report import factory
 
 
@@ -26,8 +26,8 @@ def test_a_model_that_cannot_be_built_is_not_tried_again(monkeypatch: pytest.Mon
         for cell in cells:
             report(cell, Outcome.blank(cell, "infra_error", "no luck"), "")
 
-    monkeypatch.setattr(retry, "run_cells", run_cells)
+    monkeypatch.setattr(local, "run_cells", run_cells)
     every: dict[str, Any] = dict.fromkeys(("make_runner", "store"))
     nothing: dict[str, Any] = dict.fromkeys(("report", "say", "before"), lambda *_: None)
-    retry.run_with_retries((fine, odd), workers=1, pauses=(0.0, 0.0), **every, **nothing)
+    local.run_with_retries((fine, odd), workers=1, pauses=(0.0, 0.0), **every, **nothing)
     assert ran == [[fine.id, odd.id], [fine.id], [fine.id]]

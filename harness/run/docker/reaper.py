@@ -13,9 +13,8 @@ import hashlib
 import json
 import os
 import socket
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.run.docker.client import Refused, ask
 
@@ -30,39 +29,25 @@ _MACHINE = Path("/etc/machine-id")
 _LEFT: set[str] = set()
 
 
-@dataclass(frozen=True)
-class Owner:
+class Owner(NamedTuple):
     """A process so named that no other can be taken for it: a pid is reused, a start time with it is not."""
 
     host: str
     namespace: str
-    pid: int
+    pid: str
     started: str
-
-    def __str__(self) -> str:
-        """Return the label's value."""
-        return f"{self.host} {self.namespace} {self.pid} {self.started}"
-
-
-def parse_owner(label: str) -> Owner | None:
-    """Read a label's value; None for one that this version did not write."""
-    try:
-        host, namespace, pid, started = label.split(" ")
-        return Owner(host, namespace, int(pid), started)
-    except ValueError:
-        return None
 
 
 def this_process() -> Owner:
     """Return the owner that containers started here name."""
-    return Owner(_host(), _namespace(), os.getpid(), _started(os.getpid()))
+    return Owner(_host(), _namespace(), str(os.getpid()), _started(os.getpid()))
 
 
 def labels(target: str, run: str) -> dict[str, str]:
     """Return the labels of a container started by this process."""
     return {
         PROJECT_LABEL: "container",
-        OWNER_LABEL: str(this_process()),
+        OWNER_LABEL: " ".join(this_process()),
         RUN_LABEL: run,
         TARGET_LABEL: target,
     }
@@ -116,10 +101,10 @@ def _containers(host: str) -> list[dict[str, Any]]:
 
 
 def _orphaned(container: dict[str, Any]) -> bool:
-    owner, here = parse_owner(container["Config"]["Labels"][OWNER_LABEL]), this_process()
+    words, here = str(container["Config"]["Labels"][OWNER_LABEL]).split(" "), this_process()
     # Without /proc no process has a start time, and none can be told from another.
-    if owner and owner.started and (owner.host, owner.namespace) == (here.host, here.namespace):
-        return _started(owner.pid) != owner.started
+    if words[:2] == [here.host, here.namespace] and len(words) == len(here) and words[3]:
+        return _started(int(words[2])) != words[3]
     state = container["State"]
     return not state["Running"] and _ended_long_ago(state["FinishedAt"], dt.datetime.now(dt.timezone.utc))
 

@@ -1,13 +1,13 @@
 """Makes a target's environment: a container image pulled or built, or a virtual environment.
 
-`prepare` does it, `Host` and `look_at_host` say what the machine has, `can_run` says what it lacks.
+`prepare` does it, `look_at_host` gives a machine as a `Host`, `can_run` names its lacks.
 """
 
 from harness.run.provision.cache import cache_dir
 from harness.run.provision.host import Gpu, Host, host_of, look_at_host
 from harness.run.provision.images import Pulling, image_command_lines, planned_image
 from harness.run.provision.model import Environment, NotMade, Unavailable, Unreachable, Via
-from harness.run.provision.prepare import prepare
+from harness.run.provision.prepare import docker_command_line, prepare, start
 from harness.run.provision.pulls import PullPlan, plan_pulls
 from harness.run.provision.requirements import can_run, fitting_gpus, older_driver, refuse_unconfined
 
@@ -23,6 +23,7 @@ __all__ = [
     "Via",
     "cache_dir",
     "can_run",
+    "docker_command_line",
     "fitting_gpus",
     "host_of",
     "image_command_lines",
@@ -32,4 +33,5 @@ __all__ = [
     "planned_image",
     "prepare",
     "refuse_unconfined",
+    "start",
 ]

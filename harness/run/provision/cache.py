@@ -42,7 +42,7 @@ def make_once(
     """Return `folder`, calling `make` with a scratch path to fill if it does not exist yet or is not `whole`.
 
     Of several processes one makes it and the others wait. `folder` appears by a rename when `make` has returned, so
-    that a process killed meanwhile leaves no half-made one; the next to come clears away what it left.
+    that a process killed meanwhile leaves no half-made one; the next to come clears its leftovers away.
     """
     if whole(folder):
         return folder

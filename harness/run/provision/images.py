@@ -83,11 +83,6 @@ class Pull:
         """
         return not self.plain if self.size is None else self.size > threshold()
 
-    @property
-    def refusal(self) -> str:
-        """Return what a target whose image it is needs, where large ones are not pulled."""
-        return f"needs --pull ({self.says})"
-
 
 def threshold() -> float:
     """Return the bytes above which an image is large; raises HandledError where the variable cannot be read."""
@@ -107,7 +102,7 @@ def amount(size: float) -> str:
 
 
 def free_bytes(host: Host) -> int | None:
-    """Return what is free where the daemon keeps images, None where it is not known."""
+    """Return the bytes that are free where the daemon keeps images, None where unknown."""
     if host.docker is None or host.docker_elsewhere or host.machine or not host.docker.root:
         return None
     try:
@@ -116,13 +111,13 @@ def free_bytes(host: Host) -> int | None:
         return None
 
 
-def too_little(what: str, size: int | None, host: Host) -> str | None:
-    """Return the sentence on the lack of space for `what`, None where there is enough or nobody knows."""
+def too_little(purpose: str, size: int | None, host: Host) -> str | None:
+    """Return the sentence on the lack of space for `size` bytes, None where there is enough or nobody knows."""
     free = free_bytes(host)
     if host.docker is None or size is None or free is None or size <= free:
         return None
     return (
-        f"{what}: {amount(size)} to pull, unpacked more, and {amount(free)} free in {host.docker.root}; "
+        f"{purpose}: {amount(size)} to pull, unpacked more, and {amount(free)} free in {host.docker.root}; "
         "make room there, or select fewer targets"
     )
 
@@ -132,11 +127,12 @@ def prepare_image(target: Target, host: Host, pulling: Pulling, *, allow_build: 
     if target.build is None:
         reference = target.pull_reference
         pins: tuple[str, ...] = ()
-        image = obtain(wanted_pull(target), pulling, host) if allow_build else _present(target, reference)
+        image = obtain(wanted_pull(target), pulling, host, allow_pull=allow_build)
         why = f"runs in {reference}"
     else:
         reference = planned_image(target)
-        alone = locked(_lock_name(reference), timeout=PATIENCE, needed=pulling.needed)
+        name = hashlib.sha256(reference.encode()).hexdigest()[:16]
+        alone = locked(f"image-{name}", timeout=PATIENCE, needed=pulling.needed)
         # Who makes nothing waits for nobody.
         with alone if allow_build else contextlib.nullcontext():
             under = functools.partial(obtain, wanted_pull(target), pulling, host)
@@ -151,13 +147,6 @@ def prepare_image(target: Target, host: Host, pulling: Pulling, *, allow_build: 
         packages=pins,
         note=f"{target.name} {why}.",
     )
-
-
-def _present(target: Target, reference: str) -> Image:
-    found = docker.find_image(reference, target.docker_platform, target.host)
-    if found is None:
-        raise NotMade(f"needs image {reference} to be pulled, which was not allowed")
-    return found
 
 
 def _digest(target: Target, image: Image) -> str:
@@ -184,7 +173,7 @@ def base_image(target: Target, *, here: bool = True) -> str:
 
 
 def wanted_pull(target: Target) -> Pull:
-    """Return what the target's image is pulled as, or is built on."""
+    """Return the pull of the target's image, or of the base that it is built on."""
     return Pull(
         base_image(target),
         target.docker_platform,
@@ -203,12 +192,12 @@ def planned_image(target: Target, *, here: bool = True) -> str:
     if target.build is None:
         return target.pull_reference
     text = _dockerfile(target.build).read_text(encoding="utf-8")
-    what = [text, target.docker_platform, sorted(build_arguments(target, here=here).items())]
+    made_of = [text, target.docker_platform, sorted(build_arguments(target, here=here).items())]
     if target.build.kind == "packages":
-        what.append(packages.key(target))
+        made_of.append(packages.key(target))
     else:
-        what += [path.read_text(encoding="utf-8") for path in sorted(_PLUGIN.iterdir())]
-    tag = hashlib.sha256(json.dumps(what).encode()).hexdigest()[:16]
+        made_of += [path.read_text(encoding="utf-8") for path in sorted(_PLUGIN.iterdir())]
+    tag = hashlib.sha256(json.dumps(made_of).encode()).hexdigest()[:16]
     return f"{PROJECT_LABEL}/{target.build.kind}:{architecture(target)}-{tag}"
 
 
@@ -302,21 +291,19 @@ def _dockerfile(build: Build) -> Path:
     return path
 
 
-def _lock_name(reference: str) -> str:
-    return "image-" + hashlib.sha256(reference.encode()).hexdigest()[:16]
-
-
-def obtain(wanted: Pull, pulling: Pulling, host: Host) -> Image:
+def obtain(wanted: Pull, pulling: Pulling, host: Host, *, allow_pull: bool = True) -> Image:
     """Return an image that is here, or pull it, one at a time on a machine.
 
-    Raises NeedsPull where it is large and that was not asked for, Unavailable where it is not to be had, and InfraError
-    where there is no room for it.
+    Raises NotMade where that is not allowed, NeedsPull where it is large and nobody asked for large ones, Unavailable
+    where it is not to be had, and InfraError where there is no room for it.
     """
     found = docker.find_image(wanted.reference, wanted.platform, wanted.host)
     if found is not None:
         return found
+    if not allow_pull:
+        raise NotMade(f"needs image {wanted.reference} to be pulled, which was not allowed")
     if wanted.large and not pulling.large:
-        raise NeedsPull(wanted.refusal)
+        raise NeedsPull(f"needs --pull ({wanted.says})")
     with locked(f"pull-{host.machine}".rstrip("-"), timeout=PATIENCE, needed=pulling.needed):
         # Whoever had the lock before may have pulled this very image.
         found = docker.find_image(wanted.reference, wanted.platform, wanted.host)

@@ -1,4 +1,4 @@
-"""What provisioning gives, and how it says that it cannot."""
+"""The environment that provisioning gives, and its refusals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Unavailable(Exception):
 
 
 class Unreachable(Unavailable):
-    """What the target needs could not be fetched: infrastructure, and no property of this machine."""
+    """An image or a package could not be fetched: infrastructure, and no property of this machine."""
 
 
 class BrokenOff(Unreachable):
@@ -38,13 +38,13 @@ class Environment:
 
     `python` is the interpreter: a path, or a name inside the image. `image` and `image_digest` (the registry's digest
     of it, or of the base that brought the engine; the image's id where it came from neither) are empty for a virtual
-    environment. `packages` are the pins `name==version` that were resolved; empty for an image that brought its engine
-    along. `gpus` are the UUIDs of the GPUs that the agent is given ("all" alone: those of a daemon elsewhere, or under
-    WSL2). `note` says which way was taken and why. `folder` is the part of the cache that it was made in, where there
-    is one. `groups` own a Jetson's render node. `ignored` is what the machine lacks and was to be tried without, "" for
-    nothing. `machine` tells another machine's devices from this one's, for which it is "". `device` says what the agent
-    finds there that tells outcomes apart: compute capability, product and driver branch of each kind of GPU, "" where
-    there is none, UNKNOWN where that is not known.
+    environment. `packages` are the pins `name==version` that were resolved; empty for an image that brought its
+    engine along. `gpus` are the UUIDs of the GPUs that the agent is given ("all" alone: those of a daemon elsewhere,
+    or under WSL2). `note` says which way was taken and why. `folder` is the part of the cache that it was made in,
+    where there is one. `groups` own a Jetson's render node. `ignored` is a need that the machine lacks and that was
+    to be ignored, "" for none. `machine` tells another machine's devices from this one's, for which it is "".
+    `device` names the devices that tell outcomes apart: compute capability, product and driver branch of each kind of
+    GPU, "" where there is none, UNKNOWN where that is not known.
     """
 
     via: Literal["docker", "venv"]
@@ -63,5 +63,5 @@ class Environment:
 
     @property
     def remedy(self) -> str:
-        """Return what to do where the engine does not load, as the end of a sentence; "" where nothing is known."""
+        """Return the remedy for an engine that does not load, as the end of a sentence; "" where none is known."""
         return f"; if that stays, delete {self.folder}, which is then made anew" if self.folder else ""

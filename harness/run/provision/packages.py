@@ -11,7 +11,6 @@ mirrors, and an arm64 image is put together on an amd64 machine without emulatin
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 import os
@@ -72,7 +71,7 @@ ENGINE_FOLDER = "/opt/engine"
 
 @dataclass(frozen=True)
 class Wheels:
-    """What `uv pip install` is asked for: `options`, then `pins`; `shim` says that the module is to be written too."""
+    """The arguments of `uv pip install`: `options`, then `pins`; `shim` tells to write the module too."""
 
     options: tuple[str, ...]
     pins: tuple[str, ...]
@@ -80,7 +79,7 @@ class Wheels:
 
 
 def wheels_of(packages: Sequence[str], index: str = _INDEX) -> Wheels:
-    """Return what to ask for instead of `packages`: the same where none of them is a source package of TensorRT."""
+    """Return the wheels in place of `packages`, which stay as they are without a source package of TensorRT."""
     pins: list[str] = []
     named: list[str] = []
     for pin in packages:
@@ -143,18 +142,18 @@ def site(target: Target, *, allow_build: bool = True) -> tuple[Path, tuple[str, 
     return root, _pins(root)
 
 
-def by_hand(target: Target, what: str) -> Path:
+def by_hand(target: Target, kind: str) -> Path:
     """Return the folder, relative to the repository's root, that lines to paste make their environment in.
 
-    It is not the cache: what is half made there by hand would be taken for finished.
+    It is not the cache: an environment half made there by hand would be taken for finished.
     """
-    return Path("build", target.name, what)
+    return Path("build", target.name, kind)
 
 
 def key(target: Target) -> str:
-    """Return what names the environment: targets with the same platform, Python and pins share one."""
-    what = [_LAYOUT, target.docker_platform, target.python, sorted(target.packages)]
-    return hashlib.sha256(json.dumps(what).encode()).hexdigest()[:16]
+    """Return the name of the environment: targets with the same platform, Python and pins share one."""
+    made_of = [_LAYOUT, target.docker_platform, target.python, sorted(target.packages)]
+    return hashlib.sha256(json.dumps(made_of).encode()).hexdigest()[:16]
 
 
 def venv_commands(target: Target, folder: Path) -> tuple[list[str], ...]:
@@ -167,7 +166,7 @@ def venv_commands(target: Target, folder: Path) -> tuple[list[str], ...]:
 
 
 def venv_shim(target: Target, folder: Path) -> tuple[str, ...]:
-    """Return the line of a shell that writes what no wheel of the target holds, if there is such a thing."""
+    """Return the line of a shell that writes the module that no wheel of the target holds, if there is one."""
     site_packages = folder / "lib" / f"python{target.python}" / "site-packages"
     return (shim_line(site_packages),) if asked_for(target.packages).shim else ()
 
@@ -215,18 +214,13 @@ def _refuse_foreign(target: Target, folder: Path) -> None:
             )
 
 
-@functools.cache
-def _find_uv() -> str:
+def _uv_program() -> str:
+    """Return uv's path; it asks sysconfig, which two threads must not be the first to use at once."""
     import uv  # noqa: PLC0415  (a host whose engines are installed already needs none)
 
-    return uv.find_uv_bin()
-
-
-def _uv_program() -> str:
-    """Return uv's path, looked up once: it asks sysconfig, which two threads must not be the first to use at once."""
     with _UV_LOCK:
         try:
-            return _find_uv()
+            return uv.find_uv_bin()
         except FileNotFoundError as error:
             raise InfraError(f"the program uv is not where its package puts it: {error}") from error
 
@@ -315,7 +309,7 @@ def chosen() -> str | None:
 
 
 def pins_in(python: str, target: Target) -> tuple[str, ...]:
-    """Return what of the target's packages, and of what those need, the interpreter holds, as name==version.
+    """Return the target's packages and their requirements as the interpreter holds them, as name==version.
 
     Raises Unavailable where it lacks one of the target's packages or holds the engine in another version, and
     HandledError where it is no Python.

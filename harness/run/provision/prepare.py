@@ -1,14 +1,14 @@
-"""Chooses how a target runs here, and makes it ready."""
+"""Chooses how a target runs here, makes it ready, and starts an agent in it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
 from harness.matrix import Target
 from harness.run import docker
-from harness.run.docker import ALL_GPUS, Daemon
+from harness.run.docker import ALL_GPUS, Daemon, DockerTransport, Options, command_line
 from harness.run.provision import packages
 from harness.run.provision.host import Gpu, Host, look_at_host, look_there
 from harness.run.provision.images import Pulling, prepare_image
@@ -22,6 +22,7 @@ from harness.run.provision.model import (
     Via,
 )
 from harness.run.provision.requirements import architecture, can_run, refusal, tried_gpus
+from harness.run.transport import ProcessTransport, Transport
 
 
 def prepare(  # noqa: PLR0913
@@ -35,11 +36,11 @@ def prepare(  # noqa: PLR0913
 ) -> Environment:
     """Make the target's environment, or find it made, and return it.
 
-    What the machine lacks is found out first and offline, so that a machine without a GPU never pulls an image that
+    The lacks of the machine are found out first and offline, so that a machine without a GPU never pulls an image that
     needs one. "auto" takes Docker where its daemon answers and the image is to be had, else a virtual environment, but
     for an untrusted target; where a large image waits for `pulling` to allow it, or a pull breaks off, no virtual
-    environment takes its place. With `ignore_needs` what the machine lacks is tried without, where that is not
-    impossible. Unless `allow_build` nothing is made or pulled, and NotMade raised for what is not here. Raises
+    environment takes its place. With `ignore_needs` a lack is ignored where that is not impossible. Unless
+    `allow_build` nothing is made or pulled, and NotMade raised where something is missing. Raises
     Unavailable when the target cannot run here, InfraError when the machinery fails. Safe to call from several
     processes at once: one does the work, the others wait for it.
     """
@@ -163,4 +164,64 @@ def _venv(target: Target, why: str, *, allow_build: bool) -> Environment:
         packages=pins,
         note=note,
         folder=folder,
+    )
+
+
+def start(  # noqa: PLR0913  (each by its name)
+    environment: Environment,
+    target: Target,
+    *,
+    argv: Sequence[str],
+    gpus: Sequence[str] | None = None,
+    run: str = "",
+    weights: bool = False,
+) -> Transport:
+    """Start the environment's Python with `argv` and return the stream to it.
+
+    `gpus` are UUIDs, by default those of the environment; `run` goes into the container's labels, which has room for
+    `weights` where that is set. Raises InfraError when it cannot be started.
+    """
+    chosen = tuple(environment.gpus if gpus is None else gpus)
+    if environment.via == "venv":
+        return ProcessTransport([environment.python, *argv], gpus=chosen)
+    options = _options(target, environment.image, environment.python, argv, chosen, environment.groups)
+    options = replace(options, weights=weights)
+    return DockerTransport(options, target=target.name, run=run, host=target.host)
+
+
+def docker_command_line(
+    target: Target,
+    image: str,
+    *,
+    argv: Sequence[str] = (),
+    python: str = "python3",
+    groups: tuple[str, ...] = (),
+) -> str:
+    """Return the `docker run` line that starts the same container, by default to print the engine's version.
+
+    It gives the container every GPU where the target needs one, and on a Jetson the `groups` that own its render node.
+    """
+    shown = argv or ("-c", f"import {target.module} as engine; print(engine.__version__)")
+    options = _options(target, image, python, shown, ALL_GPUS if target.needs.gpu else (), groups)
+    return command_line(options, target.host)
+
+
+def _options(  # noqa: PLR0913, PLR0917
+    target: Target,
+    image: str,
+    python: str,
+    argv: Sequence[str],
+    gpus: tuple[str, ...],
+    groups: tuple[str, ...],
+) -> Options:
+    return Options(
+        image=image,
+        platform=target.docker_platform,
+        python=python,
+        argv=tuple(argv),
+        memory_mib=target.memory_mib,
+        gpus=gpus,
+        jetson=target.platform == "jetson",
+        groups=groups,
+        untrusted=target.untrusted,
     )

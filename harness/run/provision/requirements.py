@@ -1,4 +1,4 @@
-"""What a machine lacks for a target: pure, offline, and asked before anything is pulled."""
+"""Names the needs of a target that a machine lacks: pure, offline, and asked before anything is pulled."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _EMULATE = "docker run --privileged --rm tonistiigi/binfmt --install {}"
 def can_run(target: Target, host: Host, via: Via = "auto", *, ignore_needs: bool = False) -> str | None:
     """Return why `target` cannot run on `host`, as a clause that begins with "needs", or None when it can.
 
-    With `ignore_needs` only what makes it impossible counts.
+    With `ignore_needs` only an impossibility counts.
     """
     if target.untrusted and via == "venv":
         return "needs Docker, as it is untrusted; leave --via venv out"
@@ -60,7 +60,7 @@ def tried_gpus(target: Target, host: Host, *, ignore_needs: bool) -> tuple[Gpu, 
 
 
 def fitting_gpus(target: Target, host: Host) -> tuple[Gpu, ...]:
-    """Return the GPUs of `host` that can run what `target` builds."""
+    """Return the GPUs of `host` that can run the engines of `target`."""
     return tuple(
         gpu
         for gpu in host.gpus

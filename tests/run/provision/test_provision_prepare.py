@@ -13,7 +13,6 @@ from harness.errors import HandledError
 from harness.matrix import Build, load_matrix
 from harness.run import docker
 from harness.run.commands import command_lines, plan_environment, published_lines
-from harness.run.launch import start
 from harness.run.provision import (
     Environment,
     Gpu,
@@ -26,6 +25,7 @@ from harness.run.provision import (
     prepare,
 )
 from harness.run.provision.images import BASE_VARIABLE, base_image
+from harness.run.provision.prepare import start
 from tests import needs
 from tests.reader import reader
 from tests.run.provision.factory import PIN, arm64, gpu_target, target

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
-from harness.run.launch import start
 from harness.run.provision import Environment
+from harness.run.provision.prepare import start
 from harness.run.transport import AgentGoneError
 from tests import needs
 from tests.run.provision.factory import target
