@@ -1,8 +1,8 @@
 """Writes the files of the repository that are made from its code: `make docs`.
 
-docker/docker-bake.json follows from matrix.yaml. docs/capabilities.md and the pages of the adapter's calls are found
-out on the real bindings of every version; where this machine lacks a program or a download for that they are left as
-they are.
+docker/docker-bake.json follows from matrix.yaml. The table of capabilities and the pages of the adapter's calls are
+found out on the real bindings of every version; where this machine lacks a program or a download for that they are left
+as they are.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.contract import written
 TOP = Path(__file__).resolve().parents[1]
 BAKE_FILE = "docker/docker-bake.json"
 #: What is found out on the real bindings.
-PROBED = "docs/capabilities.md and tests/contract/data/traces"
+PROBED = "capabilities.tsv and traces in tests/contract/data"
 
 
 def bake_file(matrix: Matrix) -> str:

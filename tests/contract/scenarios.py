@@ -98,7 +98,7 @@ def _of_targets() -> list[Scenario]:
     return [*builds, Scenario(NOWHERE, _build(Recipe(), "1.0"))]
 
 
-#: One recipe for each thing that a recipe can ask for, whether or not a case does: the rows of docs/capabilities.md.
+#: One recipe for each thing that a recipe can ask for, whether or not a case does: the rows of data/capabilities.tsv.
 FEATURES = {
     "strongly typed network": Recipe(Typing.STRONG),
     "precision of the graph (Q/DQ, Cast)": Recipe(flags=("INT8",)),

@@ -3,7 +3,7 @@
 The adapter runs, job by job, on the real Python bindings of every version, which stand on a stub of NVIDIA's libraries
 (`stub.c`). The bindings themselves look every attribute up, choose the overload and convert the arguments: what they
 refuse here they refuse everywhere. Every recipe of the cases is built, and every line of the adapter runs in some job
-on some version, so nothing it touches goes unseen; the list of it in docs/capabilities.md is what the wrapped bindings
+on some version, so nothing it touches goes unseen; the list of it in data/capabilities.tsv is what the wrapped bindings
 noted.
 
 The calls of a job with their arguments, CUDA's and TensorRT's callbacks among them, are its trace. `data/traces` keeps
@@ -149,7 +149,7 @@ def test_every_target_of_the_matrix_is_checked() -> None:
 
 
 def test_what_is_kept_of_the_probe_is_current(probe: Probe) -> None:
-    """docs/capabilities.md and the pages of calls are what `make docs` writes, and there are no others."""
+    """data/capabilities.tsv and the pages of calls are what `make docs` writes, and there are no others."""
     reports: list[tuple[Bindings, dict[str, Any]]] = [(version, probe(version)) for version in VERSIONS]
     pages = written.pages(reports)
     assert [sentence for name, text in pages.items() if (sentence := stale(name, text))] == []

@@ -1,4 +1,4 @@
-"""What the contract test's probe finds and the repository keeps: docs/capabilities.md and the pages of calls."""
+"""What the contract test's probe finds and the repository keeps: the table of capabilities and the pages of calls."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.contract.scenarios import plugin_folders, scenarios
 def pages(reports: Sequence[tuple[Bindings, dict[str, Any]]]) -> dict[str, str]:
     """Return the text of every file by its place in the repository, for a report of each version."""
     calls = traces.pages([(version.id, report) for version, report in reports])
-    return {"docs/capabilities.md": capabilities.page(reports), **calls}
+    return {capabilities.FILE: capabilities.table(reports), **calls}
 
 
 def probed() -> dict[str, str]:

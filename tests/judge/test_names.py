@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 
 import pytest
@@ -15,21 +16,14 @@ from harness.judge.signatures import load_signatures
 
 pytestmark = pytest.mark.unit
 
-CAPABILITIES = Path(__file__).parents[2] / "docs" / "capabilities.md"
+CAPABILITIES = Path(__file__).parents[1] / "contract" / "data" / "capabilities.tsv"
 CALLS = [call for calls in replaced().values() for call in calls]
 
 
 def columns(name: str) -> dict[str, str]:
-    """Return which versions have a name, as the page says that is written from their bindings."""
-    lines = [line for line in CAPABILITIES.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
-    heads = [cell.strip() for cell in lines[-1].split("|")]
-    for line in lines:
-        cells = [cell.strip() for cell in line.split("|")]
-        if cells[1] == "name":
-            heads = cells
-        if cells[1] == f"`{name}`":
-            return dict(zip(heads[2:], cells[2:], strict=True))
-    return {}
+    """Return which versions have a name, as their bindings show."""
+    lines = [line for line in CAPABILITIES.read_text("utf-8").splitlines() if not line.startswith("#")]
+    return next((row for row in csv.DictReader(lines, delimiter="\t") if row["name"] == name), {})
 
 
 def test_every_table_is_that_of_a_signature() -> None:
