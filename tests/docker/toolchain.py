@@ -1,6 +1,6 @@
 """Compiles the plugin and the registry that stands for libnvinfer, against real TensorRT headers.
 
-COMPAT_TRT_HEADERS names a folder with one folder of headers a version, such as 8.5/NvInfer.h; docs/plugin.md says
+COMPAT_TRT_HEADERS names a folder with one folder of headers a version, such as 8.5/NvInfer.h; docker/README.md says
 where they come from. CUDA's header is the toolkit's where there is one, and tests/docker/stub/ always.
 """
 

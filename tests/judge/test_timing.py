@@ -71,7 +71,7 @@ def test_a_run_whose_second_half_is_slower_is_not_stationary() -> None:
 
 
 def test_what_is_noise_and_what_is_worth_telling() -> None:
-    """docs/gpu.md and docs/report.md name these."""
+    """docs/gpu.md names these."""
     assert (WORTH_TELLING, RUN_TO_RUN) == (0.05, {"cuda_events": 0.04, "monotonic": 0.25})
 
 
