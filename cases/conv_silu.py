@@ -1,9 +1,22 @@
 """Convolution and SiLU (Sigmoid, Mul) in calibrated INT8: "Could not find any implementation".
 
-The reports are of whole YOLO models; docs/reports.md holds them against this case line by line. The graphs here are the
-parts that the errors name: the first convolution (issue 3640), the first two, and the end of the segmentation head
-(`tail`), whose result is a network output. That end fails on TensorRT 8.6 and on 10.3 to 10.11 alike. Weakly typed
-variants name no wanted precision: there the builder may pick any permitted type by its timings.
+The reports are of whole YOLO models. The graphs here are the parts that the errors name: the first convolution (issue
+3640), the first two, and the end of the segmentation head (`tail`), whose result is a network output. That end fails
+on TensorRT 8.6 and on 10.3 to 10.11 alike. Weakly typed variants name no wanted precision: there the builder may pick
+any permitted type by its timings.
+
+Issue 3640 has opset 17, IR 8, PyTorch 2.1.0, a file of 137 MB and an image of 640x640; here it is 64x64. The error
+names `/model.0/conv/Conv + PWN(PWN(/model.0/act/Sigmoid), /model.0/act/Mul)`, without Q/DQ, and no calibrator.
+Ultralytics 21281 has opset 19, which 8.5 does not read; the tail here has 17. Its log on x86 says
+`TRT-101100-MinMaxCalibration`, then error 10 at `/model.23/proto/cv3/conv/Conv`. Issue 4555 has `trtexec --int8
+--calib=none` and `/model.22/proto/cv3`. The network of tensorrtx 1546 is made by layer calls, with the second entropy
+calibrator and a Scale for the normalisation.
+
+No claim is made from these. Ultralytics 19974 (YOLOv8m-seg, dynamic batch): `Int8(12800,6400:32,80,1) ->
+Float(307200,6400,80,1)` has no tactic; by its strides a convolution to 48 channels on 80x80, not the prototypes.
+22877: `/model/model.0/conv/Conv` with INT8 and NMS, of no version; it speaks against min-max on newer ones. 23841: a
+YOLO26n on 10.3.0 (JetPack 6) ends in `checkLinks::218` while it is calibrated, another failure. yolov5_quant_sample
+11 names no version.
 """
 
 from __future__ import annotations

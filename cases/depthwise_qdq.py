@@ -1,10 +1,15 @@
 """A depthwise convolution in explicit INT8: no implementation on TensorRT 8.6, FP32 in spite of Q/DQ on 10.2.
 
 The report is of TensorRT 8.6.11, a version that no image here has (one of DRIVE OS, by its number), which its claim
-says. It names neither channel count nor flags, and its model is lost; docs/reports.md goes through it line by line. The
-graph is rebuilt from the tensors that the error names, with 32 channels, and swept: by channels, and by channels per
-group at 96 channels throughout, which separates the rule in NVIDIA's header (channels per group a multiple of 4) from
-the number of channels. Where that rule excludes INT8, INT8 stays the wanted precision: the Q/DQ nodes ask for it.
+says. It names neither channel count nor flags, and its model is lost. The graph is rebuilt from the tensors that the
+error names, with 32 channels, and swept: by channels, and by channels per group at 96 channels throughout, which
+separates the rule in NVIDIA's header (channels per group a multiple of 4) from the number of channels. Where that
+rule excludes INT8, INT8 stays the wanted precision: the Q/DQ nodes ask for it.
+
+Issue 4060 has CUDA 11.4, driver 470.256.02, `trtexec` and the error node `weights + node_of_weights_quantized +
+node_of_output`; a lost script made the model. It is open, so nothing is claimed to be mended. Issue 3638 (8.6.1, T4)
+has 4 channels on 64x48 and opset 17, here 13. Issue 1556 has a user's rule of 4 output channels, from which no claim
+is made.
 """
 
 from __future__ import annotations

@@ -5,6 +5,9 @@ but for the first convolution of ResNet, with its three channels, no implementat
 notes up to 10.12 say that grouped and depthwise ones have no optimised FP8 kernel (quoted in issue 4524), and users
 find no FP8 kernel for a dense one either on 10.12 (issue 4560). The scales have the type of the data: FP16 scales on
 FP32 data, which 10.7 refused (Model-Optimizer issue 118), are no valid ONNX at this opset.
+
+The claims of 10.2 and 10.12 are of an H100. Whether 10.3 mended the bug of 10.2, as NVIDIA wanted to, was not read.
+"Not optimised" is taken as "in another type". The first convolution here is 8x8.
 """
 
 from __future__ import annotations

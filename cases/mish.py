@@ -2,12 +2,18 @@
 
 The report (issue 3870) shows no graph: it names a node, `SandGlass1.0.weight`, a file, `mobilenetv2_SQ.onnx`, Mish, and
 a script that sets INT8 and a calibrator. That the model has Q/DQ, and the form of its blocks, is taken from an earlier
-report of the same author (issue 3579), whose printed model has ReLU6 where this one has Mish. docs/reports.md holds
-both against this case line by line.
+report of the same author (issue 3579), whose printed model has ReLU6 where this one has Mish.
 
 The graphs are that model's first block (`qdq` and variants that differ from it by one thing), its last convolution with
 a residual (`residual-*`), and the same hole found earlier with Swish (`swish-*`). Weakly typed variants name no wanted
 precision: there the builder may pick any permitted type by its timings.
+
+Issue 3870 is of Windows, by its paths, and names no GPU, driver or CUDA. Issue 3579 names a node `weight +
+/_weight_quantizer/QuantizeLinear + Conv` and prints 32 channels, 3x3, BatchNormalization and a 1x1 convolution
+behind; it sets INT8 and the second entropy calibrator. Opset 13 is the least that per-channel Q/DQ needs. Issue 3385
+has 144 channels on 128x128, here 32x32; its table shows what builds, not in which precision. Model-Optimizer 50 has a
+depthwise convolution and its Add in a YOLOv10; nobody says that its failure is that of 3579. Issue 3243 advises Q/DQ
+on residuals.
 """
 
 from __future__ import annotations

@@ -6,6 +6,10 @@ com.microsoft. Each is here in the smallest graph that has it, with its replacem
 
 Left out: UINT8 with a zero point of 0 and INT8 with another than 0, which end as the one here does; integer operators
 beyond two, and operators of com.microsoft that no version of the parser has.
+
+The operator lists of 8.5 to 10.1 lack QLinearConv, DynamicQuantizeLinear and MatMulInteger. ONNX Runtime 14229 names
+no version. TensorRT has a rotary layer from 10.15.1 on; whether its parser makes one of ONNX's operator is not known.
+Nobody reports `contrib-attention` and `contrib-rotary`.
 """
 
 from __future__ import annotations

@@ -21,6 +21,10 @@ The op for the project's plugin library to implement:
 
 `Recipe.plugin` repeats op and formats, so that the harness knows which variants need the library. The variants without
 a plugin stand in for it on engines that take none.
+
+Issue 3844 prints `LayerNorm_4: could not find any supported formats consistent with input/output data types`, and a
+summary of it `!n->candidateRequirements.empty()` for a plugin of FP32 and INT8. It names no version (8.x, by the form
+of its log) and no GPU; its plugin normalises, ours copies. The plugin of issue 3055 has many inputs, ours one.
 """
 
 from __future__ import annotations

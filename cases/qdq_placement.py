@@ -8,6 +8,10 @@ INT8, and an operator between two Q/DQ pairs is too, as its Q/DQ asks.
 Left out, because in a survey of TensorRT for RTX they did not differ from a neighbour: behind convolutions Clip, ELU,
 GELU in three forms, Softplus, Tanh and Sigmoid (SiLU is the case conv_silu, Mish the case mish), the same behind
 depthwise ones, and between Q/DQ pairs GlobalAveragePool, Transpose, Slice, Split, Pad, ReduceMean, Softmax and norms.
+
+No claim is made here. Issue 3861 shows no graph and no verdict; issue 4401 has a U-Net whose INT8 is slower with Q/DQ
+than by a calibrator, with graphs as pictures; issue 2597 has logs in which the Q behind a Concat moves in front of
+it. A maintainer advises Q/DQ before a residual Add (issue 3243), of attention.
 """
 
 from __future__ import annotations
