@@ -67,8 +67,6 @@ _MOST_PLACES = 1000
 _RANKED = frozenset({"GridSample", "Attention"})
 _TYPED = {"InstanceNormalization": 2}
 _MANY = frozenset({"Split"})
-#: Where a convolution's bias stands.
-_BIAS = 2
 #: A pattern of nothing but these is about something that is no pattern, such as an opset.
 _SAYING_NOTHING = frozenset({"Relu"})
 

@@ -102,6 +102,11 @@ class Use:
                 return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
         return default
 
+    def listed(self, name: str) -> list[object]:
+        """Return an attribute that is a list; none where it is left out."""
+        value = self.attribute(name)
+        return list(value) if isinstance(value, list | tuple) else []
+
     def branch(self, name: str) -> onnx.GraphProto | None:
         """Return a graph that is an attribute."""
         return next((item.g for item in self.node.attribute if item.name == name), None)
@@ -109,10 +114,6 @@ class Use:
     def given(self, index: int) -> str:
         """Return the name of an input; "" where it is left out."""
         return self.node.input[index] if index < len(self.node.input) else ""
-
-    def made(self, index: int) -> str:
-        """Return the name of an output; "" where it is left out."""
-        return self.node.output[index] if index < len(self.node.output) else ""
 
     def shape(self, index: int = 0) -> Shape | None:
         """Return the dimensions of an input, None where nobody knows how many."""
@@ -142,16 +143,10 @@ def _all(*answers: bool | None) -> bool | None:
     return False if False in answers else None if None in answers else True
 
 
-def _ones(use: Use) -> bool:
-    dilations = use.attribute("dilations", ())
-    return isinstance(dilations, list | tuple) and set(dilations) <= {1}
-
-
-def _zero_point(use: Use) -> bool | None:
-    if not use.given(2):
-        return True
+def _zero(use: Use) -> bool | None:
+    """Tell whether the third input is zero throughout, or left out."""
     values = use.values(2)
-    return None if values is None else not np.any(values.astype(np.float32))
+    return not use.given(2) or (None if values is None else not np.any(values.astype(np.float32)))
 
 
 def _einsum(use: Use) -> bool | None:
@@ -166,12 +161,13 @@ def _einsum(use: Use) -> bool | None:
     return False if any(len(size) > 1 for size in known) else None if known else True
 
 
+def _halves(found: list[object]) -> bool:
+    """Tell whether both halves of a list are the same."""
+    return found[: len(found) // 2] == found[len(found) // 2 :]
+
+
 def _directions(use: Use) -> bool:
-    names = use.attribute("activations", ())
-    if use.attribute("direction", "forward") != "bidirectional" or not isinstance(names, list):
-        return True
-    half = len(names) // 2
-    return bool(names[:half] == names[half:])
+    return use.attribute("direction", "forward") != "bidirectional" or _halves(use.listed("activations"))
 
 
 def _branches(use: Use, *, broadcast: bool) -> bool | None:
@@ -198,10 +194,6 @@ def _alike(one: Shape | None, two: Shape | None, *, broadcast: bool) -> bool | N
     return None if any(None in pair and pair[0] != pair[1] for pair in pairs) else True
 
 
-def _attended(use: Use) -> bool | None:
-    return _all(*(use.rank(at, 4) for at in range(4) if use.given(at)))
-
-
 def _resize_axes(use: Use) -> bool | None:
     axes, shape = use.attribute("axes"), use.shape()
     if not isinstance(axes, list) or not use.given(2):
@@ -209,24 +201,10 @@ def _resize_axes(use: Use) -> bool | None:
     return None if shape is None else axes == list(range(len(shape)))
 
 
-def _pads(use: Use) -> bool:
-    pads = use.attribute("pads", [])
-    if not isinstance(pads, list):
-        return True
-    return bool(pads[: len(pads) // 2] == pads[len(pads) // 2 :])
-
-
 def _limit(use: Use) -> bool | None:
     # Before opset 10 K is an attribute.
     k = use.attribute("k") if use.attribute("k") is not None else use.values(1)
     return use.constant(1) if k is None else bool(np.all(np.asarray(k) < _MOST_K))
-
-
-def _training(use: Use) -> bool | None:
-    if not use.given(2):
-        return True
-    values = use.values(2)
-    return use.constant(2) and None if values is None else not np.any(values)
 
 
 def _static_axis(use: Use) -> bool | None:
@@ -244,11 +222,6 @@ def _real(use: Use) -> bool | None:
 def _static(use: Use) -> bool | None:
     shape = use.shape()
     return True if shape is not None and None not in shape else None
-
-
-def _axes(use: Use) -> bool | None:
-    """Tell whether the tensor of axes is a constant: of Slice and Pad it is the fourth input, else the second."""
-    return use.constant(3 if use.operator in {"Slice", "Pad"} else 1)
 
 
 def _modes(use: Use) -> bool:
@@ -270,18 +243,19 @@ KEPT: Mapping[str, Callable[[Use], bool | None]] = {
         not (use.attribute("qk_matmul_output_mode", 0) or use.attribute("softcap", 0.0))
     ),
     "attention-outputs": lambda use: not any(use.node.output[1:]),
-    "attention-rank": _attended,
+    "attention-rank": lambda use: _all(*(use.rank(at, 4) for at in range(4) if use.given(at))),
     "branches-broadcast": lambda use: _branches(use, broadcast=True),
     "branches-rank": lambda use: _branches(use, broadcast=False),
     "cache-axis": lambda use: use.attribute("axis", -2) == -2,  # noqa: PLR2004
     "cache-rank": lambda use: _all(use.rank(0, 4), use.rank(1, 4)),
-    "constant-axes": _axes,
+    # Of Slice and Pad the axes are the fourth input, else the second.
+    "constant-axes": lambda use: use.constant(3 if use.operator in {"Slice", "Pad"} else 1),
     "constant-axis": lambda use: use.constant(1),
     "constant-depth": lambda use: use.constant(1),
     "constant-frames": lambda use: _all(use.constant(1), use.constant(2)),
     "constant-k": lambda use: use.constant(1),
     "constant-scale": lambda use: _all(use.constant(1), use.constant(2)),
-    "dilations-ones": _ones,
+    "dilations-ones": lambda use: set(use.listed("dilations")) <= {1},
     "directions-alike": _directions,
     "einsum-plain": _einsum,
     "first-output": lambda use: not any(use.node.output[1:]),
@@ -290,11 +264,11 @@ KEPT: Mapping[str, Callable[[Use], bool | None]] = {
     "loop-shapes": lambda use: None,  # noqa: ARG005
     "no-antialias": lambda use: not use.attribute("antialias", 0),
     "no-cache": lambda use: not any(use.node.input[4:]),
-    "no-indices": lambda use: not use.made(1),
+    "no-indices": lambda use: not any(use.node.output[1:2]),
     "no-input-forget": lambda use: not use.attribute("input_forget", 0),
     "no-reduction": lambda use: use.attribute("reduction", "none") == "none",
-    "no-training": _training,
-    "pads-alike": _pads,
+    "no-training": lambda use: False if use.constant(2) is False else _zero(use),
+    "pads-alike": lambda use: _halves(use.listed("pads")),
     "plain-value": lambda use: (
         not {"sparse_value", "value_string", "value_strings"} & {item.name for item in use.node.attribute}
     ),
@@ -311,7 +285,7 @@ KEPT: Mapping[str, Callable[[Use], bool | None]] = {
     "sorted": lambda use: use.attribute("sorted", 1) == 1,
     "static-axis": _static_axis,
     "static-shape": _static,
-    "zero-point-zero": _zero_point,
+    "zero-point-zero": _zero,
 }
 
 

@@ -1,6 +1,184 @@
-"""Models rewritten: pure functions that give another model, or None where they have nothing to change."""
+"""Rewrites models: pure functions that give another model, or None where they have nothing to change.
+
+The list is of the rewrites that this project's cases prove, with their costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from harness.models.rewrites.floats import half, unquantised
-from harness.models.rewrites.known import REWRITES, Rewrite
+from harness.models.rewrites.operators import (
+    float_deconvolution,
+    float_weights,
+    half_deconvolution,
+    half_products,
+    layer_norm,
+    padded_channels,
+    zeros_in_kernel,
+)
+from harness.models.rewrites.quantised import (
+    behind_activation,
+    concat_after,
+    concat_one_scale,
+    float_bias,
+    float_scalars,
+    identity,
+    mark_output,
+    scalar_scale,
+    zero_points,
+)
+
+if TYPE_CHECKING:
+    import onnx
+
 
 __all__ = ["REWRITES", "Rewrite", "half", "unquantised"]
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """Is a way round a failure: its effect and its cost in words, and the variants of cases that prove it, if any.
+
+    `apply` takes the model and the nodes that are blamed: those that are refused, or that lost their precision. One
+    that `gives_up` INT8 helps only a model that is not built with it.
+    """
+
+    name: str
+    title: str
+    cost: str
+    proof: tuple[str, ...]
+    apply: Callable[[onnx.ModelProto, Collection[str]], onnx.ModelProto | None]
+    gives_up: bool = False
+
+    @property
+    def free(self) -> bool:
+        """Tell whether it costs nothing."""
+        return self.cost.startswith("nothing:")
+
+
+#: What costs nothing comes first, what changes the whole model last.
+REWRITES = (
+    Rewrite(
+        "scalar-scale",
+        "scales of whole tensors as scalars in place of vectors of one element",
+        "nothing: the same numbers",
+        ("qdq_scale.int8-conv-scalar", "qdq_scale.fp8-conv-scalar"),
+        scalar_scale,
+    ),
+    Rewrite(
+        "float-bias",
+        "biases in INT32 behind DequantizeLinear as floats",
+        "nothing: the same numbers",
+        ("ort_output.ort-symmetric",),
+        float_bias,
+    ),
+    Rewrite(
+        "zero-points",
+        "zero points of 0 and INT8 in place of any, and of UINT8; a Relu where the zero point stood for one",
+        "accuracy: what did not lie around zero is rounded up to twice as coarsely",
+        ("ort_output.ort-symmetric",),
+        zero_points,
+    ),
+    Rewrite(
+        "float-scalars",
+        "no Q/DQ on constants of one element",
+        "nothing that runs in INT8; such a constant is no longer rounded",
+        (),
+        float_scalars,
+    ),
+    Rewrite(
+        "layer-norm",
+        "LayerNormalization of opset 17 in place of its pieces",
+        "nothing: the same numbers but for rounding; the model becomes one of opset 17",
+        ("q_plugin_dq.layernorm-native", "norms.layernorm-op-large"),
+        layer_norm,
+    ),
+    Rewrite(
+        "concat-after",
+        "Q/DQ behind a Concat of unlike scales in place of its inputs",
+        "accuracy: what was joined has the largest of the scales",
+        ("qdq_placement.concat-after",),
+        concat_after,
+    ),
+    Rewrite(
+        "concat-one-scale",
+        "one scale, the largest, on all inputs of a Concat of unlike scales",
+        "accuracy: inputs with a smaller scale are rounded more coarsely",
+        ("qdq_placement.concat-one-scale",),
+        concat_one_scale,
+    ),
+    Rewrite(
+        "behind-activation",
+        "Q/DQ behind the activation in place of between it and the node before",
+        "accuracy: the scale is that of what went into the activation",
+        ("depthwise_qdq.qdq-relu-after",),
+        behind_activation,
+    ),
+    Rewrite(
+        "identity",
+        "an Identity between a convolution and its activation",
+        "time: the two are not fused",
+        (),
+        identity,
+    ),
+    Rewrite(
+        "mark-output",
+        "what a convolution gives as an output of the network too",
+        "time and memory: it is not fused with what follows, and is copied out",
+        ("conv_silu.int8-mark-conv", "conv_silu.qdq-mark-conv"),
+        mark_output,
+    ),
+    Rewrite(
+        "padded-channels",
+        "channels of zeros beside those of convolutions whose channels are no multiple of four",
+        "time and memory: a Pad before, a Slice behind, and larger weights; the numbers are the same",
+        ("depthwise_qdq.qdq-c8",),
+        padded_channels,
+    ),
+    Rewrite(
+        "zeros-in-kernel",
+        "deconvolutions of stride and dilation with zeros in their kernels",
+        "time: the kernel is larger; the numbers are the same",
+        ("qdq_shapes.up-dilated-zeros",),
+        zeros_in_kernel,
+    ),
+    Rewrite(
+        "half-deconvolution",
+        "deconvolutions without Q/DQ, in FP16 between Casts",
+        "INT8 of the deconvolutions, and a Cast on each side",
+        ("qdq_shapes.up-fp16",),
+        half_deconvolution,
+    ),
+    Rewrite(
+        "float-deconvolution",
+        "deconvolutions without Q/DQ",
+        "INT8 of the deconvolutions",
+        ("qdq_shapes.up-fp16",),
+        float_deconvolution,
+    ),
+    Rewrite(
+        "float-weights",
+        "no Q/DQ on the weights of the refused convolutions",
+        "INT8 of these convolutions, whose weights are four times as large",
+        ("depthwise_qdq.act-qdq",),
+        float_weights,
+        gives_up=True,
+    ),
+    Rewrite(
+        "half-products",
+        "all nodes of the refused operator in FP16, between Casts",
+        "accuracy of FP16 in these nodes, and Casts where FP32 meets FP16",
+        ("turing.gemm-fp16", "turing.conv3d-fp16"),
+        half_products,
+    ),
+    Rewrite(
+        "half",
+        "the whole model in FP16, its inputs and outputs as they are",
+        "accuracy and range of FP16 everywhere",
+        ("turing.gemm-fp16", "turing.vit-fp16", "low_precision_gemm.int8-half"),
+        lambda model, _: half(model),
+    ),
+)
