@@ -53,8 +53,8 @@ class CellHistory:
     them that stood on another stack than the present one. `since` is the time of the first run of the class it has now,
     `before` the class before that; `first_seen` the time of the first run that ever failed as it fails now, None where
     it works; `fixed_since` that from which it works, None where it fails or never failed. `stack_since` is the time of
-    the first run on the present stack, None where there was no other; `stack_changed` names what of the stack differs
-    from the one before, and `with_stack` says that the class changed in that run, so that the stack may be the cause.
+    the first run on the present stack, None where there was no other; `stack_changed` names the parts of the stack that
+    differ from the one before, `with_stack` that the class changed in that run, so that the stack may be the cause.
     `flaky` are the classes seen in the recent runs on the present stack where they disagree, `flaky_since` is the time
     of the first of these that differed from the one before. `medians_ms` are the latencies of the last runs on the
     present stack that were timed and ended as the last one did, by index of the run.

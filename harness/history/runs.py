@@ -9,7 +9,6 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
-import os
 import re
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING
 from harness.bounded import files_of, parse_json
 from harness.errors import SHORT_OF, HandledError, InfraError
 from harness.record.from_json import check_schema, decode
+from harness.record.store import write_whole
 from harness.words import UNJUDGED, Class
 
 if TYPE_CHECKING:
@@ -225,18 +225,16 @@ def update_history(reports: Path, fresh: Iterable[RunRecord]) -> tuple[Path, ...
     written = []
     for record in missing(reports, fresh):
         path = reports / FOLDER / record.file_name
-        write_whole(path, to_text(record))
+        write_text(path, to_text(record))
         written.append(path)
     return tuple(written)
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_text(path: Path, text: str) -> None:
     """Write a file, whole or not at all; raises HandledError where it cannot be, InfraError where the disk is full."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(text, encoding="utf-8", newline="\n")
-        temporary.replace(path)
+        write_whole(path, text.encode())
     except OSError as error:
         kind = InfraError if error.errno in SHORT_OF else HandledError
         raise kind(f"{path}: cannot be written ({error.strerror})") from error

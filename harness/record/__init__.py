@@ -1,1 +1,1 @@
-"""What was observed in a cell, how it is kept, and whether it is of today's cell."""
+"""Record the outcome of each cell as observed, keep it, and pick the records that speak for today's cell."""

@@ -1,4 +1,4 @@
-"""Files packed by xz and gzip, read within bounds: of whatever is packed no more than `LIMIT` bytes are unpacked."""
+"""Read files packed by xz and gzip within bounds: no more than `LIMIT` bytes of any are unpacked."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
 
 #: Bytes that one packed file may unpack to.
 LIMIT = 256 << 20
-#: What tells zlib that its data has gzip's head.
+#: Tells zlib that its data has gzip's head.
 _GZIP = 16 + zlib.MAX_WBITS
-#: Bytes of memory for unpacking: what preset 9 needs, in case another program packed the file with it.
+#: Bytes of memory for unpacking: as many as preset 9 needs, in case another program packed the file with it.
 _MEMORY = 80 << 20
 
 
-def compress(what: str, data: bytes) -> bytes:
-    """Return data packed by itself; `what` names it where it is too large."""
-    _need_lzma(what)
+def compress(name: str, data: bytes) -> bytes:
+    """Return data packed by itself; `name` is its name in an error where it is too large."""
+    _need_lzma(name)
     if len(data) > LIMIT:
         raise HandledError(
-            f"{what}: {len(data) >> 20} MiB, and what is packed may hold {LIMIT >> 20} MiB; take fewer cells"
+            f"{name}: {len(data) >> 20} MiB, and a packed file may hold {LIMIT >> 20} MiB; take fewer cells"
         )
-    # Preset 9 needs 674 MB to pack and takes not a tenth of a per cent less of a run.
+    # Preset 9 needs 674 MB to pack and saves not a tenth of a per cent of a run.
     return lzma.compress(data, lzma.FORMAT_XZ)
 
 
 def decompress(path: Path, limit: int | None = None) -> bytes:
-    """Return what a packed file holds; raises InfraError where it is damaged, or holds more bytes than the limit."""
+    """Return the content of an xz file; raises InfraError where it is damaged, or holds more bytes than the limit."""
     _need_lzma(str(path))
     limit = limit or LIMIT
     try:
@@ -60,7 +60,7 @@ def decompress(path: Path, limit: int | None = None) -> bytes:
 
 
 def inflate(path: Path, limit: int | None = None) -> bytes:
-    """Return what a file that is packed with gzip holds; raises OSError where it is damaged, or holds more."""
+    """Return the content of a gzip file; raises OSError where it is damaged, or holds more."""
     limit = limit or LIMIT
     reader = zlib.decompressobj(_GZIP)
     try:
@@ -74,9 +74,9 @@ def inflate(path: Path, limit: int | None = None) -> bytes:
     return found
 
 
-def _need_lzma(what: str) -> None:
+def _need_lzma(name: str) -> None:
     if lzma is None:
-        raise HandledError(f"{what}: this Python was built without lzma; use one that has it")
+        raise HandledError(f"{name}: this Python was built without lzma; use one that has it")
 
 
 def _damaged(path: Path, why: str) -> InfraError:

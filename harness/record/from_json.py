@@ -29,7 +29,7 @@ def check_schema(data: Any, wanted: int) -> None:  # noqa: ANN401  (JSON)
 
 
 def decode(kind: type[_Kind], data: object) -> _Kind:
-    """Return an instance of a dataclass; raises TypeError, with the field's place, for what is missing or wrong.
+    """Return an instance of a dataclass; raises TypeError, with its place, for a field that is missing or wrong.
 
     A property that the dataclass does not have is passed over, and one with a default may be missing.
     """

@@ -90,7 +90,7 @@ class TensorUse:
 class Layer:
     """One engine layer, normalised across engines and schemas.
 
-    `precision` is what the layer computes in: for a convolution what its data and weights really are.
+    `precision` is the type the layer computes in: for a convolution that of its data and weights.
     `onnx_nodes` are the effective names (`harness.case.effective_name`) of the nodes it came from.
     `time_ms` is the median of a profiled run, or None where none was made.
     """
@@ -132,9 +132,9 @@ OTHERS = "other_processes"
 class Latency:
     """All samples of the timed run, in milliseconds, in the order taken.
 
-    `clock` says by what they were taken and `scope`, in words, what lies between its two readings. `upload_ms` are
+    `clock` names their clock and `scope`, in words, the work between its two readings. `upload_ms` are
     samples of copying all inputs from page-locked host memory to the device, which is no part of `samples_ms`.
-    `before` and `after` are what the GPU's sensors said, by name with unit, and are empty where none can be read.
+    `before` and `after` are readings of the GPU's sensors, by name with unit, empty where none can be read.
     """
 
     samples_ms: tuple[float, ...]
@@ -163,10 +163,10 @@ class Node:
 
 @dataclass(frozen=True)
 class Stamps:
-    """What the outcome depends on; two outcomes are comparable when these say so.
+    """The machine, versions and inputs of an outcome, by which two outcomes are comparable or not.
 
     `when` is UTC, ISO 8601. `harness_commit` is that of the harness's checkout, with a "+" where it was changed, empty
-    where it was installed. `environment` holds what the agent saw: engine and Python version, CUDA, driver, GPU name,
+    where it was installed. `environment` holds facts of the agent: engine and Python version, CUDA, driver, GPU name,
     UUID and compute capability, CPU, C library. `account` is that of who sent the record in, empty where the project
     measured itself; one that was sent in does not say the GPU's UUID.
     """
@@ -192,8 +192,8 @@ class Outcome:
 
     `phases` are seconds in the order they ran; `failed_phase` is the phase that did not finish, and `missing_api` the
     exact name the recipe needs and this version lacks. `reason` is one sentence for a cell that did not run,
-    `uncompared` one on why the numbers of one that ran were not compared. `messages` leaves out VERBOSE lines and what
-    was said more than three times, and cuts long ones; the whole log, with the native library's own output, is in the
+    `uncompared` one on why the numbers of one that ran were not compared. `messages` leaves out VERBOSE lines and
+    repetitions beyond three, and cuts long ones; the whole log, with the native library's own output, is in the
     store under `log_sha256`. `key` is a hash of all that could have changed it (`run/key.py`), "" where it is not to be
     taken for another run's.
     """

@@ -1,6 +1,6 @@
-"""What a reports folder keeps of its runs beside their records.
+"""Keep the plan of a run that is under way beside its records, to go on with where it is stopped.
 
-unfinished/<run>.json   what a run set out to do; locked while it is at it, and gone when it has come to its end
+unfinished/<run>.json   cells and options of a run; locked while it lasts, and gone when it has come to its end
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ UNFINISHED = "unfinished"
 
 @dataclass(frozen=True)
 class Planned:
-    """What a run set out to do: `cells` by id, and the options of the command by name."""
+    """The plan of a run: `cells` by id, and the options of the command by name."""
 
     run: str
     when: str
@@ -36,7 +36,7 @@ class Planned:
 
 @contextlib.contextmanager
 def under_way(reports: Path, planned: Planned) -> Iterator[None]:
-    """Keep what a run set out to do for as long as it has not come to its end, however it is stopped."""
+    """Keep the plan of a run until it has come to its end, however it is stopped."""
     path = reports / UNFINISHED / f"{planned.run}.json"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -64,7 +64,7 @@ def under_way(reports: Path, planned: Planned) -> Iterator[None]:
 
 
 def stopped(reports: Path) -> Planned:
-    """Return what the newest run that was stopped had set out to do; raises HandledError where there is none."""
+    """Return the plan of the newest run that was stopped; raises HandledError where there is none."""
     found = _all_stopped(reports)
     if not found:
         raise HandledError(
@@ -78,7 +78,7 @@ def _all_stopped(reports: Path) -> list[Planned]:
 
 
 def _stopped(path: Path) -> Planned | None:
-    """Return what a run had set out to do; None where it is under way, or was stopped before it had recorded that."""
+    """Return the plan of a run; None where it is under way, or was stopped before it had written that."""
     try:
         handle = _locked(path)
     except OSError:

@@ -116,14 +116,14 @@ def speaking(
     """Return the outcomes that speak for each cell, by cell id, both sorted: the one without a GPU before the others.
 
     Of one GPU, and of none, that is the latest by `stamps.when` (ties: the later of them as given, for a store the
-    later file name, then the later line), but a machine that can do less does not hide what one that can do more
-    has found: an outcome that was not run never displaces one that was; one that only built never displaces one of the
-    same engine and image that got as far as a GPU. What somebody sent in never displaces what the project itself
-    measured, and gives way to it. Any outcome that is not `stale` displaces one that is, and none that
-    is stale displaces one that is not.
+    later file name, then the later line), but a machine that can do less does not hide the finding of one that can
+    do more: an outcome that was not run never displaces one that was; one that only built never displaces one of the
+    same engine and image that got as far as a GPU. A record that somebody sent in never displaces one of the
+    project's own, and gives way to it. Any outcome that is not `stale` displaces one that is, and none that is stale
+    displaces one that is not.
 
-    Among GPUs only what is current speaks, and one outcome where nothing is. Beside outcomes of GPUs the one without
-    speaks where it was done and says what theirs do not: not where it only built and one of them got further.
+    Among GPUs only current outcomes speak, and one stale outcome where none is current. Beside outcomes of GPUs the
+    one without speaks where it was done and adds to theirs: not where it only built and one of them got further.
     """
     chosen: dict[str, dict[Gpu | None, Outcome]] = {}
     for outcome in sorted(outcomes, key=lambda each: each.stamps.when):
@@ -132,13 +132,6 @@ def speaking(
         if before is None or _displaces(outcome, before, stale):
             of_cell[gpu] = outcome
     return {cell: _side_by_side(of_cell, stale) for cell, of_cell in sorted(chosen.items())}
-
-
-def latest(
-    outcomes: Iterable[Outcome], stale: Callable[[Outcome], bool] = lambda _: False
-) -> dict[str, Outcome]:
-    """Return the latest of the outcomes that speak for each cell, on whatever GPU, by cell id, sorted by it."""
-    return {cell: max(found, key=_age) for cell, found in speaking(outcomes, stale).items()}
 
 
 def took_part(outcome: Outcome) -> Gpu | None:

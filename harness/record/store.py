@@ -21,15 +21,15 @@ import sys
 import tempfile
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
-from harness.bounded import files_of
+from harness.bounded import files_of, parse_json
 from harness.errors import HandledError
 from harness.record import archive
 from harness.record.archive import inflate
 from harness.record.from_json import OutdatedError, fields_of
 from harness.record.outcome import Outcome, Stamps
-from harness.record.speaking import latest, speaking
+from harness.record.speaking import speaking
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -47,8 +47,24 @@ def tell_once(sentence: str) -> None:
     print(sentence, file=sys.stderr)
 
 
+def write_whole(path: Path, data: bytes, *, sync: bool = False) -> None:
+    """Write a file into a folder that exists, whole or not at all; `sync` also onto the disk. Raises OSError."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            if sync:
+                file.flush()
+                os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)  # noqa: PTH101  (mkstemp gives 0600, and web servers refuse a site with that)
+        os.replace(temporary, path)  # noqa: PTH105  (the same call on every platform, and it is atomic)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
 class Source(Protocol):
-    """What a store takes records in from: another store, or an archive that somebody sent."""
+    """Records to take into a store: another store, or an archive that somebody sent."""
 
     def outcomes(self) -> Iterable[Outcome]:
         """Return the records."""
@@ -96,7 +112,7 @@ class Store:
         return outcome
 
     def absorb(self, *others: Source) -> int:
-        """Append what others hold and this one lacks, with logs; return how many records that was.
+        """Append the records that others hold and this one lacks, with their logs; return how many.
 
         Doing it again adds nothing. Raises HandledError where a record of another names a log that it lacks.
         """
@@ -145,12 +161,8 @@ class Store:
         """Return the outcomes of the store that speak for each cell; see `speaking`."""
         return speaking(self.outcomes(), stale)
 
-    def latest(self, stale: Callable[[Outcome], bool] = lambda _: False) -> dict[str, Outcome]:
-        """Return the latest outcome of the store that speaks for each cell; see `latest`."""
-        return latest(self.outcomes(), stale)
-
     def log(self, sha256: str) -> str:
-        """Return a whole log; raises HandledError where it is missing or not what its name says."""
+        """Return a whole log; raises HandledError where it is missing or does not have the hash in its name."""
         if not _SHA256.fullmatch(sha256):
             raise HandledError(f"{sha256[:80]!r}: is the name of no log; run the cell again")
         path = self._log_path(sha256)
@@ -188,17 +200,7 @@ class Store:
         if path.exists():
             return sha256
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(gzip.compress(data, mtime=0))
-                file.flush()
-                os.fsync(file.fileno())
-            os.chmod(temporary, 0o644)  # noqa: PTH101  (mkstemp gives 0600, and web servers refuse a site with that)
-            os.replace(temporary, path)  # noqa: PTH105  (the same call on every platform, and it is atomic)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        write_whole(path, gzip.compress(data, mtime=0), sync=True)
         return sha256
 
 
@@ -243,10 +245,6 @@ def _line(outcome: Outcome) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
-def _no_number(word: str) -> NoReturn:
-    raise ValueError(f"{word} is no number in JSON")
-
-
 def read_records(path: Path, data: bytes, tell: Callable[[str], None]) -> Iterator[Outcome]:
     """Yield the records of a file's bytes, without a torn last line; tell of each other line that is none."""
     *lines, tail = data.split(b"\n")
@@ -254,8 +252,8 @@ def read_records(path: Path, data: bytes, tell: Callable[[str], None]) -> Iterat
         if not line.strip():
             continue
         try:
-            record = json.loads(line, parse_constant=_no_number)
-        except (ValueError, RecursionError) as error:
+            record = parse_json(line)
+        except ValueError as error:
             if number > len(lines):
                 # Its writer was killed in mid-line: `append` had not returned, nothing that was promised is lost.
                 return

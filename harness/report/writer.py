@@ -6,8 +6,6 @@ import csv
 import gzip
 import io
 import json
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,7 +22,7 @@ from harness.known.claim import says
 from harness.known.model import CaseView, Known, OnGpu, TargetView
 from harness.matrix import Matrix
 from harness.record.from_json import fields_of
-from harness.record.store import SUITES, Store
+from harness.record.store import SUITES, Store, write_whole
 from harness.report.errors import ErrorEntry, error_entries
 from harness.report.further import FURTHER, further_schema, further_text
 from harness.report.labels import bucket
@@ -104,7 +102,9 @@ def write_files(folder: Path, files: Mapping[str, bytes]) -> tuple[Path, ...]:
     try:
         for parent in {(folder / name).parent for name in files}:
             parent.mkdir(parents=True, exist_ok=True)
-        return tuple(_replace(folder / name, data) for name, data in files.items())
+        for name, data in files.items():
+            write_whole(folder / name, data)
+        return tuple(folder / name for name in files)
     except OSError as error:
         kind = InfraError if error.errno in SHORT_OF else HandledError
         raise kind(
@@ -187,19 +187,6 @@ def _line(entry: Any) -> str:  # noqa: ANN401  (a dataclass or a dict of them)
     except ValueError:
         spoilt = json.dumps(entry, default=fields_of)
         return _STRICT.encode(json.loads(spoilt, parse_constant=lambda _: None))
-
-
-def _replace(path: Path, data: bytes) -> Path:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.chmod(temporary, 0o644)  # noqa: PTH101  (mkstemp gives 0600, and a web server reads these)
-        os.replace(temporary, path)  # noqa: PTH105
-    except BaseException:
-        os.unlink(temporary)  # noqa: PTH108
-        raise
-    return path
 
 
 COLUMNS = (

@@ -19,7 +19,7 @@ from harness.bounded import parse_json, read_bytes
 from harness.case import Case, Recipe, Typing, Variant, model_sha256
 from harness.case.model import Built, Unbuildable
 from harness.errors import HandledError
-from harness.history.runs import write_whole
+from harness.history.runs import write_text
 from harness.judge.classify import classify
 from harness.layers import asked
 from harness.matrix import Target
@@ -69,7 +69,7 @@ class About:
         """Write it into a folder; models that only an earlier run had stay."""
         there = About.read(folder).models if (folder / FILE).exists() else {}
         whole = replace(self, models=dict(sorted((there | self.models).items())))
-        write_whole(folder / FILE, json.dumps(asdict(whole), indent=0) + "\n")
+        write_text(folder / FILE, json.dumps(asdict(whole), indent=0) + "\n")
 
     def cells(self, targets: Iterable[Target], models: Mapping[str, bytes] | None = None) -> tuple[Cell, ...]:
         """Return a cell for each model on each target, in the order of a report; `models` by name, to be run."""

@@ -104,7 +104,7 @@ def test_a_killed_run_is_gone_on_with_and_leaves_nothing(
     cells = [(outcome.cell, outcome.stamps.run) for outcome in Store(reports).outcomes()]
     assert (len(cells), len(set(cells)), len({run for _, run in cells})) == (61, 61, 1)
     assert kept < {cell for cell, _ in cells}
-    assert not list(reports.rglob("*.part"))
+    assert not list(reports.rglob(".writing-*"))
     assert not list(reports.glob("unfinished/*.json"))
     assert main(["verify"]) == 0
     assert wait_for(lambda: not any(map(alive, below)))

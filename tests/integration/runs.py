@@ -57,8 +57,8 @@ def run(cells: Iterable[Cell], via: Via, folder: Path) -> dict[str, Result]:
             report=lambda *_: None,
         )
         return {
-            name: Result(
-                judge_cell(by_id[name], outcome), store.log(outcome.log_sha256) if outcome.log_sha256 else ""
+            each.cell: Result(
+                judge_cell(by_id[each.cell], each), store.log(each.log_sha256) if each.log_sha256 else ""
             )
-            for name, outcome in store.latest().items()
+            for each in store.outcomes()
         }

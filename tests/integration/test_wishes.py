@@ -56,7 +56,7 @@ def step(quantised: Case, tmp_path_factory: pytest.TempPathFactory) -> tuple[dic
     folder = tmp_path_factory.mktemp("wishes")
     found = ran(quantised, {"rtx17", "rtx17-sm75"}, folder)
     with Store(folder) as store:
-        outcomes: dict[str, Outcome] = store.latest()
+        outcomes: dict[str, Outcome] = {each.cell: each for each in store.outcomes()}
     results = assemble(MATRIX, [quantised], outcomes)
     return found, judged_step(results.column("rtx17"), results.column("rtx17-sm75"))
 

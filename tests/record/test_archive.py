@@ -96,7 +96,7 @@ def test_as_much_as_the_limit_is_packed_and_unpacked(tmp_path: Path, monkeypatch
         decompress(tmp_path / "no.xz")
     with pytest.raises(InfraError, match=r"x\.xz: cannot be unpacked \(it unpacks to more than 0 MiB\)"):
         decompress(tmp_path / "x.xz", (1 << 20) - 1)
-    with pytest.raises(HandledError, match="records: 1 MiB, and what is packed may hold 1 MiB"):
+    with pytest.raises(HandledError, match="records: 1 MiB, and a packed file may hold 1 MiB"):
         compress("records", data + b"x")
 
 

@@ -11,7 +11,7 @@ from harness.case import model_sha256
 from harness.errors import HandledError
 from harness.plan import all_cells, find
 from harness.record.outcome import End, Outcome, Stamps
-from harness.record.speaking import Gpu, gpu_of, is_stale, latest, speaking, todays
+from harness.record.speaking import Gpu, gpu_of, is_stale, speaking, todays
 from tests.report import factory
 
 pytestmark = pytest.mark.unit
@@ -114,13 +114,7 @@ def test_a_later_stale_outcome_of_the_same_gpu_displaces_none() -> None:
 
 def test_nothing_is_stale_unless_it_is_said_so() -> None:
     t4, l4 = outcome(T4, 1, **FAILED), outcome(L4, 2, **RAN)
-    assert speaking([t4, l4]) == {"c.v-t": (t4, l4)}
-    assert latest([l4, outcome(None, 3)]) == {"c.v-t": l4}
-
-
-def test_latest_is_the_last_that_speaks() -> None:
-    found = latest([outcome(L4, 2, **RAN), outcome(T4, 1, **FAILED), outcome(None, 3, state="not_run")])
-    assert found == {"c.v-t": outcome(L4, 2, **RAN)}
+    assert speaking([t4, l4, outcome(None, 3)]) == {"c.v-t": (t4, l4)}
 
 
 LATER = 20

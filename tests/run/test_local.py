@@ -52,7 +52,7 @@ def test_every_cell_is_recorded_and_reported_with_more_workers_than_targets(
             workers=5,
             report=lambda each, _outcome, note: reported.append((each.id, note)),
         )
-        kept = store.latest()
+        kept = {each.cell: each for each in store.outcomes()}
     assert set(kept) == {each.id for each in cells}
     assert {name: str(classified(outcome).cls) for name, outcome in kept.items()} == {
         each.id: "crashed" if "segfault" in each.id else "built" for each in cells
@@ -92,7 +92,7 @@ def test_a_callback_that_fails_ends_the_run_at_once(bench: Bench, tmp_path: Path
             cells, make_runner=lambda first: bench.runner(first.target), store=store, workers=2, report=fail
         )
     assert time.monotonic() - began < PATIENCE
-    assert set(Store(tmp_path / "store").latest()) == {"faulty.nap-short"}
+    assert {each.cell for each in Store(tmp_path / "store").outcomes()} == {"faulty.nap-short"}
     assert not any(lives(agent) for agent in bench.agents)
 
 
@@ -119,7 +119,7 @@ def test_an_interrupt_ends_every_agent_and_keeps_what_is_recorded(bench: Bench, 
             workers=2,
             report=nothing,
         )
-    assert set(store.latest()) == {"faulty.echo-one"}
+    assert {each.cell for each in store.outcomes()} == {"faulty.echo-one"}
     assert len(bench.agents) == 2
     assert not any(lives(agent) for agent in bench.agents)
 
@@ -156,14 +156,14 @@ def test_the_next_run_removes_the_container_of_a_harness_that_was_killed(
     running.wait()
     assert orphans
     assert containers_of(running.pid) == orphans
-    before = len(Store(tmp_path).latest())
+    before = len(list(Store(tmp_path).outcomes()))
     done = subprocess.run(
         command(tmp_path, "-k", "conv_silu and fp32"), cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     assert not any(lives(orphan) for orphan in orphans)
     # The killed run's records stand; the store was not torn.
-    assert 0 < before <= len(Store(tmp_path).latest())
+    assert 0 < before <= len(list(Store(tmp_path).outcomes()))
 
 
 @pytest.mark.docker
@@ -178,4 +178,4 @@ def test_an_ended_run_leaves_records_and_no_container(
     assert "interrupted" in said
     assert "Traceback" not in said
     assert not any(lives(agent) for agent in agents)
-    assert Store(tmp_path).latest()
+    assert list(Store(tmp_path).outcomes())
