@@ -83,7 +83,7 @@ class _Task:
         written = [line.strip() for line in lines if line.strip()]
         # Such as "slurmstepd: error: *** JOB 7 ON a CANCELLED AT 12:00 DUE TO TIME LIMIT ***".
         last = next(
-            (line for line in reversed(written) if line.startswith("slurmstepd: ")), "".join(written[-1:])
+            (line for line in reversed(written) if line.startswith("slurmstepd")), "".join(written[-1:])
         )
         return f"; its output ends: {last[:_WORDS]}" if last else ""
 

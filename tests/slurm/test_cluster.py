@@ -188,7 +188,11 @@ def test_an_interrupt_cancels_the_jobs_and_keeps_the_records(
     assert wait_for(lambda: not any(alive(pid) for pid in (manager, *below)))
     found = records(many)
     assert 3 < len(found) < CELLS
-    assert f"{len(found)} of {CELLS} cells are recorded" in err
+    told = re.search(rf"(\d+) of {CELLS} cells are recorded", err)
+    assert told is not None, err
+    assert int(told[1]) in (len(found) - 1, len(found)), (
+        "a record may be kept whose report the interrupt cut off"
+    )
     assert set(found.values()) == {1}
     assert not (many / "reports" / "slurm").exists()
 
