@@ -41,7 +41,7 @@ from harness.plan import all_cells
 from harness.run.prepared import prepare_variant
 from harness.run.observation import observe
 from harness.run.session import Session
-from harness.run.transport.process import ProcessTransport
+from harness.run.transport import ProcessTransport
 from harness.agent.bootstrap import ARGUMENTS
 
 matrix = load_matrix(Path("matrix.yaml"))

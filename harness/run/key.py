@@ -24,7 +24,7 @@ from harness.record.outcome import OTHERS
 from harness.record.speaking import speaking
 from harness.run.provision import NotMade, Unavailable, can_run, host_of, look_at_host, prepare
 from harness.run.provision.model import UNKNOWN
-from harness.run.transport.process import HEEDED
+from harness.run.transport import HEEDED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

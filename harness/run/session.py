@@ -29,7 +29,7 @@ from harness.run.transport import AgentGoneError
 
 if TYPE_CHECKING:
     from harness.matrix import Target
-    from harness.run.transport import Transport
+    from harness.run.transport import ProcessTransport
 
 #: Seconds for the interpreter to start and the engine's libraries to load; 5 s is usual for TensorRT, much more for
 #: an emulated platform on a busy machine.
@@ -134,7 +134,7 @@ class Session:
 
     def __init__(
         self,
-        transport: Transport,
+        transport: ProcessTransport,
         *,
         engine: str,
         adapter: str,

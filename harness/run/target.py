@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from harness.plan import Cell
     from harness.run.prepared import Weights
     from harness.run.provision import Via
-    from harness.run.transport import Transport
+    from harness.run.transport import ProcessTransport
 
 #: How often a cell, and the start of an agent, is tried when the machinery and not the engine is what fails.
 _TRIES = 2
@@ -77,7 +77,7 @@ class TargetRunner:
         #: The GPU that was dealt to this target, for as long as it is run.
         self._dealt: tuple[str, ...] = ()
         self._environment: Environment | None = None
-        self._transport: Transport | None = None
+        self._transport: ProcessTransport | None = None
         #: The live agent, or why there will be none; None before the first cell, and after an agent was lost.
         self._agent: Session | _GivenUp | None = None
         self._facts: dict[str, str] = {}

@@ -22,7 +22,7 @@ from harness.record.outcome import Stamps
 from harness.run.observation import Observation
 from harness.run.prepared import prepare_variant
 from harness.run.session import Job, Session
-from harness.run.transport.process import ProcessTransport
+from harness.run.transport import ProcessTransport
 from harness.words import Class
 from tests import needs
 from tests.waiting import PATIENCE

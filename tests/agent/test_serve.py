@@ -18,8 +18,7 @@ from harness.agent.bootstrap import ARGUMENTS, pack
 from harness.errors import InfraError
 from harness.run.docker import DockerTransport, Options
 from harness.run.session import AgentLost, Event, Job, Session
-from harness.run.transport import Transport
-from harness.run.transport.process import ProcessTransport
+from harness.run.transport import ProcessTransport
 from tests import needs
 from tests.run.bench import offer_to_the_kernel
 from tests.waiting import PATIENCE, wait_for
@@ -29,7 +28,7 @@ pytestmark = pytest.mark.integration
 FAULTY = {"harness/agent/engines/faulty.py": (Path(__file__).parent / "faulty.py").read_bytes()}
 
 
-def start_session(transport: Transport, engine: str = "fake") -> Session:
+def start_session(transport: ProcessTransport, engine: str = "fake") -> Session:
     return Session(transport, engine=engine, adapter="faulty", extra=FAULTY)
 
 
@@ -37,7 +36,7 @@ def start_session(transport: Transport, engine: str = "fake") -> Session:
 CONTAINER_MIB = 1024
 
 
-def open_transport(via: str) -> Transport:
+def open_transport(via: str) -> ProcessTransport:
     if via != "docker":
         python = sys.executable if via == "process" else needs.oldest_python()
         return ProcessTransport([python, *ARGUMENTS])

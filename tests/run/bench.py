@@ -21,7 +21,7 @@ from harness.run.provision import Environment
 from harness.run.provision.prepare import start
 from harness.run.session import Event, Job, Session
 from harness.run.target import TargetRunner
-from harness.run.transport.process import ProcessTransport
+from harness.run.transport import ProcessTransport
 from harness.words import Engine
 from tests import needs
 from tests.run.provision.factory import target as make_target
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from harness.matrix import Target
     from harness.record.outcome import Outcome
     from harness.run.provision import Via
-    from harness.run.transport import Transport
 
 FAULTY = (Path(__file__).parents[1] / "agent" / "faulty.py").read_bytes()
 #: Engines that do not get as far as to greet.
@@ -80,7 +79,7 @@ def classified(outcome: Outcome) -> Classification:
     return classify(type(outcome).from_json(json.loads(json.dumps(outcome.to_json()))))
 
 
-def identity(transport: Transport) -> str | int:
+def identity(transport: ProcessTransport) -> str | int:
     """Name the container or process that an agent is in."""
     if isinstance(transport, DockerTransport):
         return transport.name
@@ -137,7 +136,7 @@ class Bench:
                 return Environment("docker", target.name, "python3", image=image, note=note)
             return Environment("venv", target.name, sys.executable, note=note)
 
-        def noting(*args: Any, **options: Any) -> Transport:
+        def noting(*args: Any, **options: Any) -> ProcessTransport:
             transport = start(*args, **options)
             self.agents.append(identity(transport))
             return transport

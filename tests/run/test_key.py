@@ -19,7 +19,7 @@ from harness.run import key
 from harness.run.key import cell_key, place_of, placed_in
 from harness.run.provision import Environment
 from harness.run.provision.model import UNKNOWN
-from harness.run.transport.process import HEEDED
+from harness.run.transport import HEEDED
 from tests.report import factory
 from tests.test_architecture import TABLE
 

@@ -12,7 +12,7 @@ import pytest
 from harness.agent.protocol import NO_JOB, Decoder, encode, read_message, split_parts
 from harness.errors import InfraError
 from harness.run.session import AgentLost, Job, Session
-from harness.run.transport import ExitStatus
+from harness.run.transport import ExitStatus, ProcessTransport
 
 pytestmark = pytest.mark.unit
 
@@ -24,13 +24,13 @@ HELLO = encode(HELLO_SAID)
 ID = b"the id of a job."
 
 
-class Tape:
+class Tape(ProcessTransport):
     """A transport that says what it is told to, then nothing more."""
 
     def __init__(self, *said: bytes, status: ExitStatus | None = None, tail: str = "") -> None:
         self._said: Iterator[bytes] = iter(said)
-        self._status = status
-        self._tail = tail
+        self._ends = status
+        self._words = tail
         self.sent = b""
         self.job = NO_JOB
         self.closed = False
@@ -53,13 +53,13 @@ class Tape:
         return data.replace(ID, self.job)
 
     def alive(self) -> bool:
-        return self._status is None
+        return self._ends is None
 
     def exit_status(self) -> ExitStatus | None:
-        return self._status
+        return self._ends
 
     def stderr_tail(self) -> str:
-        return self._tail
+        return self._words
 
     def close(self) -> None:
         self.closed = True

@@ -21,7 +21,7 @@ from typing import Any
 from harness.errors import InfraError
 from harness.run.docker.client import Refused, ask, environment, program, reason
 from harness.run.docker.reaper import PROJECT_LABEL, gone, labels, leave, remove
-from harness.run.transport.process import ExitStatus, ProcessTransport, signal_name
+from harness.run.transport import ExitStatus, ProcessTransport, signal_name
 
 #: Nobody: neither root nor an account that owns anything in an image or on a host that mounts one.
 USER = "65534:65534"
@@ -146,7 +146,7 @@ class DockerTransport(ProcessTransport):
         super().__init__([*words, *arguments(options)], environment=environment())
 
     def place(self, folder: Path, files: Sequence[str]) -> str:
-        """See `Transport.place`: they go in pieces into a volume of the container's, over the daemon's own line."""
+        """Bring files in pieces into a volume of the container's, over the daemon's own line, and return its folder."""
         try:
             _copy_in(self.name, folder, files, self._host)
         except (InfraError, OSError) as error:
@@ -156,7 +156,7 @@ class DockerTransport(ProcessTransport):
         return WEIGHTS
 
     def exit_status(self) -> ExitStatus | None:
-        """See `Transport.exit_status`; raises InfraError where it was not started, or the daemon cannot say."""
+        """Return how the agent ended; raises InfraError where it was not started, or the daemon cannot say."""
         if self._ended is None and not self._closed and not self._running():
             self._ended = self._inspected()
         return self._ended

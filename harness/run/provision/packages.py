@@ -33,7 +33,7 @@ from harness.matrix import Target
 from harness.run.provision.cache import CACHE_VARIABLE, cache_dir, make_once
 from harness.run.provision.model import NotMade, Unavailable, Unreachable
 from harness.run.provision.requirements import architecture
-from harness.run.transport.process import agent_environment
+from harness.run.transport import agent_environment
 
 #: Bumped when the layout of a cached environment changes.
 _LAYOUT = 1

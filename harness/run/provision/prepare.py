@@ -22,7 +22,7 @@ from harness.run.provision.model import (
     Via,
 )
 from harness.run.provision.requirements import architecture, can_run, refusal, tried_gpus
-from harness.run.transport import ProcessTransport, Transport
+from harness.run.transport import ProcessTransport
 
 
 def prepare(  # noqa: PLR0913
@@ -175,7 +175,7 @@ def start(  # noqa: PLR0913  (each by its name)
     gpus: Sequence[str] | None = None,
     run: str = "",
     weights: bool = False,
-) -> Transport:
+) -> ProcessTransport:
     """Start the environment's Python with `argv` and return the stream to it.
 
     `gpus` are UUIDs, by default those of the environment; `run` goes into the container's labels, which has room for

@@ -1,5 +1,328 @@
-"""A duplex byte stream to an agent, whatever is at its other end."""
+"""The duplex byte stream to an agent: its contract, and the one to a child process in a session of its own.
 
-from harness.run.transport.process import AgentGoneError, ExitStatus, ProcessTransport, Transport
+A child process has no limit on its own memory: CUDA reserves far more address space than it uses, so RLIMIT_AS cannot
+tell a leak from a normal start. The limit that the agent puts on each of its children holds here too; a
+bound that must hold for certain needs a container.
+"""
 
-__all__ = ["AgentGoneError", "ExitStatus", "ProcessTransport", "Transport"]
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import selectors
+import signal
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from harness.errors import InfraError
+from harness.scratch import Scratch
+
+#: Seconds the agent is given after each step of the ladder: its input closes, interrupt, terminate, kill.
+LADDER: tuple[tuple[signal.Signals | None, float], ...] = (
+    (None, 2.0),
+    (signal.SIGINT, 1.0),
+    (signal.SIGTERM, 1.0),
+    (signal.SIGKILL, 5.0),
+)
+#: Seconds `send` waits for an agent that has stopped reading.
+SEND_TIMEOUT = 120.0
+#: Bytes of agent output held for a reader that has not come; past it the pump waits, and so does the agent.
+INBOX_BYTES = 1 << 30
+#: Bytes of the agent's standard error that are kept: its end, which is where the reason is.
+TAIL_BYTES = 64 << 10
+_CHUNK = 1 << 20
+#: Seconds a wait lasts before it looks whether it should go on.
+_TICK = 0.25
+#: What of the caller's environment may change what an engine does.
+HEEDED = (
+    "LD_LIBRARY_PATH",
+    "CUDA_HOME",
+    "CUDA_PATH",
+    "CUDA_VISIBLE_DEVICES",
+    "CUDA_DEVICE_ORDER",
+    "CUDA_MPS_PIPE_DIRECTORY",
+)
+#: What of it an engine needs. No Python variable, so that the host's packages stay out.
+_KEPT = ("PATH", "HOME", *HEEDED)
+
+
+@dataclass(frozen=True)
+class ExitStatus:
+    """How the agent ended.
+
+    Exactly one of `code` and `signal` (a name such as "SIGKILL") is set, or neither when nobody could say.
+    `out_of_memory` is the container engine's record; a virtual environment has no such record.
+    """
+
+    code: int | None = None
+    signal: str | None = None
+    out_of_memory: bool = False
+
+    def __str__(self) -> str:
+        """Return the status as the end of a sentence: "exited with code 3", "killed by SIGKILL"."""
+        if self.out_of_memory:
+            return "killed by the kernel: out of memory"
+        if self.signal is not None:
+            return f"killed by {self.signal}"
+        if self.code is not None:
+            return f"exited with code {self.code}"
+        return "ended in a way that could not be learnt"
+
+
+def signal_name(number: int) -> str:
+    """Return the name of a signal, or "signal 34" for one that has none."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+class AgentGoneError(InfraError):
+    """The agent takes nothing any more: it ended, or it stopped reading."""
+
+
+def agent_environment(caller: Mapping[str, str], scratch: str, gpus: Sequence[str]) -> dict[str, str]:
+    """Return the agent's environment variables: those an engine needs, a scratch folder, its GPUs."""
+    kept = {name: caller[name] for name in _KEPT if name in caller}
+    return (
+        kept
+        | {"LANG": "C.UTF-8", "TMPDIR": scratch}
+        | ({"CUDA_VISIBLE_DEVICES": ",".join(gpus)} if gpus else {})
+    )
+
+
+class ProcessTransport:
+    """The agent as a child process of this one. One thread may send while another receives."""
+
+    def __init__(
+        self, argv: Sequence[str], *, gpus: Sequence[str] = (), environment: Mapping[str, str] | None = None
+    ) -> None:
+        """Start `argv`, by default in the agent's environment; raises InfraError when it cannot be started."""
+        self._inbox, self._tail = Inbox(), Tail()
+        self._closed = False
+        self._status: ExitStatus | None = None
+        self._scratch = Scratch()
+        try:
+            self._process = subprocess.Popen(
+                list(argv),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                cwd=self._scratch.name,
+                env=environment or agent_environment(os.environ, self._scratch.name, gpus),
+                start_new_session=True,
+            )
+        except OSError as error:
+            self._scratch.cleanup()
+            raise InfraError(f"the agent could not be started: {error}") from error
+        with contextlib.suppress(ProcessLookupError):
+            # A crash is an outcome here; gigabytes of core dump a case are not wanted.
+            resource.prlimit(self._process.pid, resource.RLIMIT_CORE, (0, 0))
+        os.set_blocking(self._stdin.fileno(), False)
+        self._pump = threading.Thread(target=self._drain, name=f"pump-{self._process.pid}", daemon=True)
+        self._pump.start()
+
+    @property
+    def pid(self) -> int:
+        """The agent's process id, which is also its process group."""
+        return self._process.pid
+
+    @property
+    def _stdin(self) -> IO[bytes]:
+        assert self._process.stdin is not None  # noqa: S101  (asked for above)
+        return self._process.stdin
+
+    def _drain(self) -> None:
+        assert self._process.stdout is not None  # noqa: S101
+        assert self._process.stderr is not None  # noqa: S101
+        with selectors.DefaultSelector() as ready:
+            ready.register(self._process.stdout, selectors.EVENT_READ, self._inbox.put)
+            ready.register(self._process.stderr, selectors.EVENT_READ, self._tail.add)
+            while ready.get_map():
+                events = ready.select(_TICK)
+                # A grandchild may outlive the agent and hold these pipes open: silence then is the end.
+                if not events and not self._running():
+                    break
+                for key, _ in events:
+                    data = os.read(key.fd, _CHUNK)
+                    if data:
+                        key.data(data)
+                        continue
+                    ready.unregister(key.fileobj)
+                    if key.fileobj is self._process.stdout:
+                        self._inbox.end()
+        self._inbox.end()
+
+    def send(self, data: bytes, timeout: float = SEND_TIMEOUT) -> None:
+        """Hand all of `data` to the agent.
+
+        Raises AgentGoneError when the agent has ended or does not read for `timeout` seconds. How much it got
+        is unknown then; its earlier output can still be received.
+        """
+        deadline, left = time.monotonic() + timeout, memoryview(data)
+        with selectors.DefaultSelector() as ready:
+            while left:
+                try:
+                    if not ready.get_map():
+                        ready.register(self._stdin, selectors.EVENT_WRITE)
+                    writable = ready.select(max(0.0, min(_TICK, deadline - time.monotonic())))
+                    written = os.write(self._stdin.fileno(), left[:_CHUNK]) if writable else 0
+                except BlockingIOError:
+                    continue
+                except (BrokenPipeError, ValueError) as error:  # ValueError: closed here, by another thread
+                    raise AgentGoneError("the agent is gone") from error
+                if self._closed:
+                    raise AgentGoneError("the transport is closed")
+                if written:
+                    left, deadline = left[written:], time.monotonic() + timeout
+                elif time.monotonic() > deadline:
+                    raise AgentGoneError(f"the agent read nothing for {timeout:g} s")
+
+    def place(self, folder: Path, files: Sequence[str]) -> str:  # noqa: ARG002
+        """Bring files of a folder where the agent can read them, and return that place; here they stay."""
+        return str(folder)
+
+    def receive(self, timeout: float | None = None) -> bytes:
+        """Return the next bytes of the agent's output, b"" when it has ended.
+
+        Raises TimeoutError when nothing came for `timeout` seconds.
+        """
+        return self._inbox.get(timeout)
+
+    def stderr_tail(self) -> str:
+        """Return the end of the agent's standard error, at most 64 KiB."""
+        return self._tail.text()
+
+    def alive(self) -> bool:
+        """Return whether the agent still runs."""
+        return self.exit_status() is None
+
+    def exit_status(self) -> ExitStatus | None:
+        """Return how the agent ended, None while it runs."""
+        self._running()
+        return self._status
+
+    def _running(self) -> bool:
+        # WNOWAIT leaves the process to be reaped by `close`: until then its id, which names the process group
+        # that `close` kills, cannot be given to a stranger.
+        if self._status is not None:
+            return False
+        ended = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)
+        if ended is None:
+            return True
+        if ended.si_code == os.CLD_EXITED:
+            self._status = ExitStatus(code=ended.si_status)
+        else:
+            self._status = ExitStatus(signal=signal_name(ended.si_status))
+        return False
+
+    def _ended_within(self, seconds: float) -> bool:
+        deadline = time.monotonic() + seconds
+        while self._running():
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.01)
+        return True
+
+    def close(self) -> None:
+        """End the agent and its process group, within about ten seconds; a second call does nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        with contextlib.suppress(BrokenPipeError):
+            self._stdin.close()
+        self._end()
+        self._signal(signal.SIGKILL)
+        self._inbox.end()
+        self._pump.join(timeout=2)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            # Not ended even by SIGKILL: stuck in the kernel (a lost GPU); waiting longer would not help.
+            self._process.wait(timeout=0.1)
+        if not self._pump.is_alive():
+            for stream in (self._process.stdout, self._process.stderr):
+                if stream is not None:
+                    stream.close()
+        self._scratch.cleanup()
+
+    def _end(self) -> None:
+        """Make the agent end, whose input has; the caller kills the rest."""
+        for step, seconds in LADDER:
+            if step is not None:
+                self._signal(step)
+            if self._ended_within(seconds):
+                break
+
+    def _signal(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
+
+
+class Inbox:
+    """A bounded queue of bytes between the thread that reads the agent and the one that asks."""
+
+    def __init__(self, limit: int = INBOX_BYTES) -> None:
+        self._limit = limit
+        self._chunks: deque[bytes] = deque()
+        self._held = 0
+        self._ended = False
+        self._changed = threading.Condition()
+
+    def put(self, data: bytes) -> None:
+        """Append data; waits while the queue is full, drops the data once the queue has ended."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._ended or self._held < self._limit)
+            if not self._ended:
+                self._chunks.append(data)
+                self._held += len(data)
+                self._changed.notify_all()
+
+    def end(self) -> None:
+        """Mark the end of the stream; chunks in the queue can still be read."""
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+
+    @property
+    def ended(self) -> bool:
+        """True once nothing more will come."""
+        return self._ended
+
+    def get(self, timeout: float | None) -> bytes:
+        """Return the oldest chunk, or b"" at the end; raises TimeoutError after `timeout` seconds."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._chunks or self._ended, timeout):
+                raise TimeoutError(f"the agent said nothing for {timeout:g} s")
+            if not self._chunks:
+                return b""
+            chunk = self._chunks.popleft()
+            self._held -= len(chunk)
+            self._changed.notify_all()
+            return chunk
+
+
+class Tail:
+    """The last bytes of a stream."""
+
+    def __init__(self, limit: int = TAIL_BYTES) -> None:
+        self._limit = limit
+        self._kept = bytearray()
+        self._lock = threading.Lock()
+
+    def add(self, data: bytes) -> None:
+        """Append data and forget all but the last `limit` bytes."""
+        with self._lock:
+            self._kept += data
+            del self._kept[: -self._limit]
+
+    def text(self) -> str:
+        """Return the kept bytes as text; those that are not UTF-8 are replaced."""
+        with self._lock:
+            return self._kept.decode("utf-8", "replace")

@@ -20,7 +20,7 @@ from tests.waiting import PATIENCE, wait_for
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness.run.transport import Transport
+    from harness.run.transport import ProcessTransport
 
 pytestmark = pytest.mark.integration
 
@@ -43,7 +43,7 @@ time.sleep(600)
 class Starter(Protocol):
     """Starts an agent that runs some code."""
 
-    def __call__(self, code: str) -> Transport: ...
+    def __call__(self, code: str) -> ProcessTransport: ...
 
 
 @pytest.fixture(params=["venv", "docker"])
@@ -53,9 +53,9 @@ def run(request: pytest.FixtureRequest) -> Iterator[Starter]:
         environment = Environment(via="docker", target="toy", python="python3", image=needs.base_image())
     else:
         environment = Environment(via="venv", target="toy", python=sys.executable)
-    started: list[Transport] = []
+    started: list[ProcessTransport] = []
 
-    def starter(code: str) -> Transport:
+    def starter(code: str) -> ProcessTransport:
         started.append(start(environment, target(), argv=["-c", code]))
         return started[-1]
 
@@ -64,7 +64,7 @@ def run(request: pytest.FixtureRequest) -> Iterator[Starter]:
         transport.close()
 
 
-def receive_all(transport: Transport) -> bytes:
+def receive_all(transport: ProcessTransport) -> bytes:
     """Receive until the end."""
     return b"".join(iter(lambda: transport.receive(PATIENCE), b""))
 
