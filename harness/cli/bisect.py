@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.case import effective_name
-from harness.cli.common import EXIT_INFRA, EXIT_OK, EXIT_REGRESSION, load_targets
-from harness.cli.doing import Doing
+from harness.cli.options import EXIT_INFRA, EXIT_OK, EXIT_REGRESSION
+from harness.cli.project import load_targets
 from harness.cli.reduce import add_recipe, wanted
+from harness.cli.terminal import Doing
 from harness.errors import HandledError, InfraError
 from harness.models.bisect import (
     Answer,

@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING
 from harness.case import load_cases
 from harness.cli import check_further
 from harness.cli.check_lines import head, row, static_lines, told
-from harness.cli.common import (
+from harness.cli.options import (
     EXIT_INFRA,
     EXIT_OK,
     EXIT_REGRESSION,
     add_tolerance,
     add_trust,
-    load_targets,
     positive,
     tolerance,
     writable,
     writable_file,
 )
-from harness.cli.doing import Doing
+from harness.cli.project import load_targets
+from harness.cli.terminal import Doing
 from harness.errors import HandledError
 from harness.matrix import load_matrix
 from harness.models.check import Trouble, of_sizes, ran, static_troubles, step_troubles, troubles

@@ -20,7 +20,7 @@ from harness.text import visible
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from harness.cli.doing import Doing
+    from harness.cli.terminal import Doing
     from harness.judge.cell import Judged
     from harness.models.own import OwnModel
 

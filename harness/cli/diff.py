@@ -14,7 +14,7 @@ from packaging.version import Version
 from rich.console import Console
 from rich.text import Text
 
-from harness.cli.common import EXIT_OK, EXIT_REGRESSION
+from harness.cli.options import EXIT_OK, EXIT_REGRESSION
 from harness.compare.kinds import Kind
 from harness.compare.step import Step, step
 from harness.errors import HandledError

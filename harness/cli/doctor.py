@@ -6,8 +6,8 @@ import argparse
 import shlex
 from typing import TYPE_CHECKING
 
-from harness.cli.common import EXIT_OK, Project, load_project
-from harness.cli.places import places
+from harness.cli.options import EXIT_OK, places
+from harness.cli.project import Project, load_project
 from harness.plan import inapplicable_because
 from harness.run.provision import can_run, host_of, look_at_host, older_driver
 from harness.run.provision.cache import CACHE_VARIABLE, cache_dir

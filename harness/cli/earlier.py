@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.cli.common import Project, built, selected
+from harness.cli.project import Project, built, selected
 from harness.errors import HandledError
 from harness.record.runs import Planned, stopped
 from harness.record.speaking import todays

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from harness.bounded import check_file
 from harness.case import load_cases
-from harness.cli.common import EXIT_OK, EXIT_REGRESSION
+from harness.cli.options import EXIT_OK, EXIT_REGRESSION
 from harness.errors import HandledError
 from harness.judge.complaints import INPUT, MODEL
 from harness.judge.findings import Explanation, Finding, explain, fits

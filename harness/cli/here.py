@@ -1,27 +1,27 @@
-"""Runs cells on this machine: the executor of `run` unless another is asked for."""
+"""Runs cells on this machine: the executor of `run` unless another is asked for, and of a task of another run."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import argparse
+import functools
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
-from harness.errors import InfraError
-from harness.plan import inapplicable_because
+from harness.cli.options import EXIT_OK
+from harness.cli.project import Project, built, load_project
+from harness.errors import HandledError, InfraError
+from harness.plan import Cell, inapplicable_because
+from harness.record.store import Store
 from harness.run.commands import limits, plan_environment
 from harness.run.gpus import Gpus
-from harness.run.local import reap_orphans, run_with_retries, waits
+from harness.run.local import Report, Say, Sink, reap_orphans, run_with_retries, waits
 from harness.run.prepared import PreparedVariants
-from harness.run.provision import Pulling, look_at_host
+from harness.run.provision import Host, Pulling, look_at_host
 from harness.run.provision.pulls import PullPlan, plan_pulls
+from harness.run.provision.requirements import refuse_unconfined
+from harness.run.slurm import TASK_FILE
 from harness.run.target import TargetRunner
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterator, Sequence
-
-    from harness.plan import Cell
-    from harness.record.store import Store
-    from harness.run.local import Report, Say, Sink
-    from harness.run.provision import Host
 
 
 class Here:
@@ -106,3 +106,46 @@ def _pull_plan(cells: Sequence[Cell], options: argparse.Namespace, host: Host | 
     return plan_pulls(
         targets.values(), options.via, large=options.pull, ignore_needs=options.ignore_needs, host=host
     )
+
+
+def run_task(options: argparse.Namespace) -> int:
+    """Run the cells of a task that have no record in its folder yet.
+
+    A task that was started before, on this node or another, goes on where it was.
+    """
+    run_id, names = _read(options.task / TASK_FILE)
+    store = Store(options.task, run=run_id)
+    recorded = {outcome.cell for outcome in store.outcomes()}
+    say = functools.partial(print, flush=True)
+    say(f"{len(names)} cells, {len(recorded)} of them recorded")
+    with store:
+        cells = _cells([name for name in names if name not in recorded], options)
+        refuse_unconfined([cell.target for cell in cells], options.via)
+        Here(options, run_id, pauses=()).run(
+            cells, store=store, report=lambda cell, *_: say(f"{cell.id}: recorded"), say=say, live=None
+        )
+    return EXIT_OK
+
+
+def _read(path: Path) -> tuple[str, list[str]]:
+    """Return the run of a task, and its cells by id."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        return str(data["run"]), list(map(str, data["cells"]))
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise HandledError(f"{path}: cannot be read as a task ({error})") from error
+
+
+def _cells(names: list[str], options: argparse.Namespace) -> list[Cell]:
+    """Return cells by their ids, with their models built; those of other cases are not."""
+    project = load_project(options)
+    wanted = set(names)
+    cases = {cell.case.name: cell.case for cell in project.cells if cell.id in wanted}
+    few = built(Project(project.matrix, tuple(cases.values()), ()), options)
+    known = {cell.id: cell for cell in few.cells}
+    gone = [name for name in names if name not in known]
+    if gone:
+        raise HandledError(
+            f"there is no cell {gone[0]} any more: matrix or cases have changed since the run began"
+        )
+    return [known[name] for name in names]

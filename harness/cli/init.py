@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness import __version__
-from harness.cli.common import EXIT_OK
+from harness.cli.options import EXIT_OK
 from harness.errors import HandledError
 
 if TYPE_CHECKING:

@@ -10,15 +10,15 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, NoReturn
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn, TextIO, cast
 
 from harness import __version__
-from harness.cli.common import EXIT_INFRA, EXIT_USAGE
-from harness.cli.places import add_places, settle
-from harness.cli.terminal import visible_output
+from harness.cli.options import EXIT_INFRA, EXIT_OK, EXIT_USAGE, add_places, settle
 from harness.errors import SHORT_OF, HandledError, InfraError
 from harness.suggest import did_you_mean
+from harness.text import visible
 
 _PROGRAM = "trt-compat"
 #: Verbs that write into the cases, are about the project's own checkout, or read neither matrix nor cases.
@@ -65,12 +65,12 @@ VERBS = {
         "bisect_versions",
         "say between which two versions something changed",
     ),
-    "new": _Verb("new", "add_arguments", "new", "write a case of your own model"),
-    "list": _Verb("listing", "add_list_arguments", "list_cells", "list cells, variants or targets"),
+    "new": _Verb("reduce", "add_new_arguments", "new", "write a case of your own model"),
+    "list": _Verb("show", "add_list_arguments", "list_cells", "list cells, variants or targets"),
     "show": _Verb("show", "add_arguments", "show", "show one cell: graph, recipe, what is known, commands"),
     "share": _Verb(
-        "share",
-        "add_arguments",
+        "show",
+        "add_share_arguments",
         "share_cell",
         "write what a maintainer asks for of a cell, in one archive",
     ),
@@ -116,8 +116,8 @@ VERBS = {
         "print the jobs of a nightly workflow as JSON",
     ),
     "completion": _Verb(
-        "completion",
-        "add_arguments",
+        "main",
+        "add_shell",
         "completion",
         "print a script that lets the shell complete verbs, options and targets",
     ),
@@ -178,6 +178,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     with visible_output():
         return _ended(words)
+
+
+class _Visible:
+    """A stream that hands on what can be seen: no escape of an engine's reaches a terminal, by whichever print.
+
+    Rich, whose own colours are to reach it, finds the stream itself by `rich_proxied_file`; what it is to print goes
+    through `printer`.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self.rich_proxied_file = stream
+
+    def write(self, text: str) -> int:
+        self.rich_proxied_file.write(visible(text))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  (whatever the stream has)
+        return getattr(self.rich_proxied_file, name)
+
+
+@contextlib.contextmanager
+def visible_output() -> Iterator[None]:
+    """Make whatever is written to standard output and error within visible."""
+    out, err = (cast("TextIO", _Visible(stream)) for stream in (sys.stdout, sys.stderr))
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        yield
 
 
 def _ended(words: list[str]) -> int:
@@ -267,3 +297,29 @@ def _loaded(
     verb = VERBS[name]
     module = importlib.import_module("harness.cli." + verb.module)
     return getattr(module, verb.add), getattr(module, verb.work)
+
+
+#: Whose value is a target; `--from` is one of `check` alone.
+_OF_TARGETS = frozenset({"--target", "--require", "--good", "--bad", "--from", "--to"})
+#: Lists those of the matrix that is here: in tcsh without a single quote or a slash, in fish without a double one.
+_LISTED = 'grep -soE "^  [a-z][a-z0-9_-]*:" matrix.yaml | tr -d " :"'
+
+
+def add_shell(command: argparse.ArgumentParser) -> None:
+    """Add the shell."""
+    command.add_argument("shell", choices=("bash", "zsh", "fish", "tcsh"), help="for which shell")
+
+
+def completion(options: argparse.Namespace) -> int:
+    """Print shtab's script for verbs, options, files and targets, which never starts the harness."""
+    import shtab  # noqa: PLC0415  (no other verb needs it)
+
+    targets = shtab.cmd(_LISTED) | {"fish": "({})".format(_LISTED.replace('"', "'"))}
+    for parser in options.verbs.values():
+        for action in parser.actions():
+            if action.type is Path:
+                action.complete = shtab.FILE
+            elif _OF_TARGETS.intersection(action.option_strings):
+                action.complete = targets
+    print(shtab.complete(options.root, options.shell), end="")
+    return EXIT_OK

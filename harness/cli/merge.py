@@ -7,16 +7,8 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.cli.common import (
-    EXIT_INFRA,
-    EXIT_OK,
-    EXIT_REGRESSION,
-    EXIT_USAGE,
-    Project,
-    built,
-    load_project,
-    writable,
-)
+from harness.cli.options import EXIT_INFRA, EXIT_OK, EXIT_REGRESSION, EXIT_USAGE, writable
+from harness.cli.project import Project, built, load_project
 from harness.community.archive import Archive, checked_account, read, unknown
 from harness.errors import HandledError
 from harness.history import take_history

@@ -1,27 +1,30 @@
-"""`reduce MODEL`: the smallest model that still shows the failure."""
+"""`reduce MODEL`: the smallest model that still shows the failure; `new NAME --from MODEL`: a case of a model."""
 
 from __future__ import annotations
 
 import argparse
 import shlex
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import onnx
 
-from harness.case import Typing, model_sha256
+from harness.case import Recipe, Typing, Variant, model_sha256
 from harness.case.model import serialise
-from harness.cli.common import EXIT_OK, add_tolerance, add_trust, load_targets, positive, tolerance, writable
-from harness.cli.doing import Doing
-from harness.cli.places import places
+from harness.cli.options import EXIT_OK, add_tolerance, add_trust, places, positive, tolerance, writable
+from harness.cli.project import load_targets
+from harness.cli.terminal import Doing
 from harness.errors import HandledError, InfraError
+from harness.judge.cell import Judged
+from harness.matrix import Target
 from harness.models.case_file import About, add_case, case_name, case_text, loaded
 from harness.models.check import of_sizes, ran, sizes_doubted
 from harness.models.further import graph_of
 from harness.models.graphs import outside
-from harness.models.own import Given, Shapes, Wanted, load_own, parse_shapes
+from harness.models.own import Given, OwnModel, Shapes, Wanted, load_own, parse_shapes
 from harness.models.own.model import own_model
 from harness.models.own.shapes import in_words
 from harness.models.reading import held
@@ -30,14 +33,6 @@ from harness.models.reduce.shown import Shown, Side, differing, named, sought
 from harness.models.trying import BuiltOrRun, Tries
 from harness.run.provision.requirements import refuse_unconfined
 from harness.words import GOOD, Class
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from harness.case import Recipe, Variant
-    from harness.judge.cell import Judged
-    from harness.matrix import Target
-    from harness.models.own import OwnModel
 
 #: Seconds between two lines of progress.
 _TICK = 2.0
@@ -331,3 +326,37 @@ def _two(text: str) -> tuple[str, str]:
     if len(set(parts)) != len(parts) or len(parts) != 2 or not all(parts):  # noqa: PLR2004
         raise argparse.ArgumentTypeError(f"{text!r}: name two targets, as in --differs rtx16,rtx17")
     return parts[0], parts[1]
+
+
+_TITLE = "What fails, in a sentence: to be written"
+
+
+def add_new_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the options of `new`."""
+    command.description = (
+        "Write a case module of a model into the folder of the cases. Weights of many values become made-up ones of "
+        "the same shape; `reduce --case` makes the model small first, and holds the case to what it shows."
+    )
+    command.add_argument("name", metavar="NAME", help="of the case, and of its file")
+    command.add_argument(
+        "--from", dest="model", type=Path, required=True, metavar="MODEL", help="an .onnx file"
+    )
+    command.add_argument("--issue", default="", metavar="URL", help="where it is reported")
+    add_recipe(command)
+
+
+def new(options: argparse.Namespace) -> int:
+    """Write the case and say what to do with it; returns the exit code."""
+    path = options.cases / f"{options.name}.py"
+    name = case_name(path)
+    own = load_own(options.model, wanted(options), name="reported")
+    if own.weights is not None:
+        raise HandledError(
+            f"{options.model}: has {own.weights} of weights, too many for a case; `trt-compat reduce` makes it small"
+        )
+    about = About(name, _TITLE, f"A model of {len(own.nodes)} nodes.", options.issue, own.variant.data)
+    text = case_text(own.variant.build(), about, own.variant.recipe)
+    loaded(text, name)
+    add_case(path, text)
+    print(f"{path}: {len(own.nodes)} nodes; give it a title, then: trt-compat run -k {name}")
+    return EXIT_OK

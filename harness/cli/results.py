@@ -6,14 +6,8 @@ import argparse
 from pathlib import Path
 
 from harness.case import measured
-from harness.cli.common import (
-    EXIT_INFRA,
-    EXIT_OK,
-    add_selection,
-    built,
-    load_project,
-    selected,
-)
+from harness.cli.options import EXIT_INFRA, EXIT_OK, add_selection
+from harness.cli.project import built, load_project, selected
 from harness.errors import HandledError
 from harness.judge.cell import Judged, judge_cell
 from harness.plan import Cell

@@ -15,24 +15,22 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from harness.cli.common import (
+from harness.cli.earlier import Work, cells_of, plan_of, planned_run, uncollected, work_of
+from harness.cli.earlier import add_arguments as add_reuse
+from harness.cli.here import Here, run_task
+from harness.cli.options import (
     EXIT_INFRA,
     EXIT_OK,
     EXIT_REGRESSION,
-    Project,
     add_selection,
     add_trust,
-    command_line,
-    load_project,
+    own,
+    places,
     positive,
     writable,
 )
-from harness.cli.earlier import Work, cells_of, plan_of, planned_run, uncollected, work_of
-from harness.cli.earlier import add_arguments as add_reuse
-from harness.cli.here import Here
-from harness.cli.places import own, places
+from harness.cli.project import Project, command_line, load_project
 from harness.cli.summary import advice, missing, summarise
-from harness.cli.task import run_task
 from harness.cli.terminal import printer
 from harness.errors import HandledError, described
 from harness.judge.cell import Judged, judge_cell

@@ -1,4 +1,4 @@
-"""`show`: all about one cell, its result first, with the lines that run it."""
+"""`list`: the cells; `show`: one cell, with the lines that run it; `share`: an archive of it for a maintainer."""
 
 from __future__ import annotations
 
@@ -7,20 +7,23 @@ import shlex
 import shutil
 import textwrap
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import onnx
 
-from harness.case import check_variant, effective_name
-from harness.cli.common import EXIT_OK, add_trust, load_project
-from harness.cli.places import places
+from harness.case import Expectation, check_variant, effective_name
+from harness.cli.options import EXIT_OK, add_selection, add_trust, places
+from harness.cli.project import load_project, selected
+from harness.community.share import share
 from harness.errors import HandledError
 from harness.judge.cell import complaints, describe_recipe, judge_cell
 from harness.known.model import OnGpu
 from harness.layers import asked, wished
-from harness.plan import claims_about, find, inapplicable_because
-from harness.plan.by_hand import by_hand, model_file
+from harness.matrix import Target
+from harness.plan import Cell, claims_about, find, inapplicable_because
+from harness.plan.by_hand import ByHand, by_hand, model_file
+from harness.record.outcome import Outcome
 from harness.record.speaking import is_stale, todays, took_part
 from harness.record.store import Store
 from harness.report.model import load_results, results_file
@@ -28,13 +31,62 @@ from harness.run.commands import command_lines, container_lines, limits
 from harness.shipped import installed
 from harness.words import Basis, said
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+_KINDS = ("cells", "variants", "targets")
 
-    from harness.case import Expectation
-    from harness.plan import Cell
-    from harness.plan.by_hand import ByHand
-    from harness.record.outcome import Outcome
+
+def add_list_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the options of `list`."""
+    add_selection(command)
+    command.add_argument(
+        "what",
+        nargs="?",
+        type=_what,
+        metavar="WHAT",
+        default="cells",
+        help="cells (default), variants or targets",
+    )
+
+
+def _what(text: str) -> str:
+    if text not in _KINDS:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is none of {', '.join(_KINDS)} (and quote a -k expression that holds spaces)"
+        )
+    return text
+
+
+def list_cells(options: argparse.Namespace) -> int:
+    """Print one line for each selected cell, variant or target."""
+    project = load_project(options)
+    cells = selected(project, options)
+    if options.what == "targets":
+        for target in {cell.target.name: cell.target for cell in cells}.values():
+            doubt = f" ({target.unsourced})" if target.unsourced else ""
+            print(f"{target.name:<12} {target.label:<30} {target.platform:<12} {_origin(target)}{doubt}")
+    elif options.what == "variants":
+        for cell in {(cell.case.name, cell.variant.name): cell for cell in cells}.values():
+            print(f"{f'{cell.case.name}.{cell.variant.name}':<44} {cell.variant.title}")
+    else:
+        last = _last_results(options)
+        for cell in cells:
+            print(f"{cell.id:<52} {last[cell.id]}" if cell.id in last else cell.id)
+    return EXIT_OK
+
+
+def _last_results(options: argparse.Namespace) -> dict[str, str]:
+    """Return what each cell that was run ended as, where there is a report."""
+    path = results_file(options.reports)
+    cells = load_results(path).cells if path.is_file() else ()
+    return {cell.id: f"{cell.cls} ({cell.verdict})" for cell in cells if cell.measured and not cell.stale}
+
+
+def _origin(target: Target) -> str:
+    if target.build is None:
+        return target.pull_reference
+    if target.build.kind == "packages":
+        return " ".join(target.packages)
+    return f"docker/{target.build.kind}.Dockerfile on {target.pull_reference}"
+
 
 #: Nodes of a graph that is listed unasked.
 _SHORT_GRAPH = 12
@@ -246,3 +298,42 @@ def _save(path: str, data: bytes, hand: ByHand) -> None:
             Path(path).with_name(name).write_text(text, encoding="utf-8")
     except OSError as error:
         raise HandledError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def add_share_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the options of `share`."""
+    command.description = (
+        "Write what a maintainer asks for of one cell that was run: the text of an issue, the model, the lines and the "
+        "file that reproduce it, the log, versions, and what the same comes to elsewhere. Names of this machine and "
+        "its user are taken out; nothing is sent."
+    )
+    command.add_argument("cell", help="a cell's id, such as conv_silu.qdq-rtx17")
+    command.add_argument("-o", "--output", type=Path, metavar="FILE", help="the archive (default: CELL.zip)")
+
+
+def share_cell(options: argparse.Namespace) -> int:
+    """Write the archive and say where it is."""
+    project = load_project(options)
+    cell = find(project.cells, options.cell.rpartition("::")[2])
+    same = [each for each in project.cells if each.variant is cell.variant]
+    data = cell.variant.model_bytes()
+    today = todays(same, {(cell.case.name, cell.variant.name): data})
+    store = Store(options.reports)
+    recorded = store.speaking(lambda outcome: is_stale(outcome, today))
+    found = {each.id: judge_cell(each, recorded[each.id][0]) for each in same if recorded.get(each.id)}
+    if cell.id not in found:
+        raise HandledError(
+            f"{cell.id}: no result is recorded in {options.reports}; `trt-compat run -k {cell.case.name}` makes one"
+        )
+    judged = found.pop(cell.id)
+    known_by = judged.outcome.log_sha256
+    log = store.log(known_by) if known_by else ""
+    made = share(judged, log, list(found.values()))
+    path = options.output or Path(f"{cell.case.name}-{cell.variant.name}-{cell.target.name}.zip")
+    try:
+        path.write_bytes(made.archive())
+    except OSError as error:
+        raise HandledError(f"{path}: cannot be written ({error.strerror})") from error
+    print(f"{path}: {', '.join(made.files)}")
+    print(f"title: {made.title}")
+    return EXIT_OK

@@ -8,8 +8,9 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.cli.common import EXIT_OK, Project, add_selection, built, load_project, selected, writable
 from harness.cli.merge import faults_of
+from harness.cli.options import EXIT_OK, add_selection, writable
+from harness.cli.project import Project, built, load_project, selected
 from harness.community.archive import SUFFIX, checked_account, read
 from harness.community.submit import submission
 from harness.errors import HandledError, InfraError

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from harness.cli.common import EXIT_INFRA, EXIT_OK, EXIT_REGRESSION, load_targets, writable
 from harness.cli.here import Here
+from harness.cli.options import EXIT_INFRA, EXIT_OK, EXIT_REGRESSION, writable
+from harness.cli.project import load_targets
 from harness.cli.terminal import printer
 from harness.errors import HandledError
 from harness.plan import Cell, select

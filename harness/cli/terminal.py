@@ -1,52 +1,68 @@
-"""What the verbs print: the text of engines, models and files with every hidden character written out."""
+"""Lines on a terminal: of engines and files only their visible characters, and a line on the work in progress."""
 
 from __future__ import annotations
 
-import contextlib
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from collections.abc import Callable
+from types import TracebackType
+
+from rich.console import Console
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.text import Text
 
 from harness.text import visible
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-
-class _Visible:
-    """A stream that hands on what can be seen: no escape of an engine's reaches a terminal, by whichever print.
-
-    Rich, whose own colours are to reach it, finds the stream itself by `rich_proxied_file`; what it is to print goes
-    through `printer`.
-    """
-
-    def __init__(self, stream: TextIO) -> None:
-        self.rich_proxied_file = stream
-
-    def write(self, text: str) -> int:
-        self.rich_proxied_file.write(visible(text))
-        return len(text)
-
-    def writelines(self, lines: Iterable[str]) -> None:
-        for line in lines:
-            self.write(line)
-
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  (whatever the stream has)
-        return getattr(self.rich_proxied_file, name)
-
-
-@contextlib.contextmanager
-def visible_output() -> Iterator[None]:
-    """Make whatever is written to standard output and error within visible."""
-    out, err = (cast("TextIO", _Visible(stream)) for stream in (sys.stdout, sys.stderr))
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        yield
-
 
 def printer(console: Console) -> Callable[[str], None]:
-    """Return what prints a line on rich's console, which knows its own markup alone."""
+    """Return a function that prints a line on rich's console, which knows its own markup alone."""
 
     def say(text: str) -> None:
         console.print(visible(text), highlight=False, markup=False, soft_wrap=True)
 
     return say
+
+
+class Doing:
+    """Tells on a terminal what is being done; as a context. Where standard error is none, nothing is told.
+
+    What is printed meanwhile goes through `say`, or the line would stand in it.
+    """
+
+    def __init__(self) -> None:
+        self._spinner, self._console = Spinner("line"), Console(stderr=True)
+        # Redirected, what goes to standard output would be printed on standard error.
+        self._live = Live(
+            self._spinner,
+            console=self._console,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+        self._text = Text()
+
+    def now(self, text: str) -> None:
+        """Say what is begun, "" for nothing."""
+        self._text = Text(" ".join(visible(text).split()))
+        # Of one line alone: started again, rich wipes as many lines as it had before, and what was printed since.
+        self._text.truncate(max(self._console.width - 3, 1), overflow="ellipsis")
+        self._spinner.update(text=self._text)
+        if self._text:
+            self._live.start()
+        else:
+            self._live.stop()
+
+    def say(self, line: str, *, error: bool = False) -> None:
+        """Print a line on standard output, or on standard error."""
+        self._live.stop()
+        print(line, file=sys.stderr if error else sys.stdout, flush=True)
+        if self._text:
+            self._live.start()
+
+    def __enter__(self) -> Doing:  # noqa: PYI034  (Self is Python 3.11)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._live.stop()

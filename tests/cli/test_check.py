@@ -12,7 +12,7 @@ import onnx
 import pytest
 
 from harness.cli import main
-from harness.cli.common import writable_file
+from harness.cli.options import writable_file
 from harness.judge.cell import Judged, judge_cell
 from harness.models.trying import run_models
 from harness.plan import Cell

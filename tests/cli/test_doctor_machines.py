@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from harness.cli import doctor, main
-from harness.cli.common import EXIT_INFRA
+from harness.cli.options import EXIT_INFRA
 from harness.matrix import load_matrix
 from harness.run import commands
 from harness.run import target as target_module

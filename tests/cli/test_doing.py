@@ -7,8 +7,8 @@ from contextlib import redirect_stderr
 
 import pytest
 
-from harness.cli.doing import Doing
-from harness.cli.terminal import visible_output
+from harness.cli.main import visible_output
+from harness.cli.terminal import Doing
 
 pytestmark = pytest.mark.unit
 

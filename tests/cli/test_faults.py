@@ -78,7 +78,7 @@ def test_an_error_of_the_system_that_nobody_expected_is_a_fault(
     def broken(*_: object) -> None:
         raise OSError(number, "unexpected")
 
-    monkeypatch.setattr("harness.cli.listing.load_project", broken)
+    monkeypatch.setattr("harness.cli.show.load_project", broken)
     assert main(["list"]) == 3
     assert "Traceback" in capsys.readouterr().err
 

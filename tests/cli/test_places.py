@@ -10,7 +10,7 @@ import onnx
 import pytest
 
 from harness.cli import main
-from harness.cli.places import add_places, places, settle
+from harness.cli.options import add_places, places, settle
 from tests.cli import project
 from tests.models import data
 

@@ -16,7 +16,8 @@ import pytest
 from rich.console import Console
 
 from harness.cli import here, main
-from harness.cli.terminal import printer, visible_output
+from harness.cli.main import visible_output
+from harness.cli.terminal import printer
 from harness.errors import HandledError, InfraError
 from harness.judge.cell import judge_cell
 from harness.plan import all_cells, find

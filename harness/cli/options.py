@@ -1,39 +1,92 @@
-"""What the verbs share."""
+"""The options that verbs share, and the places that they name: those given, here, or with the harness.
+
+It loads nothing that takes its time: `--help` of every verb needs it.
+"""
 
 from __future__ import annotations
 
 import argparse
 import errno
 import os
-import shlex
+import sys
 import tempfile
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from harness.case import Case, load_cases
-from harness.cli.places import places
+from harness import __version__
 from harness.errors import HandledError
-from harness.matrix import Matrix, load_matrix
-from harness.plan import Cell, all_cells, select
-from harness.run.prepared import with_models
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from harness.shipped import looked_up
 
 EXIT_OK = 0
 EXIT_REGRESSION = 1
 EXIT_USAGE = 2
 EXIT_INFRA = 3
 
+#: Where records and report are, unless --reports says otherwise.
+REPORTS = "reports"
+#: What is looked up, by option, and its usual name.
+_LOOKED_UP = (("matrix", "matrix.yaml"), ("cases", "cases"))
 
-@dataclass(frozen=True)
-class Project:
-    """The matrix, the cases and every cell of the two."""
 
-    matrix: Matrix
-    cases: tuple[Case, ...]
-    cells: tuple[Cell, ...]
+def add_places(command: argparse.ArgumentParser) -> None:
+    """Add `--matrix`, `--cases` and `--reports`."""
+    for option, metavar, text in (
+        ("--matrix", "FILE", "the targets (default: matrix.yaml here, else that of trt-compat)"),
+        (
+            "--cases",
+            "FOLDER",
+            "the case modules and measured.yaml (default: cases here, else those of trt-compat)",
+        ),
+    ):
+        command.add_argument(option, type=Path, metavar=metavar, help=text)
+    command.add_argument(
+        "--reports",
+        type=Path,
+        default=Path(REPORTS),
+        metavar="FOLDER",
+        help=f"records and report (default: {REPORTS})",
+    )
+
+
+def settle(options: argparse.Namespace, *, shipped_too: bool) -> None:
+    """Put what was not given into the options, and its name into `unsaid`; what is not here is said on stderr.
+
+    Matrix and cases are looked up each by itself: an own matrix is for the known cases, where there are no own ones,
+    and own cases are for all known targets.
+    """
+    options.unsaid, absent = set(), []
+    for option, usual in _LOOKED_UP:
+        if getattr(options, option) is not None:
+            continue
+        options.unsaid.add(option)
+        found = looked_up(None, usual) if shipped_too else Path(usual)
+        absent += [usual] if found != Path(usual) else []
+        setattr(options, option, found)
+    if absent:
+        what = " and no ".join(absent)
+        print(
+            f"no {what} here: taking what comes with trt-compat {__version__}; `trt-compat init` writes your own",
+            file=sys.stderr,
+        )
+
+
+def named(options: argparse.Namespace) -> dict[str, str]:
+    """Return matrix and cases, by option, that would not be looked up."""
+    given = {name: str(getattr(options, name)) for name, _ in _LOOKED_UP if name not in options.unsaid}
+    return {name: given[name] for name, usual in _LOOKED_UP if given.get(name, usual) != usual}
+
+
+def places(options: argparse.Namespace, *, reports: bool = True) -> list[str]:
+    """Return the options that name other places than those that would be looked up."""
+    words = [word for option, path in named(options).items() for word in (f"--{option}", path)]
+    if reports and str(options.reports) != REPORTS:
+        words += ["--reports", str(options.reports)]
+    return words
+
+
+def own(options: argparse.Namespace, what: str) -> bool:
+    """Tell whether the `matrix` or the `cases` is the user's own, not what comes with the harness."""
+    return what not in options.unsaid or not getattr(options, what).is_absolute()
 
 
 def add_trust(command: argparse.ArgumentParser) -> None:
@@ -54,28 +107,6 @@ def add_trust(command: argparse.ArgumentParser) -> None:
     )
 
 
-def load_targets(options: argparse.Namespace) -> Matrix:
-    """Load what `--matrix` names, its targets as trusted as the options say."""
-    matrix = load_matrix(options.matrix)
-    said: bool | None = getattr(options, "untrusted", None)
-    if said is None:
-        return matrix
-    return replace(matrix, targets=tuple(replace(target, untrusted=said) for target in matrix))
-
-
-def load_project(options: argparse.Namespace) -> Project:
-    """Load what `--matrix` and `--cases` name."""
-    matrix = load_targets(options)
-    cases = load_cases(options.cases)
-    return Project(matrix, cases, all_cells(matrix, cases))
-
-
-def built(project: Project, options: argparse.Namespace) -> Project:
-    """Return a project whose models are built, those that can be, by `with_models`."""
-    cases = with_models(project.cases, options.cases)
-    return Project(project.matrix, cases, all_cells(project.matrix, cases))
-
-
 def add_selection(command: argparse.ArgumentParser) -> None:
     """Add `-k` and `--target`."""
     command.add_argument(
@@ -89,27 +120,6 @@ def add_selection(command: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="only this target (repeatable)",
     )
-
-
-def selected(project: Project, options: argparse.Namespace) -> tuple[Cell, ...]:
-    """Return the cells that the options select; raises HandledError where that is none."""
-    cells: Iterable[Cell] = select(project.cells, options.expression) if options.expression else project.cells
-    names = {target.name for target in project.matrix.only(options.targets)}
-    chosen = tuple(cell for cell in cells if cell.target.name in names)
-    if not chosen:
-        on = f" on {', '.join(sorted(names))}" if options.targets else ""
-        raise HandledError(f"-k {options.expression!r} matches no cell{on}; `trt-compat list` shows them all")
-    return chosen
-
-
-def command_line(verb: str, options: argparse.Namespace) -> str:
-    """Return a command line for another verb on the same selection and the same places, to paste."""
-    words = ["trt-compat", verb]
-    if options.expression:
-        words += ["-k", options.expression]
-    for name in options.targets:
-        words += ["--target", name]
-    return shlex.join([*words, *places(options)])
 
 
 def positive(text: str) -> int:

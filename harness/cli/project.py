@@ -1,0 +1,67 @@
+"""The matrix, the cases and the cells that a command is about."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from harness.case import Case, load_cases
+from harness.cli.options import places
+from harness.errors import HandledError
+from harness.matrix import Matrix, load_matrix
+from harness.plan import Cell, all_cells, select
+from harness.run.prepared import with_models
+
+
+@dataclass(frozen=True)
+class Project:
+    """The matrix, the cases and every cell of the two."""
+
+    matrix: Matrix
+    cases: tuple[Case, ...]
+    cells: tuple[Cell, ...]
+
+
+def load_targets(options: argparse.Namespace) -> Matrix:
+    """Load what `--matrix` names, its targets as trusted as the options say."""
+    matrix = load_matrix(options.matrix)
+    said: bool | None = getattr(options, "untrusted", None)
+    if said is None:
+        return matrix
+    return replace(matrix, targets=tuple(replace(target, untrusted=said) for target in matrix))
+
+
+def load_project(options: argparse.Namespace) -> Project:
+    """Load what `--matrix` and `--cases` name."""
+    matrix = load_targets(options)
+    cases = load_cases(options.cases)
+    return Project(matrix, cases, all_cells(matrix, cases))
+
+
+def built(project: Project, options: argparse.Namespace) -> Project:
+    """Return a project whose models are built, those that can be, by `with_models`."""
+    cases = with_models(project.cases, options.cases)
+    return Project(project.matrix, cases, all_cells(project.matrix, cases))
+
+
+def selected(project: Project, options: argparse.Namespace) -> tuple[Cell, ...]:
+    """Return the cells that the options select; raises HandledError where that is none."""
+    cells: Iterable[Cell] = select(project.cells, options.expression) if options.expression else project.cells
+    names = {target.name for target in project.matrix.only(options.targets)}
+    chosen = tuple(cell for cell in cells if cell.target.name in names)
+    if not chosen:
+        on = f" on {', '.join(sorted(names))}" if options.targets else ""
+        raise HandledError(f"-k {options.expression!r} matches no cell{on}; `trt-compat list` shows them all")
+    return chosen
+
+
+def command_line(verb: str, options: argparse.Namespace) -> str:
+    """Return a command line for another verb on the same selection and the same places, to paste."""
+    words = ["trt-compat", verb]
+    if options.expression:
+        words += ["-k", options.expression]
+    for name in options.targets:
+        words += ["--target", name]
+    return shlex.join([*words, *places(options)])
