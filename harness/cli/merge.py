@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from harness.cli.options import EXIT_INFRA, EXIT_OK, EXIT_REGRESSION, EXIT_USAGE, writable
 from harness.cli.project import Project, built, load_project
-from harness.community.archive import Archive, checked_account, read, unknown
 from harness.errors import HandledError
 from harness.history import take_history
 from harness.judge.cell import judge_cell
@@ -18,6 +17,7 @@ from harness.record.store import Store
 from harness.report import build_report, record_faults
 from harness.report.model import results_file
 from harness.run.commands import published_lines
+from harness.share.submission import Archive, checked_account, read, unknown
 from harness.suites.report import absorb_suites, build_suites, suite_folders
 from harness.text import clip, visible
 from harness.words import Verdict

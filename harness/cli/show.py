@@ -15,7 +15,6 @@ import onnx
 from harness.case import Expectation, check_variant, effective_name
 from harness.cli.options import EXIT_OK, add_selection, add_trust, places
 from harness.cli.project import load_project, selected
-from harness.community.share import share
 from harness.errors import HandledError
 from harness.judge.cell import complaints, describe_recipe, judge_cell
 from harness.known.model import OnGpu
@@ -28,6 +27,7 @@ from harness.record.speaking import is_stale, todays, took_part
 from harness.record.store import Store
 from harness.report.model import load_results, results_file
 from harness.run.commands import command_lines, container_lines, limits
+from harness.share.issue import share
 from harness.shipped import installed
 from harness.words import Basis, said
 

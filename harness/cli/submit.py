@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 from harness.cli.merge import faults_of
 from harness.cli.options import EXIT_OK, add_selection, writable
 from harness.cli.project import Project, built, load_project, selected
-from harness.community.archive import SUFFIX, checked_account, read
-from harness.community.submit import submission
 from harness.errors import HandledError, InfraError
 from harness.judge.cell import judge_cell
 from harness.plan import claims_about, inapplicable_because
@@ -24,6 +22,7 @@ from harness.run.provision import Pulling
 from harness.run.provision.pulls import plan_pulls
 from harness.run.stamps import TOP, harness_commit
 from harness.run.target import TargetRunner
+from harness.share.submission import SUFFIX, checked_account, read, submission
 
 if TYPE_CHECKING:
     from harness.plan import Cell

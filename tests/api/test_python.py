@@ -13,7 +13,7 @@ import onnx
 import pytest
 
 import harness
-from harness.api.checked import Checked
+from harness.api import Checked
 from harness.case import load_cases
 from harness.errors import HandledError
 from tests import needs

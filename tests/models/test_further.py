@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 import pytest
 
-from harness.api.checked import Checked
+from harness.api import Checked
 from harness.case import Profile, Recipe
 from harness.judge.cell import Judged
 from harness.layers import asked

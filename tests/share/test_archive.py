@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from harness.cli import main
-from harness.community import archive
-from harness.community.submit import submission
 from harness.errors import HandledError
 from harness.record.store import Store
-from tests.community.measured import UUID, cells, make_project, measure, send
+from harness.share import submission as archive
+from harness.share.submission import submission
+from tests.share.measured import UUID, cells, make_project, measure, send
 
 pytestmark = pytest.mark.unit
 

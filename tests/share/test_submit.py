@@ -14,15 +14,14 @@ import pytest
 
 from harness.cli import main
 from harness.cli import submit as submitting
-from harness.community import scrub
-from harness.community.archive import read
-from harness.community.scrub import Scrubber, scrubber, without_neighbours
-from harness.community.submit import submission
 from harness.errors import HandledError
 from harness.record.outcome import OTHERS
 from harness.run import stamps
 from harness.run.observation import LONGEST
-from tests.community.measured import UUID, cells, make_project, measure, send, sent
+from harness.share import scrub
+from harness.share.scrub import Scrubber, scrubber, without_neighbours
+from harness.share.submission import read, submission
+from tests.share.measured import UUID, cells, make_project, measure, send, sent
 
 pytestmark = pytest.mark.unit
 

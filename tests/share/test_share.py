@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from harness.cli import main
-from harness.community.share import share
 from harness.errors import HandledError
 from harness.judge.cell import Judged, judge_cell
 from harness.plan import all_cells, find
+from harness.share.issue import share
 from harness.words import Class
 from tests.report import factory
 

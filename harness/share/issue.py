@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness import __version__
-from harness.community.scrub import KNOWN_FACTS, Scrubber, scrubber
 from harness.errors import HandledError
 from harness.judge.cell import complaints, describe_recipe, headline
 from harness.plan.by_hand import by_hand, model_file
+from harness.share.scrub import KNOWN_FACTS, Scrubber, scrubber
 from harness.words import PREDICATE, UNJUDGED, Class
 
 if TYPE_CHECKING:

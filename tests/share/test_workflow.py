@@ -14,8 +14,8 @@ import yaml
 
 from harness.record.store import Store
 from harness.run import stamps
-from tests.community.contributors import ROOT, git
-from tests.community.measured import cells, make_project, measure, send
+from tests.share.contributors import ROOT, git
+from tests.share.measured import cells, make_project, measure, send
 
 pytestmark = pytest.mark.unit
 
@@ -86,7 +86,7 @@ def test_what_a_pull_request_adds_is_held_against_all_there_is(project: Path) ->
 @pytest.mark.parametrize(
     ("name", "data"),
     [
-        ("harness/community/archive.py", b"raise SystemExit(0)"),
+        ("harness/share/archive.py", b"raise SystemExit(0)"),
         ("matrix.yaml", None),
         ("submissions/.hidden.jsonl.xz", b""),
         ("submissions/two words.jsonl.xz", b""),

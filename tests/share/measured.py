@@ -10,7 +10,6 @@ import yaml
 
 from harness import __version__
 from harness.case import load_cases, model_sha256
-from harness.community.submit import submission
 from harness.matrix import load_matrix
 from harness.plan import all_cells
 from harness.record.outcome import Outcome, Stamps, whole_log
@@ -19,8 +18,9 @@ from harness.run.numbers import to_wire
 from harness.run.observation import Observation
 from harness.run.prepared import prepare_variant
 from harness.run.session import Event
+from harness.share.submission import submission
 from tests.cli.project import make
-from tests.community.contributors import git
+from tests.share.contributors import git
 
 if TYPE_CHECKING:
     from collections.abc import Callable

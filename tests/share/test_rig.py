@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from harness.community.archive import read
 from harness.report.page import unpacked
+from harness.share.submission import read
 from tests import needs
-from tests.community.contributors import Contributor, harness, make_project
 from tests.contract.bindings import VERSIONS
 from tests.rig.machine import GPUS, ROOT, Rig
+from tests.share.contributors import Contributor, harness, make_project
 from tests.waiting import HANGS
 
 pytestmark = [pytest.mark.contract, pytest.mark.timeout(4 * HANGS)]
