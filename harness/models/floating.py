@@ -92,65 +92,44 @@ def leave_float(
     First those that are blamed, then all; of a set that helps one part after the other is given its Q/DQ back, halves,
     then quarters, down to single nodes, as long as it still helps.
     """
-    search = _Search(model, attempt, clock)
-    every = quantised_nodes(model)
-    suspects = tuple(node for node in every if node in blamed(before))
-    start = next((nodes for nodes in (suspects, every) if nodes and search.helps(nodes)), ())
-    nodes = search.fewest(start)
-    found = search.best.get(nodes)
-    model_left, judged = found or (None, None)
-    return LeftFloat(nodes, every, model_left, judged, not search.over, search.tries, search.seconds)
+    began, every = clock(), quantised_nodes(model)
+    tried: dict[tuple[str, ...], tuple[onnx.ModelProto, Judged] | None] = {}
+    tries, over = 0, False
 
-
-class _Search:
-    """Tries sets of nodes, each once, until so many tries or seconds."""
-
-    def __init__(
-        self, model: onnx.ModelProto, attempt: Callable[[onnx.ModelProto], Judged], clock: Callable[[], float]
-    ) -> None:
-        self._model, self._attempt, self._clock = model, attempt, clock
-        self._began = clock()
-        self._failed: set[tuple[str, ...]] = set()
-        self.best: dict[tuple[str, ...], tuple[onnx.ModelProto, Judged]] = {}
-        self.tries = 0
-        self.over = False
-
-    @property
-    def seconds(self) -> float:
-        return self._clock() - self._began
-
-    def helps(self, nodes: tuple[str, ...]) -> bool:
+    def helps(nodes: tuple[str, ...]) -> bool:
         """Tell whether leaving these nodes in floating point helps; no, once the search is over."""
-        if nodes in self.best or nodes in self._failed:
-            return nodes in self.best
-        if self.tries >= MOST_TRIES or self.seconds > MOST_SECONDS:
-            self.over = True
+        nonlocal tries, over
+        if nodes in tried:
+            return tried[nodes] is not None
+        if tries >= MOST_TRIES or clock() - began > MOST_SECONDS:
+            over = True
             return False
-        left = unquantised(self._model, nodes)
-        judged = None if left is None else self._attempt(left)
-        self.tries += judged is not None
-        if left is None or judged is None or not works(judged):
-            self._failed.add(nodes)
-            return False
-        self.best[nodes] = left, judged
-        return True
+        left = unquantised(model, nodes)
+        judged = None if left is None else attempt(left)
+        tries += judged is not None
+        tried[nodes] = (left, judged) if left is not None and judged is not None and works(judged) else None
+        return tried[nodes] is not None
 
-    def fewest(self, nodes: tuple[str, ...]) -> tuple[str, ...]:
-        """Return those of some nodes that help of which none can be spared any more."""
-        size = len(nodes)
-        while size > 1:
-            size = (size + 1) // 2
-            before: tuple[str, ...] = ()
-            # Where some can be spared only after others, single nodes are gone through again.
-            while nodes != before:
-                before, nodes = nodes, self._without_some(nodes, size)
-                if size > 1:
-                    break
-        return nodes
+    suspects = tuple(node for node in every if node in blamed(before))
+    start = next((nodes for nodes in (suspects, every) if nodes and helps(nodes)), ())
+    nodes = _fewest(start, helps)
+    left, judged = tried.get(nodes) or (None, None)
+    return LeftFloat(nodes, every, left, judged, not over, tries, clock() - began)
 
-    def _without_some(self, nodes: tuple[str, ...], size: int) -> tuple[str, ...]:
-        for part in [nodes[start : start + size] for start in range(0, len(nodes), size)]:
-            rest = tuple(node for node in nodes if node not in part)
-            if rest and self.helps(rest):
-                nodes = rest
-        return nodes
+
+def _fewest(nodes: tuple[str, ...], helps: Callable[[tuple[str, ...]], bool]) -> tuple[str, ...]:
+    """Return those of some nodes that help of which none can be spared any more."""
+    size = len(nodes)
+    while size > 1:
+        size = (size + 1) // 2
+        before: tuple[str, ...] = ()
+        # Where some can be spared only after others, single nodes are gone through again.
+        while nodes != before:
+            before = nodes
+            for part in [nodes[start : start + size] for start in range(0, len(nodes), size)]:
+                rest = tuple(node for node in nodes if node not in part)
+                if rest and helps(rest):
+                    nodes = rest
+            if size > 1:
+                break
+    return nodes

@@ -276,16 +276,15 @@ class Cutter:
     @cached_property
     def _sized(self) -> list[dict[str, onnx.ValueInfoProto]]:
         """Return all tensors at the least, usual and largest shapes of the inputs; none without profiles."""
-        kept = [
-            {name: getattr(each, which) for name, each in self._profiles.items()}
-            for which in ("minimum", "optimum", "maximum")
-        ]
         if not self._profiles:
             return []
-        first = values_of(_sized(self._model, kept[0]))
-        return [
-            first if shapes == kept[0] else values_of(_sized(self._model, shapes)) for shapes in kept
-        ]  # fmt: skip
+        found: list[dict[str, onnx.ValueInfoProto]] = []
+        before: dict[str, tuple[int, ...]] | None = None
+        for which in ("minimum", "optimum", "maximum"):
+            shapes = {name: getattr(each, which) for name, each in self._profiles.items()}
+            found.append(found[-1] if shapes == before else values_of(_with_shapes(self._model, shapes)))
+            before = shapes
+        return found
 
     def _ends(self, chosen: Sequence[int], made: set[str]) -> Iterator[str]:
         """Yield the outputs of a cut: those of the model, and of each node whose tensors nobody takes the first."""
@@ -379,7 +378,7 @@ def _has_rank(value: onnx.ValueInfoProto) -> bool:
     return kind is not None and (kind != "tensor_type" or value.type.tensor_type.HasField("shape"))
 
 
-def _sized(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]]) -> onnx.ModelProto:
+def _with_shapes(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]]) -> onnx.ModelProto:
     """Return a model whose inputs have these shapes, and whose inner tensors have none declared."""
     made = copied(model)
     del made.graph.value_info[:]

@@ -81,22 +81,23 @@ def run_models(
         done[cell.id] = judge_cell(cell, outcome)
         tell(done[cell.id])
 
-    gpus, run_id = Gpus(), uuid.uuid4().hex[:12]
+    make_runner = _runners(prepared, how.via, Pulling(large=how.pull))
     run_cells(
         cells,
-        make_runner=lambda cell: TargetRunner(
-            cell.target,
-            via=how.via,
-            run_id=run_id,
-            prepared=prepared,
-            pulling=Pulling(large=how.pull),
-            gpus=gpus,
-        ),
+        make_runner=lambda cell: make_runner(cell.target),
         store=sink or Nowhere(),
         workers=how.jobs or os.cpu_count() or 1,
         report=report,
     )
     return [done[cell.id] for cell in cells]
+
+
+def _runners(prepared: PreparedVariants, via: Via, pulling: Pulling) -> Callable[[Target], TargetRunner]:
+    """Return a function that makes the runner of a target; all are of one run, and know the same GPUs."""
+    gpus, run_id = Gpus(), uuid.uuid4().hex[:12]
+    return lambda target: TargetRunner(
+        target, via=via, run_id=run_id, prepared=prepared, pulling=pulling, gpus=gpus
+    )
 
 
 class BuiltOrRun(OwnPrepared):
@@ -142,10 +143,7 @@ class Tries:
         told: Callable[[str, int], None] = lambda *_: None,
     ) -> None:
         self._told = told
-        self._via: Via = via
-        self._prepared = prepared or PreparedVariants()
-        self._run = uuid.uuid4().hex[:12]
-        self._gpus = Gpus()
+        self._make_runner = _runners(prepared or PreparedVariants(), via, Pulling())
         self._runners: dict[str, TargetRunner] = {}
         self.count = 0
 
@@ -180,14 +178,7 @@ class Tries:
 
     def _runner(self, target: Target) -> TargetRunner:
         if target.name not in self._runners:
-            self._runners[target.name] = TargetRunner(
-                target,
-                via=self._via,
-                run_id=self._run,
-                prepared=self._prepared,
-                pulling=Pulling(),
-                gpus=self._gpus,
-            )
+            self._runners[target.name] = self._make_runner(target)
         return self._runners[target.name]
 
     def __enter__(self) -> Tries:  # noqa: PYI034  (Self is Python 3.11)

@@ -15,6 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 from harness.case import Profile, Typing
 from harness.cli import main
 from harness.errors import HandledError
+from harness.models.graphs import extents
 from harness.models.own import (
     Given,
     OwnPrepared,
@@ -32,6 +33,7 @@ from harness.models.own.model import own_model, word
 from harness.run.child import ChildFailed
 from harness.run.numbers import given as given_arrays
 from harness.words import Precision
+from tests.models import data
 
 pytestmark = pytest.mark.unit
 
@@ -94,11 +96,10 @@ def test_shapes_are_trtexec_s_words() -> None:
 
 
 def test_the_recipe_follows_from_the_graph_s_own_types(tmp_path: Path) -> None:
-    half = saved(tmp_path, helper.make_model(helper.make_graph(
-        [helper.make_node("MatMul", ["x", "y"], ["z"], name="/mm")], "g",
-        [helper.make_tensor_value_info(each, TensorProto.FLOAT16, [2, 2]) for each in "xy"],
-        [helper.make_tensor_value_info("z", TensorProto.FLOAT16, [2, 2])],
-    )))  # fmt: skip
+    model = dynamic()
+    for each in (*model.graph.input, *model.graph.output):
+        each.type.tensor_type.elem_type = TensorProto.FLOAT16
+    half = saved(tmp_path, model)
     own = load_own(half, Wanted(flags=("TF32",)))
     assert own.variant.recipe.flags == ("FP16", "TF32")
     assert own.wishes == (("/mm", Precision.FP16),)
@@ -225,11 +226,8 @@ def test_given_data_are_what_the_model_is_run_on_and_held_to() -> None:
 
 
 def test_what_nobody_can_feed_is_only_built() -> None:
-    text = helper.make_tensor_value_info("t", TensorProto.STRING, [1])
-    graph = helper.make_graph([helper.make_node("Identity", ["t"], ["u"], name="/i")], "g", [text], [
-        helper.make_tensor_value_info("u", TensorProto.STRING, [1])
-    ])  # fmt: skip
-    own = own_model(helper.make_model(graph), "m.onnx", Wanted(), name="m")
+    model = data.model("Identity", number=TensorProto.STRING)
+    own = own_model(model, "m.onnx", Wanted(), name="m")
     assert "tensor of string" in OwnPrepared().of(own.variant).unfed
 
 
@@ -374,13 +372,12 @@ def test_arrays_that_are_no_plain_file_or_a_bomb_are_one_sentence(
 @pytest.mark.parametrize("extent", [0, -1])
 def test_an_extent_below_one_is_dynamic(tmp_path: Path, extent: int) -> None:
     """Paddle's exporter writes -1: what the user gives is taken, and the engine is sent no such extent."""
-    ends = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [extent, 3]) for name in "xy"]
-    graph = onnx.helper.make_graph([onnx.helper.make_node("Relu", ["x"], ["y"])], "g", ends[:1], ends[1:])
-    onnx.save(onnx.helper.make_model(graph), tmp_path / "m.onnx")
+    model = data.model()
+    for each in (*model.graph.input, *model.graph.output):
+        each.type.tensor_type.shape.dim.add().dim_value = 3
+        each.type.tensor_type.shape.dim[0].dim_value = extent
+    onnx.save(model, tmp_path / "m.onnx")
     own = load_own(tmp_path / "m.onnx", Wanted(shapes=Shapes(optimum={"x": (2, 3)})))
     assert own.variant.recipe.profiles[0].optimum == (2, 3)
     sent = onnx.load_model_from_string(own.variant.model_bytes()).graph
-    assert [
-        [dim.HasField("dim_value") for dim in end.type.tensor_type.shape.dim]
-        for end in (*sent.input, *sent.output)
-    ] == [[False, True]] * 2
+    assert [extents(end) for end in (*sent.input, *sent.output)] == [(None, 3)] * 2
