@@ -302,8 +302,11 @@ def row_steps(variant: VariantView, cells: Sequence[Known]) -> RowSteps:
     numbers: dict[object, int] = {}
     known = tuple(numbers.setdefault(_compared(variant, cell), len(numbers)) for cell in cells)
     first = {number: cells[at] for at, number in reversed(list(enumerate(known)))}
-    ends = itertools.product(range(len(numbers)), repeat=2)
-    pairs = {(old, new): pair_of(variant, first[old], first[new]) for old, new in ends}
+    claims = {number: claim_of(variant, cell) for number, cell in first.items()}
+    pairs = {
+        (old, new): like_with_like(Pair(variant.wanted, first[old], first[new], (claims[old], claims[new])))
+        for old, new in itertools.product(range(len(numbers)), repeat=2)
+    }
     found = [
         (old, new, kind, pair.detail(kind))
         for (old, new), pair in pairs.items()

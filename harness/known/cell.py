@@ -41,7 +41,7 @@ def known_of(judged: Sequence[Judged], pasts: Sequence[CellHistory | None] = ())
     """Return the `Known` of a cell from all outcomes that speak for it, the worst first; see `worst_first`."""
     cells = [_known(each, past) for each, past in zip(judged, pasts or [None] * len(judged), strict=True)]
     on = tuple(_on_gpu(each, cell) for each, cell in zip(judged, cells, strict=True))
-    return replace(cells[0], by_gpu=on if any(each.key for each in on) else ())
+    return replace(cells[0], by_gpu=on) if any(each.key for each in on) else cells[0]
 
 
 def worst_first(judged: Sequence[Judged]) -> list[Judged]:
@@ -105,13 +105,14 @@ def _claimed(found: Known, judged: Judged) -> Known:
     """Return a cell without a result: as its nearest claim has it, or as not known."""
     every = judged.cell.variant.expectations
     claims = nearest_first(judged.claims)
-    text = "not run" if found.cls is Class.NOT_RUN else PREDICATE[found.cls]
-    found = replace(found, claims=tuple(every.index(claim) for claim in claims), text=text)
+    numbers = tuple(every.index(claim) for claim in claims)
     claim = claims[0] if claims else None
     if claim is None or claim.outcome in UNJUDGED or found.cls is Class.NOT_APPLICABLE:
-        return found
+        text = "not run" if found.cls is Class.NOT_RUN else PREDICATE[found.cls]
+        return replace(found, claims=numbers, text=text)
     return replace(
         found,
+        claims=numbers,
         cls=drawn(claim) if found.cls is Class.NOT_RUN else found.cls,
         stands=drawn(claim),
         basis=claim.basis,

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePath
+from typing import Any
 
 import onnx
 from packaging.version import Version
@@ -53,7 +55,12 @@ class ByHand:
 
     lines: tuple[str, ...] = ()
     command: str = ""
-    recipe: tuple[str, str] | None = None
+    asked: Mapping[str, Any] | None = None
+
+    @property
+    def recipe(self) -> tuple[str, str] | None:
+        """Return the name of the recipe that repro.py reads, and its text; None where trtexec does the same."""
+        return (_recipe_file(self.asked["model"]), _text(self.asked)) if self.asked else None
 
     @property
     def files(self) -> dict[str, str]:
@@ -74,12 +81,11 @@ def by_hand(cell: Cell, data: bytes, digest: str = "", model: str = "") -> ByHan
     command = trtexec_line(cell, model, quantised=b"DequantizeLinear" in data)
     if command is not None:
         return ByHand(_lines(cell, command, digest), command)
-    recipe = recipe_of(cell, model, data)
-    if not recipe:
+    asked = _asked(cell, model, data)
+    if asked is None:
         return ByHand()
-    name = str(PurePath(model).with_suffix(".json"))
-    command = shlex.join(["python3", REPRO.name, name])
-    return ByHand(_lines(cell, command, digest), command, (name, recipe))
+    command = shlex.join(["python3", REPRO.name, _recipe_file(model)])
+    return ByHand(_lines(cell, command, digest), command, asked)
 
 
 def model_file(cell: Cell) -> str:
@@ -92,14 +98,27 @@ def recipe_of(cell: Cell, model: str, data: bytes) -> str:
 
     That is with arrays of the user's own, and with an input that is no tensor, which no engine takes.
     """
+    asked = _asked(cell, model, data)
+    return _text(asked) if asked else ""
+
+
+def _recipe_file(model: str) -> str:
+    return str(PurePath(model).with_suffix(".json"))
+
+
+def _text(asked: Mapping[str, Any]) -> str:
+    return json.dumps(asked, indent=1) + "\n"
+
+
+def _asked(cell: Cell, model: str, data: bytes) -> dict[str, Any] | None:
     variant, target = cell.variant, cell.target
     inputs = _inputs(data, variant.recipe.profiles)
     if variant.data is not None and variant.data.has_files:
-        return ""
+        return None
     if any(one.elem_type == onnx.TensorProto.UNDEFINED for one in inputs):
-        return ""
+        return None
     libraries = [f"./{library.name}" for library in variant.recipe.libraries]
-    asked = {
+    return {
         "cell": cell.id,
         "needs": _needs(target),
         "model": model,
@@ -115,9 +134,12 @@ def recipe_of(cell: Cell, model: str, data: bytes) -> str:
             }
             for one in inputs
         ],
-        "recipe": variant.recipe.as_dict(),
+        "recipe": _plain(variant.recipe),
     }
-    return json.dumps(asked, indent=1) + "\n"
+
+
+#: The cells of a variant follow one another.
+_plain = lru_cache(maxsize=1)(Recipe.as_dict)
 
 
 @lru_cache(maxsize=1)

@@ -214,21 +214,18 @@ def _known(
             cell, "infra_error", f"the harness could not show the record: {described(error)}"
         )
         known = known_of([judge_cell(cell, replace(bare, log_sha256=judged[0].outcome.log_sha256))])
-    if stale and known.cls is not Class.NOT_APPLICABLE:
-        # An earlier engine version may have been flaky; that says nothing of today's.
-        known = replace(known, stale=True, flaky=())
-    return replace(
-        known, by_hand=_by_hand(cell, found.models.get((cell.case.name, cell.variant.name)), judged[0])
-    )
+    stale = stale and known.cls is not Class.NOT_APPLICABLE
+    # An earlier engine version may have been flaky; that says nothing of today's.
+    flaky = () if stale else known.flaky
+    return replace(known, stale=stale, flaky=flaky, by_hand=_by_hand(cell, found.models, judged[0]))
 
 
-def _by_hand(cell: Cell, data: bytes | None, judged: Judged) -> tuple[str, ...]:
-    if not data:
-        return ()
-    try:
-        return by_hand(cell, data, judged.outcome.stamps.image_digest).lines
-    except Exception:  # noqa: BLE001  (one odd model must not cost the others their report)
-        return ()
+def _by_hand(cell: Cell, models: Models, judged: Judged) -> tuple[str, ...]:
+    data = models.get((cell.case.name, cell.variant.name))
+    # One odd model must not cost the others their report.
+    with contextlib.suppress(Exception):
+        return by_hand(cell, data, judged.outcome.stamps.image_digest).lines if data else ()
+    return ()
 
 
 def _pasts(
