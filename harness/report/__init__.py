@@ -1,4 +1,4 @@
-"""Results to readers: `results.json`, what is exported of it, and the one-file page `index.html`."""
+"""The report: `results.json`, its exports, and the one-file page `index.html`."""
 
 from harness.report.model import Results
 from harness.report.results import assemble

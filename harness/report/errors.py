@@ -1,4 +1,4 @@
-"""What is known of an error text: its meaning, where it was seen and how sure that is, what to do, what proves it."""
+"""Entries on error texts: meaning, places where each was seen and how sure that is, advice and its proof."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a proof: whether it works, on which versions, how sure that is; `target` is one of them."""
+    """The result of a proof: whether it works, on which versions, how sure that is; `target` is one of them."""
 
     basis: Basis
     works: bool
@@ -64,7 +64,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Proof:
-    """A variant that puts the advice to the test, with what came of it."""
+    """A variant that puts the advice to the test, with its results."""
 
     case: str
     variant: str
@@ -89,7 +89,7 @@ class Reproducer:
 
 @dataclass(frozen=True)
 class ErrorEntry:
-    """One signature for readers; what only a failure fills in reads <node>.
+    """One signature for readers; <node> stands for a part that only a failure fills in.
 
     `kind` is "failure", "warning" (counted, and the cause
     only of a lost precision or wrong numbers) or "harmless"; `reading` says that its texts name layers as `READING`
@@ -120,7 +120,7 @@ class ErrorEntry:
 
 
 def error_entries(results: Results) -> tuple[ErrorEntry, ...]:
-    """Return an entry for every signature: failures before warnings before what is harmless, most reported first."""
+    """Return an entry for every signature: failures before warnings before harmless lines, most reported first."""
     book = _Book(results)
     made = [book.entry(signature) for signature in load_signatures()]
     order = {"failure": 0, "warning": 1, "harmless": 2}
@@ -194,7 +194,7 @@ class _Book:
         return "" if only is None or ENGINES[only].by_major else ENGINES[only].product
 
     def _texts(self, signature: Signature) -> tuple[ShownText, ...]:
-        """Return what was printed, told once where only its numbers differ, then what is quoted."""
+        """Return the printed texts, one of those that differ in numbers alone, then the quoted ones."""
         printed: dict[str, tuple[str, list[str]]] = {}
         tried: Counter[str] = Counter()
         for cell in self._measured.get(signature.id, ()):
@@ -262,7 +262,7 @@ class _Book:
         return tuple(sorted(found.values(), key=self._worth)[:_MOST_REPRODUCERS])
 
     def _worth(self, one: Reproducer) -> tuple[int, bool]:
-        """Order reproducers: the surest first, and what was written to reproduce before what only fails too."""
+        """Order reproducers: the surest first, and reproducers by role before variants that only fail too."""
         role = self._variants[one.case, one.variant].role
         return list(Basis).index(one.basis), role is not Role.REPRODUCER
 
@@ -281,7 +281,7 @@ class _Book:
 
 
 def _versioned(version: str, series: Sequence[str]) -> str:
-    """Return a version with what it was built for where that is chosen; "" among them is nothing in particular."""
+    """Return a version with the series it was built for where that is chosen; "" among them is none in particular."""
     chosen = listed([each for each in series if each])
     also = "also " if "" in series else ""
     return f"{version} ({also}{chosen})" if chosen else version

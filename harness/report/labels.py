@@ -10,7 +10,7 @@ from harness.words import GOOD, Basis, Class, Role, Verdict
 
 @dataclass(frozen=True)
 class Mark:
-    """A class's badge: letters, the style sheet's shape, a name and what it means."""
+    """A class's badge: letters, the style sheet's shape, a name and its meaning."""
 
     letters: str
     shape: str

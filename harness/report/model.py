@@ -66,7 +66,7 @@ class Reported:
 
 @dataclass(frozen=True)
 class Steps:
-    """What each step between two columns does: by row the numbers of its knowns and their kinds; see `RowSteps`."""
+    """The steps between columns: by row the numbers of its knowns and their kinds; see `RowSteps`."""
 
     rows: tuple[RowSteps, ...] = ()
 
@@ -103,7 +103,7 @@ class Steps:
 class Results:
     """The whole matrix; cells are in case, variant, target order, runs from the oldest on.
 
-    `matrix_sha256` is the hash of all that matrix.yaml decides of what runs where. `troubles` are, by target, the
+    `matrix_sha256` is the hash of all that matrix.yaml decides of targets. `troubles` are, by target, the
     signatures that are reported of its version. `files` lie beside the report, by their place.
     """
 
@@ -143,7 +143,7 @@ class Results:
         ]
 
     def column(self, target: str, name: str = "") -> Column:
-        """Return one target's column; `name` is what to call it where two reports have a target of this id."""
+        """Return one target's column; `name` tells it apart where two reports have a target of this id."""
         return Column(
             name or target,
             {variant.id: variant for variant in self.variants},
@@ -151,7 +151,7 @@ class Results:
         )
 
     def step(self, before: str, after: str) -> Step:
-        """Return the step from one target to another, with what is reported of its version alone."""
+        """Return the step from one target to another, with the troubles that are reported of its version alone."""
         return step(self.column(before), self.column(after), self._troubles_after(before, after))
 
     def _troubles_after(self, before: str, after: str) -> list[Trouble]:
@@ -223,7 +223,7 @@ def _variant(variant: VariantView) -> dict[str, Any]:
 
 
 def _claim(claim: Expectation) -> dict[str, Any]:
-    """Return a claim as it is, with what it says for readers."""
+    """Return a claim with its words for readers."""
     basis = "measured" if claim.basis is Basis.MEASURED else "reported"
     return {
         **fields_of(claim),
@@ -319,12 +319,12 @@ def results_file(folder: Path) -> Path:
 
 
 def content(path: Path) -> bytes:
-    """Return what a file holds, unpacked where its name says that it is packed."""
+    """Return the bytes of a file, unpacked where its name ends in .xz."""
     return decompress(path) if path.suffix == _PACKED else read_bytes(path)
 
 
 def load_results(path: Path | str) -> Results:
-    """Return what a results.json, packed or not, or the folder that it is in holds.
+    """Return the results of a results.json, packed or not, or of the folder that holds one.
 
     Raises HandledError where it cannot be read.
     """

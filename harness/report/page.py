@@ -92,7 +92,7 @@ _FINDERS: dict[str, re.Pattern[str]] = {
 def render(data: Mapping[str, Any], text: str, suites: Mapping[str, str]) -> str:
     """Return the page of a results.json, parsed and as its text; `suites` are titles of pages by their place.
 
-    The same text gives the same page, but for what another build of zlib makes of it.
+    The same text gives the same page, but for another build of zlib.
     """
     style, script = _asset("style.css"), _script()
     return (
@@ -120,7 +120,7 @@ def _packed(text: str) -> str:
 
 
 def _words(suites: Mapping[str, str], further: Sequence[Sequence[str]]) -> str:
-    """Return what the app knows beside results.json, as JSON: names of classes and kinds, and the paste box's data."""
+    """Return the data of the app beside results.json, as JSON: names of classes and kinds, and the paste box's data."""
     marks = {
         str(cls): {"letters": mark.letters, "shape": mark.shape, "name": mark.name, "meaning": mark.meaning}
         for cls, mark in MARKS.items()
@@ -159,7 +159,7 @@ def addresses() -> dict[str, str]:
 
 
 def _seeds(data: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the problems that the project began with, each with its rows and what is known of them."""
+    """Return the problems that the project began with, each with its rows and their knowns."""
     cells: dict[tuple[str, str], list[Any]] = {}
     for cell in data["cells"]:
         if cell["basis"]:
@@ -244,7 +244,7 @@ def _signature(signature: Signature) -> dict[str, Any]:
 
 
 def environment(folder: Path) -> jinja2.Environment:
-    """Return what fills in the templates of a folder; a name that is not there raises jinja2.UndefinedError."""
+    """Return the environment of the templates in a folder; a name that is not there raises jinja2.UndefinedError."""
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder),
         autoescape=True,

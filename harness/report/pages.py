@@ -58,12 +58,13 @@ def own_pages(results: Results) -> dict[str, str]:
     entries = error_entries(results)
     by_case = _signatures(results)
     pages = {
-        LIST: _page(results, LIST, "Errors and cases of TensorRT", errors=entries),
+        LIST: _filled("own_page.html.j2", results, LIST, "Errors and cases of TensorRT", errors=entries),
         UPGRADE: _upgrade(results, entries),
     }
     for entry in entries:
         page = page_of_error(entry.id)
-        pages[page] = _page(
+        pages[page] = _filled(
+            "own_page.html.j2",
             results,
             page,
             entry.title,
@@ -74,7 +75,8 @@ def own_pages(results: Results) -> dict[str, str]:
     rows = _rows(results)
     for case in results.cases:
         page = page_of_case(case.name)
-        pages[page] = _page(
+        pages[page] = _filled(
+            "own_page.html.j2",
             results,
             page,
             case.title,
@@ -86,32 +88,6 @@ def own_pages(results: Results) -> dict[str, str]:
     return {**pages, STYLE: (STATIC / STYLE).read_text(encoding="utf-8")}
 
 
-def _page(  # noqa: PLR0913  (what a page may show)
-    results: Results,
-    here: str,
-    heading: str,
-    description: str = "",
-    *,
-    entry: ErrorEntry | None = None,
-    case: CaseView | None = None,
-    known: dict[str, list[Known]] | None = None,
-    errors: Sequence[ErrorEntry] = (),
-    failing_so: Sequence[CaseView] = (),
-) -> str:
-    return _filled(
-        "own_page.html.j2",
-        results,
-        here,
-        heading,
-        description=description or heading,
-        entry=entry,
-        case=case,
-        known=known,
-        errors=errors,
-        failing_so=failing_so,
-    )
-
-
 def _upgrade(results: Results, entries: Sequence[ErrorEntry]) -> str:
     """Return the page on TensorRT 11: signatures by topic, claims, boards, and every name that is gone."""
     by_id = {entry.id: entry for entry in entries}
@@ -121,7 +97,6 @@ def _upgrade(results: Results, entries: Sequence[ErrorEntry]) -> str:
         UPGRADE,
         "From TensorRT 10 to 11",
         description="Calibrators, precision flags, plugins, plans and names of TensorRT that 11 no longer takes.",
-        entry=None,
         topics={topic: [by_id[each] for each in ids] for topic, ids in _TOPICS.items()},
         claims=_claims_of_11(results),
         boards=[target for target in results.targets if target.jetpack],
@@ -130,7 +105,7 @@ def _upgrade(results: Results, entries: Sequence[ErrorEntry]) -> str:
 
 
 def _claims_of_11(results: Results) -> list[tuple[CaseView, VariantView, Expectation]]:
-    """Return what others report of TensorRT from some 11 on, but for what the topics hold."""
+    """Return the reported claims of TensorRT from some 11 on that no topic holds."""
     answered = {signature for ids in _TOPICS.values() for signature in ids}
     return [
         (case, variant, claim)
@@ -149,9 +124,10 @@ def _gone() -> dict[str, list[Row]]:
     return {version: [row for row in rows if row.since == version] for version in versions}
 
 
-def _filled(template: str, results: Results, here: str, heading: str, **more: object) -> str:
-    """Return a page filled in; `here` is its place beside the report."""
+def _filled(template: str, results: Results, here: str, heading: str, **shown: object) -> str:
+    """Return a page filled in; `here` is its place beside the report, `shown` the names that its template asks for."""
     top = "../" if "/" in here else ""
+    more = {"description": heading, "entry": None, "case": None, "errors": (), **shown}
     return (
         templates()
         .get_template(template)
@@ -162,11 +138,6 @@ def _filled(template: str, results: Results, here: str, heading: str, **more: ob
             title=f"{visible(heading)} | TensorRT compatibility",
             top=top,
             report=top + REPORT,
-            page_of_case=page_of_case,
-            page_of_error=page_of_error,
-            LIST=LIST,
-            STYLE=STYLE,
-            UPGRADE=UPGRADE,
             **more,
         )
     )
@@ -176,7 +147,10 @@ def _filled(template: str, results: Results, here: str, heading: str, **more: ob
 def templates() -> jinja2.Environment:
     """Return the templates of the page and of those beside it."""
     made = environment(STATIC)
-    made.globals.update(MARKS=MARKS, ROLES=ROLES, REPLACED=replaced())
+    made.globals.update(
+        MARKS=MARKS, ROLES=ROLES, REPLACED=replaced(), LIST=LIST, STYLE=STYLE, UPGRADE=UPGRADE
+    )
+    made.globals.update(page_of_case=page_of_case, page_of_error=page_of_error)
     made.filters.update(says=says, range_of=range_of, anchor=_anchor, capital=capital, blanks=_blanks)
     made.filters.update(brief=_brief, brief_address=_brief_address)
     return made

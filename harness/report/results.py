@@ -1,4 +1,4 @@
-"""Matrix, cases and outcomes -> `Results`: every cell, judged, and what follows of the versions."""
+"""Matrix, cases and outcomes -> `Results`: every cell, judged, and the changes from version to version."""
 
 from __future__ import annotations
 
@@ -105,8 +105,8 @@ def layer_files(found: Recorded) -> dict[str, bytes]:
 def run_records(found: Recorded) -> tuple[RunRecord, ...]:
     """Return the history records of the runs that are recorded, of the cells whose model and recipe are today's.
 
-    A run of another engine version than today's is part of the past: its stack says which it was. What somebody else
-    sent in is not: the history is that of the project's own runs.
+    A run of another engine version than today's is part of the past: its stack says which it was. A record that
+    somebody else sent in is not: the history is that of the project's own runs.
     """
     cells = {cell.id: cell for cell in found.cells}
     return records(
@@ -130,9 +130,9 @@ def assemble(
 
     `history` is the oldest run first; `commands` are the lines that make a target's container by hand, by target.
 
-    A cell without an outcome is what is claimed of it, else `not_run` or `not_applicable`. An outcome of another model,
-    recipe or engine version than today's is not shown: its cell is marked stale, and says why. Cells are in case,
-    variant and target order.
+    A cell without an outcome is as its nearest claim has it, else `not_run` or `not_applicable`. An outcome of another
+    model, recipe or engine version than today's is not shown: its cell is marked stale, and says why. Cells are in
+    case, variant and target order.
     """
     speaks = {key: (found,) if isinstance(found, Outcome) else found for key, found in outcomes.items()}
     return results_of(_recorded(matrix, cases, (), commands), history, speaks)
@@ -187,7 +187,7 @@ def results_of(
 
 
 def _judged(cell: Cell, outcomes: Sequence[Outcome], found: Recorded) -> list[Judged]:
-    """Return a cell's judged outcomes, the worst first; of what is stale only that there is one."""
+    """Return a cell's judged outcomes, the worst first; of stale ones only that there is one."""
     today = found.today[cell.id]
     because = _stale_because(cell.id, outcomes, found.today)
     if because or not outcomes:

@@ -80,7 +80,7 @@ def _advice(cell: Known) -> str:
 
 
 def _last_night(results: Results) -> list[str]:
-    """Return what changed within a day of the last run: each target of a night is a run of its own."""
+    """Return the changes within a day of the last run: each target of a night is a run of its own."""
     if not results.runs:
         return []
     since = _day_before(results.runs[-1].when)
@@ -104,7 +104,7 @@ def _day_before(when: str) -> str:
 
 
 def _changes(results: Results) -> list[str]:
-    """Return what changed between neighbouring versions, each once for all variants that it happened to."""
+    """Return the changes between neighbouring versions, each once with all its variants."""
     found: dict[tuple[str, str, str, str], list[Change]] = {}
     for change in results.changes:
         found.setdefault((change.series, change.versions, change.kind, change.text), []).append(change)
@@ -161,7 +161,7 @@ def counts(results: Results) -> dict[str, int]:
 
 
 def nobody_ran(results: Results) -> str:
-    """Say of which families no target was ever run, and how many reports speak of them; "" where there is none."""
+    """Name the families without a measured target, and count the claims about them; "" where there is none."""
     ran = {cell.target for cell in results.cells if cell.basis is Basis.MEASURED}
     families: dict[str, set[str]] = {}
     for target in results.targets:
@@ -173,32 +173,9 @@ def nobody_ran(results: Results) -> str:
         for cell in results.cells
         if cell.target in ids and cell.basis is Basis.REPORTED
     }
-    if not unrun:
-        return ""
-    many = len(reports)
-    spoken = (
-        f"{many} reported claims speak"
-        if many > 1
-        else "1 reported claim speaks"
-        if many
-        else "no report speaks"
+    return (
+        f"Nobody has run {listed(list(unrun))} yet; claims reported of them: {len(reports)}." if unrun else ""
     )
-    return f"{_families(list(unrun))}: nobody has run {'these' if len(ids) > 1 else 'this'} yet; {spoken} of them."
-
-
-def _families(families: list[str]) -> str:
-    """Return names as a reader lists them, neighbours of one product as a range: "TensorRT 8 to 11 and Jetson"."""
-    groups: dict[str, list[str]] = {}
-    for family in families:
-        name, _, number = family.rpartition(" ")
-        groups.setdefault(name if name and number.isdigit() else family, []).append(number)
-    told = [
-        f"{name} {numbers[0]}{f' to {numbers[-1]}' if len(numbers) > 1 else ''}"
-        if name not in families
-        else name
-        for name, numbers in groups.items()
-    ]
-    return listed(told)
 
 
 @dataclass(frozen=True)
@@ -275,7 +252,7 @@ _STACK = {
 
 @dataclass(frozen=True)
 class News:
-    """What changed from one run to the next: since when, one of `NEWS`, and the cells, each with a sentence."""
+    """A change from one run to the next: since when, one of `NEWS`, and the cells, each with a sentence."""
 
     when: str
     kind: str
@@ -283,7 +260,7 @@ class News:
 
 
 def news(results: Results) -> tuple[News, ...]:
-    """Return what changed from run to run, the latest first; cells that changed alike in one run stand together."""
+    """Return the changes from run to run, the latest first; cells that changed alike in one run stand together."""
     found: dict[tuple[str, str], list[tuple[Known, str]]] = {}
     for cell in results.cells:
         for when, kind, text in _news(cell):
@@ -314,14 +291,10 @@ def _last(cell: Known, past: CellHistory) -> Class:
 def _class(past: CellHistory, cls: Class) -> str:
     now, since = MARKS[cls].name, moment(past.since)
     was = MARKS[past.before].name.lower() if past.before else ""
-    if past.event == "first":
-        return f"Run once, {since}."
     if past.event == "flaky":
         seen = " and ".join(MARKS[each].name.lower() for each in past.flaky)
         since = f" since {moment(past.flaky_since)}" if past.flaky_since else ""
         return f"Flaky{since}: {seen} on the same stack; nothing that is recorded tells these runs apart."
-    if past.event == "steady":
-        return f"{now} in every run since {since}."
     told = {
         "new_failure": "worked until then",
         "fixed": "failed until then",

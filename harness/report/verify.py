@@ -40,7 +40,7 @@ def verify_report(
 
     Looked at are: each line of the records; each log against its hash; the stamps and samples of each record; that a
     run's history is kept; that results.json keeps to its schema and accounts for each cell once; and that every file of
-    the report is what follows from the records (byte for byte, but for how the page's evidence is packed).
+    the report follows from the records (byte for byte, but for how the page's evidence is packed).
     """
     found = recorded(matrix, cases, store, commands)
     texts = report_texts(results_of(found, read_history(store.path)), suites_beside(folder))

@@ -92,7 +92,7 @@ def _gpus(target: Target) -> str:
 
 
 def _series(target: Target) -> str:
-    """Name what can be compared: one product on one platform, for one GPU generation where that is chosen."""
+    """Name a target's series, of comparable versions: one product on one platform, and one GPU generation if chosen."""
     parts = ["Jetson" if target.platform == "jetson" else target.traits.short]
     if target.platform == "linux/arm64":
         parts.append("arm64")
@@ -141,7 +141,7 @@ def variant_view(case: Case, variant: Variant, model: bytes | None, cells: Seque
 
 
 def _wanted(variant: Variant, model: bytes | None) -> tuple[tuple[str, Precision], ...]:
-    """Return what is wanted of a variant's nodes: what it says, else what its graph asks for."""
+    """Return the precisions wanted of nodes: the variant's own, else those that its graph asks for."""
     if variant.precision is not None:
         return variant.precision
     return wished(variant, asked(onnx.load_model_from_string(model))) if model else ()
@@ -152,7 +152,7 @@ def _quantised(graph: GraphView) -> bool:
 
 
 def _tags(variant: Variant, graph: GraphView) -> tuple[str, ...]:
-    """Return a variant's own tags, and what its recipe and graph make it."""
+    """Return a variant's own tags, and those of its recipe and graph."""
     recipe = variant.recipe
     found = {
         "qdq": _quantised(graph),
@@ -165,7 +165,7 @@ def _tags(variant: Variant, graph: GraphView) -> tuple[str, ...]:
 
 
 def _topics(case: Case, variant: Variant, graph: GraphView, cells: Sequence[Known]) -> tuple[str, ...]:
-    """Return what readers filter rows by."""
+    """Return the topics that readers filter rows by."""
     half = any(kind.startswith("float16") for kind in graph.types.values())
     found = {
         "calibrated INT8": variant.recipe.calibrator is not None,

@@ -45,7 +45,7 @@ _STRICT = json.JSONEncoder(allow_nan=False, separators=(",", ":"), default=field
 def build_report(
     matrix: Matrix, cases: Sequence[Case], store: Store, folder: Path, commands: Commands | None = None
 ) -> Results:
-    """Write the history of the runs in a store beside it, and the report into a folder; return what it shows.
+    """Write the history of the runs in a store beside it, and the report into a folder; return its results.
 
     `commands` are the lines that make a target's container by hand, by target.
     """
@@ -113,7 +113,7 @@ def write_files(folder: Path, files: Mapping[str, bytes]) -> tuple[Path, ...]:
 
 
 def write_further(folder: Path, entries: Sequence[Mapping[str, Any]]) -> None:
-    """Write what a check tried further beside its report; that of an earlier check goes. Raises as `write_report`."""
+    """Write the further tries of a check beside its report; those of an earlier check go. Raises as `write_report`."""
     if entries:
         write_files(folder, {FURTHER: further_text(entries).encode()})
     else:
@@ -226,7 +226,7 @@ def _row(cell: Known, target: TargetView, claim: Expectation | None) -> tuple[ob
 
 
 def _on_gpu(result: OnGpu) -> str:
-    """Return what the cell ended as on one GPU: "7.5 Tesla T4, driver 535.1: build_failed, known_failure"."""
+    """Return the class and verdict on one GPU: "7.5 Tesla T4, driver 535.1: build_failed, known_failure"."""
     driver = f", driver {result.driver}" if result.driver else ""
     where = f"{result.compute_capability} {result.gpu}{driver}" if result.key else "no GPU"
     time = f", {result.median_ms:g} ms" if result.median_ms is not None else ""
