@@ -157,8 +157,3 @@ def test_outputs_that_are_not_compared_are_named(results: dict[str, Result]) -> 
     for name, kind in (("strings-out", "tensor(string)"), ("sequence-out", "seq(tensor(float))")):
         messages = results[f"types.{name}-ort131"].judged.outcome.messages
         assert f"output y is {kind}: not compared" in [message.text for message in messages]
-
-
-def test_nothing_is_blamed_on_an_engine_that_did_not_end_badly(results: dict[str, Result]) -> None:
-    assert {name for name, result in results.items() if result.cls == "crashed"} == set()
-    assert len(results) == len(TARGETS) * len(BUILDS)

@@ -35,9 +35,9 @@ def test_every_version_builds_a_good_part_of_the_variants(
 ) -> None:
     """Else the tests below would look at nothing."""
     for target in TARGETS:
-        every = [name for name in results if name.endswith(f"]-{target}")]
+        every = [name for name in results if name.endswith(f"-{target}")]
         assert len(every) > 50
-        assert len([name for name in built if name.endswith(f"]-{target}")]) > len(every) / 10
+        assert len([name for name in built if name.endswith(f"-{target}")]) > len(every) / 10
 
 
 def test_no_layer_is_left_unread(results: dict[str, Result], built: dict[str, Result]) -> None:
@@ -77,13 +77,3 @@ def test_every_convolution_of_an_engine_has_a_precision(built: dict[str, Result]
         and result.judged.precision.get(node.name, Precision.UNKNOWN) is Precision.UNKNOWN
     }
     assert unknown == set()
-
-
-def test_versions_tell_apart(results: dict[str, Result]) -> None:
-    """Why there is a matrix: of one and the same graph, versions make different engines."""
-    by_row: dict[tuple[str, str], set[object]] = {}
-    for result in results.values():
-        outcome = result.judged.outcome
-        found = (result.cls, tuple(sorted(result.judged.precision.items())))
-        by_row.setdefault((outcome.case, outcome.variant), set()).add(found)
-    assert len([row for row, found in by_row.items() if len(found) > 1]) > len(by_row) / 10

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harness.errors import HandledError, InfraError
-from harness.record.store import Store
-from harness.report import build_report, verify_report, write_report, writer
+from harness.report import write_report, writer
 from harness.report.labels import MARKS
 from harness.report.results import assemble
-from harness.report.summary import LIMIT_BYTES, cluster, clusters, counts, summary
+from harness.report.summary import LIMIT_BYTES, cluster, clusters, summary
 from harness.text import tail, visible
 from harness.words import Class, Verdict
 from tests.report import factory
@@ -51,12 +50,6 @@ def test_no_text_field_is_left_out_of_the_tests_with_strangers_text() -> None:
     timed = next(cell for cell in data["cells"] if cell["latency_ms"])
     assert timed["latency_ms"]["clock"] == timed["accuracy"][0]["output"] == text
     assert data["runs"][0]["on"][0]["stamps"]["via"] == text
-
-
-def test_counts_add_up_to_the_cells() -> None:
-    """No cell is lost between verdicts."""
-    results = factory.results()
-    assert sum(counts(results).values()) == len(results.cells) == 32
 
 
 def test_clusters_hold_each_measured_failure_once() -> None:
@@ -143,24 +136,6 @@ def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(HandledError, match="give another folder"):
         write_report(factory.results(), tmp_path / "file")
-
-
-def test_report_of_a_store_verifies_until_it_is_touched(tmp_path: Path) -> None:
-    """`verify` finds a page that does not follow from the records, a missing file and a lost log."""
-    matrix, cases = factory.matrix(), (factory.case(),)
-    with Store(tmp_path) as store:
-        for outcome in factory.outcomes().values():
-            store.append(outcome, "the log")
-    build_report(matrix, cases, store, tmp_path)
-    assert verify_report(matrix, cases, store, tmp_path) == []
-    page = tmp_path / "index.html"
-    page.write_text(page.read_text().replace("</title>", ", perfect</title>"))
-    (tmp_path / "summary.md").unlink()
-    next((tmp_path / "logs").rglob("*.gz")).unlink()
-    faults = "\n".join(verify_report(matrix, cases, store, tmp_path))
-    assert "index.html: does not follow from the records" in faults
-    assert "summary.md: missing" in faults
-    assert "the log cannot be read" in faults
 
 
 def test_visible_writes_out_what_cannot_be_seen() -> None:

@@ -78,6 +78,7 @@ def test_records_are_read_and_models_built_once(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.parametrize(
     "name",
     [
+        "index.html",
         "results.json",
         "results.schema.json",
         "results.csv",
@@ -92,6 +93,11 @@ def test_every_file_is_held_against_the_records(tmp_path: Path, name: str) -> No
     assert f"{name}: does not follow from the records" in faults(tmp_path)
     path.unlink()
     assert f"{name}: missing" in faults(tmp_path)
+
+
+def test_a_lost_log_is_named(tmp_path: Path) -> None:
+    next((finished(tmp_path) / "logs").rglob("*.gz")).unlink()
+    assert "the log cannot be read" in faults(tmp_path)
 
 
 def test_layers_are_held_against_the_records(tmp_path: Path) -> None:
