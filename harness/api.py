@@ -55,7 +55,7 @@ from harness.run.numbers import Array
 from harness.run.prepared import PreparedVariants, with_models
 from harness.run.provision import Via
 from harness.shipped import looked_up
-from harness.suggest import did_you_mean
+from harness.text import did_you_mean
 from harness.words import Typing
 
 if TYPE_CHECKING:

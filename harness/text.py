@@ -1,14 +1,12 @@
-"""Text that strangers wrote (names, logs) made safe to show: nothing invisible, nothing endless."""
+"""Text that strangers wrote (names, logs) made safe to show, and the half-sentences of error messages."""
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
+from collections.abc import Iterable, Sequence
 from decimal import ROUND_HALF_UP, Context
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 #: What a reader cannot see or what turns text around: controls but tab and newline, bidirectional marks, zero-width
 #: characters, byte-order mark, tags; and lone surrogates, which UTF-8 cannot hold.
@@ -64,3 +62,19 @@ def milliseconds(value: float) -> str:
 def _digits(value: float, digits: int = 3) -> str:
     """Return a number to so many digits, halves up, as the page's script rounds."""
     return f"{Context(prec=digits, rounding=ROUND_HALF_UP).create_decimal(value).normalize():f}"
+
+
+#: A list longer than this hides the answer instead of giving it.
+_MOST_LISTED = 24
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return "did you mean 'x'?" for a near miss, else the known names, shortened where there are many."""
+    names = list(known)
+    folded = {name.casefold(): name for name in names}
+    near = difflib.get_close_matches(word.casefold(), folded, n=1)
+    if near:
+        return f"did you mean {folded[near[0]]!r}?"
+    if len(names) > _MOST_LISTED:
+        return f"known: {', '.join(names[:_MOST_LISTED])} and {len(names) - _MOST_LISTED} more"
+    return f"known: {', '.join(names)}" if names else "there are none"

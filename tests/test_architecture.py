@@ -22,7 +22,7 @@ HARNESS = sorted({*(ROOT / "harness").rglob("*.py")} - {REPRO})
 AGENT = sorted((ROOT / "harness" / "agent").rglob("*.py"))
 CASES = sorted((ROOT / "cases").glob("*.py"))
 #: Importable from every room but the agent.
-EVERYWHERE = {"bounded", "scratch", "text", "words", "engines", "errors", "suggest", "__init__"}
+EVERYWHERE = {"bounded", "scratch", "text", "words", "engines", "errors", "__init__"}
 #: Conclusions, and what they are made of: computed from records alone.
 RIGHT_OF_THE_STORE = {"record", "layers", "judge", "history", "report"}
 #: What runs cells.

@@ -1,6 +1,5 @@
 """The imports of a case module: frozen data, the ONNX graph builder and shared `links`; with loader and checks."""
 
-from harness.case.check import check_variant
 from harness.case.claims import Expectation, Kind, Level, Link, Scope
 from harness.case.graph import Graph, Quantiser
 from harness.case.model import (
@@ -11,6 +10,7 @@ from harness.case.model import (
     Profile,
     Recipe,
     Variant,
+    check_variant,
     effective_name,
     model_sha256,
 )

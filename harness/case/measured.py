@@ -40,7 +40,7 @@ from harness.case.claims import Expectation
 from harness.case.model import Case
 from harness.document import Document, Form, Place, Problem, checked
 from harness.errors import HandledError
-from harness.suggest import did_you_mean
+from harness.text import did_you_mean
 from harness.words import UNJUDGED, Basis, Class, Engine
 
 FILE = "measured.yaml"

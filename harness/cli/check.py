@@ -52,7 +52,7 @@ from harness.report.writer import write_further
 from harness.run.commands import published_lines
 from harness.run.provision.requirements import refuse_unconfined
 from harness.scratch import Scratch
-from harness.suggest import did_you_mean
+from harness.text import did_you_mean
 from harness.words import Typing
 
 if TYPE_CHECKING:

@@ -20,8 +20,7 @@ from harness.compare.step import Step, step
 from harness.errors import HandledError
 from harness.report.labels import KINDS
 from harness.report.model import Results, load_results, results_file
-from harness.suggest import did_you_mean
-from harness.text import clip, visible
+from harness.text import clip, did_you_mean, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -17,8 +17,7 @@ from typing import Any, NamedTuple, NoReturn, TextIO, cast
 from harness import __version__
 from harness.cli.options import EXIT_INFRA, EXIT_OK, EXIT_USAGE, add_places, settle
 from harness.errors import SHORT_OF, HandledError, InfraError
-from harness.suggest import did_you_mean
-from harness.text import visible
+from harness.text import did_you_mean, visible
 
 _PROGRAM = "trt-compat"
 #: Verbs that write into the cases, are about the project's own checkout, or read neither matrix nor cases.

@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from harness.case import Expectation, Link
 from harness.document import Document, Form, Problem, checked
-from harness.suggest import did_you_mean
+from harness.text import did_you_mean
 from harness.words import Class, Engine
 
 SIGNATURES = Path(__file__).with_name("diagnosis.yaml")

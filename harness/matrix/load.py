@@ -25,7 +25,7 @@ from harness.matrix.model import (
     Target,
     versions_agree,
 )
-from harness.suggest import did_you_mean
+from harness.text import did_you_mean
 from harness.words import Engine
 
 FORM = Form(Path(__file__).with_name("matrix.schema.json"))

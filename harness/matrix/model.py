@@ -14,7 +14,7 @@ from packaging.version import InvalidVersion, Version
 
 from harness.engines import ENGINES, Traits
 from harness.errors import HandledError
-from harness.suggest import did_you_mean
+from harness.text import did_you_mean
 from harness.words import Engine
 
 Platform = Literal["linux/amd64", "linux/arm64", "jetson"]

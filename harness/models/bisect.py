@@ -14,7 +14,7 @@ from harness.layers.datatype import same_precision
 from harness.matrix import Target
 from harness.models.check import engine_made, median_ms
 from harness.plan import series
-from harness.suggest import did_you_mean
+from harness.text import did_you_mean
 from harness.words import GOOD, PREDICATE, Class, Precision, Word, said
 
 _SERIES = ("engine", "platform", "compute capability", "provider")

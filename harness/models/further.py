@@ -16,7 +16,7 @@ from harness.models.own import Given
 from harness.models.rewrites import unquantised
 from harness.models.trying import Bench
 from harness.models.workarounds import Tried, Workarounds, workarounds
-from harness.suggest import did_you_mean
+from harness.text import did_you_mean
 
 if TYPE_CHECKING:
     from harness.judge.cell import Judged

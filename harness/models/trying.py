@@ -28,7 +28,7 @@ from harness.run.prepared import Prepared, PreparedVariants, Refused
 from harness.run.provision import Pulling, Via
 from harness.run.provision.requirements import refuse_unconfined
 from harness.run.target import TargetRunner
-from harness.suggest import did_you_mean
+from harness.text import did_you_mean
 from harness.words import Precision, Typing
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from harness.errors import HandledError
-from harness.suggest import did_you_mean
+from harness.text import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -25,7 +25,7 @@ from typing import Any
 
 import pytest
 
-from harness.case.check import BUILDER_FLAGS, PARSER_FLAGS
+from harness.case.model import BUILDER_FLAGS, PARSER_FLAGS
 from harness.matrix import load_matrix
 from harness.words import Engine
 from tests.contract import bindings, traces, written

@@ -12,10 +12,9 @@ import yaml
 from hypothesis import example, given
 from jsonschema import Draft202012Validator
 
+from harness import document
 from harness.case import measured
-from harness.document import Form, checked
-from harness.document import check as document_check
-from harness.document.reader import read_document
+from harness.document import Form, checked, read_document
 from harness.errors import HandledError
 from harness.judge import signatures
 from harness.matrix import load as matrix
@@ -78,7 +77,7 @@ def test_every_rule_of_a_schema_has_a_sentence(form: Form) -> None:
     fields = {key for node in walk(form.schema) for key in node.get("properties", {})}
     examples = set(form.schema["x-examples"])
     rules = names - {*structure} - elsewhere - own - fields - examples - set(form.schema.get("$defs", ()))
-    assert rules <= set(document_check._SENTENCES)
+    assert rules <= set(document._SENTENCES)
 
 
 def test_the_engines_of_the_schemas_are_those_of_the_harness() -> None:
@@ -122,7 +121,7 @@ def test_a_check_sees_what_all_before_it_found_good(tmp_path: Path) -> None:
     path = tmp_path / "measured.yaml"
     path.write_text("schema: 1\nrtx17: 7\n")
     with pytest.raises(HandledError, match=r"measured\.yaml:2: rtx17: is a number; it must be a mapping"):
-        checked(path, measured.FORM, lambda document: document.data["rtx17"]["cells"])
+        checked(path, measured.FORM, lambda found: found.data["rtx17"]["cells"])
 
 
 @pytest.mark.parametrize(

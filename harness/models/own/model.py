@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.case import Case, Recipe, Typing, Variant
-from harness.case.check import check_flags
-from harness.case.model import Built, Data, serialise
+from harness.case.model import Built, Data, check_flags, serialise
 from harness.errors import HandledError
 from harness.layers import asked, wished
 from harness.models.own.shapes import Shapes, free_extents, in_words, is_batch_alone, profiles

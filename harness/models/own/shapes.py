@@ -16,7 +16,7 @@ from harness.case.model import fed_inputs
 from harness.errors import HandledError
 from harness.models.graphs import Extents, constants_of, extents
 from harness.run.numbers import NotFeedable, make_inputs, reference
-from harness.suggest import did_you_mean
+from harness.text import did_you_mean
 
 Shape = tuple[int, ...]
 #: Sizes of a height or a width, in the order that they are tried: what networks halve five times.

@@ -12,7 +12,7 @@ import numpy as np
 from harness.bounded import LARGE, check_file
 from harness.errors import HandledError
 from harness.run.numbers.wire import Array, dtype_of, is_carried
-from harness.suggest import did_you_mean
+from harness.text import did_you_mean
 
 if TYPE_CHECKING:
     import onnx
