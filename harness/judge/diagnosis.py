@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from harness.judge import complaints
 from harness.judge.classify import Classification
 from harness.judge.complaints import NEAR, NO_IMPLEMENTATION, REASON, Place, ended, find_place
 from harness.judge.logs import lacked_name
 from harness.judge.names import named, read_since
-from harness.judge.signatures import GROUP, PLACES, SAID, Pattern, Signature, Where, load_signatures
+from harness.judge.signatures import GROUP, PLACES, SAID, Signature, Where, load_signatures
 from harness.record.outcome import Outcome
 from harness.words import GOOD, UNJUDGED, Class
-
-if sys.version_info >= (3, 11):
-    from re import _parser as parser  # type: ignore[attr-defined]
-else:
-    import sre_parse as parser
-
 
 #: What an engine says of one tactic that it could not use; the last one is why none was left.
 SKIPPED = re.compile(r"Skipping tactic \S{1,40} due to .+")
@@ -60,48 +52,11 @@ class Texts:
     by_place: Mapping[str, tuple[Statement, ...]]
     order: tuple[str, ...] = ()
     positions: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    _whole: dict[str, str] = field(default_factory=dict)
-
-    def may_hold(self, pattern: Pattern) -> bool:
-        """Tell whether one of a pattern's literals stands anywhere in its place: a big log has few of them."""
-        whole = self._whole.get(pattern.where)
-        if whole is None:
-            whole = self._whole[pattern.where] = "\n".join(each.text for each in self.by_place[pattern.where])
-        wanted = literals(pattern.regex.pattern)
-        return not wanted or any(each in whole for each in wanted)
 
     def around(self, text: str) -> Iterator[str]:
         """Yield the messages near a text."""
         for at in self.positions.get(text, ())[:_MOST_PLACES]:
             yield from self.order[max(0, at - CLOSE) : at + CLOSE + 1]
-
-
-@cache
-def literals(pattern: str) -> tuple[str, ...]:
-    """Return texts of which any match of a pattern holds one; none where it may hold anything."""
-    return _literals(parser.parse(pattern))
-
-
-def _literals(tree: Any) -> tuple[str, ...]:  # noqa: ANN401  (as the parser of `re` has it)
-    best: tuple[str, ...] = ()
-    run = ""
-    for kind, value in tree:
-        inner: tuple[str, ...] = ()
-        if str(kind) == "LITERAL":
-            run += chr(value)
-            inner = (run,)
-        else:
-            run = ""
-        if str(kind) == "SUBPATTERN":
-            inner = _literals(value[3])
-        elif str(kind) == "BRANCH":
-            branches = [_literals(branch) for branch in value[1]]
-            inner = tuple(each for branch in branches for each in branch) if all(branches) else ()
-        elif str(kind) in ("MAX_REPEAT", "MIN_REPEAT") and value[0]:
-            inner = _literals(value[2])
-        if inner and min(map(len, inner)) > (min(map(len, best)) if best else 0):
-            best = inner
-    return best
 
 
 @dataclass(frozen=True)
@@ -286,7 +241,7 @@ def _graph(outcome: Outcome, classification: Classification) -> tuple[str, ...]:
 def hits(signature: Signature, texts: Texts, places: Sequence[str] = PLACES) -> Iterator[Hit]:
     """Yield where a signature is found, pattern by pattern."""
     for pattern in signature.patterns:
-        if pattern.where not in places or not texts.may_hold(pattern):
+        if pattern.where not in places:
             continue
         for text, given, said in texts.by_place[pattern.where]:
             match = pattern.regex.search(text)
