@@ -64,16 +64,6 @@ def test_min_max_differs_by_the_calibrator_alone() -> None:
     assert {**other.recipe.as_dict(), "calibrator": None} == {**reported.recipe.as_dict(), "calibrator": None}
 
 
-@pytest.mark.parametrize("prefix", ["int8", "qdq"])
-@pytest.mark.parametrize(
-    ("mark", "tensor"),
-    [("conv", "/model.0/conv/Conv_output_0"), ("sigmoid", "/model.0/act/Sigmoid_output_0")],
-)
-def test_marked_outputs_are_tensors(prefix: str, mark: str, tensor: str) -> None:
-    """The maintainer names nodes; the recipe marks the tensors that those make."""
-    assert VARIANTS[f"{prefix}-mark-{mark}"].recipe.mark_outputs == (tensor,)
-
-
 def test_two_convolutions_in_a_row() -> None:
     """The second convolution is the one that the report on the RTX 3090 names."""
     second = [name.replace("model.0", "model.1") for name in SILU]

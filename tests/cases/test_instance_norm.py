@@ -8,7 +8,7 @@ import pytest
 from onnx import TensorProto, numpy_helper
 
 from cases.instance_norm import CASE, CONV1, CONV2, NORM1, NORM2
-from harness.case import Class, Engine, Expectation, Role, Typing, Variant
+from harness.case import Class, Role, Typing
 from harness.run.numbers import make_inputs, reference
 
 pytestmark = pytest.mark.unit
@@ -29,17 +29,6 @@ def inputs_of(model: onnx.ModelProto, name: str) -> list[str]:
 def initializer(model: onnx.ModelProto, name: str) -> onnx.TensorProto:
     found: onnx.TensorProto = next(tensor for tensor in model.graph.initializer if tensor.name == name)
     return found
-
-
-def claim(variant: Variant, version: str) -> Expectation | None:
-    covering = [
-        expectation
-        for expectation in variant.expectations
-        if expectation.stands
-        and expectation.covers(target="t", engine=Engine.TENSORRT, version=version, platform="linux/amd64")
-    ]
-    assert len(covering) <= 1
-    return covering[0] if covering else None
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -75,12 +64,6 @@ def test_q_dq_reaches_the_normalisation_only_where_the_variant_is_about_that(nam
     model = VARIANTS[name].build()
     wanted = "DequantizeLinear" if "into-norm" in name or "5d" in name else "Conv"
     assert {producer(model, inputs_of(model, norm)[0]) for norm in (NORM1, NORM2)} == {wanted}
-
-
-@pytest.mark.parametrize("name", CALIBRATED)
-def test_calibrated_graphs_have_no_q_dq(name: str) -> None:
-    """A Q/DQ node would make TensorRT ignore the calibrator."""
-    assert not {"QuantizeLinear", "DequantizeLinear"} & {n.op_type for n in VARIANTS[name].build().graph.node}
 
 
 @pytest.mark.parametrize("name", ["int8-5d-plugin", "qdq-5d-plugin"])
@@ -137,39 +120,6 @@ def test_each_way_to_get_a_calibrator_wrong_is_a_negative_control_of_the_right_o
         assert not any(claim.stands for claim in failing)
         assert (variant.role, variant.counterpart) == (Role.NEGATIVE_CONTROL, "int8-native")
         assert variant.model_bytes() == right.model_bytes()
-
-
-@pytest.mark.parametrize("name", CALIBRATED)
-@pytest.mark.parametrize("version", ["11.0.0.114", "11.2.1.2"])
-def test_calibration_is_expected_to_be_gone_in_11(name: str, version: str) -> None:
-    """Implicit INT8 on 11 is a removed API, never a product failure."""
-    expected = claim(VARIANTS[name], version)
-    assert expected is not None
-    assert (expected.outcome, expected.signature) == (Class.API_REMOVED, "implicit-int8-removed")
-
-
-@pytest.mark.parametrize("name", [v.name for v in CASE if v.recipe.parser_flags])
-def test_a_parser_flag_is_expected_to_be_missing_on_8_5(name: str) -> None:
-    """The parser of 8.5 has no flags at all."""
-    expected = claim(VARIANTS[name], "8.5.2")
-    assert expected is not None
-    assert (expected.outcome, expected.signature) == (Class.API_REMOVED, "parser-flag-missing")
-
-
-@pytest.mark.parametrize(
-    ("version", "outcome"),
-    [
-        ("8.6.2", None),
-        ("9.2.0.5", Class.PARSE_FAILED),
-        ("10.0.1.6", Class.PARSE_FAILED),
-        ("11.2.1.2", None),
-    ],
-)
-def test_mixed_types_are_refused_by_the_parsers_that_were_read(version: str, outcome: Class | None) -> None:
-    """The parser began to compare the types between 8.6 and 9.2."""
-    expected = claim(VARIANTS["fp16-fp32-scale"], version)
-    assert (expected and expected.outcome) == outcome
-    assert expected is None or expected.signature == "mixed-types-norm"
 
 
 @pytest.mark.parametrize("name", ["qdq-into-norm", "qdq-as-reported", "qdq-5d-plugin"])

@@ -133,11 +133,3 @@ def test_the_reporters_script_sets_a_calibrator_as_well() -> None:
     assert variant.recipe.flags == ("INT8",)
     assert variant.recipe.calibrator is not None
     assert (variant.recipe.calibrator.kind, variant.recipe.typing) == ("entropy", Typing.WEAK)
-
-
-def test_typing_of_the_variants() -> None:
-    """Explicit quantisation is typed by its graph; the strong twin demands strong typing; flags are weak."""
-    assert VARIANTS["qdq"].recipe.typing is Typing.GRAPH
-    assert VARIANTS["qdq"].recipe.flags == ("INT8",)
-    assert VARIANTS["qdq-strong"].recipe.typing is Typing.STRONG
-    assert VARIANTS["int8-entropy"].recipe.typing is Typing.WEAK

@@ -13,7 +13,7 @@ from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 
 from cases.q_plugin_dq import CASE, DOMAIN, NODE, OP, POOL, SCALE
-from harness.case import Class, Engine, Expectation, Role, Typing, Variant
+from harness.case import Role, Typing
 from harness.run.numbers import DequantizeLinear, make_inputs, reference
 
 pytestmark = pytest.mark.unit
@@ -21,7 +21,6 @@ pytestmark = pytest.mark.unit
 Array = npt.NDArray[Any]
 VARIANTS = {variant.name: variant for variant in CASE}
 WITH_PLUGIN = [variant.name for variant in CASE if variant.recipe.plugin]
-WITHOUT_PLUGIN = [name for name in VARIANTS if name not in WITH_PLUGIN]
 STRONG = [variant.name for variant in CASE if variant.recipe.typing is Typing.STRONG]
 
 
@@ -46,16 +45,6 @@ def neighbours(model: onnx.ModelProto, name: str) -> tuple[str, str]:
     return before, after
 
 
-def claim(variant: Variant, version: str) -> Expectation | None:
-    covering = [
-        expectation
-        for expectation in variant.expectations
-        if expectation.covers(target="t", engine=Engine.TENSORRT, version=version, platform="linux/amd64")
-    ]
-    assert len(covering) <= 1
-    return covering[0] if covering else None
-
-
 @pytest.mark.parametrize("name", WITH_PLUGIN)
 def test_the_node_carries_what_the_plugin_library_reads(name: str) -> None:
     """The op, its name and its attributes are the documented contract, and agree with the recipe."""
@@ -70,12 +59,6 @@ def test_the_node_carries_what_the_plugin_library_reads(name: str) -> None:
         "plugin_namespace": "",
         "formats": plugin.formats,
     }
-
-
-@pytest.mark.parametrize("name", WITHOUT_PLUGIN)
-def test_what_stands_in_for_the_plugin_is_plain_onnx(name: str) -> None:
-    """Variants without a plugin use the default domain alone."""
-    assert {entry.domain for entry in VARIANTS[name].build().opset_import} == {""}
 
 
 @pytest.mark.parametrize("name", WITH_PLUGIN)
@@ -141,32 +124,6 @@ def test_strong_variants_are_their_counterparts_graph_without_flags(name: str) -
     assert variant.role is Role.TWIN
     assert variant.recipe.flags == ()
     assert variant.model_bytes() == VARIANTS[variant.counterpart].model_bytes()
-
-
-@pytest.mark.parametrize("name", STRONG)
-def test_strong_typing_is_expected_to_be_missing_on_8(name: str) -> None:
-    """Strongly typed networks came with 9."""
-    expected = claim(VARIANTS[name], "8.6.1")
-    assert expected is not None
-    assert (expected.outcome, expected.signature) == (Class.API_REMOVED, "strong-typing-missing")
-
-
-@pytest.mark.parametrize(
-    ("name", "version", "outcome", "signature"),
-    [
-        ("q-dq-plugin-q-dq-int8", "8.6.1", Class.BUILD_FAILED, "candidates-removed"),
-        ("q-plugin-dq-int8", "8.6.1", Class.OK, None),
-        ("int8-constant-v3", "10.0.1.6", Class.BUILD_FAILED, "quantized-constant"),
-        ("int8-constant-v3", "10.1.0.27", Class.OK, None),
-        ("int8-constant-v2", "10.0.1.6", Class.OK, None),
-        ("layernorm-native", "8.5.2", Class.PARSE_FAILED, "plugin-not-found"),
-    ],
-)
-def test_the_documented_edges(name: str, version: str, outcome: Class, signature: str | None) -> None:
-    """What the reports say about a version is what the variant claims about it."""
-    expected = claim(VARIANTS[name], version)
-    assert expected is not None
-    assert (expected.outcome, expected.signature) == (outcome, signature)
 
 
 @pytest.mark.parametrize("name", WITH_PLUGIN)

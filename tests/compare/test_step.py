@@ -9,7 +9,7 @@ import pytest
 
 from harness.compare.kinds import Kind
 from harness.compare.step import Row, Step, step
-from harness.record.outcome import Accuracy, Latency
+from harness.record.outcome import Latency
 from harness.report.results import assemble
 from tests.report import factory
 from tests.report.factory import L4, T4
@@ -43,38 +43,6 @@ def only(found: Step, variant: str = "qdq-between") -> Row:
 
 #: A variant about which nothing is claimed.
 FREE = "qdq-between"
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "kind"),
-    [
-        ({}, None, "broken"),
-        ({}, {"layers": LOST}, "precision_lost"),
-        ({"layers": LOST}, {}, "precision_gained"),
-        ({"layers": LOST}, None, "broken"),
-        (None, {}, "fixed"),
-        (None, {"layers": LOST}, "builds_without"),
-    ],
-)
-def test_a_change_of_class_is_named_by_what_it_means(
-    before: dict[str, Any] | None, after: dict[str, Any] | None, kind: str
-) -> None:
-    """A build that was refused and now loses its precision in silence has not been fixed."""
-
-    def made(fields: dict[str, Any] | None, on: str) -> Outcome:
-        if fields is None:
-            return factory.build_failure(FREE, on)
-        return factory.outcome(FREE, on, **fields)
-
-    assert only(judged(made(before, "rtx16"), made(after, "rtx17"))).kind == kind
-
-
-def test_a_failure_of_another_class_is_another_failure() -> None:
-    """Neither better nor worse, but not the same either."""
-    crash = factory.outcome(FREE, "rtx17", layers=(), failed_phase="build", missing_api="BuilderFlag.INT8")
-    row = only(judged(factory.build_failure(FREE, "rtx16"), crash))
-    assert row.kind is Kind.OTHERWISE
-    assert row.text == "fails to build → needs a call that it lacks"
 
 
 def test_a_cell_that_nobody_ran_is_newly_unknown_and_nothing_else() -> None:
@@ -135,65 +103,10 @@ def test_slower_and_faster_on_one_stack() -> None:
     assert rows(back) == [("faster", "conv_silu.fp32")]
 
 
-def test_medians_apart_whose_intervals_are_not_are_no_change() -> None:
-    """A third more in the median, which samples as wide as these do not prove."""
-    wide = [1 + 0.18 * (index * 13 % 29 - 14) / 14 for index in range(100)]
-    assert not noise_of(sampled("rtx16", *wide))
-    found = judged(sampled("rtx16", *wide), sampled("rtx17", *(1.3 * value for value in wide)))
-    assert rows(found) == []
-
-
-def noise_of(outcome: Outcome) -> str:
-    results = assemble(factory.matrix(), (factory.case(),), {outcome.cell: outcome})
-    latency = results.cell("conv_silu", "fp32", outcome.target).latency
-    assert latency
-    return latency.noise
-
-
-@pytest.mark.parametrize(
-    "noisy",
-    [
-        tuple(3.0 + 0.001 * (index % 5) for index in range(8)),
-        (3.0,) * 50 + (4.0,) * 50,
-        tuple(1.0 + index * 13 % 29 for index in range(100)),
-    ],
-    ids=["few", "drift", "spread"],
-)
-def test_noisy_samples_are_not_compared_and_that_is_said(noisy: tuple[float, ...]) -> None:
-    """The cell says that its samples carry no comparison, and the step must not make one."""
-    made = sampled("rtx17", *noisy)
-    assert noise_of(made)
-    for pair in (("rtx16", "rtx17"), ("rtx17", "rtx16")):
-        found = judged(timed("rtx16", 1.0), made, pair=pair)
-        assert rows(found) == []
-
-
 @pytest.mark.parametrize("value", [0.0, -1.0])
 def test_samples_that_are_no_time_are_not_compared(value: float) -> None:
     """A clock that is too coarse divides by nothing."""
     assert rows(judged(sampled("rtx16", *(value,) * 50), timed("rtx17", 1.0))) == []
-
-
-def test_the_time_of_an_engine_that_errs_is_no_speed() -> None:
-    """Wrong numbers, sooner."""
-    wrong = replace(timed("rtx17", 0.1), accuracy=(Accuracy("y", 9.0, 9.0, 0.1),))
-    assert rows(judged(timed("rtx16", 1.0), wrong)) == [("broken", "conv_silu.fp32")]
-
-
-def test_precision_that_is_not_told_is_not_lost() -> None:
-    """An engine that hides what is inside its layers has not slowed them down."""
-    hidden = factory.outcome(FREE, "rtx17", layers=(factory.conv_layer("unknown"),))
-    found = judged(factory.outcome(FREE, "rtx16"), hidden)
-    assert found.rows == ()
-
-
-def test_precision_that_nobody_wants_is_no_news() -> None:
-    """An activation that runs in FP16 instead of FP32 breaks nothing."""
-    half = factory.activation_layer()
-    half = replace(half, precision="fp16")
-    kept = factory.conv_layer("int8", fused=False)
-    old = factory.outcome(FREE, "rtx16", layers=(kept, factory.activation_layer()))
-    assert judged(old, factory.outcome(FREE, "rtx17", layers=(kept, half))).rows == ()
 
 
 def unasked(on: str, convolution: str, pool: str = "fp32") -> Outcome:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-
 import pytest
 
 from harness.case import Recipe, Typing
@@ -93,10 +91,6 @@ def test_a_flood_is_cut_off() -> None:
     assert max(map(len, said)) == len("    ") + 300
 
 
-def test_the_command_is_one_that_pytest_takes() -> None:
-    assert shlex.join(pytest_command("conv_silu.qdq-rtx17")) == "pytest matrix.yaml::conv_silu.qdq-rtx17"
-
-
 @pytest.mark.parametrize(
     ("recipe", "said"),
     [
@@ -157,7 +151,7 @@ def test_a_cell_that_finished_needs_no_signature() -> None:
 
 def test_the_lines_to_paste_name_only_what_is_not_usual() -> None:
     assert pytest_command("a.b-c") == ["pytest", "matrix.yaml::a.b-c"]
-    elsewhere = ["pytest", "ci/m.yaml::a.b-c", "--matrix=ci/m.yaml", "--cases=mine"]
+    elsewhere = ["pytest", "ci/m.yaml::a.b-c", "--cases=mine"]
     assert pytest_command("a.b-c", "ci/m.yaml", "mine") == elsewhere
     here = cell()
     told = explain(judge_cell(here, record(here, failed_phase="build")), cases="my cases").splitlines()

@@ -213,13 +213,6 @@ def test_whoever_reports_it_but_a_summary_counts_alike() -> None:
         assert surest([REPORTED, other]) is REPORTED
 
 
-def test_the_sentence_says_how_sure_the_claim_is() -> None:
-    said = [judge(seen(Class.OK), [each]).sentence for each in (REPORTED, SUMMARY)]
-    assert said == [
-        f"works, as {how} TensorRT issue 3870" for how in ("reported in", "reported in a summary of")
-    ]
-
-
 def test_the_same_class_for_another_reason_is_new() -> None:
     """A failure that hides behind a known one is seen, where both signatures are known."""
     known = claim(Class.BUILD_FAILED, signature="no-implementation")
@@ -287,107 +280,6 @@ def test_what_was_measured_to_build_still_fails_when_run() -> None:
 def test_a_cell_claimed_as_not_applicable_that_fails_is_new() -> None:
     assert judge(seen(Class.BUILD_FAILED), [claim(Class.NOT_APPLICABLE)]).verdict is Verdict.NEW
     assert judge(seen(Class.OK), [claim(Class.NOT_APPLICABLE)]).verdict is Verdict.EXPECTED
-
-
-NAMED = Link("https://github.com/a/b/issues/1")
-NOTED = Expectation(Class.OK, "", None, Basis.MEASURED, "measured here")
-OPEN = ("/a", "/b")
-
-
-@pytest.mark.parametrize(
-    ("found", "claimed", "sentence"),
-    [
-        (seen(Class.OK), None, "nothing is claimed about this cell; it works"),
-        (
-            seen(Class.BUILT, unverified=OPEN),
-            None,
-            "nothing is claimed about this cell; it builds; the precision of /a, /b could not be verified",
-        ),
-        (
-            seen(Class.CRASHED),
-            None,
-            "nothing is claimed about this cell; it crashes: because crashed",
-        ),
-        (
-            seen(Class.OK, unverified=OPEN),
-            claim(Class.OK, NOTED),
-            "works, as measured here; the precision of /a, /b could not be verified",
-        ),
-        (
-            seen(Class.BUILT, unverified=OPEN),
-            claim(Class.PRECISION_LOST),
-            (
-                "reported in TensorRT issue 3870 to lose precision; whether it still does is open; "
-                "the precision of /a, /b could not be verified"
-            ),
-        ),
-        (
-            seen(Class.BUILT),
-            claim(Class.INACCURATE),
-            "reported in TensorRT issue 3870 to give wrong numbers; it builds here, and only a run would show",
-        ),
-        (
-            seen(Class.OK, unverified=OPEN),
-            claim(Class.CRASHED, replace(SUMMARY, source=NAMED)),
-            (
-                "works; reported in a summary of https://github.com/a/b/issues/1 to crash, which was measured "
-                "nowhere and does not show here"
-            ),
-        ),
-        (
-            seen(Class.CRASHED),
-            claim(Class.CRASHED, signature="a"),
-            "crashes, as reported in TensorRT issue 3870",
-        ),
-        (
-            replace(seen(Class.PRECISION_LOST), derived=True),
-            claim(Class.OK),
-            (
-                "loses precision by what the graph asks for, where nobody named a precision; "
-                "reported in TensorRT issue 3870 to work: because precision_lost"
-            ),
-        ),
-        (
-            seen(Class.CRASHED),
-            claim(Class.OK),
-            "crashes; reported in TensorRT issue 3870 to work: because crashed",
-        ),
-        (
-            seen(Class.CRASHED),
-            claim(Class.TIMED_OUT),
-            (
-                "crashes, which is another way than claimed; reported in TensorRT issue 3870 to time out: "
-                "because crashed"
-            ),
-        ),
-        (
-            seen(Class.OK),
-            claim(Class.NOT_APPLICABLE),
-            "reported in TensorRT issue 3870: does not apply; yet it ran here, and works",
-        ),
-    ],
-)
-def test_a_verdict_in_words(found: Classification, claimed: Expectation | None, sentence: str) -> None:
-    """What a reader gets, whole; the verdict rests on the claim that was given."""
-    judged = judge(found, [claimed] if claimed else [])
-    assert (judged.sentence, judged.expectation) == (sentence, claimed)
-
-
-@pytest.mark.parametrize(
-    ("level", "said"),
-    [
-        ("builds", "build"),
-        ("runs", "run"),
-        ("right numbers", "run with the right numbers"),
-        ("precision", "work in the precision wanted"),
-        (None, "work"),
-    ],
-)
-def test_the_sentence_says_what_is_claimed_at_its_level(level: Level | None, said: str) -> None:
-    found = judge(seen(Class.BUILD_FAILED), [replace(REPORTED, level=level)])
-    assert (
-        found.sentence == f"fails to build; reported in TensorRT issue 3870 to {said}: because build_failed"
-    )
 
 
 def test_a_claim_that_it_is_built_at_the_level_builds_says_no_more() -> None:
