@@ -99,12 +99,6 @@ def test_run_withholds_a_large_image_until_it_is_asked_for(toy: Path, shop: Regi
     assert "needs --pull" not in out
 
 
-def test_below_the_threshold_an_image_is_pulled_as_ever(toy: Path, shop: Registry, image: str) -> None:
-    _, _, err = trt_compat(toy, "run", threshold="0.01")
-    assert f"pulling {image}: 1 of 1 layers" in err
-    assert shop.fetched("large")
-
-
 @pytest.mark.usefixtures("image")
 def test_an_interrupt_ends_the_run_in_the_middle_of_a_pull(toy: Path, shop: Registry) -> None:
     shop.gate.limit = LARGE // 2

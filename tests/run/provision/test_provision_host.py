@@ -5,17 +5,19 @@ from __future__ import annotations
 import dataclasses
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from harness.matrix import Needs
+from harness.matrix import Needs, Target
 from harness.run.docker import Daemon
 from harness.run.provision import (
     Environment,
     Gpu,
     Host,
     Unavailable,
+    Via,
     can_run,
     fitting_gpus,
     look_at_host,
@@ -31,11 +33,6 @@ from harness.run.provision.host import (
 )
 from harness.run.provision.requirements import tried_gpus
 from tests.run.provision.factory import arm64, gpu_target, target
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from harness.matrix import Target
 
 SMI = """NVIDIA RTX A4000, GPU-8f7dcc1e, 8.6, 550.54.15, 16376
 NVIDIA GB10, GPU-00aa11bb, 12.1, 580.95.05, [N/A]
@@ -98,61 +95,52 @@ def test_emulation_counts_only_where_containers_see_it() -> None:
         assert emulated({"qemu-aarch64": lines}) == expected
 
 
-@pytest.mark.unit
-@pytest.mark.parametrize(
-    ("host", "reason"),
-    [
-        (Host("amd64", gpus=(AMPERE,), docker=LOCAL), None),
-        (
-            Host("amd64", gpu_reason="nvidia-smi is not installed", docker=LOCAL),
-            "needs an NVIDIA GPU; none found (nvidia-smi is not installed)",
-        ),
-        (
-            Host("amd64", gpus=(BLACKWELL,), docker=LOCAL),
-            "needs a GPU of compute capability >=6.0,<=9.0; found NVIDIA GB10 (12.1)",
-        ),
-        (
-            Host("amd64", gpus=(Gpu("Old", "GPU-1", "8.6", "470.1", 1),), docker=LOCAL),
-            "needs NVIDIA driver >=530; this machine has 470.1",
-        ),
-        (Host("amd64", docker=BOARD, docker_elsewhere=True), None),
-        (
-            Host("amd64", docker=LAPTOP, docker_elsewhere=True),
-            "needs an NVIDIA GPU; the Docker daemon at tcp://desktop has no NVIDIA runtime",
-        ),
-    ],
-)
-def test_a_gpu_target_says_what_is_missing(host: Host, reason: str | None) -> None:
-    said = can_run(gpu_target(), host)
-    assert (said or "").startswith(reason or "")
-    assert (said is None) == (reason is None)
+HERE = Host("amd64", docker=LOCAL)
+AWAY = Host("amd64", docker=BOARD, docker_elsewhere=True)
+NO_BOARD = Host("amd64", docker=LAPTOP, docker_elsewhere=True)
+EMULATING = dataclasses.replace(HERE, emulated=frozenset({"arm64"}))
+LACKING: list[tuple[Target, Via, Host, str]] = [
+    (gpu_target(), "auto", dataclasses.replace(HERE, gpus=(AMPERE,)), ""),
+    (gpu_target(), "auto", HERE, "needs an NVIDIA GPU; none found"),
+    (
+        gpu_target(),
+        "auto",
+        dataclasses.replace(HERE, gpus=(BLACKWELL,)),
+        "needs a GPU of compute capability >=6.0,<=9.0; found NVIDIA GB10 (12.1)",
+    ),
+    (
+        gpu_target(),
+        "auto",
+        dataclasses.replace(HERE, gpus=(Gpu("Old", "GPU-1", "8.6", "470.1", 1),)),
+        "needs NVIDIA driver >=530; this machine has 470.1",
+    ),
+    (gpu_target(), "auto", AWAY, ""),
+    (gpu_target(), "auto", NO_BOARD, "the Docker daemon at tcp://desktop has no NVIDIA runtime"),
+    (arm64(), "auto", HERE, "registered: docker run --privileged --rm tonistiigi/binfmt --install arm64"),
+    (arm64(), "auto", EMULATING, ""),
+    (arm64(), "auto", AWAY, ""),
+    (arm64(), "venv", EMULATING, "a virtual environment runs linux/amd64 alone"),
+    (arm64(), "auto", Host("amd64", docker_reason="no daemon"), "without Docker (no daemon)"),
+    (target(), "auto", Host("amd64"), ""),
+    (jetson(), "auto", Host("arm64", jetson="36.4.3"), ""),
+    (
+        jetson(),
+        "auto",
+        Host("arm64", jetson="35.4.1"),
+        "needs a Jetson with Jetson Linux >=36.2,<37; this one runs 35.4.1",
+    ),
+    (jetson(), "auto", HERE, "without /etc/nv_tegra_release"),
+    (jetson(), "auto", AWAY, ""),
+    (jetson(), "auto", NO_BOARD, "is not on one"),
+]
 
 
 @pytest.mark.unit
-def test_a_foreign_architecture_needs_emulation_or_a_daemon_that_has_it() -> None:
-    said = can_run(arm64(), Host("amd64", docker=LOCAL))
-    assert said == (
-        "needs linux/arm64 and no emulation of it is registered: "
-        "docker run --privileged --rm tonistiigi/binfmt --install arm64"
-    )
-    assert can_run(arm64(), Host("amd64", docker=LOCAL, emulated=frozenset({"arm64"}))) is None
-    assert can_run(arm64(), Host("amd64", docker=BOARD, docker_elsewhere=True)) is None
-    assert "a virtual environment runs linux/amd64 alone" in str(
-        can_run(arm64(), Host("amd64", docker=LOCAL, emulated=frozenset({"arm64"})), "venv")
-    )
-    assert "without Docker (no daemon)" in str(can_run(arm64(), Host("amd64", docker_reason="no daemon")))
-    assert can_run(target(), Host("amd64")) is None
-
-
-@pytest.mark.unit
-def test_a_jetson_target_needs_a_board_of_its_release() -> None:
-    assert can_run(jetson(), Host("arm64", jetson="36.4.3")) is None
-    assert can_run(jetson(), Host("arm64", jetson="35.4.1")) == (
-        "needs a Jetson with Jetson Linux >=36.2,<37; this one runs 35.4.1"
-    )
-    assert "without /etc/nv_tegra_release" in str(can_run(jetson(), Host("amd64", docker=LOCAL)))
-    assert can_run(jetson(), Host("amd64", docker=BOARD, docker_elsewhere=True)) is None
-    assert "is not on one" in str(can_run(jetson(), Host("amd64", docker=LAPTOP, docker_elsewhere=True)))
+@pytest.mark.parametrize(("chosen", "via", "host", "reason"), LACKING)
+def test_a_target_says_what_it_lacks(chosen: Target, via: Via, host: Host, reason: str) -> None:
+    said = can_run(chosen, host, via)
+    assert reason in (said or "")
+    assert (said is None) == (not reason)
 
 
 @pytest.mark.unit

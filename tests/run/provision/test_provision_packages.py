@@ -14,7 +14,7 @@ import pytest
 
 from harness.plan import Cell
 from harness.record.outcome import Outcome
-from harness.run.provision import Unavailable, Unreachable, packages
+from harness.run.provision import Unreachable, packages
 from harness.run.provision.cache import CACHE_VARIABLE
 from harness.run.target import TargetRunner
 from tests import needs
@@ -98,16 +98,6 @@ def test_an_index_that_does_not_answer_is_infrastructure() -> None:
     outcome = run(TargetRunner(toy, via="venv", run_id="bench"), cell("echo", toy))
     assert outcome.state == "infra_error"
     assert "cannot be installed" in outcome.reason
-
-
-def test_a_package_that_does_not_exist_is_what_the_target_needs(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    needs.network()
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
-    with pytest.raises(Unavailable, match=r"needs packaging==0\.0\.404") as refusal:
-        packages.venv(target(packages=("packaging==0.0.404",)))
-    assert not isinstance(refusal.value, Unreachable)
 
 
 def run(runner: TargetRunner, of: Cell) -> Outcome:

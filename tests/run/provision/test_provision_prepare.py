@@ -19,6 +19,7 @@ from harness.run.provision import (
     Host,
     Pulling,
     Unavailable,
+    Unreachable,
     look_at_host,
     packages,
     planned_image,
@@ -161,8 +162,9 @@ def test_a_pin_that_does_not_exist_is_unavailable(own_cache: Path) -> None:
     needs.network()
     with pytest.raises(
         Unavailable, match=r"needs packaging==0\.0\.404, which cannot be installed: (?!Using).*404"
-    ):
+    ) as refusal:
         prepare(target(packages=("packaging==0.0.404",)), "venv")
+    assert not isinstance(refusal.value, Unreachable)
     assert not [path for path in (own_cache / "venvs").iterdir() if path.is_dir()]
 
 

@@ -16,13 +16,12 @@ from harness.run import docker
 from harness.run.docker import Daemon, Image
 from harness.run.provision import Host, Pulling, Unreachable, images, plan_pulls, prepare, pulls
 from harness.run.provision.images import GB, THRESHOLD_VARIABLE, Pull, amount, obtain, threshold
-from harness.run.provision.model import BrokenOff, NeedsPull
-from harness.run.target import Aborted, TargetRunner
+from harness.run.provision.model import NeedsPull
+from harness.run.target import TargetRunner
 from tests import needs
 from tests.run.bench import cell
 from tests.run.provision.factory import gpu_target, target
 from tests.run.provision.registries import Registry, forget, registry
-from tests.waiting import PATIENCE, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -234,45 +233,11 @@ def test_a_pull_that_breaks_off_is_infrastructure_and_the_record_says_so(shop: R
 
 @pytest.mark.integration
 @pytest.mark.docker
-@pytest.mark.long
-def test_a_registry_that_stops_is_infrastructure(shop: Registry) -> None:
-    """The daemon itself tries five times, a minute in all."""
-    reference = shop.put("stops", os.urandom(3_000_000))
-    forget(reference)
-    shop.gate.limit = 1_000_000
-    with ThreadPoolExecutor(1) as pool:
-        ends = pool.submit(obtain, Pull(reference, AMD64, 1), Pulling(), HOST)
-        assert wait_for(lambda: (shop.gate.limit or 0) < 0)
-        shop.gate.close()
-        with pytest.raises(BrokenOff, match=rf"^needs image {reference}, whose pull broke off: "):
-            ends.result()
-
-
-@pytest.mark.integration
-@pytest.mark.docker
 def test_a_registry_that_is_not_there_is_infrastructure_too(shop: Registry) -> None:
     reference = shop.reference("gone")
     shop.gate.close()
     with pytest.raises(Unreachable, match=rf"^needs image {reference}, which cannot be pulled: "):
         obtain(Pull(reference, AMD64), Pulling(large=True), HOST)
-
-
-@pytest.mark.integration
-@pytest.mark.docker
-def test_an_interrupt_ends_a_pull(shop: Registry) -> None:
-    reference = shop.put("slow", os.urandom(3_000_000))
-    forget(reference)
-    shop.gate.limit = 1_000_000
-    runner = TargetRunner(gpu_less(reference, size_gb=0.003), via="docker", run_id="pulls")
-    with ThreadPoolExecutor(1) as pool:
-        ends = pool.submit(runner.run, cell("echo", runner.target))
-        assert wait_for(lambda: (shop.gate.limit or 0) < 0)
-        runner.abort()
-        with pytest.raises(Aborted):
-            ends.result(PATIENCE)
-    # Still shut: it was not the end of the pull that ended it.
-    assert not shop.gate.shut.is_set()
-    assert docker.find_image(reference, AMD64) is None
 
 
 @pytest.mark.integration

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
-import socket
 import subprocess
 import sys
-import threading
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -250,65 +247,6 @@ def test_the_reaper_removes_what_a_killed_harness_left_and_nothing_else() -> Non
             inspect(orphan)
     finally:
         mine.close()
-
-
-class Proxy(threading.Thread):
-    """Hands TCP connections on to the daemon's Unix socket, as a remote daemon would be reached."""
-
-    def __init__(self, behind: str) -> None:
-        super().__init__(daemon=True)
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.address = f"tcp://127.0.0.1:{self.listener.getsockname()[1]}"
-        self.behind = behind
-        self.served = 0
-
-    def run(self) -> None:
-        with suppress(OSError):
-            while True:
-                near, _ = self.listener.accept()
-                far = socket.socket(socket.AF_UNIX)
-                far.connect(self.behind)
-                self.served += 1
-                threading.Thread(target=self.both, args=(near, far), daemon=True).start()
-
-    def both(self, near: socket.socket, far: socket.socket) -> None:
-        back = threading.Thread(target=self.copy, args=(far, near), daemon=True)
-        back.start()
-        self.copy(near, far)
-        back.join()
-        near.close()
-        far.close()
-
-    @staticmethod
-    def copy(source: socket.socket, sink: socket.socket) -> None:
-        with suppress(OSError):
-            while data := source.recv(1 << 16):
-                sink.sendall(data)
-            sink.shutdown(socket.SHUT_WR)
-
-
-@pytest.mark.integration
-@pytest.mark.docker
-def test_a_daemon_behind_tcp_works_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is mounted, so it matters not where the daemon is; the end of input arrives there too."""
-    needs.docker()
-    local = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
-    if not local.startswith("unix://"):
-        pytest.skip(f"the daemon is at {local} already")
-    code = "import sys; data = sys.stdin.buffer.read(); print(len(data), sum(data[::4096]))"
-    chosen = options(code, weights=True)
-    proxy = Proxy(local.removeprefix("unix://"))
-    proxy.start()
-    monkeypatch.setenv("DOCKER_HOST", proxy.address)
-    data = os.urandom(8 << 20)
-    with closing(proxy.listener):
-        remote = DockerTransport(chosen, target="toy")
-        remote.send(data)
-        remote._stdin.close()
-        assert remote.receive(PATIENCE).split() == [b"%d" % len(data), b"%d" % sum(data[::4096])]
-        remote.close()
-        assert str(remote.exit_status()) == "exited with code 0"
-    assert proxy.served > 0
 
 
 @pytest.mark.integration
