@@ -11,7 +11,7 @@ from harness.cli.project import Project, load_project
 from harness.plan import inapplicable_because
 from harness.run.provision import can_run, host_of, look_at_host, older_driver
 from harness.run.provision.cache import CACHE_VARIABLE, cache_dir
-from harness.run.provision.pulls import plan_pulls
+from harness.run.provision.images import plan_pulls
 from harness.run.provision.requirements import architecture
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from harness.run.gpus import Gpus
 from harness.run.local import Report, Say, Sink, reap_orphans, run_with_retries, waits
 from harness.run.prepared import PreparedVariants
 from harness.run.provision import Host, Pulling, look_at_host
-from harness.run.provision.pulls import PullPlan, plan_pulls
+from harness.run.provision.images import PullPlan, plan_pulls
 from harness.run.provision.requirements import refuse_unconfined
 from harness.run.slurm import TASK_FILE
 from harness.run.target import TargetRunner

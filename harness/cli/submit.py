@@ -19,7 +19,7 @@ from harness.report import build_report
 from harness.run.commands import published_lines
 from harness.run.local import reap_orphans
 from harness.run.provision import Pulling
-from harness.run.provision.pulls import plan_pulls
+from harness.run.provision.images import plan_pulls
 from harness.run.stamps import TOP, harness_commit
 from harness.run.target import TargetRunner
 from harness.share.submission import SUFFIX, checked_account, read, submission

@@ -43,14 +43,15 @@ _SSH_REMEDIES = {
     "Host key verification failed": "its host key is not known here; connect once by hand with ssh, and confirm it",
     "Permission denied (": "it takes none of your keys; `ssh-copy-id` brings one there",
 }
-_ARCHITECTURES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
+#: Docker's words for the architectures of machines.
+ARCHITECTURES = {"x86_64": "amd64", "AMD64": "amd64", "aarch64": "arm64"}
 
 
 class Refused(InfraError):
     """The daemon answered with an error; the text is its own, on one line. `out` is the program's output before."""
 
-    def __init__(self, said: str, out: str = "") -> None:
-        super().__init__(said)
+    def __init__(self, text: str, out: str = "") -> None:
+        super().__init__(text)
         self.out = out
 
 
@@ -71,20 +72,6 @@ class Daemon:
     desktop: bool = False
     root: str = ""
     filters: bool = True
-
-    @property
-    def nearby(self) -> bool:
-        """Tell whether it is reached by a socket of this machine, and not over a network."""
-        return self.address.startswith(("unix://", "npipe://"))
-
-
-@dataclass(frozen=True)
-class Ended:
-    """How a program ended, and its whole output."""
-
-    code: int
-    out: str
-    err: str
 
 
 def program(host: str = "") -> list[str]:
@@ -107,7 +94,7 @@ def address(host: str = "") -> str:
 def _of_context(name: str) -> str:
     words = ["docker", "context", "inspect", *([name] if name else [])]
     with contextlib.suppress(InfraError):
-        found = run_to_end([*words, "--format", "{{.Endpoints.docker.Host}}"]).out.strip()
+        found = run_to_end([*words, "--format", "{{.Endpoints.docker.Host}}"]).stdout.strip()
         return found or "unix:///var/run/docker.sock"
     return "unix:///var/run/docker.sock"
 
@@ -118,26 +105,26 @@ def ask(
     seconds: float = CALL_TIMEOUT,
     stdin: IO[bytes] | int = subprocess.DEVNULL,
     needed: Callable[[], bool] = lambda: True,
-    heard: Callable[[str], None] = lambda _: None,
+    hear: Callable[[str], None] = lambda _: None,
 ) -> str:
     """Run `docker` and return its output; raises Refused where the daemon says no, InfraError where it is silent.
 
-    `heard` is called with the output so far, as it grows. Raises InfraError as well when `needed` returns False.
+    `hear` is called with the output so far, as it grows. Raises InfraError as well when `needed` returns False.
     """
-    done = run_to_end([*program(host), *words], seconds, stdin=stdin, needed=needed, heard=heard)
-    if done.code and _ABSENT.search(done.err):
-        raise _silent(host, done.err)
+    done = run_to_end([*program(host), *words], seconds, stdin=stdin, needed=needed, hear=hear)
+    if done.returncode and _ABSENT.search(done.stderr):
+        raise _silent(host, done.stderr)
     _answered(host)
-    if done.code:
-        raise Refused(reason(done.err), done.out)
-    return done.out
+    if done.returncode:
+        raise Refused(reason(done.stderr), done.stdout)
+    return done.stdout
 
 
-def reason(said: str) -> str:
+def reason(text: str) -> str:
     """Return a complaint of the program on one line, without its prefixes."""
     # Warnings come before: of an older builder, for example.
-    said = said.rpartition("Error response from daemon: ")[2]
-    lines = [line.strip() for line in said.splitlines() if "docker run --help" not in line]
+    text = text.rpartition("Error response from daemon: ")[2]
+    lines = [line.strip() for line in text.splitlines() if "docker run --help" not in line]
     return _PREFIX.sub("", " ".join(" ".join(lines).split())).rstrip(".") or "docker does not say why"
 
 
@@ -147,8 +134,8 @@ def run_to_end(
     *,
     stdin: IO[bytes] | int = subprocess.DEVNULL,
     needed: Callable[[], bool] = lambda: True,
-    heard: Callable[[str], None] = lambda _: None,
-) -> Ended:
+    hear: Callable[[str], None] = lambda _: None,
+) -> subprocess.CompletedProcess[str]:
     """Run a program to its end; raises InfraError where it is missing, too slow, or no longer `needed`.
 
     Its output goes to files, so that a grandchild with the pipes in hand, as ssh is, keeps nobody waiting. It has a
@@ -166,9 +153,9 @@ def run_to_end(
             while True:
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(_TICK)
-                heard(_text(out))
+                hear(_text(out))
                 if process.returncode is not None:
-                    return Ended(process.returncode, _text(out), _text(err))
+                    return subprocess.CompletedProcess(words, process.returncode, _text(out), _text(err))
                 if not needed():
                     raise InfraError(f"{shlex.join(words[:4])} was given up")
                 if time.monotonic() > end:
@@ -184,28 +171,28 @@ def _text(file: IO[bytes]) -> str:
     return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0).decode("utf-8", "replace")
 
 
-def _silent(host: str, said: str) -> InfraError:
+def _silent(host: str, text: str) -> InfraError:
     """Return the error for a daemon that does not answer."""
-    ssh = said.partition("stderr=")[2] or (said if address(host).startswith("ssh://") else "")
-    why = ssh_trouble(ssh) if ssh else reason(said)
+    ssh = text.partition("stderr=")[2] or (text if address(host).startswith("ssh://") else "")
+    why = ssh_trouble(ssh) if ssh else reason(text)
     why = re.sub(
         r"^Cannot connect to the Docker daemon at \S+ (Is the docker)", r"no connection; is the docker", why
     )
     return InfraError(f"Docker does not answer at {address(host)}: {why}")
 
 
-def ssh_trouble(said: str) -> str:
+def ssh_trouble(text: str) -> str:
     """Return the complaint of ssh, with its remedy."""
-    remedy = next((remedy for words, remedy in _SSH_REMEDIES.items() if words in said), "")
-    last = next((line.strip() for line in reversed(said.splitlines()) if line.strip()), "no answer")
+    remedy = next((remedy for words, remedy in _SSH_REMEDIES.items() if words in text), "")
+    last = next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "no answer")
     return "; ".join(filter(None, (last.rstrip("."), remedy)))
 
 
 def daemon(host: str = "") -> Daemon:
     """Ask the daemon who it is; raises InfraError when it does not answer."""
     try:
-        said = ask("info", "--format", "{{json .}}", host=host, seconds=20.0)
-        info: Mapping[str, Any] = json.loads(said)
+        text = ask("info", "--format", "{{json .}}", host=host, seconds=20.0)
+        info: Mapping[str, Any] = json.loads(text)
     except Refused as error:
         raise InfraError(f"Docker does not answer at {address(host)}: {error}") from error
     except ValueError as error:
@@ -214,10 +201,11 @@ def daemon(host: str = "") -> Daemon:
     if errors := info.get("ServerErrors"):
         raise _silent(host, str(errors[0]))
     _answered(host)
+    machine = str(info.get("Architecture", ""))
     return Daemon(
         version=str(info.get("ServerVersion", "")),
         name=str(info.get("Name", "")),
-        architecture=_ARCHITECTURES.get(str(info.get("Architecture", "")), str(info.get("Architecture", ""))),
+        architecture=ARCHITECTURES.get(machine, machine),
         nvidia_runtime="nvidia" in (info.get("Runtimes") or {}),
         address=address(host),
         desktop=info.get("OperatingSystem") == "Docker Desktop",

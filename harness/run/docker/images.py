@@ -34,9 +34,9 @@ class ImageRefused(Exception):
     `unreachable` tells that the registry did not answer, `begun` that a pull failed in its middle.
     """
 
-    def __init__(self, said: str, *, begun: bool = False) -> None:
-        super().__init__(said)
-        self.unreachable = bool(_UNREACHABLE.search(said))
+    def __init__(self, text: str, *, begun: bool = False) -> None:
+        super().__init__(text)
+        self.unreachable = bool(_UNREACHABLE.search(text))
         self.begun = begun
 
 
@@ -53,12 +53,12 @@ class Image:
 def find_image(reference: str, platform: str, host: str = "") -> Image | None:
     """Return the image under this reference if the daemon holds it for `platform`, else None."""
     try:
-        said = ask("image", "inspect", "--format", "{{json .}}", canonical(reference), host=host)
+        text = ask("image", "inspect", "--format", "{{json .}}", canonical(reference), host=host)
     except Refused as error:
         if "no such image" in str(error).lower():
             return None
         raise
-    found = json.loads(said)
+    found = json.loads(text)
     holds = f"{found.get('Os', 'linux')}/{found.get('Architecture', '')}"
     if holds != platform:
         return None
@@ -92,9 +92,9 @@ def pull_image(
     layers: dict[str, str] = {}
     last = -1
 
-    def heard(said: str) -> None:
+    def hear(text: str) -> None:
         nonlocal last
-        layers.update(_LAYER.findall(said))
+        layers.update(_LAYER.findall(text))
         whole = sum(state in _WHOLE for state in layers.values())
         if layers and whole * 10 // len(layers) > last:
             last = whole * 10 // len(layers)
@@ -102,7 +102,7 @@ def pull_image(
 
     words = ("pull", "--platform", platform, canonical(reference))
     try:
-        ask(*words, host=host, seconds=_PULLING, needed=needed, heard=heard)
+        ask(*words, host=host, seconds=_PULLING, needed=needed, hear=hear)
     except Refused as error:
         raise _refusal(str(error), begun=bool(layers)) from error
     image = find_image(reference, platform, host)
@@ -145,11 +145,11 @@ def run_once(image: str, platform: str, argv: list[str], host: str = "") -> str:
     return ask(*words, "--entrypoint", argv[0], image, *argv[1:], host=host)
 
 
-def _refusal(said: str, *, begun: bool = False) -> Exception:
+def _refusal(text: str, *, begun: bool = False) -> Exception:
     """Return the exception for a pull or a build that failed."""
-    if _DISK_FULL in said:
-        return InfraError(f"the disk of the Docker daemon is full: {said}")
-    return ImageRefused(said, begun=begun)
+    if _DISK_FULL in text:
+        return InfraError(f"the disk of the Docker daemon is full: {text}")
+    return ImageRefused(text, begun=begun)
 
 
 def _write_context(archive: IO[bytes], dockerfile: Path, context: Path | None) -> None:

@@ -5,10 +5,9 @@
 
 from harness.run.provision.cache import cache_dir
 from harness.run.provision.host import Gpu, Host, host_of, look_at_host
-from harness.run.provision.images import Pulling, image_command_lines, planned_image
+from harness.run.provision.images import Pulling, PullPlan, image_command_lines, plan_pulls, planned_image
 from harness.run.provision.model import Environment, NotMade, Unavailable, Unreachable, Via
 from harness.run.provision.prepare import docker_command_line, prepare, start
-from harness.run.provision.pulls import PullPlan, plan_pulls
 from harness.run.provision.requirements import can_run, fitting_gpus, older_driver, refuse_unconfined
 
 __all__ = [

@@ -18,10 +18,9 @@ from urllib.parse import urlsplit
 from harness.errors import InfraError
 from harness.matrix import Target
 from harness.run.docker import Daemon, address, daemon
-from harness.run.docker.client import run_to_end, ssh_trouble
+from harness.run.docker.client import ARCHITECTURES, run_to_end, ssh_trouble
 from harness.run.provision.cache import cache_dir
 
-ARCHITECTURES = {"x86_64": "amd64", "AMD64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 #: Handlers that qemu-user-static and binfmt register, and the architecture each runs.
 EMULATORS = {"qemu-aarch64": "arm64", "qemu-x86_64": "amd64", "rosetta": "amd64"}
 _QUERY = "name,uuid,compute_cap,driver_version,memory.total"
@@ -44,8 +43,8 @@ _SCRIPT = "; ".join(
         f"echo '{_MARK}machine'; uname -m",
         f"echo '{_MARK}groups'; stat -c %g \"$0\"/dev/dri/renderD* 2>/dev/null",
         f"echo '{_MARK}smi'; echo \"$smi\"",
-        f'said=$({_SMI} 2>&1) || said="${{said:-exit code $?}}"',
-        f"echo '{_MARK}gpus'; echo \"$said\"",
+        f'text=$({_SMI} 2>&1) || text="${{text:-exit code $?}}"',
+        f"echo '{_MARK}gpus'; echo \"$text\"",
         f"echo '{_MARK}ended'",
     )
 )
@@ -94,7 +93,7 @@ def look_at_host(root: Path = Path("/")) -> Host:
     """Look at this machine: files under `root`, nvidia-smi and the Docker daemon; nothing else on the network."""
     machine = platform.machine()
     try:
-        facts = _sections(run_to_end(["/bin/sh", "-c", _SCRIPT, str(root)], _PATIENCE).out)
+        facts = _sections(run_to_end(["/bin/sh", "-c", _SCRIPT, str(root)], _PATIENCE).stdout)
         every, reason = gpus_of(facts)
     except InfraError as error:
         facts, every, reason = {}, (), f"this machine cannot be looked at: {error}"
@@ -151,10 +150,12 @@ _seen = functools.lru_cache(look_there)
 @functools.lru_cache
 def _facts(host: str) -> dict[str, str]:
     """Return the sections of a machine, asked once a process, as it does not change meanwhile."""
-    said = run_there(host, ["sh", "-c", _SCRIPT, "/"])
-    facts = _sections(said)
+    answer = run_there(host, ["sh", "-c", _SCRIPT, "/"])
+    facts = _sections(answer)
     if "ended" not in facts:
-        raise InfraError(f"{host} does not say what it has; it needs a POSIX shell, and said {said[-200:]!r}")
+        raise InfraError(
+            f"{host} does not say what it has; it needs a POSIX shell, and said {answer[-200:]!r}"
+        )
     return facts
 
 
@@ -165,9 +166,9 @@ def run_there(host: str, argv: Sequence[str]) -> str:
     port = ["-p", str(place.port)] if place.port else []
     command = ["ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", *port, "--", where]
     done = run_to_end([*command, shlex.join(argv)], _PATIENCE)
-    if done.code == 255:  # noqa: PLR2004  (ssh's own trouble)
-        raise InfraError(f"{address(host)} does not answer: {ssh_trouble(done.err)}")
-    return done.out
+    if done.returncode == 255:  # noqa: PLR2004  (ssh's own trouble)
+        raise InfraError(f"{address(host)} does not answer: {ssh_trouble(done.stderr)}")
+    return done.stdout
 
 
 def _sections(text: str) -> dict[str, str]:
@@ -181,7 +182,8 @@ def runs_elsewhere(engine: Daemon, here: str) -> bool:
 
     Docker Desktop's virtual machine has a name of its own, and whatever GPU and driver it has are this machine's.
     """
-    return engine.name != here and not (engine.desktop and engine.nearby)
+    nearby = engine.address.startswith(("unix://", "npipe://"))
+    return engine.name != here and not (engine.desktop and nearby)
 
 
 def render_groups(facts: Mapping[str, str]) -> tuple[str, ...]:

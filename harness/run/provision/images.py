@@ -1,4 +1,4 @@
-"""A target's image: pulled where it is published, built where it is not."""
+"""A target's image: pulled where it is published, built where it is not; and the plan of a run's pulls."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import math
 import os
 import shlex
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,10 +20,18 @@ from harness.run import docker
 from harness.run.docker import PROJECT_LABEL, Image, ImageRefused, Refused
 from harness.run.provision import packages
 from harness.run.provision.cache import locked
-from harness.run.provision.host import Host
-from harness.run.provision.model import BrokenOff, Environment, NeedsPull, NotMade, Unavailable, Unreachable
+from harness.run.provision.host import Host, host_of, look_at_host
+from harness.run.provision.model import (
+    BrokenOff,
+    Environment,
+    NeedsPull,
+    NotMade,
+    Unavailable,
+    Unreachable,
+    Via,
+)
 from harness.run.provision.packages import asked_for, shim_line
-from harness.run.provision.requirements import architecture
+from harness.run.provision.requirements import architecture, can_run
 from harness.shipped import installed, shipped
 
 #: The base of package-index images, instead of matrix.yaml's: a reference that may hold {arch} (amd64, arm64)
@@ -35,6 +43,8 @@ _THRESHOLD_GB = 2.0
 GB = 10**9
 #: Seconds to wait while others pull: a dozen images of several GB over a slow line. A lock ends with its holder.
 PATIENCE = 24 * 3600.0
+#: Targets of an image that are named in the table.
+_NAMED = 4
 _DOCKERFILES = shipped("docker")
 #: The plugin's sources: every image but those of packages compiles them.
 _PLUGIN = _DOCKERFILES / "plugin"
@@ -70,7 +80,7 @@ class Pull:
     host: str = ""
 
     @property
-    def says(self) -> str:
+    def in_words(self) -> str:
         """Return the size in words."""
         return "size unknown" if self.size is None else amount(self.size)
 
@@ -269,18 +279,18 @@ def _built(
 
 
 def _try_python(target: Target, tag: str, base: str) -> None:
-    """Start the new image once: a wrong Python or a missing emulator is better said here than by a cell."""
+    """Start the new image once: a wrong Python or a missing emulator is better reported here than by a cell."""
     try:
-        said = docker.run_once(
+        found = docker.run_once(
             tag, target.docker_platform, ["python3", "-c", _PRINT_VERSION], target.host
         ).strip()
     except Refused as error:
         raise Unavailable(
             f"needs a base image that runs here; {base} on {target.docker_platform}: {error}"
         ) from error
-    if said != f"python {target.python}":
+    if found != f"python {target.python}":
         raise Unavailable(
-            f"needs Python {target.python} in the base image; {base} has {said}; set {BASE_VARIABLE}"
+            f"needs Python {target.python} in the base image; {base} has {found}; set {BASE_VARIABLE}"
         )
 
 
@@ -303,7 +313,7 @@ def obtain(wanted: Pull, pulling: Pulling, host: Host, *, allow_pull: bool = Tru
     if not allow_pull:
         raise NotMade(f"needs image {wanted.reference} to be pulled, which was not allowed")
     if wanted.large and not pulling.large:
-        raise NeedsPull(f"needs --pull ({wanted.says})")
+        raise NeedsPull(f"needs --pull ({wanted.in_words})")
     with locked(f"pull-{host.machine}".rstrip("-"), timeout=PATIENCE, needed=pulling.needed):
         # Whoever had the lock before may have pulled this very image.
         found = docker.find_image(wanted.reference, wanted.platform, wanted.host)
@@ -324,3 +334,86 @@ def _pulled(wanted: Pull, pulling: Pulling, host: Host) -> Image:
             raise BrokenOff(f"{needs}, whose pull broke off: {error}") from error
         kind = Unreachable if error.unreachable else Unavailable
         raise kind(f"{needs}, which cannot be pulled: {error}") from error
+
+
+@dataclass(frozen=True)
+class PullPlan:
+    """The images that are not here, each with the targets that start from it, and whether large ones are pulled."""
+
+    pulls: tuple[tuple[Pull, tuple[str, ...]], ...]
+    large: bool
+    host: Host
+
+    def too_little(self) -> str | None:
+        """Return the sentence on too little space for all that is to be pulled here, None where there is enough."""
+        pulls = tuple(pull for pull in self._now if not pull.host)
+        return too_little(f"no room for {_images(len(pulls))}", _size(pulls), self.host)
+
+    def lines(self) -> Iterator[str]:
+        """Yield the table; nothing where nothing is to be pulled."""
+        if not self.pulls:
+            return
+        root = (self.host.docker and self.host.docker.root) or "a folder that the daemon does not name"
+        free = free_bytes(self.host)
+        room = "unknown" if free is None else amount(free)
+        yield f"images not here yet; Docker keeps them in {root} (free: {room}):"
+        width = max(len(pull.reference) for pull, _ in self.pulls)
+        for pull, targets in self.pulls:
+            size = f"{pull.in_words}{'' if pull in self._now else ', needs --pull'}"
+            on = f" on {pull.host}" if pull.host else ""
+            yield f"  {pull.reference:<{width}}  {pull.platform}  {size:<26}  {_names(targets)}{on}"
+        if self._now:
+            known = amount(_size(self._now))
+            unknown = sum(pull.size is None for pull in self._now)
+            sizes = ", ".join(
+                [known] * (unknown < len(self._now)) + [f"{unknown} of unknown size"] * bool(unknown)
+            )
+            yield f"to be pulled, one after the other: {_images(len(self._now))} ({sizes}; unpacked they take more)"
+
+    @property
+    def _now(self) -> tuple[Pull, ...]:
+        return tuple(pull for pull, _ in self.pulls if self.large or not pull.large)
+
+
+def plan_pulls(
+    targets: Iterable[Target],
+    via: Via,
+    *,
+    large: bool,
+    ignore_needs: bool = False,
+    host: Host | None = None,
+) -> PullPlan:
+    """Return the images that the targets of a run would have to pull here."""
+    threshold()  # a variable that cannot be read is an error before anything is looked for
+    host = host or look_at_host()
+    wanted: dict[Pull, list[str]] = {}
+    for target in targets:
+        if via != "venv" and (host.docker is not None or target.host):
+            able = can_run(target, host_of(target, host), via, ignore_needs=ignore_needs) is None
+            if able and (pull := _missing(target)) is not None:
+                wanted.setdefault(pull, []).append(target.name)
+    return PullPlan(tuple((pull, tuple(names)) for pull, names in wanted.items()), large, host)
+
+
+def _missing(target: Target) -> Pull | None:
+    wanted = wanted_pull(target)
+    try:
+        here = docker.find_image(wanted.reference, wanted.platform, target.host) or docker.find_image(
+            planned_image(target), target.docker_platform, target.host
+        )
+    except InfraError:
+        return None  # the daemon has gone: the cells will say so
+    return None if here else wanted
+
+
+def _size(pulls: Iterable[Pull]) -> int:
+    return sum(pull.size or 0 for pull in pulls)
+
+
+def _images(count: int) -> str:
+    return "1 image" if count == 1 else f"{count} images"
+
+
+def _names(targets: tuple[str, ...]) -> str:
+    more = len(targets) - _NAMED
+    return ", ".join(targets) if more <= 0 else f"{', '.join(targets[:_NAMED])} and {more} more"

@@ -245,20 +245,20 @@ def _uv(target: Target, arguments: Sequence[str]) -> None:
         return
     # Where it looks is not why it fails.
     lines = [line for line in done.stderr.splitlines() if not line.startswith("Using Python ")]
-    said = " ".join(" ".join(lines).split())[-600:]
-    if "No space left on device" in said:
-        raise InfraError(f"no space left for the packages of {target.name}: {said}")
+    text = " ".join(" ".join(lines).split())[-600:]
+    if "No space left on device" in text:
+        raise InfraError(f"no space left for the packages of {target.name}: {text}")
     if arguments[0] == "venv":
-        sentence = f"needs Python {target.python}, which cannot be had: {said}"
+        sentence = f"needs Python {target.python}, which cannot be had: {text}"
     else:
-        sentence = f"needs {' '.join(target.packages)}, which cannot be installed: {said}"
+        sentence = f"needs {' '.join(target.packages)}, which cannot be installed: {text}"
     raise (Unavailable if _is_refusal(done.stderr) else Unreachable)(sentence)
 
 
-def _is_refusal(said: str) -> bool:
+def _is_refusal(text: str) -> bool:
     """Tell whether uv found that there is no such thing, rather than fail to look or to fetch it."""
-    found_none = re.search(r"No solution found|No interpreter found|has no wheels with a matching", said)
-    return bool(found_none) and "in the cache" not in said
+    found_none = re.search(r"No solution found|No interpreter found|has no wheels with a matching", text)
+    return bool(found_none) and "in the cache" not in text
 
 
 def _make_once(root: Path, make: Callable[[Path], None], needed: str, *, allow_build: bool) -> None:

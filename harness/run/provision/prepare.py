@@ -105,10 +105,10 @@ def _prepare(
         if via == "docker" or not _venv_possible(target, host):
             raise
         return venv(f"as Docker has no image for it ({why})")
-    groups, told = _render_groups(target, host)
+    groups, caution = _render_groups(target, host)
     where = f" on {target.host}" if target.host else ""
     machine = host.docker.name if host.docker_elsewhere else host.machine
-    note = f"{made.note[:-1]}: Docker {host.docker.version} answers{where}.{told}"
+    note = f"{made.note[:-1]}: Docker {host.docker.version} answers{where}.{caution}"
     return replace(made, groups=groups, note=note, machine=machine)
 
 

@@ -14,7 +14,7 @@ from harness.errors import HandledError, InfraError
 from harness.matrix import Build
 from harness.run import docker
 from harness.run.docker import Daemon, Image
-from harness.run.provision import Host, Pulling, Unreachable, images, plan_pulls, prepare, pulls
+from harness.run.provision import Host, Pulling, Unreachable, images, plan_pulls, prepare
 from harness.run.provision.images import GB, THRESHOLD_VARIABLE, Pull, amount, obtain, threshold
 from harness.run.provision.model import NeedsPull
 from harness.run.target import TargetRunner
@@ -115,7 +115,7 @@ def test_its_cells_are_not_run_with_that_reason(monkeypatch: pytest.MonkeyPatch)
 def test_the_table_says_what_is_pulled_before_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World(monkeypatch, "a/here:1")
     monkeypatch.delenv("TRT_COMPAT_BASE_IMAGE", raising=False)
-    monkeypatch.setattr(pulls, "free_bytes", lambda _: 9 * GB)
+    monkeypatch.setattr(images, "free_bytes", lambda _: 9 * GB)
     targets = [
         gpu_less("a/large:1", "big", size_gb=6.0),
         gpu_less("a/large:1", "bigger", size_gb=6.0),
