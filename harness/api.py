@@ -1,4 +1,4 @@
-"""The Python interface: what the command line's `check` and `run` do, with results as frozen data.
+"""The Python interface: the command line's `check` and `run`, with results as frozen data.
 
     from harness import check, load_results, measure
 
@@ -6,7 +6,7 @@
     found["rtx16"].classification.cls, found["rtx16"].signature
     found.worse("rtx17", "rtx16")
 
-Nothing is printed. A mistake raises `HandledError`, trouble of the machinery `InfraError`; what becomes of a model on a
+Nothing is printed. A mistake raises `HandledError`, trouble of the machinery `InfraError`; the result of a model on a
 target never raises: it is in the result.
 """
 
@@ -91,10 +91,10 @@ _COLUMNS = (
 
 @dataclass(frozen=True, repr=False)
 class Checked:
-    """What became of one model on each target, in the matrix's order; `assumed` are sentences on what nobody said.
+    """The results of one model on each target, in the matrix's order; `assumed` are sentences on assumptions.
 
-    `further` are the answers of what was tried beyond the model as it is, for each target that was asked anything.
-    `static` has by target what is known without running it: its `state`, and the `findings` that lead to it.
+    `further` are the answers of the tries beyond the model as it is, for each target that was asked anything.
+    `static` has by target the facts known without running it: its `state`, and the `findings` that lead to it.
     """
 
     model: str
@@ -129,11 +129,11 @@ class Checked:
         return ran(self[target])
 
     def troubles(self, target: str) -> frozenset[Trouble]:
-        """Return what is wrong on a target: "build", "int8-loss", "numbers"."""
+        """Return the troubles on a target: "build", "int8-loss", "numbers"."""
         return troubles(self[target])
 
     def worse(self, before: str, after: str) -> frozenset[Trouble]:
-        """Return what gets worse from one target to another."""
+        """Return the troubles that get worse from one target to another."""
         return worse(self[before], self[after])
 
     def changes(self, before: str, after: str) -> tuple[Change, ...]:
@@ -141,12 +141,12 @@ class Checked:
         return changes(self[before], self[after])
 
     def tried(self, target: str) -> Further:
-        """Return what was tried on a target beyond the model as it is; its fields are None where nothing was asked."""
+        """Return the tries on a target beyond the model as it is; its fields are None where nothing was asked."""
         judged = self[target]
         return next((each for each in self.further if each.target == target), Further(judged))
 
     def further_json(self) -> list[dict[str, Any]]:
-        """Return what was tried further as plain data, as `results.json` has it under `further`."""
+        """Return the further tries as plain data, as `results.json` has it under `further`."""
         return [as_json(each) for each in self.further]
 
     def rows(self) -> list[dict[str, Any]]:
@@ -223,15 +223,15 @@ def check(  # noqa: PLR0913  (each by its name, with a default)
     via: Via = "auto",
     jobs: int | None = None,
 ) -> Checked:
-    """Build a model on each target, run it where that can be, and return what became of it.
+    """Build a model on each target, run it where that can be, and return the results.
 
     `matrix` is that file, else matrix.yaml here, else the one that comes with the harness. `targets` are names of it,
     all where none is given. `shapes` are those of dynamic inputs, made up where none is given. `inputs` are
     arrays for all network inputs, made up where none is given; `expected` are outputs to hold the engine to, by default
-    those of the ONNX reference evaluator. `max_rel` and `cosine` are how far an output may be off, by default what its
-    precision allows. `calibration` are batches of each network input for an INT8 calibrator, along the first axis, and
+    those of the ONNX reference evaluator. `max_rel` and `cosine` are how far an output may be off, by default by its
+    precision. `calibration` are batches of each network input for an INT8 calibrator, along the first axis, and
     `plugins` compiled libraries. `want` is "auto" for the precision that the graph asks of each node, "none", or a
-    pattern of node names. `blockers`, `ladder`, `leave_float` ("auto" or nodes) and `workarounds` are what is tried
+    pattern of node names. `blockers`, `ladder`, `leave_float` ("auto" or nodes) and `workarounds` are tries
     beyond the model as it is, as the command's options of these names do. Raises HandledError for a file that is no
     model, for a name that is none, and for data that do not fit.
     """
@@ -286,7 +286,7 @@ def measure(  # noqa: PLR0913  (each by its name, with a default)
 ) -> Results:
     """Run the cells that pytest's `-k EXPRESSION` would select, record them, write the report and return it.
 
-    `matrix` and `cases` are looked up here, and where they are not, taken from what comes with the harness. What cannot
+    `matrix` and `cases` are looked up here, and where they are not, taken from the harness. A cell that cannot
     run here is recorded as not run, with the reason. Raises HandledError where no cell is selected.
     """
     found = load_matrix(looked_up(matrix, "matrix.yaml"))

@@ -118,7 +118,7 @@ def _by(
     *,
     timed: bool = False,
 ) -> int:
-    """Try both ends, then what lies between; print what was found and return the exit code."""
+    """Try both ends, then the targets between; print the change and return the exit code."""
     targets = {target.name: target for target in row}
     for target, expected in ((row[0], Answer.GOOD), (row[-1], Answer.BAD)):
         told = said(target.name, ask(target))
@@ -142,7 +142,7 @@ def _by(
 
 
 def _lines(edge: Edge, targets: dict[str, Target]) -> tuple[str, ...]:
-    """Return what was found: a sentence, and the same for programs."""
+    """Return the change: a sentence, and the same for programs."""
     worsens = is_upward(tuple(targets.values()))
     good, bad = (f"{name} ({targets[name].version})" for name in (edge.good, edge.bad))
     told = f"first bad: {bad}, last good: {good}" if worsens else f"first good: {good}, last bad: {bad}"
@@ -162,7 +162,7 @@ class _Looking:
         self._seen: dict[str, list[Judged]] = {}
 
     def between(self, row: tuple[Target, ...]) -> Callable[[Target], Told]:
-        """Return what says of each target of a row what it is; the ends have to say something."""
+        """Return a function that tells good from bad on a row's targets; the ends must answer."""
 
         def told(target: Target) -> Told:
             ends = [self._of(end) for end in (row[0], row[-1])]
@@ -179,7 +179,7 @@ class _Looking:
         return told
 
     def _of(self, target: Target) -> list[Judged]:
-        """Return what was seen on a target, the quickest first."""
+        """Return the results on a target, the quickest first."""
         if target.name not in self._seen:
             times = _TIMED if self._symptom.timed else 1
             own, model = self._variant, self._variant.model_bytes()
@@ -197,7 +197,7 @@ def _answers(judged: Judged) -> bool:
 
 
 class _Script:
-    """A program of the user's that says what is good."""
+    """A program of the user's that tells good from bad."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self._script, self._model = options.run.absolute(), options.model.absolute()
@@ -205,7 +205,7 @@ class _Script:
             raise HandledError(f"--run {options.run}: is no program that can be started; make it executable")
 
     def told(self, target: Target) -> Told:
-        """Return what the program says of a target; raises InfraError where it says nothing that is known."""
+        """Return the program's answer on a target; raises InfraError for an unknown exit code."""
         try:
             environment = prepare(target, "venv")
         except Unavailable as refusal:
@@ -219,7 +219,7 @@ class _Script:
         return Told(answer, f"code {code}")
 
     def _code(self, target: Target, python: str) -> int | None:
-        """Run the program and return its exit code, None where it took too long; what it prints is printed."""
+        """Run the program and return its exit code, None where it took too long; its output is printed."""
         words = [str(self._script), target.name, str(self._model), python]
         names = ("TRT_COMPAT_TARGET", "TRT_COMPAT_MODEL", "TRT_COMPAT_PYTHON", "TRT_COMPAT_VERSION")
         given = dict(zip(names, [*words[1:], target.version], strict=True))

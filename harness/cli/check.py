@@ -1,4 +1,4 @@
-"""`check MODEL...`: what becomes of own models on each target, without a case file."""
+"""`check MODEL...`: builds and runs own models on each target, without a case file."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def _add_data(command: argparse.ArgumentParser) -> None:
 
 
 def check(options: argparse.Namespace) -> int:
-    """Check the models and print what was found; returns the exit code."""
+    """Check the models and print the results; returns the exit code."""
     with Doing() as doing:
         judged, answers, doubted = _check(options, doing)
     return _code(judged, _blocked(judged, answers), doubted, options)
@@ -228,7 +228,7 @@ def _doubted(models: list[OwnModel], judged: list[Judged]) -> Doubted:
 
 
 def _blocked(judged: list[Judged], answers: Answers) -> frozenset[tuple[str, str]]:
-    """Return variant and target of what was not run, and cannot be built by NVIDIA's tables."""
+    """Return variant and target of each model that did not run and cannot be built by NVIDIA's tables."""
     keys = ((each.cell.variant.name, each.cell.target.name) for each in judged if not ran(each))
     return frozenset(key for key in keys if answers[key].state is State.BLOCKED)
 
@@ -314,7 +314,7 @@ def _steps(judged: list[Judged], options: argparse.Namespace) -> Iterator[tuple[
 def _code(
     judged: list[Judged], blocked: frozenset[tuple[str, str]], doubted: Doubted, options: argparse.Namespace
 ) -> int:
-    """Return the exit code; what may come of made-up sizes is as good as not run."""
+    """Return the exit code; a failure that may come of made-up sizes counts as not run."""
 
     def doubtful(each: Judged) -> bool:
         return (each.cell.variant.name, each.cell.target.name) in doubted

@@ -1,4 +1,4 @@
-"""What `check` prints: of each model, of each target, from one target to the other, and what to do."""
+"""The lines of `check`: of each model, of each target, of each step between targets, and advice."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NOT_RUN = "not run; by NVIDIA's operator tables (docs/operators.md of onnx-tens
 
 
 def head(model: OwnModel) -> Iterator[str]:
-    """Yield what a model is, and what was taken for granted."""
+    """Yield a model's description and its assumptions."""
     words = Counter(said(precision).upper() for _, precision in model.wishes)
     asks = ", ".join(f"{many} to run in {each}" for each, many in words.items())
     yield f"{model.label}: {len(model.nodes)} nodes, opset {model.opset}; {asks or 'none is quantised'}"
@@ -70,7 +70,7 @@ def between(
     blocked: Container[tuple[str, str]] = (),
     doubted: Container[tuple[str, str]] = (),
 ) -> Iterator[str]:
-    """Yield what becomes of a model from one target to the other; of several the model is named."""
+    """Yield the changes of a model from one target to another; of several the model is named."""
     old, new = before.classification.cls, after.classification.cls
     model = f"{before.cell.variant.title}: " if several else ""
     names = f"{before.cell.target.name} to {after.cell.target.name}"
@@ -98,7 +98,7 @@ def told(
     blocked: Container[tuple[str, str]] = (),
     doubted: Mapping[tuple[str, str], str] = {},
 ) -> Iterator[str]:
-    """Yield what follows the targets' lines; `doubted` are made-up sizes of failures by variant and target."""
+    """Yield the lines below the targets'; `doubted` are made-up sizes of failures by variant and target."""
     yield from _lost(judged)
     yield from _untold(judged)
     several = len({each.cell.variant.name for each in judged}) > 1
@@ -146,7 +146,7 @@ def _lost(judged: Sequence[Judged]) -> Iterator[str]:
 
 
 def _untold(judged: Sequence[Judged]) -> Iterator[str]:
-    """Yield the nodes of which no layer tells what they ran in, once where targets have the same ones."""
+    """Yield the nodes of which no layer tells the precision, once where targets have the same ones."""
     groups: dict[tuple[str, ...], dict[str, None]] = {}
     for each in judged:
         groups.setdefault(untold(each), {})[each.cell.target.name] = None
@@ -161,7 +161,7 @@ def _milliseconds(taken: float | None) -> str:
 
 
 def _advice(judged: Sequence[Judged]) -> Iterator[str]:
-    """Yield each cause once, with what to do about it and where it was met."""
+    """Yield each cause once, with its remedy and its targets."""
     met: dict[str, list[Judged]] = {}
     for each in judged:
         if each.diagnosis and each.classification.cls not in GOOD:
@@ -178,7 +178,7 @@ def _advice(judged: Sequence[Judged]) -> Iterator[str]:
 
 
 def _uncompared(judged: Sequence[Judged]) -> Iterator[str]:
-    """Yield why numbers of what ran were not compared, once a reason."""
+    """Yield why numbers were not compared, once a reason."""
     return _by_reason("numbers not compared", ((each, each.outcome.uncompared) for each in judged))
 
 
@@ -203,9 +203,9 @@ def _short(text: str) -> str:
 def static_lines(
     models: Sequence[OwnModel], judged: Sequence[Judged], answers: Mapping[tuple[str, str], Static]
 ) -> Iterator[str]:
-    """Yield a line for each group of targets with one answer, and what leads to it, for what did not run here.
+    """Yield a line for each group of targets with one answer, and its findings, for cells that did not run here.
 
-    Of an engine that was built and not run only what is claimed of running is said.
+    Of an engine that was built and not run only claims about running are printed.
     """
     groups: dict[tuple[str, State, tuple[str, ...]], list[str]] = {}
     labels = {model.variant.name: model.label for model in models}

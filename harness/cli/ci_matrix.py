@@ -85,7 +85,7 @@ _VERSION = re.compile(r"\d+\.\d+(\.\d+)?")
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the selection and what the runners have."""
+    """Add the selection and the runners' GPUs and boards."""
     add_selection(command)
     command.add_argument(
         "--gpu",

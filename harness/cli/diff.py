@@ -1,4 +1,4 @@
-"""`diff`: what a step from one target or report to another does, in the terminal, as the page draws it."""
+"""`diff`: the step from one target or report to another, in the terminal, as the page draws it."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def diff(options: argparse.Namespace) -> int:
-    """Print what changes from A to B; returns 1 where something measured breaks or loses its precision."""
+    """Print the changes from A to B; returns 1 where a measured cell breaks or loses its precision."""
     if options.after is None:
         return _choose(options)
     steps = _steps(options)
@@ -103,7 +103,7 @@ def _as_json(found: Step) -> dict[str, object]:
 
 
 def _choose(options: argparse.Namespace) -> int:
-    """Print what is known of the step from a target to each later version of its series, a line each."""
+    """Print the counts of the step from a target to each later version of its series, a line each."""
     if options.targets or options.json:
         raise HandledError("--target and --json are about a step; name its other side, B, too")
     if _file(options.before):
@@ -210,7 +210,7 @@ def _lines(found: Step, width: int) -> Iterator[Text]:
 
 
 def _unheralded(found: Step, width: int) -> Iterator[Text]:
-    """Yield what fails after with nothing known before: variants, then signatures that no variant shows."""
+    """Yield failures after with nothing known before: variants, then signatures that no variant shows."""
     if found.alone or found.troubles:
         yield Text()
         head = f"Fails on {found.after}, nothing known of {found.before}: {len(found.alone) + len(found.troubles)}"

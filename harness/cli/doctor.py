@@ -1,4 +1,4 @@
-"""`doctor`: what this machine can run, and why not the rest."""
+"""`doctor`: the targets that this machine can run, and why not the rest."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def add_arguments(_command: argparse.ArgumentParser) -> None:
 
 
 def doctor(options: argparse.Namespace) -> int:
-    """Print the facts of this machine, which targets can run on it and how, and what each of the others needs."""
+    """Print the facts of this machine, which targets can run on it and how, and the needs of each of the others."""
     project = load_project(options)
     host = look_at_host()
     print("this machine")

@@ -88,7 +88,7 @@ def uncollected() -> Iterator[None]:
 
 
 def plan_of(cells: tuple[Cell, ...], options: argparse.Namespace) -> Planned:
-    """Return what a run sets out to do."""
+    """Return the plan of a run."""
     when = dt.datetime.now(dt.timezone.utc).isoformat(timespec="milliseconds")
     kept = {name: getattr(options, name) for name in _GOES_ON}
     kept |= {name: str(getattr(options, name).absolute()) for name in _FILES}
@@ -134,7 +134,7 @@ class Work:
         return tuple(cell for cell in self.cells if cell.id not in found)
 
     def lines(self) -> Iterator[str]:
-        """Yield what is told of outcomes that were there already."""
+        """Yield the lines on outcomes that were there already."""
         if self.done:
             yield f"{len(self.done)} of {len(self.cells)} cells were recorded before the run was stopped"
         if self.reused:

@@ -51,7 +51,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def explain_log(options: argparse.Namespace) -> int:
-    """Print the findings of a log, causes first, then warnings, then what is harmless, then the lines nobody knows."""
+    """Print the findings of a log, causes first, then warnings, then harmless ones, then unknown lines."""
     found = _explained(options.file, options.engine_version)
     if options.json:
         print(json.dumps(as_json(found), indent=2, ensure_ascii=False))

@@ -41,7 +41,7 @@ class Here:
         self._pauses = waits() if pauses is None else pauses
 
     def plan(self, cells: Sequence[Cell]) -> Iterator[str]:
-        """Yield what would run, where and by which lines, and what would be pulled for it."""
+        """Yield the cells that would run, where and by which lines, and the pulls for them."""
         options = self._options
         host = look_at_host()
         for target in {cell.target.name: cell.target for cell in cells}.values():
@@ -58,7 +58,7 @@ class Here:
         yield from _pull_plan(cells, options, host).lines()
 
     def check(self) -> None:
-        """Do nothing: what this machine lacks costs the cells of some targets, and not the run."""
+        """Do nothing: a lack of this machine costs the cells of some targets, and not the run."""
 
     def take_over(self, cells: Sequence[Cell], store: Store) -> None:  # noqa: ARG002  (as for any executor)
         """Remove the containers that the stopped run has left on the targets' daemons."""
@@ -101,7 +101,7 @@ def _announce(cells: Sequence[Cell], options: argparse.Namespace, say: Say) -> N
 
 
 def _pull_plan(cells: Sequence[Cell], options: argparse.Namespace, host: Host | None = None) -> PullPlan:
-    """Return what the targets that have a cell to run would pull."""
+    """Return the pulls of the targets that have a cell to run."""
     targets = {cell.target.name: cell.target for cell in cells if inapplicable_because(cell) is None}
     return plan_pulls(
         targets.values(), options.via, large=options.pull, ignore_needs=options.ignore_needs, host=host

@@ -1,4 +1,4 @@
-"""`init`: a folder with a matrix, a case, a workflow and what Git is to ignore, all of which run as they are."""
+"""`init`: a folder with a matrix, a case, a workflow, a conftest.py and a .gitignore, all of which work as they are."""
 
 from __future__ import annotations
 

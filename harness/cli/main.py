@@ -34,7 +34,7 @@ FAULT = (
 
 
 class _Verb(NamedTuple):
-    """A verb: a module of this folder, its functions for options and work, and what is told of it."""
+    """A verb: a module of this folder, its functions for options and work, and its line of help."""
 
     module: str
     add: str
@@ -180,9 +180,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class _Visible:
-    """A stream that hands on what can be seen: no escape of an engine's reaches a terminal, by whichever print.
+    """A stream that hands on visible characters: no escape of an engine's reaches a terminal, by whichever print.
 
-    Rich, whose own colours are to reach it, finds the stream itself by `rich_proxied_file`; what it is to print goes
+    Rich, whose own colours are to reach it, finds the stream itself by `rich_proxied_file`; its own lines go
     through `printer`.
     """
 

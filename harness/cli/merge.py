@@ -1,4 +1,4 @@
-"""`merge`: takes in what other machines recorded and what others sent in, or only looks at the latter."""
+"""`merge`: takes in records of other machines and submissions, or only checks the latter."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MOST_FAULTS = 20
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add what to take in, and whether only to look at it."""
+    """Add the sources, and whether only to check them."""
     command.description = (
         "Take in the records, logs and history of other reports folders, and the records and logs of archives that "
         "`submit` wrote, and write the report anew. Exit code 1 where a cell of the whole regressed and is not "
@@ -86,7 +86,7 @@ def merge(options: argparse.Namespace) -> int:
 
 
 def _told(results: Results, suites: Sequence[SuiteReport], reports: Path) -> int:
-    """Print what is flaky and what regressed; returns the exit code."""
+    """Print flaky and regressed cells; returns the exit code."""
     rows = [(cell.id, each) for cell in results.cells for each in cell.by_gpu or (cell,)]
     for name, row in rows:
         if row.flaky:
@@ -119,7 +119,7 @@ def _on(row: Known | OnGpu) -> str:
 
 
 def _check(archives: Sequence[Path], folders: Sequence[Path], account: str, cells: Sequence[Cell]) -> int:
-    """Print the faults of archives, or what they hold; returns the exit code."""
+    """Print the faults of archives, or their contents; returns the exit code."""
     if folders:
         raise HandledError(
             f"{folders[0]}: is no archive that `submit` wrote; `trt-compat verify` checks a folder"
@@ -160,7 +160,7 @@ def _sound(path: Path, account: str) -> Archive:
 
 
 def _provenance(archive: Archive) -> str:
-    """Return by whom, on what and with which commit records were made."""
+    """Return by whom, on which GPUs and with which commit records were made."""
     stamps = [each.stamps for each in archive.records]
     accounts, gpus, commits = (
         ", ".join(sorted(found))

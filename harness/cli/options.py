@@ -49,7 +49,7 @@ def add_places(command: argparse.ArgumentParser) -> None:
 
 
 def settle(options: argparse.Namespace, *, shipped_too: bool) -> None:
-    """Put what was not given into the options, and its name into `unsaid`; what is not here is said on stderr.
+    """Fill in the places that were not given, and name them in `unsaid`; absent ones are told on stderr.
 
     Matrix and cases are looked up each by itself: an own matrix is for the known cases, where there are no own ones,
     and own cases are for all known targets.
@@ -85,7 +85,7 @@ def places(options: argparse.Namespace, *, reports: bool = True) -> list[str]:
 
 
 def own(options: argparse.Namespace, what: str) -> bool:
-    """Tell whether the `matrix` or the `cases` is the user's own, not what comes with the harness."""
+    """Tell whether the `matrix` or the `cases` is the user's own, not the harness's."""
     return what not in options.unsaid or not getattr(options, what).is_absolute()
 
 
@@ -147,7 +147,7 @@ def add_tolerance(command: argparse.ArgumentParser) -> None:
 
 
 def tolerance(options: argparse.Namespace) -> dict[str, Any]:
-    """Return what `add_tolerance` was given, by its name in `Wanted`."""
+    """Return the options of `add_tolerance`, by the name in `Wanted`."""
     return {"max_rel": options.max_rel, "cosine": options.cosine}
 
 
@@ -171,7 +171,7 @@ def writable(folder: Path, option: str = "--reports") -> Path:
 
 
 def writable_file(path: Path, option: str) -> None:
-    """Raise HandledError where a file cannot be written; what is there stays, and a pipe's reader hears nothing."""
+    """Raise HandledError where a file cannot be written; its content stays, and a pipe's reader hears nothing."""
     try:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))

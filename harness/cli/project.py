@@ -25,7 +25,7 @@ class Project:
 
 
 def load_targets(options: argparse.Namespace) -> Matrix:
-    """Load what `--matrix` names, its targets as trusted as the options say."""
+    """Load the matrix that `--matrix` names, its targets as trusted as the options say."""
     matrix = load_matrix(options.matrix)
     said: bool | None = getattr(options, "untrusted", None)
     if said is None:
@@ -34,7 +34,7 @@ def load_targets(options: argparse.Namespace) -> Matrix:
 
 
 def load_project(options: argparse.Namespace) -> Project:
-    """Load what `--matrix` and `--cases` name."""
+    """Load the matrix and cases that `--matrix` and `--cases` name."""
     matrix = load_targets(options)
     cases = load_cases(options.cases)
     return Project(matrix, cases, all_cells(matrix, cases))

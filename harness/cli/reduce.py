@@ -89,13 +89,13 @@ def add_recipe(command: argparse.ArgumentParser) -> None:
 
 
 def wanted(options: argparse.Namespace) -> Wanted:
-    """Return what `add_recipe` was given."""
+    """Return the options of `add_recipe`."""
     shapes = Shapes(optimum=parse_shapes(options.shapes, "--shapes"))
     return Wanted(Typing(options.typing), tuple(options.flags), shapes=shapes, **tolerance(options))
 
 
 def reduce(options: argparse.Namespace) -> int:
-    """Reduce the model and say what came of it; returns the exit code."""
+    """Reduce the model and print the result; returns the exit code."""
     with Doing() as doing:
         return _reduce(options, doing)
 
@@ -203,7 +203,7 @@ class _Bench:
         raise HandledError(f"--case {path}: as a case the model shows something else; keep {self._out}")
 
     def _recipe(self, model: onnx.ModelProto) -> Recipe:
-        """Return how what is left of the model is built."""
+        """Return how the rest of the model is built."""
         how = replace(self._how, shapes=self._how.shapes.fitted(model))
         return own_model(model, str(self._out), how, name="reported").variant.recipe
 
@@ -213,7 +213,7 @@ class _Bench:
         )
 
     def _first(self, model: onnx.ModelProto, made_up: str) -> tuple[Shown, tuple[str, ...]]:
-        """Return what the model shows, and the nodes that it is about: by building alone where that is enough."""
+        """Return the model's failure, and the nodes that it is about: by building alone where that is enough."""
         for runs in (False, True):
             self._prepared.runs = runs
             judged = [self._look(model, name) for name in self._targets]
@@ -346,7 +346,7 @@ def add_new_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def new(options: argparse.Namespace) -> int:
-    """Write the case and say what to do with it; returns the exit code."""
+    """Write the case and print the next command; returns the exit code."""
     path = options.cases / f"{options.name}.py"
     name = case_name(path)
     own = load_own(options.model, wanted(options), name="reported")

@@ -1,4 +1,4 @@
-"""`report`, `accept` and `verify`: work on what is recorded; no engine, no Docker, no GPU."""
+"""`report`, `accept` and `verify`: work on records; no engine, no Docker, no GPU."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def add_accept_arguments(command: argparse.ArgumentParser) -> None:
 def accept(options: argparse.Namespace) -> int:
     """Write the latest measured classes of the selected cells to the cases' measured.yaml.
 
-    Other lines stay, but for what was measured of the same target and GPU at another engine version.
+    Other lines stay, but for measurements of the same target and GPU at another engine version.
     """
     project = built(load_project(options), options)
     _need_records(options.reports)
@@ -82,7 +82,7 @@ def accept(options: argparse.Namespace) -> int:
 
 
 def _measured(cells: tuple[Cell, ...], store: Store) -> list[Judged]:
-    """Return what was measured of cells."""
+    """Return the measured results of cells."""
     today = todays(cells)
     recorded = store.speaking(lambda outcome: is_stale(outcome, today))
     results = [
@@ -95,7 +95,7 @@ def _measured(cells: tuple[Cell, ...], store: Store) -> list[Judged]:
 
 
 def _place(result: Judged) -> tuple[str, str, str]:
-    """Return where in measured.yaml a result belongs: what a T4 did says nothing of an L4."""
+    """Return where in measured.yaml a result belongs: a T4's result says nothing of an L4."""
     gpu = took_part(result.outcome)
     return result.cell.target.name, *((gpu.compute_capability, gpu.product) if gpu else ("", ""))
 

@@ -169,7 +169,7 @@ def _run_the_rest(work: Work, store: Store, executor: Executor, judged: dict[str
 
 
 def _report_what_there_is(work: Work, store: Store, recorded: str) -> None:
-    """Write the report of a run that did not come to its end; what stopped it is told by whoever catches that."""
+    """Write the report of a run that did not come to its end; whoever catches the exception reports it."""
     try:
         work.report(store)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  (the run's own trouble is the one to tell)
@@ -245,7 +245,7 @@ def _run(cells: tuple[Cell, ...], store: Store, executor: Executor, judged: dict
 
 
 def _answer(judged: list[Judged], required: set[str], work: Work) -> int:
-    """Tell what came of the cells; return the exit code."""
+    """Print the results of the cells; return the exit code."""
     options = work.options
     missed = [r for r in judged if r.cell.target.name in required and r.classification.cls is Class.NOT_RUN]
     accept = command_line("accept", options) if own(options, "cases") else ""

@@ -74,7 +74,7 @@ def list_cells(options: argparse.Namespace) -> int:
 
 
 def _last_results(options: argparse.Namespace) -> dict[str, str]:
-    """Return what each cell that was run ended as, where there is a report."""
+    """Return the class and verdict of each cell that ran, where there is a report."""
     path = results_file(options.reports)
     cells = load_results(path).cells if path.is_file() else ()
     return {cell.id: f"{cell.cls} ({cell.verdict})" for cell in cells if cell.measured and not cell.stale}
@@ -105,7 +105,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def show(options: argparse.Namespace) -> int:
-    """Print a cell's last result, what is claimed of it, its recipe, its graph and the lines that run it by hand."""
+    """Print a cell's last result, its claims, its recipe, its graph and the lines that run it by hand."""
     project = load_project(options)
     # Copied from pytest's output, an id has the file before it.
     cell = find(project.cells, options.cell.rpartition("::")[2])
@@ -236,7 +236,7 @@ def _show_result(cell: Cell, outcome: Outcome, *, stale: str) -> None:
 
 
 def _show_published(cell: Cell, reports: Path, model: str) -> None:
-    """Print what a results.json says of a cell, where no record of it is at hand."""
+    """Print a cell's entry in results.json, where no record of it is at hand."""
     path = results_file(reports)
     results = load_results(path) if path.is_file() else None
     every = results.cells if results else ()

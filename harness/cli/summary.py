@@ -1,4 +1,4 @@
-"""What `run` says at its end: the counts, what changed, what did not run and why, what to do next."""
+"""The summary of `run`: counts, changes, cells that did not run and why, the next command."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _VERDICTS = {
 
 
 def summarise(judged: Sequence[Judged]) -> Iterator[str]:
-    """Yield the lines on cells that were judged: counts, then what is news, then what did not run and why."""
+    """Yield the lines on cells that were judged: counts, then news, then cells that did not run and why."""
     groups: dict[str, list[Judged]] = {name: [] for name in _COUNTED}
     for result in judged:
         groups[_counted(result)].append(result)
@@ -72,7 +72,7 @@ def missing(required: Sequence[Judged]) -> Iterator[str]:
 
 
 def advice(judged: Sequence[Judged], accept: str, places: Sequence[str]) -> Iterator[str]:
-    """Yield what to do next: `accept` is the command that takes these measurements for granted, "" for none."""
+    """Yield the next commands: `accept` is the command that takes these measurements for granted, "" for none."""
     groups = {name: [result for result in judged if _counted(result) == name] for name in _COUNTED}
     bad = groups["regressed"] or groups["new failure"]
     if bad:

@@ -24,9 +24,9 @@ def printer(console: Console) -> Callable[[str], None]:
 
 
 class Doing:
-    """Tells on a terminal what is being done; as a context. Where standard error is none, nothing is told.
+    """Shows the work in progress on a terminal; as a context. Where standard error is none, it shows nothing.
 
-    What is printed meanwhile goes through `say`, or the line would stand in it.
+    Lines meanwhile go through `say`, or the line would stand in it.
     """
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class Doing:
         self._text = Text()
 
     def now(self, text: str) -> None:
-        """Say what is begun, "" for nothing."""
+        """Show the work that begins, "" for nothing."""
         self._text = Text(" ".join(visible(text).split()))
         # Of one line alone: started again, rich wipes as many lines as it had before, and what was printed since.
         self._text.truncate(max(self._console.width - 3, 1), overflow="ellipsis")

@@ -1,4 +1,4 @@
-"""What is to be run: cells, the selection of some of them, and those that mean nothing on their target."""
+"""Cells, the selection of some of them, and those that mean nothing on their target."""
 
 from harness.plan.cells import Cell, all_cells, claims_about, failed_before, inapplicable_because, series
 from harness.plan.select import find, select

@@ -161,7 +161,7 @@ def _needs(target: Target) -> str:
 
 
 def started_in(target: Target, image: str) -> str:
-    """Return the start of the line that runs a command in an image, with the current folder and what GPU it needs."""
+    """Return the start of the line that runs a command in an image, with the current folder and its GPU."""
     gpu = []
     if target.platform == "jetson":
         gpu = ["--runtime", "nvidia"]
@@ -185,7 +185,7 @@ def _lines(cell: Cell, command: str, digest: str) -> tuple[str, ...]:
 
 
 def _published_image(target: Target, digest: str) -> str:
-    """Return the vendor's own image, as it was measured if it was; "" for what comes as a tarball."""
+    """Return the vendor's own image, as it was measured if it was; "" for a tarball."""
     if target.build is not None and target.build.kind not in _VENDORS:
         return ""
     reference = target.pull_reference

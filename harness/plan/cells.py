@@ -59,7 +59,7 @@ def _earlier(matrix: Matrix, target: Target) -> tuple[str, ...]:
 
 
 def series(target: Target) -> tuple[object, ...]:
-    """Return what targets have in common whose versions make one row."""
+    """Return the key of targets whose versions make one row."""
     return target.engine, target.platform, target.compute_capability, target.provider
 
 
@@ -93,7 +93,7 @@ SHOWS_NO_FAILURE = GOOD | UNJUDGED | {Class.API_REMOVED, Class.NEEDS_GPU_TO_BUIL
 def failed_before(cell: Cell, compute_capability: str | None = None) -> str:
     """Return where the variant was measured failing, on this target or an earlier version of its platform; or "".
 
-    On a GPU, what was measured without one or on one of the same compute capability counts.
+    On a GPU, a measurement without one or on one of the same compute capability counts.
     """
     here = (None, compute_capability or cell.target.compute_capability)
     found = [
@@ -126,7 +126,7 @@ def reproduced_on(
 ) -> tuple[str, ...] | None:
     """Return the targets on which a variant was measured to fail as others claim; None where nobody claims a failure.
 
-    `cells` are those of the variant, `seen` the classes that were measured in each, beside what was accepted.
+    `cells` are those of the variant, `seen` the classes that were measured in each, beside the accepted ones.
     """
     found = []
     claimed = False
@@ -141,7 +141,7 @@ def reproduced_on(
 
 
 def reproduced_said(targets: Collection[str] | None) -> str:
-    """Return what `reproduced_on` found, in words; "" where nobody claims a failure."""
+    """Return the targets of `reproduced_on` in words; "" where nobody claims a failure."""
     if targets is None:
         return ""
     return f"on {', '.join(targets)}" if targets else "nowhere yet"
@@ -150,7 +150,7 @@ def reproduced_said(targets: Collection[str] | None) -> str:
 def inapplicable_because(cell: Cell) -> str | None:
     """Return why a cell means nothing on its target, or None where it is to be run.
 
-    What an engine has removed is not decided here: it is run, and the agent reports which name is missing.
+    A removed API is not decided here: it is run, and the agent reports which name is missing.
     """
     recipe, traits = cell.variant.recipe, cell.target.traits
     if recipe.libraries and not traits.takes_plugins:
@@ -170,7 +170,7 @@ def inapplicable_because(cell: Cell) -> str | None:
 
 
 def _outside_the_graph(recipe: Recipe) -> list[str]:
-    """Name what a recipe asks of the builder and not of the graph."""
+    """Name the requests of a recipe that the graph does not hold."""
     lacking = []
     if recipe.typing is Typing.WEAK:
         lacking.append(f"weak typing ({', '.join(recipe.flags)})" if recipe.flags else "weak typing")

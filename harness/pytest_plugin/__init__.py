@@ -1,7 +1,7 @@
 """The only room that knows pytest: matrix.yaml is collected into one item a cell.
 
 A conftest.py asks for it by `pytest_plugins = ["harness.pytest_plugin"]`. Then `pytest -k rtx17`, `pytest -m trt86` and
-`pytest -n 4` run cells. A cell that cannot run here is skipped with what it needs (`--require TARGET` makes that a
+`pytest -n 4` run cells. A cell that cannot run here is skipped with its needs (`--require TARGET` makes that a
 failure), a known failure is an xfail with its link, an unexpected pass an XPASS. Infrastructure trouble is an error of
 the item's set-up, never a failure of the cell.
 """
@@ -187,7 +187,7 @@ class CellItem(pytest.Item):
 
 
 def _lacking(target: Target, config: pytest.Config) -> str:
-    """Return what this machine lacks for a target, looked up once; "" where only a try can tell."""
+    """Return this machine's lack for a target, looked up once; "" where only a try can tell."""
     from harness.run.provision import can_run, host_of, look_at_host  # noqa: PLC0415  (as above)
 
     known = config.stash.setdefault(_LACKING, {})
@@ -269,7 +269,7 @@ def pytest_keyboard_interrupt() -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """End what an interrupted run left."""
+    """End the agents that an interrupted run left."""
     if _RUN in config.stash:
         config.stash[_RUN].close()
 

@@ -1,4 +1,4 @@
-"""What a maintainer asks for of one cell: the issue's text, the model, the lines and file that show it, the log."""
+"""The archive of one cell for a maintainer: the issue's text, the model, the lines and files that show it, the log."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Shared:
 
 
 def share(judged: Judged, log: str, elsewhere: Sequence[Judged] = ()) -> Shared:
-    """Return what to send of a cell that was run; `elsewhere` are results of the same variant on other targets.
+    """Return the archive of a cell that was run; `elsewhere` are results of the same variant on other targets.
 
     Names of this machine and its user are taken out. Raises HandledError for a cell that was not run, and where such
     a name is left.
@@ -129,7 +129,7 @@ def _environment(judged: Judged, clean: Scrubber) -> list[str]:
 
 
 def _elsewhere(judged: Judged, others: Sequence[Judged]) -> list[str]:
-    """Return what the same model and recipe come to on other versions, as far as that was run."""
+    """Return the results of the same model and recipe on other versions, as far as that was run."""
     told = [
         each for each in others if each.classification.cls not in UNJUDGED and each.cell.id != judged.cell.id
     ]

@@ -1,8 +1,8 @@
-"""Takes out of a submission what tells whose machine it was: names, folders, UUIDs, ids of containers, serial numbers.
+"""Takes identifying text out of a submission: names, folders, UUIDs, ids of containers, serial numbers.
 
-What has a known form is found by it wherever it stands; what only this machine knows (host, user, folders) is looked
-up and found as text, in capitals or not. A name that everybody has (root, ubuntu), or that is part of what was
-measured (a host called trt86), tells nothing and stays: without it a record could not be read.
+Known forms are found wherever they stand; names that only this machine knows (host, user, folders) are looked
+up and found as text, in capitals or not. A name that everybody has (root, ubuntu), or that is part of the
+measurement (a host called trt86), tells nothing and stays: without it a record could not be read.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ KNOWN_FACTS = frozenset(
 
 @dataclass(frozen=True)
 class Scrubber:
-    """Knows what to take out: `names` with what stands instead; `keep` are ids that everybody may know."""
+    """Takes out `names`, each with its replacement; `keep` are ids that everybody may know."""
 
     names: tuple[tuple[str, str], ...]
     keep: frozenset[str] = frozenset()
 
     def text(self, text: str) -> str:
-        """Return a text without what tells whose machine it was."""
+        """Return a text without identifying parts."""
         for pattern, instead in _FORMS:
             text = pattern.sub(instead, text)
         for name, instead in self.names:
@@ -94,13 +94,13 @@ class Scrubber:
 
 
 def identifying(text: str) -> str:
-    """Return what of a stranger's text looks like a UUID, "" for nothing: it should have been scrubbed."""
+    """Return the first UUID of a stranger's text, "" for nothing: it should have been scrubbed."""
     found = _FORMS[0][0].search(text)
     return found[0] if found else ""
 
 
 def scrubber(public: Iterable[str], uuids: Iterable[str] = (), keep: Collection[str] = ()) -> Scrubber:
-    """Return what scrubs the texts of this machine; `public` is what a submission says anyway."""
+    """Return the scrubber for texts of this machine; `public` are texts that a submission holds anyway."""
     said = "\n".join(public)
     names: dict[str, str] = {}
     for name, instead in (*((uuid, "<uuid>") for uuid in uuids), *_of_this_machine()):

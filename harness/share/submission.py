@@ -1,6 +1,6 @@
 """A submission: a file with a line of JSON a record, with the lines of its log, packed with xz.
 
-It is made of records measured here, without whatever tells whose machine that was. Read, it comes from a stranger: with
+It is made of records measured here, without identifying text. Read, it comes from a stranger: with
 bounds on its size, its records and the depth of its JSON. A sentence refuses a record that would spoil a report;
 whether a record is true is for its reviewer to say.
 """
@@ -33,7 +33,7 @@ _ACCOUNT = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9]|-(?=[A-Za-z0-9])){0,38}")
 
 @dataclass(frozen=True)
 class Archive:
-    """What somebody sent in: records, stamped with their account; logs by hash; a sentence on each fault."""
+    """The content of a submission: records, stamped with their account; logs by hash; a sentence on each fault."""
 
     records: tuple[Outcome, ...]
     logs: Mapping[str, str]
@@ -49,7 +49,7 @@ class Archive:
 
 
 def checked_account(name: str) -> str:
-    """Return an account, or ""; raises HandledError for what can be none."""
+    """Return an account, or ""; raises HandledError for an impossible name."""
     if name and not _ACCOUNT.fullmatch(name):
         raise HandledError(f"{name!r:.60} is no account; give --account as GitHub spells it")
     return name
@@ -108,7 +108,7 @@ def _lines(path: Path) -> list[bytes]:
 
 
 def _entry(line: bytes, account: str) -> tuple[Outcome, str]:
-    """Return a record and its log; raises ValueError or TypeError for what is to be refused."""
+    """Return a record and its log; raises ValueError or TypeError for an entry to refuse."""
     text = line.decode("utf-8")
     if uuid := identifying(text):
         raise ValueError(f"it holds {uuid[:12]!r}..., which tells whose GPU it was: it was not scrubbed")
@@ -148,8 +148,8 @@ Measured = tuple[Outcome, str]
 def submission(measured: Sequence[Measured], account: str) -> bytes:
     """Return the file of one target's records, in the name of an account.
 
-    What says nothing of the engine is left out. Raises HandledError where nothing is left, where no GPU took part, and
-    where something is left of this machine's names.
+    Records that say nothing of the engine are left out. Raises HandledError where nothing is left, where no GPU took
+    part, and where something is left of this machine's names.
     """
     told = [each for each in measured if each[0].state == "done"]
     if not told:
@@ -213,7 +213,7 @@ def _without_neighbours(latency: Latency | None) -> Latency | None:
 
 
 def _public(measured: Sequence[Measured]) -> Iterable[str]:
-    """Yield what a submission says in any case: cells, nodes, product and versions, and the names of all fields."""
+    """Yield the texts that a submission holds in any case: cells, nodes, product, versions, names of fields."""
     for outcome, _ in measured:
         stamps = outcome.stamps
         yield from (outcome.cell, stamps.image, *stamps.packages, stamps.environment.get("gpu", ""))
