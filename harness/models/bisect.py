@@ -112,7 +112,13 @@ class Symptom:
 
     def told(self, judged: Judged, good: Judged, bad: Judged) -> Told:
         """Return the answer of a target, compared with the two ends."""
-        return _KINDS[self.kind](self, judged, good, bad)
+        if self.kind in ("class", "signature"):
+            return _alike(judged, good, bad, by_cause=self.kind == "signature")
+        if self.kind == "numbers":
+            return _numbers(judged)
+        if self.kind == "slower":
+            return _slower(self.share, judged, good)
+        return _precision(self.node, self.precision, judged)
 
 
 def parse_symptom(text: str) -> Symptom:
@@ -141,15 +147,10 @@ def agreed(told: Sequence[Told]) -> Told:
     return Told(Answer.SKIP, f"{len(told)} runs do not agree: {'; '.join(each.why for each in told)}")
 
 
-def _class(_: Symptom, judged: Judged, good: Judged, bad: Judged) -> Told:
-    return _alike(judged, good, bad, lambda each: (_group(each), ""))
+def _alike(judged: Judged, good: Judged, bad: Judged, *, by_cause: bool) -> Told:
+    def key(each: Judged) -> tuple[Class, str]:
+        return _group(each), (each.signature or "") if by_cause else ""
 
-
-def _signature(_: Symptom, judged: Judged, good: Judged, bad: Judged) -> Told:
-    return _alike(judged, good, bad, lambda each: (_group(each), each.signature or ""))
-
-
-def _alike(judged: Judged, good: Judged, bad: Judged, key: Callable[[Judged], tuple[Class, str]]) -> Told:
     words = f"{judged.classification.cls} {judged.signature or ''}".strip()
     if key(judged) == key(good):
         return Told(Answer.GOOD, words)
@@ -165,7 +166,7 @@ def _group(judged: Judged) -> Class:
     return Class.OK if judged.classification.cls in GOOD else judged.classification.cls
 
 
-def _numbers(_: Symptom, judged: Judged, __: Judged, ___: Judged) -> Told:
+def _numbers(judged: Judged) -> Told:
     if judged.classification.cls is Class.INACCURATE:
         return Told(Answer.BAD, judged.classification.reason)
     if judged.outcome.accuracy:
@@ -175,30 +176,21 @@ def _numbers(_: Symptom, judged: Judged, __: Judged, ___: Judged) -> Told:
     )
 
 
-def _precision(symptom: Symptom, judged: Judged, _: Judged, __: Judged) -> Told:
-    got = judged.precision.get(symptom.node, Precision.UNKNOWN)
+def _precision(node: str, wanted: Precision, judged: Judged) -> Told:
+    got = judged.precision.get(node, Precision.UNKNOWN)
     if not engine_made(judged):
         return Told(
             Answer.SKIP, f"{PREDICATE[judged.classification.cls]}: no layer says what the node runs in"
         )
     if got is Precision.UNKNOWN:
         return Told(Answer.SKIP, "no layer says what the node runs in")
-    answer = Answer.GOOD if same_precision(symptom.precision, got) else Answer.BAD
-    return Told(answer, f"{symptom.node} ran in {said(got)}")
+    answer = Answer.GOOD if same_precision(wanted, got) else Answer.BAD
+    return Told(answer, f"{node} ran in {said(got)}")
 
 
-def _slower(symptom: Symptom, judged: Judged, good: Judged, _: Judged) -> Told:
+def _slower(share: float, judged: Judged, good: Judged) -> Told:
     took, before = median_ms(judged), median_ms(good)
     if took is None or before is None:
         return Told(Answer.SKIP, f"was not timed: {judged.classification.reason}")
     words = f"{took:.4g} ms, where {before:.4g} ms is good"
-    return Told(Answer.BAD if took > before * (1 + symptom.share) else Answer.GOOD, words)
-
-
-_KINDS: dict[str, Callable[[Symptom, Judged, Judged, Judged], Told]] = {
-    "class": _class,
-    "signature": _signature,
-    "numbers": _numbers,
-    "precision": _precision,
-    "slower": _slower,
-}
+    return Told(Answer.BAD if took > before * (1 + share) else Answer.GOOD, words)

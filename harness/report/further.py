@@ -41,7 +41,7 @@ def further_beside(folder: Path) -> tuple[dict[str, Any], ...]:
         entries = parse_json(read_bytes(path, SMALL))
     except (OSError, ValueError) as error:
         raise HandledError(f"{path}: cannot be read ({error}); run the check again") from error
-    fault = next(iter(_validator().iter_errors(entries)), None)
+    fault = next(iter(jsonschema.Draft202012Validator(further_schema()).iter_errors(entries)), None)
     if fault is not None:
         raise HandledError(f"{path}: {fault.json_path}: {fault.message[:200]}; run the check again")
     try:
@@ -73,10 +73,6 @@ def further_schema() -> dict[str, Any]:
     """Return the JSON Schema of `further.json`."""
     found: dict[str, Any] = json.loads(_SCHEMA.read_text(encoding="utf-8"))
     return found
-
-
-def _validator() -> jsonschema.Draft202012Validator:
-    return jsonschema.Draft202012Validator(further_schema())
 
 
 def _blockers(found: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
