@@ -5,22 +5,19 @@ A series is a run of versions that can be compared: one engine on one platform.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from packaging.version import Version
 
-from harness.known.model import Span, TargetView
+from harness.known.model import Known, Span, TargetView, VariantView
 from harness.layers.datatype import NARROW
 from harness.words import GOOD, Basis, Class, Precision, Verdict, said
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from harness.known.model import Known, VariantView
-
-    Run = Sequence[tuple[TargetView, Known]]
+#: The cells of a row along one series.
+Run = Sequence[tuple[TargetView, Known]]
 
 
 @dataclass(frozen=True)

@@ -134,14 +134,13 @@ DROPPED = 2_000
 class Said:
     """All that a log said: the record of it, its names that a version lacks, and the line on which each text begins.
 
-    `order` are its messages as they stand, each once in a row; `loose` are those without a severity, which are tried as
-    the logger's, the parser's and the library's own. `missing` are names with the text that says so.
+    `order` are its messages as they stand, each once in a row; one without a severity is in the record as the logger's,
+    the parser's and the library's own. `missing` are names with the text that says so.
     """
 
     outcome: Outcome
     missing: tuple[tuple[str, str], ...] = ()
     order: tuple[tuple[str, str], ...] = ()
-    loose: frozenset[str] = frozenset()
     at: dict[str, int] = field(default_factory=dict)
 
 
@@ -185,7 +184,6 @@ class _Reader:
         self.native: list[str] = []
         self.errors: list[str] = []
         self.missing: list[tuple[str, str]] = []
-        self.loose: set[str] = set()
         self.at: dict[str, int] = {}
         self.phase = self.operator = self.node = ""
         self._open: tuple[str, str, str, int] | None = None
@@ -271,7 +269,6 @@ class _Reader:
         if not severity:
             # It may be the logger's, the parser's or the library's own: it is tried as each.
             self.messages.append(Message("WARNING", text))
-            self.loose.add(text)
             self.native.append(text)
         alone = None if severity else ALONE.search(text)
         name = lacked_name(text) if severity not in ("VERBOSE", "INFO") else ""
@@ -317,7 +314,7 @@ class _Reader:
             native_output="\n".join(self.native),
             error="\n".join(self.errors),
         )
-        return Said(outcome, tuple(self.missing), tuple(self.order), frozenset(self.loose), self.at)
+        return Said(outcome, tuple(self.missing), tuple(self.order), self.at)
 
 
 def read_log(lines: Iterable[str]) -> Said:

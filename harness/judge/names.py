@@ -23,9 +23,9 @@ OWNER = re.compile(
     re.ASCII,
 )
 #: Names that say nothing without their owner.
-#: Signatures that are of all that one change took away.
-_TOLD_TOGETHER = frozenset({"implicit-int8-removed", "weak-typing-removed"})
 GENERIC = frozenset({"destroy", "enqueue", "execute"})
+#: Signatures of a change that took away several names.
+_TOLD_TOGETHER = frozenset({"implicit-int8-removed", "weak-typing-removed"})
 _GUIDE = "https://docs.nvidia.com/deeplearning/tensorrt"
 _GUIDES = {
     "": "",
