@@ -14,7 +14,7 @@ from harness.matrix import load_matrix
 from harness.models.reading import describe
 from harness.plan import inapplicable_because
 from harness.suites.items import Item, find_suite, item
-from harness.suites.running import About, recipe
+from harness.suites.running import About
 from harness.words import Typing
 from tests.models import data
 
@@ -100,11 +100,6 @@ def test_a_model_s_weights_beside_it_come_along(tmp_path: Path) -> None:
     )
 
 
-def _spoil(folder: Path, name: str, content: bytes) -> None:
-    data.write(folder / "one", data.model(), given=ONE, wanted=ONE)
-    (folder / "one" / name).write_bytes(content)
-
-
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [
@@ -126,7 +121,8 @@ def _spoil(folder: Path, name: str, content: bytes) -> None:
 def test_what_is_wrong_with_a_folder_is_one_sentence(
     tmp_path: Path, name: str, content: bytes, says: str
 ) -> None:
-    _spoil(tmp_path, name, content)
+    data.write(tmp_path / "one", data.model(), given=ONE, wanted=ONE)
+    (tmp_path / "one" / name).write_bytes(content)
     with pytest.raises(HandledError) as error:
         list(find_suite(str(tmp_path)).items())
     assert says in str(error.value)
@@ -140,37 +136,31 @@ def test_two_folders_of_one_name_are_a_mistake(tmp_path: Path) -> None:
         list(find_suite(str(tmp_path)).items())
 
 
-def test_a_suite_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(
-        HandledError, match=r"no suite 'onnx-nodes', and no folder; did you mean 'onnx-node'\?"
-    ):
-        find_suite("onnx-nodes")
-    with pytest.raises(HandledError, match="is no folder of models"):
-        find_suite(str(tmp_path / "none"))
-    with pytest.raises(HandledError, match=r"holds no model; each is to be in a folder of its own"):
-        find_suite(str(tmp_path))
-
-
-def test_models_are_built_strongly_typed_wherever_that_is_a_choice() -> None:
-    """TensorRT for RTX and TensorRT from 9 on have such networks; ONNX Runtime has nothing but the graph."""
-    matrix = load_matrix(ROOT / "matrix.yaml")
-    assert recipe(matrix.target("rtx14")).typing is Typing.STRONG
-    assert recipe(matrix.target("trt100")).typing is Typing.STRONG
-    assert recipe(matrix.target("trt86")).flags == ("FP16",)
-    assert recipe(matrix.target("ort131")).typing is Typing.GRAPH
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("onnx-nodes", r"no suite 'onnx-nodes', and no folder; did you mean 'onnx-node'\?"),
+        ("{folder}/none", "is no folder of models"),
+        ("{folder}", r"holds no model; each is to be in a folder of its own"),
+    ],
+)
+def test_a_suite_that_is_not_there_is_one_sentence(tmp_path: Path, name: str, says: str) -> None:
+    with pytest.raises(HandledError, match=says):
+        find_suite(name.format(folder=tmp_path))
 
 
 def test_every_item_is_a_cell_of_every_target(tmp_path: Path) -> None:
-    """And means something on it."""
+    """In the order of a report, built strongly typed wherever that is a choice: ONNX Runtime has the graph alone."""
     suite = find_suite(str(data.three(tmp_path / "mine")))
     matrix = load_matrix(ROOT / "matrix.yaml")
     items = tuple(suite.items())
     models = {each.id: each.model for each in items}
-    cells = About.of(suite, items).cells([matrix.target("rtx17"), matrix.target("ort131")], models)
-    assert [cell.id for cell in cells] == [
-        *("relu.works-rtx17", "relu.works-ort131", "relu.wrong-rtx17", "relu.wrong-ort131"),
-        *("unheard.odd-rtx17", "unheard.odd-ort131"),
-    ]
+    targets = [matrix.target(name) for name in ("trt86", "trt100", "rtx14", "ort131")]
+    cells = About.of(suite, items).cells(targets, models)
+    rows = ("relu.works", "relu.wrong", "unheard.odd")
+    assert [cell.id for cell in cells] == [f"{row}-{target.name}" for row in rows for target in targets]
     assert not any(map(inapplicable_because, cells))
     assert all(cell.variant.model_bytes() == models[cell.variant.name] for cell in cells)
-    assert [cell.variant.recipe.typing for cell in cells[:2]] == [Typing.STRONG, Typing.GRAPH]
+    recipes = [cell.variant.recipe for cell in cells[:4]]
+    assert [each.typing for each in recipes[1:]] == [Typing.STRONG, Typing.STRONG, Typing.GRAPH]
+    assert [each.flags for each in recipes] == [("FP16",), (), (), ()]
