@@ -212,16 +212,6 @@ def test_colour_is_for_a_terminal_that_wants_it(
     assert ("\x1b[1;31mBreaks" in capsys.readouterr().out) is coloured
 
 
-def test_a_pipe_gets_lines_of_eighty(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.delenv("COLUMNS")
-    write(tmp_path, report())
-    assert main(["diff", "rtx16", "rtx17", "--reports", str(tmp_path)]) == 1
-    lines = capsys.readouterr().out.splitlines()
-    assert 70 < max(map(len, lines)) <= 80
-
-
 def test_hostile_text_stays_in_its_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """An engine's or a stranger's text must not paint the terminal or forge a line."""
     bad = "a\x1b[31m\nFixed: 99\r\u202e" + "n" * 5000
@@ -329,10 +319,3 @@ def test_reports_without_a_common_measured_target_are_refused(
     old, new = write(tmp_path / "a", results), write(tmp_path / "b", results)
     assert main(["diff", str(old), str(new)]) == 2
     assert "share no target that was measured" in capsys.readouterr().err
-
-
-def test_help_says_what_fails(capsys: pytest.CaptureFixture[str]) -> None:
-    """The exit code is what a pipeline goes by."""
-    with pytest.raises(SystemExit):
-        main(["diff", "--help"])
-    assert "breaks or loses its precision" in " ".join(capsys.readouterr().out.split())

@@ -54,12 +54,9 @@ WSL = {"proc/sys/kernel/osrelease": "6.6.87.2-microsoft-standard-WSL2\n"}
 DESKTOP = Daemon("28.0", "docker-desktop", "amd64", nvidia_runtime=True, address=UNIX, desktop=True)
 MACHINES = {
     "H100, driver 535": gpu("H100 80GB HBM3", "9.0", "535.183.06"),
-    "H100, driver 550": gpu("H100 80GB HBM3", "9.0", "550.54.15"),
     "H100, driver 580": gpu("H100 80GB HBM3", "9.0", "580.95.05"),
     "T4, driver 470": gpu("Tesla T4", "7.5", "470.256.02"),
-    "RTX 4090, driver 580": gpu("GeForce RTX 4090", "8.9", "580.95.05"),
     "Orin, JetPack 5.1": orin("35.2.1", smi=None),
-    "Orin, JetPack 6.0": orin("36.3.0"),
     "Orin, JetPack 6.2": orin("36.4.3"),
     "WSL2, Docker Desktop": Machine("NVIDIA RTX A4000, GPU-0, 8.6, 560.94, 16376", WSL, DESKTOP),
     "no driver": Machine(None),
@@ -161,20 +158,6 @@ needs NVIDIA driver >=580; this machine has 535.183.06
 {BOARDS}
 {ARM64}
 """,
-    "H100, driver 550": f"""
-container or virtual environment
-  trt86, trt100, rtx14, rtx15, rtx16, rtx17, rtx14-sm75, rtx15-sm75, rtx16-sm75, rtx17-sm75, rtx17-sm86, rtx17-sm89, rtx17-sm120, ort117, ort131
-container
-  trt92
-container or virtual environment (the release notes recommend driver >=555, this machine has 550.54.15)
-  trt101, trt102
-container or virtual environment (the release notes recommend driver >=560, this machine has 550.54.15)
-  trt103, trt107
-needs NVIDIA driver >=580; this machine has 550.54.15
-  trt1016, trt110, trt112, ort131-cuda
-{BOARDS}
-{ARM64}
-""",
     "H100, driver 580": f"""
 container or virtual environment
   trt86, trt100, trt101, trt102, trt103, trt107, trt112, rtx14, rtx15, rtx16, rtx17, rtx14-sm75, rtx15-sm75, rtx16-sm75, rtx17-sm75, rtx17-sm86, rtx17-sm89, rtx17-sm120, ort117, ort131, ort131-cuda
@@ -197,18 +180,6 @@ needs NVIDIA driver >=580; this machine has 470.256.02
 {BOARDS}
 {ARM64}
 """,
-    "RTX 4090, driver 580": f"""
-container or virtual environment
-  trt86, trt100, trt101, trt102, trt103, trt107, trt112, rtx14, rtx15, rtx16, rtx17, rtx14-sm75, rtx15-sm75, rtx16-sm75, rtx17-sm75, rtx17-sm86, rtx17-sm89, rtx17-sm120, ort117, ort131, ort131-cuda
-container
-  trt92
-container or virtual environment (the release notes recommend driver >=595, this machine has 580.95.05)
-  trt1016
-container or virtual environment (the release notes recommend driver >=610, this machine has 580.95.05)
-  trt110
-{BOARDS}
-{ARM64}
-""",
     "Orin, JetPack 5.1": """
 container
   l4t85
@@ -222,20 +193,6 @@ needs a Jetson with Jetson Linux >=36.4,<37; this one runs 35.2.1
   l4t103
 needs linux/amd64 and no emulation of it is registered: docker run --privileged --rm tonistiigi/binfmt --install amd64
   rtx14, rtx15, rtx16, rtx17, rtx14-sm75, rtx15-sm75, rtx16-sm75, rtx17-sm75, rtx17-sm86, rtx17-sm89, rtx17-sm120, ort117, ort131
-""",
-    "Orin, JetPack 6.0": """
-container
-  l4t86
-container or virtual environment
-  rtx17-arm64
-needs linux/amd64 and no emulation of it is registered: docker run --privileged --rm tonistiigi/binfmt --install amd64
-  trt86, trt92, trt100, trt101, trt102, trt103, trt107, rtx14, rtx15, rtx16, rtx17, rtx14-sm75, rtx15-sm75, rtx16-sm75, rtx17-sm75, rtx17-sm86, rtx17-sm89, rtx17-sm120, ort117, ort131
-needs NVIDIA driver >=580; this machine has 540.4.0
-  trt1016, trt110, trt112, ort131-cuda
-needs a Jetson with Jetson Linux >=35.2,<36; this one runs 36.3.0
-  l4t85
-needs a Jetson with Jetson Linux >=36.4,<37; this one runs 36.3.0
-  l4t103
 """,
     "Orin, JetPack 6.2": """
 container

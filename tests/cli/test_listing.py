@@ -33,55 +33,6 @@ DOCKER = Daemon("28.0", "here", "amd64", nvidia_runtime=False, address="unix:///
 GPU = Gpu("GPU Nine", "GPU-9", "8.9", "600.1", 24000)
 
 
-def show_doctor(host: Host, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> list[str]:
-    """Return what `doctor` prints of the whole matrix on a host."""
-    monkeypatch.chdir(project.TOP)
-    monkeypatch.setattr(doctor, "look_at_host", lambda: host)
-    assert main(["doctor"]) == 0
-    return capsys.readouterr().out.splitlines()
-
-
-def test_doctor_groups_what_cannot_run_by_what_it_needs(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """One line a reason, then the targets it holds back; every target is named exactly once."""
-    lines = show_doctor(BARE, monkeypatch, capsys)
-    needs_gpu = [line for line in lines if line.strip().startswith("needs an NVIDIA GPU")]
-    assert len(needs_gpu) == 1
-    behind = lines[lines.index(needs_gpu[0]) + 1]
-    assert {"trt86", "trt92", "trt112"} <= set(behind.strip().split(", "))
-    start = next(number for number, line in enumerate(lines) if line.startswith("can run here"))
-    words = [word.strip(",") for line in lines[start:-1] for word in line.split()]
-    for target in load_matrix(project.TOP / "matrix.yaml"):
-        assert words.count(target.name) == 1, target.name
-    assert "  Docker        no: nobody listens; engines run in virtual environments" in lines
-
-
-def test_doctor_says_how_a_target_can_run(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def way(lines: list[str], name: str) -> str:
-        return next(line for line in lines if line.split()[:1] == [name])
-
-    without = show_doctor(BARE, monkeypatch, capsys)
-    assert way(without, "rtx17").endswith("  virtual environment")
-    within = show_doctor(
-        dataclasses.replace(BARE, docker=DOCKER, emulated=frozenset({"arm64"})), monkeypatch, capsys
-    )
-    assert way(within, "rtx17").endswith("  container or virtual environment")
-    assert way(within, "rtx17-arm64").endswith("  container, emulated")
-
-
-def test_a_target_of_images_alone_needs_docker(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """With a GPU and no Docker, 8.6 runs from its packages and 9.2, which has none, does not."""
-    lines = show_doctor(dataclasses.replace(BARE, gpus=(GPU,), gpu_reason=""), monkeypatch, capsys)
-    assert any(line.split()[0] == "trt86" and line.endswith("virtual environment") for line in lines if line)
-    reason = lines[lines.index("    trt92") - 1]
-    assert reason == "  needs its container image, as the package index does not carry it; nobody listens"
-
-
 @pytest.mark.usefixtures("toy")
 def test_doctor_ends_with_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--reports", "out here"]) == 0
