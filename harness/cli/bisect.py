@@ -29,9 +29,10 @@ from harness.models.bisect import (
     parse_symptom,
     row_of,
 )
-from harness.models.check import median_ms, of_sizes, ran, sizes_doubted
+from harness.models.check import median_ms, ran, sizes_doubted
 from harness.models.further import graph_of
 from harness.models.own import Given, load_own
+from harness.models.own.model import of_made_up_sizes
 from harness.models.trying import BuiltOrRun, Tries
 from harness.run.provision import Unavailable, prepare
 from harness.run.provision.requirements import refuse_unconfined
@@ -158,7 +159,7 @@ class _Looking:
 
     def __init__(self, tries: Tries, own: OwnModel, symptom: Symptom, doing: Doing) -> None:
         self._tries, self._variant, self._symptom = tries, own.variant, symptom
-        self._doing, self._made_up, self.doubted = doing, own.made_up, False
+        self._doing, self._own, self.doubted = doing, own, False
         self._seen: dict[str, list[Judged]] = {}
 
     def between(self, row: tuple[Target, ...]) -> Callable[[Target], Told]:
@@ -182,12 +183,14 @@ class _Looking:
         """Return the results on a target, the quickest first."""
         if target.name not in self._seen:
             times = _TIMED if self._symptom.timed else 1
-            own, model = self._variant, self._variant.model_bytes()
-            judged = [self._tries.judged(model, target, own.recipe, allowed=own.data) for _ in range(times)]
+            own, variant, model = self._own, self._variant, self._variant.model_bytes()
+            judged = [
+                self._tries.judged(model, target, variant.recipe, allowed=variant.data) for _ in range(times)
+            ]
             self._seen[target.name] = sorted(judged, key=lambda each: median_ms(each) or 0.0)
-            if self._made_up and not self.doubted and of_sizes(judged):
+            if not self.doubted and of_made_up_sizes(own, judged):
                 self.doubted = True
-                self._doing.say(sizes_doubted([target.name], self._made_up))
+                self._doing.say(sizes_doubted([target.name], own.made_up))
         return self._seen[target.name]
 
 

@@ -28,7 +28,7 @@ from harness.cli.project import load_targets
 from harness.cli.terminal import Doing
 from harness.errors import HandledError
 from harness.matrix import load_matrix
-from harness.models.check import Trouble, of_sizes, ran, static_troubles, step_troubles, troubles
+from harness.models.check import Trouble, ran, static_troubles, step_troubles, troubles
 from harness.models.further import as_json
 from harness.models.own import (
     Given,
@@ -43,6 +43,7 @@ from harness.models.own import (
     read_libraries,
     read_npz,
 )
+from harness.models.own.model import of_made_up_sizes
 from harness.models.static import State, patterns, static_answers
 from harness.models.trying import How, run_models
 from harness.plan import all_cells
@@ -222,8 +223,9 @@ def _doubted(models: list[OwnModel], judged: list[Judged]) -> Doubted:
     return {
         (own.variant.name, failed.cell.target.name): own.made_up
         for own in models
-        if own.made_up
-        for failed in of_sizes(each for each in judged if each.cell.variant.name == own.variant.name)
+        for failed in of_made_up_sizes(
+            own, [each for each in judged if each.cell.variant.name == own.variant.name]
+        )
     }
 
 

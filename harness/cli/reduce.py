@@ -21,11 +21,11 @@ from harness.errors import HandledError, InfraError
 from harness.judge.cell import Judged
 from harness.matrix import Target
 from harness.models.case_file import About, add_case, case_name, case_text, loaded
-from harness.models.check import of_sizes, ran, sizes_doubted
+from harness.models.check import ran, sizes_doubted
 from harness.models.further import graph_of
 from harness.models.graphs import outside
 from harness.models.own import Given, OwnModel, Shapes, Wanted, load_own, parse_shapes
-from harness.models.own.model import own_model
+from harness.models.own.model import of_made_up_sizes, own_model
 from harness.models.own.shapes import in_words
 from harness.models.reading import held
 from harness.models.reduce.search import Journal, Limits, Search, Step
@@ -149,7 +149,7 @@ class _Bench:
         if options.case:
             case_name(options.case)
             writable(options.case.parent, "--case")
-        shown, near = self._first(model, own.made_up)
+        shown, near = self._first(model, own)
         self._doing.say(f"{options.model}: {before} nodes; {shown}")
         with Journal(Path(f"{self._out}.tries.jsonl"), self._about(model, shown)) as journal:
             search: Search
@@ -212,7 +212,7 @@ class _Bench:
             variant.model_bytes(), self._targets[name], variant.recipe, allowed=variant.data
         )
 
-    def _first(self, model: onnx.ModelProto, made_up: str) -> tuple[Shown, tuple[str, ...]]:
+    def _first(self, model: onnx.ModelProto, own: OwnModel) -> tuple[Shown, tuple[str, ...]]:
         """Return the model's failure, and the nodes that it is about: by building alone where that is enough."""
         for runs in (False, True):
             self._prepared.runs = runs
@@ -223,8 +223,8 @@ class _Bench:
             good = [each.classification.cls in GOOD for each in judged]
             if not runs and all(good):
                 continue
-            if made_up and (failed := [each.cell.target.name for each in of_sizes(judged)]):
-                self._doing.say(sizes_doubted(failed, made_up))
+            if failed := [each.cell.target.name for each in of_made_up_sizes(own, judged)]:
+                self._doing.say(sizes_doubted(failed, own.made_up))
             near = tuple(name for each in judged for name in named(each))
             if len(judged) == 1:
                 found = Shown((Side(judged[0].cell.target.name, sought(judged[0], self._options.keep)),))

@@ -10,10 +10,11 @@ import onnx
 
 from harness.judge.cell import Judged
 from harness.layers import asked
+from harness.layers.datatype import NARROW
 from harness.layers.operators import MULTIPLYING
 from harness.models.blockers import blamed
 from harness.models.check import engine_made, ran, works
-from harness.models.rewrites import half, unquantised
+from harness.models.rewrites import floating, half, unquantised
 from harness.words import Word
 
 #: Where a search ends with what it has.
@@ -42,7 +43,8 @@ class Ladder:
         if works(self.as_it_is):
             return Fault.NO
         if self.without is None:
-            return Fault.NO if ran(self.as_it_is) else Fault.UNKNOWN
+            quantised = NARROW.intersection(self.as_it_is.wished.values())
+            return Fault.NO if ran(self.as_it_is) and not quantised else Fault.UNKNOWN
         if not (ran(self.as_it_is) and ran(self.without)):
             return Fault.UNKNOWN
         return Fault.YES if engine_made(self.without) else Fault.NO
@@ -50,7 +52,7 @@ class Ladder:
 
 def ladder(model: onnx.ModelProto, as_it_is: Judged, attempt: Callable[[onnx.ModelProto], Judged]) -> Ladder:
     """Return the rungs of a model whose outcome as it is is known."""
-    plain = unquantised(model)
+    plain = floating(model)
     halved = half(model if plain is None else plain)
     rungs = [None if each is None else attempt(each) for each in (plain, halved)]
     return Ladder(as_it_is, *rungs)

@@ -199,7 +199,7 @@ class Cutter:
             if name in self._inputs:
                 inputs.append(self._inputs[name])
             elif name not in self._initializers and name not in self._sparse:
-                tensor = self._ones(name) if ones else self._constant(name)
+                tensor = self._ones(name) if ones else self.constant(name)
                 if tensor is not None:
                     stored.append(tensor)
                 elif name in self.types and _typed(self.types[name]) and _has_rank(self.types[name]):
@@ -282,7 +282,7 @@ class Cutter:
         before: dict[str, tuple[int, ...]] | None = None
         for which in ("minimum", "optimum", "maximum"):
             shapes = {name: getattr(each, which) for name, each in self._profiles.items()}
-            found.append(found[-1] if shapes == before else values_of(_with_shapes(self._model, shapes)))
+            found.append(found[-1] if shapes == before else values_of(with_shapes(self._model, shapes)))
             before = shapes
         return found
 
@@ -305,7 +305,7 @@ class Cutter:
         dtype = helper.tensor_dtype_to_np_dtype(self.types[name].type.tensor_type.elem_type)
         return numpy_helper.from_array(np.ones(shape, dtype), name)
 
-    def _constant(self, name: str) -> onnx.TensorProto | None:
+    def constant(self, name: str) -> onnx.TensorProto | None:
         """Return a tensor that depends on constants alone, None for any other."""
         if name not in self._made:
             self._made[name] = self._computed(name)
@@ -378,7 +378,7 @@ def _has_rank(value: onnx.ValueInfoProto) -> bool:
     return kind is not None and (kind != "tensor_type" or value.type.tensor_type.HasField("shape"))
 
 
-def _with_shapes(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]]) -> onnx.ModelProto:
+def with_shapes(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]]) -> onnx.ModelProto:
     """Return a model whose inputs have these shapes, and whose inner tensors have none declared."""
     made = copied(model)
     del made.graph.value_info[:]

@@ -11,7 +11,7 @@ import onnx
 
 from harness.models.blockers import blamed
 from harness.models.check import engine_made, kept, ran
-from harness.models.graphs import outside, valid
+from harness.models.graphs import outside, valid, with_shapes
 from harness.models.own.data import made_up
 from harness.models.reading import MOST_EVALUATED
 from harness.models.rewrites import REWRITES, Rewrite
@@ -79,7 +79,7 @@ def workarounds(  # noqa: PLR0913  (what a model is fed, and by what it is tried
     sound = valid(model)
     for rewrite in rewrites:
         pointless = rewrite.gives_up and engine_made(before)
-        made = None if pointless else rewrite.apply(model, names)
+        made = None if pointless else _applied(rewrite, model, names, before)
         if made is None or (sound and not valid(made)):
             unfit.append(rewrite)
             continue
@@ -91,6 +91,16 @@ def workarounds(  # noqa: PLR0913  (what a model is fed, and by what it is tried
         tried.append(several)
     found = _compared(model, tried, before.cell.variant.recipe.profiles, inputs or {})
     return Workarounds(tuple(found), tuple(unfit), clock() - began)
+
+
+def _applied(
+    rewrite: Rewrite, model: onnx.ModelProto, names: Sequence[str], judged: Judged
+) -> onnx.ModelProto | None:
+    """Return a model rewritten; one that fixes shapes has the usual ones of its profiles."""
+    profiles = judged.cell.variant.recipe.profiles
+    if rewrite.fixes and profiles:
+        model = with_shapes(model, {each.input: each.optimum for each in profiles})
+    return rewrite.apply(model, names)
 
 
 def gain(before: Judged, after: Judged) -> str:
@@ -124,7 +134,7 @@ def _together(
     while ran(judged) and not engine_made(judged):
         names = (*blamed(judged), *also)
         for rewrite in (each for each in rewrites if each not in used):
-            other = rewrite.apply(made, names)
+            other = _applied(rewrite, made, names, judged)
             after = None if other is None else attempt(other)
             if other is not None and after is not None and _further(judged, after):
                 made, judged = other, after

@@ -8,8 +8,10 @@ import select
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
+from onnx import helper, numpy_helper
 
 from harness.cli import main
 from harness.cli.options import writable_file
@@ -40,8 +42,8 @@ def ran(toy: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return seen
 
 
-def check(*words: str) -> int:
-    return main(["check", "m.onnx", "--target", NOT_HERE, *words])
+def check(*words: str, model: str = "m.onnx") -> int:
+    return main(["check", model, "--target", NOT_HERE, *words])
 
 
 def test_cases_that_were_named_are_loaded_before_anything_runs(
@@ -150,9 +152,14 @@ def test_functions_that_call_one_another_without_end_are_not_known(
 def test_what_fails_with_made_up_sizes_is_not_known_until_they_are_given(
     toy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A parser sees no sizes: what it refuses is the model's."""
+    """A parser sees no sizes: what it refuses is the model's. So is what fails with sizes that the model can have."""
     model = data.model()
     model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "t"
+    onnx.save(model, toy / "sound.onnx")
+    model.graph.node[-1].output[0] = "whole"
+    model.graph.initializer.append(numpy_helper.from_array(np.array([-1, 7]), "rows"))
+    model.graph.node.append(helper.make_node("Reshape", ["whole", "rows"], ["y"]))
+    model.graph.output[0].type.tensor_type.ClearField("shape")
     onnx.save(model, toy / "m.onnx")
     phase = "build"
 
@@ -169,7 +176,8 @@ def test_what_fails_with_made_up_sizes_is_not_known_until_they_are_given(
     assert "--shapes x:16" in said
     assert check(*words, "--fail-on", "none") == 0
     capsys.readouterr()
-    assert check(*words, "--shapes", "x:16") == 1
+    assert check(*words, "--shapes", "x:14") == 1
+    assert check(*words, model="sound.onnx") == 1
     assert "made up" not in capsys.readouterr().out
     phase = "parse"
     assert check(*words) == 1

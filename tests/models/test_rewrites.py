@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,9 @@ from onnx import TensorProto, helper, numpy_helper
 from harness.case import Graph, Quantiser
 from harness.layers import asked
 from harness.models.graphs import extents, values_of
-from harness.models.rewrites import REWRITES, half, unquantised
+from harness.models.rewrites import REWRITES, floating, half, unquantised
+from harness.models.rewrites.folded import fold
+from harness.models.rewrites.integers import dequantise_weights, undo_dynamic
 from harness.models.rewrites.operators import (
     float_deconvolution,
     float_weights,
@@ -464,26 +466,208 @@ def test_other_chains_are_no_layer_normalisation() -> None:
     assert layer_norm(shown, ()) is None
 
 
+def integers(op: str, *, per_channel: bool = False, twice: bool = False) -> onnx.ModelProto:
+    """Return a product of data that is quantised as it runs; `twice` lets something else read that data quantised."""
+    shapes = {"MatMulInteger": ([3, 6], [6, 4]), "ConvInteger": ([1, 6, 5, 5], [4, 6, 3, 3])}[op]
+    made = {"MatMulInteger": [3, 4], "ConvInteger": [1, 4, 3, 3]}[op]
+    weight = np.random.default_rng(3).integers(0, 255, shapes[1]).astype(np.uint8)
+    zero = np.array([7, 9, 120, 128] if per_channel else 117, np.uint8)
+    nodes = [
+        helper.make_node("DynamicQuantizeLinear", ["x"], ["x8", "scale", "zero"]),
+        helper.make_node(op, ["x8", "w", "zero", "w_zero"], ["sums"]),
+        helper.make_node("Cast", ["sums"], ["wide"], to=TensorProto.FLOAT),
+        helper.make_node("Mul", ["scale", "w_scale"], ["scales"]),
+        helper.make_node("Mul", ["wide", "scales"], ["y"]),
+    ]
+    nodes += [helper.make_node("Cast", ["x8"], ["z"], to=TensorProto.FLOAT)] if twice else []
+    constants: dict[str, Array] = {"w": weight, "w_zero": zero, "w_scale": np.array(0.004, np.float32)}
+    graph = helper.make_graph(
+        nodes,
+        "integers",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shapes[0])],
+        [
+            helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+            for name, shape in (("y", made), ("z", shapes[0]))[: 1 + twice]
+        ],
+        [numpy_helper.from_array(array, name) for name, array in constants.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
 @pytest.mark.parametrize(
-    ("name", "model", "most"),
-    [
-        ("scalar-scale", convolution(vector=True), 0),
-        ("float-bias", convolution(int32_bias=True), 0),
-        ("concat-after", network("concat", depth=4), 0.05),
-        ("concat-one-scale", network("concat", depth=4), 0.05),
-        ("zeros-in-kernel", dilated(), 1e-6),
-        ("float-deconvolution", network("deconvolution", depth=4), 0.05),
-        ("half-deconvolution", network("deconvolution", depth=4), 0.05),
-        ("padded-channels", depthwise(3), 1e-6),
-    ],
+    ("op", "plain", "per_channel"),
+    # ONNX's evaluator takes one zero point for the weights of a ConvInteger.
+    [("MatMulInteger", "MatMul", False), ("MatMulInteger", "MatMul", True), ("ConvInteger", "Conv", False)],
 )
-def test_a_rewrite_keeps_the_numbers_and_has_nothing_to_change_twice(
-    name: str, model: onnx.ModelProto, most: float
+def test_what_is_quantised_as_it_runs_is_computed_in_floats(
+    op: str, plain: str, *, per_channel: bool
 ) -> None:
-    (rewrite,) = (each for each in REWRITES if each.name == name)
-    made = rewrite.apply(model, {"/conv"})
-    assert off(model, made) <= most
-    assert rewrite.apply(made or model, {"/conv"}) is None
+    """Off by the rounding of the data alone."""
+    model = integers(op, per_channel=per_channel)
+    found = undo_dynamic(model)
+    assert 0 < off(model, found) < 0.02
+    assert found is not None
+    assert plain in operators(found)
+    assert not {op, "DynamicQuantizeLinear"} & set(operators(found))
+    assert operators(floating(model) or model) == operators(found)
+
+
+def test_data_that_something_else_reads_quantised_stays_so() -> None:
+    assert undo_dynamic(integers("MatMulInteger", twice=True)) is None
+
+
+def test_the_weights_of_a_quantised_lstm_are_turned_and_dequantised() -> None:
+    """ONNX Runtime keeps them as (directions, inputs, gates)."""
+    weights = {
+        name: np.random.default_rng(1).integers(-99, 99, (1, 3, 16)).astype(np.int8) for name in ("w", "r")
+    }
+    weights["r"] = np.random.default_rng(2).integers(-99, 99, (1, 4, 16)).astype(np.int8)
+    scales = {f"{name}_scale": np.array([0.01], np.float32) for name in weights}
+    zeros = {f"{name}_zero": np.array([3], np.int8) for name in weights}
+    stored: dict[str, Array] = {**weights, **scales, **zeros}
+    names = ["x", "w", "r", "", "", "", "", "", "w_scale", "w_zero", "r_scale", "r_zero"]
+    graph = helper.make_graph(
+        [helper.make_node("DynamicQuantizeLSTM", names, ["y"], domain="com.microsoft", hidden_size=4)],
+        "lstm",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [5, 1, 3])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [5, 1, 1, 4])],
+        [numpy_helper.from_array(array, name) for name, array in stored.items()],
+    )
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    found = undo_dynamic(helper.make_model(graph, opset_imports=opsets, ir_version=8))
+    assert found is not None
+    onnx.checker.check_model(found, full_check=True)
+    (node,) = found.graph.node
+    assert (node.op_type, node.domain, len(node.input)) == ("LSTM", "", 8)
+    values = {each.name: numpy_helper.to_array(each) for each in found.graph.initializer}
+    wanted = ((weights["w"].astype(np.float32) - 3) * np.float32(0.01)).transpose(0, 2, 1)
+    assert np.allclose(values[node.input[1]], wanted)
+
+
+def table() -> onnx.ModelProto:
+    """Return rows of an 8-bit table, turned, and then dequantised."""
+    constants: dict[str, Array] = {
+        "table": np.arange(32, dtype=np.uint8).reshape(8, 4),
+        "scale": np.array(0.5, np.float32),
+        "zero": np.array(10, np.uint8),
+    }
+    graph = helper.make_graph(
+        [
+            helper.make_node("Gather", ["table", "x"], ["rows"]),
+            helper.make_node("Transpose", ["rows"], ["turned"], perm=[1, 0]),
+            helper.make_node("DequantizeLinear", ["turned", "scale", "zero"], ["y"]),
+        ],
+        "table",
+        [helper.make_tensor_value_info("x", TensorProto.INT64, [3])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [4, 3])],
+        [numpy_helper.from_array(array, name) for name, array in constants.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def test_an_8_bit_table_becomes_one_of_floats() -> None:
+    found = undo_dynamic(table())
+    assert off(table(), found) == 0
+    assert found is not None
+    assert operators(found)[:2] == ["Gather", "Transpose"]
+
+
+def widened(scale: Array, *, opset: int = 17) -> onnx.ModelProto:
+    """Return a product with INT8 weights that a Cast and a Mul widen."""
+    stored = np.random.default_rng(5).integers(-127, 127, (6, 4)).astype(np.int8)
+    graph = helper.make_graph(
+        [
+            helper.make_node("Cast", ["w"], ["wide"], to=TensorProto.FLOAT),
+            helper.make_node("Mul", ["wide", "scale"], ["weights"]),
+            helper.make_node("MatMul", ["x", "weights"], ["y"]),
+        ],
+        "widened",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [3, 6])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [3, 4])],
+        [numpy_helper.from_array(stored, "w"), numpy_helper.from_array(scale, "scale")],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (4,), (1, 4), (6, 1)])
+def test_widened_weights_are_dequantised_along_their_scale(shape: tuple[int, ...]) -> None:
+    scale = np.random.default_rng(6).random(shape).astype(np.float32)
+    model = widened(scale)
+    found = dequantise_weights(model)
+    assert off(model, found) < 1e-6
+    assert found is not None
+    assert operators(found) == ["DequantizeLinear", "MatMul"]
+    assert precisions(found, "MatMul") == ["int8_weights"]
+
+
+def test_weights_with_a_scale_an_element_or_an_axis_too_new_stay() -> None:
+    assert dequantise_weights(widened(np.ones((6, 4), np.float32) / 7)) is None
+    assert dequantise_weights(widened(np.ones(4, np.float32), opset=12)) is None
+
+
+BRANCHES = {"then_branch": "Relu", "else_branch": "Neg"}
+
+
+def branch(nodes: list[onnx.NodeProto], stored: Sequence[onnx.TensorProto] = ()) -> Any:
+    end = onnx.ValueInfoProto(name=nodes[-1].output[0])
+    return helper.make_graph(nodes, "branch", [], [end], stored)
+
+
+def branching(length: int | str) -> onnx.ModelProto:
+    """Return a graph whose If asks for the length of its input, and whose branches have a subgraph of their own."""
+    two = numpy_helper.from_array(np.array(2, np.float32), "two")
+    inner = {name: branch([helper.make_node(op, ["half"], ["end"])]) for name, op in BRANCHES.items()}
+    first = [
+        helper.make_node("Mul", ["x", "two"], ["half"]),
+        helper.make_node("If", ["yes"], ["last"], **inner),
+    ]
+    graphs: dict[str, Any] = {
+        "then_branch": branch(first, [two]),
+        "else_branch": branch([helper.make_node("Abs", ["x"], ["last"])]),
+    }
+    constants: dict[str, Array] = {"eight": np.array([8]), "yes": np.array(True)}
+    graph = helper.make_graph(
+        [
+            helper.make_node("Shape", ["x"], ["shape"]),
+            helper.make_node("Equal", ["shape", "eight"], ["asked"]),
+            helper.make_node("If", ["asked"], ["y"], **graphs),
+        ],
+        "branching",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [length])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [length])],
+        [numpy_helper.from_array(array, name) for name, array in constants.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+@pytest.mark.parametrize(
+    ("length", "left"), [(8, ["Mul", "Identity", "Relu", "Identity"]), (9, ["Abs", "Identity"])]
+)
+def test_an_if_that_shapes_decide_is_its_branch(length: int, left: list[str]) -> None:
+    """And so is the If within, under names that nothing else has."""
+    found = fold(branching(length))
+    assert off(branching(length), found) == 0
+    assert found is not None
+    assert sorted(operators(found)) == sorted(left)
+
+
+def test_an_if_that_nothing_decides_stays() -> None:
+    assert fold(branching("n")) is None
+
+
+def test_constants_are_computed_up_to_where_they_are_quantised() -> None:
+    """A weight is stored as it is read; its Q/DQ stays."""
+    g = Graph("folded", opset=13)
+    stored = g.constant("w8", list(range(24)), [4, 6], TensorProto.INT8)
+    turned = g.node("Transpose", [stored], name="/turn", perm=[1, 0])
+    weight = g.node("DequantizeLinear", [turned, g.constant("scale", [0.1], [])], name="/w")
+    y = g.node("MatMul", [g.qdq(g.input("x", [3, 6]), name="/x", scale=0.02), weight], name="/mul")
+    g.output(y, [3, 4])
+    model = g.model()
+    found = fold(model)
+    assert off(model, found) == 0
+    assert found is not None
+    assert operators(found) == [op for op in operators(model) if op != "Transpose"]
 
 
 def test_no_rewrite_changes_the_model_that_it_is_given() -> None:

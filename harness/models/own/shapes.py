@@ -201,7 +201,7 @@ def made_up_shapes(model: onnx.ModelProto, given: Mapping[str, Shape]) -> dict[s
         model, {name: own for name, own in wanted.items() if shapes(0, 1)[name] != shapes(0, 2)[name]}
     ):
         lengths = (shapes(_SPATIAL[0], length) for length in _SEQUENCES)
-        return next((each for each in lengths if _runs(model, {**each, **given})), first)
+        return next((each for each in lengths if runs_at(model, {**each, **given})), first)
     light = _without_weights(model)
     if first == shapes(_SPATIAL[1]) or not _fits(light, given):
         return first
@@ -217,7 +217,7 @@ def _is_signal(model: onnx.ModelProto, sequences: Collection[str]) -> bool:
     )
 
 
-def _runs(model: onnx.ModelProto, shapes: Mapping[str, Shape]) -> bool:
+def runs_at(model: onnx.ModelProto, shapes: Mapping[str, Shape]) -> bool:
     """Tell whether the reference evaluator gets outputs of some size from inputs of these shapes."""
     fixed = onnx.ModelProto()
     fixed.CopyFrom(model)

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.models.rewrites.floats import half, unquantised
+from harness.models.rewrites.folded import fold
+from harness.models.rewrites.integers import dequantise_weights, floating, undo_dynamic
 from harness.models.rewrites.operators import (
     float_deconvolution,
     float_weights,
@@ -35,15 +37,16 @@ if TYPE_CHECKING:
     import onnx
 
 
-__all__ = ["REWRITES", "Rewrite", "half", "unquantised"]
+__all__ = ["REWRITES", "Rewrite", "floating", "half", "unquantised"]
 
 
 @dataclass(frozen=True)
 class Rewrite:
-    """Is a way round a failure: its effect and its cost in words, and the variants of cases that prove it, if any.
+    """A way round a failure: its effect and its cost in words, and the variants of cases that prove it, if any.
 
     `apply` takes the model and the nodes that are blamed: those that are refused, or that lost their precision. One
-    that `gives_up` INT8 helps only a model that is not built with it.
+    that `gives_up` INT8 helps only a model that is not built with it. One that `fixes` shapes takes the model at those
+    of this run.
     """
 
     name: str
@@ -52,6 +55,7 @@ class Rewrite:
     proof: tuple[str, ...]
     apply: Callable[[onnx.ModelProto, Collection[str]], onnx.ModelProto | None]
     gives_up: bool = False
+    fixes: bool = False
 
     @property
     def free(self) -> bool:
@@ -88,6 +92,29 @@ REWRITES = (
         "nothing that runs in INT8; such a constant is no longer rounded",
         (),
         float_scalars,
+    ),
+    Rewrite(
+        "dequantise-weights",
+        "INT8 weights through DequantizeLinear in place of Cast and Mul",
+        "nothing: the same numbers",
+        (),
+        dequantise_weights,
+    ),
+    Rewrite(
+        "fold",
+        "shapes as they are here, the Ifs that these decide, and constants computed",
+        "dynamic axes: the model has these shapes alone; weights that were widened as it ran are larger",
+        (),
+        fold,
+        fixes=True,
+    ),
+    Rewrite(
+        "undo-dynamic",
+        "floats in place of integer operators and of what is quantised as it runs",
+        "INT8: weights are four times as large, and data is no longer rounded",
+        (),
+        undo_dynamic,
+        gives_up=True,
     ),
     Rewrite(
         "layer-norm",

@@ -1,0 +1,107 @@
+"""The rewrite that decides what a model's shapes decide: branches of If, and whatever is made of constants."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+import onnx
+from onnx import helper, numpy_helper
+
+from harness.layers.operators import dequantises, quantises
+from harness.models.graphs import Cutter, assembled, copied, reads
+
+#: Rounds, each of which may decide what the one before laid open.
+_MOST_ROUNDS = 10
+
+
+def fold(model: onnx.ModelProto, _: Collection[str] = ()) -> onnx.ModelProto | None:
+    """Return a model with the branch taken in place of each If that is decided, and constants computed but for Q/DQ.
+
+    The more of its shapes are fixed, the more is decided. None where nothing is.
+    """
+    made = model
+    for _round in range(_MOST_ROUNDS):
+        step = _decided(made)
+        if step is None:
+            break
+        made = step
+    made = _computed(made) or made
+    return None if made is model else made
+
+
+def _decided(model: onnx.ModelProto) -> onnx.ModelProto | None:
+    """Return a model without those of its Ifs whose condition is a constant; None where there is none."""
+    cutter, made = Cutter(model), copied(model)
+    del made.graph.node[:]
+    changed = False
+    for index, node in enumerate(model.graph.node):
+        condition = cutter.constant(node.input[0]) if node.op_type == "If" else None
+        if condition is None:
+            made.graph.node.append(node)
+            continue
+        wanted = "then_branch" if numpy_helper.to_array(condition).all() else "else_branch"
+        branch = next(item.g for item in node.attribute if item.name == wanted)
+        made.graph.initializer.extend(
+            _inline(branch, node, f"{node.name or node.output[0]}/{index}", made.graph)
+        )
+        changed = True
+    graph = made.graph
+    return assembled(made, graph.node, graph.input, graph.output) if changed else None
+
+
+def _inline(
+    branch: onnx.GraphProto, node: onnx.NodeProto, prefix: str, graph: onnx.GraphProto
+) -> Iterator[onnx.TensorProto]:
+    """Append the nodes of a branch to a graph, its tensors under names of their own; yield its initialisers."""
+    own = [each.name for each in branch.initializer]
+    own += [name for inner in branch.node for name in inner.output if name]
+    names = {name: f"{prefix}/{name}" for name in own}
+    for inner in branch.node:
+        graph.node.append(_renamed(inner, names))
+    for value, output in zip(branch.output, node.output, strict=True):
+        source = names.get(value.name, value.name)
+        graph.node.append(helper.make_node("Identity", [source], [output], name=f"{output}/taken"))
+    for each in branch.initializer:
+        tensor = onnx.TensorProto()
+        tensor.CopyFrom(each)
+        tensor.name = names[each.name]
+        yield tensor
+
+
+def _renamed(node: onnx.NodeProto, names: Mapping[str, str]) -> onnx.NodeProto:
+    """Return a node that reads and makes tensors by other names, in its subgraphs too."""
+    made = onnx.NodeProto()
+    made.CopyFrom(node)
+    _rename(made, names)
+    return made
+
+
+def _rename(node: onnx.NodeProto, names: Mapping[str, str]) -> None:
+    for tensors in (node.input, node.output):
+        tensors[:] = [names.get(name, name) for name in tensors]
+    for attribute in node.attribute:
+        for graph in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
+            for inner in graph.node:
+                _rename(inner, names)
+            for value in graph.output:
+                value.name = names.get(value.name, value.name)
+
+
+def _computed(model: onnx.ModelProto) -> onnx.ModelProto | None:
+    """Return a model whose nodes take constants where these can be computed; None where there is nothing to compute."""
+    cutter, graph = Cutter(model), model.graph
+    makers = {name: node for node in graph.node for name in node.output if name}
+    found: dict[str, onnx.TensorProto] = {}
+    for node in graph.node:
+        if not _is_quantiser(node) and cutter.constant(node.output[0]) is not None:
+            continue
+        for maker in [makers[name] for name in dict.fromkeys(reads(node)) if name in makers]:
+            tensors = [cutter.constant(name) for name in maker.output if name]
+            if maker.op_type != "Constant" and not _is_quantiser(maker) and None not in tensors:
+                found |= {each.name: each for each in tensors if each is not None}
+    nodes = [node for node in graph.node if node.output[0] not in found]
+    return assembled(model, nodes, graph.input, graph.output, found.values()) if found else None
+
+
+def _is_quantiser(node: onnx.NodeProto) -> bool:
+    return bool(quantises(node.op_type) or dequantises(node.op_type))
