@@ -18,13 +18,8 @@ def find(cells: Sequence[Cell], cell_id: str) -> Cell:
     """Return a cell by its id; raises HandledError, with the nearest id, where there is none."""
     by_id = {cell.id: cell for cell in cells}
     if cell_id not in by_id:
-        raise HandledError(f"there is no cell {cell_id!r}; {did_you_mean(_without_brackets(cell_id), by_id)}")
+        raise HandledError(f"there is no cell {cell_id!r}; {did_you_mean(cell_id, by_id)}")
     return by_id[cell_id]
-
-
-def _without_brackets(word: str) -> str:
-    """Return an id as older versions wrote it, `mish[qdq]-rtx17`, in its present form."""
-    return word.replace("[", ".").replace("]", "")
 
 
 def select(cells: Iterable[Cell], expression: str) -> tuple[Cell, ...]:
@@ -93,11 +88,9 @@ class _Expression:
             if not self._accept(")"):
                 raise self._unexpected("a closing parenthesis")
             return inner
-        word, column = self._peek()
+        word, _ = self._peek()
         if word in ("", "and", "or", ")"):
             raise self._unexpected("a name")
-        if _without_brackets(word) != word:
-            raise self._error(column, f"no id holds brackets: {_without_brackets(word)!r} is its form now")
         self._next += 1
         # Ids hold no capitals: the names of cases, variants and targets must not.
         return lambda name: word.lower() in name

@@ -114,18 +114,6 @@ def test_find_returns_the_cell_and_the_nearest_to_a_mistyped_id(cells: tuple[Cel
     assert str(caught.value) == "there is no cell 'mish.qdp-rtx17'; did you mean 'mish.qdq-rtx17'?"
 
 
-@pytest.mark.parametrize("old", ["mish[qdq]-rtx17", "conv_silu[int8-entropy]-rtx17-sm75"])
-def test_an_id_with_brackets_is_answered_with_its_present_form(cells: tuple[Cell, ...], old: str) -> None:
-    """As older versions wrote it, in whole or in part."""
-    new = old.replace("[", ".").replace("]", "")
-    with pytest.raises(HandledError) as caught:
-        find(cells, old)
-    assert str(caught.value) == f"there is no cell {old!r}; did you mean {new!r}?"
-    with pytest.raises(HandledError) as caught:
-        select(cells, f"rtx17 and {old}")
-    assert f"column 11: no id holds brackets: {new!r} is its form now; " in str(caught.value)
-
-
 def test_two_cells_of_one_id_are_refused(tmp_path: Path) -> None:
     """Variants and targets may hold hyphens, and a cell is looked up by its id."""
     path = tmp_path / "matrix.yaml"

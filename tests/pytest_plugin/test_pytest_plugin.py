@@ -245,34 +245,6 @@ def test_a_failure_explains_itself_and_the_line_it_gives_runs_that_cell_alone(ra
     assert outcomes(repeated) == {"failed": 1}, repeated.stdout + repeated.stderr
 
 
-def test_an_old_failure_of_another_gpu_fails_no_item(project: Path) -> None:
-    """An item is this machine's result; what a T4 did stands beside it in the report, regressed as it is there."""
-    only = "tiny.works-ort"
-    assert run(project, f"matrix.yaml::{only}").returncode == 0
-    (path,) = (project / "reports/records").iterdir()
-    record = json.loads(path.read_text())
-    t4 = {"gpu": "Tesla T4", "compute_capability": "7.5", "driver": "535.1"}
-    stamps = {**record["stamps"], "environment": t4, "run": "turing", "when": "2099-01-01T00:00:00"}
-    old = {**record, "key": "of another machine", "failed_phase": "build", "ran": False, "stamps": stamps}
-    (project / "reports/records/turing-main.jsonl").write_text(json.dumps(old) + "\n")
-    on_t4 = {
-        "version": "1.31.1",
-        "driver": "535",
-        "measured": "2026-01-01",
-        "cells": {"tiny": {"works": "ok"}},
-    }
-    target = {"engine": "onnxruntime", "gpus": {"7.5": {"Tesla T4": on_t4}}}
-    (project / "cases/measured.yaml").write_text(json.dumps({"schema": 1, "ort": target}))
-    done = run(project, f"matrix.yaml::{only}")
-    assert (done.returncode, outcomes(done)["passed"]) == (0, 1)
-    cell = results(project)[only]
-    assert (cell["class"], cell["verdict"]) == ("build_failed", "regressed")
-    assert [(each["gpu"], each["class"]) for each in cell["by_gpu"]] == [
-        ("Tesla T4", "build_failed"),
-        ("", "ok"),
-    ]
-
-
 def test_what_cannot_run_here_is_skipped_with_what_it_needs_or_fails_when_required(project: Path) -> None:
     skipped = run(project, "-k", "gpu")
     assert skipped.returncode == 0
