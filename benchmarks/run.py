@@ -30,6 +30,7 @@ from harness.record.outcome import Outcome
 from harness.record.store import Store
 from harness.run.provision.cache import make_once
 from harness.run.stamps import harness_commit
+from harness.scratch import Scratch
 
 ROOT = Path(__file__).resolve().parents[1]
 CORES = len(os.sched_getaffinity(0))
@@ -231,7 +232,8 @@ def main() -> int:
     print(machine(), flush=True)
     rows: Samples = {}
     troubles = []
-    with tempfile.TemporaryDirectory(prefix="trt-compat-bench-") as name:
+    # A plain folder of such a name would be taken for a killed run's, and removed by the runs that are measured.
+    with Scratch("bench-") as name:
         scratch = Path(name)
         steps: list[Callable[[Path], None]] = [
             lambda folder: one_cell(folder, rows),
