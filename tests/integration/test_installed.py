@@ -122,8 +122,8 @@ def test_from_nothing_to_a_report(company: Company) -> None:
     assert [(cell["id"], cell["class"]) for cell in results["cells"] if cell["class"] != "not_run"] == [
         ("example.int8-ort131", "ok")
     ]
-    written = {path.name for path in repository.iterdir()} - {".pytest_cache"}
-    assert written == {"matrix.yaml", "cases", ".github", ".gitignore", "reports"}
+    written = {path.name for path in repository.iterdir()} - {".pytest_cache", "__pycache__"}
+    assert written == {"matrix.yaml", "cases", "conftest.py", ".github", ".gitignore", "reports"}
     assert {path.name for path in (company.top / "home").iterdir()} <= {".cache"}
     # Where pytest itself keeps what it gives to tests.
     assert [
