@@ -28,7 +28,7 @@ CALL_TIMEOUT = 60.0
 PATIENCE = 60.0
 #: Seconds between two questions to an absent daemon, and between looks at a program that runs.
 _PAUSE, _TICK = 1.0, 0.2
-#: The daemons that have answered this process, by address: None, or the time since which one is absent.
+#: The daemons that have answered to `daemon`, by address: None, or the time since which one is absent.
 MET: dict[str, float | None] = {}
 _LOCK = threading.Lock()
 #: How the program reports that no daemon answered; other failures are the daemon's own answer.
@@ -114,7 +114,6 @@ def ask(
     done = run_to_end([*program(host), *words], seconds, stdin=stdin, needed=needed, hear=hear)
     if done.returncode and _ABSENT.search(done.stderr):
         raise _silent(host, done.stderr)
-    _answered(host)
     if done.returncode:
         raise Refused(reason(done.stderr), done.stdout)
     return done.stdout
@@ -200,7 +199,7 @@ def daemon(host: str = "") -> Daemon:
     # The program of 20.10 exits with 0 where no daemon answers.
     if errors := info.get("ServerErrors"):
         raise _silent(host, str(errors[0]))
-    _answered(host)
+    MET[address(host)] = None
     machine = str(info.get("Architecture", ""))
     return Daemon(
         version=str(info.get("ServerVersion", "")),
@@ -225,10 +224,6 @@ def _root(info: Mapping[str, Any]) -> str:
         "io.containerd" in str(value) for pair in info.get("DriverStatus") or () for value in pair
     )
     return "" if of_containerd else str(info.get("DockerRootDir") or "")
-
-
-def _answered(host: str) -> None:
-    MET[address(host)] = None
 
 
 def met(host: str = "") -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import InfraError
-from harness.run.docker import Refused, daemon, find_image, pull_image
+from harness.run.docker import Refused, client, daemon, find_image, met, pull_image
 from harness.run.docker.client import ask, run_to_end
 
 pytestmark = pytest.mark.unit
@@ -38,6 +38,7 @@ def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], N
 
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     monkeypatch.setenv("DOCKER_HOST", SOCKET)
+    monkeypatch.setattr(client, "MET", {})
     return put
 
 
@@ -58,6 +59,7 @@ def test_a_daemon_that_does_not_answer_is_one_sentence(
     with pytest.raises(InfraError) as caught:
         daemon()
     assert str(caught.value) == f"Docker does not answer at {SOCKET}: {sentence}"
+    assert not met(), "nobody waits for a daemon that never answered"
 
 
 def test_a_daemon_is_what_it_says_of_itself(docker: Callable[[str], None]) -> None:
