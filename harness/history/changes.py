@@ -7,17 +7,14 @@ change until `SETTLED` runs in a row agree, after several as long as two of them
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from statistics import median
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from harness.history.runs import Entry, RunRecord, Stack
 from harness.words import GOOD, Class
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from harness.history.runs import Entry, RunRecord, Stack
 
 #: Runs that the strip of a cell shows.
 STRIP = 20

@@ -10,21 +10,17 @@ import datetime as dt
 import json
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from harness.bounded import files_of, parse_json
 from harness.errors import SHORT_OF, HandledError, InfraError
+from harness.judge.cell import Judged
 from harness.record.from_json import check_schema, decode
+from harness.record.outcome import Stamps
 from harness.record.store import write_whole
 from harness.words import UNJUDGED, Class
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
-    from harness.judge.cell import Judged
-    from harness.record.outcome import Stamps
 
 #: The folder beside results.json.
 FOLDER = "history"

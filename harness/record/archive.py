@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import zlib
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from harness.bounded import read_bytes
 from harness.errors import HandledError, InfraError
@@ -13,9 +13,6 @@ try:
     import lzma
 except ImportError:  # Some build Python without liblzma; all but what is packed by xz works there.
     lzma = None  # type: ignore[assignment]
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 #: Bytes that one packed file may unpack to.
 LIMIT = 256 << 20

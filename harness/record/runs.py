@@ -10,16 +10,14 @@ import dataclasses
 import fcntl
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.bounded import SMALL, parse_json, read_text
 from harness.errors import SHORT_OF, HandledError, InfraError
 from harness.record.from_json import decode
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 UNFINISHED = "unfinished"
 

@@ -19,9 +19,10 @@ import os
 import re
 import sys
 import tempfile
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol
 
 from harness.bounded import files_of, parse_json
 from harness.errors import HandledError
@@ -30,9 +31,6 @@ from harness.record.archive import inflate
 from harness.record.from_json import OutdatedError, fields_of
 from harness.record.outcome import Outcome, Stamps
 from harness.record.speaking import speaking
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
 
 RECORDS, LOGS = "records", "logs"
 #: The folder, beside records, that holds one for each suite: a reports folder of its own.
