@@ -152,7 +152,7 @@ class Node:
 
     `precision` is a word of `harness.words.Precision`, "" where the graph asks for none; of a node that only changes a
     type it is the type that it brings into the graph (harness/layers/asked.py). `fed` says how quantised data come to
-    it, where engines are known to stumble over that (harness/layers/fed.py).
+    it, where engines are known to stumble over that (harness/layers/asked.py).
     """
 
     name: str
