@@ -9,14 +9,12 @@ from typing import Any
 import pytest
 
 from harness.case import load_cases
-from harness.judge.classify import classify
 from harness.matrix import load_matrix
 from harness.plan import Cell, all_cells
 from harness.record.outcome import Latency, Outcome, Stamps
 from harness.run.observation import Observation
 from harness.run.prepared import prepare_variant
 from harness.run.session import Event
-from harness.words import Class
 
 pytestmark = pytest.mark.unit
 
@@ -51,36 +49,3 @@ def test_a_run_on_the_cpu_has_neither_copies_nor_sensors(cell: Cell) -> None:
     outcome, _, _ = heard(cell, ("latency", {**LATENCY, "clock": "monotonic"}, b""))
     assert outcome.latency is not None
     assert (outcome.latency.upload_ms, outcome.latency.before, outcome.latency.after) == ((), {}, {})
-
-
-def test_the_calibration_cache_is_kept_in_the_log(cell: Cell) -> None:
-    """The ranges are what an INT8 engine is made of."""
-    cache = b"TRT-8601-EntropyCalibration2\nx: 3c010a14\n"
-    _, log, _ = heard(cell, ("calibration_cache", {}, cache))
-    assert "[calibration cache]\nTRT-8601-EntropyCalibration2\nx: 3c010a14" in log
-
-
-def test_a_fault_of_the_agent_is_no_failure_of_the_engine(cell: Cell) -> None:
-    """Though the build failed too, as it does without batches."""
-    fault = "the calibrator failed: KeyError: 'x'"
-    outcome, log, seen = heard(
-        cell,
-        ("phase_begin", {"name": "build"}, b""),
-        ("phase", {"name": "build", "seconds": 0.1, "ok": False}, b""),
-        ("failed", {"text": "build_serialized_network returned no engine"}, b""),
-        ("agent_fault", {"text": fault}, b""),
-    )
-    assert (outcome.state, outcome.reason) == ("infra_error", fault)
-    assert classify(outcome).cls is Class.INFRA_ERROR
-    assert not seen.succeeded
-    assert f"[agent fault] {fault}" in log
-
-
-def test_the_same_without_the_fault_is_the_engines(cell: Cell) -> None:
-    outcome, _, _ = heard(
-        cell,
-        ("phase_begin", {"name": "build"}, b""),
-        ("phase", {"name": "build", "seconds": 0.1, "ok": False}, b""),
-        ("failed", {"text": "build_serialized_network returned no engine"}, b""),
-    )
-    assert classify(outcome).cls is Class.BUILD_FAILED

@@ -19,8 +19,7 @@ import pytest
 from harness.case import Class, model_sha256
 from harness.known.model import Known
 from harness.layers import asked, node_precision, parse_layers
-from harness.matrix import load_matrix
-from harness.plan import Cell, inapplicable_because
+from harness.plan import Cell
 from harness.plan.by_hand import REPRO, by_hand, model_file, recipe_of
 from harness.report.model import load_results
 from harness.run.numbers import make_inputs
@@ -49,28 +48,6 @@ SAMPLE = (
     *("conv_silu.qdq-ort131", "conv_silu.fp16-graph-ort117", "mish.mish-op-ort117"),
 )
 _BUILT = frozenset({Class.OK, Class.BUILT, Class.PRECISION_LOST})
-_FORKING = """
-import os, runpy, sys
-__import__(sys.argv[1])
-for name in sys.argv[2:]:
-    if os.fork() == 0:
-        sys.argv[1:] = [name]
-        os.dup2(os.open(name + ".out", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 1)
-        os.dup2(1, 2)
-        sys.stdout.reconfigure(line_buffering=True)
-        code = 0
-        try:
-            runpy.run_path("repro.py", run_name="__main__")
-        except SystemExit as error:
-            code = error.code if isinstance(error.code, int) else 1
-            print(error.code or "", flush=True)
-        except BaseException as error:
-            code = 1
-            print(f"{type(error).__name__}: {error}", flush=True)
-        os._exit(code or 0)
-    _, status = os.wait()
-    print(name, os.waitstatus_to_exitcode(status), flush=True)
-"""
 
 
 @pytest.fixture(scope="module")
@@ -154,36 +131,6 @@ def test_a_file_says_what_the_record_says(name: str, recorded: Mapping[str, Know
         errors="replace",
     )
     agrees(cell, recorded[name], done.returncode, done.stdout + done.stderr)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    "target",
-    ["rtx14", "rtx15", "rtx16", "rtx17", "rtx17-sm75", "rtx17-sm89", "rtx17-sm120", "ort117", "ort131"],
-)
-def test_every_file_says_what_the_record_says(
-    target: str, recorded: Mapping[str, Known], tmp_path: Path
-) -> None:
-    needs.network()
-    python, _ = packages.venv(load_matrix(ROOT / "matrix.yaml").target(target))
-    cells = {
-        write(cell, tmp_path).name: cell
-        for cell in project_cells()
-        if cell.target.name == target and cell.id in recorded and inapplicable_because(cell) is None
-    }
-    module = next(iter(cells.values())).target.module
-    command = [str(python), "-c", _FORKING, module, *cells]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    ended = dict(line.rsplit(" ", 1) for line in done.stdout.splitlines())
-    assert len(ended) == len(cells) > 40
-    wrong = []
-    for name, cell in cells.items():
-        said = (tmp_path / f"{name}.out").read_text(encoding="utf-8", errors="replace")
-        try:
-            agrees(cell, recorded[cell.id], int(ended[name]), said)
-        except AssertionError as error:
-            wrong.append(f"{cell.id}: {error}")
-    assert not wrong, "\n".join(wrong)
 
 
 def test_a_file_feeds_what_the_harness_feeds() -> None:

@@ -57,30 +57,6 @@ def test_a_network_is_reduced_to_what_fails_and_a_second_call_tries_nothing(
 
 
 @pytest.mark.contract
-def test_a_case_is_written_that_shows_the_same(
-    network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """`reduce` holds the case to the failure before it writes it; `new` writes one of any model."""
-    needs.network()
-    path = tmp_path / "cases" / "depthwise.py"
-    words = ("reduce", network, "--target", "rtx16", "-o", tmp_path / "small.onnx", "--case", path)
-    assert trt_compat(*words) == 0
-    assert f"case: {path}" in capsys.readouterr().out
-    assert (
-        trt_compat(
-            "new", "own", "--from", network, "--issue", "https://example.org/1", "--cases", path.parent
-        )
-        == 0
-    )
-    small, own = load_cases(path.parent)
-    assert [node.op_type for node in small.variants[0].build().graph.node][-1] == "Conv"
-    assert len(own.variants[0].build().graph.node) == 60
-    capsys.readouterr()
-    assert trt_compat(*words) == 2
-    assert "is there already; give another place, or delete it" in capsys.readouterr().err
-
-
-@pytest.mark.contract
 def test_what_is_off_by_more_than_the_user_allows_is_kept(
     network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -109,31 +85,6 @@ def test_a_model_is_bisected_over_versions(network: Path, capsys: pytest.Capture
     assert json.loads(said[-1]) == {"last_bad": "rtx16", "first_good": "rtx17", "skipped": []}
     assert trt_compat("bisect", network, "--good", "rtx15", "--bad", "rtx16") == 1
     assert "rtx16 is good, not bad" in capsys.readouterr().out
-
-
-@pytest.mark.contract
-def test_a_script_says_what_is_good_and_what_says_nothing(
-    network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """It is told the target, the model and the environment's Python, which has the engine."""
-    needs.network()
-    script = tmp_path / "judge"
-    script.write_text(
-        f"""#!/bin/sh
-[ "$1 $2 $3" = "$TRT_COMPAT_TARGET {network} $TRT_COMPAT_PYTHON" ] || exit 128
-"$3" -c "import tensorrt_rtx as e; assert e.__version__ == '$TRT_COMPAT_VERSION', e.__version__" || exit 128
-case "$1" in rtx14) exit 0;; rtx15) exit 125;; *) exit 7;; esac
-"""
-    )
-    script.chmod(0o755)
-    words = (network, "--good", "rtx14", "--bad", "rtx17", "--run", script)
-    assert trt_compat("bisect", *words) == 0
-    said = capsys.readouterr().out.splitlines()
-    assert said[-2].startswith("first bad: rtx16 (1.6.1.120), last good: rtx14 (1.4.0.76); 1 skipped")
-    assert json.loads(said[-1]) == {"first_bad": "rtx16", "last_good": "rtx14", "skipped": ["rtx15"]}
-    script.write_text("#!/bin/sh\nexit 200\n")
-    assert trt_compat("bisect", *words) == 3
-    assert "ended with 200 on rtx14, which is no answer" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
