@@ -20,7 +20,6 @@ from harness.record.speaking import Today
 from harness.record.store import Store
 from harness.report.page import unpacked
 from harness.run import local
-from harness.run.prepared import PreparedVariants
 from tests.cli import project
 from tests.cli.test_run import Scripted
 
@@ -104,20 +103,6 @@ def test_what_is_recorded_is_taken_and_the_run_says_so(
     assert main(["verify"]) == 0
     assert ran(engine, "--fresh") == BOTH
     assert len(list((reports / "history").iterdir())) == 2
-
-
-@pytest.mark.unit
-def test_what_a_killed_run_left_goes_though_nothing_is_run(
-    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert ran(engine) == BOTH
-    temporary = tmp_path / "temporary"
-    left = temporary / "trt-compat-left"
-    left.mkdir(parents=True)
-    (left / "held").touch()
-    monkeypatch.setattr("tempfile.tempdir", str(temporary))
-    assert ran(engine) == []
-    assert not left.exists()
 
 
 @pytest.mark.unit
@@ -229,29 +214,9 @@ def test_cells_that_are_gone_are_counted(
 
 
 @pytest.mark.unit
-def test_what_was_not_made_ready_is_made_anew_when_it_is_tried_again(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A child that was killed is no word about the variant."""
-    forgotten: list[bool] = []
-    monkeypatch.setattr(PreparedVariants, "forget_trouble", lambda _: forgotten.append(True))
-    fields = iter([{"state": "infra_error", "reason": "killed", "key": ""}, {}])
-    engine.fields["toy.relu-ort131"] = lambda: next(fields)
-    monkeypatch.setenv(local.RETRY_VARIABLE, "0.01")
-    assert ran(engine) == [*BOTH, "toy.relu-ort131"]
-    assert forgotten == [True]
-
-
-@pytest.mark.unit
 @pytest.mark.parametrize("words", [["-k", "relu"], ["--target", "ort131"], ["--suite", "onnx-node"]])
 def test_a_run_to_go_on_with_has_its_own_selection(
     capsys: pytest.CaptureFixture[str], words: list[str]
 ) -> None:
     assert main(["run", "--resume", *words]) == 2
     assert "leave out -k, --target and --suite" in capsys.readouterr().err
-
-
-@pytest.mark.unit
-def test_one_of_the_three_is_chosen(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "--fresh", "--resume"]) == 2
-    assert "not allowed with" in capsys.readouterr().err

@@ -131,24 +131,6 @@ def test_what_nvidia_s_table_lacks_counts_as_not_built(
     assert ran == ["ran"] * 2
 
 
-@pytest.mark.usefixtures("ran")
-def test_functions_that_call_one_another_without_end_are_not_known(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    model = data.model()
-    model.opset_import.append(onnx.helper.make_opsetid("my", 1))
-    for name, other in (("A", "B"), ("B", "A")):
-        calls = [onnx.helper.make_node(other, ["x"], ["y"], domain="my")]
-        model.functions.append(
-            onnx.helper.make_function("my", name, ["x"], ["y"], calls, list(model.opset_import))
-        )
-    onnx.save(model, "m.onnx")
-    assert check("--json", "out.json") == 3
-    assert "unknown    trt86" in capsys.readouterr().out
-    (cell,) = json.loads(Path("out.json").read_bytes())["cells"]
-    assert cell["static"]["state"] == "unknown"
-
-
 def test_what_fails_with_made_up_sizes_is_not_known_until_they_are_given(
     toy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

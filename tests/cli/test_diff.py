@@ -67,16 +67,6 @@ def test_the_answer_is_that_of_the_step(tmp_path: Path, capsys: pytest.CaptureFi
     assert max(map(len, lines)) <= 100
 
 
-def test_failures_with_nothing_known_before_are_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    write(tmp_path, report())
-    main(["diff", "trt102", "rtx17", "--reports", str(tmp_path)])
-    text = " ".join(capsys.readouterr().out.split())
-    assert "Fails on rtx17, nothing known of trt102: 3" in text
-    assert "conv_silu.qdq-between: crashes, measured" in text
-
-
 def test_a_target_alone_has_a_line_for_each_later_version(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -121,16 +111,6 @@ def test_a_claimed_step_is_told_as_such_and_fails_nothing(
     assert text.startswith("Not measured: trt102 and trt86.")
     assert "conv_silu.qdq (trt102 reported in a summary, trt86 reported by users)" in text
     assert "works → fails to build" in text
-
-
-def test_a_lost_precision_fails_a_step(tmp_path: Path) -> None:
-    """No engine says a word of it, and INT8 is what the cases are about."""
-    results = report()
-    lost = cell(results, "qdq", "rtx16")
-    lost["precision"] = {**lost["precision"], factory.CONV: "fp32"}
-    lost["class"] = "precision_lost"
-    write(tmp_path, results)
-    assert main(["diff", "rtx15", "rtx16", "--reports", str(tmp_path)]) == 1
 
 
 def test_exit_codes_of_two_reports(
@@ -179,15 +159,6 @@ def test_long_lists_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert sum("No implementation for" in line for line in lines) == 1
     assert any(line.startswith("    cause of these ") for line in lines)
     assert len(lines) < 70
-
-
-def test_what_is_fixed_is_named(two_reports: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    """Each variant by its name, under a heading of its own."""
-    old, new = map(str, two_reports)
-    assert main(["diff", old, new, "--target", "rtx17"]) == 0
-    said = capsys.readouterr().out.partition("\nNow works: 2")[2]
-    assert "conv_silu.qdq" in said
-    assert "conv_silu.qdq-between" in said
 
 
 @pytest.mark.parametrize(

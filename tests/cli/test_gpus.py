@@ -122,20 +122,6 @@ def test_a_run_is_judged_by_what_was_measured_on_its_own_gpu(
     assert on(T4, FAILS) == 1
 
 
-def test_an_old_failure_of_another_gpu_fails_no_run(on: Machine, capsys: pytest.CaptureFixture[str]) -> None:
-    """It stays in the report beside this machine's success."""
-    assert on(T4, WELL) == 0
-    assert main(["accept"]) == 0
-    assert on(T4, FAILS) == 1
-    capsys.readouterr()
-    assert on(L4, WELL) == 0
-    assert "1 cell on 1 target: 1 as expected" in capsys.readouterr().out
-    assert (
-        "GPUs disagree: build failed on Tesla T4; works on NVIDIA L4"
-        in Path("reports/summary.md").read_text()
-    )
-
-
 def test_a_merge_is_red_for_a_regression_on_any_gpu(
     on: Machine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

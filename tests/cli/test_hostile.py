@@ -179,36 +179,6 @@ def test_what_cannot_be_built_costs_nothing_where_it_was_not_selected(hostile: P
     assert main(["accept"]) == 0
 
 
-def test_a_model_that_cannot_be_built_any_more_hides_no_result_and_shows_none(hostile: Path) -> None:
-    """The old result is of another model: it is kept, told of, and speaks for nothing."""
-    needs.network()
-    assert main(["run", "--via", "venv", "-k", "healthy and ort131"]) == 0
-    path = hostile / "cases" / "healthy.py"
-    path.write_text(path.read_text().replace("def conv(quantised):", "def conv(quantised):\n    1 / 0"))
-    assert main(["report"]) == 0
-    cell = cells(hostile)["healthy.int8-ort131"]
-    assert (cell["class"], cell["stale"]) == ("not_run", True)
-    assert "its model cannot be made any more" in cell["reason"]
-    assert "ZeroDivisionError" in cell["reason"]
-
-
-def test_a_record_that_cannot_be_judged_is_that_cells_trouble(hostile: Path) -> None:
-    """A precision that is no word of this harness ended every verb that reads the records."""
-    needs.network()
-    assert main(["run", "--via", "venv", "-k", "healthy and ort131"]) == 0
-    (path,) = (hostile / "reports" / "records").glob("*.jsonl")
-    lines = path.read_text().splitlines()
-    record = json.loads(lines[0])
-    for layer in record["layers"]:
-        layer.update(precision="quaternion", onnx_nodes=["/conv"])
-    path.write_text("\n".join([json.dumps(record), *lines[1:]]) + "\n")
-    assert main(["report"]) == 0
-    found = {name: cell["class"] for name, cell in cells(hostile).items()}
-    assert found.pop(record["cell"]) == "infra_error"
-    assert "ok" in found.values()
-    assert "quaternion" in cells(hostile)[record["cell"]]["reason"]
-
-
 def test_a_full_disk_elsewhere_leaves_a_report(
     hostile: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

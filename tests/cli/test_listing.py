@@ -56,16 +56,6 @@ def test_list_names_cells_variants_and_targets(capsys: pytest.CaptureFixture[str
     assert "onnxruntime==1.31.1" in targets[1]
 
 
-def test_every_listed_target_says_where_it_comes_from(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(project.TOP)
-    assert main(["list", "targets"]) == 0
-    for line in capsys.readouterr().out.splitlines():
-        platform = next(word for word in ("linux/amd64", "linux/arm64", "jetson") if f" {word} " in line)
-        assert line.partition(platform)[2].strip(), line
-
-
 def test_an_image_of_which_no_source_speaks_is_marked(
     toy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -190,22 +180,6 @@ def test_list_shows_what_each_cell_last_ended_as(toy: Path, capsys: pytest.Captu
     assert [line.split()[0] for line in told] == bare
     assert told[0].split(maxsplit=1)[1] == "build_failed (new)"
     assert told[1] == bare[1]
-
-
-def test_show_says_of_a_claim_how_sure_it_is_and_which_stage_it_speaks_of(
-    toy: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Two claims of one class may speak of different things."""
-    case = toy / "cases" / "toy.py"
-    text = case.read_text(encoding="utf-8").replace("Case, Graph", "Case, Class, Expectation, Graph, Link")
-    claim = 'Expectation.reported(Class.OK, "<9", Link("https://example.org"), level="right numbers")'
-    text = text.replace('"A Relu", relu)', f'"A Relu", relu, expectations=({claim},))')
-    case.write_text(text, encoding="utf-8")
-    for cell in ("toy.relu-trt86", "toy.relu-ort131"):
-        assert main(["show", cell]) == 0
-        assert (
-            "  ok on tensorrt <9 (reported by users; speaks of: right numbers)\n" in capsys.readouterr().out
-        )
 
 
 @pytest.mark.usefixtures("toy")

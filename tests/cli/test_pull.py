@@ -121,16 +121,3 @@ def test_pytest_does_the_same(toy: Path, shop: Registry, image: str) -> None:
     said = matrix_tests(toy, "--pull")
     assert f"pulling {image}: 1 of 1 layers" in said
     assert shop.fetched("large")
-
-
-def test_a_threshold_that_cannot_be_read_is_the_users_mistake(toy: Path) -> None:
-    assert trt_compat(toy, "run", threshold="plenty")[0] == 2
-    assert "is no number of GB; write it like 2 or 0.5" in trt_compat(toy, "doctor", threshold="plenty")[2]
-
-
-def test_a_base_that_cannot_be_read_is_no_fault_of_pytest(toy: Path) -> None:
-    needs.docker()
-    (toy / "conftest.py").write_text('pytest_plugins = ["harness.pytest_plugin"]\n')
-    said = matrix_tests(toy, "-k", "relu and ort131", TRT_COMPAT_BASE_IMAGE="mine:{version}")
-    assert "INTERNALERROR" not in said
-    assert "only {arch} and {python} are filled in" in said

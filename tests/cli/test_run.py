@@ -307,13 +307,6 @@ def test_merge_takes_in_other_stores_once(toy: Path, play: Play, capsys: pytest.
     assert len(list(Store(toy / "both").outcomes())) == 2
 
 
-@pytest.mark.unit
-def test_a_merge_that_names_a_wrong_folder_takes_in_nothing(toy: Path, play: Play) -> None:
-    assert play("-k", "relu", "--reports", "a", relu=WELL) == 0
-    assert main(["merge", "a", "nowhere", "--reports", "both"]) == 2
-    assert not (toy / "both").exists()
-
-
 @pytest.mark.integration
 def test_a_real_run_from_nothing_to_accepted(
     toy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
