@@ -24,9 +24,8 @@ import pytest
 from harness import pytest_plugin as hooks
 from harness.case import load_cases
 from harness.matrix import load_matrix
-from harness.plan import Cell, all_cells, select
+from harness.plan import Cell, all_cells
 from harness.record.store import Store
-from harness.run.provision import look_at_host
 from tests import needs
 from tests.run.bench import containers_of, lives
 from tests.waiting import PATIENCE, wait_for
@@ -258,18 +257,6 @@ def test_what_cannot_run_here_is_skipped_with_what_it_needs_or_fails_when_requir
     assert "required to run here, and it needs an NVIDIA GPU" in failed.stdout
 
 
-@pytest.mark.long
-def test_a_cell_that_turns_out_to_need_a_gpu_says_so_too(tmp_path: Path) -> None:
-    """Version 1.4 asks for the GPU in the middle of some builds: that is its answer, known and no skip."""
-    needs.network()
-    if look_at_host().gpus:
-        pytest.skip("this machine has a GPU")
-    words = ("matrix.yaml::q_plugin_dq.q-native-dq-rtx14", f"--reports={tmp_path / 'reports'}")
-    done = run(ROOT, *words, "--require", "rtx14")
-    assert outcomes(done) == {"xfailed": 1}
-    assert "needs a GPU to build, as measured" in short_summary(done)
-
-
 def test_trouble_with_the_machine_is_an_error_in_one_sentence_and_no_failure(project: Path) -> None:
     done = run(project, "-k", "broken and works")
     assert outcomes(done) == {"error": 1, "deselected": 23}
@@ -324,26 +311,6 @@ def test_collecting_starts_nothing_and_writes_nothing(project: Path) -> None:
     assert ids[0] == "matrix.yaml::tiny.works-ort"
     assert len(ids) == 24
     assert not (project / "reports").exists()
-
-
-def test_a_model_that_cannot_be_built_is_an_error_in_one_sentence(project: Path) -> None:
-    (project / "cases" / "tiny.py").write_text(CASE.replace('"nowhere"', '""'))
-    done = run(project, "-k", "new-failure and ort and not slow")
-    assert outcomes(done) == {"error": 1, "deselected": 23}
-    assert re.search(
-        r"^infrastructure, not the engine: \S*tiny\.py:13: the model of variant 'new-failure' cannot be built",
-        done.stdout,
-        re.MULTILINE,
-    )
-    assert "Traceback" not in done.stdout
-    assert "INTERNALERROR" not in done.stdout
-
-
-def test_x_stops_at_the_first_failure(project: Path) -> None:
-    done = run(project, "-k", "ort and not slow", "-x")
-    assert outcomes(done)["failed"] == 1
-    assert set(results(project)) >= {"tiny.new-failure-ort"}
-    assert "tiny.regressed-ort" not in {outcome.cell for outcome in Store(project / "reports").outcomes()}
 
 
 def test_markers_select_targets_engines_and_cases(project: Path) -> None:
@@ -536,23 +503,6 @@ def cells_of(folder: Path) -> tuple[Cell, ...]:
 def collected(*words: str) -> list[str]:
     done = run(ROOT, "--collect-only", "-q", *words)
     return [line for line in done.stdout.splitlines() if "::" in line]
-
-
-@pytest.fixture(scope="module")
-def cells() -> tuple[Cell, ...]:
-    return cells_of(ROOT)
-
-
-@pytest.mark.parametrize(
-    "expression", ["mish and rtx17", "rtx17-sm75 or (conv_silu and ort)", "not trt and qdq"]
-)
-def test_the_projects_own_cells_are_selected_as_on_the_command_line(
-    cells: tuple[Cell, ...], expression: str
-) -> None:
-    """Markers match too: `tensorrt` takes every cell of that engine, whose ids do not say so."""
-    expected = {f"matrix.yaml::{cell.id}" for cell in select(cells, expression)}
-    assert set(collected("-k", expression)) == expected
-    assert expected
 
 
 def test_the_projects_own_tests_are_apart_from_its_matrix() -> None:
