@@ -142,24 +142,19 @@ def test_results_by_gpu_come_back_from_their_json() -> None:
 
 
 @pytest.mark.parametrize(
-    ("other", "marked"),
+    ("one", "other", "marked"),
     [
-        (L4, True),
-        (factory.on_gpu(factory.build_failure("qdq", "trt102"), factory.L4), False),
-        (factory.on_gpu(factory.build_failure("qdq", "trt102", messages=()), factory.L4), True),
+        (T4, L4, True),
+        (T4, factory.on_gpu(factory.build_failure("qdq", "trt102"), factory.L4), False),
+        (T4, factory.on_gpu(factory.build_failure("qdq", "trt102", messages=()), factory.L4), True),
+        (factory.on_gpu(factory.outcome("qdq", "trt102"), factory.T4), L4, False),
     ],
 )
-def test_a_cell_that_gpus_disagree_on_is_marked(other: Outcome, marked: bool) -> None:
-    """By class, or by what it failed of."""
-    cell = shown(T4, other)
+def test_a_cell_that_gpus_disagree_on_is_marked(one: Outcome, other: Outcome, marked: bool) -> None:
+    """By class, or by the cause of its failure; where one built and the other ran too, nobody disagrees."""
+    cell = shown(one, other)
     assert bool(disagreement(cell.by_gpu)) is marked
     assert len(cell.by_gpu) == 2
-
-
-def test_built_and_run_are_no_disagreement() -> None:
-    """One of them could not run it."""
-    built = factory.on_gpu(factory.outcome("qdq", "trt102"), factory.T4)
-    assert disagreement(shown(built, L4).by_gpu) == ""
 
 
 def test_one_product_under_two_drivers_is_told_apart() -> None:

@@ -81,13 +81,6 @@ def test_a_new_failure_says_since_when_and_what_was_before() -> None:
     )  # fmt: skip
 
 
-def test_a_flaky_cell_says_so_in_its_own_field() -> None:
-    """Nobody should decide on the class that it happens to have."""
-    results = seeded({CELL: classes(BUILT, BUILD, BUILT, BUILT, BUILD, BUILT)})
-    assert results.cell("conv_silu", "qdq", "rtx15").flaky == (BUILD, BUILT)
-    assert (of(results).event, past.news(results)[0].when) == ("flaky", day(1))
-
-
 def test_a_changed_stack_is_named_and_may_be_the_cause() -> None:
     """Not every change is the engine's."""
     stacks = [STACK] * 3 + [OTHER] * 3

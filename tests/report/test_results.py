@@ -15,11 +15,11 @@ from harness.compare.kinds import pair_of
 from harness.errors import HandledError
 from harness.known.model import Known
 from harness.plan import all_cells
-from harness.record.outcome import Latency, Outcome
+from harness.record.outcome import Outcome
 from harness.record.store import Store
 from harness.report.labels import BUCKETS, bucket
 from harness.report.model import Results, content, load_results, results_file
-from harness.report.results import assemble, recorded, results_of
+from harness.report.results import assemble
 from harness.report.writer import build_report, results_json
 from harness.words import Basis, Class, Precision, Verdict
 from tests.report import factory
@@ -66,14 +66,6 @@ def test_an_outcome_of_another_model_is_stale_and_not_shown() -> None:
     assert bucket(cell) == "stale"
 
 
-def test_an_outcome_of_another_recipe_is_stale() -> None:
-    """The recipe counts as much as the model."""
-    outcome = factory.outcome("qdq", "rtx15")
-    old = replace(outcome, stamps=replace(outcome.stamps, recipe_sha256="f" * 64))
-    found = assemble(factory.matrix(), (factory.case(),), {old.cell: old})
-    assert found.cell("conv_silu", "qdq", "rtx15").stale
-
-
 OLD_VERSION = "it ran on version 1.5.0.98, and matrix.yaml declares 1.5.0.114 today"
 
 
@@ -104,13 +96,6 @@ def test_an_outcome_of_another_version_is_stale_and_names_both(tmp_path: Path) -
     assert OLD_VERSION in text
 
 
-def test_an_outcome_of_another_version_hides_no_current_one(tmp_path: Path) -> None:
-    """Not even a later one, as from a machine whose checkout is older."""
-    cell = shown(tmp_path, of_version("1.5.0.114"), of_version("1.5.0.98", when="2026-11-21"))
-    assert (cell.stale, cell.cls) == (False, Class.BUILT)
-    assert cell.when == "2026-11-20"
-
-
 def test_the_past_of_another_version_stays_with_its_own_stack(tmp_path: Path) -> None:
     """The history tells both; what went to and fro on the old version makes no flaky cell of the new."""
     failed = {"failed_phase": "build", "error": "no", "layers": ()}
@@ -125,18 +110,6 @@ def test_the_past_of_another_version_stays_with_its_own_stack(tmp_path: Path) ->
     assert cell.past is not None
     assert len(cell.past.strip) == 5
     assert cell.past.stack_since == "2026-11-20"
-
-
-def test_what_means_nothing_on_a_target_is_never_out_of_date(tmp_path: Path) -> None:
-    """It was not run, on whatever version."""
-    outcome = factory.outcome(
-        "int8-entropy", "ort131", state="not_applicable", reason="no calibration", end=None
-    )
-    old = replace(outcome, stamps=replace(outcome.stamps, engine_version="1.30.0"))
-    shown(tmp_path, old)
-    found = results_of(recorded(factory.matrix(), (factory.case(),), Store(tmp_path)), ())
-    cell = found.cell("conv_silu", "int8-entropy", "ort131")
-    assert (cell.stale, cell.cls) == (False, Class.NOT_APPLICABLE)
 
 
 def test_verdict_expectation_and_diagnosis_reach_the_cell() -> None:
@@ -186,25 +159,6 @@ def test_stored_weights_are_called_so() -> None:
     plain = factory.outcome("int8-entropy", "rtx15", layers=(factory.conv_layer("int8_weights"),))
     results = assemble(factory.matrix(), (factory.case(),), {plain.cell: plain})
     assert results.cell("conv_silu", "int8-entropy", "rtx15").chip == "INT8 WEIGHTS"
-
-
-@pytest.mark.parametrize(
-    ("samples", "median", "p95"),
-    [((1.0, 2.0, 3.0), 2.0, 3.0), (tuple(map(float, range(1, 101))), 50.5, 95.0), ((7.0,), 7.0, 7.0)],
-)
-def test_median_and_95th_percentile_are_of_the_samples(
-    samples: tuple[float, ...], median: float, p95: float
-) -> None:
-    """Nearest rank, no interpolation beyond what was measured."""
-    outcome = factory.ran("fp32", "ort131", latency=Latency(samples, 1, "monotonic"))
-    timing = (
-        assemble(factory.matrix(), (factory.case(),), {outcome.cell: outcome})
-        .cell("conv_silu", "fp32", "ort131")
-        .latency
-    )
-    assert timing is not None
-    assert (timing.median, timing.p95) == (median, p95)
-    assert timing.n == len(samples)
 
 
 def test_results_json_keeps_its_contract() -> None:
