@@ -110,11 +110,6 @@ def test_every_input_has_memory_of_its_own_and_gets_contiguous_float32() -> None
     assert floats(batches[1][1]) == [value * 0.5 for value in floats(X)]
 
 
-def test_the_batches_are_the_same_every_time() -> None:
-    one, other = Device(), Device()
-    assert make(ENTROPY, one).calibrate(["x"], one) == make(ENTROPY, other).calibrate(["x"], other)
-
-
 @pytest.mark.parametrize("count", [1, 4, 9])
 def test_there_are_as_many_batches_as_the_recipe_says(count: int) -> None:
     device = Device()

@@ -20,7 +20,6 @@ from harness.run.docker import DockerTransport, Options
 from harness.run.session import AgentLost, Event, Job, Session
 from harness.run.transport import ProcessTransport
 from tests import needs
-from tests.run.bench import offer_to_the_kernel
 from tests.waiting import PATIENCE, wait_for
 
 pytestmark = pytest.mark.integration
@@ -137,17 +136,6 @@ def assert_still_serving(session: Session, before: str | int) -> None:
     assert not session.lost
 
 
-@pytest.mark.parametrize("via", ["docker"], indirect=True)
-def test_the_kernel_takes_the_child_and_not_the_agent_at_the_containers_limit(session: Session) -> None:
-    """The job may use more than the container has, so that the agent's own watch cannot come first."""
-    before = identity(session)
-    for _ in range(2):
-        said = end(ask(session, "gulp", memory_mib=4 * CONTAINER_MIB))
-        assert said["kind"] == "out_of_memory"
-        assert said["detail"] == "killed by the kernel at the container's memory limit"
-        assert_still_serving(session, before)
-
-
 def test_a_child_is_the_kernels_first_choice_however_small_it_is(session: Session) -> None:
     """The agent may have grown larger by then; 1000 is the most that a process can be offered with."""
     assert look(session)["score"] == 1000
@@ -159,25 +147,6 @@ def test_a_sigkill_from_elsewhere_is_no_memory_limit_even_after_one(session: Ses
     ask(session, "gulp", memory_mib=4 * CONTAINER_MIB)
     said = end(ask(session, "suicide"))
     assert (said["kind"], said["detail"]) == ("signalled", "killed by SIGKILL")
-
-
-@pytest.mark.parametrize("via", ["docker"], indirect=True)
-def test_an_agent_that_the_kernel_takes_too_is_lost_for_want_of_memory(session: Session) -> None:
-    offer_to_the_kernel(identity(session))
-    with pytest.raises(AgentLost, match="killed by the kernel: out of memory") as caught:
-        ask(session, "betray", memory_mib=4 * CONTAINER_MIB)
-    assert caught.value.out_of_memory
-    assert session.lost
-
-
-@pytest.mark.parametrize("via", ["docker"], indirect=True)
-def test_a_limit_that_a_job_hit_earlier_is_not_blamed_for_the_agents_end(session: Session) -> None:
-    """Docker's flag says only that the limit was ever hit in this container."""
-    ask(session, "gulp", memory_mib=4 * CONTAINER_MIB)
-    kill(session)
-    with pytest.raises(AgentLost) as caught:
-        ask(session, "echo")
-    assert not caught.value.out_of_memory
 
 
 def test_what_a_job_leaves_in_the_temporary_folder_is_gone_with_it(session: Session) -> None:
@@ -286,14 +255,6 @@ def test_an_engine_that_does_not_load_is_infrastructure_with_its_own_words(via: 
     with pytest.raises(InfraError, match="no engine called absent"):
         start_session(transport, engine="absent")
     transport.close()
-
-
-def test_an_agent_killed_from_outside_is_lost_not_a_crash_of_the_engine(session: Session) -> None:
-    kill(session)
-    with pytest.raises(AgentLost, match="killed by SIGKILL") as caught:
-        ask(session, "echo")
-    assert not caught.value.out_of_memory
-    assert session.lost
 
 
 def test_an_agent_long_dead_is_lost_too(session: Session) -> None:

@@ -50,6 +50,7 @@ def run(runner: TargetRunner, do: str) -> Outcome:
         ("segfault", Class.CRASHED, "killed by SIGSEGV in build"),
         ("abort", Class.CRASHED, "killed by SIGABRT in build"),
         ("exit", Class.CRASHED, "the process ended with exit code 7 in build"),
+        ("leave", Class.CRASHED, "the process ended with exit code 0 before its job was done in build"),
         ("hang", Class.TIMED_OUT, "did not end in time in build: not finished after 1 s"),
         ("eat", Class.OUT_OF_MEMORY, "ran out of memory in build: used more than 688 MiB"),
     ],

@@ -121,21 +121,6 @@ def test_a_container_has_its_limits_and_its_owner() -> None:
 
 @pytest.mark.integration
 @pytest.mark.docker
-def test_the_memory_limit_is_reported_as_such() -> None:
-    eater = DockerTransport(options("hog = bytearray(1 << 30)", memory_mib=64), target="toy")
-    try:
-        assert eater.receive(PATIENCE) == b""
-        assert wait_for(lambda: not eater.alive())
-        status = eater.exit_status()
-        assert status is not None
-        assert status.out_of_memory
-        assert "out of memory" in str(status)
-    finally:
-        eater.close()
-
-
-@pytest.mark.integration
-@pytest.mark.docker
 def test_closing_removes_the_container_and_every_descriptor() -> None:
     chosen = options(SLEEP)
     before = open_files()
@@ -247,17 +232,6 @@ def test_the_reaper_removes_what_a_killed_harness_left_and_nothing_else() -> Non
             inspect(orphan)
     finally:
         mine.close()
-
-
-@pytest.mark.integration
-@pytest.mark.docker
-def test_a_daemon_that_does_not_answer_is_said_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
-    with pytest.raises(InfraError) as caught:
-        docker.daemon()
-    assert str(caught.value).startswith("Docker does not answer at unix:///nowhere/docker.sock: ")
-    assert "is the docker daemon running" in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.unit

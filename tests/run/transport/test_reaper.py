@@ -22,7 +22,6 @@ from harness.run.docker.reaper import OWNER_LABEL, labels, reap, this_process
 pytestmark = pytest.mark.unit
 
 NEVER = "0001-01-01T00:00:00Z"
-NOW = dt.datetime(2026, 11, 20, 12, 0, 30, tzinfo=dt.timezone.utc)
 
 
 @dataclass
@@ -128,21 +127,6 @@ def test_one_living_container_or_one_that_another_reaper_takes_hides_no_orphan(
 def test_a_daemon_that_refuses_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InfraError, match="driver failed"):
         reaped(monkeypatch, orphan("first", "driver failed to remove root filesystem"))
-
-
-@pytest.mark.parametrize(
-    ("finished", "long_ago"),
-    [
-        ("2026-11-20T11:00:29.999999999Z", True),
-        ("2026-11-20T11:00:30Z", False),
-        ("2026-11-20T11:00:30.618845579Z", False),
-        ("2020-01-01T00:00:00.123456789Z", True),
-        (NEVER, False),
-        ("", False),
-    ],
-)
-def test_an_hour_after_its_end_is_long_ago(finished: str, long_ago: bool) -> None:
-    assert reaper._ended_long_ago(finished, NOW) is long_ago
 
 
 def test_the_labels_are_those_that_others_filter_by() -> None:
