@@ -77,54 +77,6 @@ def _copy(source: socket.socket, sink: socket.socket) -> None:
 
 
 @dataclass
-class Engine:
-    """A dockerd of one's own, that leaves the machine's alone; it has no network."""
-
-    folder: Path
-    process: subprocess.Popen[bytes] | None = None
-
-    @property
-    def address(self) -> str:
-        """Where it listens."""
-        return f"unix://{self.folder}/docker.sock"
-
-    def docker(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """Run the docker command on it."""
-        return subprocess.run(
-            ["docker", "-H", self.address, *words], capture_output=True, text=True, check=False
-        )
-
-    def start(self) -> None:
-        """Start it and wait until it answers."""
-        words = [
-            "--data-root",
-            f"{self.folder}/data",
-            "--exec-root",
-            f"{self.folder}/exec",
-            "-H",
-            self.address,
-        ]
-        words += ["--pidfile", f"{self.folder}/pid", "--bridge=none", "--iptables=false"]
-        with (self.folder / "log").open("ab") as log:
-            self.process = subprocess.Popen(
-                ["dockerd", *words], stdout=log, stderr=log, start_new_session=True
-            )
-        assert wait_for(lambda: self.docker("version").returncode == 0), (self.folder / "log").read_text()
-
-    def end(self, number: signal.Signals = signal.SIGTERM) -> None:
-        """End it, and wait for that."""
-        if self.process is not None:
-            self.process.send_signal(number)
-            self.process.wait()
-            self.process = None
-
-    def close(self) -> None:
-        """End it for good, and the mount that it makes of its folder, without which that cannot be removed."""
-        self.end()
-        subprocess.run(["umount", f"{self.folder}/data"], capture_output=True, check=False)
-
-
-@dataclass
 class Sshd:
     """An sshd on 127.0.0.1 that lets one key of its own in; with `path` as PATH, `ssh` knows it and has the key."""
 

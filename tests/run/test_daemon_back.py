@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import threading
 import time
@@ -15,9 +14,8 @@ from harness.run.docker.client import MET
 from harness.run.provision import Unreachable, prepare
 from harness.run.target import Aborted
 from harness.words import Class
-from tests import needs
 from tests.run.bench import Bench, cell, classified, target
-from tests.run.lines import Engine, Front, local_socket
+from tests.run.lines import Front, local_socket
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -122,36 +120,6 @@ def test_a_wait_for_a_daemon_ends_with_the_run(bench: Bench, front: Front) -> No
     with pytest.raises(Aborted):
         runner.run(cell("nap", runner.target))
     front.restore()
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_a_dockerd_that_is_restarted_costs_no_cell(
-    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
-) -> None:
-    """Ended in order it ends its containers, killed it leaves them to its next start."""
-    needs.program("dockerd")
-    engine = Engine(tmp_path)
-    engine.start()
-    try:
-        image = needs.base_image()
-        with subprocess.Popen(["docker", "save", image], stdout=subprocess.PIPE) as saved:
-            subprocess.run(["docker", "-H", engine.address, "load"], stdin=saved.stdout, check=True)
-        assert saved.returncode == 0
-        monkeypatch.setenv("DOCKER_HOST", engine.address)
-        runner = bench.runner(target())
-
-        def restart() -> None:
-            engine.end(number)
-            threading.Timer(3.0, engine.start).start()
-
-        bench.during(restart)
-        assert [run(runner, do).cls for do in ("nap", "echo")] == [Class.BUILT] * 2
-        runner.close()
-        assert engine.docker("ps", "-aq").stdout == ""
-    finally:
-        wait_for(lambda: engine.process is not None)
-        engine.close()
 
 
 def test_the_minute_is_over_only_for_one_absence(bench: Bench, front: Front) -> None:  # noqa: ARG001
