@@ -153,6 +153,7 @@ def test_an_image_on_a_base_without_compiler_says_so_and_is_made(
         labels = output(*inspect, tag)
         assert f'"org.opencontainers.image.base.name":"{base}"' in labels
         assert '"org.opencontainers.image.version":"24.1"' in labels
+        assert output("docker", "inspect", "--format", "{{.Config.User}}", tag) == "65534:65534"
         # An image of no registry has its id for a digest.
         assert made.image_digest == output(*inspect, base).split()[-1]
         said = output(*run, "--entrypoint", "cat", tag, "/opt/compat/plugins/absent")

@@ -143,21 +143,6 @@ def test_a_node_that_is_lost_costs_time_and_nothing_else(
 
 
 @pytest.mark.long
-def test_a_task_that_is_requeued_repeats_nothing(
-    slurm: Cluster, many: Path, running: subprocess.Popen[str]
-) -> None:
-    ((job, _, _),) = slurm.queue()
-    slurm.call("scontrol", "requeue", job)
-    assert wait_for(lambda: outputs(many).count("of them recorded") > 1)
-    again = [int(found) for found in re.findall(r"(\d+) of them recorded", outputs(many))]
-    code, _, err = done(running)
-    assert code == 0, err
-    assert again[0] == 0
-    assert 3 < again[1] < CELLS
-    whole(many)
-
-
-@pytest.mark.long
 def test_a_controller_that_is_restarted_is_waited_for(
     slurm: Cluster, many: Path, running: subprocess.Popen[str]
 ) -> None:
@@ -229,42 +214,3 @@ def test_a_task_that_somebody_cancels_is_not_run_again(
     assert states.total() == CELLS
     assert states["infra_error"] > 0
     assert "the output of the tasks in Slurm is kept in " in err
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("why", ["full", "drained"])
-def test_nodes_that_are_full_or_away_are_waited_for(slurm: Cluster, toy: Path, why: str) -> None:
-    needs.network()
-    asks(toy, ort131={"constraint": "l4t_r36"})
-    if why == "full":
-        slurm.call("sbatch", "--exclusive", "--nodes=2", "--wrap=sleep 600", "--output=/dev/null")
-        assert wait_for(lambda: [state for _, state, _ in slurm.queue()] == ["RUNNING"])
-    else:
-        slurm.call("scontrol", "update", "node=two", "state=drain", "reason=test")
-    with project.harness(toy, "run", *SLURM, "-k", "relu and ort131") as process:
-        said = process.stderr
-        assert said is not None
-        try:
-            # Which of its words Slurm chooses for a node that is away is a matter of which part of it looked last.
-            waits = (
-                "Resources" if why == "full" else "(Nodes required for job are DOWN, DRAINED|ReqNodeNotAvail)"
-            )
-            assert any(re.search(f"1 tasks wait in Slurm: {waits}", line) for line in said)
-            if why == "full":
-                slurm.call("scancel", "--name=wrap")
-            else:
-                slurm.call("scontrol", "update", "node=two", "state=resume")
-            code, _, err = done(process)
-        finally:
-            process.kill()
-            slurm.call("scancel", "--user=root")
-    assert code == 0, err
-    assert records(toy) == {"toy.relu-ort131": 1}
-
-
-@pytest.mark.long
-@pytest.mark.usefixtures("slurm")
-def test_a_python_that_no_node_has_is_said(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    asks(toy, ort131={"python": "/nowhere/python"})
-    assert main(["run", *SLURM, "-k", "relu and ort131"]) == 3
-    assert re.search(r"ended without its record; its output ends: .*/nowhere/python", capsys.readouterr().out)

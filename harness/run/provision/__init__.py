@@ -8,7 +8,7 @@ from harness.run.provision.host import Gpu, Host, host_of, look_at_host
 from harness.run.provision.images import Pulling, PullPlan, image_command_lines, plan_pulls, planned_image
 from harness.run.provision.model import Environment, NotMade, Unavailable, Unreachable, Via
 from harness.run.provision.prepare import docker_command_line, prepare, start
-from harness.run.provision.requirements import can_run, fitting_gpus, older_driver, refuse_unconfined
+from harness.run.provision.requirements import can_run, older_driver, refuse_unconfined
 
 __all__ = [
     "Environment",
@@ -23,7 +23,6 @@ __all__ = [
     "cache_dir",
     "can_run",
     "docker_command_line",
-    "fitting_gpus",
     "host_of",
     "image_command_lines",
     "look_at_host",

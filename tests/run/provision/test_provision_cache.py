@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harness.errors import InfraError
-from harness.run.provision.cache import cache_dir, locked, make_once
+from harness.run.provision.cache import locked, make_once
 from tests.waiting import PATIENCE, wait_for
 
 if TYPE_CHECKING:
@@ -102,10 +102,3 @@ def test_a_cache_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
         locked("x", directory=tmp_path / "file" / "deep"),
     ):
         pass
-
-
-def test_the_cache_folder_can_be_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TRT_COMPAT_CACHE_DIR", str(tmp_path))
-    assert cache_dir() == tmp_path
-    monkeypatch.delenv("TRT_COMPAT_CACHE_DIR")
-    assert cache_dir().name == "trt-compat"

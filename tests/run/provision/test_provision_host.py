@@ -19,7 +19,6 @@ from harness.run.provision import (
     Unavailable,
     Via,
     can_run,
-    fitting_gpus,
     look_at_host,
     older_driver,
     prepare,
@@ -141,13 +140,6 @@ def test_a_target_says_what_it_lacks(chosen: Target, via: Via, host: Host, reaso
     said = can_run(chosen, host, via)
     assert reason in (said or "")
     assert (said is None) == (not reason)
-
-
-@pytest.mark.unit
-def test_only_gpus_that_can_run_the_target_fit() -> None:
-    host = Host("amd64", gpus=(AMPERE, BLACKWELL))
-    assert fitting_gpus(gpu_target(), host) == (AMPERE,)
-    assert fitting_gpus(target(), host) == (AMPERE, BLACKWELL)
 
 
 @pytest.mark.integration

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import venv
 from pathlib import Path
 from typing import Any
@@ -97,23 +96,3 @@ def test_the_environment_is_that_interpreter_and_nothing_is_made(
         f"toy runs in {python}, as TRT_COMPAT_VENV_PYTHON says, with its own packages."
     )
     assert not (tmp_path / "cache").exists()
-
-
-@pytest.mark.parametrize("value", ["", None])
-def test_without_the_variable_nothing_is_chosen(monkeypatch: pytest.MonkeyPatch, value: str | None) -> None:
-    if value is None:
-        monkeypatch.delenv(packages.PYTHON_VARIABLE, raising=False)
-    else:
-        monkeypatch.setenv(packages.PYTHON_VARIABLE, value)
-    assert packages.chosen() is None
-
-
-def test_this_pythons_own_packages_are_found() -> None:
-    """Against a real interpreter with real metadata."""
-    import packaging
-
-    pins = packages.pins_in(
-        sys.executable,
-        target(version=packaging.__version__, packages=(f"packaging=={packaging.__version__}",)),
-    )
-    assert pins == (f"packaging=={packaging.__version__}",)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -100,15 +99,6 @@ def test_a_target_whose_image_needs_pull_takes_no_other_way(monkeypatch: pytest.
     World(monkeypatch)
     with pytest.raises(NeedsPull):
         prepare(gpu_less("a/large:1"), "auto", host=HOST)
-
-
-@pytest.mark.unit
-def test_its_cells_are_not_run_with_that_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    World(monkeypatch)
-    monkeypatch.setattr("harness.run.target.prepare", functools.partial(prepare, host=HOST))
-    runner = TargetRunner(gpu_less("a/large:1", size_gb=6.2), via="docker", run_id="pulls")
-    outcome, _ = runner.run(cell("echo", runner.target))
-    assert (outcome.state, outcome.reason) == ("not_run", "needs --pull (6.2 GB)")
 
 
 @pytest.mark.unit
