@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import gc
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -163,26 +165,21 @@ def test_warm_up_is_by_time_and_at_least_one_run(
     assert clock.calls == warmup + len(found)
 
 
-def test_the_cycle_collector_rests_while_samples_are_taken() -> None:
-    """It would put its pause into one sample of many."""
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_cycle_collector_rests_while_samples_are_taken(fails: bool) -> None:
+    """It would put its pause into one sample of many; it comes back after a failure too."""
     states: set[bool] = set()
 
     def once() -> float:
         states.add(gc.isenabled())
+        if fails:
+            raise RuntimeError
         return 0.0
 
     assert gc.isenabled()
-    gpu.sample(once, timing(warmup_s=0.0, window_s=0.0, iterations=5))
+    with pytest.raises(RuntimeError) if fails else contextlib.nullcontext():
+        gpu.sample(once, timing(warmup_s=0.0, window_s=0.0, iterations=5))
     assert states == {False}
-    assert gc.isenabled()
-
-
-def test_the_collector_comes_back_after_a_failure() -> None:
-    def once() -> float:
-        raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        gpu.sample(once, timing())
     assert gc.isenabled()
 
 
@@ -238,8 +235,8 @@ ANSWERS = {
 }
 
 
-def there(monkeypatch: pytest.MonkeyPatch, library: Nvml) -> None:
-    monkeypatch.setattr(ctypes, "CDLL", lambda _name: library)
+def there(monkeypatch: pytest.MonkeyPatch, library: Nvml | None) -> None:
+    monkeypatch.setattr(ctypes, "CDLL", Mock(return_value=library, side_effect=None if library else OSError))
 
 
 def test_nvml_is_read_in_the_units_of_the_names(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -266,24 +263,16 @@ def test_nvml_is_read_in_the_units_of_the_names(monkeypatch: pytest.MonkeyPatch)
         ),
         (Nvml(refuses=("nvmlDeviceGetHandleByUUID",)), set()),
         (Nvml(refuses=("nvmlInit_v2",)), set()),
+        (None, set()),
     ],
-    ids=["a slice", "a newer NVML", "an unknown device", "no NVML"],
+    ids=["a slice", "a newer NVML", "an unknown device", "no start", "no library"],
 )
 def test_a_reading_that_is_not_to_be_had_is_left_out(
-    monkeypatch: pytest.MonkeyPatch, library: Nvml, kept: set[str]
+    monkeypatch: pytest.MonkeyPatch, library: Nvml | None, kept: set[str]
 ) -> None:
     there(monkeypatch, library)
     monkeypatch.setattr(gpu, "_files", lambda _top: {})
     assert gpu.read_sensors(UUID).keys() == kept
-
-
-def test_without_nvml_nothing_is_read_and_nothing_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(name: str) -> None:
-        raise OSError(name)
-
-    monkeypatch.setattr(ctypes, "CDLL", refuse)
-    monkeypatch.setattr(gpu, "_files", lambda _top: {})
-    assert gpu.read_sensors(UUID) == {}
 
 
 @pytest.mark.parametrize(

@@ -156,26 +156,6 @@ def test_the_report_carries_the_past_and_its_schema_describes_it(tmp_path: Path)
     assert verify_report(factory.matrix(), (factory.case(),), Store(tmp_path), tmp_path) == []
 
 
-@pytest.mark.parametrize(
-    ("drivers", "flaky"),
-    [
-        # The later result does not hide the earlier one, also where no third run decides.
-        (("575.1", "575.1"), (Class.BUILD_FAILED, Class.BUILT)),
-        # Another driver may well behave otherwise.
-        (("575.1", "580.1"), ()),
-    ],
-)
-def test_machines_of_one_stack_that_disagree_make_a_cell_flaky(
-    drivers: tuple[str, str], flaky: tuple[Class, ...], tmp_path: Path
-) -> None:
-    with Store(tmp_path, run="a") as store:
-        for hour, make in enumerate((factory.outcome, factory.build_failure)):
-            when = f"2026-11-20T0{hour}:00:00.000+00:00"
-            store.append(in_run(make("qdq", "rtx15"), f"r{hour}", when, driver=drivers[hour]))
-    results = build_report(factory.matrix(), (factory.case(),), Store(tmp_path), tmp_path)
-    assert results.cell("conv_silu", "qdq", "rtx15").flaky == flaky
-
-
 def test_a_gpu_that_disagrees_with_itself_is_flaky_and_the_other_is_not(tmp_path: Path) -> None:
     """Each row has the past of its GPU."""
     t4 = {"gpu": "Tesla T4", "compute_capability": "7.5", "driver": "535.1"}

@@ -131,16 +131,17 @@ def test_whole_seconds_are_seconds() -> None:
     assert through_json(data).layers[0].time_ms == 2
 
 
-@pytest.mark.parametrize("schema", [0, 3, "2", None])
-def test_a_record_of_another_schema_is_refused(schema: object) -> None:
-    with pytest.raises(ValueError, match=r"schema .*, this harness reads 2"):
+@pytest.mark.parametrize(
+    ("schema", "said"),
+    [
+        *((schema, r"schema .*, this harness reads 2") for schema in (0, 3, "2", None)),
+        (1, r"schema 1, written by an older version"),
+    ],
+)
+def test_a_record_of_another_schema_is_refused(schema: object, said: str) -> None:
+    """An older one's cell has an id of another form, so that it would be of no cell."""
+    with pytest.raises(OutdatedError if schema == 1 else ValueError, match=said):
         through_json(FULL.to_json() | {"schema": schema})
-
-
-def test_a_record_of_an_older_schema_is_told_apart() -> None:
-    """Its cell's id has another form, so that it would be of no cell."""
-    with pytest.raises(OutdatedError, match=r"schema 1, written by an older version"):
-        through_json(FULL.to_json() | {"schema": 1})
 
 
 @pytest.mark.parametrize(
