@@ -15,7 +15,7 @@ from harness.plan import Cell, inapplicable_because
 from harness.record.store import Store
 from harness.run.commands import limits, plan_environment
 from harness.run.gpus import Gpus
-from harness.run.local import Report, Say, Sink, reap_orphans, run_with_retries, waits
+from harness.run.local import Report, Say, Sink, run_with_retries, waits
 from harness.run.prepared import PreparedVariants
 from harness.run.provision import Host, Pulling, look_at_host
 from harness.run.provision.images import PullPlan, plan_pulls
@@ -59,10 +59,6 @@ class Here:
 
     def check(self) -> None:
         """Do nothing: a lack of this machine costs the cells of some targets, and not the run."""
-
-    def take_over(self, cells: Sequence[Cell], store: Store) -> None:  # noqa: ARG002  (as for any executor)
-        """Remove the containers that the stopped run has left on the targets' daemons."""
-        reap_orphans(cell.target for cell in cells)
 
     def run(self, cells: Sequence[Cell], *, store: Sink, report: Report, say: Say, live: Say | None) -> None:
         """Run cells, those with trouble of the machinery again at the end; raises InfraError for want of room."""

@@ -7,6 +7,7 @@ import gc
 import os
 import shlex
 import sys
+import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -15,8 +16,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from harness.cli.earlier import Work, cells_of, plan_of, planned_run, uncollected, work_of
-from harness.cli.earlier import add_arguments as add_reuse
 from harness.cli.here import Here, run_task
 from harness.cli.options import (
     EXIT_INFRA,
@@ -29,14 +28,17 @@ from harness.cli.options import (
     positive,
     writable,
 )
-from harness.cli.project import Project, command_line, load_project
+from harness.cli.project import Project, built, command_line, load_project, selected
 from harness.cli.terminal import printer
 from harness.errors import HandledError, described
 from harness.judge.cell import Judged, claim, headline, judge_cell
 from harness.plan import Cell
 from harness.record.outcome import Outcome
-from harness.record.runs import Planned, under_way
+from harness.record.speaking import todays
 from harness.record.store import Store
+from harness.report import build_report
+from harness.run.commands import published_lines
+from harness.run.key import answering, keys_of
 from harness.run.local import Executor
 from harness.run.provision.images import THRESHOLD_VARIABLE
 from harness.run.provision.requirements import refuse_unconfined
@@ -52,7 +54,11 @@ _EVERY = 100
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the options of `run`."""
     add_selection(command)
-    add_reuse(command)
+    command.add_argument(
+        "--fresh",
+        action="store_true",
+        help="run every cell (default: take what this machine has recorded and nothing has changed for)",
+    )
     add_trust(command)
     command.add_argument(
         "--via", choices=("auto", "docker", "venv"), default="auto", help="where engines run (default: auto)"
@@ -102,30 +108,31 @@ def run(options: argparse.Namespace) -> int:
     """Run the selected cells and write the report; returns the exit code."""
     if options.task is not None:
         return run_task(options)
-    stopped = planned_run(options)
     if options.suite is not None:
         if options.executor != "local":
             raise HandledError(f"--executor {options.executor} runs the cases alone; leave out it or --suite")
         from harness.cli.suite import run_suite  # noqa: PLC0415  (what reads suites takes its time)
 
         return run_suite(options)
-    with uncollected():
-        try:
-            return _run_cells(options, stopped)
-        finally:
-            # At its start an agent of a run that was killed may still have lived, and a run that takes all from earlier
-            # ones starts nothing.
-            reap_scratch()
+    # Among as many records as a whole run has, looking for garbage takes a third of the time.
+    gc.disable()
+    try:
+        return _run_cells(options)
+    finally:
+        gc.enable()
+        # At its start an agent of a run that was killed may still have lived, and a run that takes all from earlier
+        # ones starts nothing.
+        reap_scratch()
 
 
-def _run_cells(options: argparse.Namespace, stopped: Planned | None) -> int:
+def _run_cells(options: argparse.Namespace) -> int:
     project = load_project(options)
-    cells = cells_of(project, options, stopped)
+    cells = selected(project, options)
     required = _required(project, cells, options)
-    planned = stopped or plan_of(cells, options)
+    run_id = uuid.uuid4().hex[:12]
     if options.executor == "local":
         refuse_unconfined([cell.target for cell in cells], options.via)
-    executor = _executor(options, planned.run)
+    executor = _executor(options, run_id)
     if options.dry_run:
         for line in executor.plan(cells):
             print(line)
@@ -133,46 +140,56 @@ def _run_cells(options: argparse.Namespace, stopped: Planned | None) -> int:
     executor.check()
     reports = writable(options.reports)
     say = printer(_Console(stderr=True))
-    say(f"run {planned.run}: {len(cells)} cell(s) on {len({cell.target.name for cell in cells})} target(s)")
-    with under_way(reports, planned), Store(reports, run=planned.run) as store:
-        if stopped:
-            executor.take_over(cells, store)
+    say(f"run {run_id}: {len(cells)} cell(s) on {len({cell.target.name for cell in cells})} target(s)")
+    with Store(reports, run=run_id) as store:
         # Before any container is started: the models of a case module that hangs take their time here.
-        work = work_of(project, cells, options, store, stopped)
-        cells, found = work.cells, work.found
-        judged = {cell.id: judge_cell(cell, found[cell.id]) for cell in cells if cell.id in found}
-        if work.todo:
-            say(f"{len(work.todo)} of {len(cells)} cells to run")
-            _run_the_rest(work, store, executor, judged)
+        project = built(project, options)
+        known = {cell.id: cell for cell in project.cells}
+        cells = tuple(known[cell.id] for cell in cells)
+        reused = _reused(cells, options, store)
+        judged = {cell.id: judge_cell(cell, reused[cell.id]) for cell in cells if cell.id in reused}
+        if len(reused) < len(cells):
+            say(f"{len(cells) - len(reused)} of {len(cells)} cells to run")
+            try:
+                _run(tuple(cell for cell in cells if cell.id not in reused), store, executor, judged)
+            except BaseException:
+                recorded = f"{len(judged)} of {len(cells)} cells are recorded"
+                _report_what_there_is(project, store, options, recorded)
+                raise
         try:
-            code = _answer([judged[cell.id] for cell in cells if cell.id in judged], required, work)
+            results = [judged[cell.id] for cell in cells if cell.id in judged]
+            code = _answer(results, required, len(reused), options)
         finally:
             # It is of all cells that were ever run: whoever ran one need not wait for it to be told of that.
-            work.report(store)
+            _report(project, store)
     print(f"report: {options.reports / 'index.html'}")
     return code
 
 
-def _run_the_rest(work: Work, store: Store, executor: Executor, judged: dict[str, Judged]) -> None:
-    """Run the cells that have no outcome yet; where that breaks off, the report is written all the same."""
-    gc.enable()
-    try:
-        _run(work.todo, store, executor, judged)
-    except BaseException:
-        recorded = f"{len(judged)} of {len(work.cells)} cells are recorded"
-        _report_what_there_is(work, store, recorded)
-        raise
+def _reused(cells: tuple[Cell, ...], options: argparse.Namespace, store: Store) -> dict[str, Outcome]:
+    """Return the outcomes of earlier runs that need not be made anew, by cell id; the cells' models are built."""
+    # A node of a cluster is another machine.
+    outcomes = () if options.fresh or options.executor != "local" else tuple(store.outcomes())
+    if not outcomes:
+        return {}
+    today = todays(cells)
+    return answering(today, outcomes, keys_of(cells, today, options.via, ignore_needs=options.ignore_needs))
 
 
-def _report_what_there_is(work: Work, store: Store, recorded: str) -> None:
+def _report(project: Project, store: Store) -> None:
+    """Write the report on all that the store holds, beside its records."""
+    build_report(project.matrix, project.cases, store, store.path, published_lines(project.matrix))
+
+
+def _report_what_there_is(project: Project, store: Store, options: argparse.Namespace, recorded: str) -> None:
     """Write the report of a run that did not come to its end; whoever catches the exception reports it."""
     try:
-        work.report(store)
+        _report(project, store)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  (the run's own trouble is the one to tell)
-        again = shlex.join(["trt-compat", "report", *places(work.options)])
+        again = shlex.join(["trt-compat", "report", *places(options)])
         print(f"{recorded}; no report was written ({described(error)}); {again} shows them", file=sys.stderr)
     else:
-        print(f"{recorded}; report: {work.options.reports / 'index.html'}", file=sys.stderr)
+        print(f"{recorded}; report: {options.reports / 'index.html'}", file=sys.stderr)
 
 
 def _required(project: Project, cells: tuple[Cell, ...], options: argparse.Namespace) -> set[str]:
@@ -204,6 +221,7 @@ def _executor(options: argparse.Namespace, run_id: str) -> Executor:
 
 
 def _run(cells: tuple[Cell, ...], store: Store, executor: Executor, judged: dict[str, Judged]) -> None:
+    gc.enable()
     console = _Console(stderr=True)
     say = printer(console)
     noted: set[str] = set()
@@ -240,14 +258,14 @@ def _run(cells: tuple[Cell, ...], store: Store, executor: Executor, judged: dict
         executor.run(cells, store=store, report=report, say=say, live=live if console.is_terminal else None)
 
 
-def _answer(judged: list[Judged], required: set[str], work: Work) -> int:
-    """Print the results of the cells; return the exit code."""
-    options = work.options
+def _answer(judged: list[Judged], required: set[str], reused: int, options: argparse.Namespace) -> int:
+    """Print the results of the cells, `reused` of which earlier runs had; return the exit code."""
     missed = [r for r in judged if r.cell.target.name in required and r.classification.cls is Class.NOT_RUN]
     accept = command_line("accept", options) if own(options, "cases") else ""
+    taken = f"{reused} of {len(judged)} cells taken from earlier runs; --fresh runs all"
     for line in (
         *summarise(judged),
-        *work.lines(),
+        *([taken] if reused else []),
         *missing(missed),
         *advice(judged, accept, places(options)),
     ):

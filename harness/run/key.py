@@ -191,21 +191,6 @@ def answering(
     }
 
 
-def recorded_by(
-    run: str, today: Mapping[str, Today], outcomes: Iterable[Outcome], keys: Mapping[str, str]
-) -> dict[str, Outcome]:
-    """Return the outcomes that a run has recorded of cells, by cell id, without infra_errors and those now stale."""
-    return {
-        each.cell: each
-        for each in outcomes
-        if each.stamps.run == run
-        and each.cell in today
-        and each.state != "infra_error"
-        and not today[each.cell].stale_because(each)
-        and (each.key == keys.get(each.cell) or "" in {each.key, keys.get(each.cell, "")})
-    }
-
-
 def _may_answer(outcome: Outcome, key: str) -> bool:
     latency = outcome.latency
     disturbed = latency is not None and OTHERS in {**latency.before, **latency.after}

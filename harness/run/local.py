@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from harness.matrix import Target
     from harness.plan import Cell
     from harness.record.outcome import Outcome
-    from harness.record.store import Store
 
 
 class Sink(Protocol):
@@ -50,9 +49,6 @@ class Executor(Protocol):
 
     def check(self) -> None:
         """Raise HandledError or InfraError where nothing at all can be run."""
-
-    def take_over(self, cells: Sequence[Cell], store: Store) -> None:
-        """Take in the records that a stopped run of this id has elsewhere, and end its processes."""
 
     def run(self, cells: Sequence[Cell], *, store: Sink, report: Report, say: Say, live: Say | None) -> None:
         """Append the record of every cell to the store as it comes, and report it, one at a time.

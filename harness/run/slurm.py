@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from harness.errors import HandledError, InfraError
 from harness.plan import inapplicable_because
-from harness.record.store import Follower, Store
+from harness.record.store import Follower
 from harness.run.stamps import blank
 
 if TYPE_CHECKING:
@@ -177,19 +177,6 @@ class SlurmExecutor:
                     "run it where jobs are submitted, or leave --executor out to run here"
                 )
         self._queue()
-
-    def take_over(self, cells: Sequence[Cell], store: Store) -> None:  # noqa: ARG002  (as for any executor)
-        """Cancel the tasks of a run that was stopped and take in their records.
-
-        Raises InfraError where one does not end, which might go on recording.
-        """
-        if not self._folder.is_dir():
-            return
-        self._cancel()
-        store.absorb(
-            *(Store(task) for task in sorted(path for path in self._folder.iterdir() if path.is_dir()))
-        )
-        shutil.rmtree(self._folder, ignore_errors=True)
 
     def run(self, cells: Sequence[Cell], *, store: Sink, report: Report, say: Say, live: Say | None) -> None:  # noqa: ARG002
         """Run the cells: `not_run` where Slurm refuses their job, `infra_error` where a task has not recorded them."""

@@ -1,4 +1,4 @@
-"""Nothing is run twice: `--cached`, `--fresh` and `--resume`, and trouble that is tried again."""
+"""Nothing is run twice, unless by `--fresh`, and trouble is tried again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from harness.cli import earlier, here, main
+from harness.cli import here, main, run
 from harness.errors import HandledError
 from harness.matrix import Target
 from harness.plan import Cell
@@ -20,7 +20,6 @@ from harness.record.speaking import Today
 from harness.record.store import Store
 from harness.report.page import unpacked
 from harness.run import local
-from tests.cli import project
 from tests.cli.test_run import Scripted
 
 pytestmark = pytest.mark.usefixtures("toy")
@@ -69,14 +68,14 @@ def keys_of(cells: tuple[Cell, ...], today: Mapping[str, Today], *_: Any, **__: 
 def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
     made = Engine()
     monkeypatch.setattr(here, "TargetRunner", made.runner)
-    monkeypatch.setattr(earlier, "keys_of", keys_of)
+    monkeypatch.setattr(run, "keys_of", keys_of)
     return made
 
 
 def ran(engine: Engine, *words: str) -> list[str]:
     """Run and return the cells that the engine was given."""
     engine.ran.clear()
-    main(["run", "-k", MINE, "--target", "ort131", *words] if "--resume" not in words else ["run", *words])
+    main(["run", "-k", MINE, "--target", "ort131", *words])
     return sorted(engine.ran)
 
 
@@ -161,62 +160,13 @@ def test_an_unreadable_back_off_is_said(monkeypatch: pytest.MonkeyPatch, text: s
 
 
 @pytest.mark.unit
-@pytest.mark.parametrize("how", ["--fresh", "--cached"])
 def test_a_run_that_was_stopped_goes_on_where_it_was(
-    engine: Engine, toy: Path, capsys: pytest.CaptureFixture[str], how: str
-) -> None:
-    engine.stops_at = "toy.foreign-ort131"
-    assert ran(engine, how) == ["toy.relu-ort131"]
-    engine.stops_at = ""
-    capsys.readouterr()
-    assert ran(engine, "--resume") == ["toy.foreign-ort131"]
-    out = capsys.readouterr().out
-    assert "1 of 2 cells were recorded before the run was stopped" in out
-    assert "taken from earlier runs" not in out
-    assert len({outcome.stamps.run for outcome in Store(toy / "reports").outcomes()}) == 1
-    assert len(list((toy / "reports" / "history").iterdir())) == 1
-    assert main(["run", "--resume"]) == 2
-    assert capsys.readouterr().err == (
-        "error: there is no unfinished run in reports to go on with; leave out --resume to start one\n"
-    )
-    assert not (toy / "reports" / "unfinished").exists()
-
-
-@pytest.mark.unit
-def test_a_run_goes_on_with_the_files_that_it_began_with(
-    engine: Engine, toy: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Their cells may have names that those of other files have too."""
-    (toy / "cases").rename(toy / "mine")
-    (toy / "matrix.yaml").rename(toy / "mine.yaml")
-    there = ["--cases", "mine", "--matrix", "mine.yaml"]
-    engine.stops_at = "toy.foreign-ort131"
-    assert ran(engine, *there) == ["toy.relu-ort131"]
-    engine.stops_at = ""
-    project.make(toy)
-    capsys.readouterr()
-    assert ran(engine, "--resume") == ["toy.foreign-ort131"]
-    assert len({outcome.stamps.run for outcome in Store(toy / "reports").outcomes()}) == 1
-    assert "1 of 2 cells were recorded before" in capsys.readouterr().out
-
-
-@pytest.mark.unit
-def test_cells_that_are_gone_are_counted(
     engine: Engine, toy: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     engine.stops_at = "toy.foreign-ort131"
-    ran(engine)
+    assert ran(engine) == ["toy.relu-ort131"]
     engine.stops_at = ""
-    path = toy / "cases" / "toy.py"
-    path.write_text(path.read_text().replace('Variant("foreign"', 'Variant("other"'))
-    ran(engine, "--resume")
-    assert "1 of the 2 cells of run" in capsys.readouterr().err
-
-
-@pytest.mark.unit
-@pytest.mark.parametrize("words", [["-k", "relu"], ["--target", "ort131"], ["--suite", "onnx-node"]])
-def test_a_run_to_go_on_with_has_its_own_selection(
-    capsys: pytest.CaptureFixture[str], words: list[str]
-) -> None:
-    assert main(["run", "--resume", *words]) == 2
-    assert "leave out -k, --target and --suite" in capsys.readouterr().err
+    capsys.readouterr()
+    assert ran(engine) == ["toy.foreign-ort131"]
+    assert "1 of 2 cells taken from earlier runs" in capsys.readouterr().out
+    assert len(list(Store(toy / "reports").outcomes())) == 2

@@ -154,7 +154,7 @@ def test_what_came_of_the_cells_is_told_before_the_report_is_made(
     def made(*_: object, **__: object) -> None:
         told.append(capsys.readouterr().out)
 
-    monkeypatch.setattr("harness.cli.run.Work.report", made)
+    monkeypatch.setattr("harness.cli.run._report", made)
     assert play("-k", "relu", relu=WELL) == 0
     assert "1 cell on 1 target: " in told[0]
     assert capsys.readouterr().out == "report: reports/index.html\n"

@@ -11,7 +11,7 @@ from harness.plan import all_cells
 from harness.record.outcome import OTHERS, Latency, Outcome
 from harness.record.speaking import todays
 from harness.run import key
-from harness.run.key import answering, keys_of, recorded_by
+from harness.run.key import answering, keys_of
 from harness.run.provision import Environment, Host, NotMade
 from tests.report import factory
 
@@ -79,21 +79,6 @@ def test_an_outcome_that_does_not_speak_any_more_does_not_answer() -> None:
 def test_what_cannot_run_here_answers_beside_what_ran_elsewhere(state: str) -> None:
     elsewhere = outcome("another machine")
     assert answer(elsewhere, outcome(state=state)) is not None
-
-
-def test_a_run_that_was_stopped_has_what_it_recorded_itself() -> None:
-    mine, other = outcome(), outcome(stamps={"run": "b"})
-
-    def recorded(*outcomes: Outcome, keys: dict[str, str] = KEYS) -> dict[str, Outcome]:
-        return recorded_by("a", MINE, outcomes, keys)
-
-    assert recorded(mine, other) == {CELL.id: mine}
-    assert recorded(other) == {}
-    assert recorded(outcome(state="infra_error")) == {}
-    assert recorded(outcome(state="not_run", key="")) != {}
-    assert recorded(outcome("of other code")) == {}
-    assert recorded(outcome("of a node"), keys={}) != {}
-    assert recorded(outcome("", stamps={"model_sha256": "b" * 64})) == {}
 
 
 def test_keys_are_those_of_what_would_be_used_and_nothing_is_made(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -224,27 +224,3 @@ def test_an_interrupt_cancels_the_tasks_and_keeps_the_records(
     assert (tmp_path / "cancelled").read_text() == "--name=trt-compat-r1\n"
     assert {outcome.cell for outcome in Store(tmp_path / "main").outcomes()} == {A}
     assert not place.exists()
-
-
-def test_a_run_that_goes_on_cancels_the_tasks_and_takes_in_their_records(place: Path, tmp_path: Path) -> None:
-    for number, name in enumerate((A, B)):
-        record(place / f"1-{number}", name)
-    (place / "1.sbatch").write_text("Submitted batch job 7")
-    with Store(tmp_path / "main", run="r1") as store:
-        executor(tmp_path).take_over(TWO, store)
-        executor(tmp_path).take_over(TWO, store)
-    assert [outcome.cell for outcome in Store(tmp_path / "main").outcomes()] == [A, B]
-    assert (tmp_path / "cancelled").read_text() == "--name=trt-compat-r1\n"
-    assert not place.exists()
-
-
-def test_a_task_that_does_not_end_is_left_to_the_user(place: Path, tmp_path: Path) -> None:
-    """A record that it made after its store was taken in would be lost."""
-    program(tmp_path, squeue="echo 'COMPLETING|None'")
-    record(place / "1-0", A)
-    with (
-        Store(tmp_path / "main", run="r1") as store,
-        pytest.raises(InfraError, match="squeue --name=trt-compat-r1"),
-    ):
-        executor(tmp_path).take_over(TWO, store)
-    assert (place / "1-0").is_dir()
