@@ -47,7 +47,7 @@ class Here:
         for target in {cell.target.name: cell.target for cell in cells}.values():
             mine = [cell for cell in cells if cell.target.name == target.name]
             yield f"{target.name} ({target.label}): {len(mine)} cells"
-            lines = plan_environment(target, options.via, host, ignore_needs=options.ignore_needs)
+            lines = plan_environment(target, options.via, host)
             for line in lines:
                 yield f"  {line}"
             if len(lines) > 1:
@@ -76,7 +76,6 @@ class Here:
                 run_id=self._run_id,
                 prepared=prepared,
                 pulling=pulling,
-                ignore_needs=options.ignore_needs,
                 gpus=gpus,
             ),
             store=store,
@@ -99,9 +98,7 @@ def _announce(cells: Sequence[Cell], options: argparse.Namespace, say: Say) -> N
 def _pull_plan(cells: Sequence[Cell], options: argparse.Namespace, host: Host | None = None) -> PullPlan:
     """Return the pulls of the targets that have a cell to run."""
     targets = {cell.target.name: cell.target for cell in cells if inapplicable_because(cell) is None}
-    return plan_pulls(
-        targets.values(), options.via, large=options.pull, ignore_needs=options.ignore_needs, host=host
-    )
+    return plan_pulls(targets.values(), options.via, large=options.pull, host=host)
 
 
 def run_task(options: argparse.Namespace) -> int:

@@ -79,11 +79,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         help="a target that must run here: else exit 3",
     )
     command.add_argument(
-        "--ignore-needs",
-        action="store_true",
-        help="run also what is refused for this machine's driver, GPU or Jetson Linux; the records say so",
-    )
-    command.add_argument(
         "--pull",
         action="store_true",
         help=f"pull large images too: those above {THRESHOLD_VARIABLE} (default: 2 GB), or of unknown size",
@@ -173,7 +168,7 @@ def _reused(cells: tuple[Cell, ...], options: argparse.Namespace, store: Store) 
     if not outcomes:
         return {}
     today = todays(cells)
-    return answering(today, outcomes, keys_of(cells, today, options.via, ignore_needs=options.ignore_needs))
+    return answering(today, outcomes, keys_of(cells, today, options.via))
 
 
 def _report(project: Project, store: Store) -> None:
@@ -215,7 +210,7 @@ def _executor(options: argparse.Namespace, run_id: str) -> Executor:
         return Here(options, run_id)
     words = ["--via", options.via, "--matrix", str(options.matrix.absolute())]
     words += ["--cases", str(options.cases.absolute())]
-    words += [word for word in ("--ignore-needs", "--pull") if getattr(options, word[2:].replace("-", "_"))]
+    words += ["--pull"] if options.pull else []
     words += {True: ["--untrusted"], False: ["--trusted"]}.get(options.untrusted, [])
     return SlurmExecutor(folder=options.reports / "slurm", run_id=run_id, words=words)
 

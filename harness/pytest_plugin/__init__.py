@@ -69,10 +69,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
             "default": [],
             "help": "fail, not skip, the cells of this target that cannot run here (repeatable)",
         },
-        "ignore-needs": {
-            "action": "store_true",
-            "help": "run also what this machine's driver, GPU or Jetson Linux refuses; the records say so",
-        },
         "pull": {"action": "store_true", "help": "pull large images too, or those of unknown size"},
         "fresh": {"action": "store_true", "help": "run every cell, whatever is recorded"},
     }
@@ -194,9 +190,9 @@ def _lacking(target: Target, config: pytest.Config) -> str:
     # A case may be untrusted on a target that others trust.
     place = (target.name, target.untrusted)
     if place not in known:
-        via, ignore = config.getoption("compat_via"), config.getoption("compat_ignore_needs")
+        via = config.getoption("compat_via")
         with contextlib.suppress(HandledError, InfraError):
-            known[place] = can_run(target, host_of(target, look_at_host()), via, ignore_needs=ignore) or ""
+            known[place] = can_run(target, host_of(target, look_at_host()), via) or ""
     return known.setdefault(place, "")
 
 

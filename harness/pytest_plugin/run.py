@@ -46,7 +46,6 @@ class Run:
         self._folder, self._cells = folder, cells
         self._store = Store(reports_folder(config), run=self._id, worker=worker.get("workerid", "main"))
         self._via = config.getoption("compat_via")
-        self._ignore_needs = config.getoption("compat_ignore_needs")
         self._fresh = config.getoption("compat_fresh")
         self._pulling = Pulling(large=config.getoption("compat_pull"), tell=_printer(config))
         self._runner: TargetRunner | None = None
@@ -88,7 +87,7 @@ class Run:
             return {}
         cells = self._built.values()
         today = todays(cells)
-        return answering(today, outcomes, keys_of(cells, today, self._via, ignore_needs=self._ignore_needs))
+        return answering(today, outcomes, keys_of(cells, today, self._via))
 
     def _runner_of(self, cell: Cell) -> TargetRunner:
         """Return the runner of the cell's target; the one before is closed."""
@@ -102,7 +101,6 @@ class Run:
                 run_id=self._id,
                 prepared=self._prepared,
                 pulling=self._pulling,
-                ignore_needs=self._ignore_needs,
                 gpus=self._gpus,
             )
         return self._runner

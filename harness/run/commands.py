@@ -56,12 +56,10 @@ def container_lines(target: Target, *, here: bool = True) -> tuple[str, ...]:
     return (*image_command_lines(target, here=here), started)
 
 
-def plan_environment(
-    target: Target, via: Via = "auto", host: Host | None = None, *, ignore_needs: bool = False
-) -> tuple[str, ...]:
+def plan_environment(target: Target, via: Via = "auto", host: Host | None = None) -> tuple[str, ...]:
     """Return, as lines, the plan of `prepare` here: the way, the missing parts, the commands."""
     host = host_of(target, host or look_at_host())
-    lacking = can_run(target, host, via, ignore_needs=ignore_needs)
+    lacking = can_run(target, host, via)
     if lacking is not None:
         return (f"cannot run here: it {lacking}",)
     if via == "venv" or (via == "auto" and host.docker is None and not target.untrusted):

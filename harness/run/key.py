@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _TOP = Path(__file__).resolve().parents[1]
 #: The rooms that have a part in a record; so have the modules that stand in none.
-_ROOMS = ("agent", "case", "document", "layers", "matrix", "plan", "record", "run")
+_ROOMS = ("agent", "case", "layers", "matrix", "plan", "record", "run")
 #: Distributions that make models, inputs and reference numbers.
 _LIBRARIES = ("onnx", "numpy", "protobuf", "ml_dtypes")
 
@@ -62,7 +62,7 @@ def place_of(environment: Environment) -> str:
         return ""
     words: list[object] = [
         *(environment.via, environment.image, environment.image_digest, sorted(environment.packages)),
-        *(environment.device, environment.machine, environment.ignored, environment.groups),
+        *(environment.device, environment.machine, environment.groups),
     ]
     if environment.via == "venv":
         python = Path(environment.python).resolve()
@@ -125,14 +125,12 @@ def _sha256(data: object) -> str:
     return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
 
-def keys_of(
-    cells: Iterable[Cell], today: Mapping[str, Today], via: Via = "auto", *, ignore_needs: bool = False
-) -> dict[str, str]:
+def keys_of(cells: Iterable[Cell], today: Mapping[str, Today], via: Via = "auto") -> dict[str, str]:
     """Return the keys that cells would be recorded under if they were run now, by cell id; "" where nobody can say.
 
     Their models are built. This machine is looked at, and nothing is made, pulled or started.
     """
-    places = _Places(via, ignore_needs=ignore_needs)
+    places = _Places(via)
     return {
         cell.id: cell_key(
             cell, today[cell.id].model_sha256, places.of(cell.target, inapplicable_because(cell))
@@ -144,8 +142,8 @@ def keys_of(
 class _Places:
     """Looks up where targets would run here, each once."""
 
-    def __init__(self, via: Via, *, ignore_needs: bool) -> None:
-        self._via, self._ignore_needs = via, ignore_needs
+    def __init__(self, via: Via) -> None:
+        self._via = via
         self._host: Host | None = None
         self._found: dict[tuple[str, bool, str | None], str] = {}
 
@@ -161,10 +159,8 @@ class _Places:
         self._host = self._host or look_at_host()
         host = host_of(target, self._host)
         try:
-            lacking = can_run(target, host, self._via, ignore_needs=self._ignore_needs)
-            return lacking or place_of(
-                prepare(target, self._via, allow_build=False, ignore_needs=self._ignore_needs, host=host)
-            )
+            lacking = can_run(target, host, self._via)
+            return lacking or place_of(prepare(target, self._via, allow_build=False, host=host))
         except (NotMade, Unavailable, InfraError, HandledError):
             # What is wrong is said when the cells are run.
             return ""

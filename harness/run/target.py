@@ -64,13 +64,11 @@ class TargetRunner:
         run_id: str,
         prepared: PreparedVariants | None = None,
         pulling: Pulling = Pulling(),  # noqa: B008  (frozen)
-        ignore_needs: bool = False,
         gpus: Gpus | None = None,
     ) -> None:
         self.target = target
         self._pulling = replace(pulling, needed=self._needed)
         self._via = via
-        self._ignore_needs = ignore_needs
         self._run_id = run_id
         self._prepared = prepared or PreparedVariants()
         self._gpus = gpus or Gpus()
@@ -208,9 +206,7 @@ class TargetRunner:
 
     def _start(self) -> Session:
         if self._environment is None:
-            self._environment = prepare(
-                self.target, self._via, self._pulling, ignore_needs=self._ignore_needs
-            )
+            self._environment = prepare(self.target, self._via, self._pulling)
         self._dealt = self._dealt or self._gpus.take(self._environment.gpus)
         # Kept before anything is asked of it, so that `abort` finds it; an `abort` just before found nothing.
         self._transport = start(
@@ -289,7 +285,6 @@ class TargetRunner:
 
     def _stamps(self, cell: Cell) -> Stamps:
         environment = self._environment
-        ignored = {"ignored_needs": environment.ignored} if environment and environment.ignored else {}
         return replace(
             bare_stamps(cell, self._run_id),
             engine_version=self._facts.get("engine_version", ""),
@@ -297,7 +292,7 @@ class TargetRunner:
             image=environment.image if environment else "",
             image_digest=environment.image_digest if environment else "",
             packages=environment.packages if environment else (),
-            environment={**self._facts, **ignored},
+            environment=dict(self._facts),
         )
 
     def _keyed(self, cell: Cell, outcome: Outcome) -> Outcome:

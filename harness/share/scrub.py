@@ -54,7 +54,7 @@ KNOWN_FACTS = frozenset(
         *("engine", "engine_version", "python", "machine", "libc", "kernel", "cpu", "cpus"),
         *("trt_version", "cuda_version", "cudnn_version", "nvidia_tensorrt_version", "timing_cache"),
         *("gpu", "compute_capability", "gpu_memory_mib", "gpu_clock_mhz", "multiprocessors"),
-        *("driver", "cuda_driver_api", "ignored_needs"),
+        *("driver", "cuda_driver_api"),
     )
 )
 

@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from harness.cli import doctor, main
-from harness.cli.options import EXIT_INFRA
 from harness.matrix import load_matrix
 from harness.run import commands
-from harness.run import target as target_module
 from harness.run.commands import plan_environment
 from harness.run.docker import Daemon
-from harness.run.provision import Host, PullPlan, Unavailable, look_at_host
+from harness.run.provision import Host, PullPlan, look_at_host
 from harness.run.provision import host as host_module
 from tests.cli import project
 
@@ -92,30 +90,17 @@ def test_what_can_run_and_why_not_the_rest(
     assert table(capsys.readouterr().out) == SAID[name].strip("\n")
 
 
-def test_a_dry_run_that_ignores_needs_shows_what_would_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a board of JetPack 5 the image of JetPack 6 is tried, with the group of the board's render node."""
+def test_a_dry_run_shows_what_would_be_started_on_a_board(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The container has the group of the board's render node."""
     target = load_matrix(project.TOP / "matrix.yaml").target("l4t86")
     monkeypatch.setattr(commands, "_there", lambda *_: False)
     host = Host("arm64", jetson="35.2.1", docker=orin("35.2.1").docker, render_groups=("994",))
     (refused,) = plan_environment(target, host=host)
     assert refused == "cannot run here: it needs a Jetson with Jetson Linux >=36.2,<37; this one runs 35.2.1"
-    first, *lines = plan_environment(target, host=host, ignore_needs=True)
+    fits = Host("arm64", jetson="36.4.3", docker=orin("36.4.3").docker, render_groups=("994",))
+    first, *lines = plan_environment(target, host=fits)
     assert first.startswith("container from ")
     assert "--group-add 44 --group-add 994" in lines[-1]
-
-
-@pytest.mark.parametrize("words", [[], ["--ignore-needs"]])
-def test_the_option_reaches_the_target(words: list[str], toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-
-    def refuse(*_: object, ignore_needs: bool) -> None:
-        asked.append(ignore_needs)
-        raise Unavailable("needs a moon")
-
-    monkeypatch.setattr(target_module, "prepare", refuse)
-    assert main(["run", *words, "--target", "ort131", "-j", "1"]) == EXIT_INFRA
-    assert set(asked) == {bool(words)}
-    assert toy.is_dir()
 
 
 def table(printed: str) -> str:

@@ -66,7 +66,6 @@ PLACE: dict[str, Any] = {
     "image_digest": "sha256:2",
     "packages": ("engine==2",),
     "groups": ("44",),
-    "ignored": "needs another driver",
     "machine": "orin",
     "device": "8.9 NVIDIA L4, driver 580",
 }

@@ -179,10 +179,10 @@ def test_a_target_that_cannot_run_here_is_asked_once(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
     asked = 0
 
-    def asking(target: Target, via: Via, _pulling: object, *, ignore_needs: bool) -> Environment:
+    def asking(target: Target, via: Via, _pulling: object) -> Environment:
         nonlocal asked
         asked += 1
-        return prepare(target, via, ignore_needs=ignore_needs)
+        return prepare(target, via)
 
     monkeypatch.setattr(module, "prepare", asking)
     runner = TargetRunner(target(), via="docker", run_id="bench")
@@ -191,22 +191,6 @@ def test_a_target_that_cannot_run_here_is_asked_once(monkeypatch: pytest.MonkeyP
         assert found.cls is Class.NOT_RUN
         assert found.reason.startswith("needs Docker; Docker does not answer at unix:///nowhere/docker.sock")
     assert asked == 1
-
-
-@pytest.mark.unit
-def test_what_was_ignored_is_in_the_record_of_a_cell_that_then_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether the agent comes up or not: a result on a driver that was not enough is to be known as one."""
-
-    def unsuitable(chosen: Target, _: Via, _pulling: object, *, ignore_needs: bool) -> Environment:
-        ignored = "needs a moon" if ignore_needs else ""
-        return Environment("venv", chosen.name, "/nowhere/python", ignored=ignored)
-
-    monkeypatch.setattr(module, "prepare", unsuitable)
-    stamped = []
-    for ignore in (True, False):
-        runner = TargetRunner(target(), via="venv", run_id="bench", ignore_needs=ignore)
-        stamped.append(run(runner, "echo").stamps.environment.get("ignored_needs"))
-    assert stamped == ["needs a moon", None]
 
 
 @pytest.mark.unit

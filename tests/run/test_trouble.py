@@ -159,11 +159,11 @@ def test_a_slip_while_a_target_is_made_ready_is_told_once_and_the_other_target_r
 ) -> None:
     prepare, asked = vars(module)["prepare"], []
 
-    def slipping(of: Any, via: Any, pulling: Any, *, ignore_needs: bool) -> Any:
+    def slipping(of: Any, via: Any, pulling: Any) -> Any:
         asked.append(of.name)
         if of.name == "one":
             raise KeyError("EXE")
-        return prepare(of, via, pulling, ignore_needs=ignore_needs)
+        return prepare(of, via, pulling)
 
     monkeypatch.setattr(module, "prepare", slipping)
     cells = [cell(do, target(name)) for name in ("one", "two") for do in ("echo", "print")]

@@ -380,7 +380,6 @@ def plan_pulls(
     via: Via,
     *,
     large: bool,
-    ignore_needs: bool = False,
     host: Host | None = None,
 ) -> PullPlan:
     """Return the images that the targets of a run would have to pull here."""
@@ -389,7 +388,7 @@ def plan_pulls(
     wanted: dict[Pull, list[str]] = {}
     for target in targets:
         if via != "venv" and (host.docker is not None or target.host):
-            able = can_run(target, host_of(target, host), via, ignore_needs=ignore_needs) is None
+            able = can_run(target, host_of(target, host), via) is None
             if able and (pull := _missing(target)) is not None:
                 wanted.setdefault(pull, []).append(target.name)
     return PullPlan(tuple((pull, tuple(names)) for pull, names in wanted.items()), large, host)

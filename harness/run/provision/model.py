@@ -38,13 +38,12 @@ class Environment:
 
     `python` is the interpreter: a path, or a name inside the image. `image` and `image_digest` (the registry's digest
     of it, or of the base that brought the engine; the image's id where it came from neither) are empty for a virtual
-    environment. `packages` are the pins `name==version` that were resolved; empty for an image that brought its
-    engine along. `gpus` are the UUIDs of the GPUs that the agent is given ("all" alone: those of a daemon elsewhere,
-    or under WSL2). `note` says which way was taken and why. `folder` is the part of the cache that it was made in,
-    where there is one. `groups` own a Jetson's render node. `ignored` is a need that the machine lacks and that was
-    to be ignored, "" for none. `machine` tells another machine's devices from this one's, for which it is "".
-    `device` names the devices that tell outcomes apart: compute capability, product and driver branch of each kind of
-    GPU, "" where there is none, UNKNOWN where that is not known.
+    environment. `packages` are the pins `name==version` that were resolved; empty for an image that brought its engine
+    along. `gpus` are the UUIDs of the GPUs that the agent is given ("all" alone: those of a daemon elsewhere, or under
+    WSL2). `note` says which way was taken and why. `folder` is the part of the cache that it was made in, where there
+    is one. `groups` own a Jetson's render node. `machine` tells another machine's devices from this one's, for which it
+    is "". `device` names the devices that tell outcomes apart: compute capability, product and driver branch of each
+    kind of GPU, "" where there is none, UNKNOWN where that is not known.
     """
 
     via: Literal["docker", "venv"]
@@ -57,7 +56,6 @@ class Environment:
     note: str = ""
     folder: str = ""
     groups: tuple[str, ...] = ()
-    ignored: str = ""
     machine: str = ""
     device: str = ""
 

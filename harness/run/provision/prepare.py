@@ -21,17 +21,16 @@ from harness.run.provision.model import (
     Unreachable,
     Via,
 )
-from harness.run.provision.requirements import architecture, can_run, refusal, tried_gpus
+from harness.run.provision.requirements import architecture, can_run, dealt_gpus
 from harness.run.transport import ProcessTransport
 
 
-def prepare(  # noqa: PLR0913
+def prepare(
     target: Target,
     via: Via = "auto",
     pulling: Pulling = Pulling(),  # noqa: B008  (frozen)
     *,
     allow_build: bool = True,
-    ignore_needs: bool = False,
     host: Host | None = None,
 ) -> Environment:
     """Make the target's environment, or find it made, and return it.
@@ -39,7 +38,7 @@ def prepare(  # noqa: PLR0913
     The lacks of the machine are found out first and offline, so that a machine without a GPU never pulls an image that
     needs one. "auto" takes Docker where its daemon answers and the image is to be had, else a virtual environment, but
     for an untrusted target; where a large image waits for `pulling` to allow it, or a pull breaks off, no virtual
-    environment takes its place. With `ignore_needs` a lack is ignored where that is not impossible. Unless
+    environment takes its place. Unless
     `allow_build` nothing is made or pulled, and NotMade raised where something is missing. Raises
     Unavailable when the target cannot run here, InfraError when the machinery fails. Safe to call from several
     processes at once: one does the work, the others wait for it.
@@ -47,23 +46,21 @@ def prepare(  # noqa: PLR0913
     if target.untrusted and via == "auto":
         via = "docker"
     host = host or _looked_at(target, via, pulling)
-    lacking = can_run(target, host, via, ignore_needs=ignore_needs)
+    lacking = can_run(target, host, via)
     if lacking is not None:
         away = target.host and via != "venv" and host.docker is None
         raise (Unreachable if away else Unavailable)(lacking)
-    ignored = (refusal(target, host, via) or "") if ignore_needs else ""
     image = partial(prepare_image, target, host, pulling, allow_build=allow_build)
     made = _prepare(target, via, host, image, allow_build=allow_build)
-    tried = tried_gpus(target, host, ignore_needs=ignore_needs)
-    gpus = tuple(gpu.uuid for gpu in tried)
+    dealt = dealt_gpus(target, host)
+    gpus = tuple(gpu.uuid for gpu in dealt)
     if made.via == "docker" and host.docker is not None:
-        gpus = _container_gpus(target, host, host.docker, gpus, tried=bool(ignored))
-    note = f"{made.note} It {ignored}: tried all the same." if ignored else made.note
-    device = _device(target, host, tried, replace(made, gpus=gpus))
-    return replace(made, gpus=gpus, ignored=ignored, note=note, device=device)
+        gpus = _container_gpus(target, host, host.docker, gpus)
+    device = _device(target, host, dealt, replace(made, gpus=gpus))
+    return replace(made, gpus=gpus, device=device)
 
 
-def _device(target: Target, host: Host, tried: tuple[Gpu, ...], made: Environment) -> str:
+def _device(target: Target, host: Host, dealt: tuple[Gpu, ...], made: Environment) -> str:
     """Return the device of an environment, as far as it is known from here."""
     if made.via == "docker" and host.docker_elsewhere:
         return UNKNOWN
@@ -71,9 +68,9 @@ def _device(target: Target, host: Host, tried: tuple[Gpu, ...], made: Environmen
         return f"Jetson Linux {host.jetson}" if host.jetson else UNKNOWN
     if made.via == "venv":
         # Where it is given none it still sees those that there are.
-        shown = tried or host.gpus
+        shown = dealt or host.gpus
     else:
-        shown = host.gpus if made.gpus == ALL_GPUS else tuple(gpu for gpu in tried if gpu.uuid in made.gpus)
+        shown = host.gpus if made.gpus == ALL_GPUS else tuple(gpu for gpu in dealt if gpu.uuid in made.gpus)
     if made.gpus and not shown:
         return UNKNOWN
     words = {f"{gpu.compute_capability} {gpu.name}, driver {gpu.driver.partition('.')[0]}" for gpu in shown}
@@ -124,18 +121,15 @@ def _render_groups(target: Target, host: Host) -> tuple[tuple[str, ...], str]:
     return host.render_groups, ""
 
 
-def _container_gpus(
-    target: Target, host: Host, engine: Daemon, known: tuple[str, ...], *, tried: bool
-) -> tuple[str, ...]:
+def _container_gpus(target: Target, host: Host, engine: Daemon, known: tuple[str, ...]) -> tuple[str, ...]:
     # Where a GPU is welcome but not needed, a daemon that cannot pass one on is no reason to fail.
     wanted = target.needs.gpu or engine.nvidia_runtime
     if not wanted:
         return ()
     if host.docker_elsewhere:
         return ALL_GPUS
-    # Under WSL2 the NVIDIA Container Toolkit cannot tell one GPU from another; and where nvidia-smi lists none, whoever
-    # ignores that means those there are.
-    return ALL_GPUS if (known and host.wsl) or (tried and not known) else known
+    # Under WSL2 the NVIDIA Container Toolkit cannot tell one GPU from another.
+    return ALL_GPUS if known and host.wsl else known
 
 
 def _venv_possible(target: Target, host: Host) -> bool:

@@ -17,11 +17,8 @@ BARE = (
 _EMULATE = "docker run --privileged --rm tonistiigi/binfmt --install {}"
 
 
-def can_run(target: Target, host: Host, via: Via = "auto", *, ignore_needs: bool = False) -> str | None:
-    """Return why `target` cannot run on `host`, as a clause that begins with "needs", or None when it can.
-
-    With `ignore_needs` only an impossibility counts.
-    """
+def can_run(target: Target, host: Host, via: Via = "auto") -> str | None:
+    """Return why `target` cannot run on `host`, as a clause that begins with "needs", or None when it can."""
     if target.untrusted and via == "venv":
         return "needs Docker, as it is untrusted; leave --via venv out"
     if target.host and via == "venv":
@@ -30,13 +27,11 @@ def can_run(target: Target, host: Host, via: Via = "auto", *, ignore_needs: bool
         return f"needs the host that matrix.yaml names for {target.name}; {host.docker_reason}"
     if target.untrusted and host.docker is not None and not host.docker.filters:
         return f"needs confinement, as it is untrusted; {UNFILTERED}"
-    refused = None if ignore_needs else refusal(target, host, via)
-    lacking = refused or _impossible(target, host, via)
+    lacking = _refusal(target, host, via) or _impossible(target, host, via)
     return f"{lacking} (on {target.host})" if lacking and target.host else lacking
 
 
-def refusal(target: Target, host: Host, via: Via = "auto") -> str | None:
-    """Return which of its `needs` the target is refused for, though it may be tried: a clause like `can_run`'s."""
+def _refusal(target: Target, host: Host, via: Via) -> str | None:
     if target.platform == "jetson":
         return _release(target, host)
     return _gpu(target, host, via) if target.needs.gpu else None
@@ -50,12 +45,12 @@ def older_driver(target: Target, host: Host) -> str:
     return f"the release notes recommend driver {target.needs.recommended}, this machine has {gpus[0].driver}"
 
 
-def tried_gpus(target: Target, host: Host, *, ignore_needs: bool) -> tuple[Gpu, ...]:
-    """Return the GPUs that the target gets: those that fit, and where needs are ignored and none does, all.
+def dealt_gpus(target: Target, host: Host) -> tuple[Gpu, ...]:
+    """Return the GPUs that the target gets: those that fit and are of one name.
 
-    They are of one name, the first's: a target that is dealt another GPU every night has no history.
+    It is the first's: a target that is dealt another GPU every night has no history.
     """
-    found = fitting_gpus(target, host) or (host.gpus if ignore_needs and target.needs.gpu else ())
+    found = fitting_gpus(target, host)
     return tuple(gpu for gpu in found if gpu.name == found[0].name)
 
 

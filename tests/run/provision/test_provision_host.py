@@ -16,7 +16,6 @@ from harness.run.provision import (
     Environment,
     Gpu,
     Host,
-    Unavailable,
     Via,
     can_run,
     look_at_host,
@@ -30,7 +29,7 @@ from harness.run.provision.host import (
     runs_elsewhere,
     visible,
 )
-from harness.run.provision.requirements import tried_gpus
+from harness.run.provision.requirements import dealt_gpus
 from tests.run.provision.factory import arm64, gpu_target, target
 
 SMI = """NVIDIA RTX A4000, GPU-8f7dcc1e, 8.6, 550.54.15, 16376
@@ -212,24 +211,7 @@ def test_a_target_gets_gpus_of_one_name() -> None:
     twin = dataclasses.replace(AMPERE, uuid="GPU-twin")
     other = dataclasses.replace(AMPERE, uuid="GPU-other", name="NVIDIA L4", compute_capability="8.9")
     host = Host("amd64", gpus=(AMPERE, other, twin), docker=LOCAL)
-    assert tried_gpus(gpu_target(), host, ignore_needs=False) == (AMPERE, twin)
-
-
-@pytest.mark.unit
-def test_needs_that_are_ignored_refuse_nothing_and_what_is_impossible_stays_so() -> None:
-    old = Gpu("Old", "GPU-1", "5.0", "470.1", 1)
-    for host in (Host("amd64", gpus=(old,), docker=LOCAL), Host("amd64", docker=LOCAL)):
-        assert can_run(gpu_target(), host) is not None
-        assert can_run(gpu_target(), host, ignore_needs=True) is None
-    assert can_run(jetson(), Host("arm64", jetson="35.4.1"), ignore_needs=True) is None
-    assert "without /etc/nv_tegra_release" in str(can_run(jetson(), Host("amd64"), ignore_needs=True))
-    assert "needs linux/arm64" in str(can_run(arm64(), Host("amd64", docker=LOCAL), ignore_needs=True))
-    host = Host("amd64", gpus=(old,))
-    assert tried_gpus(gpu_target(), host, ignore_needs=False) == ()
-    assert tried_gpus(gpu_target(), host, ignore_needs=True) == (old,)
-    assert tried_gpus(
-        target(needs=gpu_target().needs), Host("amd64", gpus=(old, AMPERE)), ignore_needs=True
-    ) == (AMPERE,)
+    assert dealt_gpus(gpu_target(), host) == (AMPERE, twin)
 
 
 @pytest.mark.unit
@@ -287,17 +269,3 @@ class TestPrepared:
         assert prepare(gpu_target(), host=Host("amd64", gpus=(AMPERE,), docker=LOCAL)).gpus == (
             "GPU-8f7dcc1e",
         )
-
-    @pytest.mark.unit
-    def test_what_is_ignored_is_told_and_kept(self) -> None:
-        old = Gpu("Old", "GPU-1", "8.6", "470.1", 1)
-        host = Host("amd64", gpus=(old,), docker=LOCAL)
-        with pytest.raises(Unavailable, match=r"has 470\.1"):
-            prepare(gpu_target(), host=host)
-        made = prepare(gpu_target(), host=host, ignore_needs=True)
-        assert made.gpus == ("GPU-1",)
-        assert made.ignored == "needs NVIDIA driver >=530; this machine has 470.1"
-        assert made.note.endswith("It needs NVIDIA driver >=530; this machine has 470.1: tried all the same.")
-        assert prepare(gpu_target(), host=Host("amd64", docker=LOCAL), ignore_needs=True).gpus == ("all",)
-        fits = prepare(gpu_target(), host=Host("amd64", gpus=(AMPERE,), docker=LOCAL), ignore_needs=True)
-        assert (fits.ignored, "tried" in fits.note) == ("", False)
