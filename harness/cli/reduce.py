@@ -8,11 +8,11 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import onnx
 
-from harness.case import Recipe, Typing, Variant, model_sha256
+from harness.case import Recipe, Typing, Variant
 from harness.case.model import serialise
 from harness.cli.options import EXIT_OK, add_tolerance, add_trust, places, positive, tolerance, writable
 from harness.cli.project import load_targets
@@ -28,7 +28,7 @@ from harness.models.own import Given, OwnModel, Shapes, Wanted, load_own, parse_
 from harness.models.own.model import of_made_up_sizes, own_model
 from harness.models.own.shapes import in_words
 from harness.models.reading import held
-from harness.models.reduce.search import Journal, Limits, Search, Step
+from harness.models.reduce.search import Limits, Search, Step
 from harness.models.reduce.shown import Shown, Side, differing, named, sought
 from harness.models.trying import BuiltOrRun, Tries
 from harness.run.provision.requirements import refuse_unconfined
@@ -45,8 +45,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the options of `reduce`."""
     command.description = (
         "Make a failing model as small as it goes while it fails in the same way: fewer nodes, then smaller shapes. "
-        "The result is rewritten whenever a smaller model is found; the same "
-        "command again goes on where it was stopped."
+        "The result is rewritten whenever a smaller model is found."
     )
     command.add_argument("model", type=Path, metavar="MODEL", help="an .onnx file")
     command.add_argument("--target", metavar="T", help="where it fails")
@@ -144,41 +143,29 @@ class _Bench:
     def reduce(self, own: OwnModel) -> int:
         """Look at the model, search, write and tell."""
         options, model = self._options, graph_of(own)
-        before, self._shapes = len(model.graph.node), in_words(own.variant.recipe.profiles)
+        before = len(model.graph.node)
         _refuse_place(options.model, self._out)
         if options.case:
             case_name(options.case)
             writable(options.case.parent, "--case")
         shown, near = self._first(model, own)
         self._doing.say(f"{options.model}: {before} nodes; {shown}")
-        with Journal(Path(f"{self._out}.tries.jsonl"), self._about(model, shown)) as journal:
-            search: Search
+        search: Search
 
-            def shows(candidate: onnx.ModelProto, sha256: str) -> bool:
-                looked: list[Judged] = []
+        def shows(candidate: onnx.ModelProto) -> bool:
+            return shown.shown(lambda name: self._look(candidate, name))
 
-                def look(name: str) -> Judged:
-                    looked.append(self._look(candidate, name))
-                    return looked[-1]
+        def told(step: Step) -> None:
+            if step.better:
+                write(search.best, self._out)
+            self._progress(step, before)
 
-                found = shown.shown(look)
-                ended = ", ".join(
-                    f"{each.classification.cls} {each.signature or ''}".strip() for each in looked
-                )
-                journal.keep(sha256, shown=found, nodes=len(candidate.graph.node), ended=ended)
-                return found
-
-            def told(step: Step) -> None:
-                if step.better:
-                    write(search.best, self._out)
-                self._progress(step, before)
-
-            search = Search(
-                model, shows, near=near, known=journal.known,
-                told=told, limits=Limits(options.seconds - (time.monotonic() - self._started), options.tries),
-                held=lambda found: held(found, own.weights),
-            )  # fmt: skip
-            whole = search.run()
+        search = Search(
+            model, shows, near=near, told=told,
+            limits=Limits(options.seconds - (time.monotonic() - self._started), options.tries),
+            held=lambda found: held(found, own.weights),
+        )  # fmt: skip
+        whole = search.run()
         write(search.best, self._out)
         self._tell(search, before, shown, whole=whole)
         if options.case and whole:
@@ -240,40 +227,24 @@ class _Bench:
             _refuse_untried(judged)
         return judged
 
-    def _about(self, model: onnx.ModelProto, shown: Shown) -> dict[str, Any]:
-        return {
-            "model": model_sha256(serialise(model)),
-            "targets": {name: target.version for name, target in self._targets.items()},
-            "recipe": " ".join(
-                [str(self._how.typing), " ".join(self._how.flags), self._shapes, *self._figures()]
-            ).strip(),
-            "failure": str(shown),
-        }
-
     def _progress(self, step: Step, before: int) -> None:
         now = time.monotonic()
         if now - self._said >= _TICK:
             self._said = now
-            tries = f"{step.tries} tries" + (f" and {step.remembered} remembered" if step.remembered else "")
-            self._doing.say(
-                f"{step.stage}: {before} -> {step.nodes} nodes, {tries}, {now - self._started:.0f} s",
-                error=True,
-            )
+            far = f"{before} -> {step.nodes} nodes, {step.tries} tries, {now - self._started:.0f} s"
+            self._doing.say(f"{step.stage}: {far}", error=True)
 
     def _tell(self, search: Search, before: int, shown: Shown, *, whole: bool) -> None:
         options, after = self._options, len(search.best.graph.node)
         seconds = time.monotonic() - self._started
-        tries = f"{search.tries} tries" + (
-            f" and {search.remembered} remembered" if search.remembered else ""
-        )
-        self._doing.say(f"{self._out}: {before} -> {after} nodes, {tries}, {seconds:.1f} s")
+        self._doing.say(f"{self._out}: {before} -> {after} nodes, {search.tries} tries, {seconds:.1f} s")
         self._doing.say(f"shows: {shown}")
         if outside(search.best):
             self._doing.say(
                 f"its weights are too many to be in it and stay in their files: move it to {options.model.parent}"
             )
         if not whole:
-            self._doing.say("stopped by --seconds or --tries: the same command again goes on")
+            self._doing.say("stopped by --seconds or --tries: reduce what it wrote to go on")
         words = ["trt-compat", "check", str(self._out)]
         words += [word for name in self._targets for word in ("--target", name)]
         shapes = in_words(self._recipe(search.best).profiles)

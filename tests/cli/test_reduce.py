@@ -80,7 +80,7 @@ def trt_compat(*words: str) -> int:
 def test_the_small_model_is_written_with_what_it_shows_and_how_to_try_it(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Without -o it lies here, named after the model; a second call makes no try."""
+    """Without -o it lies here, named after the model; a second call writes the same."""
     assert trt_compat("reduce", "model.onnx", "--target", "rtx15") == 0
     out = capsys.readouterr().out
     first = (folder / "model-reduced.onnx").read_bytes()
@@ -88,21 +88,19 @@ def test_the_small_model_is_written_with_what_it_shows_and_how_to_try_it(
     assert "model.onnx: 31 nodes; fails to parse" in out
     assert "model-reduced.onnx: 31 -> 1 nodes" in out
     assert "try it: trt-compat check model-reduced.onnx --target rtx15 --matrix" in out
-    tried = len(Engine.asked)
     assert trt_compat("reduce", "model.onnx", "--target", "rtx15") == 0
-    assert len(Engine.asked) == tried + 1
     assert (folder / "model-reduced.onnx").read_bytes() == first
 
 
-def test_what_tries_leave_undone_the_next_call_does(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_case_is_written_of_a_search_that_was_not_stopped(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     words = ("reduce", "model.onnx", "--target", "rtx15", "-o", "out/small.onnx", "--case", "own.py")
     assert trt_compat(*words, "--tries", "1") == 0
-    assert "stopped by --seconds or --tries: the same command again goes on" in capsys.readouterr().out
+    assert "stopped by --seconds or --tries" in capsys.readouterr().out
     assert not (folder / "own.py").exists()
     assert trt_compat(*words) == 0
-    out = capsys.readouterr().out
-    assert "and 1 remembered" in out
-    assert "case: own.py" in out
+    assert "case: own.py" in capsys.readouterr().out
     (case,) = load_cases(folder)
     assert ops(case.variants[0].build()) == ["Softmax"]
 
@@ -135,11 +133,10 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_is_tried(
     assert Engine.asked == []
 
 
-def test_two_targets_are_both_asked(folder: Path) -> None:
+def test_two_targets_are_both_asked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert trt_compat("reduce", "model.onnx", "--differs", "rtx15,rtx17", "-o", "s.onnx") == 0
     assert ops(onnx.load(folder / "s.onnx")) == ["Softmax"]
-    about = json.loads((folder / "s.onnx.tries.jsonl").read_text().splitlines()[0])
-    assert set(about["targets"]) == {"rtx15", "rtx17"}
+    assert "on rtx15; builds on rtx17" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("folder")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import onnx
@@ -14,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 from harness.case.model import serialise
 from harness.errors import HandledError
 from harness.judge.cell import Judged, judge_cell
-from harness.models.reduce.search import Journal, Limits, Search
+from harness.models.reduce.search import Limits, Search
 from harness.models.reduce.shown import differing, named, sought
 from harness.record.outcome import Accuracy, ParserError
 from tests.models.test_check import judged as lost
@@ -57,10 +56,10 @@ def ops(found: onnx.ModelProto) -> list[str]:
     return [node.op_type for node in found.graph.node]
 
 
-def holds(*wanted: str) -> Callable[[onnx.ModelProto, str], bool]:
+def holds(*wanted: str) -> Callable[[onnx.ModelProto], bool]:
     """Return a predicate: the model is valid, and has all of these operators in this order."""
 
-    def shows(candidate: onnx.ModelProto, _: str) -> bool:
+    def shows(candidate: onnx.ModelProto) -> bool:
         onnx.checker.check_model(candidate, full_check=True)
         found = iter(ops(candidate))
         return all(op in found for op in wanted)
@@ -69,7 +68,7 @@ def holds(*wanted: str) -> Callable[[onnx.ModelProto, str], bool]:
 
 
 def searched(
-    start: onnx.ModelProto, shows: Callable[[onnx.ModelProto, str], bool], near: tuple[str, ...] = ()
+    start: onnx.ModelProto, shows: Callable[[onnx.ModelProto], bool], near: tuple[str, ...] = ()
 ) -> Search:
     search = Search(start, shows, near=near)
     assert search.run()
@@ -100,7 +99,7 @@ def test_two_far_nodes_that_must_both_be_there_stay_and_nothing_between_them() -
 def test_nodes_that_have_to_be_connected_are_joined_past_what_lies_between() -> None:
     """Cutting Relu away would part the two; what comes out of it has the type and shape of what goes in."""
 
-    def fed(candidate: onnx.ModelProto, _: str) -> bool:
+    def fed(candidate: onnx.ModelProto) -> bool:
         """Tell whether what a Sigmoid makes comes to a Softmax in the end."""
         reached = {name for node in candidate.graph.node if node.op_type == "Sigmoid" for name in node.output}
         for node in candidate.graph.node:
@@ -170,42 +169,11 @@ def test_no_invalid_model_reaches_the_predicate() -> None:
     assert search.invalid
 
 
-def test_a_second_search_goes_on_where_the_first_one_stopped(tmp_path: Path) -> None:
-    """Tries that are remembered are not made again, and the result is that of one long search."""
-    path, about = tmp_path / "out.onnx.tries.jsonl", {"model": "m", "targets": {"rtx17": "1.7"}}
+def test_a_search_that_is_stopped_keeps_its_best_so_far() -> None:
     whole = searched(chain(50), holds("Softmax"))
-    made = 0
-    for _ in range(3):
-        with Journal(path, about) as journal:
-
-            def shows(candidate: onnx.ModelProto, sha256: str, journal: Journal = journal) -> bool:
-                assert sha256 not in journal.known
-                found = holds("Softmax")(candidate, sha256)
-                journal.keep(sha256, shown=found, nodes=len(candidate.graph.node), ended="x")
-                return found
-
-            search = Search(chain(50), shows, known=journal.known, limits=Limits(tries=whole.tries // 2))
-            ended = search.run()
-        made += search.tries
-    assert ended
-    assert made == whole.tries
-    assert serialise(search.best) == serialise(whole.best)
-    path.write_text(path.read_text()[:-9])
-    with Journal(path, about) as journal:
-        assert len(journal.known) == whole.tries - 1
-
-
-def test_a_journal_of_something_else_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "j"
-    Journal(path, {"model": "a", "targets": {"rtx17": "1"}}).__exit__(None, None, None)
-    with pytest.raises(HandledError, match="is of another targets; delete it, or give another place with -o"):
-        Journal(path, {"model": "a", "targets": {"rtx16": "1"}})
-    path.write_text("something else\n")
-    with pytest.raises(HandledError, match="is of another form"):
-        Journal(path, {"model": "a"})
-    path.write_text('{"model": "a"}\n{"sha256": "b", "nodes": 3}\n[]\n{"sha256": 7, "shown": true}\n')
-    with Journal(path, {"model": "a"}) as journal:
-        assert journal.known == {"b": False}
+    search = Search(chain(50), holds("Softmax"), limits=Limits(tries=whole.tries // 2))
+    assert not search.run()
+    assert len(whole.best.graph.node) < len(search.best.graph.node) < 51
 
 
 def failed(text: str, *, node: str = "/a", code: str = "UNSUPPORTED_NODE", **fields: object) -> Judged:

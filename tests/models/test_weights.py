@@ -179,7 +179,7 @@ def test_a_reduction_takes_them_in_once_so_few_nodes_are_left(tmp_path: Path) ->
     model, weights = read_beside(write_chain(tmp_path, 3, 512), "give another")
     seen: list[int] = []
 
-    def shows(candidate: onnx.ModelProto, _: str) -> bool:
+    def shows(candidate: onnx.ModelProto) -> bool:
         seen.append(len(outside(candidate)))
         return any(node.name == "/m1" for node in candidate.graph.node)
 

@@ -1,25 +1,18 @@
-"""Searches for the smallest model that still shows a failure, by nodes, then by shapes, and remembers its tries.
+"""Searches for the smallest model that still shows a failure, by nodes, then by shapes.
 
 The order of candidates depends on the model alone, and so does the result.
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from types import TracebackType
-from typing import Any
 
 import onnx
 
-from harness.bounded import LARGE, parse_json, read_text
 from harness.case import effective_name, model_sha256
 from harness.case.model import serialise
-from harness.errors import HandledError
 from harness.models.graphs import Cutter, valid
 from harness.models.reduce import simpler
 
@@ -33,12 +26,11 @@ class Spent(Exception):
 
 @dataclass(frozen=True)
 class Step:
-    """How far a search is; `remembered` tries were made before, in another search."""
+    """How far a search is."""
 
     stage: str
     nodes: int
     tries: int
-    remembered: int
     better: bool
 
 
@@ -53,7 +45,7 @@ class Limits:
 class Search:
     """A search: `best` is the smallest model so far that shows the failure.
 
-    `shows` tells whether a model does, and `known` are its earlier answers by a model's hash; `told` hears of each try.
+    `shows` tells whether a model does; `told` hears of each try.
     `near` are nodes by name that the failure may be about. `held` returns a model with the weights that lay beside it,
     None as long as they are too many.
     """
@@ -61,19 +53,17 @@ class Search:
     def __init__(  # noqa: PLR0913
         self,
         model: onnx.ModelProto,
-        shows: Callable[[onnx.ModelProto, str], bool],
+        shows: Callable[[onnx.ModelProto], bool],
         *,
         near: Sequence[str] = (),
-        known: dict[str, bool] | None = None,
         limits: Limits = Limits(),
         told: Callable[[Step], None] = lambda _: None,
         held: simpler.Edit = lambda _: None,
     ) -> None:
         self.best = model
-        self.tries = self.remembered = self.invalid = 0
+        self.tries = self.invalid = 0
         self._shows = shows
         self._near = near
-        self._known = {} if known is None else known
         self._limits = limits
         self._until = time.monotonic() + limits.seconds
         self._told = told
@@ -177,29 +167,26 @@ class Search:
             return False
         sha256 = model_sha256(serialise(candidate))
         if sha256 not in self._seen:
-            self._seen[sha256] = self._looked_at(candidate, sha256)
+            self._seen[sha256] = self._looked_at(candidate)
             if self._seen[sha256]:
                 self.best = candidate
                 self._say(better=True)
                 return True
         return False
 
-    def _looked_at(self, candidate: onnx.ModelProto, sha256: str) -> bool:
+    def _looked_at(self, candidate: onnx.ModelProto) -> bool:
         if not self._valid(candidate):
             self.invalid += 1
             return False
-        if sha256 in self._known:
-            self.remembered += 1
-            return self._known[sha256]
         if self.tries >= self._limits.tries or time.monotonic() >= self._until:
             raise Spent
         self.tries += 1
-        shown = self._shows(candidate, sha256)
+        shown = self._shows(candidate)
         self._say(better=False)
         return shown
 
     def _say(self, *, better: bool) -> None:
-        self._told(Step(self._stage, len(self.best.graph.node), self.tries, self.remembered, better))
+        self._told(Step(self._stage, len(self.best.graph.node), self.tries, better))
 
 
 def _strictest(model: onnx.ModelProto) -> Callable[[onnx.ModelProto], bool]:
@@ -214,59 +201,3 @@ def _sound(model: onnx.ModelProto) -> bool:
     except Exception:  # noqa: BLE001  (of an invalid model they raise anything)
         return False
     return True
-
-
-class Journal:
-    """A file of the tries, by which a stopped search goes on: lines of JSON, first `about`, then each model by hash.
-
-    The answers depend on `about`: model, targets with their versions, recipe and the failure sought. `known` are the
-    answers by hash. Raises HandledError for a file that is about another search.
-    """
-
-    def __init__(self, path: Path, about: dict[str, Any]) -> None:
-        self.known: dict[str, bool] = {}
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            lines = read_text(path, LARGE).splitlines() if path.exists() else []
-            self._read(path, lines, about)
-            self._file = path.open("a", encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise HandledError(f"{path}: cannot be kept ({error}); give another place with -o") from error
-        if not lines:
-            self._write(about)
-
-    def _read(self, path: Path, lines: list[str], about: dict[str, Any]) -> None:
-        entries = []
-        for line in lines:
-            # A line that was cut off, by a full disk or a killed process, costs one try.
-            with contextlib.suppress(ValueError):
-                entries.append(parse_json(line))
-        if lines and entries[:1] != [about]:
-            first = entries[0] if entries and isinstance(entries[0], dict) else None
-            differs = next(
-                (key for key in about if first is not None and first.get(key) != about[key]), "form"
-            )
-            raise HandledError(f"{path}: is of another {differs}; delete it, or give another place with -o")
-        told = (entry for entry in entries[1:] if isinstance(entry, dict))
-        self.known = {
-            entry["sha256"]: entry.get("shown") is True
-            for entry in told
-            if isinstance(entry.get("sha256"), str)
-        }
-
-    def keep(self, sha256: str, *, shown: bool, nodes: int, ended: str) -> None:
-        """Remember whether a model showed the failure, and how its tries ended."""
-        self.known[sha256] = shown
-        self._write({"sha256": sha256, "shown": shown, "nodes": nodes, "ended": ended})
-
-    def _write(self, entry: dict[str, Any]) -> None:
-        self._file.write(json.dumps(entry) + "\n")
-        self._file.flush()
-
-    def __enter__(self) -> Journal:  # noqa: PYI034  (Self is Python 3.11)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._file.close()
