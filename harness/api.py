@@ -216,7 +216,6 @@ def check(  # noqa: PLR0913  (each by its name, with a default)
     typing: str = "graph",
     flags: str | Iterable[str] = (),
     blockers: bool = True,
-    ladder: bool = False,
     leave_float: str | Iterable[str] = "",
     workarounds: bool = False,
     matrix: str | Path | None = None,
@@ -226,21 +225,21 @@ def check(  # noqa: PLR0913  (each by its name, with a default)
     """Build a model on each target, run it where that can be, and return the results.
 
     `matrix` is that file, else matrix.yaml here, else the one that comes with the harness. `targets` are names of it,
-    all where none is given. `shapes` are those of dynamic inputs, made up where none is given. `inputs` are
-    arrays for all network inputs, made up where none is given; `expected` are outputs to hold the engine to, by default
-    those of the ONNX reference evaluator. `max_rel` and `cosine` are how far an output may be off, by default by its
-    precision. `calibration` are batches of each network input for an INT8 calibrator, along the first axis, and
-    `plugins` compiled libraries. `want` is "auto" for the precision that the graph asks of each node, "none", or a
-    pattern of node names. `blockers`, `ladder`, `leave_float` ("auto" or nodes) and `workarounds` are tries
-    beyond the model as it is, as the command's options of these names do. Raises HandledError for a file that is no
-    model, for a name that is none, and for data that do not fit.
+    all where none is given. `shapes` are those of dynamic inputs, made up where none is given. `inputs` are arrays for
+    all network inputs, made up where none is given; `expected` are outputs to hold the engine to, by default those of
+    the ONNX reference evaluator. `max_rel` and `cosine` are how far an output may be off, by default by its precision.
+    `calibration` are batches of each network input for an INT8 calibrator, along the first axis, and `plugins` compiled
+    libraries. `want` is "auto" for the precision that the graph asks of each node, "none", or a pattern of node names.
+    `blockers`, `leave_float` ("auto" or nodes) and `workarounds` are tries beyond the model as it is, as the command's
+    options of these names do. Raises HandledError for a file that is no model, for a name that is none, and for data
+    that do not fit.
     """
     how, chosen = How(via, jobs), load_matrix(looked_up(matrix, "matrix.yaml")).only(targets)
     wanted = _wanted(typing, (flags,) if isinstance(flags, str) else flags, want, shapes or {})
     wanted = replace(wanted, max_rel=max_rel, cosine=cosine)
     own = _own(model, wanted)
     floats = leave_float if isinstance(leave_float, str) else ",".join(leave_float)
-    questions = Questions(blockers, ladder, floats, workarounds)
+    questions = Questions(blockers, floats, workarounds)
     questions.named(own)
     libraries = read_libraries(map(Path, plugins))
     arrays = _arrays(inputs), _arrays(expected), _arrays(calibration)

@@ -34,11 +34,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         help="of a model that does not build tell the first failure alone, not what else there is",
     )
     command.add_argument(
-        "--ladder",
-        action="store_true",
-        help="tell whether quantisation is at fault: try the model without its Q/DQ, and in FP16",
-    )
-    command.add_argument(
         "--leave-float",
         default="",
         metavar="auto|NODE,NODE",
@@ -77,7 +72,7 @@ def check_usage(options: argparse.Namespace, models: Sequence[OwnModel]) -> None
 
 def questions(options: argparse.Namespace) -> Questions:
     """Return the questions to ask beyond the models as they are."""
-    return Questions(options.blockers, options.ladder, options.leave_float, options.try_workarounds)
+    return Questions(options.blockers, options.leave_float, options.try_workarounds)
 
 
 def further(

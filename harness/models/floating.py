@@ -1,4 +1,4 @@
-"""Tells whether quantisation is at fault, and finds the fewest quantised nodes to leave in floating point."""
+"""Finds the fewest quantised nodes to leave in floating point."""
 
 from __future__ import annotations
 
@@ -10,57 +10,18 @@ import onnx
 
 from harness.judge.cell import Judged
 from harness.layers import asked
-from harness.layers.datatype import NARROW
 from harness.layers.operators import MULTIPLYING
 from harness.models.blockers import blamed
-from harness.models.check import engine_made, ran, works
-from harness.models.rewrites import floating, half, unquantised
-from harness.words import Word
+from harness.models.check import works
+from harness.models.rewrites import unquantised
 
 #: Where a search ends with what it has.
 MOST_TRIES, MOST_SECONDS = 100, 120.0
 
 
-class Fault(Word):
-    """Whether quantisation keeps a model from working on a target."""
-
-    YES = "yes"
-    NO = "no"
-    UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True)
-class Ladder:
-    """Holds the outcomes of a model as it is, without Q/DQ, and so in FP16; None for one that cannot be made."""
-
-    as_it_is: Judged
-    without: Judged | None
-    in_half: Judged | None
-
-    @property
-    def fault(self) -> Fault:
-        """Tell whether Q/DQ is at fault: it fails or loses its precision with Q/DQ, and is built without."""
-        if works(self.as_it_is):
-            return Fault.NO
-        if self.without is None:
-            quantised = NARROW.intersection(self.as_it_is.wished.values())
-            return Fault.NO if ran(self.as_it_is) and not quantised else Fault.UNKNOWN
-        if not (ran(self.as_it_is) and ran(self.without)):
-            return Fault.UNKNOWN
-        return Fault.YES if engine_made(self.without) else Fault.NO
-
-
-def ladder(model: onnx.ModelProto, as_it_is: Judged, attempt: Callable[[onnx.ModelProto], Judged]) -> Ladder:
-    """Return the rungs of a model whose outcome as it is is known."""
-    plain = floating(model)
-    halved = half(model if plain is None else plain)
-    rungs = [None if each is None else attempt(each) for each in (plain, halved)]
-    return Ladder(as_it_is, *rungs)
-
-
 @dataclass(frozen=True)
 class LeftFloat:
-    """Holds nodes left in floating point, the model of that and its outcome; none where nothing helps.
+    """Nodes left in floating point, the model of that and its outcome; none where nothing helps.
 
     `of` are all that are quantised. `least` says that none of the nodes can be spared; else the search was cut short.
     """

@@ -11,7 +11,7 @@ import onnx
 from harness.errors import HandledError
 from harness.models.blockers import OF_A_NODE, Blocker, Blockers, blockers
 from harness.models.check import coverage, ran, troubles, untold, works
-from harness.models.floating import Ladder, LeftFloat, ladder, leave_float, quantised_nodes
+from harness.models.floating import LeftFloat, leave_float, quantised_nodes
 from harness.models.own import Given
 from harness.models.rewrites import unquantised
 from harness.models.trying import Bench
@@ -31,7 +31,6 @@ class Questions:
     """The questions to ask; `leave_float` is "auto", nodes with commas between, or "" for nothing."""
 
     blockers: bool = True
-    ladder: bool = False
     leave_float: str = ""
     workarounds: bool = False
 
@@ -58,7 +57,6 @@ class Further:
 
     before: Judged
     blockers: Blockers | None = None
-    ladder: Ladder | None = None
     left: LeftFloat | None = None
     workarounds: Workarounds | None = None
 
@@ -70,7 +68,7 @@ class Further:
     @property
     def answered(self) -> bool:
         """Tell whether anything was asked."""
-        return any((self.blockers, self.ladder, self.left, self.workarounds))
+        return any((self.blockers, self.left, self.workarounds))
 
 
 @dataclass(frozen=True)
@@ -87,18 +85,13 @@ class Asking:
     def answers(self) -> Iterator[tuple[str, tuple[Further, ...]]]:
         """Yield each question, by its name in results.json, with the answers of all targets as soon as they are there.
 
-        Blockers and the ladder come once; the others once a target, which is then the only one.
+        Blockers come once; the others once a target, which is then the only one.
         """
         graph, asked = graph_of(self.model), self.questions
         found = [Further(each) for each in self.judged if ran(each)]
         if asked.blockers:
             found = [self._blocked(graph, each) for each in found]
             yield "blockers", tuple(each for each in found if each.blockers)
-        if asked.ladder:
-            found = [
-                replace(each, ladder=ladder(graph, each.before, self._bench(each.before))) for each in found
-            ]
-            yield "ladder", tuple(found)
         for each in found:
             yield from self._rest(graph, each)
 
@@ -162,7 +155,7 @@ def _as_named(graph: onnx.ModelProto, named: tuple[str, ...], bench: Callable[..
 
 def as_json(found: Further) -> dict[str, Any]:
     """Return an entry of results.json's `further`; a question that was not asked is null."""
-    cell, rungs, left, tried = found.before.cell, found.ladder, found.left, found.workarounds
+    cell, left, tried = found.before.cell, found.left, found.workarounds
     best = tried.best if tried else None
     return {
         "cell": cell.id,
@@ -174,12 +167,6 @@ def as_json(found: Further) -> dict[str, Any]:
             "end": found.blockers.end,
             "cut_as_well": list(found.blockers.behind),
             **_spent(found.blockers.tries, found.blockers.seconds),
-        },
-        "ladder": rungs and {
-            "as_it_is": _became(rungs.as_it_is),
-            "without_qdq": _became(rungs.without),
-            "in_fp16": _became(rungs.in_half),
-            "at_fault": str(rungs.fault),
         },
         "leave_float": left and {
             "nodes": list(left.nodes),

@@ -100,14 +100,6 @@ def _kinds(found: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return list(kinds.values())
 
 
-def _ladder(found: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    rungs = {"as_it_is": "as it is", "without_qdq": "without Q/DQ", "in_fp16": "in FP16"}
-    told = [
-        f"{name}: {_became(found[key]) if found[key] else 'cannot be made'}" for key, name in rungs.items()
-    ]
-    yield "ladder", "quantisation at fault", _short("; ".join([found["at_fault"], *told]))
-
-
 def _left(found: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     if found["became"] is None:
         why = "does not help" if found["of"] else "none of its nodes is quantised"
@@ -137,7 +129,7 @@ def _workarounds(found: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
 
 
 #: In the order in which they are asked.
-_TOLD = {"blockers": _blockers, "ladder": _ladder, "leave_float": _left, "workarounds": _workarounds}
+_TOLD = {"blockers": _blockers, "leave_float": _left, "workarounds": _workarounds}
 
 
 def _became(found: Mapping[str, Any]) -> str:

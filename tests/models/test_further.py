@@ -1,4 +1,4 @@
-"""The ladder, nodes left in floating point, and workarounds on engines that are made up."""
+"""Nodes left in floating point, and workarounds on engines that are made up."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from harness.judge.cell import Judged
 from harness.layers import asked
 from harness.models.blockers import blockers
 from harness.models.check import kept, works
-from harness.models.floating import MOST_TRIES, Fault, ladder, leave_float, quantised_nodes
+from harness.models.floating import MOST_TRIES, leave_float, quantised_nodes
 from harness.models.further import Asking, Further, Questions, as_json, latest
 from harness.models.own import OwnModel, Wanted
 from harness.models.own.model import own_model
@@ -27,7 +27,7 @@ from harness.models.trying import Bench
 from harness.models.workarounds import gain, workarounds
 from harness.report.further import further_beside
 from harness.words import Precision
-from tests.models.embedded import blocked, classifier, network
+from tests.models.embedded import blocked, network
 from tests.models.fake import Engine, judged, refused, unbuilt
 
 pytestmark = pytest.mark.unit
@@ -83,31 +83,6 @@ def loses(*names: str) -> Engine:
         }
 
     return engine
-
-
-@pytest.mark.parametrize(
-    ("engine", "fault"),
-    [
-        (lambda _: {}, Fault.NO),
-        (refuses(*CONVOLUTIONS), Fault.YES),
-        (lambda _: unbuilt("no luck"), Fault.NO),
-        (loses(CONVOLUTIONS[0]), Fault.YES),
-        (lambda _: {"state": "not_run", "reason": "no GPU"}, Fault.UNKNOWN),
-    ],
-)
-def test_quantisation_is_at_fault_where_the_model_works_without_it(engine: Engine, fault: Fault) -> None:
-    attempt = trial(engine)
-    found = ladder(network("plain"), attempt(network("plain")), attempt)
-    assert found.fault is fault
-    assert found.in_half is not None
-    assert {node.precision for node in found.in_half.outcome.nodes if node.op == "Conv"} == {"fp16"}
-
-
-def test_a_model_without_q_dq_has_no_rung_without_it() -> None:
-    attempt = trial(lambda _: unbuilt("no luck"))
-    found = ladder(classifier(), attempt(classifier()), attempt)
-    assert found.without is None
-    assert found.fault is Fault.NO
 
 
 @pytest.mark.parametrize("bad", [CONVOLUTIONS[2:3], CONVOLUTIONS[1::3], CONVOLUTIONS, CONVOLUTIONS[-1:]])
@@ -233,7 +208,7 @@ def asked_of(engine: Engine, questions: Questions) -> tuple[OwnModel, tuple[Furt
     return own, latest(asking.answers())
 
 
-ALL = Questions(ladder=True, leave_float="auto", workarounds=True)
+ALL = Questions(leave_float="auto", workarounds=True)
 
 
 def test_all_questions_are_answered_for_a_target_in_the_words_of_the_schema(tmp_path: Path) -> None:
@@ -242,7 +217,6 @@ def test_all_questions_are_answered_for_a_target_in_the_words_of_the_schema(tmp_
     (tmp_path / "further.json").write_text(json.dumps(data))
     assert further_beside(tmp_path) == tuple(data)
     (entry,) = data
-    assert entry["ladder"]["at_fault"] == "yes"
     assert (entry["leave_float"]["nodes"], entry["leave_float"]["helps"]) == (["/front0a/Conv"], True)
     assert entry["workarounds"]["best"] in {each["name"] for each in entry["workarounds"]["tried"]}
     assert entry["blockers"]["tries"] == found.blockers.tries if found.blockers else False
@@ -251,14 +225,6 @@ def test_all_questions_are_answered_for_a_target_in_the_words_of_the_schema(tmp_
 def test_what_is_not_asked_or_needs_no_answer_is_null() -> None:
     _, nothing = asked_of(lambda _: {}, Questions(leave_float="auto", workarounds=True))
     assert nothing == ()
-    _, (ladder_alone,) = asked_of(lambda _: {}, ALL)
-    said = as_json(ladder_alone)
-    assert [said[key] is None for key in ("blockers", "ladder", "leave_float", "workarounds")] == [
-        True,
-        False,
-        True,
-        True,
-    ]
     _, unasked = asked_of(refuses("/front0a/Conv"), Questions(blockers=False))
     assert unasked == ()
 

@@ -55,7 +55,6 @@ def entry() -> dict[str, Any]:
         "model": "m.onnx",
         "target": cell.target.name,
         "blockers": {"found": [BLOCKER], "end": "the rest builds", "cut_as_well": ["/c"], "tries": 2, "seconds": 0.5},
-        "ladder": {"as_it_is": FAILED, "without_qdq": None, "in_fp16": BUILT, "at_fault": "yes"},
         "leave_float": {
             "nodes": ["/a"], "of": ["/a", "/b"], "helps": True, "least": True, "became": BUILT,
             "tries": 1, "seconds": 0.1,
@@ -127,11 +126,6 @@ def test_rows_say_each_answer_once() -> None:
         ("blockers", "/c", "cut as well: their inputs have no known shape"),
         ("blockers", "in the end", "the rest builds"),
         (
-            "ladder",
-            "quantisation at fault",
-            "yes; as it is: fails to build (no-luck); without Q/DQ: cannot be made; in FP16: builds, INT8 4/5",
-        ),
-        (
             "left in floating point",
             "1 of 2 quantised nodes: /a",
             "helps: builds, INT8 4/5; none of them can be spared",
@@ -145,7 +139,7 @@ def test_rows_say_each_answer_once() -> None:
         ("workarounds", "identity", "nothing to change"),
     ]
     bare = copy.deepcopy(entry())
-    bare.update(blockers=None, ladder=None, workarounds=None)
+    bare.update(blockers=None, workarounds=None)
     bare["leave_float"]["became"] = None
     assert [row.answer for row in further_rows([bare])] == ["does not help"]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from harness.models.rewrites.floats import half, unquantised
 from harness.models.rewrites.folded import fold
-from harness.models.rewrites.integers import dequantise_weights, floating, undo_dynamic
+from harness.models.rewrites.integers import dequantise_weights, undo_dynamic
 from harness.models.rewrites.operators import (
     float_deconvolution,
     float_weights,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import onnx
 
 
-__all__ = ["REWRITES", "Rewrite", "floating", "half", "unquantised"]
+__all__ = ["REWRITES", "Rewrite", "half", "unquantised"]
 
 
 @dataclass(frozen=True)

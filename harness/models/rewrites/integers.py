@@ -9,7 +9,6 @@ import onnx
 from onnx import helper
 
 from harness.models.rewrites.editor import Editor
-from harness.models.rewrites.floats import unquantised
 from harness.run.numbers import Array
 
 _INTEGER = {"MatMulInteger": "MatMul", "ConvInteger": "Conv"}
@@ -63,14 +62,6 @@ def dequantise_weights(model: onnx.ModelProto, _: Collection[str] = ()) -> onnx.
         made = editor.add("DequantizeLinear", [cast.input[0], *names], f"{mul.output[0]}/dequantised", **axis)
         editor.instead(mul.output[0], made)
     return editor.done()
-
-
-def floating(model: onnx.ModelProto) -> onnx.ModelProto | None:
-    """Return a model without quantisation of any kind that can be undone; None where there is none."""
-    made = model
-    for step in (undo_dynamic, dequantise_weights, unquantised):
-        made = step(made) or made
-    return None if made is model else made
 
 
 def _aligned(scale: Array, rank: int) -> tuple[int, ...]:
