@@ -6,16 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
 
 from harness.compare.versions import Change
-from harness.history import CellHistory
-from harness.history.changes import LatencyHistory
 from harness.known.cell import shared_advice
 from harness.known.model import Advice, Known, OnGpu
-from harness.report.labels import BUCKETS, MARKS, bucket, day
+from harness.report.labels import BUCKETS, MARKS, bucket
 from harness.report.model import Results
-from harness.text import capital, clip, listed, milliseconds, visible
+from harness.text import capital, clip, listed, visible
 from harness.words import GOOD, UNJUDGED, Basis, Class
 
 #: GitHub refuses a comment of more than 65 536 characters; a job summary may have 1 MiB.
@@ -31,7 +28,7 @@ _LISTED = ("regressed", "new", "fixed", "new_ok", "infra")
 def summary(results: Results) -> str:
     """Return the summary: the same text for the same results, at most `LIMIT_BYTES` of UTF-8."""
     listed = [_cells(results, key) for key in _LISTED]
-    sections = [_head(results), *listed, _last_night(results), _changes(results), _causes(results)]
+    sections = [_head(results), *listed, _changes(results), _causes(results)]
     text = ""
     for section in filter(None, sections):
         for line in section:
@@ -77,30 +74,6 @@ def _cell(cell: Known) -> str:
 
 def _advice(cell: Known) -> str:
     return f" **{_plain(cell.diagnosis.title)}.** {_plain(cell.diagnosis.advice)}" if cell.diagnosis else ""
-
-
-def _last_night(results: Results) -> list[str]:
-    """Return the changes within a day of the last run: each target of a night is a run of its own."""
-    if not results.runs:
-        return []
-    since = _day_before(results.runs[-1].when)
-    return _section(
-        "Changed in the last 24 hours of runs",
-        [
-            f"- {_code(cell.id)}: {NEWS[entry.kind].lower()}. {_plain(text)}"
-            for entry in news(results)
-            if entry.when > since
-            for cell, text in entry.cells
-        ],
-    )
-
-
-def _day_before(when: str) -> str:
-    try:
-        return f"{date.fromisoformat(when[:10]) - timedelta(days=1)}{when[10:]}"
-    except (ValueError, OverflowError):
-        # Somebody else's record may hold any text; nothing is later than what is no time.
-        return when
 
 
 def _changes(results: Results) -> list[str]:
@@ -229,103 +202,3 @@ def named(results: Sequence[OnGpu]) -> list[tuple[str, OnGpu]]:
         (f"{each.gpu}, driver {each.driver}" if products.count(each.gpu) > 1 else each.gpu or "no GPU", each)
         for each in results
     ]
-
-
-#: What can be said of a cell's past in a word, for the filter; those that are news, worst first.
-NEWS = {
-    "new_failure": "Began to fail",
-    "flaky": "Flaky",
-    "slower": "Slower",
-    "changed": "Changed",
-    "fixed": "Stopped failing",
-    "faster": "Faster",
-}
-_STACK = {
-    "engine": "engine version",
-    "image": "image or packages",
-    "device": "device",
-    "driver": "driver",
-    "harness": "harness version",
-    "compute_capability": "compute capability",
-}
-
-
-@dataclass(frozen=True)
-class News:
-    """A change from one run to the next: since when, one of `NEWS`, and the cells, each with a sentence."""
-
-    when: str
-    kind: str
-    cells: tuple[tuple[Known, str], ...]
-
-
-def news(results: Results) -> tuple[News, ...]:
-    """Return the changes from run to run, the latest first; cells that changed alike in one run stand together."""
-    found: dict[tuple[str, str], list[tuple[Known, str]]] = {}
-    for cell in results.cells:
-        for when, kind, text in _news(cell):
-            found.setdefault((when, kind), []).append((cell, text))
-    order = list(NEWS)
-    made = [News(when, kind, tuple(cells)) for (when, kind), cells in found.items()]
-    made.sort(key=lambda entry: order.index(entry.kind))
-    return tuple(sorted(made, key=lambda entry: entry.when, reverse=True))
-
-
-def _news(cell: Known) -> Iterable[tuple[str, str, str]]:
-    past = cell.past
-    if past is None:
-        return
-    if past.event in NEWS:
-        said = (_class(past, _last(cell, past)), *(_stack(past) if past.with_stack else ()))
-        yield past.flaky_since or past.since, past.event, " ".join(said)
-    if _latency_change(past):
-        yield cell.when, _latency_change(past), _latency(past.latency)[0]
-
-
-def _last(cell: Known, past: CellHistory) -> Class:
-    """Return the class that the past ends with; a cell that was not run or judged this time shows another."""
-    own = [cls for number, cls in past.strip if number not in past.elsewhere]
-    return own[-1] if own and not cell.measured else cell.cls
-
-
-def _class(past: CellHistory, cls: Class) -> str:
-    now, since = MARKS[cls].name, moment(past.since)
-    was = MARKS[past.before].name.lower() if past.before else ""
-    if past.event == "flaky":
-        seen = " and ".join(MARKS[each].name.lower() for each in past.flaky)
-        since = f" since {moment(past.flaky_since)}" if past.flaky_since else ""
-        return f"Flaky{since}: {seen} on the same stack; nothing that is recorded tells these runs apart."
-    told = {
-        "new_failure": "worked until then",
-        "fixed": "failed until then",
-        "changed": "otherwise until then",
-    }
-    return f"{now} since {since}; {told[past.event]} ({was})."
-
-
-def _stack(past: CellHistory) -> list[str]:
-    if past.stack_since is None:
-        return []
-    what = ", ".join(_STACK[name] for name in past.stack_changed)
-    cause = " The result changed in that very run, so the stack may be the cause." if past.with_stack else ""
-    return [
-        f"The stack changed {moment(past.stack_since)} ({what}): latencies from before it are not compared.{cause}"
-    ]
-
-
-def _latency_change(past: CellHistory) -> str:
-    return (past.latency.change or "") if past.latency else ""
-
-
-def _latency(latency: LatencyHistory | None) -> list[str]:
-    if latency is None:
-        return []
-    before, now = milliseconds(latency.before_ms), milliseconds(latency.now_ms)
-    part = f"{(latency.now_ms / latency.before_ms - 1) * 100:+.0f} %"
-    over = f"the {latency.runs} runs before it on this stack"
-    return [f"The median of the last run is {now}, and {before} over {over} ({part})."]
-
-
-def moment(when: str) -> str:
-    """Return a UTC time to the minute."""
-    return f"{day(when)} UTC"
