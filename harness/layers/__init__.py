@@ -29,7 +29,7 @@ from harness.layers.asked import asked, wished
 from harness.layers.operators import MAY_VANISH
 from harness.layers.ort import ort_node_times
 from harness.layers.parse import LayerReport, Source, map_names, parse_layers
-from harness.layers.precision import attention_kernel, holds_attention, int8_coverage, node_precision
+from harness.layers.precision import attention_kernel, holds_attention, node_precision
 
 __all__ = [
     "MAY_VANISH",
@@ -38,7 +38,6 @@ __all__ = [
     "asked",
     "attention_kernel",
     "holds_attention",
-    "int8_coverage",
     "map_names",
     "node_precision",
     "ort_node_times",

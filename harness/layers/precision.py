@@ -24,8 +24,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from harness.layers.compute import is_compute, is_region
-from harness.layers.datatype import EIGHT_BIT, FLOATS, WEIGHTS
+from harness.layers.compute import is_compute
+from harness.layers.datatype import FLOATS, WEIGHTS
 from harness.layers.operators import MULTIPLYING
 from harness.record.outcome import Layer, Node
 from harness.words import Precision
@@ -46,17 +46,6 @@ def node_precision(nodes: Sequence[Node], layers: Sequence[Layer]) -> dict[str, 
             stored = agreed in FLOATS and node.precision in _STORED
             found[node.name] = _of_stored(node, answering, layers, agreed) if stored else agreed
     return found
-
-
-def int8_coverage(nodes: Sequence[Node], layers: Sequence[Layer]) -> tuple[int, int]:
-    """Return how many of the layers that multiply do so in 8-bit integers, and how many there are.
-
-    A multiplying node that ended in a region whose inside is hidden counts once a region, as not INT8.
-    """
-    compute = [layer for layer in layers if is_compute(layer) and not is_region(layer)]
-    multiplying = {node.name for node in nodes if node.op in MULTIPLYING}
-    hidden = [layer for layer in layers if is_region(layer) and multiplying.intersection(layer.onnx_nodes)]
-    return sum(Precision(layer.precision) in EIGHT_BIT for layer in compute), len(compute) + len(hidden)
 
 
 def _answering(node: Node, layers: Sequence[Layer]) -> list[Layer] | None:

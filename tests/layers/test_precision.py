@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from harness.layers import int8_coverage, node_precision, parse_layers
+from harness.layers import node_precision, parse_layers
 from harness.layers.compute import layer_precision
 from harness.layers.datatype import multiplied_in, precision_of
 from harness.record.outcome import Layer, Node, TensorUse
@@ -38,13 +38,11 @@ def test_a_convolution_is_judged_where_it_multiplies_and_its_activation_where_it
         "/act/Sigmoid": Precision.FP32,
         "/act/Mul": Precision.FP32,
     }
-    assert int8_coverage(SILU, layers) == (1, 1)
 
 
 def test_the_same_graph_for_turing_multiplies_in_fp32_though_its_weights_are_stored_as_int8() -> None:
     layers = verbose("rtx-1.7.1.116-int8-silu-sm75").layers
     assert node_precision(SILU, layers)["/conv"] is Precision.FP32
-    assert int8_coverage(SILU, layers) == (0, 1)
 
 
 def test_the_kernel_that_only_quantises_a_depthwise_input_does_not_answer_for_the_convolution() -> None:
@@ -63,7 +61,6 @@ def test_a_convolution_inside_a_generated_kernel_is_found_by_the_kernels_name() 
     sample = "rtx-1.6.1.120-two-convs-sm89"
     wanted = ("Conv /model.0/conv/Conv", "Mul /model.0/act/Mul", "Conv /model.1/conv/Conv")
     assert set(found(sample, *wanted).values()) == {"fp32"}
-    assert int8_coverage(nodes(*wanted), verbose(sample).layers) == (0, 2)
 
 
 def test_a_matmul_is_judged_by_both_its_matrices_and_not_by_alpha_and_beta() -> None:
@@ -213,15 +210,6 @@ def test_an_activation_is_judged_in_its_own_kernel_though_the_convolution_lists_
         dataclasses.replace(layer("kgen", data="fp16", names=("c", "r")), outputs=()),
     ]
     assert node_precision(nodes("Conv c", "Relu r"), layers) == {"c": Precision.INT8, "r": Precision.FP16}
-
-
-def test_coverage_counts_a_hidden_region_that_holds_a_convolution_as_not_int8() -> None:
-    layers = [
-        layer("CaskConvolution", data="int8", names=("a",)),
-        layer("Myelin", data="int8", names=("b", "c")),
-        layer("Myelin", data="int8", names=("r",)),
-    ]
-    assert int8_coverage(nodes("Conv a", "Conv b", "MatMul c", "Relu r"), layers) == (1, 2)
 
 
 def test_without_printed_constants_the_data_decides_and_a_residual_is_no_weight() -> None:

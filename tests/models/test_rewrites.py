@@ -12,7 +12,6 @@ from onnx import TensorProto, helper, numpy_helper
 
 from harness.case import Graph, Quantiser
 from harness.layers import asked
-from harness.models.graphs import extents, values_of
 from harness.models.rewrites import REWRITES, half, unquantised
 from harness.models.rewrites.folded import fold
 from harness.models.rewrites.integers import dequantise_weights, undo_dynamic
@@ -21,8 +20,6 @@ from harness.models.rewrites.operators import (
     float_weights,
     half_deconvolution,
     half_products,
-    layer_norm,
-    padded_channels,
 )
 from harness.models.rewrites.quantised import (
     behind_activation,
@@ -30,7 +27,6 @@ from harness.models.rewrites.quantised import (
     concat_one_scale,
     float_bias,
     float_scalars,
-    identity,
     mark_output,
     scalar_scale,
     zero_points,
@@ -346,15 +342,12 @@ def _between_conv_and_relu(model: onnx.ModelProto) -> onnx.ModelProto:
 def test_only_what_is_blamed_is_kept_from_being_fused() -> None:
     model = network("plain", depth=4)
     blamed: Collection[str] = ["/front0a/Conv"]
-    between = identity(model, blamed)
-    assert off(model, between) == 0
-    assert operators(between or model).count("Identity") == 1
     marked = mark_output(model, blamed)
     assert off(model, marked) == 0
     assert [value.name for value in (marked or model).graph.output][1:] == ["/front0a/Conv_output_0"]
     floated = float_weights(model, blamed)
     assert precisions(floated) == ["", "int8", "int8", "int8"]
-    for rewrite in (identity, mark_output, float_weights, half_products):
+    for rewrite in (mark_output, float_weights, half_products):
         assert rewrite(model, ()) is None
 
 
@@ -374,96 +367,6 @@ def dilated() -> onnx.ModelProto:
     y = g.conv_transpose(x, g.weight("w", (2, 3, 3, 3)), name="/up", kernel=3, dilation=2)
     g.output(y, [1, 3, "h", "w"])
     return g.model()
-
-
-def odd(
-    *, group: int = 1, per_tensor: bool = False, stored: bool = False, last: bool = False
-) -> onnx.ModelProto:
-    """Return an INT8 convolution of 3 channels to 6, and a Relu behind it unless it is the last."""
-    g = Graph("odd", opset=13)
-    x = g.qdq(g.input("x", [1, 3, 6, 6]), name="/x", scale=0.02)
-    if stored:
-        weight = g.stored_weight("w", (6, 3, 3, 3), name="/w", axis=0)
-    elif per_tensor:
-        weight = g.qdq(g.weight("w", (6, 3 // group, 3, 3)), name="/w", scale=0.01)
-    else:
-        weight = g.weight_qdq(g.weight("w", (6, 3 // group, 3, 3)), name="/w")
-    y = g.conv(x, weight, name="/conv", bias=g.weight("b", (6,), spread=0.1), group=group)
-    g.output(y if last else g.node("Relu", [y], name="/relu"), [1, 6, 6, 6])
-    return g.model()
-
-
-@pytest.mark.parametrize("form", [{}, {"per_tensor": True}, {"stored": True}, {"last": True}])
-def test_channels_of_zeros_make_a_multiple_of_four_and_the_same_numbers(form: dict[str, bool]) -> None:
-    padded = padded_channels(odd(**form), {"/conv"})
-    assert off(odd(**form), padded) < 1e-6
-    assert padded is not None
-    (conv,) = (node for node in padded.graph.node if node.op_type == "Conv")
-    data, weights = (extents(values_of(padded)[name]) for name in conv.input[:2])
-    assert (data[1], weights[:2]) == (4, (8, 4))
-    assert precisions(padded) == ["int8"]
-    assert padded_channels(padded, {"/conv"}) is None
-
-
-def test_a_depthwise_convolution_gets_as_many_groups_more() -> None:
-    model = depthwise(3)
-    (conv,) = (
-        node for node in (padded_channels(model, {"/conv"}) or model).graph.node if node.name == "/conv"
-    )
-    assert [item.i for item in conv.attribute if item.name == "group"] == [4]
-    assert padded_channels(depthwise(8), {"/conv"}) is None
-
-
-def depthwise(channels: int) -> onnx.ModelProto:
-    g = Graph("depthwise", opset=13)
-    x = g.qdq(g.input("x", [1, channels, 6, 6]), name="/x", scale=0.02)
-    weight = g.weight_qdq(g.weight("w", (channels, 1, 3, 3)), name="/w")
-    g.output(g.conv(x, weight, name="/conv", group=channels), [1, channels, 6, 6])
-    return g.model()
-
-
-def test_what_cannot_be_padded_is_left_alone() -> None:
-    assert padded_channels(odd(), ()) is None
-    assert padded_channels(odd(group=3), {"/conv"}) is None
-    assert padded_channels(convolution(), {"/conv"}) is None
-
-
-def pieces(*, opset: int = 13, shifted: bool = True, axis: int = -1, power: bool = True) -> onnx.ModelProto:
-    """Return layer normalisation as exporters write it before opset 17."""
-    g = Graph("pieces", opset=opset)
-    x = g.input("x", [2, 5, 8])
-    centred = g.node("Sub", [x, g.node("ReduceMean", [x], name="/mean", axes=[axis])], name="/sub")
-    two = g.constant("two", [2.0], [])
-    square = (
-        g.node("Pow", [centred, two], name="/pow") if power else g.node("Mul", [centred] * 2, name="/pow")
-    )
-    variance = g.node("ReduceMean", [square], name="/variance", axes=[axis])
-    root = g.node("Sqrt", [g.node("Add", [variance, g.constant("e", [1e-5], [])], name="/add")], name="/sqrt")
-    y = g.node("Mul", [g.node("Div", [centred, root], name="/div"), g.weight("gamma", (8,))], name="/gamma")
-    if shifted:
-        y = g.node("Add", [y, g.weight("beta", (8,))], name="/beta")
-    g.output(y, [2, 5, 8])
-    return g.model()
-
-
-@pytest.mark.parametrize("form", [{}, {"opset": 17}, {"shifted": False}, {"power": False}])
-def test_pieces_of_layer_normalisation_become_one_operator(form: dict[str, Any]) -> None:
-    found = layer_norm(pieces(**form), ())
-    assert off(pieces(**form), found) < 1e-5
-    assert found is not None
-    assert operators(found) == ["LayerNormalization"]
-    assert found.opset_import[0].version == 17
-
-
-def test_other_chains_are_no_layer_normalisation() -> None:
-    assert layer_norm(pieces(axis=1), ()) is None
-    assert layer_norm(convolution(), ()) is None
-    shown = pieces()
-    shown.graph.output.append(
-        helper.make_tensor_value_info(shown.graph.node[6].output[0], TensorProto.FLOAT, [2, 5, 8])
-    )
-    assert shown.graph.node[6].op_type == "Div"
-    assert layer_norm(shown, ()) is None
 
 
 def integers(op: str, *, per_channel: bool = False, twice: bool = False) -> onnx.ModelProto:

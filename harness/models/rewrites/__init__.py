@@ -17,8 +17,6 @@ from harness.models.rewrites.operators import (
     float_weights,
     half_deconvolution,
     half_products,
-    layer_norm,
-    padded_channels,
     zeros_in_kernel,
 )
 from harness.models.rewrites.quantised import (
@@ -27,7 +25,6 @@ from harness.models.rewrites.quantised import (
     concat_one_scale,
     float_bias,
     float_scalars,
-    identity,
     mark_output,
     scalar_scale,
     zero_points,
@@ -117,13 +114,6 @@ REWRITES = (
         gives_up=True,
     ),
     Rewrite(
-        "layer-norm",
-        "LayerNormalization of opset 17 in place of its pieces",
-        "nothing: the same numbers but for rounding; the model becomes one of opset 17",
-        ("q_plugin_dq.layernorm-native", "norms.layernorm-op-large"),
-        layer_norm,
-    ),
-    Rewrite(
         "concat-after",
         "Q/DQ behind a Concat of unlike scales in place of its inputs",
         "accuracy: what was joined has the largest of the scales",
@@ -145,25 +135,11 @@ REWRITES = (
         behind_activation,
     ),
     Rewrite(
-        "identity",
-        "an Identity between a convolution and its activation",
-        "time: the two are not fused",
-        (),
-        identity,
-    ),
-    Rewrite(
         "mark-output",
         "what a convolution gives as an output of the network too",
         "time and memory: it is not fused with what follows, and is copied out",
         ("conv_silu.int8-mark-conv", "conv_silu.qdq-mark-conv"),
         mark_output,
-    ),
-    Rewrite(
-        "padded-channels",
-        "channels of zeros beside those of convolutions whose channels are no multiple of four",
-        "time and memory: a Pad before, a Slice behind, and larger weights; the numbers are the same",
-        ("depthwise_qdq.qdq-c8",),
-        padded_channels,
     ),
     Rewrite(
         "zeros-in-kernel",

@@ -95,14 +95,6 @@ class Editor:
         """Let a tensor of the graph be made of another one as it stands."""
         self._append(helper.make_node("Identity", [source], [name], name=f"{name}/rewritten"))
 
-    def renamed(self, node: onnx.NodeProto) -> str:
-        """Let a node's first output have another name, which is returned: the old one is another node's to make."""
-        old = node.output[0]
-        node.output[0] = self.free(f"{old}/before")
-        self._makers[node.output[0]] = self._makers.pop(old)
-        self.changed = True
-        return str(node.output[0])
-
     def read(self, node: onnx.NodeProto, index: int, tensor: str) -> None:
         """Let one input of a node read another tensor."""
         old = node.input[index]

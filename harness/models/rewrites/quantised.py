@@ -192,17 +192,6 @@ def behind_activation(model: onnx.ModelProto, _: Collection[str]) -> onnx.ModelP
     return editor.done()
 
 
-def identity(model: onnx.ModelProto, blamed: Collection[str]) -> onnx.ModelProto | None:
-    """Return a model with an Identity between each convolution that is blamed and its activation."""
-    editor = Editor(model)
-    for conv in editor.of("Conv"):
-        if effective_name(conv) in blamed and _activated(editor, conv.output[0]):
-            behind = editor.readers(conv.output[0])
-            between = editor.add("Identity", [conv.output[0]], f"{conv.output[0]}/identity")
-            editor.instead(conv.output[0], between, behind)
-    return editor.done()
-
-
 def mark_output(model: onnx.ModelProto, blamed: Collection[str]) -> onnx.ModelProto | None:
     """Return a model in which the outputs of the blamed convolutions are outputs of the network too."""
     editor, values = Editor(model), values_of(model)
