@@ -172,25 +172,15 @@ def test_select_refuses_what_pytest_refuses(cells: tuple[Cell, ...]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("expression", "said"),
-    [
-        ("mish and", "column 9: a name is missing at the end"),
-        ("mish and or trt86", "column 10: a name is missing before 'or'"),
-        ("(mish", "column 6: a closing parenthesis is missing at the end"),
-        ("(mish trt86", "column 7: a closing parenthesis is missing before 'trt86'"),
-        ("mish trt86", "column 6: 'trt86' follows without `and` or `or` before it"),
-        ("mish)", "column 5: ')' follows without `and` or `or` before it"),
-        ("()", "column 2: a name is missing before ')'"),
-        ("mish & trt86", "column 6: the character '&' means nothing here"),
-        ("mish, trt86", "column 5: the character ',' means nothing here"),
-    ],
+    "expression",
+    ["mish and", "(mish", "mish (trt86)", "()", "mish & trt86", "mish, trt86", "'mish'", "(" * 999],
 )
-def test_a_bad_expression_gets_one_sentence_with_its_column(
-    cells: tuple[Cell, ...], expression: str, said: str
-) -> None:
+def test_a_bad_expression_gets_one_sentence(cells: tuple[Cell, ...], expression: str) -> None:
     with pytest.raises(HandledError) as caught:
         select(cells, expression)
-    assert str(caught.value) == f"expression {expression!r}, {said}; write it like 'mish and not trt86'"
+    assert (
+        str(caught.value) == f"expression {expression!r} cannot be read; write it like 'mish and not trt86'"
+    )
 
 
 @pytest.mark.parametrize(
