@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import signal
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +13,7 @@ from harness.cli.options import EXIT_INFRA, EXIT_OK, EXIT_REGRESSION
 from harness.cli.project import load_targets
 from harness.cli.reduce import add_recipe, wanted
 from harness.cli.terminal import Doing
-from harness.errors import HandledError, InfraError
+from harness.errors import InfraError
 from harness.models.bisect import (
     Answer,
     Edge,
@@ -34,7 +31,6 @@ from harness.models.further import graph_of
 from harness.models.own import Given, load_own
 from harness.models.own.model import of_made_up_sizes
 from harness.models.trying import BuiltOrRun, Tries
-from harness.run.provision import Unavailable, prepare
 from harness.run.provision.requirements import refuse_unconfined
 from harness.text import clip, visible
 from harness.words import Class
@@ -44,8 +40,6 @@ if TYPE_CHECKING:
     from harness.matrix import Target
     from harness.models.own import OwnModel
 
-#: A script's code for "this one says nothing", and the last that says "bad", as `git bisect run` has them.
-_SKIP, _LAST_BAD = 125, 127
 #: How often a model is timed on a target: where the runs do not agree it says nothing.
 _TIMED = 3
 _WIDEST = 200
@@ -56,20 +50,17 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.description = (
         "Say between which two versions something changed: tried are targets of one series of matrix.yaml between A "
         "and B, by version, half of them ruled out by each. What cannot run here is skipped. The exit code is 0 where "
-        "it was found, 1 where the ends are not as they are said to be, and 3 where an end cannot be tried. "
-        "A script is started as SCRIPT TARGET MODEL PYTHON, the last the Python of the target's virtual environment, "
-        "and finds the same in TRT_COMPAT_TARGET, TRT_COMPAT_MODEL and TRT_COMPAT_PYTHON, and the version in "
-        "TRT_COMPAT_VERSION. Its code: 0 good, 125 skip, any other up to 127 bad."
+        "it was found, 1 where the ends are not as they are said to be, and 3 where an end cannot be tried."
     )
     command.add_argument("model", type=Path, metavar="MODEL", help="an .onnx file")
     command.add_argument("--good", required=True, metavar="A", help="a target where all is well")
     command.add_argument("--bad", required=True, metavar="B", help="a target where it is not, older or newer")
     command.add_argument(
         "--symptom",
+        default="class",
         metavar="WHAT",
         help="class (default), signature, int8:NODE, numbers, or slower:5%%",
     )
-    command.add_argument("--run", type=Path, metavar="SCRIPT", help="let a program say what is good")
     add_recipe(command)
 
 
@@ -80,8 +71,6 @@ def bisect_versions(options: argparse.Namespace) -> int:
 
 
 def _bisected(options: argparse.Namespace, doing: Doing) -> int:
-    if options.run and options.symptom:
-        raise HandledError("--run and --symptom both say what is good; give one of them")
     matrix = load_targets(options)
     row = row_of(matrix, matrix.target(options.good), matrix.target(options.bad))
     refuse_unconfined(row, options.via)
@@ -97,9 +86,7 @@ def _bisected(options: argparse.Namespace, doing: Doing) -> int:
         doing.now("")
         return told
 
-    if options.run:
-        return _by(row, _Script(options).told, said)
-    symptom = parse_symptom(options.symptom or "class")
+    symptom = parse_symptom(options.symptom)
     check_node(symptom, [effective_name(node) for node in graph_of(own).graph.node], str(options.model))
     prepared = BuiltOrRun(Given(weights=own.weights), runs=True, timed=symptom.timed)
 
@@ -117,7 +104,7 @@ def _by(
     ask: Callable[[Target], Told],
     said: Callable[[str, Told], Told],
     *,
-    timed: bool = False,
+    timed: bool,
 ) -> int:
     """Try both ends, then the targets between; print the change and return the exit code."""
     targets = {target.name: target for target in row}
@@ -197,44 +184,3 @@ class _Looking:
 def _answers(judged: Judged) -> bool:
     """Tell whether a target says anything of the model; one that asks for a GPU first does not."""
     return ran(judged) and judged.classification.cls is not Class.NEEDS_GPU_TO_BUILD
-
-
-class _Script:
-    """A program of the user's that tells good from bad."""
-
-    def __init__(self, options: argparse.Namespace) -> None:
-        self._script, self._model = options.run.absolute(), options.model.absolute()
-        if not os.access(self._script, os.X_OK) or self._script.is_dir():
-            raise HandledError(f"--run {options.run}: is no program that can be started; make it executable")
-
-    def told(self, target: Target) -> Told:
-        """Return the program's answer on a target; raises InfraError for an unknown exit code."""
-        try:
-            environment = prepare(target, "venv")
-        except Unavailable as refusal:
-            return Told(Answer.SKIP, f"cannot be tried here: {refusal}")
-        code = self._code(target, environment.python)
-        if code is None:
-            return Told(Answer.SKIP, f"did not end in {target.timeout_s:g} s")
-        if not 0 <= code <= _LAST_BAD:
-            raise InfraError(f"--run {self._script}: ended with {code} on {target.name}, which is no answer")
-        answer = {0: Answer.GOOD, _SKIP: Answer.SKIP}.get(code, Answer.BAD)
-        return Told(answer, f"code {code}")
-
-    def _code(self, target: Target, python: str) -> int | None:
-        """Run the program and return its exit code, None where it took too long; its output is printed."""
-        words = [str(self._script), target.name, str(self._model), python]
-        names = ("TRT_COMPAT_TARGET", "TRT_COMPAT_MODEL", "TRT_COMPAT_PYTHON", "TRT_COMPAT_VERSION")
-        given = dict(zip(names, [*words[1:], target.version], strict=True))
-        try:
-            process = subprocess.Popen(words, env={**os.environ, **given}, start_new_session=True)
-        except OSError as error:
-            raise HandledError(f"--run {self._script}: cannot be started ({error.strerror})") from error
-        try:
-            return process.wait(target.timeout_s)
-        except subprocess.TimeoutExpired:
-            return None
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()

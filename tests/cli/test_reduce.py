@@ -18,7 +18,6 @@ from harness.matrix import Target, load_matrix
 from harness.models.own import Wanted
 from harness.plan import Cell
 from harness.record.outcome import ParserError
-from harness.run.provision import Environment, Unavailable
 from harness.words import Class
 from tests.models.test_check import judged as built
 from tests.models.test_reduce import chain, ops
@@ -196,50 +195,6 @@ def test_a_row_of_versions_is_bisected_and_what_cannot_be_tried_is_skipped(
     )
     assert trt_compat("bisect", "model.onnx", "--good", "rtx14", "--bad", "rtx15") == 1
     assert "rtx15 is good, not bad" in capsys.readouterr().out
-
-
-def script(folder: Path, text: str) -> str:
-    path = folder / "judge"
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(0o755)
-    return str(path)
-
-
-def test_a_script_s_code_is_the_answer(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """0 is good, 125 neither, up to 127 bad; any other ends it. A target that cannot be had is skipped."""
-
-    def prepare(target: Target, via: str) -> Environment:
-        assert via == "venv"
-        if target.name == "rtx16":
-            raise Unavailable("no such package")
-        return Environment(via="venv", target=target.name, python=f"/{target.name}/python")
-
-    monkeypatch.setattr("harness.cli.bisect.prepare", prepare)
-    told = script(
-        folder,
-        '[ "$*" = "$TRT_COMPAT_TARGET $TRT_COMPAT_MODEL $TRT_COMPAT_PYTHON" ] || exit 200\n'
-        '[ "$3" = "/$1/python" ] || exit 200\n'
-        'case "$1" in rtx17) exit 0;; rtx15) exit 125;; rtx14) exit 127;; esac',
-    )
-    swapped = ("bisect", "model.onnx", "--good", "rtx14", "--bad", "rtx17", "--run")
-    assert trt_compat(*swapped, told) == 1
-    last = capsys.readouterr().out.splitlines()[-1]
-    assert last == "rtx14 is bad and rtx17 is good; try --good rtx17 --bad rtx14"
-    words = ("bisect", "model.onnx", "--good", "rtx17", "--bad", "rtx14", "--run")
-    assert trt_compat(*words, told) == 0
-    out = capsys.readouterr().out
-    assert "cannot be tried here: no such package" in out
-    assert json.loads(out.splitlines()[-1]) == {
-        "last_bad": "rtx14", "first_good": "rtx17", "skipped": ["rtx16", "rtx15"],
-    }  # fmt: skip
-    assert trt_compat(*words, script(folder, "exit 128")) == 3
-    assert "ended with 128 on rtx17, which is no answer" in capsys.readouterr().err
-    assert trt_compat(*words, script(folder, "exit 125")) == 3
-    assert trt_compat(*words, script(folder, "exit 0")) == 1
-    assert trt_compat(*words, told, "--symptom", "class") == 2
-    assert "--run and --symptom both say what is good" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("folder")

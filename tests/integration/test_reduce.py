@@ -96,10 +96,6 @@ def test_a_model_is_bisected_over_versions(network: Path, capsys: pytest.Capture
         (("reduce", "--target", "rtx17", "--seconds", "0"), "'0' is no whole number above 0"),
         (("bisect", "--good", "rtx17", "--bad", "ort131"), "are of another engine"),
         (("bisect", "--good", "rtx14", "--bad", "rtx17", "--symptom", "int8:/conv"), "has no node '/conv'"),
-        (
-            ("bisect", "--good", "rtx14", "--bad", "rtx17", "--run", "none"),
-            "is no program that can be started",
-        ),
     ],
 )
 def test_mistakes_are_one_sentence_each(
