@@ -14,14 +14,13 @@ import shutil
 import subprocess
 import sys
 import time
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.errors import HandledError, InfraError
 from harness.plan import inapplicable_because
-from harness.record.store import Follower
+from harness.record.store import RECORDS, Store
 from harness.run.stamps import blank
 
 if TYPE_CHECKING:
@@ -34,8 +33,8 @@ if TYPE_CHECKING:
 
 #: The file in a task's folder that names its cells, and the one that takes all it writes.
 TASK_FILE, _OUTPUT = "task.json", "slurm.txt"
-#: Seconds between looks at the records, and between looks at the queue.
-_EVERY, _LOOK = 1.0, 10.0
+#: Seconds between looks at the records.
+_EVERY = 2.0
 #: Seconds after the end of a job in which its last records may still come to be seen here, over a network.
 _SETTLE = 10.0
 #: Seconds that tasks may take to end once they are cancelled, and one of Slurm's commands to answer.
@@ -44,19 +43,15 @@ _LEAVE, _PATIENCE = 60.0, 120.0
 _MISUSED = 255
 #: Characters of a task's last line.
 _WORDS = 300
-#: Reasons for waiting that are no news.
-_DULL = ("", "None", "Priority")
 
 
 @dataclass
 class _Task:
-    """Cells of one target that are recorded into `folder`; `left` have no record yet."""
+    """Cells of one target that are recorded into `folder`: `left` have no record yet, `read` bytes are read."""
 
     folder: Path
     left: dict[str, Cell]
-
-    def __post_init__(self) -> None:
-        self._follower = Follower(self.folder)
+    read: int = 0
 
     def write(self, run_id: str) -> None:
         """Write the file that `run --task` reads."""
@@ -67,12 +62,23 @@ class _Task:
     def new(self) -> Iterator[tuple[Cell, Outcome, str]]:
         """Yield the first record of each cell and its log, as they come.
 
-        A task may go on on a node that Slurm has given up, while it is started again on another.
+        A task may go on on a node that Slurm has given up, while it is started again on another. A record waits as long
+        as its log is not to be seen here, as on a network file system.
         """
-        for outcome, log in self._follower.new():
-            cell = self.left.pop(outcome.cell, None)
-            if cell is not None:
-                yield cell, outcome, log
+        size = sum(path.stat().st_size for path in (self.folder / RECORDS).glob("*.jsonl"))
+        if size == self.read:
+            return
+        store, waiting = Store(self.folder), False
+        for outcome in store.outcomes():
+            if outcome.cell not in self.left:
+                continue
+            try:
+                log = store.log(outcome.log_sha256) if outcome.log_sha256 else ""
+            except HandledError:
+                waiting = True
+                continue
+            yield self.left.pop(outcome.cell), outcome, log
+        self.read = -1 if waiting else size
 
     def last_line(self) -> str:
         """Return, as the end of a sentence, the last line of the output, Slurm's own before the task's."""
@@ -157,8 +163,6 @@ class SlurmExecutor:
         self._run_id = run_id
         self._name = f"trt-compat-{run_id}"
         self._words = tuple(words)
-        self._told: set[str] = set()
-        self._look_at = 0.0
 
     def plan(self, cells: Sequence[Cell]) -> Iterator[str]:
         """Yield the sbatch lines that would submit the cells."""
@@ -199,7 +203,6 @@ class SlurmExecutor:
                 time.sleep(_EVERY)
                 _take_in(jobs, keep)
                 lost = self._give_up(jobs, keep) or lost
-                self._tell(say)
         finally:
             gone = self._end(jobs, say)
             _take_in(jobs, keep)
@@ -260,21 +263,6 @@ class SlurmExecutor:
                     cell = task.left.pop(next(iter(task.left)))
                     keep(cell, blank(cell, "not_run" if refusal else "infra_error", reason, self._run_id))
         return lost
-
-    def _tell(self, say: Say) -> None:
-        """Say, now and then, why tasks wait, each reason once."""
-        if time.monotonic() < self._look_at:
-            return
-        self._look_at = time.monotonic() + _LOOK
-        try:
-            waits = Counter(reason for state, reason in self._queue() if state == "PENDING")
-            news = {reason: f"{count} tasks wait in Slurm: {reason}" for reason, count in waits.items()}
-        except InfraError as error:
-            # The tasks run on without their controller, and sbatch waits for it.
-            news = {"": f"{error}; waiting for it"}
-        for reason in news.keys() - self._told:
-            say(news[reason])
-        self._told |= news.keys()
 
     def _end(self, jobs: Iterable[_Job], say: Say) -> bool:
         """Wait for the tasks of a run that is done, cancel those of any other; tell whether none is left."""

@@ -28,7 +28,7 @@ TAKEN = "echo Submitted batch job 7"
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("_EVERY", "_LOOK", "_SETTLE", "_LEAVE"):
+    for name in ("_EVERY", "_SETTLE", "_LEAVE"):
         monkeypatch.setattr(module, name, 0.0)
 
 
@@ -198,13 +198,6 @@ def test_a_command_that_hangs_is_a_silence(
     assert not place.exists()
 
 
-def test_what_tasks_wait_for_is_said_once(place: Path, tmp_path: Path) -> None:
-    record(tmp_path / "made", A, B)
-    waits = f"test -e {place}/1-0/records || echo 'PENDING|Resources'"
-    program(tmp_path, sbatch=f"{TAKEN}; sleep 0.5; cp -r {tmp_path}/made/. {place}/1-0", squeue=waits)
-    assert ran(tmp_path, TWO)[1] == "1 tasks wait in Slurm: Resources"
-
-
 def test_an_interrupt_cancels_the_tasks_and_keeps_the_records(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -218,7 +211,7 @@ def test_an_interrupt_cancels_the_tasks_and_keeps_the_records(
         assert wait_for((tmp_path / "there").exists)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(SlurmExecutor, "_tell", interrupted)
+    monkeypatch.setattr(SlurmExecutor, "_give_up", interrupted)
     with pytest.raises(KeyboardInterrupt):
         ran(tmp_path, TWO)
     assert (tmp_path / "cancelled").read_text() == "--name=trt-compat-r1\n"
