@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 import signal
 import subprocess
 from pathlib import Path
@@ -12,7 +11,6 @@ import pytest
 import uv
 
 from harness.case import Case, registry
-from harness.run.local import RETRY_VARIABLE
 from tests import needs
 from tests.waiting import HANGS, UNIT_HANGS
 
@@ -35,9 +33,6 @@ registry._load = _load_once
 
 #: The mark that a test which is no unit test has by the value of one of its parameters.
 IMPLIED = {"docker": "docker", "python3.8": "contract"}
-
-# What a test breaks stays broken: to try it again costs time.
-os.environ.setdefault(RETRY_VARIABLE, "")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -15,7 +15,7 @@ from harness.plan import Cell, inapplicable_because
 from harness.record.store import Store
 from harness.run.commands import limits, plan_environment
 from harness.run.gpus import Gpus
-from harness.run.local import Report, Say, Sink, run_with_retries, waits
+from harness.run.local import Report, Say, Sink, run_cells
 from harness.run.prepared import PreparedVariants
 from harness.run.provision import Host, Pulling, look_at_host
 from harness.run.provision.images import PullPlan, plan_pulls
@@ -31,14 +31,12 @@ class Here:
         self,
         options: argparse.Namespace,
         run_id: str,
-        pauses: tuple[float, ...] | None = None,
         prepared: PreparedVariants | None = None,
     ) -> None:
         self._options = options
         #: How variants are made ready, where not from their own `build`.
         self._prepared = prepared
         self._run_id = run_id
-        self._pauses = waits() if pauses is None else pauses
 
     def plan(self, cells: Sequence[Cell]) -> Iterator[str]:
         """Yield the cells that would run, where and by which lines, and the pulls for them."""
@@ -61,15 +59,13 @@ class Here:
         """Do nothing: a lack of this machine costs the cells of some targets, and not the run."""
 
     def run(self, cells: Sequence[Cell], *, store: Sink, report: Report, say: Say, live: Say | None) -> None:
-        """Run cells, those with trouble of the machinery again at the end; raises InfraError for want of room."""
+        """Run cells; raises InfraError for want of room for their images."""
         options = self._options
         _announce(cells, options, say)
         pulling = Pulling(large=options.pull, tell=live or say)
         prepared, gpus = self._prepared or PreparedVariants(cell.variant for cell in cells), Gpus()
-        run_with_retries(
+        run_cells(
             cells,
-            pauses=self._pauses,
-            say=say,
             make_runner=lambda cell: TargetRunner(
                 cell.target,
                 via=options.via,
@@ -81,7 +77,6 @@ class Here:
             store=store,
             workers=options.jobs,
             report=report,
-            before=prepared.forget_trouble,
         )
 
 
@@ -114,7 +109,7 @@ def run_task(options: argparse.Namespace) -> int:
     with store:
         cells = _cells([name for name in names if name not in recorded], options)
         refuse_unconfined([cell.target for cell in cells], options.via)
-        Here(options, run_id, pauses=()).run(
+        Here(options, run_id).run(
             cells, store=store, report=lambda cell, *_: say(f"{cell.id}: recorded"), say=say, live=None
         )
     return EXIT_OK

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import math
-import os
 import queue
 import threading
-import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Protocol
 
-from harness.case.model import Unbuildable
-from harness.errors import HandledError, InfraError
+from harness.errors import InfraError
 from harness.run import docker
 from harness.run.target import Aborted, TargetRunner
 from harness.scratch import reap_scratch
@@ -33,9 +29,6 @@ class Sink(Protocol):
 
 #: Called after each cell, one at a time, with the cell, its record and the sentence on its environment.
 Report = Callable[["Cell", "Outcome", str], None]
-#: Seconds to wait before each time that cells are tried again, instead of the usual ones.
-RETRY_VARIABLE = "TRT_COMPAT_RETRY_AFTER"
-_USUAL = "2 10"
 #: Tells the user a line.
 Say = Callable[[str], None]
 MakeRunner = Callable[["Cell"], TargetRunner]
@@ -67,55 +60,6 @@ def run_cells(
     """
     reap_orphans(cell.target for cell in cells)
     _LocalRun(cells, make_runner, store, report).run(workers)
-
-
-def waits() -> tuple[float, ...]:
-    """Return the seconds before each further try; raises HandledError where the variable cannot be read."""
-    text = os.environ.get(RETRY_VARIABLE, _USUAL)
-    try:
-        seconds = tuple(map(float, text.split()))
-    except ValueError:
-        seconds = (math.nan,)
-    if not all(0 <= each < math.inf for each in seconds):
-        raise HandledError(
-            f"{RETRY_VARIABLE}={text} is no list of seconds; write it like '2 10', or '' for no retry"
-        )
-    return seconds
-
-
-def run_with_retries(  # noqa: PLR0913
-    cells: Sequence[Cell],
-    *,
-    make_runner: MakeRunner,
-    store: Sink,
-    workers: int,
-    report: Report,
-    pauses: Sequence[float],
-    say: Say,
-    before: Callable[[], None],
-) -> None:
-    """Run cells as `run_cells` does, and once more after each of the pauses those that ended as infra_error.
-
-    `before` is called before each further time, to forget the traces of the trouble.
-    """
-    troubled: dict[str, Cell] = {}
-
-    def noted(cell: Cell, outcome: Outcome, note: str) -> None:
-        # A model that cannot be built is not built later either.
-        if outcome.state == "infra_error" and not isinstance(cell.variant.build, Unbuildable):
-            troubled[cell.id] = cell
-        report(cell, outcome, note)
-
-    run_cells(cells, make_runner=make_runner, store=store, workers=workers, report=noted)
-    for pause in pauses:
-        if not troubled:
-            return
-        again = tuple(troubled.values())
-        troubled.clear()
-        say(f"infrastructure trouble in {len(again)} of {len(cells)} cells: tried again in {pause:g} s")
-        time.sleep(pause)
-        before()
-        run_cells(again, make_runner=make_runner, store=store, workers=workers, report=noted)
 
 
 def reap_orphans(targets: Iterable[Target]) -> None:

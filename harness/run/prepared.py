@@ -231,13 +231,6 @@ class PreparedVariants:
                 raise found
             return found
 
-    def forget_trouble(self) -> None:
-        """Forget variants that the machinery failed to make ready: they are made anew when asked for again."""
-        for made in (self._made, self._evaluated):
-            for key, (_, found) in list(made.items()):
-                if isinstance(found, Refused) and found.state == "infra_error":
-                    del made[key]
-
     def weights(self, variant: Variant) -> Weights | None:  # noqa: ARG002
         """Return the weights that stay beside a variant's model, None where it holds all of them."""
         return None

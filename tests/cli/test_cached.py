@@ -1,4 +1,4 @@
-"""Nothing is run twice, unless by `--fresh`, and trouble is tried again."""
+"""Nothing is run twice, unless by `--fresh`, but trouble."""
 
 from __future__ import annotations
 
@@ -12,14 +12,12 @@ from typing import Any
 import pytest
 
 from harness.cli import here, main, run
-from harness.errors import HandledError
 from harness.matrix import Target
 from harness.plan import Cell
 from harness.record.outcome import Outcome
 from harness.record.speaking import Today
 from harness.record.store import Store
 from harness.report.page import unpacked
-from harness.run import local
 from tests.cli.test_run import Scripted
 
 pytestmark = pytest.mark.usefixtures("toy")
@@ -132,31 +130,15 @@ def test_the_report_is_written_though_nothing_is_run(engine: Engine, toy: Path) 
 
 
 @pytest.mark.unit
-def test_trouble_is_tried_again_at_the_end_and_never_taken(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_trouble_is_never_taken(engine: Engine, capsys: pytest.CaptureFixture[str]) -> None:
     lost = {"state": "infra_error", "reason": "the agent went away", "key": ""}
     fields = iter([lost, {}])
     engine.fields["toy.relu-ort131"] = lambda: next(fields)
-    monkeypatch.setenv(local.RETRY_VARIABLE, "0.01 7")
-    assert ran(engine) == [*BOTH, "toy.relu-ort131"]
-    said = capsys.readouterr()
-    assert "infrastructure trouble in 1 of 2 cells: tried again in 0.01 s" in said.err
-    assert said.err.count("tried again") == 1
-    assert "2 cells on 1 target: 2 as expected" in said.out
-    assert ran(engine) == []
-    engine.fields["toy.relu-ort131"] = lambda: lost
-    monkeypatch.setenv(local.RETRY_VARIABLE, "")
-    assert ran(engine, "--fresh") == BOTH
+    assert ran(engine) == BOTH
     assert "1 infrastructure trouble" in capsys.readouterr().out
-
-
-@pytest.mark.unit
-@pytest.mark.parametrize("text", ["soon", "-1", "nan", "inf", "1,2"])
-def test_an_unreadable_back_off_is_said(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setenv(local.RETRY_VARIABLE, text)
-    with pytest.raises(HandledError, match="no list of seconds"):
-        local.waits()
+    assert ran(engine) == ["toy.relu-ort131"]
+    assert "2 cells on 1 target: 2 as expected" in capsys.readouterr().out
+    assert ran(engine) == []
 
 
 @pytest.mark.unit

@@ -245,7 +245,7 @@ def test_a_dry_run_executes_and_writes_nothing(
         raise AssertionError("a dry run runs nothing")
 
     monkeypatch.setattr(here, "TargetRunner", refuse)
-    monkeypatch.setattr(here, "run_with_retries", refuse)
+    monkeypatch.setattr(here, "run_cells", refuse)
     monkeypatch.setattr(sys.modules["harness.run.provision.packages"], "_uv", refuse)
     before = sorted(toy.rglob("*"))
     assert main(["run", "--dry-run", "--via", "venv"]) == 0

@@ -188,13 +188,3 @@ def test_what_nobody_waits_for_any_more_is_not_kept_as_a_refusal() -> None:
         prepared.of(variant, needed=lambda: False)
     except Refused:
         assert prepared.of(variant).inputs.keys() == {"x"}
-
-
-def test_trouble_of_the_machinery_is_forgotten_and_a_refusal_of_the_variant_is_not() -> None:
-    ended, refused = Variant("ended", "E", relu), Variant("refused", "R", relu)
-    prepared = PreparedVariants()
-    prepared._made[1] = ended, Refused("infra_error", "killed")
-    prepared._made[2] = refused, Refused("not_applicable", "no such type")
-    prepared._evaluated[3] = ended, Refused("infra_error", "killed")
-    prepared.forget_trouble()
-    assert (list(prepared._made), list(prepared._evaluated)) == ([2], [])
