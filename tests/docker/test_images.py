@@ -88,10 +88,6 @@ def test_an_image_on_a_published_base_compiles_the_plugin_in_its_builder(kind: s
 def test_every_tensorrt_target_has_an_image_with_the_plugin() -> None:
     tensorrt = [one for one in MATRIX if one.module == "tensorrt" and one.name not in WITHOUT_IMAGE]
     assert tensorrt == BUILT
-    for one in tensorrt:
-        wanted = "l4t" if one.platform == "jetson" else "tarball" if one.name == "trt92" else "ngc"
-        assert one.build is not None
-        assert one.build.kind == wanted
 
 
 @pytest.mark.unit

@@ -1,7 +1,7 @@
 """Compiles the plugin and the registry that stands for libnvinfer, against real TensorRT headers.
 
 COMPAT_TRT_HEADERS names a folder with one folder of headers a version, such as 8.5/NvInfer.h; docker/README.md says
-where they come from. CUDA's header is the toolkit's where there is one, and tests/docker/stub/ always.
+where they come from. CUDA's header is that of tests/docker/stub/.
 """
 
 from __future__ import annotations
@@ -57,13 +57,6 @@ def each_version() -> list[Any]:
     return found or [pytest.param(None, id="none", marks=pytest.mark.skip(reason=why))]
 
 
-def toolkit() -> Path | None:
-    """Return a CUDA toolkit's folder, if one is installed."""
-    named = [os.environ[name] for name in ("CUDA_HOME", "CUDA_PATH") if name in os.environ]
-    roots = [*map(Path, named), Path("/usr/local/cuda"), *sorted(Path("/usr/local").glob("cuda-*"))]
-    return next((root for root in roots if (root / "include" / "cuda_runtime_api.h").exists()), None)
-
-
 def run(command: list[str], **environment: str) -> str:
     """Run a command and return what it printed; the test fails, with that, where the command does."""
     done = subprocess.run(
@@ -83,19 +76,17 @@ class Built:
 
     folder: Path
 
-    @property
-    def plugin(self) -> Path:
-        """Return the plugin's library."""
-        return self.folder / "libcompat_identity.so"
-
-    def drive(self, script: str, *arguments: str, python: str = sys.executable, **environment: str) -> Any:
+    def drive(self, script: str, *arguments: str, **environment: str) -> Any:
         """Run a script of tests/docker in a process of its own and return the JSON that it prints."""
-        command = [python, str(HERE / script), str(self.folder), *arguments]
+        command = [sys.executable, str(HERE / script), str(self.folder), *arguments]
         return json.loads(run(command, LD_LIBRARY_PATH=str(self.folder), **environment))
 
 
 def compile_all(headers: Path, folder: Path) -> Built:
-    """Compile the registry and the plugin against one version's headers; a warning fails the test."""
+    """Compile the registry and the plugin against one version's headers, with every symbol resolved.
+
+    A warning fails the test.
+    """
     needs.program("g++")
     includes = ["-isystem", str(headers), "-isystem", str(CUDA_STUB)]
     major = header_version(headers)[0]
@@ -106,13 +97,7 @@ def compile_all(headers: Path, folder: Path) -> Built:
     run(["g++", *FLAGS, *includes, str(HERE / "registry.cpp"), str(absent), soname, "-o", str(registry)])
     for name in ("nvinfer", "nvinfer_plugin", "nvonnxparser"):
         (folder / f"lib{name}.so.{major}").symlink_to(registry)
-    compile_plugin(headers, CUDA_STUB, Built(folder).plugin, folder)
-    return Built(folder)
-
-
-def compile_plugin(headers: Path, cuda: Path, output: Path, libraries: Path) -> None:
-    """Compile and link the plugin with every symbol resolved."""
-    includes = ["-isystem", str(headers), "-isystem", str(cuda)]
     source = str(PLUGIN / "compat_identity.cpp")
-    link = ["-Wl,-z,defs", f"-L{libraries}", "-lnvinfer"]
-    run(["g++", *FLAGS, "-O2", *includes, source, *link, "-o", str(output)])
+    link = ["-Wl,-z,defs", f"-L{folder}", "-lnvinfer"]
+    run(["g++", *FLAGS, "-O2", *includes, source, *link, "-o", str(folder / "libcompat_identity.so")])
+    return Built(folder)

@@ -1,9 +1,9 @@
 """Drives a real agent on the lean core and prints what it said, as JSON, with the standard library alone.
 
-    LD_LIBRARY_PATH=LIBS PYTHONPATH=REPOSITORY:PACKAGES python -m tests.lean.agent [FILE ...]
+    LD_LIBRARY_PATH=LIBS PYTHONPATH=REPOSITORY:PACKAGES python -m tests.lean.agent
 
 So that it runs on a GPU machine that has nothing else: one agent, two preflights, then each plan twice, each job in a
-child of the agent; then, without one, a runtime that nothing was asked of before, and each plan twice in one process.
+child of the agent; then, without one, a runtime that nothing was asked of before.
 """
 
 import json
@@ -21,6 +21,8 @@ from harness.agent.protocol import Decoder, encode, join_parts, read_message
 ENGINE = "tensorrt_lean_bindings"
 #: Seconds after which the agent is ended.
 PATIENCE = 300
+#: No plans, by the way in which they are none.
+PLANS = {"zeros": bytes(4096), "text": b"not a plan", "nothing": b""}
 Events = list[dict[str, Any]]
 
 
@@ -79,23 +81,6 @@ class Agent:
             assert data, "the agent ended"
             self._waiting += [read_message(frame.head) for frame in self._decoder.feed(data)]
         return self._waiting.pop(0)
-
-
-def in_one_process(plans: dict[str, bytes]) -> dict[str, Events]:
-    """Return what the adapter says where this very process loads each plan twice."""
-    from harness.agent.engines import tensorrt
-
-    tensorrt.preload(ENGINE)
-    said: dict[str, Events] = {}
-    for name, plan in (*plans.items(), *plans.items()):
-        events = said.setdefault(name, [])
-
-        def emit(kind: str, _body: bytes = b"", events: Events = events, **fields: Any) -> None:
-            events.append(dict(fields, type=kind))
-
-        index, body = join_parts([("plan", plan)])
-        tensorrt.run({"kind": "run", "recipe": {"plugin": None}, "timing": {}, "parts": index}, body, emit)
-    return said
 
 
 def bare_runtime() -> dict[str, Any]:
@@ -162,7 +147,7 @@ def registry() -> dict[str, Any]:
     return in_child(work)
 
 
-def main(plans: dict[str, bytes]) -> dict[str, Any]:
+def main() -> dict[str, Any]:
     """Run everything and return what was said."""
     agent = Agent()
     try:
@@ -170,20 +155,13 @@ def main(plans: dict[str, bytes]) -> dict[str, Any]:
             "hello": agent.hello,
             "loaded": state(agent.pid),
             "preflight": [agent.run("preflight"), agent.run("preflight")],
-            "plans": {name: [agent.run("run", plan=plan) for _ in range(2)] for name, plan in plans.items()},
+            "plans": {name: [agent.run("run", plan=plan) for _ in range(2)] for name, plan in PLANS.items()},
             "after": state(agent.pid),
         }
     finally:
         agent.close()
-    return report
+    return {**report, "bare runtime": bare_runtime(), "registry": registry()}
 
 
 if __name__ == "__main__":
-    given = {Path(path).name: Path(path).read_bytes() for path in sys.argv[1:]}
-    given |= {f"half of {name}": plan[: len(plan) // 2] for name, plan in given.items()}
-    given |= {"zeros": bytes(4096), "text": b"not a plan", "nothing": b""}
-    report = main(given)
-    report["bare runtime"] = bare_runtime()
-    report["registry"] = registry()
-    report["one process"] = in_one_process(given)
-    json.dump(report, sys.stdout, indent=1)
+    json.dump(main(), sys.stdout, indent=1)
