@@ -44,7 +44,7 @@ REQUIRE = "TRT_COMPAT_TEST_REQUIRE"
 _MARKS = {
     "gcc": "contract",
     "g++": "contract",
-    **dict.fromkeys(("docker", "dockerd", "docker-registry", "ssh", "ssh-keygen", "sshd"), "docker"),
+    **dict.fromkeys(("docker", "docker-registry", "ssh", "ssh-keygen", "sshd"), "docker"),
 }
 
 

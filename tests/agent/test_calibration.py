@@ -110,12 +110,6 @@ def test_every_input_has_memory_of_its_own_and_gets_contiguous_float32() -> None
     assert floats(batches[1][1]) == [value * 0.5 for value in floats(X)]
 
 
-@pytest.mark.parametrize("count", [1, 4, 9])
-def test_there_are_as_many_batches_as_the_recipe_says(count: int) -> None:
-    device = Device()
-    assert len(make({**ENTROPY, "batches": count}, device).calibrate(["x"], device)) == count
-
-
 def test_the_cache_is_kept_and_a_second_build_reads_it() -> None:
     device = Device()
     calibrator = make(ENTROPY, device)

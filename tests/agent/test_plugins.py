@@ -4,28 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from cases.q_plugin_dq import CASE
-from harness.agent.bootstrap import ARGUMENTS
 from harness.agent.engines import Unavailable
 from harness.agent.engines.tensorrt import api, plugins
-from harness.judge.classify import classify
-from harness.matrix import load_matrix
-from harness.plan import all_cells, find
-from harness.record.outcome import Stamps
-from harness.run.observation import Observation
-from harness.run.prepared import prepare_variant
-from harness.run.session import Job, Session
-from harness.run.transport import ProcessTransport
-from harness.words import Class
 from tests import needs
-from tests.waiting import PATIENCE
 
 NEEDED: dict[str, Any] = {"plugin": {"op": "CompatIdentity", "formats": "fp32"}}
 NOT_NEEDED: dict[str, Any] = {"plugin": None}
@@ -136,41 +123,6 @@ def test_a_library_that_does_not_load_is_no_fault_of_the_product(
     (folder / "libcompat_identity.so").write_bytes(b"not a library")
     with pytest.raises(Unavailable, match=r"compiled plugin, which does not load: .*libcompat_identity\.so"):
         load(version(*V3), NEEDED, monkeypatch)
-
-
-#: As much of TensorRT 8.6 as a build needs before it parses.
-OLD_TENSORRT = b"""
-__version__ = "8.6.1"
-class ILogger:
-    pass
-class BuilderFlag:
-    INT8 = 0
-class INetworkDefinition:
-    add_plugin_v2 = None
-"""
-
-
-@pytest.mark.integration
-def test_a_cell_whose_image_has_no_plugin_is_not_run() -> None:
-    """From the agent's refusal to the record and its class: not_run with the reason, and no failed phase."""
-    matrix = load_matrix(Path(__file__).parents[2] / "matrix.yaml")
-    cell = find(all_cells(matrix, [CASE]), "q_plugin_dq.q-plugin-dq-int8-trt86")
-    transport = ProcessTransport([sys.executable, *ARGUMENTS])
-    session = Session(transport, engine="tensorrt", adapter="tensorrt", extra={"tensorrt.py": OLD_TENSORRT})
-    seen = Observation()
-    try:
-        recipe = cell.variant.recipe.as_dict()
-        seen.hear(session.run(Job(kind="build", timeout_s=PATIENCE, memory_mib=1024, recipe=recipe)))
-    finally:
-        session.close()
-    assert not seen.succeeded
-    outcome = seen.outcome(cell, prepare_variant(cell.variant), Stamps())
-    assert (outcome.state, outcome.failed_phase) == ("not_run", None)
-    judged = classify(outcome)
-    assert judged.cls is Class.NOT_RUN
-    assert judged.reason.startswith(
-        "needs the image's compiled plugin, as this version takes none written in Python"
-    )
 
 
 def library(folder: Path) -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,17 +66,6 @@ def test_a_virtual_environment_holds_the_pins() -> None:
     assert (made.via, made.packages, made.image) == ("venv", (PIN,), "")
     assert made.note == "toy runs in a virtual environment, as was asked for."
     assert ask(made, target()).startswith("24.1 x86_64 3 11")
-
-
-@pytest.mark.integration
-def test_targets_with_the_same_pins_share_one_environment(own_cache: Path) -> None:
-    needs.network()
-    names = ["rtx17", "rtx17-sm75", "rtx17-sm89"]
-    with ThreadPoolExecutor(3) as pool:
-        made = list(pool.map(lambda name: prepare(target(name=name), "venv"), names))
-    assert len({one.python for one in made}) == 1
-    assert [one.target for one in made] == names
-    assert len([path for path in (own_cache / "venvs").iterdir() if path.is_dir()]) == 1
 
 
 @pytest.mark.docker
@@ -194,6 +182,7 @@ def test_the_tag_of_an_image_follows_what_it_is_made_of(monkeypatch: pytest.Monk
     first = planned_image(target())
     assert first.startswith("trt-compat/packages:amd64-")
     assert planned_image(target(name="other", memory_mib=1)) == first
+    assert packages.venv_folder(target(name="other", memory_mib=1)) == packages.venv_folder(target())
     others = [target(packages=("packaging==24.2",)), target(python="3.12"), arm64()]
     tags = {planned_image(one) for one in others}
     monkeypatch.setenv("TRT_COMPAT_BASE_IMAGE", "mine:{python}-{arch}")

@@ -45,12 +45,12 @@ def test_wheels_are_asked_for_instead_of_source_packages(pin: str, name: str, ve
         (f"{libraries}=={version}", f"{bindings}=={version}", "numpy==1.26.4"),
         shim=True,
     )
-
-
-@pytest.mark.unit
-def test_what_installs_as_it_is_is_left_alone() -> None:
-    pins = ("tensorrt-rtx-cu12==1.7.1.116", "tensorrt-cu12-bindings==10.0.1", "onnxruntime-gpu[cuda]==1.31.1")
-    assert wheels_of(pins) == Wheels((), pins)
+    alone = (
+        "tensorrt-rtx-cu12==1.7.1.116",
+        "tensorrt-cu12-bindings==10.0.1",
+        "onnxruntime-gpu[cuda]==1.31.1",
+    )
+    assert wheels_of(alone) == Wheels((), alone)
 
 
 @pytest.mark.unit
