@@ -20,6 +20,7 @@ from harness.run.docker import DockerTransport, Options
 from harness.run.session import AgentLost, Event, Job, Session
 from harness.run.transport import ProcessTransport
 from tests import needs
+from tests.run.bench import identity, kill
 from tests.waiting import PATIENCE, wait_for
 
 pytestmark = pytest.mark.integration
@@ -55,22 +56,9 @@ def session(via: str) -> Iterator[Session]:
     session.close()
 
 
-def identity(session: Session) -> str | int:
+def who(session: Session) -> str | int:
     """Name the container or process that the agent is in."""
-    transport = session._transport
-    if isinstance(transport, DockerTransport):
-        return transport.name
-    assert isinstance(transport, ProcessTransport)
-    return transport.pid
-
-
-def kill(session: Session) -> None:
-    """Kill the agent from outside."""
-    who = identity(session)
-    if isinstance(who, int):
-        os.kill(who, 9)
-    else:
-        subprocess.run(["docker", "kill", who], check=True, capture_output=True)
+    return identity(session._transport)
 
 
 def ask(session: Session, do: str, body: bytes = b"", **limits: Any) -> list[Event]:
@@ -120,7 +108,7 @@ def native(events: list[Event]) -> str:
 def test_a_failing_child_is_named_for_what_it_did_and_the_next_job_runs(
     session: Session, do: str, limits: dict[str, Any], kind: str, detail: str
 ) -> None:
-    before = identity(session)
+    before = who(session)
     events = ask(session, do, **limits)
     assert (end(events)["kind"], end(events)["detail"]) == (kind, detail)
     # What it said before it died is kept.
@@ -132,7 +120,7 @@ def assert_still_serving(session: Session, before: str | int) -> None:
     after = ask(session, "echo", b"still here")
     assert end(after)["kind"] == "finished"
     assert heard(after, "plan")[0].body == b"still here"
-    assert identity(session) == before
+    assert who(session) == before
     assert not session.lost
 
 
@@ -196,7 +184,7 @@ def test_a_process_left_behind_neither_delays_the_end_nor_survives_it(session: S
 
 
 def test_a_process_that_left_group_session_and_parent_is_gone_with_its_job(session: Session) -> None:
-    before = identity(session)
+    before = who(session)
     stays = heard(ask(session, "stay"), "message")[-1].message["text"]
     assert isinstance(before, str) or not Path(f"/proc/{stays}").exists()
     assert_still_serving(session, before)
@@ -259,7 +247,7 @@ def test_an_engine_that_does_not_load_is_infrastructure_with_its_own_words(via: 
 
 def test_an_agent_long_dead_is_lost_too(session: Session) -> None:
     """Sending to it fails, where to one just killed only receiving does."""
-    kill(session)
+    kill(who(session))
     assert wait_for(lambda: not session._transport.alive())
     with pytest.raises(AgentLost, match="killed by SIGKILL"):
         ask(session, "echo", b"x" * (8 << 20))

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from harness.plan import Cell
 from harness.run import target as module
 from harness.run.docker import DockerTransport
 from harness.run.docker.reaper import OWNER_LABEL
+from harness.run.local import Report, run_cells
 from harness.run.provision import Environment
 from harness.run.provision.prepare import start
 from harness.run.session import Event, Job, Session
@@ -44,11 +45,11 @@ ADAPTERS = ("harness/agent/engines/onnxruntime.py", "harness/agent/engines/tenso
 VERSION = "1.0.0"
 
 
-def relu() -> onnx.ModelProto:
-    """Return the smallest model; the faulty engine does not look at it."""
+def relu(extent: int = 4) -> onnx.ModelProto:
+    """Return the smallest model, with the node `/act`; the faulty engine does not look at it."""
     graph = Graph("relu")
-    tensor = graph.node("Relu", [graph.input("x", [1, 4])], name="relu")
-    graph.output(tensor, [1, 4])
+    graph.node("Relu", [graph.input("x", [1, extent])], name="/act", output="y")
+    graph.output("y", [1, extent])
     return graph.model()
 
 
@@ -152,6 +153,16 @@ class Bench:
         """Return a runner of the faulty engine."""
         self.runners.append(TargetRunner(target, via=self.via, run_id="bench"))
         return self.runners[-1]
+
+    def run(self, cells: Sequence[Cell], store: Any, report: Report, workers: int = 1) -> None:
+        """Run cells of several targets, each by a runner of the faulty engine."""
+        run_cells(
+            cells,
+            make_runner=lambda first: self.runner(first.target),
+            store=store,
+            workers=workers,
+            report=report,
+        )
 
     def kill_during(self, times: int) -> None:
         """Kill the agent from outside, in the middle of each of the next `times` tries of a cell."""

@@ -1,4 +1,4 @@
-"""Lines to a daemon that can be cut: a socket in front of the machine's own, a daemon of one's own, and an sshd."""
+"""Lines to a server that can be cut: a socket in front of it, and an sshd."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,30 +29,32 @@ def local_socket() -> str:
     return address.removeprefix("unix://")
 
 
-class Front:
-    """A socket that hands connections on to a daemon's; `cut` is what a daemon's end looks like, but for containers."""
+class Line:
+    """A way to a server that can be cut; with `limit`, so many more bytes come back by it, and then none."""
 
-    def __init__(self, path: Path, behind: str) -> None:
-        self.address = f"unix://{path}"
-        self.asked = 0
-        self._path, self.behind = path, behind
+    def __init__(self, listen: Callable[[], socket.socket], connect: Callable[[], socket.socket]) -> None:
+        self.limit: int | None = None
+        self.shut = threading.Event()
+        self._listen, self._connect = listen, connect
         self._open: list[socket.socket] = []
         self._listener: socket.socket | None = None
 
+    @property
+    def port(self) -> int:
+        """Return the port to come in by."""
+        assert self._listener is not None
+        return int(self._listener.getsockname()[1])
+
     def restore(self) -> None:
         """Take connections, again."""
-        self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(str(self._path))
-        self._listener.listen()
+        self._listener = self._listen()
         threading.Thread(target=self._serve, args=(self._listener,), daemon=True).start()
 
     def cut(self) -> None:
         """Cut all connections and take no more."""
         listener, self._listener = self._listener, None
-        if listener is None:
-            return
-        self._path.unlink()
-        for each in (listener, *self._open):
+        self.shut.set()
+        for each in (listener, *self._open) if listener else ():
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
             each.close()
@@ -61,19 +64,45 @@ class Front:
         with contextlib.suppress(OSError):
             while True:
                 near, _ = listener.accept()
-                far = socket.socket(socket.AF_UNIX)
-                far.connect(self.behind)
+                far = self._connect()
                 self._open += [near, far]
-                self.asked += 1
-                for source, sink in ((near, far), (far, near)):
-                    threading.Thread(target=_copy, args=(source, sink), daemon=True).start()
+                for way in ((near, far, False), (far, near, True)):
+                    threading.Thread(target=self._copy, args=way, daemon=True).start()
+
+    def _copy(self, source: socket.socket, sink: socket.socket, back: bool) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(1 << 14):
+                if back and self.limit is not None:
+                    self.limit -= len(data)
+                    if self.limit < 0:
+                        self.shut.wait()
+                        return
+                sink.sendall(data)
+            sink.shutdown(socket.SHUT_WR)
 
 
-def _copy(source: socket.socket, sink: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        while data := source.recv(1 << 16):
-            sink.sendall(data)
-        sink.shutdown(socket.SHUT_WR)
+class Front(Line):
+    """A socket before a daemon's; `cut` is what a daemon's end looks like, but for containers."""
+
+    def __init__(self, path: Path, behind: str) -> None:
+        self.address, self.behind, self._path = f"unix://{path}", behind, path
+        super().__init__(self._bound, self._connected)
+
+    def cut(self) -> None:
+        """Cut all connections and take no more."""
+        self._path.unlink(missing_ok=True)
+        super().cut()
+
+    def _bound(self) -> socket.socket:
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(str(self._path))
+        listener.listen()
+        return listener
+
+    def _connected(self) -> socket.socket:
+        far = socket.socket(socket.AF_UNIX)
+        far.connect(self.behind)
+        return far
 
 
 @dataclass

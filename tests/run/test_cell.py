@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from harness.agent.protocol import NO_JOB, Decoder, read_message
-from harness.case import Calibrator, Case, Graph, Link, Recipe, Typing, Variant
+from harness.case import Calibrator, Case, Link, Recipe, Typing, Variant
 from harness.judge.classify import classify
 from harness.matrix import load_matrix
 from harness.plan import Cell
@@ -20,6 +20,7 @@ from harness.run.observation import observe
 from harness.run.prepared import prepare_variant
 from harness.run.provision.cache import CACHE_VARIABLE
 from harness.run.session import Event, Job
+from tests.run.bench import relu
 
 pytestmark = pytest.mark.unit
 
@@ -30,13 +31,6 @@ MATRIX = load_matrix(Path(__file__).parents[2] / "matrix.yaml")
 def _locks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     # A matrix that runs on this machine holds the lock on the processor for long.
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
-
-
-def relu() -> Any:
-    g = Graph("g")
-    g.node("Relu", [g.input("x", [1, 4])], name="/act", output="y")
-    g.output("y", [1, 4])
-    return g.model()
 
 
 class Session:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harness.record.store import Store
-from harness.run.local import run_cells
 from tests import needs
 from tests.run.bench import Bench, cell, classified, containers_of, lives, target
 from tests.waiting import PATIENCE, wait_for
@@ -45,13 +44,7 @@ def test_every_cell_is_recorded_and_reported_with_more_workers_than_targets(
     cells = [cell(do, target(name)) for do in doings for name in ("one", "two")]
     reported: list[tuple[str, str]] = []
     with Store(tmp_path / "store") as store:
-        run_cells(
-            cells,
-            make_runner=lambda first: bench.runner(first.target),
-            store=store,
-            workers=5,
-            report=lambda each, _outcome, note: reported.append((each.id, note)),
-        )
+        bench.run(cells, store, lambda each, _outcome, note: reported.append((each.id, note)), workers=5)
         kept = {each.cell: each for each in store.outcomes()}
     assert set(kept) == {each.id for each in cells}
     assert {name: str(classified(outcome).cls) for name, outcome in kept.items()} == {
@@ -69,13 +62,7 @@ def test_emulated_targets_go_first(bench: Bench, tmp_path: Path) -> None:
     cells = [cell("echo", target("near")), cell("echo", target("far", platform="linux/arm64"))]
     order: list[str] = []
     with Store(tmp_path) as store:
-        run_cells(
-            cells,
-            make_runner=lambda first: bench.runner(first.target),
-            store=store,
-            workers=1,
-            report=lambda each, *_: order.append(each.target.name),
-        )
+        bench.run(cells, store, lambda each, *_: order.append(each.target.name))
     assert order == ["far", "near"]
 
 
@@ -88,9 +75,7 @@ def test_a_callback_that_fails_ends_the_run_at_once(bench: Bench, tmp_path: Path
 
     began = time.monotonic()
     with Store(tmp_path / "store") as store, pytest.raises(Failure, match=r"faulty\.nap-short"):
-        run_cells(
-            cells, make_runner=lambda first: bench.runner(first.target), store=store, workers=2, report=fail
-        )
+        bench.run(cells, store, fail, workers=2)
     assert time.monotonic() - began < PATIENCE
     assert {each.cell for each in Store(tmp_path / "store").outcomes()} == {"faulty.nap-short"}
     assert not any(lives(agent) for agent in bench.agents)
@@ -112,13 +97,7 @@ def test_an_interrupt_ends_every_agent_and_keeps_what_is_recorded(bench: Bench, 
 
     threading.Thread(target=interrupt).start()
     with store, pytest.raises(KeyboardInterrupt):
-        run_cells(
-            cells,
-            make_runner=lambda first: bench.runner(first.target),
-            store=store,
-            workers=2,
-            report=nothing,
-        )
+        bench.run(cells, store, nothing, workers=2)
     assert {each.cell for each in store.outcomes()} == {"faulty.echo-one"}
     assert len(bench.agents) == 2
     assert not any(lives(agent) for agent in bench.agents)

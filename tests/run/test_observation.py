@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.agent.protocol import EVENTS, OF_A_JOB, Frame, ProtocolError, Reader
-from harness.case import Case, Graph, Link, Variant
+from harness.case import Case, Link, Variant
 from harness.judge.classify import classify
 from harness.judge.diagnosis import diagnose
 from harness.matrix import load_matrix
@@ -30,17 +29,11 @@ from harness.run.session import Event
 from harness.words import Class
 from tests.agent.test_protocol import SAID
 from tests.near import SAME, near
+from tests.run.bench import relu
 
 pytestmark = pytest.mark.unit
 
 END: dict[str, Any] = {"kind": "finished", "exit_code": 0, "detail": "", "peak_rss_bytes": 10}
-
-
-def relu() -> Any:
-    g = Graph("g")
-    g.node("Relu", [g.input("x", [1, 4])], name="/act", output="y")
-    g.output("y", [1, 4])
-    return g.model()
 
 
 VARIANT = Variant("v", "V", relu)
@@ -63,15 +56,9 @@ def heard(*events: Event) -> tuple[Outcome, Observation]:
     return seen.outcome(CELL, prepare_variant(VARIANT), Stamps()), seen
 
 
-def test_every_event_has_a_handler_and_every_one_sent_is_an_event() -> None:
-    """A mistyped event would end a cell as `infra_error`, and one without a handler too."""
+def test_every_event_has_a_handler() -> None:
+    """One without would end a cell as `infra_error`."""
     assert {name[4:] for name in vars(Observation) if name.startswith("_on_")} == EVENTS
-    sent = set()
-    for path in (Path(__file__).parents[2] / "harness" / "agent").rglob("*.py"):
-        text = path.read_text(encoding="utf-8")
-        sent |= set(re.findall(r'\bemit\(\s*"(\w+)"', text)) | set(re.findall(r'"type": "(\w+)"', text))
-    # By `done` the agent knows that a child came to its end.
-    assert sent - {"hello", "hello_failed", "done"} == EVENTS
 
 
 def test_a_phase_that_was_begun_and_not_ended_is_the_one_that_failed() -> None:

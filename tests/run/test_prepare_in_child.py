@@ -12,12 +12,13 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from harness.case import Graph, Variant, load_cases
+from harness.case import Variant, load_cases
 from harness.case.model import Unbuildable
 from harness.errors import HandledError
 from harness.run import prepared as module
 from harness.run.child import stream
 from harness.run.prepared import UNEVALUATED, PreparedVariants, Refused, prepare_variant, with_models
+from tests.run.bench import relu
 
 pytestmark = pytest.mark.integration
 
@@ -83,13 +84,6 @@ def test_each_builder_fails_alone(tmp_path: Path) -> None:
     assert said.keys() == SENTENCES.keys()
     for name, sentence in SENTENCES.items():
         assert sentence in said[name]
-
-
-def relu(extent: int = 4) -> onnx.ModelProto:
-    graph = Graph("relu")
-    graph.node("Relu", [graph.input("x", [1, extent])], name="/act", output="y")
-    graph.output("y", [1, extent])
-    return graph.model()
 
 
 def endless() -> onnx.ModelProto:

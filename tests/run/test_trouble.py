@@ -15,7 +15,6 @@ from harness.case import Variant
 from harness.judge.diagnosis import diagnose
 from harness.record.store import Store
 from harness.run import target as module
-from harness.run.local import run_cells
 from harness.run.observation import Observation
 from harness.run.prepared import Prepared, prepare_variant
 from harness.run.target import TargetRunner
@@ -168,13 +167,7 @@ def test_a_slip_while_a_target_is_made_ready_is_told_once_and_the_other_target_r
     monkeypatch.setattr(module, "prepare", slipping)
     cells = [cell(do, target(name)) for name in ("one", "two") for do in ("echo", "print")]
     with Store(tmp_path) as store:
-        run_cells(
-            cells,
-            make_runner=lambda first: bench.runner(first.target),
-            store=store,
-            workers=2,
-            report=lambda *_: None,
-        )
+        bench.run(cells, store, lambda *_: None, workers=2)
         kept = {each.cell: each for each in store.outcomes()}
     assert {name: outcome.state for name, outcome in kept.items()} == {
         each.id: "infra_error" if each.target.name == "one" else "done" for each in cells

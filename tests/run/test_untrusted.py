@@ -17,7 +17,6 @@ from harness.matrix import load_matrix
 from harness.plan import all_cells
 from harness.run import docker
 from harness.run.docker.container import LIMITS, UNTRUSTED_CPUS, Options, command_line
-from harness.run.local import run_cells
 from harness.run.provision import Host, Unavailable, can_run, prepare, refuse_unconfined
 from harness.words import Class
 from tests.run.bench import Bench, cell, classified, lives, relu, target
@@ -57,13 +56,7 @@ def test_a_run_of_trusted_and_untrusted_cells_keeps_them_apart(bench: Bench) -> 
         def append(self, outcome: Any, _log: str | None = None) -> Any:
             return outcome
 
-    run_cells(
-        cells,
-        make_runner=lambda first: bench.runner(first.target),
-        store=Nowhere(),
-        workers=1,
-        report=lambda each, *_: ran.append((each.variant.name, each.target.untrusted)),
-    )
+    bench.run(cells, Nowhere(), lambda each, *_: ran.append((each.variant.name, each.target.untrusted)))
     assert ran == [("echo", False), ("exit", False), ("echo", True), ("exit", True)]
     assert len(bench.agents) == 1 + 2
 

@@ -73,12 +73,11 @@ def whole(folder: Path) -> None:
 def test_what_no_node_has_is_said_and_nothing_is_submitted(
     slurm: Cluster, toy: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A feature and a GPU kind that the cluster lacks, and a partition that it does not know."""
+    """A feature that the cluster lacks, one that no node has beside its GPU, and a partition that it does not know."""
     data = yaml.safe_load((toy / "matrix.yaml").read_text())
     ort = data["targets"].pop("ort131")
     data["targets"] = {
         "feature": ort | {"slurm": {"constraint": "l4t_r99"}},
-        "kind": ort | {"slurm": {"gres": "gpu:b200:1"}},
         "both": ort | {"slurm": {"gres": "gpu:h200:1", "constraint": "l4t_r36"}},
         "partition": ort | {"slurm": {"partition": "nowhere"}},
     }
@@ -86,11 +85,9 @@ def test_what_no_node_has_is_said_and_nothing_is_submitted(
     assert main(["run", *SLURM, "-k", "relu"]) == 3
     capsys.readouterr()
     reasons = {outcome.target: outcome.reason for outcome in Store(toy / "reports").outcomes()}
-    lacks = "Requested node configuration is not available"
     for target, options, why in (
         ("feature", "--constraint=l4t_r99", "Invalid feature specification"),
-        ("kind", "--gres=gpu:b200:1", lacks),
-        ("both", "--gres=gpu:h200:1 --constraint=l4t_r36", lacks),
+        ("both", "--gres=gpu:h200:1 --constraint=l4t_r36", "Requested node configuration is not available"),
         ("partition", "--partition=nowhere", "Invalid partition name specified"),
     ):
         assert reasons[target].startswith(f"Slurm does not take its job ({options}): "), reasons

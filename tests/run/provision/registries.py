@@ -8,12 +8,12 @@ import os
 import re
 import socket
 import subprocess
-import threading
 import urllib.request
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tests import needs
+from tests.run.lines import Line
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -28,58 +28,13 @@ http: {{addr: "127.0.0.1:{port}"}}
 """
 
 
-@dataclass
-class Gate:
-    """Forwards connections to a port; lets `limit` more bytes come back, where that is set, and then none."""
-
-    to: int
-    limit: int | None = None
-    shut: threading.Event = field(default_factory=threading.Event)
-    listener: socket.socket = field(default_factory=lambda: socket.create_server(("127.0.0.1", 0)))
-    open: list[socket.socket] = field(default_factory=list)
-
-    @property
-    def port(self) -> int:
-        """Return the port to come in by."""
-        return int(self.listener.getsockname()[1])
-
-    def serve(self) -> None:
-        """Take connections until the gate is closed."""
-        with contextlib.suppress(OSError):
-            while True:
-                client, _ = self.listener.accept()
-                server = socket.create_connection(("127.0.0.1", self.to))
-                self.open += [client, server]
-                threading.Thread(target=self._forward, args=(client, server, False), daemon=True).start()
-                threading.Thread(target=self._forward, args=(server, client, True), daemon=True).start()
-
-    def close(self) -> None:
-        """Let nobody in any more and drop those who are."""
-        self.shut.set()
-        for each in (self.listener, *self.open):
-            with contextlib.suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
-            each.close()
-
-    def _forward(self, one: socket.socket, other: socket.socket, back: bool) -> None:
-        with contextlib.suppress(OSError):
-            while chunk := one.recv(1 << 14):
-                if back and self.limit is not None:
-                    self.limit -= len(chunk)
-                    if self.limit < 0:
-                        self.shut.wait()
-                        return
-                other.sendall(chunk)
-            other.shutdown(socket.SHUT_WR)
-
-
 @dataclass(frozen=True)
 class Registry:
     """A running registry; images are pushed and pulled through its gate."""
 
     folder: Path
     log: Path
-    gate: Gate
+    gate: Line
 
     def reference(self, name: str) -> str:
         """Return the reference of an image here."""
@@ -131,8 +86,10 @@ def registry(folder: Path) -> Iterator[Registry]:
         port = free.getsockname()[1]
     config, log = folder / "config.yml", folder / "log"
     config.write_text(_CONFIG.format(folder=folder / "store", port=port))
-    gate = Gate(port)
-    threading.Thread(target=gate.serve, daemon=True).start()
+    gate = Line(
+        lambda: socket.create_server(("127.0.0.1", 0)), lambda: socket.create_connection(("127.0.0.1", port))
+    )
+    gate.restore()
     with log.open("wb") as out:
         running = subprocess.Popen([program, "serve", str(config)], stdout=out, stderr=out)
     try:
@@ -141,7 +98,7 @@ def registry(folder: Path) -> Iterator[Registry]:
     finally:
         running.kill()
         running.wait()
-        gate.close()
+        gate.cut()
 
 
 def _answers(port: int) -> bool:

@@ -223,7 +223,7 @@ def test_a_pull_that_breaks_off_is_infrastructure_and_the_record_says_so(shop: R
 @pytest.mark.docker
 def test_a_registry_that_is_not_there_is_infrastructure_too(shop: Registry) -> None:
     reference = shop.reference("gone")
-    shop.gate.close()
+    shop.gate.cut()
     with pytest.raises(Unreachable, match=rf"^needs image {reference}, which cannot be pulled: "):
         obtain(Pull(reference, AMD64), Pulling(large=True), HOST)
 
