@@ -10,11 +10,10 @@ from dataclasses import replace
 import pytest
 
 from harness.judge.cell import judge_cell
-from harness.matrix import Target
 from harness.matrix.model import Needs
 from harness.record.outcome import Outcome
 from harness.run import target as module
-from harness.run.provision import Environment, Unavailable, Unreachable, Via
+from harness.run.provision import Environment, Unavailable, Unreachable
 from harness.run.provision.cache import locked
 from harness.run.target import Aborted, TargetRunner
 from harness.words import Class, Engine, Verdict
