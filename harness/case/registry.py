@@ -1,15 +1,10 @@
-"""Finds the case modules, imports them within a time limit and checks their declarations."""
+"""Finds the case modules, imports them and checks their declarations."""
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import importlib.util
-import signal
 import sys
-import threading
-import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -18,9 +13,6 @@ from harness.bounded import read_bytes
 from harness.case.measured import FILE, read, with_measured
 from harness.case.model import Case, Variant
 from harness.errors import HandledError
-
-#: What importing one case module may take; onnx itself takes seconds where the disk is slow.
-SECONDS = 60.0
 
 
 def load_cases(folder: Path) -> tuple[Case, ...]:
@@ -61,13 +53,9 @@ def _import(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        with limited(SECONDS):
-            spec.loader.exec_module(module)
+        spec.loader.exec_module(module)
     except KeyboardInterrupt:
         raise
-    except TookTooLong:
-        del sys.modules[name]
-        raise HandledError(f"{path}: was not imported after {SECONDS:g} s; mend what it waits for") from None
     except BaseException as error:  # a case module is user code: anything may come out of it
         del sys.modules[name]
         said = error.msg if isinstance(error, SyntaxError) else error
@@ -115,39 +103,3 @@ def _placed(variant: Variant, file: Path) -> Variant:
                 f"{file}: variant {variant.name!r}: its {what} in {path} cannot be read ({error.strerror})"
             ) from error
     return replace(variant, data=replace(data, folder=str(folder), sha256=found.hexdigest()))
-
-
-class TookTooLong(BaseException):
-    """The time is up; no Exception, for the code that is ended may catch those."""
-
-
-@contextlib.contextmanager
-def limited(seconds: float) -> Iterator[None]:
-    """Raise TookTooLong in the code within after so many seconds, and again each second until it heeds that.
-
-    A call that a native library does not return from is not ended, nor code in another thread than the main one. An
-    alarm that was set before goes off when it would have.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    done = False
-
-    def ring(*_: object) -> None:
-        if not done:
-            raise TookTooLong
-
-    began = time.monotonic()
-    handler = signal.signal(signal.SIGALRM, ring)
-    left, interval = signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
-    try:
-        try:
-            yield
-        finally:
-            # It may ring in this very line; from the next one on it is not heard.
-            done = True
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, handler)
-        if left:
-            signal.setitimer(signal.ITIMER_REAL, max(left - (time.monotonic() - began), 0.001), interval)

@@ -34,7 +34,7 @@ _ENCLOSES = 0.995
 
 @dataclass(frozen=True)
 class Statistics:
-    """Median, 95th percentile and quartiles in milliseconds; `drift` is the second half's median over the first's.
+    """Median and 95th percentile in milliseconds; `drift` is the second half's median over the first's.
 
     `spread` is the interquartile range over the median. `noise` says why the samples carry no comparison, and is
     empty where they do.
@@ -43,8 +43,6 @@ class Statistics:
     count: int
     median: float
     p95: float
-    lower_quartile: float
-    upper_quartile: float
     spread: float
     drift: float
     noise: str
@@ -67,8 +65,6 @@ def statistics(samples: Sequence[float]) -> Statistics:
         count=len(samples),
         median=middle,
         p95=percentile(ordered, 0.95),
-        lower_quartile=low,
-        upper_quartile=high,
         spread=spread,
         drift=drift,
         noise=_noise(len(samples), spread, drift),

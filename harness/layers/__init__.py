@@ -1,7 +1,7 @@
 """Text of an engine -> layers; layers and nodes -> the precision each ONNX node really ran in.
 
 The agent sends the engine's text unread; everything here runs on the host, so a better parser can
-read old text again. Four sources, one result (`LayerReport`):
+read old text again. Three sources, one result (`LayerReport`):
 
 - verbose_log: the VERBOSE message "Layers:" at the end of a build with ProfilingVerbosity.DETAILED (without DETAILED
   there is none), which is the inspector's one-line form. TensorRT-RTX 1.4 prints `Format/Datatype: Float`, no
@@ -14,9 +14,6 @@ read old text again. Four sources, one result (`LayerReport`):
   `Bias` with a `Type`, `Bindings`. 11: `Datatype` and `Format` apart, `I/O Tensors`. A build without DETAILED
   gives plain names. Sources: github.com/NVIDIA/TensorRT/issues/2418 and /4020 (8.x, 10.x); "Migrating
   IEngineInspector Usage" in the documentation of 11.0. Not run here: it needs a GPU.
-- log_8x: the lines `Layer(CaskConvolution): name, Tactic: 0x.., x[Float(1,3,8,8)] -> y[Int8(..)]` under
-  "Engine Layer Information:" of an 8.x log. No weights, no ONNX nodes. Read from published logs, not run
-  here; the spelling `x (Float[1,3,8,8])` is read too.
 - ort_graph: the optimised model that ONNX Runtime writes (measured on 1.17.3 and 1.31.1).
 
 The precisions that the ONNX graph asks of its nodes, and those wished of an engine, are read here too (`asked`,

@@ -18,10 +18,10 @@ from typing import Literal
 
 from harness.layers.compute import layer_precision
 from harness.layers.ort import read_ort
-from harness.layers.tensorrt import read_inspector, read_log_8x, read_verbose
+from harness.layers.tensorrt import read_inspector, read_verbose
 from harness.record.outcome import Layer, Node
 
-Source = Literal["verbose_log", "inspector", "log_8x", "ort_graph"]
+Source = Literal["verbose_log", "inspector", "ort_graph"]
 #: Characters or bytes of an account that is read: the longest seen is a thousandth of it.
 LONGEST = 32 << 20
 
@@ -55,7 +55,7 @@ def parse_layers(
     if source == "ort_graph":
         layers, unparsed = read_ort(data if isinstance(data, bytes) else data.encode(), model)
     else:
-        read = {"verbose_log": read_verbose, "inspector": read_inspector, "log_8x": read_log_8x}[source]
+        read = read_verbose if source == "verbose_log" else read_inspector
         layers, unparsed = read(data.decode("utf-8", "replace") if isinstance(data, bytes) else data)
     names = Names(nodes)
     finished = tuple(_finish(layer, names, times_ms or {}) for layer in layers)

@@ -1,4 +1,4 @@
-"""TensorRT's three accounts of its layers -> `Layer`: the inspector's JSON, a verbose log, an 8.x verbose log.
+"""TensorRT's two accounts of its layers -> `Layer`: the inspector's JSON and a verbose log.
 
 Nothing in the logs is escaped, and ONNX names may hold commas, braces, brackets, colons, arrows and line breaks. So
 each part is matched where the last one ended, and none is looked for beyond its layer: one pattern for a whole line
@@ -8,9 +8,6 @@ takes the cube of its length, a search to the end of the text from each of many 
 - A layer of the verbose log's "Layers:" message, and of the inspector's one-line form, is
   `Name: n, LayerType: t, Inputs: [ {..}, {..}], .., Metadata: m`. Only `Name: ` at the start of a line begins the next
   one, and a name ends only where the fixed words that follow a name begin.
-- A line under "Engine Layer Information:" of an 8.x log is
-  `Layer(<type>): <name>, Tactic: <hex or signed decimal>, <inputs> -> <outputs>`, a tensor `x[Float(1,3,8,8)]` or
-  `x (Float[1,3,8,8])`; a dimension may be dynamic (negative), and a layer may have no inputs.
 """
 
 from __future__ import annotations
@@ -245,59 +242,3 @@ def _attributes(cursor: _Cursor) -> tuple[str, tuple[str, ...]]:
     if marker is None:
         return text, ()
     return text[: marker.start()], onnx_nodes(text[marker.end() :])
-
-
-_LOGGED = re.compile(r"\bLayer\((?P<type>\w*)\): ")
-_LOGGED_TACTIC = re.compile(r", Tactic: (?P<tactic>0x[0-9a-fA-F]+|-?\d+), ")
-_SHAPE = r"[-\d,:*]*"
-#: What follows a tensor's name.
-_TYPE = rf"(?:\[(?P<type>\w+)\((?P<dims>{_SHAPE})\)\]| \((?P<type2>\w+)\[(?P<dims2>{_SHAPE})\]\))"
-_TYPED = re.compile(rf"{_TYPE}(?:, |$)")
-#: A name may hold an arrow too; the one in the middle follows a tensor, or nothing.
-_ARROW = re.compile(rf"(?P<last>\A|{_TYPE}) ?-> ")
-
-
-def read_log_8x(text: str) -> tuple[list[Layer], int]:
-    """Return the layers and how many lines were not understood; text without a line counts as one."""
-    lines = [line.strip() for line in text.splitlines() if "Layer(" in line]
-    layers = [_logged(line) for line in lines]
-    nothing = 1 if text.strip() and not lines else 0
-    return [layer for layer in layers if layer], sum(layer is None for layer in layers) + nothing
-
-
-def _logged(line: str) -> Layer | None:
-    header = _LOGGED.search(line)
-    tactic = _LOGGED_TACTIC.search(line, header.end()) if header else None
-    if header is None or tactic is None:
-        return None
-    rest = line[tactic.end() :]
-    arrow = _ARROW.search(rest)
-    if arrow is None:
-        return None
-    inputs, outputs = _logged_tensors(rest[: arrow.end("last")]), _logged_tensors(rest[arrow.end() :])
-    if inputs is None or outputs is None:
-        return None
-    return Layer(
-        name=line[header.end() : tactic.start()],
-        type=header["type"],
-        precision="",
-        inputs=inputs,
-        outputs=outputs,
-        tactic=tactic["tactic"],
-    )
-
-
-def _logged_tensors(text: str) -> tuple[TensorUse, ...] | None:
-    """Return the tensors of one side; None when the text is not wholly tensors."""
-    tensors: list[TensorUse] = []
-    position = 0
-    for found in _TYPED.finditer(text):
-        if found.start() == position:  # without a name before it: part of one
-            continue
-        datatype, shape = found["type"] or found["type2"], found["dims"] or found["dims2"] or ""
-        # "64,1:8,.." is a layout rather than a shape.
-        parts = [size for size in shape.split(",") if size]
-        sizes = tuple(map(int, parts)) if all(map(_SIZE.fullmatch, parts)) else ()
-        tensors.append(tensor_use(text[position : found.start()], sizes, datatype, ""))
-        position = found.end()
-    return tuple(tensors) if position == len(text) else None

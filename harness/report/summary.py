@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from harness.compare.versions import Change
 from harness.known.cell import shared_advice
-from harness.known.model import Advice, Known, OnGpu
+from harness.known.model import Known, OnGpu
 from harness.report.labels import BUCKETS, MARKS, bucket
 from harness.report.model import Results
 from harness.text import capital, clip, listed, visible
@@ -103,9 +102,9 @@ def _causes(results: Results) -> list[str]:
     return _section(
         "Failures by cause",
         [
-            f"- {len(cluster.cells)} of {_plain(cluster.title)}: "
-            + _plain(", ".join(sorted({cell.target for cell in cluster.cells})))
-            for cluster in clusters(results)
+            f"- {len(cells)} of {_plain(title)}: "
+            + _plain(", ".join(sorted({cell.target for cell in cells})))
+            for title, cells in causes(results.cells)
         ],
     )
 
@@ -151,39 +150,21 @@ def nobody_ran(results: Results) -> str:
     )
 
 
-@dataclass(frozen=True)
-class Cluster:
-    """Failures of one cause: a diagnosis, or a class where no diagnosis fits.
+def causes(cells: Iterable[Known]) -> list[tuple[str, list[Known]]]:
+    """Return the measured failures by the title of their diagnosis, else of their class; the largest group first.
 
-    `advice` is that of the first cell, None where no diagnosis fits: its texts may name that cell's nodes.
+    Where its cells name nodes of their own the title is that of the signature.
     """
-
-    title: str
-    advice: Advice | None
-    cells: tuple[Known, ...]
-
-
-def clusters(results: Results) -> tuple[Cluster, ...]:
-    """Return the measured failures grouped by diagnosis, the largest group first."""
-    return cluster(cell for cell in results.cells if cell.measured and cell.cls not in GOOD)
-
-
-def cluster(cells: Iterable[Known]) -> tuple[Cluster, ...]:
-    """Return cells grouped by diagnosis or else by class, diagnosed ones first, then the largest group."""
     groups: dict[str, list[Known]] = {}
     for cell in cells:
-        groups.setdefault(cell.signature or f"\0{cell.cls}", []).append(cell)
-    made = [_cluster(found) for _, found in sorted(groups.items())]
-    return tuple(sorted(made, key=lambda made: (made.advice is None, -len(made.cells), made.title)))
-
-
-def _cluster(cells: list[Known]) -> Cluster:
-    first = cells[0]
-    if first.diagnosis is None:
-        name = MARKS[first.cls].name
-        return Cluster(name if first.cls in GOOD else f"{name}, no known signature", None, tuple(cells))
-    shared = shared_advice([cell.diagnosis for cell in cells if cell.diagnosis])
-    return Cluster(shared.title, shared, tuple(cells))
+        if cell.measured and cell.cls not in GOOD:
+            groups.setdefault(cell.signature or f"\0{cell.cls}", []).append(cell)
+    titled = []
+    for _, found in sorted(groups.items()):
+        every = [cell.diagnosis for cell in found if cell.diagnosis]
+        unknown = f"{MARKS[found[0].cls].name}, no known signature"
+        titled.append((shared_advice(every).title if every else unknown, found))
+    return sorted(titled, key=lambda each: (each[1][0].diagnosis is None, -len(each[1]), each[0]))
 
 
 def disagreement(results: Sequence[OnGpu]) -> str:

@@ -123,9 +123,9 @@ _Text = TypeVar("_Text")
 #: Messages of one text kept in the record; the log holds them all.
 _REPEATS = 3
 #: Where layers are read from, the best first: the inspector knows what was loaded, the log what was built.
-_SOURCES: tuple[Source, ...] = ("inspector", "ort_graph", "verbose_log", "log_8x")
-#: The messages that list an engine's layers, by how they begin.
-_LOGGED_LAYERS: dict[str, Source] = {"Layers:": "verbose_log", "Engine Layer Information:": "log_8x"}
+_SOURCES: tuple[Source, ...] = ("inspector", "ort_graph", "verbose_log")
+#: How the message that lists an engine's layers begins.
+_LOGGED_LAYERS = "Layers:"
 #: Characters of a message kept in the record, and of the sentence on why a job failed.
 LONGEST = 4000
 _LONGEST_REASON = 1 << 16
@@ -226,12 +226,12 @@ class Observation:
 
     def _on_message(self, message: dict[str, Any], _: bytes) -> None:
         severity, text = message["severity"], message["text"]
-        lists = severity == "VERBOSE" and next(filter(text.startswith, _LOGGED_LAYERS), "")
+        lists = severity == "VERBOSE" and text.startswith(_LOGGED_LAYERS)
         if not self._room(text, chatter=severity == "VERBOSE" and not lists):
             return
         self._note(severity, text)
         if lists:
-            self._layers[_LOGGED_LAYERS[lists]] = text.encode("utf-8", "backslashreplace")
+            self._layers["verbose_log"] = text.encode("utf-8", "backslashreplace")
         if severity != "VERBOSE":
             self._messages.append(Message(severity, text[:LONGEST]))
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from pathlib import Path
 
 import pytest
 
-from harness.case import load_cases, registry
+from harness.case import load_cases
 from harness.errors import HandledError
-from tests.waiting import wait_for
 
 pytestmark = pytest.mark.unit
 
@@ -107,34 +105,7 @@ def test_whatever_comes_out_of_a_module_is_told(tmp_path: Path, what: str) -> No
         load_cases(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "loop",
-    ["while True: pass", "while True:\n    try:\n        while True: pass\n    except Exception: pass"],
-)
-def test_a_module_that_loops_for_ever_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loop: str
-) -> None:
-    monkeypatch.setattr(registry, "SECONDS", 0.05)
-    (tmp_path / "a.py").write_text(loop)
-    with pytest.raises(HandledError, match=r"a\.py: was not imported after 0\.05 s"):
-        load_cases(tmp_path)
-
-
 def test_a_pipe_is_no_module(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a.py")
     with pytest.raises(HandledError, match=r"a\.py: not a Python module"):
         load_cases(tmp_path)
-
-
-def test_an_alarm_of_before_still_goes_off(tmp_path: Path) -> None:
-    """The child that builds models, and pytest's own time limit, have set one."""
-    add(tmp_path, "a.py", "toy")
-    rung: list[int] = []
-    before = signal.signal(signal.SIGALRM, lambda *_: rung.append(1))
-    timer = signal.setitimer(signal.ITIMER_REAL, 0.001)
-    try:
-        load_cases(tmp_path)
-        assert wait_for(lambda: bool(rung))
-    finally:
-        signal.signal(signal.SIGALRM, before)
-        signal.setitimer(signal.ITIMER_REAL, *timer)

@@ -40,24 +40,6 @@ def filled(unit: str, before: str = "", after: str = "") -> str:
 @pytest.mark.parametrize(
     "unit",
     [
-        "Layer(Conv): a, Tactic: 0x0, ",
-        ", Tactic: 1, ",
-        "x[Float(1,2)] -> ",
-        ")] -> ",
-        "x[Float(1,2)]",
-        "y (Half[1,",
-        "[Float(1)], ",
-        *" (a1",
-    ],
-)
-def test_a_line_of_an_8_x_log_that_is_nearly_one(unit: str) -> None:
-    assert parse_layers("log_8x", filled(unit, "Layer(Conv): a, Tactic: 0x0, "), nodes=NODES).unparsed == 1
-    parse_layers("log_8x", filled(unit, "Layer(Conv): a, Tactic: 0x0, ", "z[Int8(1)]"), nodes=NODES)
-
-
-@pytest.mark.parametrize(
-    "unit",
-    [
         f"Name: a, LayerType: conv, Inputs: [ {TENSOR}\n",
         f"{TENSOR}",
         ", Dimensions: [1,8], Datatype: Half",
@@ -170,7 +152,6 @@ def test_a_time_that_no_kernel_takes_is_no_time(took: str) -> None:
 
 #: By source: accounts of layers that an engine gave.
 GIVEN: dict[Source, tuple[bytes, ...]] = {
-    "log_8x": ((DATA / "written-8.x-build.log").read_bytes()[:4000],),
     "verbose_log": ((DATA / "rtx-1.7.1.116-int8-matmul-sm89.txt").read_bytes()[:4000],),
     "inspector": (
         json.dumps(

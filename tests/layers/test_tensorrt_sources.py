@@ -12,7 +12,7 @@ import pytest
 
 from harness.layers import LayerReport, parse_layers
 from harness.record.outcome import TensorUse
-from tests.layers.samples import DATA, nodes
+from tests.layers.samples import nodes
 
 pytestmark = pytest.mark.unit
 
@@ -126,33 +126,3 @@ def test_an_engine_that_tells_names_alone_gives_layers_of_unknown_precision() ->
 def test_what_is_not_understood_is_counted(said: str, layers: int, unparsed: int) -> None:
     report = parse_layers("inspector", said)
     assert (len(report.layers), report.unparsed) == (layers, unparsed)
-
-
-LOG = (DATA / "written-8.x-build.log").read_text()
-
-
-def test_the_lines_of_an_8_x_log_are_read_in_both_spellings_of_a_tensor() -> None:
-    report = parse_layers("log_8x", LOG, nodes=nodes("Conv conv", "Sigmoid sigmoid", "Mul mul", "MatMul mm"))
-    assert report.unparsed == 0
-    reformat, convolved, constant, multiplied = report.layers
-    assert (reformat.onnx_nodes, reformat.outputs[0].name) == ((), "Reformatted Input Tensor 0 to conv")
-    assert convolved.precision == "int8"
-    assert convolved.onnx_nodes == ("conv", "sigmoid", "mul")
-    assert convolved.tactic == "-37215280111360163"
-    assert convolved.outputs == (TensorUse("(Unnamed Layer* 1) [Activation]_output", "int8", (-1, 32, 8, 8)),)
-    assert constant.inputs == ()
-    assert [item.name for item in multiplied.inputs] == ["a", "b -> c"]
-    assert multiplied.precision == "fp16"
-
-
-@pytest.mark.parametrize(
-    ("said", "unparsed"),
-    [
-        ("", 0),
-        ("nothing of the kind", 1),
-        ("Layer(X): no tactic, a[Float(1)] -> b[Float(1)]\nLayer(Y): cut, Tac", 2),
-    ],
-)
-def test_lines_that_are_not_understood_are_counted(said: str, unparsed: int) -> None:
-    report = parse_layers("log_8x", said)
-    assert (report.layers, report.unparsed) == ((), unparsed)

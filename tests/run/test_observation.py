@@ -255,12 +255,10 @@ def test_layers_are_read_from_the_best_source_whatever_came_first() -> None:
     assert [layer.name for layer in outcome.layers] == ["from inspector"]
     assert any(line.startswith("[inspector] ") for line in seen.log)
     assert heard(logged)[0].layer_source == "verbose_log"
-    assert heard(LOG_8X, VERBOSE_LOG)[0].layer_source == "verbose_log"
-    assert heard(LOG_8X, VERBOSE_LOG, ORT_GRAPH)[0].layer_source == "ort_graph"
+    assert heard(VERBOSE_LOG, ORT_GRAPH)[0].layer_source == "ort_graph"
     assert heard()[0].layers == ()
 
 
-LOG_8X = message("VERBOSE", "Engine Layer Information:\nLayer(X): c, Tactic: 0x1, x[Float(1)] -> y[Int8(1)]")
 VERBOSE_LOG = message("VERBOSE", "Layers:\nName: /act, LayerType: x, Inputs: [], Outputs: []")
 ORT_GRAPH = event("layers", prepare_variant(VARIANT).model, source="ort_graph")
 
@@ -268,7 +266,6 @@ ORT_GRAPH = event("layers", prepare_variant(VARIANT).model, source="ort_graph")
 @pytest.mark.parametrize(
     ("source", "name", "said"),
     [
-        ("log_8x", "c", LOG_8X),
         ("verbose_log", "/act", VERBOSE_LOG),
         ("ort_graph", "/act", ORT_GRAPH),
         ("inspector", "/act", event("layers", b'{"Layers": [{"Name": "/act"}, 7]}', source="inspector")),
