@@ -38,6 +38,7 @@ def target_text(fields: str, name: str = "trt86") -> str:
 
 
 GOOD = 'engine: tensorrt\nversion: "8.6.1"\nimage: nvcr.io/nvidia/tensorrt:23.06-py3'
+ORT = 'engine: onnxruntime\nversion: "1.2.3"\npackages: [onnxruntime==1.2.3]'
 
 
 @pytest.fixture(scope="module")
@@ -264,401 +265,128 @@ def test_an_unknown_target_is_told_the_nearest(shipped: Matrix) -> None:
         shipped.target("rtx16,rtx17")
 
 
-BROKEN: list[tuple[str, str | bytes, str]] = [
-    ("empty", "", "matrix.yaml: is empty; it needs `schema: 1` and `targets:`"),
-    ("only a comment", "# nothing\n", "matrix.yaml: is empty; it needs `schema: 1` and `targets:`"),
+#: A line behind those of a good target, and what is said of it.
+ADDED = [
+    ("need: {}", "need: is not a field that exists here; did you mean 'needs'?"),
+    ("platform: windows", "platform: 'windows' is not one of linux/amd64, linux/arm64, jetson"),
+    ("python: 3.10", 'python: is a number, not text; put it in quotes: "3.10"'),
+    ("digest: sha256:1234", "digest: 'sha256:1234' is not in the right form; write sha256: and 64"),
+    ("provider: cuda", "provider: is only for onnxruntime; tensorrt has none, so delete it"),
+    ("packages: [numpy<2]", "packages[0]: 'numpy<2' is not in the right form; pin one version, such as"),
+    ("packages: [numpy==1.26.4, tensorrt-cu12==10.2.0]", "packages[1]: pins tensorrt-cu12==10.2.0, but"),
+    ("packages: [numpy==1.26.4, numpy==1.26.4]", "packages: lists the same entry twice; delete one"),
+    ('needs: {compute_capability: "7.5"}', "needs.compute_capability: '7.5' is not a version specifier"),
+    ('needs: {l4t: ">=36"}', "needs.l4t: is only for platform jetson"),
+    ('needs: {gpu: "yes"}', "needs.gpu: is the text 'yes'; it must be true or false"),
+    ("timeout_s: -1", "timeout_s: is -1; it must be more than 0"),
+    ("timeout_s: .inf", "timeout_s: is .inf; give a finite number"),
+    ("timeout_s: 10m", "timeout_s: is the text '10m'; it must be a number"),
+    ("memory_mib: 8", "memory_mib: is 8; it must be at least 256"),
+    ("slurm: {mem: 8G, array: 0-3}", "slurm.array: cannot be a name; write a long option of sbatch without"),
+    ("slurm: {time: 2:00:00}", 'slurm.time: is a number, not text; put it in quotes: "2:00:00"'),
+    ('compute_capability: "8.9"', "compute_capability: is only for tensorrt_rtx; tensorrt builds for the"),
+]
+#: All fields of a target, and what is said of them at which line.
+FIELDS = [
     (
-        "a list",
-        "# targets\n- trt86\n",
-        "matrix.yaml:2: is not a mapping; write `schema: 1` and `targets:` at its top level",
+        GOOD.replace("version", "verison"),
+        5,
+        "verison: is not a field that exists here; did you mean 'version'?",
+    ),
+    (GOOD.replace('version: "8.6.1"\n', ""), 3, 'version: is missing; add `version: "10.2.0.19"`'),
+    (GOOD.replace("engine: tensorrt\n", ""), 3, "engine: is missing; add `engine: tensorrt | tensorrt_rtx"),
+    (
+        GOOD.replace("engine: tensorrt", "engine: tensorrtx"),
+        4,
+        "engine: 'tensorrtx' is not one of tensorrt, tensorrt_rtx, onnxruntime; did you mean 'tensorrt'?",
+    ),
+    (GOOD.replace('"8.6.1"', "10.0"), 5, 'version: is a number, not text; put it in quotes: "10.0"'),
+    (GOOD.replace('"8.6.1"', "2024-05-01"), 5, "version: is a date, not text; put it in quotes:"),
+    (GOOD.replace('"8.6.1"', "2024-13-45"), 5, "version: reads as a date that does not exist; put it in"),
+    (GOOD.replace('"8.6.1"', ""), 5, "version: has no value; it must be text"),
+    (GOOD.replace("8.6.1", "8.6"), 5, "version: '8.6' is not in the right form; give three or four"),
+    (f"{GOOD}@sha256:{'0' * 64}", 6, "image: 'nvcr.io/nvidia/tensorrt:23.06-py3@sha"),
+    (
+        f"{ORT}\nprovider: cudo",
+        7,
+        "provider: 'cudo' is not one of cpu, cuda; did you mean 'cuda'",
+    ),
+    (f"{GOOD}\nhost: ssh://user:word@orin", 7, "host: 'ssh://user:word@orin' is not in the right form;"),
+    (
+        f"{ORT}\nprovider: cuda\nneeds: {{gpu: false}}",
+        8,
+        "needs.gpu: is false, but provider cuda runs on a GPU alone; delete one",
     ),
     (
-        "a tab",
-        "schema: 1\ntargets:\n\ttrt86:\n",
-        "matrix.yaml:3: holds a tab, which YAML does not take as indentation; use spaces",
+        f'{ORT}\ndigest: "sha256:{"0" * 64}"',
+        7,
+        "digest: pins nothing here; it goes with `image` or with the base",
+    ),
+    (f"{GOOD}\npackages:\n  - numpy==1.26.4\n  - onnx==1.x", 9, "packages[1]: 'onnx==1.x' is not a version"),
+    (f'{GOOD}\nneeds:\n  gpu: true\n  driver: "545+"', 9, "needs.driver: '545+' is not a"),
+    ('engine: tensorrt\nversion: "8.6.1"', 3, "image: is missing, and so are `build` and `packages`; give"),
+    (f"{GOOD}\nbuild: {{kind: packages}}\npackages: [numpy==1.26.4]", 6, "image: stands beside `build`;"),
+    ('engine: tensorrt\nversion: "8.6.1"\nbuild: {kind: packages}', 3, "packages: is missing; a build of"),
+    ('engine: tensorrt\nversion: "8.6.1"\nbuild: {kind: tarball}', 6, "build.base: is missing; a build of"),
+    (
+        'engine: tensorrt\nversion: "8.6.1"\nbuild: {kind: tarbal, base: "a:b"}',
+        6,
+        "build.kind: 'tarbal' is not one of ngc, tarball, l4t, packages; did you mean 'tarball'?",
     ),
     (
-        "bytes",
-        b"schema: 1\n# caf\xe9\n",
-        "matrix.yaml:2: byte 0xe9 is not UTF-8; save the file as UTF-8",
+        'engine: tensorrt\nversion: "8.6.1"\nbuild: {kind: l4t, base: "a:b", args: {url: x}}',
+        6,
+        "build.args.url: cannot be a name; name build arguments in capitals",
     ),
+    (f"{GOOD}\nsources:\n  - url: http://example.org", 8, "sources[0].url: 'http://example.org' is not in"),
+    ("extends: trt68", 4, "extends: there is no target 'trt68' above; there are none"),
+    (f"<<: {{python: '3.8'}}\n{GOOD}", 4, "<<: is a merge key; write `extends: NAME` in the target instead"),
     (
-        "a control character",
-        "schema: 1\n# \x07\n",
-        "matrix.yaml:2: holds the control character 0x07; delete it",
+        f"{GOOD}\ntimeout_s: -1\nmemory_mib: 1\npython: 3.1",
+        7,
+        "timeout_s: is -1; it must be more than 0 (and 2 more)",
     ),
-    ("not yaml", "schema: 1\ntargets: {a: [}\n", "matrix.yaml:2: is not YAML: expected the node content"),
+]
+#: A whole file, and what is said of it.
+FILES: list[tuple[str | bytes, str]] = [
+    ("", "matrix.yaml: is empty; it needs `schema: 1` and `targets:`"),
+    ("schema: 1\ntargets:\n\ttrt86:\n", "matrix.yaml:3: holds a tab, which YAML does not take as"),
+    (b"schema: 1\n# caf\xe9\n", "matrix.yaml:2: byte 0xe9 is not UTF-8; save the file as UTF-8"),
+    ("schema: 1\n# \x07\n", "matrix.yaml:2: holds the control character 0x07; delete it"),
+    ("schema: 1\n---\nschema: 1\n", "matrix.yaml:2: is not YAML: but found another document"),
+    ("targets: {}\n", "matrix.yaml:1: schema: is missing; add `schema: 1` (and 1 more)"),
     (
-        "two documents",
-        "schema: 1\n---\nschema: 1\n",
-        "matrix.yaml:2: is not YAML: but found another document",
-    ),
-    ("nested", "[" * 1500, "matrix.yaml: is nested too deeply to be read; write it flatter"),
-    ("no schema", "targets: {}\n", "matrix.yaml:1: schema: is missing; add `schema: 1` (and 1 more)"),
-    (
-        "another schema",
         "# v2\n" + target_text(GOOD).replace("schema: 1", "schema: 2"),
         "matrix.yaml:2: schema: is '2', which this version of the harness cannot read; write `schema: 1`",
     ),
-    ("no targets", "schema: 1\ntargets:\n", "matrix.yaml:2: targets: has no value; it must be a mapping"),
-    ("no target", "schema: 1\ntargets: {}\n", "matrix.yaml:2: targets: is empty; fill it in or delete it"),
+    ("schema: 1\ntargets:\n", "matrix.yaml:2: targets: has no value; it must be a mapping"),
+    ("schema: 1\ntargets: {}\n", "matrix.yaml:2: targets: is empty; fill it in or delete it"),
+    (target_text(GOOD, name="TRT 8.6"), "matrix.yaml:3: targets.TRT 8.6: cannot be a name; use lower-case"),
+    (target_text(GOOD, name="not"), "matrix.yaml:3: targets.not: cannot be a name;"),
     (
-        "an unknown field at the top",
-        target_text(GOOD) + "default: {}\n",
-        "matrix.yaml:7: default: is not a field that exists here; did you mean 'defaults'?",
-    ),
-    (
-        "a mistyped field",
-        target_text(GOOD.replace("version", "verison")),
-        "matrix.yaml:5: targets.trt86.verison: is not a field that exists here; did you mean 'version'?",
-    ),
-    (
-        "no version",
-        target_text(GOOD.replace('version: "8.6.1"\n', "")),
-        'matrix.yaml:3: targets.trt86.version: is missing; add `version: "10.2.0.19"`',
-    ),
-    (
-        "an unknown field",
-        target_text(f"{GOOD}\nneed: {{}}"),
-        "matrix.yaml:7: targets.trt86.need: is not a field that exists here; did you mean 'needs'?",
-    ),
-    (
-        "a field of older files",
-        target_text(f"{GOOD}\ngrade: reported"),
-        "matrix.yaml:7: targets.trt86.grade: is not a field that exists here; ",
-    ),
-    (
-        "an unknown need",
-        target_text(f"{GOOD}\nneeds: {{cuda: x}}"),
-        (
-            "matrix.yaml:7: targets.trt86.needs.cuda: is not a field that exists here; "
-            "known: gpu, driver, recommended, compute_capability, l4t"
-        ),
-    ),
-    (
-        "no engine",
-        target_text(GOOD.replace("engine: tensorrt\n", "")),
-        (
-            "matrix.yaml:3: targets.trt86.engine: is missing; "
-            "add `engine: tensorrt | tensorrt_rtx | onnxruntime`"
-        ),
-    ),
-    (
-        "an unknown engine",
-        target_text(GOOD.replace("engine: tensorrt", "engine: tensorrtx")),
-        (
-            "matrix.yaml:4: targets.trt86.engine: 'tensorrtx' is not one of "
-            "tensorrt, tensorrt_rtx, onnxruntime; "
-            "did you mean 'tensorrt'?"
-        ),
-    ),
-    (
-        "a platform of its own",
-        target_text(f"{GOOD}\nplatform: windows"),
-        "matrix.yaml:7: targets.trt86.platform: 'windows' is not one of linux/amd64, linux/arm64, jetson",
-    ),
-    (
-        "a number for a version",
-        target_text(GOOD.replace('"8.6.1"', "10.0")),
-        'matrix.yaml:5: targets.trt86.version: is a number, not text; put it in quotes: "10.0"',
-    ),
-    (
-        "a number that loses its zero",
-        target_text(f"{GOOD}\npython: 3.10"),
-        'matrix.yaml:7: targets.trt86.python: is a number, not text; put it in quotes: "3.10"',
-    ),
-    (
-        "a date for a version",
-        target_text(GOOD.replace('"8.6.1"', "2024-05-01")),
-        'matrix.yaml:5: targets.trt86.version: is a date, not text; put it in quotes: "2024-05-01"',
-    ),
-    (
-        "a date that does not exist",
-        target_text(GOOD.replace('"8.6.1"', "2024-13-45")),
-        (
-            "matrix.yaml:5: targets.trt86.version: reads as a date that does not exist; "
-            'put it in quotes: "2024-13-45"'
-        ),
-    ),
-    (
-        "a version without a value",
-        target_text(GOOD.replace('"8.6.1"', "")),
-        "matrix.yaml:5: targets.trt86.version: has no value; it must be text",
-    ),
-    (
-        "a short version",
-        target_text(GOOD.replace("8.6.1", "8.6")),
-        (
-            "matrix.yaml:5: targets.trt86.version: '8.6' is not in the right form; "
-            'give three or four numbers, such as "10.2.0.19"'
-        ),
-    ),
-    (
-        "a short digest",
-        target_text(f"{GOOD}\ndigest: sha256:1234"),
-        "matrix.yaml:7: targets.trt86.digest: 'sha256:1234' is not in the right form; write sha256: and 64",
-    ),
-    (
-        "a digest in the image",
-        target_text(f"{GOOD}@sha256:{'0' * 64}"),
-        (
-            "is not in the right form; give image:tag, such as nvcr.io/nvidia/tensorrt:24.07-py3 "
-            "(the digest has a field of its own)"
-        ),
-    ),
-    (
-        "an image without a tag",
-        target_text(GOOD.replace(":23.06-py3", "")),
-        "matrix.yaml:6: targets.trt86.image: 'nvcr.io/nvidia/tensorrt' is not in the right form; give image",
-    ),
-    (
-        "a provider of TensorRT",
-        target_text(f"{GOOD}\nprovider: cuda"),
-        "matrix.yaml:7: targets.trt86.provider: is only for onnxruntime; tensorrt has none, so delete it",
-    ),
-    (
-        "a provider that does not exist",
-        target_text('engine: onnxruntime\nversion: "1.2.3"\npackages: [onnxruntime==1.2.3]\nprovider: cudo'),
-        "matrix.yaml:7: targets.trt86.provider: 'cudo' is not one of cpu, cuda; did you mean 'cuda'",
-    ),
-    (
-        "a host with a password",
-        target_text(f"{GOOD}\nhost: ssh://user:word@orin"),
-        "write it like ssh://user@orin or ssh://orin:2222, without a password",
-    ),
-    (
-        "CUDA without a GPU",
-        target_text(
-            'engine: onnxruntime\nversion: "1.2.3"\npackages: [onnxruntime==1.2.3]\nprovider: cuda\n'
-            "needs: {gpu: false}"
-        ),
-        "matrix.yaml:8: targets.trt86.needs.gpu: is false, but provider cuda runs on a GPU alone; delete one",
-    ),
-    (
-        "a digest of nothing",
-        target_text(
-            'engine: onnxruntime\nversion: "1.2.3"\npackages: [onnxruntime==1.2.3]\n'
-            f'digest: "sha256:{"0" * 64}"'
-        ),
-        "matrix.yaml:7: targets.trt86.digest: pins nothing here; it goes with `image` or with the base",
-    ),
-    (
-        "a duplicate target",
-        target_text(GOOD) + "  trt86:\n    extends: trt86\n",
-        "matrix.yaml:7: targets.trt86: is given twice, first on line 3; delete or rename one",
-    ),
-    (
-        "a duplicate field",
-        target_text(f"{GOOD}\nengine: onnxruntime"),
-        "matrix.yaml:7: targets.trt86.engine: is given twice, first on line 4; delete or rename one",
-    ),
-    (
-        "a bad name",
-        target_text(GOOD, name="TRT 8.6"),
-        "matrix.yaml:3: targets.TRT 8.6: cannot be a name; use lower-case letters and digits",
-    ),
-    (
-        "a name that -k reads as a word",
-        target_text(GOOD, name="not"),
-        "matrix.yaml:3: targets.not: cannot be a name;",
-    ),
-    (
-        "a loose pin",
-        target_text(f"{GOOD}\npackages: [numpy<2]"),
-        (
-            "matrix.yaml:7: targets.trt86.packages[0]: 'numpy<2' is not in the right form; "
-            "pin one version, such as numpy==1.26.4"
-        ),
-    ),
-    (
-        "a pin that is no version",
-        target_text(f"{GOOD}\npackages:\n  - numpy==1.26.4\n  - onnx==1.x"),
-        "matrix.yaml:9: targets.trt86.packages[1]: 'onnx==1.x' is not a version that pip knows",
-    ),
-    (
-        "a pin of another version",
-        target_text(f"{GOOD}\npackages: [numpy==1.26.4, tensorrt-cu12==10.2.0]"),
-        (
-            "matrix.yaml:7: targets.trt86.packages[1]: pins tensorrt-cu12==10.2.0, but version is '8.6.1'; "
-            "make them agree"
-        ),
-    ),
-    (
-        "a list as text",
-        target_text(f"{GOOD}\npackages: numpy==1.26.4"),
-        "matrix.yaml:7: targets.trt86.packages: is the text 'numpy==1.26.4'; it must be a list",
-    ),
-    (
-        "the same pin twice",
-        target_text(f"{GOOD}\npackages: [numpy==1.26.4, numpy==1.26.4]"),
-        "matrix.yaml:7: targets.trt86.packages: lists the same entry twice; delete one",
-    ),
-    (
-        "a driver that is no specifier",
-        target_text(f'{GOOD}\nneeds:\n  gpu: true\n  driver: "545+"'),
-        "targets.trt86.needs.driver: '545+' is not a version specifier; write it like \">=525\"",
-    ),
-    (
-        "a recommended driver that is no specifier",
-        target_text(f'{GOOD}\nneeds:\n  gpu: true\n  recommended: "545+"'),
-        "matrix.yaml:9: targets.trt86.needs.recommended: '545+' is not a version specifier; write it like \">=545\"",
-    ),
-    (
-        "a capability that is no specifier",
-        target_text(f'{GOOD}\nneeds: {{compute_capability: "7.5"}}'),
-        "matrix.yaml:7: targets.trt86.needs.compute_capability: '7.5' is not a version specifier",
-    ),
-    (
-        "L4T off a Jetson",
-        target_text(f'{GOOD}\nneeds: {{l4t: ">=36"}}'),
-        "matrix.yaml:7: targets.trt86.needs.l4t: is only for platform jetson",
-    ),
-    (
-        "yes for a truth",
-        target_text(f'{GOOD}\nneeds: {{gpu: "yes"}}'),
-        "matrix.yaml:7: targets.trt86.needs.gpu: is the text 'yes'; it must be true or false",
-    ),
-    (
-        "a negative time-out",
-        target_text(f"{GOOD}\ntimeout_s: -1"),
-        "matrix.yaml:7: targets.trt86.timeout_s: is -1; it must be more than 0",
-    ),
-    (
-        "an endless time-out",
-        target_text(f"{GOOD}\ntimeout_s: .inf"),
-        "matrix.yaml:7: targets.trt86.timeout_s: is .inf; give a finite number",
-    ),
-    (
-        "a time-out that is no number",
-        target_text(f"{GOOD}\ntimeout_s: .nan"),
-        "matrix.yaml:7: targets.trt86.timeout_s: is .nan; give a finite number",
-    ),
-    (
-        "a time-out with a unit",
-        target_text(f"{GOOD}\ntimeout_s: 10m"),
-        "matrix.yaml:7: targets.trt86.timeout_s: is the text '10m'; it must be a number",
-    ),
-    (
-        "too little memory",
-        target_text(f"{GOOD}\nmemory_mib: 8"),
-        "matrix.yaml:7: targets.trt86.memory_mib: is 8; it must be at least 256",
-    ),
-    (
-        "an option of sbatch that the harness sets",
-        target_text(f"{GOOD}\nslurm: {{mem: 8G, array: 0-3}}"),
-        "matrix.yaml:7: targets.trt86.slurm.array: cannot be a name; write a long option of sbatch without its dashes",
-    ),
-    (
-        "a time that YAML takes for a number",
-        target_text(f"{GOOD}\nslurm: {{time: 2:00:00}}"),
-        'matrix.yaml:7: targets.trt86.slurm.time: is a number, not text; put it in quotes: "2:00:00"',
-    ),
-    (
-        "a capability for TensorRT",
-        target_text(f'{GOOD}\ncompute_capability: "8.9"'),
-        (
-            "matrix.yaml:7: targets.trt86.compute_capability: is only for tensorrt_rtx; "
-            "tensorrt builds for the GPU it finds, so delete it"
-        ),
-    ),
-    (
-        "a capability spelt as an architecture",
-        target_text(f"{GOOD}\ncompute_capability: sm_89"),
-        (
-            "matrix.yaml:7: targets.trt86.compute_capability: 'sm_89' is not in the right form; "
-            'write it as NVIDIA does, such as "8.9"'
-        ),
-    ),
-    (
-        "nothing to run",
-        target_text('engine: tensorrt\nversion: "8.6.1"'),
-        "matrix.yaml:3: targets.trt86.image: is missing, and so are `build` and `packages`; give one of them",
-    ),
-    (
-        "two images",
-        target_text(f"{GOOD}\nbuild: {{kind: packages}}\npackages: [numpy==1.26.4]"),
-        "matrix.yaml:6: targets.trt86.image: stands beside `build`; keep the one that makes",
-    ),
-    (
-        "a build without pins",
-        target_text('engine: tensorrt\nversion: "8.6.1"\nbuild: {kind: packages}'),
-        "matrix.yaml:3: targets.trt86.packages: is missing; a build of kind packages needs the pins",
-    ),
-    (
-        "a build on nothing",
-        target_text('engine: tensorrt\nversion: "8.6.1"\nbuild: {kind: tarball}'),
-        "matrix.yaml:6: targets.trt86.build.base: is missing; a build of kind tarball needs the image",
-    ),
-    (
-        "an unknown kind of build",
-        target_text('engine: tensorrt\nversion: "8.6.1"\nbuild: {kind: tarbal, base: "a:b"}'),
-        (
-            "matrix.yaml:6: targets.trt86.build.kind: 'tarbal' is not one of ngc, tarball, l4t, packages; "
-            "did you mean 'tarball'?"
-        ),
-    ),
-    (
-        "a build argument in small letters",
-        target_text('engine: tensorrt\nversion: "8.6.1"\nbuild: {kind: l4t, base: "a:b", args: {url: x}}'),
-        "matrix.yaml:6: targets.trt86.build.args.url: cannot be a name; name build arguments in capitals",
-    ),
-    (
-        "a plain link",
-        target_text(f"{GOOD}\nsources:\n  - url: http://example.org"),
-        (
-            "matrix.yaml:8: targets.trt86.sources[0].url: 'http://example.org' is not in the right form; "
-            "give an https:// address"
-        ),
-    ),
-    (
-        "extends nothing",
-        target_text("extends: trt68"),
-        "matrix.yaml:4: targets.trt86.extends: there is no target 'trt68' above; there are none",
-    ),
-    (
-        "extends a name that is mistyped",
         target_text(GOOD) + "  trt87:\n    extends: trt68\n",
         "matrix.yaml:8: targets.trt87.extends: there is no target 'trt68' above; did you mean 'trt86'?",
     ),
     (
-        "extends what comes later",
         target_text("extends: trt87") + f"  trt87: {{{GOOD.replace(chr(10), ', ')}}}\n",
         "matrix.yaml:4: targets.trt86.extends: 'trt87' stands further down; move it above trt86",
     ),
     (
-        "an inherited contradiction",
         target_text(GOOD) + '  trt87:\n    extends: trt86\n    build: {kind: ngc, base: "a:b"}\n',
         "matrix.yaml:7: targets.trt87.image: stands beside `build`",
-    ),
-    (
-        "a merge key",
-        target_text(f"<<: {{python: '3.8'}}\n{GOOD}"),
-        "matrix.yaml:4: targets.trt86.<<: is a merge key; write `extends: NAME` in the target instead",
-    ),
-    (
-        "an alias of itself",
-        "schema: 1\ntargets: &all\n  trt86: *all\n",
-        "matrix.yaml:2: targets.trt86: is an alias of something that contains it; write it out",
-    ),
-    (
-        "a tag",
-        target_text(f"{GOOD}\nlabel: !mine TensorRT"),
-        "matrix.yaml:7: targets.trt86.label: has the tag !mine, which means nothing here; delete the tag",
-    ),
-    (
-        "a key that is a list",
-        "schema: 1\ntargets:\n  ? [a, b]\n  : x\n",
-        "matrix.yaml:3: targets: has a field name that is not text",
-    ),
-    (
-        "many faults, of which the first in the file is told",
-        target_text(f"{GOOD}\ntimeout_s: -1\nmemory_mib: 1\npython: 3.1"),
-        "matrix.yaml:7: targets.trt86.timeout_s: is -1; it must be more than 0 (and 2 more)",
     ),
 ]
 
 
-@pytest.mark.parametrize(("text", "said"), [row[1:] for row in BROKEN], ids=[row[0] for row in BROKEN])
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        *((target_text(f"{GOOD}\n{line}"), f"matrix.yaml:7: targets.trt86.{said}") for line, said in ADDED),
+        *((target_text(fields), f"matrix.yaml:{at}: targets.trt86.{said}") for fields, at, said in FIELDS),
+        *FILES,
+    ],
+    ids=[str(row[-1]) for row in (*ADDED, *FIELDS, *FILES)],
+)
 def test_a_broken_file_gets_one_sentence(tmp_path: Path, text: str | bytes, said: str) -> None:
     """The sentence names line and field, and says what to do."""
     sentence = complaint(tmp_path, text)
