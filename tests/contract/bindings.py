@@ -41,7 +41,7 @@ class Bindings:
     """One version: its name in tables, its engine, and the package that holds its bindings.
 
     `sources` says that there is no such package: the version is the `package`'s bindings without all that its public
-    sources do not have (`sources.py`). `numpy` goes with the bindings: those up to 10.13 misread NumPy 2's arrays.
+    C++ sources do not define. `numpy` goes with the bindings: those up to 10.13 misread NumPy 2's arrays.
     """
 
     version: str
@@ -91,7 +91,7 @@ VERSIONS = (
 
 
 def source_names(version: str) -> dict[str, Any]:
-    """Return what `sources.py` found in the public sources of a version."""
+    """Return the names and arguments that the public sources of a version define (NVIDIA's, at its `source`)."""
     found: dict[str, Any] = json.loads(
         (HERE / "data" / f"sources-{version}.json").read_text(encoding="utf-8")
     )
