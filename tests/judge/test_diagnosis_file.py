@@ -10,7 +10,7 @@ import pytest
 from harness.errors import HandledError
 from harness.judge import classify
 from harness.judge.diagnosis import diagnose, in_general
-from harness.judge.signatures import FORM, SIGNATURES, load_signatures
+from harness.judge.signatures import FORM, load_signatures
 from harness.record.outcome import Node
 from tests.judge.said import BUILD_FAILED, outcome
 
@@ -146,11 +146,6 @@ def test_a_file_that_is_no_list_of_signatures(tmp_path: Path, text: str, said: s
     assert load(tmp_path, text).startswith(said)
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(HandledError, match=r"none\.yaml: no such file"):
-        load_signatures(tmp_path / "none.yaml")
-
-
 def test_the_phases_are_those_of_a_record() -> None:
     phases = FORM.schema["items"]["properties"]["phases"]["items"]["enum"]
     assert phases == list(classify._PHASES)
@@ -165,12 +160,6 @@ def test_a_text_may_name_the_place_that_is_looked_up(
     found = diagnose(outcome(("errors", "xy"), nodes=nodes), BUILD_FAILED, load_signatures(path))
     assert found is not None
     assert found.cause == cause
-
-
-def test_the_shipped_file_is_the_one_that_is_read() -> None:
-    load_signatures.cache_clear()
-    assert SIGNATURES.is_file()
-    assert len(load_signatures()) > 10
 
 
 def test_a_signature_in_general_names_what_an_outcome_would_fill_in() -> None:

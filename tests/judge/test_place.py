@@ -11,7 +11,6 @@ from harness.judge.classify import classify
 from harness.judge.complaints import INPUT, MODEL, Place, find_place
 from harness.judge.diagnosis import diagnose
 from harness.record.outcome import End, Message, Node, Outcome, ParserError
-from harness.words import Class
 from tests.judge.said import BUILD_FAILED
 
 pytestmark = pytest.mark.unit
@@ -54,14 +53,6 @@ def test_a_parser_that_says_false_is_told_by_operator_node_and_code() -> None:
     assert found is not None
     assert (found.id, found.operator, found.node) == ("bit-operator", "BitShift", "node_of_z")
     assert found.place == "BitShift node 'node_of_z'"
-
-
-def test_a_parser_that_says_more_is_told_with_what_it_says() -> None:
-    named = ParserError("antialias == 0", code="UNSUPPORTED_NODE_ATTR", node="/up/Resize", operator="Resize")
-    record = dataclasses.replace(BIT_SHIFT, parser_errors=(*BIT_SHIFT.parser_errors, named))
-    assert classify(record, got={}).reason == (
-        "parse failed: Resize node '/up/Resize': UNSUPPORTED_NODE_ATTR: antialias == 0"
-    )
 
 
 def test_a_refusal_of_the_file_is_charged_to_no_node() -> None:
@@ -247,21 +238,6 @@ def test_of_two_errors_that_of_the_operator_is_told() -> None:
     assert find_place(without, "/c is wrong, /r as well", operator="Relu") == ("Relu", "/r")
 
 
-def test_a_build_that_fails_is_told_with_its_node() -> None:
-    text = "(Assertion !layerImpls.empty() failed. /NMS_0 has no runners that implement it In x)"
-    record = dataclasses.replace(
-        FAILED,
-        failed_phase="build",
-        nodes=(Node("/NMS", "NonMaxSuppression"),),
-        messages=(Message("ERROR", text),),
-    )
-    found = classify(record, got={})
-    assert (found.cls, found.reason) == (
-        Class.BUILD_FAILED,
-        f"build failed: NonMaxSuppression node '/NMS': {text}",
-    )
-
-
 def test_a_refused_builder_flag_is_no_nodes_fault() -> None:
     text = "API Usage Error (Parameter check failed, condition: !config.getFlag(BuilderFlag::kFP16).)"
     record = dataclasses.replace(
@@ -271,10 +247,3 @@ def test_a_refused_builder_flag_is_no_nodes_fault() -> None:
     found = diagnose(record, BUILD_FAILED)
     assert found is not None
     assert (found.id, found.place) == ("weak-typing-removed", "")
-
-
-def test_nothing_known_adds_nothing() -> None:
-    record = dataclasses.replace(FAILED, failed_phase="build", messages=(Message("ERROR", "no"),))
-    assert classify(record, got={}).reason == "build failed: no"
-    empty = dataclasses.replace(FAILED, failed_phase="parse", parser_errors=(ParserError(""),))
-    assert classify(empty, got={}).reason == "parse failed: the parser says no more"

@@ -182,10 +182,6 @@ def test_a_group_that_this_text_lacks_reads_as_a_question_mark() -> None:
     assert found.title == "No kernel for the types of ?"
 
 
-def test_an_unknown_failure_has_no_diagnosis() -> None:
-    assert found_id(("errors", "something nobody has seen")) is None
-
-
 @pytest.mark.parametrize("cls", [Class.PRECISION_LOST, Class.INACCURATE])
 def test_what_finished_all_the_same_has_no_error_for_its_cause(cls: Class) -> None:
     """An engine logs errors of tactics that it then does without."""
@@ -203,13 +199,6 @@ def test_an_operator_that_a_text_names_is_the_place() -> None:
     asked = diagnose(outcome(("missing_api", "BuilderFlag.INT8"), nodes=(Node("/c", "Conv"),)), BUILD_FAILED)
     assert asked is not None
     assert asked.place == ""
-
-
-def test_crashes_are_diagnosed_from_what_the_library_wrote() -> None:
-    record = outcome(("native", TEXTS[1][2]), end=End("signalled", "killed by SIGABRT"))
-    found = diagnose(record, Classification(Class.CRASHED, ""))
-    assert found is not None
-    assert found.id == "no-int8-convolution"
 
 
 def test_advice_variants_exist() -> None:
@@ -235,9 +224,3 @@ def test_no_pattern_holds_a_place_in_an_engines_source() -> None:
     for signature in load_signatures():
         for pattern in signature.patterns:
             assert ".cpp:" not in pattern.regex.pattern.replace("[\\w./]+:\\d+", "")
-
-
-def test_generic_ones_come_last() -> None:
-    flags = [signature.generic for signature in load_signatures()]
-    assert flags == sorted(flags)
-    assert any(flags)
