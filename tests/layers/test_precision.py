@@ -45,29 +45,31 @@ def test_the_same_graph_for_turing_multiplies_in_fp32_though_its_weights_are_sto
     assert node_precision(SILU, layers)["/conv"] is Precision.FP32
 
 
-def test_the_kernel_that_only_quantises_a_depthwise_input_does_not_answer_for_the_convolution() -> None:
-    sample = "rtx-1.7.1.116-int8-depthwise-sm89"
-    assert "/conv" in verbose(sample).layers[0].onnx_nodes
-    assert found(sample, "Conv /conv") == {"/conv": "int8"}
-
-
-def test_a_kernel_that_prepares_weights_does_not_answer_for_the_activation_behind_the_convolution() -> None:
-    sample = "rtx-1.7.1.116-int8-depthwise-relu-sm75"
-    assert "/act/Relu" in verbose(sample).layers[0].onnx_nodes
-    assert found(sample, "Conv /conv", "Relu /act/Relu") == {"/conv": "fp32", "/act/Relu": "fp32"}
-
-
-def test_a_convolution_inside_a_generated_kernel_is_found_by_the_kernels_name() -> None:
-    sample = "rtx-1.6.1.120-two-convs-sm89"
-    wanted = ("Conv /model.0/conv/Conv", "Mul /model.0/act/Mul", "Conv /model.1/conv/Conv")
-    assert set(found(sample, *wanted).values()) == {"fp32"}
-
-
-def test_a_matmul_is_judged_by_both_its_matrices_and_not_by_alpha_and_beta() -> None:
-    assert found("rtx-1.7.1.116-int8-matmul-sm89", "MatMul /mm/MatMul", "Softmax /Softmax") == {
-        "/mm/MatMul": "int8",
-        "/Softmax": "fp32",
-    }
+@pytest.mark.parametrize(
+    ("sample", "ran"),
+    [
+        # The first kernel names the convolution too, and only quantises its input, or prepares its weights.
+        ("1.7.1.116-int8-depthwise-sm89", {"Conv /conv": "int8"}),
+        ("1.7.1.116-int8-depthwise-relu-sm75", {"Conv /conv": "fp32", "Relu /act/Relu": "fp32"}),
+        # Inside a generated kernel, a convolution is found by the kernel's name.
+        ("1.6.1.120-two-convs-sm89", {"Conv /model.0/conv/Conv": "fp32", "Conv /model.1/conv/Conv": "fp32"}),
+        # By both its matrices, not by alpha and beta, nor by FP8 scales that are shaped like weights.
+        ("1.7.1.116-int8-matmul-sm89", {"MatMul /mm/MatMul": "int8", "Softmax /Softmax": "fp32"}),
+        ("1.7.1.116-nvfp4-matmul", {"MatMul /MatMul": "fp4"}),
+        # A kernel that ends in a Cast works in the type before it.
+        ("1.4.0.76-fp16-mish-sm89", {"Conv /conv": "fp16", "Softplus /act/Softplus": "fp16", "Mul /act/Mul": "fp16"}),
+        # A float type that exists only inside a kernel is unknown.
+        ("1.7.1.116-int8-fp16-inside-sm89",
+         {"Conv /model.0/conv/Conv": "int8", "Sigmoid /model.0/act/Sigmoid": "unknown"}),
+        # A normalisation has the type of its kernel's edges.
+        ("1.5.0.114-instance-norm-sm89", {"InstanceNormalization /in": "fp32"}),
+        ("1.7.1.116-int8-silu-sm89", {"Conv /other": "", "Reshape /gone": ""}),
+    ],
+)  # fmt: skip
+def test_nodes_ran_in_the_type_of_the_kernel_that_computes_them(sample: str, ran: dict[str, str]) -> None:
+    """A node that no layer names is absent."""
+    told = {pair.split(" ")[1]: precision for pair, precision in ran.items() if precision}
+    assert found(f"rtx-{sample}", *ran, "Cast /out") == told
 
 
 @pytest.mark.parametrize(
@@ -99,11 +101,6 @@ def test_weights_that_the_engine_does_not_list_leave_the_word_open() -> None:
     node = Node("/MatMul", "MatMul", "int4_weights")
     assert node_precision([node], [bare]) == {"/MatMul": Precision.UNKNOWN}
     assert node_precision([node], [listed]) == {"/MatMul": Precision.FP16}
-
-
-def test_a_matmul_of_two_fp4_matrices_is_fp4() -> None:
-    """Whatever lies beside them: their scales are FP8, and shaped like weights."""
-    assert found("rtx-1.7.1.116-nvfp4-matmul", "MatMul /MatMul") == {"/MatMul": "fp4"}
 
 
 @pytest.mark.parametrize(
@@ -140,31 +137,6 @@ def test_a_narrow_tensor_that_is_no_constant_is_data() -> None:
     assert layer_precision(dynamic) is Precision.INT8
 
 
-def test_a_kernel_that_ends_in_a_cast_works_in_the_type_before_it() -> None:
-    sample = "rtx-1.4.0.76-fp16-mish-sm89"
-    assert found(sample, "Conv /conv", "Softplus /act/Softplus", "Mul /act/Mul", "Cast /out") == {
-        "/conv": "fp16",
-        "/act/Softplus": "fp16",
-        "/act/Mul": "fp16",
-    }
-
-
-def test_a_float_type_that_exists_only_inside_a_kernel_is_unknown() -> None:
-    sample = "rtx-1.7.1.116-int8-fp16-inside-sm89"
-    assert found(sample, "Conv /model.0/conv/Conv", "Sigmoid /model.0/act/Sigmoid") == {
-        "/model.0/conv/Conv": "int8",
-        "/model.0/act/Sigmoid": "unknown",
-    }
-
-
-def test_a_normalisation_has_the_type_of_its_kernels_edges() -> None:
-    assert found("rtx-1.5.0.114-instance-norm-sm89", "InstanceNormalization /in") == {"/in": "fp32"}
-
-
-def test_a_node_that_no_layer_names_is_absent() -> None:
-    assert found("rtx-1.7.1.116-int8-silu-sm89", "Conv /other", "Reshape /gone") == {}
-
-
 def layer(kind: str, *, data: str, names: tuple[str, ...], **rest: object) -> Layer:
     shaped = {
         "inputs": (TensorUse("x", data),),
@@ -175,10 +147,31 @@ def layer(kind: str, *, data: str, names: tuple[str, ...], **rest: object) -> La
     return dataclasses.replace(Layer("l", kind, data), **shaped)  # type: ignore[arg-type]
 
 
-def test_a_convolution_with_no_layer_that_multiplies_is_unknown() -> None:
-    assert node_precision(nodes("Conv c"), [layer("kgen", data="fp32", names=("c",))]) == {
-        "c": Precision.UNKNOWN
-    }
+def cask(*names: str) -> Layer:
+    return layer("CaskConvolution", data="int8", names=names)
+
+
+def kgen(data: str, *names: str) -> Layer:
+    return layer("kgen", data=data, names=names)
+
+
+@pytest.mark.parametrize(
+    ("layers", "pairs", "expected"),
+    [
+        # A convolution that no layer multiplies, and layers that disagree.
+        ([kgen("fp32", "c")], ("Conv c",), {"c": "unknown"}),
+        ([kgen("fp32", "r"), kgen("fp16", "r")], ("Relu r",), {"r": "unknown"}),
+        # Folded into the convolution; in a kernel of its own, though the convolution lists it too.
+        ([cask("c", "bn")], ("Conv c", "BatchNormalization bn"), {"c": "int8", "bn": "int8"}),
+        (
+            [cask("c", "r"), dataclasses.replace(kgen("fp16", "c", "r"), outputs=())],
+            ("Conv c", "Relu r"),
+            {"c": "int8", "r": "fp16"},
+        ),
+    ],
+)
+def test_layers_by_hand(layers: list[Layer], pairs: tuple[str, ...], expected: dict[str, str]) -> None:
+    assert node_precision(nodes(*pairs), layers) == expected
 
 
 def test_a_bias_is_not_taken_for_weights_that_another_kernel_prepared() -> None:
@@ -192,24 +185,6 @@ def test_a_bias_is_not_taken_for_weights_that_another_kernel_prepared() -> None:
     )
     assert layer_precision(convolution) is Precision.INT8
     assert layer_precision(dataclasses.replace(convolution, inputs=())) is Precision.UNKNOWN
-
-
-def test_layers_that_disagree_on_a_node_give_unknown() -> None:
-    layers = [layer("kgen", data="fp32", names=("r",)), layer("kgen", data="fp16", names=("r",))]
-    assert node_precision(nodes("Relu r"), layers) == {"r": Precision.UNKNOWN}
-
-
-def test_a_node_folded_into_a_convolution_gets_its_precision() -> None:
-    layers = [layer("CaskConvolution", data="int8", names=("c", "bn"))]
-    assert node_precision(nodes("Conv c", "BatchNormalization bn"), layers)["bn"] is Precision.INT8
-
-
-def test_an_activation_is_judged_in_its_own_kernel_though_the_convolution_lists_it_too() -> None:
-    layers = [
-        layer("CaskConvolution", data="int8", names=("c", "r")),
-        dataclasses.replace(layer("kgen", data="fp16", names=("c", "r")), outputs=()),
-    ]
-    assert node_precision(nodes("Conv c", "Relu r"), layers) == {"c": Precision.INT8, "r": Precision.FP16}
 
 
 def test_without_printed_constants_the_data_decides_and_a_residual_is_no_weight() -> None:
