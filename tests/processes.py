@@ -1,4 +1,4 @@
-"""Looks at processes by /proc."""
+"""Processes, looked at by /proc, and scripts that stand for programs."""
 
 from __future__ import annotations
 
@@ -31,3 +31,9 @@ def state(pid: int) -> str:
 def alive(pid: int) -> bool:
     """Tell whether a process exists and is not a zombie."""
     return state(pid) not in ("", "Z")
+
+
+def put_program(folder: Path, name: str, script: str) -> None:
+    """Put a shell script into a folder, as a program of this name."""
+    (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+    (folder / name).chmod(0o755)

@@ -145,10 +145,7 @@ class Sshd:
         self.let("key", "known")
         folder = self.folder / "bin"
         folder.mkdir()
-        (folder / "ssh").write_text(
-            f'#!/bin/sh\nexec {needs.program("ssh")} -F {self.folder}/ssh_config "$@"\n'
-        )
-        (folder / "ssh").chmod(0o755)
+        processes.put_program(folder, "ssh", f'exec {needs.program("ssh")} -F {self.folder}/ssh_config "$@"')
         self.path = f"{folder}:{os.environ['PATH']}"
 
     @property

@@ -9,6 +9,7 @@ import pytest
 
 from harness.run.docker import ALL_GPUS
 from harness.run.gpus import Gpus, others_on, parse_others
+from tests.processes import put_program
 
 pytestmark = pytest.mark.unit
 
@@ -60,9 +61,7 @@ def test_others_are_read_from_the_lines_of_one_gpu() -> None:
 )
 def test_nvidia_smi_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, said: str) -> None:
     """Under WSL2 and in a MIG slice it cannot list processes: then nothing is claimed of them."""
-    program = tmp_path / "nvidia-smi"
-    program.write_text(f"#!/bin/sh\n{script}\n", encoding="ascii")
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
     assert others_on(A) == ""
-    program.chmod(0o755)
+    put_program(tmp_path, "nvidia-smi", script)
     assert others_on(A) == said

@@ -29,6 +29,7 @@ from harness.run.provision import (
 from harness.run.provision.host import look_there
 from harness.words import Class
 from tests import needs
+from tests.processes import put_program
 from tests.run.bench import Bench, cell, classified, lives, target
 from tests.run.lines import Sshd, needs_sshd
 from tests.run.provision.factory import gpu_target
@@ -57,8 +58,7 @@ REFUSALS = {
 
 def fake_ssh(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
     """Put a shell script in the place of the program ssh."""
-    (folder / "ssh").write_text(f"#!/bin/sh\n{script}\n")
-    (folder / "ssh").chmod(0o755)
+    put_program(folder, "ssh", script)
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
 
 

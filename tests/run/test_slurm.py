@@ -15,6 +15,7 @@ from harness.record.outcome import Outcome, Stamps
 from harness.record.store import Store
 from harness.run import slurm as module
 from harness.run.slurm import SlurmExecutor
+from tests.processes import put_program
 from tests.run.bench import cell
 from tests.run.provision.factory import gpu_target, target
 from tests.waiting import wait_for
@@ -42,8 +43,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def program(folder: Path, **scripts: str) -> None:
     for name, script in scripts.items():
-        (folder / name).write_text(f"#!/bin/sh\n{script}\n")
-        (folder / name).chmod(0o755)
+        put_program(folder, name, script)
 
 
 def executor(folder: Path) -> SlurmExecutor:

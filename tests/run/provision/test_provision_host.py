@@ -30,6 +30,7 @@ from harness.run.provision.host import (
     visible,
 )
 from harness.run.provision.requirements import dealt_gpus
+from tests.processes import put_program
 from tests.run.provision.factory import arm64, gpu_target, target
 
 SMI = """NVIDIA RTX A4000, GPU-8f7dcc1e, 8.6, 550.54.15, 16376
@@ -169,9 +170,7 @@ def test_gpus_are_what_nvidia_smi_says(  # noqa: PLR0913, PLR0917
     reason: str,
 ) -> None:
     """A program of that name stands for the driver's own on a machine that has none."""
-    stand_in = tmp_path / "nvidia-smi"
-    stand_in.write_text(f"#!/bin/sh\n{script}\n")
-    stand_in.chmod(0o755)
+    put_program(tmp_path, "nvidia-smi", script)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if visible_devices is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import time
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import pytest
 from harness.errors import InfraError
 from harness.run.docker import Refused, client, daemon, find_image, met, pull_image
 from harness.run.docker.client import ask, run_to_end
+from tests.processes import put_program
 
 pytestmark = pytest.mark.unit
 
@@ -31,15 +33,10 @@ INFO = {
 @pytest.fixture
 def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """Return what puts a shell script in the place of `docker`."""
-
-    def put(script: str) -> None:
-        (tmp_path / "docker").write_text(f"#!/bin/sh\n{script}\n")
-        (tmp_path / "docker").chmod(0o755)
-
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     monkeypatch.setenv("DOCKER_HOST", SOCKET)
     monkeypatch.setattr(client, "MET", {})
-    return put
+    return functools.partial(put_program, tmp_path, "docker")
 
 
 @pytest.mark.parametrize(
