@@ -11,7 +11,7 @@ from harness.case import model_sha256
 from harness.errors import HandledError
 from harness.plan import all_cells, find
 from harness.record.outcome import End, Outcome, Stamps
-from harness.record.speaking import Gpu, gpu_of, is_stale, speaking, todays
+from harness.record.speaking import gpu_of, is_stale, speaking, todays
 from tests.report import factory
 
 pytestmark = pytest.mark.unit
@@ -171,23 +171,19 @@ def test_a_stale_outcome_loses_to_any_current_one(day: int) -> None:
 CARD = {**T4, "gpu_uuid": "GPU-1"}
 
 
-def test_a_gpu_is_told_by_architecture_product_and_driver_branch() -> None:
-    """Two patches of one driver branch are one GPU, and two cards of one product are."""
-    one = gpu_of(Stamps(environment=CARD))
-    assert one == Gpu("7.5", "Tesla T4", "535")
-    assert gpu_of(Stamps(environment={**CARD, "driver": "535.54", "gpu_uuid": "GPU-2"})) == one
-    assert gpu_of(Stamps(environment={**CARD, "driver": "580.1"})) != one
-    assert str(one) == "Tesla T4 (compute capability 7.5, driver 535)"
-
-
 @pytest.mark.parametrize(
     ("missing", "found"),
-    [("gpu", None), ("compute_capability", None), ("driver", Gpu("7.5", "Tesla T4", ""))],
+    [
+        ("gpu", None),
+        ("compute_capability", None),
+        ("driver", "Tesla T4 (compute capability 7.5)"),
+        ("gpu_uuid", "Tesla T4 (compute capability 7.5, driver 535)"),
+    ],
 )
-def test_a_driver_alone_is_no_gpu(missing: str, found: Gpu | None) -> None:
+def test_a_driver_alone_is_no_gpu(missing: str, found: str | None) -> None:
     """A GPU whose driver is not known is one, as where the driver's library does not say it."""
-    assert gpu_of(Stamps(environment={key: text for key, text in CARD.items() if key != missing})) == found
-    assert found is None or str(found) == "Tesla T4 (compute capability 7.5)"
+    gpu = gpu_of(Stamps(environment={key: text for key, text in CARD.items() if key != missing}))
+    assert (gpu and str(gpu)) == found
 
 
 CELLS = all_cells(factory.matrix(), (factory.case(),))

@@ -59,27 +59,14 @@ FAULTS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
         ("cuMemAlloc_v2: 2 CUDA_ERROR_OUT_OF_MEMORY", "no memory left"),
     ),
     "copies fail": ({"fails": ("cuMemcpyDtoHAsync_v2 700",)}, ("cuMemcpyDtoHAsync_v2: 700",)),
-    "events fail": ({"fails": ("cuEventSynchronize 999",)}, ("cuEventSynchronize: 999",)),
     "lost after the preflight": ({"fails": ("cuInit 999 2",)}, ("cuInit: 999 CUDA_ERROR_UNKNOWN",)),
-    "taken after the preflight": (
-        {"fails": ("cuDevicePrimaryCtxRetain 46 2",)},
-        ("cuDevicePrimaryCtxRetain: 46 CUDA_ERROR_DEVICE_UNAVAILABLE",),
-    ),
     "no libcuda": ({"libcuda": False}, ("no NVIDIA driver: libcuda.so.1", "was given no GPU")),
     "null parser": ({"null": "createNvOnnxParser"}, ("OnnxParser: ", "nullptr", _CUDA_35, _UPDATE)),
     "null network": ({"answers": {"Builder.create_network": None}}, ("create_network: it gave nothing",)),
-    "null config": (
-        {"answers": {"Builder.create_builder_config": None}},
-        ("create_builder_config: it gave nothing",),
-    ),
     "hollow runtime": ({"null": "only createInferRuntime"}, ("Runtime: it is null", _CUDA_35, _UPDATE)),
     "runtime that crashes": (
         {"answers": {"Runtime.max_threads": "crash"}},
         ("killed by SIGSEGV in the check of the runtime",),
-    ),
-    "builder that crashes": (
-        {"answers": {"Builder.create_network": "crash"}},
-        ("killed by SIGSEGV in the check of builder, network, parser and config",),
     ),
 }
 

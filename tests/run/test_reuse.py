@@ -45,26 +45,29 @@ def answer(*outcomes: Outcome, keys: dict[str, str] = KEYS) -> Outcome | None:
 def test_the_latest_outcome_of_todays_key_answers() -> None:
     old, new = outcome(when="2026-01-01"), outcome(when="2026-01-02")
     assert answer(new, old) is new
-    assert answer(outcome("another")) is None
-    assert answer(outcome("")) is None
     assert answer(outcome(""), keys={CELL.id: ""}) is None, "no key is no key that two have in common"
-
-
-def test_trouble_answers_for_nothing_and_hides_no_answer() -> None:
-    good = outcome()
     trouble = outcome(state="infra_error", when="2026-01-02")
-    assert answer(trouble) is None
-    assert answer(good, trouble) is good
+    assert answer(old, trouble) is old, "trouble hides no answer"
 
 
-def test_what_others_sent_in_does_not_answer() -> None:
-    assert answer(outcome(stamps={"account": "theirs"})) is None
+TIMED = Latency((1.0,), 1, "cuda_events")
 
 
-def test_a_timing_beside_others_does_not_answer() -> None:
-    latency = Latency((1.0,), 1, "cuda_events", after={OTHERS: "python3 (pid 7)"})
-    assert answer(outcome(latency=latency)) is None
-    assert answer(outcome(latency=replace(latency, after={}))) is not None
+@pytest.mark.parametrize(
+    ("made", "answers"),
+    [
+        (outcome("another"), False),
+        (outcome(""), False),
+        (outcome(state="infra_error"), False),
+        pytest.param(outcome(stamps={"account": "theirs"}), False, id="sent in"),
+        pytest.param(
+            outcome(latency=replace(TIMED, after={OTHERS: "python3 (pid 7)"})), False, id="beside others"
+        ),
+        pytest.param(outcome(latency=TIMED), True, id="alone"),
+    ],
+)
+def test_what_is_of_another_key_or_in_doubt_does_not_answer(made: Outcome, answers: bool) -> None:
+    assert (answer(made) is not None) is answers
 
 
 def test_an_outcome_that_does_not_speak_any_more_does_not_answer() -> None:

@@ -20,7 +20,6 @@ from tests.waiting import wait_for
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol", "scancel")
 #: Every interval that makes a job wait is as short as this version allows; a credential that expires late would hold a
 #: job that was requeued back for as long.
 _CONFIGURATION = """

@@ -63,11 +63,6 @@ def test_the_engine_in_another_version_is_not_this_target(python: str) -> None:
         packages.pins_in(python, other)
 
 
-def test_a_missing_package_is_named(python: str) -> None:
-    with pytest.raises(Unavailable, match=r"needs onnxruntime, which .* does not hold"):
-        packages.pins_in(python, chosen(packages=("onnxruntime==1.31.1",)))
-
-
 @pytest.mark.parametrize("path", ["/nonexistent/python", "/bin/false", "/bin/echo"])
 def test_what_is_no_python_is_the_users_mistake(path: str) -> None:
     with pytest.raises(HandledError, match=f"TRT_COMPAT_VENV_PYTHON={path}: is no Python that answers"):

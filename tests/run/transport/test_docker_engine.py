@@ -5,15 +5,12 @@ from __future__ import annotations
 import dataclasses
 import json
 import subprocess
-import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from harness.errors import InfraError
-from harness.run import docker
 from harness.run.docker import ALL_GPUS, DockerTransport, Options, command_line
 from harness.run.docker.images import canonical
 from harness.run.docker.reaper import RUN_LABEL, leave, reap
@@ -71,13 +68,6 @@ def inspect(name: str) -> dict[str, Any]:
     done = subprocess.run(["docker", "inspect", name], capture_output=True, text=True, check=True)
     (found,) = json.loads(done.stdout)
     return dict(found)
-
-
-def runs(name: str) -> bool:
-    """Tell whether the daemon has made a container, which takes it a while, and started it."""
-    with suppress(subprocess.CalledProcessError):
-        return bool(inspect(name)["State"]["Running"])
-    return False
 
 
 @pytest.mark.integration
@@ -202,36 +192,6 @@ def containers() -> str:
     """List the containers of the run of this test, in any state."""
     listed = ["docker", "ps", "-aq", "--filter", f"label={RUN_LABEL}=refused"]
     return subprocess.run(listed, capture_output=True, text=True, check=True).stdout
-
-
-@pytest.mark.integration
-@pytest.mark.docker
-def test_the_reaper_removes_what_a_killed_harness_left_and_nothing_else() -> None:
-    """A harness killed outright leaves a container whose agent ignores the end of its input."""
-    mine = DockerTransport(options(SLEEP), target="toy")
-    orphan_maker = (
-        "import sys; from harness.run.docker import DockerTransport, Options\n"
-        f"transport = DockerTransport({options(SLEEP)!r}, target='toy')\n"
-        "print(transport.name, flush=True); transport.receive(); import time; time.sleep(600)"
-    )
-    with subprocess.Popen([sys.executable, "-c", orphan_maker], stdout=subprocess.PIPE, cwd=ROOT) as harness:
-        assert harness.stdout is not None
-        orphan = harness.stdout.readline().decode().strip()
-        try:
-            assert wait_for(lambda: runs(orphan))
-            assert orphan not in docker.reap()
-        finally:
-            harness.kill()
-    assert runs(orphan)
-    removed = docker.reap()
-    try:
-        assert orphan in removed
-        assert mine.name not in removed
-        assert mine.alive()
-        with pytest.raises(subprocess.CalledProcessError):
-            inspect(orphan)
-    finally:
-        mine.close()
 
 
 @pytest.mark.unit
