@@ -19,7 +19,7 @@ NOT_NEEDED: dict[str, Any] = {"plugin": None}
 
 
 class Registry:
-    """Keeps what is registered."""
+    """A registry that keeps its creators."""
 
     def __init__(self) -> None:
         self.creators: list[Any] = []

@@ -26,7 +26,7 @@ if __name__ == "__main__":
     copies: list[list[Any]] = []
 
     class Driver:
-        """Stands for the CUDA driver."""
+        """A CUDA driver that notes its calls."""
 
         def call(self, *arguments: Any) -> None:
             """Note a call."""

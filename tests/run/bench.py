@@ -112,7 +112,7 @@ def offer_to_the_kernel(container: str | int) -> None:
 
 @dataclass
 class Bench:
-    """What stands in for provisioning and the engine; `agents` are those started, in order.
+    """A stand-in for provisioning and the engine; `agents` are those started, in order.
 
     `meanwhile` is called while the environment is made ready.
     """

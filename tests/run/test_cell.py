@@ -34,7 +34,7 @@ def _locks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 class Session:
-    """Notes the parts of each job, and answers a build with a plan."""
+    """A session that notes the parts of each job, and answers a build with a plan."""
 
     def __init__(self) -> None:
         self.parts: dict[str, list[str]] = {}

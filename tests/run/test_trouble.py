@@ -56,7 +56,7 @@ LIES: dict[str, tuple[bytes, str]] = {
 
 
 class Telling:
-    """Stands for prepared variants: the model is what the agent is to say."""
+    """Prepared variants whose model is the bytes that the agent is to say."""
 
     def __init__(self, said: bytes) -> None:
         self._said = said

@@ -39,7 +39,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class World:
-    """Stands for the daemon and the registries: which images are here, and which were pulled."""
+    """A daemon and registries: images that are here, and those that were pulled."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *here: str) -> None:
         self.here = set(here)

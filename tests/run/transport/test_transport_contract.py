@@ -41,7 +41,7 @@ time.sleep(600)
 
 
 class Starter(Protocol):
-    """Starts an agent that runs some code."""
+    """A starter of agents that run some code."""
 
     def __call__(self, code: str) -> ProcessTransport: ...
 
