@@ -20,12 +20,11 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from harness.errors import HandledError, InfraError
@@ -52,18 +51,16 @@ _MODULE = "tensorrt"
 _LINES = ("from tensorrt_bindings import *", "from tensorrt_bindings import __version__")
 #: The Python to use as every target's virtual environment.
 PYTHON_VARIABLE = "TRT_COMPAT_VENV_PYTHON"
-#: Prints each distribution's version and requirements by name; of two of one name the first is what is imported.
+#: Prints each distribution's version by name; of two of one name the first is what is imported.
 _ASK = """
 import importlib.metadata as metadata, json
 found = {}
 for each in metadata.distributions():
     if each.metadata["Name"]:
-        found.setdefault(each.metadata["Name"], [each.version, list(each.requires or [])])
+        found.setdefault(each.metadata["Name"], each.version)
 print(json.dumps(found))
 """
 
-#: Version and requirements by canonical name.
-_Installed = dict[str, tuple[str, list[str]]]
 PYTHON = "bin/python"
 #: Where the Dockerfile puts the packages, and the line of a .pth file that makes Python find them there.
 ENGINE_FOLDER = "/opt/engine"
@@ -309,26 +306,28 @@ def chosen() -> str | None:
 
 
 def pins_in(python: str, target: Target) -> tuple[str, ...]:
-    """Return the target's packages and their requirements as the interpreter holds them, as name==version.
+    """Return the target's packages as the interpreter holds them, as name==version.
 
     Raises Unavailable where it lacks one of the target's packages or holds the engine in another version, and
     HandledError where it is no Python.
     """
     installed = _ask(python)
-    declared = [Requirement(pin) for pin in target.packages]
-    for requirement in declared:
+    pins = []
+    for requirement in map(Requirement, target.packages):
         name = canonicalize_name(requirement.name)
-        version = installed.get(name, ("", []))[0]
+        version = installed.get(name, "")
         if not version:
             raise Unavailable(f"needs {name}, which {python} ({PYTHON_VARIABLE}) does not hold")
         if name.startswith(target.module.replace("_", "-")) and not requirement.specifier.contains(
             version, prereleases=True
         ):
             raise Unavailable(f"needs {requirement}; {python} ({PYTHON_VARIABLE}) holds {name} {version}")
-    return tuple(sorted(f"{name}=={installed[name][0]}" for name in _closure(declared, installed)))
+        pins.append(f"{name}=={version}")
+    return tuple(sorted(pins))
 
 
-def _ask(python: str) -> _Installed:
+def _ask(python: str) -> dict[str, str]:
+    """Return the version of each distribution that an interpreter holds, by canonical name."""
     with tempfile.TemporaryDirectory() as scratch:
         try:
             done = subprocess.run(
@@ -340,34 +339,7 @@ def _ask(python: str) -> _Installed:
                 cwd=scratch,
                 env=agent_environment(os.environ, scratch, ()),
             )
-            found: dict[str, Any] = json.loads(done.stdout)
+            found: dict[str, str] = json.loads(done.stdout)
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             raise HandledError(f"{PYTHON_VARIABLE}={python}: is no Python that answers: {error}") from error
-    return {canonicalize_name(name): (version, needs) for name, (version, needs) in found.items()}
-
-
-def _closure(declared: list[Requirement], installed: _Installed) -> set[str]:
-    """Return the declared packages and all they need, directly or not, as far as they are installed."""
-    found: set[tuple[str, frozenset[str]]] = set()
-    waiting: list[tuple[str, frozenset[str]]] = [
-        (canonicalize_name(each.name), frozenset(each.extras)) for each in declared
-    ]
-    while waiting:
-        one = waiting.pop()
-        if one[0] in installed and one not in found:
-            found.add(one)
-            waiting += _needs_of(installed[one[0]][1], one[1])
-    return {name for name, _ in found}
-
-
-def _needs_of(lines: list[str], extras: frozenset[str]) -> Iterator[tuple[str, frozenset[str]]]:
-    for line in lines:
-        try:
-            need = Requirement(line)
-        except InvalidRequirement:
-            continue
-        wanted = need.marker is None or any(
-            need.marker.evaluate({"extra": extra}) for extra in (extras or {""})
-        )
-        if wanted:
-            yield canonicalize_name(need.name), frozenset(need.extras)
+    return {canonicalize_name(name): version for name, version in found.items()}
