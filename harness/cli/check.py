@@ -1,4 +1,4 @@
-"""`check MODEL...`: builds and runs own models on each target, without a case file."""
+"""`check MODEL...`: builds and runs own models on each target, and parts and rewrites of them, without a case file."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import onnx
+
 from harness.case import load_cases
-from harness.cli import check_further
 from harness.cli.check_lines import head, row, static_lines, told
 from harness.cli.options import (
     EXIT_INFRA,
@@ -29,7 +30,8 @@ from harness.cli.terminal import Doing
 from harness.errors import HandledError
 from harness.matrix import load_matrix
 from harness.models.check import Trouble, ran, static_troubles, step_troubles, troubles
-from harness.models.further import as_json
+from harness.models.further import Asking, Further, Questions, as_json, latest
+from harness.models.graphs import outside
 from harness.models.own import (
     Given,
     OwnPrepared,
@@ -45,24 +47,24 @@ from harness.models.own import (
 )
 from harness.models.own.model import of_made_up_sizes
 from harness.models.static import State, patterns, static_answers
-from harness.models.trying import How, run_models
+from harness.models.trying import BuiltOrRun, How, Tries, run_models
 from harness.plan import all_cells
 from harness.record.store import Store
 from harness.report import build_report
+from harness.report.further import Row, further_rows
 from harness.report.writer import write_further
 from harness.run.commands import published_lines
 from harness.run.provision.requirements import refuse_unconfined
 from harness.scratch import Scratch
-from harness.text import did_you_mean
+from harness.text import did_you_mean, visible
 from harness.words import Typing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from harness.case import Case
     from harness.judge.cell import Judged
     from harness.matrix import Matrix
-    from harness.models.further import Further
     from harness.models.own import OwnModel
     from harness.models.static import Static
 
@@ -114,7 +116,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "-j", "--jobs", type=positive, metavar="N", help="targets at the same time (default: one a processor)"
     )
-    check_further.add_arguments(command)
+    _add_further(command)
 
 
 def _add_data(command: argparse.ArgumentParser) -> None:
@@ -182,7 +184,7 @@ def _check(options: argparse.Namespace, doing: Doing) -> tuple[list[Judged], Ans
     for path in options.models:
         doing.now(f"reading {path}")
         models.append(load_own(path, _wanted(options)))
-    check_further.check_usage(options, models)
+    _check_usage(options, models)
     _refuse_unwritable(options)
     given = _given(options, models)
     models = [built_with(model, given.get(model.variant.name, Given())) for model in models]
@@ -205,7 +207,7 @@ def _check(options: argparse.Namespace, doing: Doing) -> tuple[list[Judged], Ans
                 filter(None, [unread]),
             ):
                 doing.say(line)
-            found = check_further.further(models, judged, options, given, doing)
+            found = _further(models, judged, options, given, doing)
         finally:
             if options.html or options.json:
                 doing.now("writing the report")
@@ -355,3 +357,124 @@ def _write_json(source: Path, goal: Path, answers: Answers) -> None:
         goal.write_text(json.dumps(data, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     except OSError as error:
         raise HandledError(f"--json {goal}: cannot be written ({error.strerror})") from error
+
+
+def _add_further(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--no-blockers",
+        dest="blockers",
+        action="store_false",
+        help="of a model that does not build tell the first failure alone, not what else there is",
+    )
+    command.add_argument(
+        "--leave-float",
+        default="",
+        metavar="auto|NODE,NODE",
+        help="try these nodes without Q/DQ; auto looks for the fewest after which the rest keeps its precision",
+    )
+    command.add_argument(
+        "--try-workarounds",
+        action="store_true",
+        help="try every known way round on the model, and tell which help and what they cost",
+    )
+    command.add_argument(
+        "--write",
+        type=Path,
+        metavar="FILE",
+        help="write the model that --leave-float or --try-workarounds found",
+    )
+
+
+def _check_usage(options: argparse.Namespace, models: Sequence[OwnModel]) -> None:
+    """Raise HandledError where --leave-float names no nodes, or --write does not say which model is meant."""
+    for model in models:
+        _questions(options).named(model)
+    if options.write is None:
+        return
+    if any(options.write.exists() and options.write.samefile(each) for each in options.models):
+        raise HandledError(f"--write {options.write}: is the model itself; give another place")
+    if bool(options.leave_float) == options.try_workarounds:
+        raise HandledError(
+            "--write writes what one of --leave-float and --try-workarounds found; give one of them"
+        )
+    if len(options.models) > 1:
+        raise HandledError("--write is of one model, and several are named; check them one by one")
+    if options.after is None and len(options.targets) != 1:
+        raise HandledError("--write is of one target; name it with --to or --target")
+
+
+def _questions(options: argparse.Namespace) -> Questions:
+    """Return the questions to ask beyond the models as they are."""
+    return Questions(options.blockers, options.leave_float, options.try_workarounds)
+
+
+def _further(
+    models: Sequence[OwnModel],
+    judged: Sequence[Judged],
+    options: argparse.Namespace,
+    given: Mapping[str, Given],
+    doing: Doing,
+) -> tuple[Further, ...]:
+    """Try more than the models as they are, print each answer as it comes, and return all."""
+
+    def tried(target: str, count: int) -> None:
+        doing.now(f"trying what is made of the model: on {target}, try {count}")
+
+    found: list[Further] = []
+    prepared = BuiltOrRun()
+    with Tries(via=options.via, prepared=prepared, told=tried) as tries:
+        for model in models:
+            mine = [each for each in judged if each.cell.variant.name == model.variant.name and ran(each)]
+            prepared.given = given.get(model.variant.name, Given())
+            asking = Asking(model, mine, _questions(options), tries, tuple(options.flags), prepared.given)
+            answers = []
+            for question, answer in asking.answers() if mine else ():
+                answers.append((question, answer))
+                for line in _lines(model.label, question, answer, options):
+                    doing.say(line)
+            found += latest(answers)
+            for line in _needless(asking, options) if mine else ():
+                doing.say(line)
+    return tuple(found)
+
+
+def _lines(label: str, question: str, found: Sequence[Further], options: argparse.Namespace) -> Iterator[str]:
+    """Yield the answers to a question, targets that answer alike together, and write the model that is asked for."""
+    groups: dict[tuple[Row, ...], list[str]] = {}
+    for each in found:
+        rows = further_rows([as_json(each)], question)
+        groups.setdefault(tuple(row._replace(target="") for row in rows), []).append(each.target)
+    for rows, targets in groups.items():
+        yield f"{label} on {', '.join(targets)}: {rows[0].question}"
+        yield from (visible(f"  {row.about}: {row.answer}") for row in rows)
+    for each in found:
+        left, tried = each.left, each.workarounds
+        if question == "leave_float" and left is not None and left.model is not None:
+            yield from _written(each, left.model, " ".join(left.nodes), options)
+        if question == "workarounds" and tried is not None and tried.best is not None:
+            yield from _written(each, tried.best.model, tried.best.rewrite.name, options)
+
+
+def _needless(asking: Asking, options: argparse.Namespace) -> Iterator[str]:
+    label = asking.model.label
+    if asking.troubled:
+        return
+    if options.leave_float == "auto":
+        yield f"{label}: nothing is to be left in floating point: no target that ran loses anything"
+    if options.try_workarounds and not asking.untold:
+        yield f"{label}: no workaround is needed: no target that ran fails to build it or loses anything"
+
+
+def _written(found: Further, model: onnx.ModelProto, what: str, options: argparse.Namespace) -> Iterator[str]:
+    if options.write is None:
+        return
+    (wanted,) = (options.after,) if options.after else options.targets
+    if found.target != wanted:
+        return
+    try:
+        onnx.save(model, options.write)
+    except (OSError, ValueError) as error:
+        raise HandledError(f"--write {options.write}: cannot be written ({error})") from error
+    yield f"  written: {options.write} ({what})"
+    if outside(model) and options.write.parent.resolve() != options.models[0].parent.resolve():
+        yield f"  its weights stay in their files: move it to {options.models[0].parent}"
