@@ -94,8 +94,8 @@ def _bisected(options: argparse.Namespace, doing: Doing) -> int:
         doing.now(f"try {count}, on {target}")
 
     with Tries(via=options.via, prepared=prepared, told=tried) as tries:
-        looking = _Looking(tries, own, symptom, doing)
-        code = _by(row, looking.between(row), said, timed=symptom.timed)
+        looking = _Looking(tries, own, symptom, doing, (row[0], row[-1]))
+        code = _by(row, looking.told, said, timed=symptom.timed)
         return EXIT_INFRA if code == EXIT_REGRESSION and looking.doubted else code
 
 
@@ -144,27 +144,25 @@ def _lines(edge: Edge, targets: dict[str, Target]) -> tuple[str, ...]:
 class _Looking:
     """Looks at the model on targets, each once, or several times where it is timed."""
 
-    def __init__(self, tries: Tries, own: OwnModel, symptom: Symptom, doing: Doing) -> None:
+    def __init__(
+        self, tries: Tries, own: OwnModel, symptom: Symptom, doing: Doing, ends: tuple[Target, Target]
+    ) -> None:
         self._tries, self._variant, self._symptom = tries, own.variant, symptom
-        self._doing, self._own, self.doubted = doing, own, False
+        self._doing, self._own, self.doubted, self._ends = doing, own, False, ends
         self._seen: dict[str, list[Judged]] = {}
 
-    def between(self, row: tuple[Target, ...]) -> Callable[[Target], Told]:
-        """Return a function that tells good from bad on a row's targets; the ends must answer."""
-
-        def told(target: Target) -> Told:
-            ends = [self._of(end) for end in (row[0], row[-1])]
-            for seen in ends:
-                if not _answers(seen[0]):
-                    name, reason = seen[0].cell.target.name, seen[0].classification.reason
-                    raise InfraError(f"{name} cannot be tried here: {reason}")
-            seen = self._of(target)
+    def told(self, target: Target) -> Told:
+        """Tell whether a target is good or bad; raises InfraError where an end does not answer."""
+        ends = [self._of(end) for end in self._ends]
+        for seen in ends:
             if not _answers(seen[0]):
-                return Told(Answer.SKIP, f"cannot be tried here: {seen[0].classification.reason}")
-            good, bad = (end[len(end) // 2] for end in ends)
-            return agreed([self._symptom.told(each, good, bad) for each in seen])
-
-        return told
+                name, reason = seen[0].cell.target.name, seen[0].classification.reason
+                raise InfraError(f"{name} cannot be tried here: {reason}")
+        seen = self._of(target)
+        if not _answers(seen[0]):
+            return Told(Answer.SKIP, f"cannot be tried here: {seen[0].classification.reason}")
+        good, bad = (end[len(end) // 2] for end in ends)
+        return agreed([self._symptom.told(each, good, bad) for each in seen])
 
     def _of(self, target: Target) -> list[Judged]:
         """Return the results on a target, the quickest first."""
