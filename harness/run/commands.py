@@ -28,7 +28,7 @@ def command_lines(target: Target, via: Via = "docker", groups: tuple[str, ...] =
     if via != "venv":
         return (
             *image_command_lines(target),
-            docker_command_line(target, planned_image(target), groups=groups),
+            docker_command_line(target, planned_image(target), groups),
         )
     folder = packages.by_hand(target, "venv")
     python = str(folder / "bin" / "python")

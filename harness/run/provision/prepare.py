@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from harness.matrix import Target
 from harness.run import docker
@@ -178,44 +179,39 @@ def start(  # noqa: PLR0913  (each by its name)
     chosen = tuple(environment.gpus if gpus is None else gpus)
     if environment.via == "venv":
         return ProcessTransport([environment.python, *argv], gpus=chosen)
-    options = _options(target, environment.image, environment.python, argv, chosen, environment.groups)
-    options = replace(options, weights=weights)
+    options = Options(
+        image=environment.image,
+        python=environment.python,
+        argv=tuple(argv),
+        gpus=chosen,
+        groups=environment.groups,
+        weights=weights,
+        **_confined(target),
+    )
     return DockerTransport(options, target=target.name, run=run, host=target.host)
 
 
-def docker_command_line(
-    target: Target,
-    image: str,
-    *,
-    argv: Sequence[str] = (),
-    python: str = "python3",
-    groups: tuple[str, ...] = (),
-) -> str:
-    """Return the `docker run` line that starts the same container, by default to print the engine's version.
+def docker_command_line(target: Target, image: str, groups: tuple[str, ...] = ()) -> str:
+    """Return the `docker run` line that starts the same container, to print the engine's version.
 
     It gives the container every GPU where the target needs one, and on a Jetson the `groups` that own its render node.
     """
-    shown = argv or ("-c", f"import {target.module} as engine; print(engine.__version__)")
-    options = _options(target, image, python, shown, ALL_GPUS if target.needs.gpu else (), groups)
+    options = Options(
+        image=image,
+        python="python3",
+        argv=("-c", f"import {target.module} as engine; print(engine.__version__)"),
+        gpus=ALL_GPUS if target.needs.gpu else (),
+        groups=groups,
+        **_confined(target),
+    )
     return command_line(options, target.host)
 
 
-def _options(  # noqa: PLR0913, PLR0917
-    target: Target,
-    image: str,
-    python: str,
-    argv: Sequence[str],
-    gpus: tuple[str, ...],
-    groups: tuple[str, ...],
-) -> Options:
-    return Options(
-        image=image,
-        platform=target.docker_platform,
-        python=python,
-        argv=tuple(argv),
-        memory_mib=target.memory_mib,
-        gpus=gpus,
-        jetson=target.platform == "jetson",
-        groups=groups,
-        untrusted=target.untrusted,
-    )
+def _confined(target: Target) -> dict[str, Any]:
+    """Return the options of a container that a target decides."""
+    return {
+        "platform": target.docker_platform,
+        "memory_mib": target.memory_mib,
+        "jetson": target.platform == "jetson",
+        "untrusted": target.untrusted,
+    }
