@@ -55,9 +55,6 @@ class Here:
                     yield f"    {cell.id}{' (not applicable)' if inapplicable_because(cell) else ''}"
         yield from _pull_plan(cells, options, host).lines()
 
-    def check(self) -> None:
-        """Do nothing: a lack of this machine costs the cells of some targets, and not the run."""
-
     def run(self, cells: Sequence[Cell], *, store: Sink, report: Report, say: Say, live: Say | None) -> None:
         """Run cells; raises InfraError for want of room for their images."""
         options = self._options

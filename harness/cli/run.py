@@ -132,7 +132,6 @@ def _run_cells(options: argparse.Namespace) -> int:
         for line in executor.plan(cells):
             print(line)
         return EXIT_OK
-    executor.check()
     reports = writable(options.reports)
     say = printer(_Console(stderr=True))
     say(f"run {run_id}: {len(cells)} cell(s) on {len({cell.target.name for cell in cells})} target(s)")
@@ -205,14 +204,17 @@ class _Console(Console):
 
 
 def _executor(options: argparse.Namespace, run_id: str) -> Executor:
-    """Return who runs the cells; nothing else knows which one it is."""
+    """Return who runs the cells; raises HandledError or InfraError where there is no Slurm to do so."""
     if options.executor == "local":
         return Here(options, run_id)
     words = ["--via", options.via, "--matrix", str(options.matrix.absolute())]
     words += ["--cases", str(options.cases.absolute())]
     words += ["--pull"] if options.pull else []
     words += {True: ["--untrusted"], False: ["--trusted"]}.get(options.untrusted, [])
-    return SlurmExecutor(folder=options.reports / "slurm", run_id=run_id, words=words)
+    made = SlurmExecutor(folder=options.reports / "slurm", run_id=run_id, words=words)
+    if not options.dry_run:
+        made.check()
+    return made
 
 
 def _run(cells: tuple[Cell, ...], store: Store, executor: Executor, judged: dict[str, Judged]) -> None:

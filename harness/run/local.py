@@ -40,9 +40,6 @@ class Executor(Protocol):
     def plan(self, cells: Sequence[Cell]) -> Iterable[str]:
         """Return the plan of `run` as lines; nothing is started or written."""
 
-    def check(self) -> None:
-        """Raise HandledError or InfraError where nothing at all can be run."""
-
     def run(self, cells: Sequence[Cell], *, store: Sink, report: Report, say: Say, live: Say | None) -> None:
         """Append the record of every cell to the store as it comes, and report it, one at a time.
 
